@@ -1,0 +1,28 @@
+"""Every kernel of a CUDA run on a hierarchical roofline, what bounds it and why.
+
+    >>> import ncuroof
+    >>> analysis = ncuroof.read("run.ncu-rep").analyse()
+    >>> analysis.kernels                    # a polars table, one row per kernel
+    >>> analysis.to_html("run.html")        # one page that works offline
+
+Importing the package alone loads nothing heavy: the verbs are found when they are first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ncuroof._version import __version__
+
+if TYPE_CHECKING:
+    from ncuroof.analysis import Analysis, Reports, read
+
+__all__ = ["Analysis", "Reports", "__version__", "read"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from ncuroof import analysis  # noqa: PLC0415  loads polars
+
+        return getattr(analysis, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

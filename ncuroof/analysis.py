@@ -1,0 +1,124 @@
+"""The chain from report files to an analysis, and the verbs on it; the only module that knows every room."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Union
+
+import polars as pl
+
+from ncuroof.diagnosis import Diagnosis, Summary, diagnose, summarise
+from ncuroof.errors import MissingExtraError
+from ncuroof.ingest import RawReport, open_report
+from ncuroof.metrics import Measurements, measure, selection
+from ncuroof.roofline import Roofline, roofline
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """Reports that were read and not yet analysed.
+
+    Attributes:
+        raw: one per file, in the order given.
+    """
+
+    raw: tuple[RawReport, ...]
+
+    def analyse(self) -> Analysis:
+        """Return the analysis of all workloads of all reports together."""
+        measurements = measure(self.raw)
+        placed = roofline(measurements)
+        diagnosis = diagnose(measurements, placed)
+        return Analysis(
+            reports=self.raw,
+            measurements=measurements,
+            roofline=placed,
+            diagnosis=diagnosis,
+            summary=summarise(measurements.kernels, placed.bounds, diagnosis.verdicts),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What is known of a run: measurements, roofline and diagnosis of every kernel.
+
+    Attributes:
+        reports: what was read.
+        measurements: canonical quantities, work, bandwidth, devices.
+        roofline: points, ceilings, bounds.
+        diagnosis: verdicts, paths, findings, what is missing.
+        summary: sums over the run.
+    """
+
+    reports: tuple[RawReport, ...]
+    measurements: Measurements
+    roofline: Roofline
+    diagnosis: Diagnosis
+    summary: Summary
+
+    @property
+    def kernels(self) -> pl.DataFrame:
+        """One row per workload: KERNELS with all quantities, BOUNDS and VERDICTS."""
+        parts = (self.roofline.bounds, self.diagnosis.verdicts)
+        return self.measurements.kernels.hstack([column for part in parts for column in part.drop("id")])
+
+    @property
+    def points(self) -> pl.DataFrame:
+        """POINTS: one row per kernel, memory level and precision."""
+        return self.roofline.points
+
+    @property
+    def findings(self) -> pl.DataFrame:
+        """FINDINGS: one row per kernel and cause."""
+        return self.diagnosis.findings
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document `ncuroof.analysis/1`."""
+        from ncuroof.present.document import document  # noqa: PLC0415  presenting is not needed to analyse
+
+        return document(self)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return `kernels` as a pandas table.
+
+        Raises:
+            MissingExtraError: pandas or pyarrow is not installed.
+        """
+        try:
+            return self.kernels.to_pandas()
+        except ImportError as error:
+            raise MissingExtraError(
+                f"to_pandas() needs pandas and pyarrow: {error}", hint="pip install 'ncuroof[pandas]'"
+            ) from error
+
+    def to_html(self, path: PathLike) -> Path:
+        """Write the page to `path` and return it.
+
+        Raises:
+            OutputError: the file cannot be written; nothing is left half-written.
+        """
+        from ncuroof.present import write  # noqa: PLC0415  presenting is not needed to analyse
+
+        return write(self, Path(path), "html")
+
+
+def read(paths: PathLike | Sequence[PathLike]) -> Reports:
+    """Return the report, or reports, at `paths`.
+
+    Raises:
+        ReportNotFoundError: there is no such file, or it is a directory.
+        ReportAccessError: a file cannot be read.
+        ReportFormatError: a file is not a report, or nothing of it can be read.
+        ReportEmptyError: a report holds no profiled kernel.
+    """
+    files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    wanted = selection()
+    return Reports(tuple(open_report(Path(file), selection=wanted) for file in files))

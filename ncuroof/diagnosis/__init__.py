@@ -1,0 +1,7 @@
+"""From the roofline to verdicts and findings."""
+
+from ncuroof.diagnosis.diagnose import Diagnosis, diagnose
+from ncuroof.diagnosis.rules import Rules, load_rules
+from ncuroof.diagnosis.summary import Share, Summary, summarise
+
+__all__ = ["Diagnosis", "Rules", "Share", "Summary", "diagnose", "load_rules", "summarise"]

@@ -1,0 +1,130 @@
+"""Finding causes: which rules fire for which kernel, and how much time each is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+
+from ncuroof.diagnosis.rules import Finding, LatencyCause, Rules
+from ncuroof.metrics.formula import Formula
+from ncuroof.model import Verdict
+from ncuroof.tables import FINDINGS
+
+_DEFAULT = "default"
+_STALL = "stall"
+
+
+def add_firing(quantities: pl.DataFrame, findings: Iterable[Finding]) -> pl.DataFrame:
+    """Return the table with a column `fires.<finding>`: its conditions hold, and it matters for the verdict.
+
+    A condition whose quantity is missing does not hold: nothing is claimed where the data is not there.
+    """
+    return quantities.with_columns(_fires(finding).alias(f"fires.{finding.id}") for finding in findings)
+
+
+def latency_limiter(rules: Rules) -> pl.Expr:
+    """Return the first cause, in the order of the rules, that a latency-bound kernel shows; null where none does."""
+    return pl.coalesce(_limiter_of(cause, rules) for cause in rules.latency_causes)
+
+
+def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
+    """Return FINDINGS, by kernel and gain.
+
+    Args:
+        diagnosed: one row per kernel: quantities, `verdict`, `limiter`, and the columns of `add_firing`.
+        rules: what can be found.
+    """
+    parts = [_rows(diagnosed, finding, rules) for finding in rules.findings.values()]
+    return pl.concat(parts).sort("id", "gain_ns", descending=[False, True], nulls_last=True, maintain_order=True)
+
+
+def _fires(finding: Finding) -> pl.Expr:
+    conditions = [pl.col("verdict").is_in(finding.verdicts), *(condition.holds() for condition in finding.all_of)]
+    if finding.any_of:
+        conditions.append(pl.any_horizontal(*(condition.holds().fill_null(value=False) for condition in finding.any_of)))
+    if finding.name_pattern is not None:
+        conditions.append(pl.col("name").str.contains(finding.name_pattern))
+    return pl.all_horizontal(*conditions).fill_null(value=False)
+
+
+def _limiter_of(cause: LatencyCause, rules: Rules) -> pl.Expr:
+    members = [finding.id for finding in rules.findings.values() if finding.group == cause.finding]
+    fires = pl.any_horizontal(*(pl.col(f"fires.{member}") for member in members))
+    name = pl.col("limiter.stall") if cause.limiter == _STALL else pl.lit(cause.limiter)
+    return pl.when(fires).then(name)
+
+
+def _rows(diagnosed: pl.DataFrame, finding: Finding, rules: Rules) -> pl.DataFrame:
+    is_found = pl.col(f"fires.{finding.id}")
+    if finding.limiters:
+        is_found = is_found & (pl.col("limiter").is_in(finding.limiters) | _any_cause(finding, rules))
+    found = diagnosed.filter(is_found).with_columns(_gain_frac(finding, diagnosed.columns).alias("gain_frac"))
+    is_worth_telling = pl.col("gain_frac").is_null() | (pl.col("gain_frac") >= rules.severity["least"])
+    return (
+        found.filter(is_worth_telling)
+        .select(
+            "id",
+            pl.lit(finding.id).alias("finding"),
+            _severity(finding, rules).alias("severity"),
+            (pl.col("gain_frac") * pl.col("duration_ns")).alias("gain_ns"),
+            _evidence(finding.evidence).alias("evidence"),
+        )
+        .cast(dict(FINDINGS))
+    )
+
+
+def _any_cause(finding: Finding, rules: Rules) -> pl.Expr:
+    """Return whether the kernel is latency-bound by any cause at all, for findings that name the causes' limiters."""
+    causes = {cause.limiter for cause in rules.latency_causes}
+    is_for_latency = bool(causes & set(finding.limiters))
+    return (pl.col("verdict") == Verdict.LATENCY.value) & pl.lit(is_for_latency)
+
+
+def _gain_frac(finding: Finding, columns: Sequence[str]) -> pl.Expr:
+    """Return the share of the duration that mending the cause gives back.
+
+    It is not more than the other side's utilisation leaves, since that side then becomes the limit.
+    """
+    known = frozenset(columns)
+    by_limiter = dict(finding.gain_by_limiter)
+    default = _value(by_limiter.pop(_DEFAULT, None), known)
+    gain = default
+    for limiter, formula in by_limiter.items():
+        gain = pl.when(pl.col("limiter") == limiter).then(_value(formula, known)).otherwise(gain)
+    other_side = (
+        pl.when(pl.col("verdict") == Verdict.MEMORY.value)
+        .then(pl.col("utilisation.compute"))
+        .when(pl.col("verdict") == Verdict.COMPUTE.value)
+        .then(pl.col("utilisation.memory"))
+    )
+    most = (1 - other_side).clip(lower_bound=0)
+    return pl.when(gain.is_not_null()).then(pl.min_horizontal(gain.clip(lower_bound=0), most))
+
+
+def _value(formula: Formula | None, known: frozenset[str]) -> pl.Expr:
+    expression = formula.expression(lambda _: None, known) if formula is not None else None
+    return pl.lit(None, pl.Float64) if expression is None else expression
+
+
+def _severity(finding: Finding, rules: Rules) -> pl.Expr:
+    gain = pl.col("gain_frac")
+    return (
+        pl.when(gain.is_null())
+        .then(pl.lit(finding.severity))
+        .when(gain >= rules.severity["high"])
+        .then(pl.lit("high"))
+        .when(gain >= rules.severity["medium"])
+        .then(pl.lit("medium"))
+        .otherwise(pl.lit("low"))
+    )
+
+
+def _evidence(quantities: Sequence[str]) -> pl.Expr:
+    items = [
+        pl.when(pl.col(quantity).is_not_null()).then(
+            pl.struct(pl.lit(quantity).alias("quantity"), pl.col(quantity).cast(pl.Float64).alias("value"))
+        )
+        for quantity in quantities
+    ]
+    return pl.concat_list(items).list.drop_nulls()

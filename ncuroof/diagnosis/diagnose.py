@@ -1,0 +1,121 @@
+"""From measurements and roofline to verdicts, with the path walked, the causes, the caveats and what is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from ncuroof.diagnosis.caveats import caveats
+from ncuroof.diagnosis.causes import add_firing, collect_findings, latency_limiter
+from ncuroof.diagnosis.rules import Rules, load_rules
+from ncuroof.diagnosis.tree import walk_tree
+from ncuroof.metrics import Catalogue, Measurements, load_catalogue
+from ncuroof.model import Confidence, Verdict
+from ncuroof.roofline import Roofline
+from ncuroof.tables import FINDINGS, MISSING, PATH, VERDICTS, check
+
+NEAR_THRESHOLD_FRAC = 0.05
+"""A decision this close to its threshold could as well have gone the other way: one step less confidence."""
+
+_WEAKENING_CAVEATS = ("short_kernel", "dram_closure", "partial_gpu", "non_kernel_workload", "damaged_report")
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What bounds each kernel, and why.
+
+    Attributes:
+        verdicts: VERDICTS, one row per kernel.
+        path: PATH.
+        findings: FINDINGS.
+        missing: MISSING.
+    """
+
+    verdicts: pl.DataFrame
+    path: pl.DataFrame
+    findings: pl.DataFrame
+    missing: pl.DataFrame
+
+
+def diagnose(measurements: Measurements, roofline: Roofline, rules: Rules | None = None) -> Diagnosis:
+    """Return the verdict of every kernel with its path, causes and caveats."""
+    rules = rules or load_rules()
+    quantities = measurements.kernels.hstack(roofline.bounds.drop("id"))
+    verdicts, path = walk_tree(quantities, rules.nodes)
+    judged = add_firing(quantities.with_columns(verdicts), rules.findings.values())
+    judged = judged.with_columns(_limiter(rules).alias("limiter")).with_columns(
+        caveats(measurements.work, measurements.bandwidth, roofline.points).alias("caveats")
+    )
+    judged = judged.join(_nearest_threshold(path), on="id", how="left", maintain_order="left")
+    verdict_table = judged.select(
+        "id", "verdict", "limiter", _confidence().alias("confidence"), "caveats"
+    ).cast(dict(VERDICTS))
+    return Diagnosis(
+        verdicts=check(verdict_table, VERDICTS, table="VERDICTS"),
+        path=check(path, PATH, table="PATH"),
+        findings=check(collect_findings(judged, rules), FINDINGS, table="FINDINGS"),
+        missing=check(_missing(measurements, rules, load_catalogue()), MISSING, table="MISSING"),
+    )
+
+
+def _limiter(rules: Rules) -> pl.Expr:
+    """Return the resource or cause behind a verdict; null where the counters do not name one."""
+    memory = pl.coalesce("limiter.memory", _from_roofline("dram"))
+    compute = pl.coalesce("limiter.compute", "dominant_precision")
+    return (
+        pl.when(pl.col("verdict") == Verdict.MEMORY.value)
+        .then(memory)
+        .when(pl.col("verdict") == Verdict.COMPUTE.value)
+        .then(compute)
+        .when(pl.col("verdict") == Verdict.BALANCED.value)
+        .then(pl.when(pl.col("utilisation.lead") >= 0).then(memory).otherwise(compute))
+        .when(pl.col("verdict") == Verdict.LATENCY.value)
+        .then(latency_limiter(rules))
+        .when(pl.col("verdict") == Verdict.OVERHEAD.value)
+        .then(pl.lit("launch"))
+    )
+
+
+def _from_roofline(level: str) -> pl.Expr:
+    return pl.when(pl.col("roofline.ridge_ratio").is_not_null()).then(pl.lit(level))
+
+
+def _nearest_threshold(path: pl.DataFrame) -> pl.DataFrame:
+    """Return each kernel's smallest distance from a threshold, and whether intensity stood in for utilisation."""
+    return path.group_by("id").agg(
+        pl.col("margin_frac").min().alias("nearest_margin_frac"),
+        (pl.col("node") == "intensity_known").any().alias("is_by_intensity"),
+    )
+
+
+def _confidence() -> pl.Expr:
+    """Return high, less one step each for a near threshold, a weakening caveat, and intensity in place of utilisation."""
+    doubts = (
+        (pl.col("nearest_margin_frac") < NEAR_THRESHOLD_FRAC).fill_null(value=False).cast(pl.Int8)
+        + pl.col("is_by_intensity").fill_null(value=False).cast(pl.Int8)
+        + (pl.col("caveats").list.set_intersection(list(_WEAKENING_CAVEATS)).list.len() > 0).cast(pl.Int8)
+    )
+    return (
+        pl.when((pl.col("verdict") == Verdict.UNKNOWN.value) | (doubts >= 2))
+        .then(pl.lit(Confidence.LOW.value))
+        .when(doubts == 1)
+        .then(pl.lit(Confidence.MEDIUM.value))
+        .otherwise(pl.lit(Confidence.HIGH.value))
+    )
+
+
+def _missing(measurements: Measurements, rules: Rules, catalogue: Catalogue) -> pl.DataFrame:
+    """Return what a full diagnosis would use and the report lacks; nothing for launches whose collection failed."""
+    kernels = measurements.kernels.filter(~pl.col("failed"))
+    has_work = measurements.work.filter("reliable")["id"].unique().to_list()
+    absences = [
+        *((name, pl.col(name).is_null(), catalogue.quantity(name).collect) for name in rules.missing_quantities),
+        ("stalls", pl.col("limiter.stall").is_null(), catalogue.stalls.collect),
+        ("work", ~pl.col("id").is_in(has_work), rules.collect_work),
+    ]
+    parts = [
+        kernels.filter(is_absent).select("id", pl.lit(name).alias("quantity"), pl.lit(options).alias("collect"))
+        for name, is_absent, options in absences
+    ]
+    return pl.concat(parts).cast(dict(MISSING)).sort("id", maintain_order=True)

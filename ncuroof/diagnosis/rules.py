@@ -1,0 +1,180 @@
+"""The rules of the diagnosis, read from `profiles/rules.toml`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import polars as pl
+
+from ncuroof.errors import ProfileError
+from ncuroof.metrics.formula import Formula, parse
+from ncuroof.resources import folder, read_toml
+
+VERDICT_PREFIX = "verdict:"
+
+_COMPARISONS: Mapping[str, Callable[[pl.Expr, float], pl.Expr]] = {
+    "<": lambda value, threshold: value < threshold,
+    "<=": lambda value, threshold: value <= threshold,
+    ">": lambda value, threshold: value > threshold,
+    ">=": lambda value, threshold: value >= threshold,
+}
+_IS_MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A comparison of a quantity with a threshold, or the claim that the quantity is missing."""
+
+    quantity: str
+    op: str
+    threshold: float | None
+
+    def holds(self) -> pl.Expr:
+        """Return true, false, or null where the quantity is missing."""
+        value = pl.col(self.quantity)
+        if self.threshold is None:
+            return value.is_null()
+        return _COMPARISONS[self.op](value, self.threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A question of the tree and where its answers lead: another node, or a verdict after `verdict:`."""
+
+    id: str
+    question: str
+    condition: Condition
+    yes: str
+    no: str
+    unknown: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A cause: when it fires, on which side it matters, what it costs, and what to do.
+
+    Attributes:
+        id: its name in the document.
+        title: one line.
+        group: name that a latency cause may call it by; its id unless it is one of a group.
+        verdicts: it is reported for these only.
+        limiters: and for these limiters only; for all where empty.
+        all_of: conditions that must all hold.
+        any_of: conditions of which one must hold; none where empty.
+        name_pattern: regular expression that the kernel's name must match, or None.
+        gain_by_limiter: share of the duration that mending it gives back; "default" for other limiters.
+        gain_basis: what that share rests on.
+        severity: where no gain can be told.
+        advice_by_family: what to do; "user" is for code of one's own.
+        evidence: quantities to show.
+    """
+
+    id: str
+    title: str
+    group: str
+    verdicts: tuple[str, ...]
+    limiters: tuple[str, ...]
+    all_of: tuple[Condition, ...]
+    any_of: tuple[Condition, ...]
+    name_pattern: str | None
+    gain_by_limiter: Mapping[str, Formula]
+    gain_basis: str | None
+    severity: str
+    advice_by_family: Mapping[str, str]
+    evidence: tuple[str, ...]
+
+    def advice(self, family: str) -> str:
+        """Return the advice in the words of whoever wrote the kernel."""
+        return self.advice_by_family.get(family, self.advice_by_family["user"])
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyCause:
+    """What a latency-bound kernel may wait for: a finding (or group) and the limiter it stands for."""
+
+    finding: str
+    limiter: str
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A verdict's title and meaning."""
+
+    title: str
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """All of `profiles/rules.toml`."""
+
+    nodes: tuple[Node, ...]
+    verdicts: Mapping[str, Described]
+    latency_causes: tuple[LatencyCause, ...]
+    findings: Mapping[str, Finding]
+    severity: Mapping[str, float]
+    caveats: Mapping[str, str]
+    missing_quantities: tuple[str, ...]
+    collect_work: str
+    vendor_verdicts: Mapping[str, str]
+
+
+@cache
+def load_rules() -> Rules:
+    """Return the rules that ship with ncuroof.
+
+    Raises:
+        ProfileError: `profiles/rules.toml` is malformed.
+    """
+    raw = read_toml(folder("profiles") / "rules.toml")
+    try:
+        return Rules(
+            nodes=tuple(_node(entry) for entry in raw["node"]),
+            verdicts={name: Described(**entry) for name, entry in raw["verdict"].items()},
+            latency_causes=tuple(LatencyCause(**entry) for entry in raw["latency_cause"]),
+            findings={name: _finding(name, entry) for name, entry in raw["finding"].items()},
+            severity=raw["severity"],
+            caveats=raw["caveat"],
+            missing_quantities=tuple(raw["missing"]["quantities"]),
+            collect_work=raw["missing"]["collect_work"],
+            vendor_verdicts=raw["vendor_verdict"],
+        )
+    except (KeyError, TypeError) as error:
+        raise ProfileError(f"rules.toml: {error} is missing or of the wrong kind") from error
+
+
+def _node(entry: Mapping[str, Any]) -> Node:
+    return Node(entry["id"], entry["question"], _condition(entry), entry["yes"], entry["no"], entry["unknown"])
+
+
+def _condition(entry: Mapping[str, Any]) -> Condition:
+    op = entry["op"]
+    if op == _IS_MISSING:
+        return Condition(entry["quantity"], op, None)
+    if op not in _COMPARISONS:
+        raise ProfileError(f"rules.toml: comparison {op!r} is not one of {', '.join(_COMPARISONS)}, {_IS_MISSING}")
+    return Condition(entry["quantity"], op, float(entry["threshold"]))
+
+
+def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
+    advice = {"user": entry["advice"]} | {
+        key.removeprefix("advice_"): text for key, text in entry.items() if key.startswith("advice_")
+    }
+    return Finding(
+        id=name,
+        title=entry["title"],
+        group=entry.get("group", name),
+        verdicts=tuple(entry["verdicts"]),
+        limiters=tuple(entry.get("limiters", ())),
+        all_of=tuple(map(_condition, entry.get("when", ()))),
+        any_of=tuple(map(_condition, entry.get("when_any", ()))),
+        name_pattern=entry.get("name"),
+        gain_by_limiter={key: parse(text) for key, text in entry.get("gain", {}).items() if text},
+        gain_basis=entry.get("gain_basis"),
+        severity=entry.get("severity", "medium"),
+        advice_by_family=advice,
+        evidence=tuple(entry["evidence"]),
+    )

@@ -1,0 +1,71 @@
+"""The run as a whole: how its time divides by verdict, and how much of it could come back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from ncuroof.model import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The kernels of one verdict.
+
+    Attributes:
+        n_kernels: how many.
+        duration_ns: their GPU time together.
+        share_frac: of the run's GPU time; None where the run has none.
+    """
+
+    n_kernels: int
+    duration_ns: float
+    share_frac: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Sums over the kernels that were profiled successfully.
+
+    Attributes:
+        n_kernels: all workloads, failed ones included.
+        n_failed: workloads whose collection failed; they are in no sum.
+        duration_ns: GPU time, summed over launches.
+        recoverable_ns: duration less roofline time, summed where both are known.
+        by_verdict: in the order of `Verdict`; only verdicts that occur.
+    """
+
+    n_kernels: int
+    n_failed: int
+    duration_ns: float
+    recoverable_ns: float
+    by_verdict: Mapping[str, Share]
+
+
+def summarise(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFrame) -> Summary:
+    """Return the sums over a run.
+
+    Args:
+        kernels: KERNELS.
+        bounds: BOUNDS, rows as in `kernels`.
+        verdicts: VERDICTS, rows as in `kernels`.
+    """
+    judged = kernels.select("failed", "duration_ns").hstack([verdicts["verdict"], bounds["recoverable_ns"]])
+    whole = judged.filter(~pl.col("failed"))
+    total = whole["duration_ns"].sum()
+    groups = whole.group_by("verdict").agg(pl.len().alias("n"), pl.col("duration_ns").sum())
+    by_name = {name: (n, duration) for name, n, duration in groups.iter_rows()}
+    return Summary(
+        n_kernels=kernels.height,
+        n_failed=int(judged["failed"].sum()),
+        duration_ns=total,
+        recoverable_ns=whole["recoverable_ns"].sum(),
+        by_verdict={
+            verdict.value: Share(n, duration, duration / total if total else None)
+            for verdict in Verdict
+            if (found := by_name.get(verdict.value)) is not None
+            for n, duration in (found,)
+        },
+    )

@@ -1,0 +1,93 @@
+"""Every error that ncuroof raises on purpose: what was wanted, what was found, where, and what to do.
+
+The command line turns a `NcuroofError` into one line on standard error plus its hint, and exits with its `exit_code`.
+Anything else that escapes is a defect of ncuroof.
+"""
+
+from __future__ import annotations
+
+
+class NcuroofError(Exception):
+    """The root of all errors that ncuroof raises on purpose.
+
+    Attributes:
+        slug: stable name of this kind of error, for documentation and scripts.
+        exit_code: what the command line exits with.
+        hint: what the user can do about it, or None.
+    """
+
+    slug = "error"
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class ReportNotFoundError(NcuroofError, FileNotFoundError):
+    """The report's path does not exist, or is a directory."""
+
+    slug = "report-not-found"
+
+
+class ReportFormatError(NcuroofError, ValueError):
+    """The file is not a report that ncuroof reads, or nothing in it can be read."""
+
+    slug = "report-format"
+
+
+class ReportEmptyError(NcuroofError, ValueError):
+    """The file is a valid report that holds no profiled workload."""
+
+    slug = "report-empty"
+
+
+class ReportAccessError(NcuroofError, OSError):
+    """The operating system refused to let the report be read."""
+
+    slug = "report-access"
+
+
+class OutputError(NcuroofError, OSError):
+    """The output could not be written; nothing was left half-written."""
+
+    slug = "output"
+
+
+class OutputFormatError(NcuroofError, ValueError):
+    """The output's format is unknown, or does not fit the place it should go to."""
+
+    slug = "output-format"
+
+
+class UnitError(NcuroofError, ValueError):
+    """A metric carries a unit that ncuroof does not know; guessing a scale would give a wrong number."""
+
+    slug = "unit"
+
+
+class ProfileError(NcuroofError, ValueError):
+    """A file of `profiles/` is malformed: a key is missing, unknown, or of the wrong kind."""
+
+    slug = "profile"
+
+
+class SchemaError(NcuroofError, TypeError):
+    """A table lacks a column of its schema, or a column has another type."""
+
+    slug = "schema"
+
+
+class UnknownNameError(NcuroofError, KeyError):
+    """A GPU, verdict, finding, caveat or quantity of that name does not exist."""
+
+    slug = "unknown-name"
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class MissingExtraError(NcuroofError, ImportError):
+    """An optional dependency is not installed."""
+
+    slug = "missing-extra"

@@ -1,0 +1,283 @@
+"""The framing of an Nsight Compute report: its blocks, its workloads, and where it stops making sense.
+
+A report is the magic, a length-prefixed file header, then blocks until the end of the file. A block is a
+length-prefixed header, which tells how many entries of which kind follow, and their length-prefixed messages,
+the payload. Nothing is decompressed and no payload is decoded here: only lengths are followed, and none is
+believed before it is checked against the bytes that are there. The framing has not changed since 2019 (file
+version 7); a report of another version is read as far as it goes.
+
+Source: Nsight Compute Customization Guide, "Report File Format".
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from ncuroof.errors import ReportFormatError
+from ncuroof.ingest import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from mmap import mmap
+
+MAGIC = b"NVR\0"
+SNIFF_BYTES = 64
+
+_LENGTH = struct.Struct("<I")
+
+# Field numbers of BlockHeader and FileHeader.
+_N_SOURCES, _N_RESULTS, _PAYLOAD_SIZE, _N_RANGES, _N_CMDLISTS, _N_GRAPHS = 1, 2, 5, 7, 8, 9
+_COUNTS = (_N_SOURCES, _N_RESULTS, _PAYLOAD_SIZE, _N_RANGES, _N_CMDLISTS, _N_GRAPHS)
+_FILE_VERSION = 1
+
+
+class FileKind(Enum):
+    """What a file is by its first bytes; the value names it in a message."""
+
+    REPORT = "an Nsight Compute report"
+    ZSTD = "a zstd-compressed file"
+    EMPTY = "an empty file"
+    GIT_LFS = "a Git LFS pointer, not the file itself"
+    TEXT = "a text file"
+    PNG = "a PNG image"
+    GZIP = "a gzip archive"
+    ZIP = "a zip archive"
+    ELF = "an ELF program or library"
+    SQLITE = "an SQLite database"
+    UNKNOWN = "an unknown binary file"
+
+
+_KIND_BY_MAGIC = {
+    MAGIC: FileKind.REPORT,
+    b"\x28\xb5\x2f\xfd": FileKind.ZSTD,
+    b"version https://git-lfs": FileKind.GIT_LFS,
+    b"\x89PNG": FileKind.PNG,
+    b"\x1f\x8b": FileKind.GZIP,
+    b"PK\x03\x04": FileKind.ZIP,
+    b"\x7fELF": FileKind.ELF,
+    b"SQLite format 3": FileKind.SQLITE,
+}
+
+_HINT_BY_KIND = {
+    FileKind.ZSTD: "name a compressed report *.ncu-repz, or decompress it: zstd -d -o REPORT.ncu-rep FILE",
+    FileKind.GIT_LFS: "fetch the report itself: git lfs pull",
+    FileKind.GZIP: "unpack it first",
+    FileKind.ZIP: "unpack it first",
+    FileKind.TEXT: "give the .ncu-rep file itself, not what ncu printed",
+    FileKind.SQLITE: "an Nsight Systems export is a timeline; record with Nsight Compute (ncu -o FILE …)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One complete block of a report: where its parts lie (offsets in bytes from the start of the file)."""
+
+    header_offset: int
+    header_size: int
+    payload_offset: int
+    payload_size: int
+    n_sources: int
+    n_results: int
+    n_range_results: int
+    n_cmdlist_results: int
+    n_graph_results: int
+    header: memoryview
+    """The encoded BlockHeader: a view of the buffer that was walked, not a copy."""
+
+    @property
+    def end_offset(self) -> int:
+        """Offset of the first byte after the block."""
+        return self.payload_offset + self.payload_size
+
+    @property
+    def n_workloads(self) -> int:
+        """Profiled kernels, ranges, command lists and graphs in the block."""
+        return self.n_results + self.n_range_results + self.n_cmdlist_results + self.n_graph_results
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """The blocks of a report up to its end, or up to where it is damaged.
+
+    Attributes:
+        version: of the file format; 7 in every report from 2019 to 2026.
+        blocks: the complete, well-formed blocks, in file order.
+        intact_bytes: offset where the last of them ends; a copy of that many bytes is an undamaged report.
+        n_bytes: size of the whole file.
+        damage: what is wrong after `intact_bytes` and at which offset, or None where nothing is.
+    """
+
+    version: int
+    blocks: tuple[Block, ...]
+    intact_bytes: int
+    n_bytes: int
+    damage: str | None
+
+    @property
+    def n_workloads(self) -> int:
+        """Profiled workloads in the intact blocks."""
+        return sum(block.n_workloads for block in self.blocks)
+
+
+class _DamageError(Exception):
+    """A block is cut or malformed; the message says how and at which offset."""
+
+
+def sniff(head: wire.Bytes) -> FileKind:
+    """Return what a file is by its first bytes.
+
+    Args:
+        head: the first `SNIFF_BYTES` bytes of the file, or all of it where it is shorter.
+    """
+    start = bytes(head[:SNIFF_BYTES])
+    for magic, kind in _KIND_BY_MAGIC.items():
+        if start.startswith(magic):
+            return kind
+    if not start:
+        return FileKind.EMPTY
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return FileKind.TEXT  # UTF-16 with its byte-order mark, which is how Windows shells redirect
+    is_text = not any(byte < 0x20 and byte not in b"\t\n\f\r\x1b" for byte in start)
+    return FileKind.TEXT if is_text else FileKind.UNKNOWN
+
+
+def walk(buffer: wire.Bytes | mmap, *, where: str = "the file") -> Container:
+    """Return the blocks of a report.
+
+    Payloads are not copied, and neither are block headers: the container holds views of `buffer`, so a memory
+    map cannot be closed while the container lives.
+
+    Args:
+        buffer: the whole file.
+        where: its name for the error message.
+
+    Raises:
+        ReportFormatError: the file does not begin as a report does. Damage further on does not raise, it is
+            told in `Container.damage`.
+    """
+    view = memoryview(buffer)
+    version, position = _file_header(view, where)
+    blocks: list[Block] = []
+    damage = None
+    try:
+        while position < len(view):
+            block = _block(view, position)
+            blocks.append(block)
+            position = block.end_offset
+    except _DamageError as err:
+        damage = str(err)
+    return Container(
+        version=version, blocks=tuple(blocks), intact_bytes=position, n_bytes=len(view), damage=damage
+    )
+
+
+def entries(payload: memoryview) -> Iterator[memoryview]:
+    """Yield the encoded messages of a payload, in order: sources, results, ranges, command lists, graphs.
+
+    Raises:
+        WireError: when the iteration reaches a length that does not fit into the payload.
+    """
+    position = 0
+    while position < len(payload):
+        size, start = _length_prefix(payload, position)
+        if size > len(payload) - start:
+            raise wire.WireError(f"an entry of {size} bytes begins where {len(payload) - start} are left")
+        yield payload[start : start + size]
+        position = start + size
+
+
+def _file_header(view: memoryview, where: str) -> tuple[int, int]:
+    """Return the format's version and the offset of the first block."""
+    kind = sniff(view[:SNIFF_BYTES])
+    if kind is not FileKind.REPORT:
+        raise ReportFormatError(
+            f"{where}: an Nsight Compute report (it begins with NVR) was wanted, {kind.value} was found",
+            hint=_HINT_BY_KIND.get(kind),
+        )
+    try:
+        size, start = _length_prefix(view, len(MAGIC))
+        if size > len(view) - start:
+            raise wire.WireError(f"a header of {size} bytes where {len(view) - start} are left")
+        for number, _, value in wire.fields(view[start : start + size]):
+            if number == _FILE_VERSION:
+                return wire.as_int(value), start + size
+        raise wire.WireError("no version")
+    except wire.WireError as err:
+        raise ReportFormatError(
+            f"{where}: a file header was wanted after the magic of an Nsight Compute report, found: {err}",
+            hint="the file is cut or overwritten; record it again",
+        ) from err
+
+
+def _block(view: memoryview, offset: int) -> Block:
+    try:
+        size, start = _length_prefix(view, offset)
+    except wire.WireError as err:
+        raise _DamageError(f"the file is cut inside the length of the block at offset {offset}") from err
+    payload_offset = start + size
+    if payload_offset > len(view):
+        raise _DamageError(
+            f"the block header at offset {offset} has {size} bytes, but only {len(view) - start} are left"
+        )
+    if size == 0:
+        raise _DamageError(f"the block header at offset {offset} is empty")
+    header = view[start:payload_offset]
+    try:
+        counts = _header_counts(header)
+    except wire.WireError as err:
+        raise _DamageError(f"the block header at offset {offset} is malformed: {err}") from err
+    block = Block(
+        header_offset=start,
+        header_size=size,
+        payload_offset=payload_offset,
+        payload_size=counts[_PAYLOAD_SIZE],
+        n_sources=counts[_N_SOURCES],
+        n_results=counts[_N_RESULTS],
+        n_range_results=counts[_N_RANGES],
+        n_cmdlist_results=counts[_N_CMDLISTS],
+        n_graph_results=counts[_N_GRAPHS],
+        header=header,
+    )
+    _check_payload(view, block)
+    return block
+
+
+def _header_counts(header: memoryview) -> dict[int, int]:
+    counts = dict.fromkeys(_COUNTS, 0)
+    for number, _, value in wire.fields(header):
+        if number in counts:
+            counts[number] = wire.as_int(value)
+    return counts
+
+
+def _check_payload(view: memoryview, block: Block) -> None:
+    """Follow the lengths of the payload's entries.
+
+    More entries than the header counts are accepted: a newer Nsight Compute may add a kind of its own at the
+    end.
+    """
+    if block.end_offset > len(view):
+        raise _DamageError(
+            f"the payload at offset {block.payload_offset} has {block.payload_size} bytes, "
+            f"but only {len(view) - block.payload_offset} are left"
+        )
+    try:
+        n_entries = sum(1 for _ in entries(view[block.payload_offset : block.end_offset]))
+    except wire.WireError as err:
+        raise _DamageError(f"the payload at offset {block.payload_offset} is malformed: {err}") from err
+    n_wanted = block.n_sources + block.n_workloads
+    if n_entries < n_wanted:
+        raise _DamageError(
+            f"the payload at offset {block.payload_offset} should have {n_wanted} entries, it has {n_entries}"
+        )
+
+
+def _length_prefix(view: memoryview, position: int) -> tuple[int, int]:
+    """Return the length stored at `position` and the position after it."""
+    if position + _LENGTH.size > len(view):
+        raise wire.WireError(f"a length is cut at offset {position}")
+    (size,) = _LENGTH.unpack_from(view, position)
+    return size, position + _LENGTH.size

@@ -1,0 +1,214 @@
+"""The reader that uses NVIDIA's own `ncu_report` module: the reference for every value.
+
+The module opens anything, random bytes included, and then reports zero ranges; the caller checks the framing first. Nothing of the
+module leaves this file: names, numbers and texts are copied out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ncuroof.errors import ReportFormatError
+from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
+
+_RULE_TYPES = ("none", "ok", "optimization", "warning", "error")
+"""The module's own numbering; in the file a warning is 2 and an optimization 4."""
+
+_SCOPES = {1: "local", 2: "global"}
+_ALWAYS_STORED = ("device__", "launch__", "profiler__", "smsp__maximum_", "sm__maximum_")
+"""Counters that need no collection: a launch whose collection failed still has them."""
+
+
+@dataclass(slots=True)
+class Contents:
+    """What the module tells of a report: the tables of `RawReport` that come from it."""
+
+    workloads: pl.DataFrame
+    counters: pl.DataFrame
+    units: Mapping[str, str]
+    texts: pl.DataFrame
+    rules: pl.DataFrame
+    sections: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Columns:
+    """Cells by column, filled row by row; rows that a column skips are null."""
+
+    cells: dict[str, list[Any]] = field(default_factory=dict)
+
+    def put(self, name: str, row: int, value: object) -> None:
+        column = self.cells.setdefault(name, [])
+        column.extend([None] * (row - len(column)))
+        column.append(value)
+
+    def frame(self, n_rows: int, dtype: type[pl.DataType]) -> pl.DataFrame:
+        if not self.cells:
+            return pl.DataFrame({"": [None] * n_rows}).select([])
+        return pl.DataFrame(
+            [
+                pl.Series(name, cells + [None] * (n_rows - len(cells)), dtype=dtype, strict=False)
+                for name, cells in self.cells.items()
+            ]
+        )
+
+
+def read_contents(path: Path, selection: CounterSelection | None) -> Contents:
+    """Return the workloads of the report at `path` with the selected counters (all of them for None).
+
+    Raises:
+        ReportFormatError: the module finds nothing in the file.
+    """
+    with _quiet_standard_error():
+        import ncu_report  # noqa: PLC0415  a heavy module that only reading needs
+
+        context = ncu_report.load_report(str(path))
+        actions = [
+            action
+            for profiled in (context.range_by_idx(i) for i in range(context.num_ranges()))
+            for action in (profiled.action_by_idx(index) for index in range(profiled.num_actions()))
+            if action.name() is not None  # a result whose message is damaged has no name and no metrics
+        ]
+        if not actions:
+            raise ReportFormatError(
+                f"{path.name}: a report with profiled kernels was wanted, NVIDIA's reader finds none in it",
+                hint="the file may be damaged; record it again, or check that ncu profiled any kernel",
+            )
+        return _Collector(ncu_report, selection).collect(actions)
+
+
+@contextlib.contextmanager
+def _quiet_standard_error() -> Iterator[None]:
+    """Keep the module's C++ library from writing log lines of its own about damaged messages."""
+    try:
+        saved = os.dup(2)
+    except OSError:  # no standard error at all: nothing to keep quiet
+        yield
+        return
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as sink:
+        os.dup2(sink.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+
+
+class _Collector:
+    """Copies workloads out of the module's objects, row by row."""
+
+    def __init__(self, module: Any, selection: CounterSelection | None) -> None:
+        self._selection = selection
+        self._counters = _Columns()
+        self._texts = _Columns()
+        self._units: dict[str, str] = {}
+        self._sections: dict[str, None] = {}
+        self._text_kind = module.IMetric.ValueKind_STRING
+        self._workload_names = {
+            getattr(module.IAction, f"WorkloadType_{name}", None): name.lower()
+            for name in ("KERNEL", "RANGE", "GRAPH", "CMDLIST")
+        }
+        self._demangled = module.IAction.NameBase_DEMANGLED
+
+    def collect(self, actions: Sequence[Any]) -> Contents:
+        workloads = [self._workload(row, action) for row, action in enumerate(actions)]
+        rules = [rule for row, action in enumerate(actions) for rule in _rules(row, action)]
+        n_rows = len(actions)
+        return Contents(
+            workloads=pl.DataFrame(workloads, schema=RAW_WORKLOADS, orient="row"),
+            counters=self._counters.frame(n_rows, pl.Float64),
+            units=self._units,
+            texts=self._texts.frame(n_rows, pl.String),
+            rules=pl.DataFrame(rules, schema=RAW_RULES, orient="row"),
+            sections=tuple(self._sections),
+        )
+
+    def _workload(self, row: int, action: Any) -> tuple[object, ...]:
+        n_collected, n_not_finite = self._read_metrics(row, action)
+        for section in action.sections():
+            self._sections[section.identifier()] = None
+        return (
+            action.name(),
+            action.name(self._demangled),
+            self._workload_names.get(action.workload_type(), "kernel"),
+            _nvtx(action.nvtx_state()),
+            n_collected,
+            n_not_finite,
+        )
+
+    def _read_metrics(self, row: int, action: Any) -> tuple[int, int]:
+        n_collected = n_not_finite = 0
+        for name in self._wanted(action):
+            metric = action.metric_by_name(name)
+            if metric is None:
+                continue
+            value = _value(metric)
+            if isinstance(value, str):
+                self._texts.put(name, row, value)
+            elif value is not None:
+                is_finite = math.isfinite(value)
+                if not name.startswith(_ALWAYS_STORED):
+                    n_collected += 1
+                    n_not_finite += not is_finite
+                self._counters.put(name, row, float(value) if is_finite else None)
+                self._units.setdefault(name, metric.unit())
+        return n_collected, n_not_finite
+
+    def _wanted(self, action: Any) -> list[str]:
+        names = action.metric_names()
+        if self._selection is None:
+            return list(names)
+        chosen = self._selection.names | self._selection.texts | self._selection.lists
+        for listing in self._selection.lists:
+            members = action.metric_by_name(listing)
+            if members is not None:
+                chosen = chosen | frozenset(str(_value(members)).split(","))
+        prefixes = self._selection.prefixes
+        return [name for name in names if name in chosen or name.startswith(prefixes)]
+
+
+def _value(metric: Any) -> float | str | None:
+    """Return a metric's own value; None where it has only instances, or text that is not UTF-8."""
+    try:
+        value: float | str | None = metric.value()
+    except (UnicodeDecodeError, SystemError, TypeError):
+        return None
+    return value
+
+
+def _nvtx(state: Any) -> list[str]:
+    """Return the names of the open ranges of all domains: pushed ones outermost first, then started ones."""
+    if state is None:
+        return []
+    domains = [state.domain_by_id(number) for number in state.domains()]
+    pushed = [name for domain in domains for name in domain.push_pop_ranges()]
+    return pushed + [name for domain in domains for name in domain.start_end_ranges()]
+
+
+def _rules(row: int, action: Any) -> Iterator[tuple[object, ...]]:
+    for result in action.rule_results_as_dicts():
+        message = result.get("rule_message") or {}
+        speedup = result.get("speedup_estimation") or {}
+        kind = message.get("type", 0)
+        share = speedup.get("speedup")
+        yield (
+            row,
+            result.get("rule_identifier"),
+            result.get("section_identifier"),
+            message.get("title"),
+            message.get("message"),
+            _RULE_TYPES[kind] if 0 <= kind < len(_RULE_TYPES) else "none",
+            None if share is None else share / 100,
+            _SCOPES.get(speedup.get("type", 0)),
+        )

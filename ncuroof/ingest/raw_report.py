@@ -1,0 +1,82 @@
+"""What a reader gives: one report as frozen values and tables, free of any reader's own objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from ncuroof.ingest.session import Session
+
+RAW_WORKLOADS = pl.Schema(
+    {
+        "function_name": pl.String,  # name without template arguments and parameters
+        "demangled_name": pl.String,
+        "workload": pl.Enum(["kernel", "range", "graph", "cmdlist"]),
+        "nvtx": pl.List(pl.String),  # open ranges, outermost first
+        "n_collected": pl.UInt32,  # counters that were asked for and hold a number, finite or not
+        "n_not_finite": pl.UInt32,  # of those, how many are NaN or infinite: collection failed
+    }
+)
+"""One row per profiled workload, in file order."""
+
+RAW_RULES = pl.Schema(
+    {
+        "row": pl.UInt32,  # row of RAW_WORKLOADS
+        "rule_id": pl.String,
+        "section": pl.String,
+        "title": pl.String,
+        "message": pl.String,
+        "type": pl.Enum(["none", "ok", "warning", "error", "optimization"]),
+        "speedup_frac": pl.Float64,
+        "scope": pl.Enum(["local", "global"]),
+    }
+)
+"""One row per message of NVIDIA's own rules, in file order."""
+
+
+@dataclass(frozen=True, slots=True)
+class CounterSelection:
+    """Which counters a reader should read; a full report holds thousands that nobody asks for.
+
+    Attributes:
+        names: counters by name.
+        prefixes: counters by the beginning of their name.
+        lists: text metrics that list further counters, separated by commas.
+        texts: text metrics to keep.
+    """
+
+    names: frozenset[str]
+    prefixes: tuple[str, ...] = ()
+    lists: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class RawReport:
+    """One report as it was recorded: numbers untouched, except that what is not finite is null.
+
+    Attributes:
+        file: the file's name, without its folder.
+        sha256: of the file's bytes.
+        session: versions, command line, processes and devices.
+        workloads: RAW_WORKLOADS.
+        counters: one Float64 column per counter, rows as in `workloads`; null where not collected.
+        units: unit by counter, as recorded.
+        texts: one String column per text metric, rows as in `workloads`.
+        rules: RAW_RULES.
+        sections: identifiers of the sections that were collected, over all workloads, in order of first appearance.
+        damage: what is wrong with the file and what was lost, or None.
+    """
+
+    file: str
+    sha256: str
+    session: Session
+    workloads: pl.DataFrame
+    counters: pl.DataFrame
+    units: Mapping[str, str]
+    texts: pl.DataFrame
+    rules: pl.DataFrame
+    sections: tuple[str, ...] = ()
+    damage: str | None = field(default=None)

@@ -1,0 +1,127 @@
+"""The protobuf wire format, read without protobuf: the fields of one encoded message, in order.
+
+Every length is checked against the buffer before it is believed, because reports come from strangers. Values
+are not copied: a length-delimited or fixed-width field is a view into the message. What a field number means
+is the caller's business; a number that the caller does not know is one it does not look at.
+
+Source: Protocol Buffers documentation, "Encoding" (tags, varints, length prefixes, fixed widths).
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+VARINT = 0
+FIXED64 = 1
+LENGTH = 2
+FIXED32 = 5
+
+Bytes = bytes | bytearray | memoryview
+Field = tuple[int, int, int | memoryview]
+
+_WIDTH_BYTES_BY_WIRE_TYPE = {FIXED64: 8, FIXED32: 4}
+_MAX_VARINT_BYTES = 10
+_MAX_FIELD_NUMBER = (1 << 29) - 1
+
+
+class WireError(ValueError):
+    """The bytes are not a well-formed message. Raised and handled within `ingest`, not shown to users."""
+
+
+def fields(message: Bytes) -> Iterator[Field]:
+    """Yield `(number, wire type, value)` of each field of an encoded message.
+
+    Args:
+        message: one encoded message, without a length prefix.
+
+    Yields:
+        The value is an int (0..2**64 - 1) for `VARINT`, and a view of the raw bytes for the other wire types.
+
+    Raises:
+        WireError: when the iteration reaches a malformed or cut field. Fields before it have been yielded.
+    """
+    view = memoryview(message)
+    n_bytes = len(view)
+    position = 0
+    while position < n_bytes:
+        tag, position = _varint(view, position)
+        number, wire_type = tag >> 3, tag & 7
+        if not 0 < number <= _MAX_FIELD_NUMBER:
+            raise WireError(f"field number {number} at offset {position}")
+        if wire_type == VARINT:
+            value, position = _varint(view, position)
+            yield number, wire_type, value
+            continue
+        if wire_type == LENGTH:
+            width, position = _varint(view, position)
+        else:
+            width = _WIDTH_BYTES_BY_WIRE_TYPE.get(wire_type, -1)
+        if width < 0:
+            raise WireError(f"wire type {wire_type} at offset {position}")
+        if width > n_bytes - position:
+            raise WireError(
+                f"field {number} wants {width} bytes at offset {position}, {n_bytes - position} are left"
+            )
+        yield number, wire_type, view[position : position + width]
+        position += width
+
+
+def as_text(value: int | memoryview) -> str:
+    """Return a string field as text, with U+FFFD where the bytes are not UTF-8.
+
+    Raises:
+        WireError: the field is a varint.
+    """
+    return bytes(_view(value)).decode("utf-8", errors="replace")
+
+
+def as_int(value: int | memoryview) -> int:
+    """Return an integer field.
+
+    Raises:
+        WireError: the field is not a varint.
+    """
+    if not isinstance(value, int):
+        raise WireError(f"an integer was wanted, a field of {len(value)} bytes was found")
+    return value
+
+
+def as_float(value: int | memoryview) -> float:
+    """Return a `FIXED64` field as a double, a `FIXED32` field as a single-precision float.
+
+    Raises:
+        WireError: the field is of neither width.
+    """
+    view = _view(value)
+    if len(view) == 8:
+        return float(struct.unpack("<d", view)[0])
+    if len(view) == 4:
+        return float(struct.unpack("<f", view)[0])
+    raise WireError(f"a float of 4 or 8 bytes was wanted, {len(view)} were found")
+
+
+def _view(value: int | memoryview) -> memoryview:
+    if isinstance(value, int):
+        raise WireError(f"bytes were wanted, the integer {value} was found")
+    return value
+
+
+def _varint(view: memoryview, position: int) -> tuple[int, int]:
+    """Return the varint at `position` and the position after it.
+
+    Bits past the 64th are dropped, as protobuf does.
+    """
+    value = 0
+    for shift in range(0, 7 * _MAX_VARINT_BYTES, 7):
+        if position >= len(view):
+            raise WireError(f"a varint is cut at offset {position}")
+        byte = view[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & 0xFFFF_FFFF_FFFF_FFFF, position
+    raise WireError(f"a varint longer than {_MAX_VARINT_BYTES} bytes ends at offset {position}")

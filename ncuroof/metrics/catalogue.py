@@ -1,0 +1,188 @@
+"""The catalogue of canonical quantities, read from `profiles/metrics.toml`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ncuroof.errors import ProfileError
+from ncuroof.metrics.formula import Formula, parse
+from ncuroof.resources import folder, read_toml
+
+_BREAKDOWN = "breakdown:{}.avg.pct_of_peak_sustained_elapsed"
+BREAKDOWNS = {
+    "memory": _BREAKDOWN.format("gpu__compute_memory_throughput"),
+    "compute": _BREAKDOWN.format("sm__throughput"),
+}
+"""Text metrics that list the counters behind NVIDIA's two Speed-of-Light numbers."""
+
+DEVICE_NAME = "device__attribute_display_name"
+
+_IDENTITY_COUNTERS = frozenset(
+    f"launch__{name}"
+    for name in (
+        "grid_dim_x", "grid_dim_y", "grid_dim_z", "block_dim_x", "block_dim_y", "block_dim_z",
+        "stream_id", "context_id", "device_id", "uses_green_context",
+    )
+) | {"device__attribute_compute_capability_major", "device__attribute_compute_capability_minor"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One way to get a quantity.
+
+    Attributes:
+        formula: over counters and other quantities.
+        note: what the number then counts or misses, or None.
+    """
+
+    formula: Formula
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A canonical quantity.
+
+    Attributes:
+        name: dotted, as in tables, document and rules.
+        unit: of the value; "share" is 0..1.
+        doc: one sentence.
+        collect: options of ncu that collect it, or None where every report has it or nothing collects it alone.
+        sources: in order of preference.
+    """
+
+    name: str
+    unit: str
+    doc: str
+    collect: str | None
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Achieved and peak of one kind of roof traffic or work.
+
+    Attributes:
+        achieved: byte/s or flop/s; a count in flop where `is_count`.
+        peak: per second at the measured clock, or None.
+        definition: what is counted.
+        is_count: `achieved` is a total, to be divided by the duration.
+    """
+
+    achieved: Formula
+    peak: Formula | None
+    definition: str
+    is_count: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stalls:
+    """How stall shares are found: counters per reason over their total, else samples over all samples."""
+
+    reasons: tuple[str, ...]
+    counter: str
+    total: str
+    sampled_counter: str
+    collect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """How tensor work is found: by the names of `sm__ops_path_tensor_*`, else by instructions."""
+
+    counter_prefix: str
+    cycles_per_second: str
+    precision_by_source: Mapping[str, str]
+    instructions: Pair
+    instructions_precision: str
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """All of `profiles/metrics.toml`."""
+
+    quantities: tuple[Quantity, ...]
+    bandwidth: Mapping[str, tuple[Pair, ...]]
+    work: Mapping[str, tuple[Pair, ...]]
+    tensor: Tensor
+    stalls: Stalls
+    resources: Mapping[str, Mapping[str, str]]
+
+    def quantity(self, name: str) -> Quantity:
+        """Return the quantity called `name`.
+
+        Raises:
+            ProfileError: there is none.
+        """
+        for quantity in self.quantities:
+            if quantity.name == name:
+                return quantity
+        raise ProfileError(f"metrics.toml: no quantity {name!r}")
+
+    def formulas(self) -> Iterator[Formula]:
+        """Yield every formula of the catalogue."""
+        for quantity in self.quantities:
+            yield from (source.formula for source in quantity.sources)
+        for pairs in (*self.bandwidth.values(), *self.work.values(), (self.tensor.instructions,)):
+            for pair in pairs:
+                yield pair.achieved
+                if pair.peak is not None:
+                    yield pair.peak
+
+    def counters(self) -> frozenset[str]:
+        """Return every counter that the catalogue reads by name."""
+        named = frozenset().union(*(formula.counters for formula in self.formulas()))
+        stalls = self.stalls
+        by_reason = {
+            template.replace("<reason>", reason)
+            for template in (stalls.counter, stalls.sampled_counter)
+            for reason in stalls.reasons
+        }
+        return named | by_reason | {stalls.total, self.tensor.cycles_per_second} | _IDENTITY_COUNTERS
+
+
+@cache
+def load_catalogue() -> Catalogue:
+    """Return the catalogue that ships with ncuroof.
+
+    Raises:
+        ProfileError: `profiles/metrics.toml` is malformed.
+    """
+    raw = read_toml(folder("profiles") / "metrics.toml")
+    try:
+        return _catalogue(raw)
+    except KeyError as error:
+        raise ProfileError(f"metrics.toml: key {error} is missing") from error
+
+
+def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
+    tensor = raw["tensor"]
+    return Catalogue(
+        quantities=tuple(_quantity(name, entry) for name, entry in raw["quantity"].items()),
+        bandwidth={level: tuple(map(_pair, pairs)) for level, pairs in raw["bandwidth"].items()},
+        work={precision: tuple(map(_pair, pairs)) for precision, pairs in raw["work"].items()},
+        tensor=Tensor(
+            counter_prefix=tensor["counter_prefix"],
+            cycles_per_second=tensor["cycles_per_second"],
+            precision_by_source=tensor["precision_by_source"],
+            instructions=_pair(tensor["instructions"]),
+            instructions_precision=tensor["instructions"]["precision"],
+        ),
+        stalls=Stalls(**{**raw["stalls"], "reasons": tuple(raw["stalls"]["reasons"])}),
+        resources=raw["resource"],
+    )
+
+
+def _quantity(name: str, entry: Mapping[str, Any]) -> Quantity:
+    sources = tuple(Source(parse(source["formula"]), source.get("note")) for source in entry["sources"])
+    return Quantity(name, entry["unit"], entry["doc"], entry.get("collect"), sources)
+
+
+def _pair(entry: Mapping[str, Any]) -> Pair:
+    is_count = "count" in entry
+    achieved = entry["count"] if is_count else entry.get("rate") or entry["achieved"]
+    peak = parse(entry["peak"]) if "peak" in entry else None
+    return Pair(parse(achieved), peak, entry["definition"], is_count)

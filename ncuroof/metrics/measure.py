@@ -1,0 +1,214 @@
+"""From raw reports to the tables of canonical quantities: KERNELS, WORK, BANDWIDTH and DEVICES."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from ncuroof.errors import UnitError
+from ncuroof.ingest import CounterSelection, RawReport
+from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME, Catalogue, load_catalogue
+from ncuroof.metrics.names import family, short_name
+from ncuroof.metrics.quantities import CounterTable, add_quantities, largest, top_stall
+from ncuroof.metrics.units import scale
+from ncuroof.metrics.work import measure_bandwidth, measure_work
+from ncuroof.tables import BANDWIDTH, DEVICES, KERNELS, WORK, check
+
+
+@dataclass(frozen=True, slots=True)
+class Measurements:
+    """What was measured, in canonical quantities.
+
+    Attributes:
+        kernels: KERNELS and a column per quantity.
+        work: WORK.
+        bandwidth: BANDWIDTH.
+        devices: DEVICES.
+        dropped: counters left out because their unit is not known, with that unit.
+    """
+
+    kernels: pl.DataFrame
+    work: pl.DataFrame
+    bandwidth: pl.DataFrame
+    devices: pl.DataFrame
+    dropped: tuple[str, ...] = ()
+
+
+def selection(catalogue: Catalogue | None = None) -> CounterSelection:
+    """Return the counters that `measure` needs of a report."""
+    catalogue = catalogue or load_catalogue()
+    return CounterSelection(
+        names=catalogue.counters(),
+        prefixes=(catalogue.tensor.counter_prefix,),
+        lists=frozenset(BREAKDOWNS.values()),
+        texts=frozenset({DEVICE_NAME}),
+    )
+
+
+def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) -> Measurements:
+    """Return the canonical quantities of all workloads of `reports`.
+
+    A quantity whose counters were not collected is null; a measured zero stays zero.
+    """
+    catalogue = catalogue or load_catalogue()
+    dropped: list[str] = []
+    table = CounterTable(
+        pl.concat([_in_base_units(report, dropped) for report in reports], how="diagonal")
+    )
+    add_quantities(table, catalogue)
+    workloads = _workloads(reports)
+    devices, device_by_row = _devices(workloads, table)
+    kernels = workloads.select(
+        "id",
+        "source",
+        device_by_row,
+        pl.col("demangled_name").alias("name"),
+        short_name(pl.col("function_name"), pl.col("demangled_name")).alias("short_name"),
+        family(pl.col("demangled_name")).alias("family"),
+        "workload",
+        ((pl.col("n_collected") > 0) & (pl.col("n_collected") == pl.col("n_not_finite"))).alias("failed"),
+        "process_id",
+        "process_name",
+        "nvtx",
+        "clock_control",
+        "is_damaged_report",
+    ).hstack(
+        table.frame.select(
+            *_identity(table),
+            *_limiters(workloads, table, catalogue),
+            top_stall(catalogue.stalls).alias("limiter.stall"),
+            *(pl.col(quantity.name) for quantity in catalogue.quantities),
+            *(pl.col(f"stalls.{reason}") for reason in catalogue.stalls.reasons),
+        )
+    )
+    kernels = _told_apart_from_l1(kernels)
+    return Measurements(
+        kernels=check(kernels.select(*KERNELS, pl.exclude(*KERNELS)), KERNELS, table="KERNELS"),
+        work=check(measure_work(table, catalogue), WORK, table="WORK"),
+        bandwidth=check(measure_bandwidth(table, catalogue), BANDWIDTH, table="BANDWIDTH"),
+        devices=check(devices, DEVICES, table="DEVICES"),
+        dropped=tuple(dropped),
+    )
+
+
+def _in_base_units(report: RawReport, dropped: list[str]) -> pl.DataFrame:
+    """Return the report's counters in base units; those of unknown unit are left out and named in `dropped`."""
+    columns = []
+    for name in report.counters.columns:
+        try:
+            factor = scale(report.units.get(name, ""), metric=name)
+        except UnitError as error:
+            dropped.append(str(error))
+            continue
+        columns.append(pl.col(name) * factor if factor != 1.0 else pl.col(name))
+    if not columns:
+        return pl.DataFrame({"device__": [None] * report.workloads.height}, schema={"device__": pl.Float64})
+    return report.counters.select(columns)
+
+
+def _workloads(reports: Sequence[RawReport]) -> pl.DataFrame:
+    """Return the workloads of all reports with their texts, numbered through."""
+    parts = []
+    for index, report in enumerate(reports):
+        processes = report.session.processes
+        only = processes[0] if len(processes) == 1 else None
+        parts.append(
+            report.workloads.hstack(report.texts).with_columns(
+                pl.lit(index, pl.UInt32).alias("source"),
+                pl.lit(only.id if only else None, pl.Int64).alias("process_id"),
+                pl.lit(only.name if only else None, pl.String).alias("process_name"),
+                pl.lit(report.session.clock_control, pl.String).alias("clock_control"),
+                pl.lit(report.damage is not None).alias("is_damaged_report"),
+            )
+        )
+    return pl.concat(parts, how="diagonal").with_row_index("id")
+
+
+def _identity(table: CounterTable) -> list[pl.Expr]:
+    """Return grid, block, stream, context and compute capability; null where the report does not say."""
+
+    def integer(name: str) -> pl.Expr:
+        counter = table.counter(name)
+        return (pl.lit(None) if counter is None else counter).cast(pl.Int64)
+
+    def extents(what: str) -> pl.Expr:
+        axes = [integer(f"launch__{what}_dim_{axis}") for axis in "xyz"]
+        return pl.when(pl.all_horizontal(*(axis.is_not_null() for axis in axes))).then(pl.concat_list(axes)).alias(what)
+
+    major, minor = (integer(f"device__attribute_compute_capability_{part}") for part in ("major", "minor"))
+    return [
+        extents("grid"),
+        extents("block"),
+        integer("launch__stream_id").alias("stream"),
+        integer("launch__context_id").alias("context"),
+        (10 * major + minor).cast(pl.Int32).alias("compute_capability"),
+    ]
+
+
+def _devices(workloads: pl.DataFrame, table: CounterTable) -> tuple[pl.DataFrame, pl.Series]:
+    """Return DEVICES, and for each workload the `device` that it ran on."""
+
+    def integer(quantity: str) -> pl.Series:
+        return table.frame[quantity].cast(pl.Int64)
+
+    identity = table.frame.select(_identity(table)[-1])["compute_capability"]
+    number = table.counter("launch__device_id")
+    names = workloads[DEVICE_NAME] if DEVICE_NAME in workloads.columns else pl.Series([None] * workloads.height)
+    rows = pl.DataFrame(
+        {
+            "name": names.cast(pl.String),
+            "compute_capability": identity,
+            "sm_count": integer("device.total_sm_count"),
+            "memory_bus_bits": integer("device.memory_bus_bits"),
+            "dram_bytes": integer("device.dram_bytes"),
+        }
+    )
+    if number is not None:
+        rows = rows.hstack(table.frame.select(number.alias("number")))
+    distinct = rows.unique(maintain_order=True).with_row_index("device")
+    device_by_row = rows.join(distinct, on=rows.columns, how="left", nulls_equal=True, maintain_order="left")
+    return distinct.select(*DEVICES), device_by_row["device"]
+
+
+def _limiters(workloads: pl.DataFrame, table: CounterTable, catalogue: Catalogue) -> list[pl.Expr]:
+    """Return, for each side, the busiest counter of NVIDIA's breakdown and the resource it belongs to."""
+    columns = []
+    for side, listing in BREAKDOWNS.items():
+        members = _members(workloads, listing)
+        resource_by_prefix = catalogue.resources[side]
+        candidates = [
+            (counter, name, resource)
+            for name in members
+            if (counter := table.counter(name)) is not None
+            and (resource := _longest_prefix(name, resource_by_prefix)) is not None
+        ]
+        columns += [
+            largest([(counter, resource) for counter, _, resource in candidates]).alias(f"limiter.{side}"),
+            largest([(counter, name) for counter, name, _ in candidates]).alias(f"limiter.{side}_counter"),
+        ]
+    return columns
+
+
+def _members(workloads: pl.DataFrame, listing: str) -> list[str]:
+    if listing not in workloads.columns:
+        return []
+    listings = workloads[listing].drop_nulls().unique(maintain_order=True)
+    return list(dict.fromkeys(name for text in listings for name in text.split(",")))
+
+
+def _longest_prefix(name: str, resource_by_prefix: Mapping[str, str]) -> str | None:
+    matching = [prefix for prefix in resource_by_prefix if name.startswith(prefix)]
+    return resource_by_prefix[max(matching, key=len)] if matching else None
+
+
+def _told_apart_from_l1(kernels: pl.DataFrame) -> pl.DataFrame:
+    """Name shared memory where the L1 data stage is the busiest and shared memory keeps it busy."""
+    is_data_stage = pl.col("limiter.memory_counter").str.contains("l1tex__data_(bank|pipe)")
+    return kernels.with_columns(
+        pl.when(is_data_stage & (pl.col("access.shared_wavefront_share") > 0.5))
+        .then(pl.lit("shared"))
+        .otherwise(pl.col("limiter.memory"))
+        .alias("limiter.memory")
+    )

@@ -1,0 +1,94 @@
+"""Evaluating the catalogue's quantities over a table of counters in base units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+
+from ncuroof.metrics.catalogue import Catalogue, Quantity, Stalls
+
+MEANINGFUL_STALLS_EXCEPT = frozenset({"selected", "not_selected"})
+"""States in which a warp was ready: shares of the latency, but no reason for it."""
+
+
+class CounterTable:
+    """The counters of some workloads, in base units, and the quantities computed from them so far."""
+
+    def __init__(self, counters: pl.DataFrame) -> None:
+        self.frame = counters
+        self._counters = frozenset(counters.columns)
+
+    def counter(self, name: str) -> pl.Expr | None:
+        """Return the expression of a counter, or None where no workload has it."""
+        return pl.col(name) if name in self._counters else None
+
+    def known_quantities(self) -> frozenset[str]:
+        """Return the columns that are not counters as recorded."""
+        return frozenset(self.frame.columns) - self._counters
+
+    def add(self, columns: Iterable[pl.Expr]) -> None:
+        """Add columns computed from those that are there."""
+        self.frame = self.frame.with_columns(*columns)
+
+
+def add_quantities(table: CounterTable, catalogue: Catalogue) -> None:
+    """Add one Float64 column per canonical quantity, null where not known."""
+    for batch in _by_depth(catalogue.quantities):
+        known = table.known_quantities()
+        table.add([_column(quantity, table, known) for quantity in batch])
+    table.add(_stall_columns(table, catalogue.stalls))
+
+
+def _by_depth(quantities: Sequence[Quantity]) -> Iterable[list[Quantity]]:
+    """Yield the quantities in batches, each of which needs only counters and earlier batches."""
+    done: set[str] = set()
+    left = list(quantities)
+    while left:
+        batch = [q for q in left if all(source.formula.quantities <= done for source in q.sources)]
+        yield batch
+        done |= {quantity.name for quantity in batch}
+        left = [quantity for quantity in left if quantity.name not in done]
+
+
+def _column(quantity: Quantity, table: CounterTable, known: frozenset[str]) -> pl.Expr:
+    candidates = [source.formula.expression(table.counter, known) for source in quantity.sources]
+    found = [candidate for candidate in candidates if candidate is not None]
+    value = pl.coalesce(found) if found else pl.lit(None)
+    return value.cast(pl.Float64).alias(quantity.name)
+
+
+def _stall_columns(table: CounterTable, stalls: Stalls) -> list[pl.Expr]:
+    """Return each reason's share of the warp latency: from the latency counters, else from samples."""
+    samples = {
+        reason: counter
+        for reason in stalls.reasons
+        if (counter := table.counter(stalls.sampled_counter.replace("<reason>", reason))) is not None
+    }
+    all_samples = pl.sum_horizontal(*samples.values()) if samples else pl.lit(None, pl.Float64)
+    total = table.counter(stalls.total)
+    columns = []
+    for reason in stalls.reasons:
+        counter = table.counter(stalls.counter.replace("<reason>", reason))
+        candidates = []
+        if counter is not None and total is not None:
+            candidates.append(counter / pl.when(total != 0).then(total))
+        if reason in samples:
+            candidates.append(samples[reason] / pl.when(all_samples != 0).then(all_samples))
+        share = pl.coalesce(candidates) if candidates else pl.lit(None)
+        columns.append(share.cast(pl.Float64).alias(f"stalls.{reason}"))
+    return columns
+
+
+def top_stall(stalls: Stalls) -> pl.Expr:
+    """Return the name of the stall reason with the largest share, being selected or eligible aside."""
+    reasons = [reason for reason in stalls.reasons if reason not in MEANINGFUL_STALLS_EXCEPT]
+    return largest([(pl.col(f"stalls.{reason}"), reason) for reason in reasons])
+
+
+def largest(candidates: Sequence[tuple[pl.Expr, str]]) -> pl.Expr:
+    """Return the name that goes with the largest value of a row, the first of equals; null where all are null."""
+    if not candidates:
+        return pl.lit(None, pl.String)
+    highest = pl.max_horizontal(*(value for value, _ in candidates))
+    return pl.coalesce(pl.when(value == highest).then(pl.lit(name)) for value, name in candidates)

@@ -1,0 +1,163 @@
+"""Work per precision and roof traffic per memory level: achieved and peak, and what was counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+
+from ncuroof.metrics.catalogue import Catalogue, Pair, Tensor
+from ncuroof.metrics.quantities import CounterTable
+from ncuroof.model import SPARSE_SUFFIX
+from ncuroof.tables import BANDWIDTH, WORK
+
+_NS_PER_S = 1e9
+_TENSOR_NAME = re.compile(
+    r"^(?:op_(?P<op>[a-z0-9]+)_)?src_(?P<src>\w+?)(?:_dst_(?P<dst>[a-z0-9]+))?(?:_sparsity_(?P<sparsity>on|off))?$"
+)
+
+
+def measure_bandwidth(table: CounterTable, catalogue: Catalogue) -> pl.DataFrame:
+    """Return BANDWIDTH: per level the first pair of the catalogue that the report holds."""
+    parts = [
+        _first_pair(table, pairs, "bytes_per_s", "peak_bytes_per_s").with_columns(pl.lit(level).alias("level"))
+        for level, pairs in catalogue.bandwidth.items()
+    ]
+    frac = pl.col("bytes_per_s") / pl.col("peak_bytes_per_s")
+    return _stacked([part.with_columns(frac.alias("frac")) for part in parts], BANDWIDTH)
+
+
+def measure_work(table: CounterTable, catalogue: Catalogue) -> pl.DataFrame:
+    """Return WORK: vector precisions from instruction counts, tensor work from operation counts.
+
+    Tensor instructions × 512 stand in, marked unreliable, only where no operation was counted.
+    """
+    parts = [
+        _first_pair(table, pairs, "flop_per_s", "peak_flop_per_s").with_columns(
+            pl.lit(precision).alias("precision"), pl.lit(value=True).alias("reliable")
+        )
+        for precision, pairs in catalogue.work.items()
+    ]
+    parts += _tensor_operations(table, catalogue.tensor)
+    instructions = _first_pair(table, [catalogue.tensor.instructions], "flop_per_s", "peak_flop_per_s").with_columns(
+        pl.lit(catalogue.tensor.instructions_precision).alias("precision"), pl.lit(value=False).alias("reliable")
+    )
+    counted = [part.select("id") for part in parts if part.height and part["precision"][0].startswith("tensor")]
+    if counted:
+        instructions = instructions.join(pl.concat(counted), on="id", how="anti")
+    duration = table.frame.select("duration_ns").with_row_index("id")
+    work = pl.concat([*parts, instructions], how="diagonal_relaxed").join(duration, on="id", how="left")
+    flop = pl.col("flop_per_s") * pl.col("duration_ns") / _NS_PER_S
+    frac = pl.col("flop_per_s") / pl.col("peak_flop_per_s")
+    return _stacked([work.with_columns(flop.alias("flop"), frac.alias("frac"))], WORK)
+
+
+def _first_pair(table: CounterTable, pairs: Sequence[Pair], achieved: str, peak: str) -> pl.DataFrame:
+    """Return id, achieved, peak and definition of the first pair per row; rows with nothing achieved are left out.
+
+    A pair whose peak is missing counts only where no pair is complete.
+    """
+    known = table.known_quantities()
+    complete, halves = [], []
+    for pair in pairs:
+        reached = pair.achieved.expression(table.counter, known)
+        if reached is None:
+            continue
+        if pair.is_count:
+            reached = _NS_PER_S * reached / pl.col("duration_ns")
+        ceiling = pair.peak.expression(table.counter, known) if pair.peak is not None else None
+        ceiling = pl.lit(None, pl.Float64) if ceiling is None else pl.when(ceiling > 0).then(ceiling)
+        row = pl.struct(
+            reached.cast(pl.Float64).alias(achieved),
+            ceiling.cast(pl.Float64).alias(peak),
+            pl.lit(pair.definition).alias("definition"),
+        )
+        complete.append(pl.when(reached.is_not_null() & ceiling.is_not_null()).then(row))
+        halves.append(pl.when(reached.is_not_null()).then(row))
+    empty = {"id": pl.UInt32, achieved: pl.Float64, peak: pl.Float64, "definition": pl.String}
+    if not complete:
+        return pl.DataFrame(schema=empty)
+    rows = table.frame.select(pl.coalesce([*complete, *halves]).alias("pair")).with_row_index("id")
+    return rows.filter(pl.col("pair").is_not_null()).unnest("pair")
+
+
+def _tensor_operations(table: CounterTable, tensor: Tensor) -> Iterable[pl.DataFrame]:
+    """Yield the tensor work of each precision from `sm__ops_path_tensor_*`.
+
+    Within a class the finest family of names is summed: `op_*`, else the split by sparsity, else the bare name, which is the sum of
+    the others and has the sparse peak. The ceiling is that of the busiest path: on Hopper `hmma` reaches two thirds of `hgmma`.
+    """
+    for precision, names in _tensor_classes(table.frame.columns, tensor).items():
+        achieved, peaks = [], []
+        for name in names:
+            counter = f"{tensor.counter_prefix}{name}.sum"
+            clock = table.counter(tensor.cycles_per_second)
+            per_cycle, peak = table.counter(f"{counter}.per_cycle_elapsed"), table.counter(f"{counter}.peak_sustained")
+            total = table.counter(counter)
+            if clock is not None and per_cycle is not None:
+                achieved.append(per_cycle * clock)
+            elif total is not None:
+                achieved.append(_NS_PER_S * total / pl.col("duration_ns"))
+            else:
+                continue
+            ceiling = peak * clock if peak is not None and clock is not None else pl.lit(None, pl.Float64)
+            peaks.append((achieved[-1], ceiling))
+        if achieved:
+            yield _tensor_rows(table, precision, names, achieved, peaks, tensor)
+
+
+def _tensor_rows(
+    table: CounterTable,
+    precision: str,
+    names: Sequence[str],
+    achieved: Sequence[pl.Expr],
+    peaks: Sequence[tuple[pl.Expr, pl.Expr]],
+    tensor: Tensor,
+) -> pl.DataFrame:
+    busiest = pl.max_horizontal(*(rate for rate, _ in peaks))
+    ceiling = pl.coalesce(pl.when(rate == busiest).then(peak) for rate, peak in peaks)
+    highest = pl.max_horizontal(*(peak for _, peak in peaks))
+    rows = table.frame.select(
+        pl.sum_horizontal(*achieved).alias("flop_per_s"),
+        pl.when(busiest > 0).then(ceiling).otherwise(highest).alias("peak_flop_per_s"),
+        pl.any_horizontal(*(rate.is_not_null() for rate in achieved)).alias("is_collected"),
+    ).with_row_index("id")
+    definition = " + ".join(f"{tensor.counter_prefix}{name}" for name in names)
+    return rows.filter("is_collected").select(
+        "id",
+        "flop_per_s",
+        pl.when(pl.col("peak_flop_per_s") > 0).then(pl.col("peak_flop_per_s")),
+        pl.lit(definition).alias("definition"),
+        pl.lit(precision).alias("precision"),
+        pl.lit(value=True).alias("reliable"),
+    )
+
+
+def _tensor_classes(columns: Iterable[str], tensor: Tensor) -> dict[str, list[str]]:
+    """Return the counter names (without prefix and suffix) to sum for each precision."""
+    names = {
+        column.removeprefix(tensor.counter_prefix).split(".")[0]
+        for column in columns
+        if column.startswith(tensor.counter_prefix)
+    }
+    by_rank: dict[tuple[str, bool], dict[int, list[str]]] = {}
+    for name in sorted(names):
+        match = _TENSOR_NAME.match(name)
+        precision = tensor.precision_by_source.get(match["src"]) if match else None
+        if match is None or precision is None:
+            continue
+        rank = 0 if match["op"] else 1 if match["sparsity"] else 2
+        key = (precision, match["sparsity"] == "on")
+        by_rank.setdefault(key, {}).setdefault(rank, []).append(name)
+    return {
+        precision + (SPARSE_SUFFIX if is_sparse else ""): ranks[min(ranks)]
+        for (precision, is_sparse), ranks in by_rank.items()
+    }
+
+
+def _stacked(parts: Sequence[pl.DataFrame], schema: pl.Schema) -> pl.DataFrame:
+    """Return the parts as one table of `schema`, ordered by kernel."""
+    stacked = pl.concat(parts, how="diagonal_relaxed") if parts else pl.DataFrame(schema=schema)
+    missing = [pl.lit(None, dtype).alias(name) for name, dtype in schema.items() if name not in stacked.columns]
+    return stacked.with_columns(missing).select(*schema).cast(dict(schema)).sort("id", maintain_order=True)

@@ -1,0 +1,214 @@
+"""The analysis as plain data: the JSON document `ncuroof.analysis/1`, which every other presentation reads.
+
+Schema history:
+    1  2026-11-20  first version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import polars as pl
+
+from ncuroof._version import __version__
+from ncuroof.diagnosis import Diagnosis, Rules, Summary, load_rules
+from ncuroof.ingest import RawReport
+from ncuroof.metrics import Catalogue, Measurements, load_catalogue
+from ncuroof.roofline import Roofline
+
+SCHEMA = "ncuroof.analysis/1"
+
+SIMULATED_MARK = "--simulated-by-ncuroof"
+"""A report that ncuroof wrote itself says so in its command line; whatever shows it says "simulated"."""
+
+Document = dict[str, Any]
+
+_GROUPS = ("traffic_bytes", "utilisation", "occupancy", "access", "stalls", "scheduler", "launch", "arithmetic")
+"""Blocks of a kernel that hold the quantities named `<block>.<key>`."""
+
+_LIMITS = ("registers", "shared_memory", "warps", "blocks", "barriers")
+
+
+class Analysed(Protocol):
+    """What the document is made of."""
+
+    reports: Sequence[RawReport]
+    measurements: Measurements
+    roofline: Roofline
+    diagnosis: Diagnosis
+    summary: Summary
+
+
+def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Document:
+    """Return the document of an analysis; numbers in base units, None for what is not known, kernels in file order.
+
+    Args:
+        analysed: an analysis.
+        ids: the kernels to describe; all for None. Sources, devices and summary always tell of all.
+    """
+    return {
+        "schema": SCHEMA,
+        "tool": {"name": "ncuroof", "version": __version__},
+        "sources": [_source(report) for report in analysed.reports],
+        "devices": _devices(analysed),
+        "summary": _summary(analysed.summary),
+        "ceilings": analysed.roofline.ceilings.to_dicts(),
+        "kernels": _Kernels(analysed, ids, load_rules(), load_catalogue()).describe(),
+    }
+
+
+def _source(report: RawReport) -> Document:
+    session = report.session
+    return {
+        "file": report.file,
+        "sha256": report.sha256,
+        "ncu_version": session.ncu_version,
+        "driver_version": session.driver_version,
+        "cuda_version": session.cuda_version,
+        "command_line": session.command_line,
+        "clock_control": session.clock_control,
+        "cache_control": session.cache_control,
+        "replay_mode": session.replay_mode,
+        "sections": list(report.sections),
+        "damage": report.damage,
+        "simulated": SIMULATED_MARK in (session.command_line or ""),
+    }
+
+
+def _devices(analysed: Analysed) -> list[Document]:
+    profiles = analysed.roofline.profiles
+    return [
+        {
+            "name": row["name"],
+            "compute_capability": _compute_capability(row["compute_capability"]),
+            "sm_count": row["sm_count"],
+            "profile": profile.id if (profile := profiles.get(row["device"])) is not None else None,
+        }
+        for row in analysed.measurements.devices.iter_rows(named=True)
+    ]
+
+
+def _compute_capability(number: int | None) -> str | None:
+    return None if number is None else f"{number // 10}.{number % 10}"
+
+
+def _summary(summary: Summary) -> Document:
+    return {
+        "n_kernels": summary.n_kernels,
+        "n_failed": summary.n_failed,
+        "duration_ns": summary.duration_ns,
+        "recoverable_ns": summary.recoverable_ns,
+        "by_verdict": {
+            name: {"n_kernels": share.n_kernels, "duration_ns": share.duration_ns, "share_frac": share.share_frac}
+            for name, share in summary.by_verdict.items()
+        },
+    }
+
+
+class _Kernels:
+    """Describes kernels; the tables that belong to them are grouped by kernel once."""
+
+    def __init__(
+        self, analysed: Analysed, ids: Sequence[int] | None, rules: Rules, catalogue: Catalogue
+    ) -> None:
+        measurements, diagnosis = analysed.measurements, analysed.diagnosis
+        self._rules = rules
+        self._unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.quantities}
+        table = measurements.kernels.hstack(analysed.roofline.bounds.drop("id")).hstack(diagnosis.verdicts.drop("id"))
+        self._rows = table if ids is None else pl.DataFrame({"id": pl.Series(ids, dtype=pl.UInt32)}).join(
+            table, on="id", how="left", maintain_order="left"
+        )
+        wanted = self._rows["id"]
+        self._work = _by_kernel(measurements.work, wanted)
+        self._bandwidth = _by_kernel(measurements.bandwidth, wanted)
+        self._points = _by_kernel(analysed.roofline.points, wanted)
+        self._path = _by_kernel(diagnosis.path.drop("step"), wanted)
+        self._findings = _by_kernel(diagnosis.findings, wanted)
+        self._missing = _by_kernel(diagnosis.missing, wanted)
+        self._vendor = _by_kernel(_vendor_rules(analysed.reports), wanted)
+
+    def describe(self) -> list[Document]:
+        """Return the kernels' entries of the document."""
+        return [self._kernel(row) for row in self._rows.iter_rows(named=True)]
+
+    def _kernel(self, row: Mapping[str, Any]) -> Document:
+        number = row["id"]
+        process = {"id": row["process_id"], "name": row["process_name"]}
+        return {
+            **{key: row[key] for key in ("id", "source", "device", "name", "short_name", "family", "workload", "failed")},
+            **{key: row[key] for key in ("grid", "block", "stream", "context")},
+            "process": process if row["process_id"] is not None else None,
+            "nvtx": row["nvtx"],
+            "duration_ns": row["duration_ns"],
+            "sm_clock_hz": row["sm_clock_hz"],
+            "passes": None if row["passes"] is None else int(row["passes"]),
+            "work": {entry.pop("precision"): entry for entry in self._work.get(number, [])},
+            "bandwidth": {entry.pop("level"): entry for entry in self._bandwidth.get(number, [])},
+            **self._groups(row),
+            "points": self._points.get(number, []),
+            **{key: row[key] for key in ("verdict", "limiter", "side", "confidence")},
+            "path": self._path.get(number, []),
+            "caveats": row["caveats"],
+            "findings": [self._finding(entry, row["family"]) for entry in self._findings.get(number, [])],
+            "min_time_ns": row["min_time_ns"],
+            "recoverable_ns": row["recoverable_ns"],
+            "missing": self._missing.get(number, []),
+            "vendor": self._vendor_block(number),
+        }
+
+    def _groups(self, row: Mapping[str, Any]) -> Document:
+        groups: Document = {name: {} for name in _GROUPS}
+        for column, value in row.items():
+            group, _, key = column.partition(".")
+            if key and group in groups:
+                groups[group][key] = value
+        occupancy = groups["occupancy"]
+        limits = {name: occupancy.pop(f"limit_{name}") for name in _LIMITS}
+        occupancy["limiters"] = _tightest(limits)
+        groups["stalls"] = {reason: share for reason, share in groups["stalls"].items() if share is not None}
+        return groups
+
+    def _finding(self, entry: Document, family: str) -> Document:
+        rule = self._rules.findings[entry["finding"]]
+        return {
+            "id": rule.id,
+            "title": rule.title,
+            "severity": entry["severity"],
+            "advice": rule.advice(family),
+            "evidence": [
+                {**item, "unit": self._unit_by_quantity.get(item["quantity"], "share")} for item in entry["evidence"]
+            ],
+            "gain_ns": entry["gain_ns"],
+            "gain_basis": rule.gain_basis if entry["gain_ns"] is not None else None,
+        }
+
+    def _vendor_block(self, number: int) -> Document:
+        rules = [{"id": rule.pop("rule_id"), **rule} for rule in self._vendor.get(number, [])]
+        titles = [rule["title"] for rule in rules if rule["id"] == "SOLBottleneck"]
+        verdicts = [self._rules.vendor_verdicts[title] for title in titles if title in self._rules.vendor_verdicts]
+        return {"verdict": verdicts[0] if verdicts else None, "rules": rules}
+
+
+def _by_kernel(table: pl.DataFrame, ids: pl.Series) -> dict[int, list[Document]]:
+    """Return the rows of a table by kernel, without their `id`."""
+    rows: dict[int, list[Document]] = {}
+    chosen = table.filter(pl.col("id").is_in(ids.implode()))
+    for row in chosen.iter_rows(named=True):
+        rows.setdefault(row.pop("id"), []).append(row)
+    return rows
+
+
+def _vendor_rules(reports: Iterable[RawReport]) -> pl.DataFrame:
+    """Return the messages of NVIDIA's rules with the kernel's `id` over all reports."""
+    parts, n_before = [], 0
+    for report in reports:
+        parts.append(report.rules.with_columns((pl.col("row") + n_before).cast(pl.UInt32).alias("id")))
+        n_before += report.workloads.height
+    return pl.concat(parts).select("id", "rule_id", "type", "title", "message", "speedup_frac", "scope")
+
+
+def _tightest(limits: Mapping[str, float | None]) -> list[str]:
+    """Return what allows the fewest blocks per SM; several where they tie."""
+    known = {name: limit for name, limit in limits.items() if limit is not None}
+    return [name for name, limit in known.items() if limit == min(known.values())] if known else []

@@ -1,0 +1,49 @@
+"""Finding the data that ships with ncuroof: `profiles/` and `templates/`.
+
+A wheel carries them under `ncuroof/_data/`; a checkout (editable install included) has them beside the package.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ncuroof.errors import ProfileError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+@cache
+def folder(name: str) -> Path:
+    """Return the folder of packaged data called `name` ("profiles" or "templates").
+
+    Raises:
+        ProfileError: neither a wheel's `_data` nor a checkout holds it: the installation is broken.
+    """
+    for root in (_PACKAGE / "_data", _PACKAGE.parent):
+        candidate = root / name
+        if candidate.is_dir():
+            return candidate
+    raise ProfileError(
+        f"packaged data folder {name!r} not found beside {_PACKAGE}",
+        hint="reinstall ncuroof: the installation is incomplete",
+    )
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the parsed TOML file at `path`.
+
+    Raises:
+        ProfileError: the file is not valid TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ProfileError(f"{path.name}: {error}", hint="fix the TOML syntax") from error

@@ -1,0 +1,90 @@
+"""How close a kernel could come: roofline time, recoverable time, and its side of the ridge."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ncuroof.model import Side
+from ncuroof.tables import BANDWIDTH, BOUNDS, KERNELS, WORK, check
+
+LEFT_OF_RIDGE = 0.5
+RIGHT_OF_RIDGE = 1.5
+"""Intensity over ridge: between the two a kernel is near the ridge, where both sides matter (DESIGN, section 3)."""
+
+_ARITHMETIC_PIPES = ("alu", "xu")
+_PIPE_WITHOUT_FLOP = ("fp32", "fp64", "fp16", "tensor")
+
+
+def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.DataFrame:
+    """Return each kernel's roofline time and its side of the ridge.
+
+    Roofline time is the duration times the largest of: DRAM's achieved over peak rate, each precision's achieved over peak rate, and
+    the utilisation of the arithmetic pipes whose work no FLOP counter shows (ALU and XU always; FMA, FP64, FP16 and tensor where no
+    FLOPs were collected). It is null unless both the DRAM side and the arithmetic side are known.
+
+    Returns:
+        BOUNDS and the quantities `roofline.min_time_frac`, `roofline.ridge_ratio` (DRAM intensity over ridge of the dominant
+        precision) and `roofline.vector_flop_frac` (largest share of a non-tensor FLOP peak), rows as in `kernels`.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+
+    Source: Wang et al., arXiv 2009.04598 (time-based roofline): T ≥ max(work / peak, bytes / bandwidth).
+    """
+    check(kernels, KERNELS, table="KERNELS")
+    check(work, WORK, table="WORK")
+    check(bandwidth, BANDWIDTH, table="BANDWIDTH")
+    fractions = (
+        kernels.join(_dram_fraction(bandwidth), on="id", how="left", maintain_order="left")
+        .join(_work_fractions(work), on="id", how="left", maintain_order="left")
+        .with_columns(pl.coalesce("dram_roof_frac", "utilisation.dram").alias("dram_frac"))
+    )
+    pipes = [pl.col(f"utilisation.{pipe}") for pipe in _ARITHMETIC_PIPES]
+    uncounted = [
+        pl.when(pl.col("flop_frac").is_null()).then(pl.col(f"utilisation.{pipe}")) for pipe in _PIPE_WITHOUT_FLOP
+    ]
+    arithmetic = pl.max_horizontal("flop_frac", *pipes, *uncounted)
+    is_known = pl.col("dram_frac").is_not_null() & arithmetic.is_not_null() & ~pl.col("failed")
+    min_time_frac = pl.when(is_known).then(pl.max_horizontal("dram_frac", arithmetic))
+    ridge_ratio = pl.when(pl.col("dram_frac") > 0).then(pl.col("flop_frac") / pl.col("dram_frac"))
+    recoverable = pl.col("duration_ns") * (1 - min_time_frac).clip(lower_bound=0)
+    return fractions.select(
+        "id",
+        _side(ridge_ratio).alias("side"),
+        "dominant_precision",
+        (pl.col("duration_ns") * min_time_frac).alias("min_time_ns"),
+        recoverable.alias("recoverable_ns"),
+        min_time_frac.alias("roofline.min_time_frac"),
+        ridge_ratio.alias("roofline.ridge_ratio"),
+        pl.col("vector_flop_frac").alias("roofline.vector_flop_frac"),
+    ).cast(dict(BOUNDS))
+
+
+def _dram_fraction(bandwidth: pl.DataFrame) -> pl.DataFrame:
+    return bandwidth.filter(pl.col("level") == "dram").select("id", pl.col("frac").alias("dram_roof_frac"))
+
+
+def _work_fractions(work: pl.DataFrame) -> pl.DataFrame:
+    """Return, per kernel, the precision whose work takes longest at its peak, and that share of the duration.
+
+    Unreliable work is left out. A kernel whose FLOPs were all measured as zero has a share of 0 and no dominant precision.
+    """
+    counted = work.filter(pl.col("reliable") & pl.col("frac").is_not_null()).sort("id", "frac", maintain_order=True)
+    is_vector = ~pl.col("precision").str.starts_with("tensor")
+    return counted.group_by("id", maintain_order=True).agg(
+        pl.col("frac").last().alias("flop_frac"),
+        pl.col("precision").filter(pl.col("frac") > 0).last().alias("dominant_precision"),
+        pl.col("frac").filter(is_vector).last().alias("vector_flop_frac"),
+    )
+
+
+def _side(ridge_ratio: pl.Expr) -> pl.Expr:
+    return (
+        pl.when(ridge_ratio.is_null() | (ridge_ratio <= 0))
+        .then(None)
+        .when(ridge_ratio < LEFT_OF_RIDGE)
+        .then(pl.lit(Side.MEMORY.value))
+        .when(ridge_ratio > RIGHT_OF_RIDGE)
+        .then(pl.lit(Side.COMPUTE.value))
+        .otherwise(pl.lit(Side.NEAR_RIDGE.value))
+    )

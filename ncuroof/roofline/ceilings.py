@@ -1,0 +1,77 @@
+"""The roofs to draw for each device: from the counters of the report, and from the data sheet of the GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import polars as pl
+
+from ncuroof.model import CeilingSource, MemoryLevel, Precision
+from ncuroof.roofline.gpu_profiles import GpuProfile
+from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, WORK, check
+
+
+def ceilings(
+    kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame, profiles: Mapping[int, GpuProfile | None]
+) -> pl.DataFrame:
+    """Return the roofs of each device.
+
+    Roofs from counters hold at the clock of one launch; those of the longest launch that has them stand for the device. Each kernel
+    is judged against the roofs of its own launch (`place`).
+
+    Args:
+        kernels: KERNELS.
+        work: WORK.
+        bandwidth: BANDWIDTH.
+        profiles: data sheet by device.
+
+    Returns:
+        CEILINGS, by device, bandwidths first, in the order of the levels and precisions.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+    """
+    check(kernels, KERNELS, table="KERNELS")
+    measured = pl.concat(
+        [
+            _of_longest(kernels, check(bandwidth, BANDWIDTH, table="BANDWIDTH"), "bandwidth", "level", "peak_bytes_per_s"),
+            _of_longest(kernels, check(work, WORK, table="WORK").filter("reliable"), "compute", "precision", "peak_flop_per_s"),
+        ]
+    )
+    sheets = pl.DataFrame(
+        [row for device, profile in profiles.items() if profile is not None for row in _of_sheet(device, profile)],
+        schema=CEILINGS,
+        orient="row",
+    )
+    names = [member.value for member in (*MemoryLevel, *Precision)]
+    order = pl.col("name").str.replace("_sparse", "").replace_strict(names, range(len(names)), default=len(names))
+    return pl.concat([measured, sheets]).sort("device", "kind", order, "source", maintain_order=True)
+
+
+def _of_longest(kernels: pl.DataFrame, rows: pl.DataFrame, kind: str, name: str, peak: str) -> pl.DataFrame:
+    return (
+        rows.filter(pl.col(peak).is_not_null())
+        .join(kernels.select("id", "device", "duration_ns"), on="id")
+        .sort("duration_ns", descending=True, nulls_last=True, maintain_order=True)
+        .group_by("device", name, maintain_order=True)
+        .first()
+        .select(
+            "device",
+            pl.lit(kind).alias("kind"),
+            pl.col(name).alias("name"),
+            pl.col(peak).alias("per_s"),
+            pl.lit(CeilingSource.COUNTERS.value).alias("source"),
+            "definition",
+        )
+        .cast(dict(CEILINGS))
+    )
+
+
+def _of_sheet(device: int, profile: GpuProfile) -> Iterator[tuple[int, str, str, float, str, str]]:
+    for kind, table, numbers in (
+        ("bandwidth", "bandwidth_bytes_per_s", profile.bandwidth_bytes_per_s),
+        ("compute", "peak_flop_per_s", profile.peak_flop_per_s),
+    ):
+        for name, value in numbers.items():
+            source = profile.sources[f"{table}.{name}"]
+            yield device, kind, name, value, CeilingSource.DATASHEET.value, source

@@ -1,0 +1,75 @@
+"""The whole roofline of an analysis: profiles of its devices, ceilings, points and bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from ncuroof.metrics import Measurements
+from ncuroof.roofline.bounds import bound
+from ncuroof.roofline.ceilings import ceilings
+from ncuroof.roofline.gpu_profiles import GpuProfile, match_profile
+from ncuroof.roofline.points import place
+
+_TENSOR_TYPES_FOR_FP32_WORK = ("tensor_tf32", "tensor_bf16", "tensor_fp16")
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """Where the kernels lie, and under what.
+
+    Attributes:
+        points: POINTS.
+        ceilings: CEILINGS.
+        bounds: BOUNDS with the quantities of `bound` and `device.tensor_speedup`.
+        profiles: data sheet by device, None where no profile fits.
+    """
+
+    points: pl.DataFrame
+    ceilings: pl.DataFrame
+    bounds: pl.DataFrame
+    profiles: Mapping[int, GpuProfile | None]
+
+
+def roofline(measurements: Measurements) -> Roofline:
+    """Return the roofline of all that was measured."""
+    kernels, work, bandwidth = measurements.kernels, measurements.work, measurements.bandwidth
+    profiles = {
+        row["device"]: _profile(row["name"], row["compute_capability"], row)
+        for row in measurements.devices.iter_rows(named=True)
+    }
+    bounds = bound(kernels, work, bandwidth)
+    speedup = {device: _tensor_speedup(profile) for device, profile in profiles.items()}
+    return Roofline(
+        points=place(work, bandwidth),
+        ceilings=ceilings(kernels, work, bandwidth, profiles),
+        bounds=bounds.with_columns(
+            kernels["device"]
+            .replace_strict(list(speedup), list(speedup.values()), return_dtype=pl.Float64)
+            .alias("device.tensor_speedup")
+        ),
+        profiles=profiles,
+    )
+
+
+def _profile(name: str | None, compute_capability: int | None, row: Mapping[str, int | None]) -> GpuProfile | None:
+    if name is None or compute_capability is None:
+        return None
+    return match_profile(
+        name,
+        f"{compute_capability // 10}.{compute_capability % 10}",
+        sm_count=row["sm_count"],
+        dram_bytes=row["dram_bytes"],
+        memory_bus_bits=row["memory_bus_bits"],
+    )
+
+
+def _tensor_speedup(profile: GpuProfile | None) -> float | None:
+    """Return how much faster than FP32 the GPU multiplies matrices in the least narrow tensor type; None without tensor cores."""
+    if profile is None or "fp32" not in profile.peak_flop_per_s:
+        return None
+    rates = [profile.peak_flop_per_s.get(precision) for precision in _TENSOR_TYPES_FOR_FP32_WORK]
+    known = [rate for rate in rates if rate is not None]
+    return known[0] / profile.peak_flop_per_s["fp32"] if known else None
