@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 import polars as pl
 
-from ncuroof.diagnosis import Diagnosis, Summary, diagnose, summarise
+from ncuroof.diagnosis import Diagnosis, Summary, diagnose, group_launches, summarise
 from ncuroof.errors import MissingExtraError
 from ncuroof.ingest import RawReport, open_report
 from ncuroof.metrics import Measurements, measure, selection
@@ -79,6 +79,11 @@ class Analysis:
     def findings(self) -> pl.DataFrame:
         """FINDINGS: one row per kernel and cause."""
         return self.diagnosis.findings
+
+    @property
+    def groups(self) -> pl.DataFrame:
+        """GROUPS: equal launches together, the most recoverable time first."""
+        return group_launches(self.measurements.kernels, self.roofline.bounds, self.diagnosis.verdicts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document `ncuroof.analysis/1`."""

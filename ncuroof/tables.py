@@ -162,6 +162,16 @@ MISSING = pl.Schema(
 )
 """One row per kernel and quantity that a full diagnosis would use and the report lacks."""
 
+GROUPS = pl.Schema(
+    {
+        "id": pl.UInt32,  # the longest launch of the group stands for it
+        "n_launches": pl.UInt32,
+        "duration_ns": pl.Float64,  # summed over launches
+        "recoverable_ns": pl.Float64,  # summed over launches; null where not known for any of them
+    }
+)
+"""Launches of one kernel, shape, device and verdict together, by recoverable time, then by duration."""
+
 
 def check(frame: pl.DataFrame, schema: pl.Schema, *, table: str) -> pl.DataFrame:
     """Return `frame` if it has the columns of `schema` with their types; further columns are welcome.

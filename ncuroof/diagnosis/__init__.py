@@ -2,6 +2,6 @@
 
 from ncuroof.diagnosis.diagnose import Diagnosis, diagnose
 from ncuroof.diagnosis.rules import Rules, load_rules
-from ncuroof.diagnosis.summary import Share, Summary, summarise
+from ncuroof.diagnosis.summary import Share, Summary, group_launches, summarise
 
-__all__ = ["Diagnosis", "Rules", "Share", "Summary", "diagnose", "load_rules", "summarise"]
+__all__ = ["Diagnosis", "Rules", "Share", "Summary", "diagnose", "group_launches", "load_rules", "summarise"]

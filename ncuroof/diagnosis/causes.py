@@ -35,8 +35,12 @@ def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
         diagnosed: one row per kernel: quantities, `verdict`, `limiter`, and the columns of `add_firing`.
         rules: what can be found.
     """
-    parts = [_rows(diagnosed, finding, rules) for finding in rules.findings.values()]
-    return pl.concat(parts).sort("id", "gain_ns", descending=[False, True], nulls_last=True, maintain_order=True)
+    fired = diagnosed.select(pl.col(f"fires.{name}").any() for name in rules.findings).row(0)
+    findings = [finding for finding, is_any in zip(rules.findings.values(), fired, strict=True) if is_any]
+    rows = diagnosed.lazy()
+    parts = [_rows(rows, finding, rules, frozenset(diagnosed.columns)) for finding in findings]
+    table = pl.concat(parts) if parts else pl.LazyFrame(schema=FINDINGS)
+    return table.sort("id", "gain_ns", descending=[False, True], nulls_last=True, maintain_order=True).collect()
 
 
 def _fires(finding: Finding) -> pl.Expr:
@@ -55,11 +59,13 @@ def _limiter_of(cause: LatencyCause, rules: Rules) -> pl.Expr:
     return pl.when(fires).then(name)
 
 
-def _rows(diagnosed: pl.DataFrame, finding: Finding, rules: Rules) -> pl.DataFrame:
+def _rows(
+    diagnosed: pl.LazyFrame, finding: Finding, rules: Rules, known: frozenset[str]
+) -> pl.LazyFrame:
     is_found = pl.col(f"fires.{finding.id}")
     if finding.limiters:
         is_found = is_found & (pl.col("limiter").is_in(finding.limiters) | _any_cause(finding, rules))
-    found = diagnosed.filter(is_found).with_columns(_gain_frac(finding, diagnosed.columns).alias("gain_frac"))
+    found = diagnosed.filter(is_found).with_columns(_gain_frac(finding, known).alias("gain_frac"))
     is_worth_telling = pl.col("gain_frac").is_null() | (pl.col("gain_frac") >= rules.severity["least"])
     return (
         found.filter(is_worth_telling)
@@ -81,12 +87,11 @@ def _any_cause(finding: Finding, rules: Rules) -> pl.Expr:
     return (pl.col("verdict") == Verdict.LATENCY.value) & pl.lit(is_for_latency)
 
 
-def _gain_frac(finding: Finding, columns: Sequence[str]) -> pl.Expr:
+def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
     """Return the share of the duration that mending the cause gives back.
 
     It is not more than the other side's utilisation leaves, since that side then becomes the limit.
     """
-    known = frozenset(columns)
     by_limiter = dict(finding.gain_by_limiter)
     default = _value(by_limiter.pop(_DEFAULT, None), known)
     gain = default

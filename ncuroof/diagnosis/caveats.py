@@ -10,6 +10,9 @@ SHORT_KERNEL_NS = 20_000
 CLOSURE_TOLERANCE_FRAC = 0.1
 """DRAM bytes against rate × duration; passes of one kernel differ by a few percent in sound reports."""
 
+REDUCED_CLOCK_FRAC = 0.9
+"""Below this share of the boost clock, times and the ridge differ visibly from production."""
+
 ROOF_TOLERANCE_FRAC = 0.02
 """A point may lie this far above its roof from clock drift between passes alone."""
 
@@ -35,7 +38,8 @@ def caveats(work: pl.DataFrame, bandwidth: pl.DataFrame, points: pl.DataFrame) -
         "damaged_report": pl.col("is_damaged_report"),
         "counters_missing": (pl.col("verdict") == "unknown") & ~pl.col("failed"),
         "short_kernel": pl.col("duration_ns") < SHORT_KERNEL_NS,
-        "base_clock": pl.col("clock_control") == "base",
+        "reduced_clock": (pl.col("sm_clock_hz") < REDUCED_CLOCK_FRAC * pl.col("device.boost_clock_hz"))
+        | (pl.col("clock_control") == "base"),
         "hit_rate_over_100": pl.max_horizontal("access.l1_hit_frac", "access.l2_hit_frac") > 1,
         "dram_closure": pl.col("check.dram_closure_frac") > CLOSURE_TOLERANCE_FRAC,
         "unreliable_tensor_count": among(work, unreliable_tensor),

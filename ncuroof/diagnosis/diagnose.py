@@ -107,7 +107,7 @@ def _confidence() -> pl.Expr:
 
 def _missing(measurements: Measurements, rules: Rules, catalogue: Catalogue) -> pl.DataFrame:
     """Return what a full diagnosis would use and the report lacks; nothing for launches whose collection failed."""
-    kernels = measurements.kernels.filter(~pl.col("failed"))
+    kernels = measurements.kernels.lazy().filter(~pl.col("failed"))
     has_work = measurements.work.filter("reliable")["id"].unique().to_list()
     absences = [
         *((name, pl.col(name).is_null(), catalogue.quantity(name).collect) for name in rules.missing_quantities),
@@ -118,4 +118,4 @@ def _missing(measurements: Measurements, rules: Rules, catalogue: Catalogue) -> 
         kernels.filter(is_absent).select("id", pl.lit(name).alias("quantity"), pl.lit(options).alias("collect"))
         for name, is_absent, options in absences
     ]
-    return pl.concat(parts).cast(dict(MISSING)).sort("id", maintain_order=True)
+    return pl.concat(parts).cast(dict(MISSING)).sort("id", maintain_order=True).collect()

@@ -1,4 +1,4 @@
-"""The run as a whole: how its time divides by verdict, and how much of it could come back."""
+"""The run as a whole: how its time divides by verdict, how much of it could come back, and where."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ncuroof.model import Verdict
+from ncuroof.tables import GROUPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,4 +69,33 @@ def summarise(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFram
             if (found := by_name.get(verdict.value)) is not None
             for n, duration in (found,)
         },
+    )
+
+
+def group_launches(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Return GROUPS: equal launches together, the most recoverable time first; failed launches are left out.
+
+    Args:
+        kernels: KERNELS.
+        bounds: BOUNDS, rows as in `kernels`.
+        verdicts: VERDICTS, rows as in `kernels`.
+    """
+    launches = kernels.select("id", "device", "name", "workload", "grid", "block", "failed", "duration_ns").hstack(
+        [verdicts["verdict"], verdicts["limiter"], bounds["recoverable_ns"]]
+    )
+    same = ["device", "name", "workload", "grid", "block", "verdict", "limiter"]
+    recoverable = pl.col("recoverable_ns")
+    return (
+        launches.filter(~pl.col("failed"))
+        .sort("duration_ns", descending=True, nulls_last=True, maintain_order=True)
+        .group_by(same, maintain_order=True)
+        .agg(
+            pl.col("id").first(),
+            pl.len().alias("n_launches"),
+            pl.col("duration_ns").sum(),
+            pl.when(recoverable.is_not_null().any()).then(recoverable.sum()).alias("recoverable_ns"),
+        )
+        .sort("recoverable_ns", "duration_ns", descending=True, nulls_last=True, maintain_order=True)
+        .select(*GROUPS)
+        .cast(dict(GROUPS))
     )

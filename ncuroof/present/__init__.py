@@ -1,0 +1,5 @@
+"""From an analysis to what people and programs read: terminal, page, JSON, Markdown, CSV, Parquet."""
+
+from ncuroof.present.formats import FORMATS, format_of, render, write
+
+__all__ = ["FORMATS", "format_of", "render", "write"]

@@ -68,11 +68,12 @@ __all__ = [
 ]
 
 FILE_VERSION = 7
+_PLAIN_SESSION = Session()
 
 
 def write_report(
     kernels: Sequence[Kernel],
-    session: Session = Session(),
+    session: Session = _PLAIN_SESSION,
     *,
     kernels_per_block: int = 1,
     file_version: int = FILE_VERSION,

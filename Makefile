@@ -1,0 +1,43 @@
+# Everything a fresh machine needs: Python 3.10 or later with venv, and for the browser tests Chromium.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test lint types unit bench fixtures clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+setup: $(READY)  ## create the virtual environment
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(READY)
+
+demo: $(READY)  ## analyse an embedded report: summary on the terminal, page in out/
+	@mkdir -p out
+	@cp fixtures/simulated/h200-training-step.ncu-rep out/
+	@$(RUN)/ncuroof report out/h200-training-step.ncu-rep
+
+test: lint types unit  ## everything that CI runs
+
+lint: $(READY)  ## style
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+
+types: $(READY)  ## types
+	$(RUN)/mypy
+
+unit: $(READY)  ## tests
+	$(RUN)/python -m pytest -n 2
+
+bench: $(READY)  ## benchmarks, as ratios measured side by side
+	$(RUN)/python -m benchmarks
+
+fixtures: $(READY)  ## write the simulated report again
+	$(RUN)/python -m tests.support.demo
+
+clean:  ## remove what was made here
+	rm -rf $(VENV) out build dist

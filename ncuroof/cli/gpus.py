@@ -1,0 +1,22 @@
+"""`ncuroof gpus`: the data sheets that ncuroof knows, with their ridge points."""
+
+from __future__ import annotations
+
+import click
+
+from ncuroof.cli.options import common, wants_color
+from ncuroof.roofline import load_profiles, profile_by_name
+
+
+@click.command()
+@click.argument("name", required=False)
+@common
+def gpus(*, name: str | None, quiet: bool, verbose: bool, no_color: bool) -> None:  # noqa: ARG001
+    """Show the GPUs whose data sheets ncuroof knows, or everything about the one called NAME."""
+    from ncuroof.present.hardware import print_profile, print_profiles  # noqa: PLC0415
+
+    color = wants_color(no_color=no_color)
+    if name is None:
+        print_profiles(load_profiles(), color=color)
+    else:
+        print_profile(profile_by_name(name), color=color)

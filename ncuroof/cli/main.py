@@ -1,0 +1,69 @@
+"""The program: its commands, and the one place where errors become text and exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from ncuroof._version import __version__
+from ncuroof.errors import NcuroofError
+
+EXIT_INTERRUPTED = 130
+
+_SUMMARY_BY_COMMAND = {
+    "report": "Read reports, diagnose every kernel, write a summary and a page.",
+    "gpus": "Show the GPUs whose data sheets ncuroof knows.",
+}
+"""A command is a module of this package with the same name; it is loaded when it runs."""
+
+
+class _Commands(click.Group):
+    """Finds commands by name, so that `--help` and each command load only what they need."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(_SUMMARY_BY_COMMAND)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        if name not in _SUMMARY_BY_COMMAND:
+            return None
+        command: click.Command = getattr(import_module(f"ncuroof.cli.{name}"), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_SUMMARY_BY_COMMAND.items()))
+
+
+@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="ncuroof")
+def program() -> None:
+    """Every kernel of a CUDA run on a hierarchical roofline: what bounds it, why, and what to change."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the program and exit: 0 done, 1 a named error, 2 usage, 3 a gate failed, 130 interrupted."""
+    try:
+        program.main(args=None if arguments is None else list(arguments), prog_name="ncuroof", standalone_mode=False)
+    except NcuroofError as error:
+        _say(f"ncuroof: {error}", error.hint)
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        _say("ncuroof: interrupted", None)
+        sys.exit(EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`); the interpreter must not complain about it while it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+def _say(message: str, hint: str | None) -> None:
+    click.echo(" ".join(message.split()), err=True)
+    if hint is not None:
+        click.echo(f"  hint: {hint}", err=True)

@@ -1,0 +1,76 @@
+"""`ncuroof report`: reports in, summary and page out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from ncuroof import read
+from ncuroof.analysis import Analysis
+from ncuroof.cli.options import common, wants_color
+from ncuroof.errors import OutputFormatError
+from ncuroof.present import FORMATS, format_of, render, write
+
+STANDARD_OUTPUT = "-"
+
+
+@click.command()
+@click.argument("reports", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "--output", help="File to write, its suffix names the format; '-' is standard output.")
+@click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Format, where the suffix does not say.")
+@click.option("--force", is_flag=True, help="Replace a file that ncuroof did not write.")
+@common
+def report(
+    *,
+    reports: tuple[Path, ...],
+    output: str | None,
+    form: str | None,
+    force: bool,
+    quiet: bool,
+    verbose: bool,
+    no_color: bool,
+) -> None:
+    """Read REPORTS (.ncu-rep), diagnose every kernel, and write what was found.
+
+    Without options: a summary on the terminal, and a page beside the first report.
+    """
+    analysis = read(reports).analyse()
+    if not quiet:
+        _warn(analysis)
+    if verbose:
+        click.echo(f"read {analysis.summary.n_kernels} kernels of {len(reports)} reports", err=True)
+    if output is None and form is None:
+        _show(analysis, no_color=no_color)
+        page = write(analysis, reports[0].with_suffix(".html"), "html", force=force)
+        click.echo(f"page: {page}")
+    elif output in (None, STANDARD_OUTPUT):
+        _to_standard_output(analysis, form or "term", no_color=no_color)
+    else:
+        target = Path(str(output))
+        write(analysis, target, form or format_of(target), force=force)
+
+
+def _warn(analysis: Analysis) -> None:
+    for raw in analysis.reports:
+        if raw.damage is not None:
+            click.echo(f"warning: {raw.file} is damaged: {raw.damage}", err=True)
+    for dropped in analysis.measurements.dropped:
+        click.echo(f"warning: {dropped}; the counter is left out", err=True)
+
+
+def _show(analysis: Analysis, *, no_color: bool) -> None:
+    from ncuroof.present.terminal import print_summary  # noqa: PLC0415
+
+    print_summary(analysis, color=wants_color(no_color=no_color))
+
+
+def _to_standard_output(analysis: Analysis, form: str, *, no_color: bool) -> None:
+    if form == "term":
+        _show(analysis, no_color=no_color)
+        return
+    if form == "parquet" and sys.stdout.isatty():
+        raise OutputFormatError("Parquet is binary and would garble the terminal", hint="name a file with -o FILE")
+    sys.stdout.buffer.write(render(analysis, form))
+    sys.stdout.buffer.flush()

@@ -1,0 +1,175 @@
+"""Numbers in base units, and names, as text for people: the same words on the page and in the terminal.
+
+Three significant digits and SI decimal prefixes; a dash for what is not known. Text from a report is made printable here, once.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+
+from ncuroof.model import SPARSE_SUFFIX
+
+MISSING = "—"
+"""Stands for what is not known; a measured zero is written as 0."""
+
+_PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
+_TRAILING_ZEROS = re.compile(r"(\.\d*?)0+(?=\D|$)")
+
+_SYMBOL_BY_UNIT = {
+    "hz": "Hz",
+    "byte": "B",
+    "byte/s": "B/s",
+    "flop": "FLOP",
+    "flop/s": "FLOP/s",
+    "flop/byte": "FLOP/B",
+    "byte/sector": "B/sector",
+    "ratio": "",
+    "count": "",
+}
+"""The units of `profiles/metrics.toml` that only need a symbol; "ns" and "share" are rescaled."""
+
+_LEAST_SCALED_COUNT = 100_000
+"""Whole numbers below this are short enough to be written out."""
+
+_TENSOR = "tensor_"
+_ABBREVIATIONS = frozenset({"dram", "l1", "l2", "sm", "fp64", "fp32", "fp16", "alu", "xu", "lsu", "imc", "mio", "lg"})
+
+
+def scaled(value: float | None, symbol: str = "", *, exponents: tuple[int, int] = (0, 18)) -> str:
+    """Return a number with three significant digits, an SI prefix and a unit's symbol.
+
+    Args:
+        value: in the unit that `symbol` names.
+        symbol: of the unit; empty for a bare number.
+        exponents: of the smallest and the largest prefix to use; by default no milli-units, which bytes do not have.
+    """
+    if value is None or not math.isfinite(value):
+        return MISSING
+    if value == 0:
+        return f"0 {symbol}".rstrip()
+    # Rounding first keeps 999.9 from becoming "1000": it is 1.00e+03, and takes the next prefix.
+    mantissa, _, exponent_text = f"{value:.2e}".partition("e")
+    exponent = int(exponent_text)
+    least, greatest = exponents
+    prefix_exponent = min(max(3 * (exponent // 3), least), greatest)
+    place = exponent - prefix_exponent
+    if not -6 <= place <= 5:
+        return f"{mantissa}e{place} {_PREFIXES[prefix_exponent]}{symbol}".rstrip()
+    if prefix_exponent == 0 and float(value).is_integer():
+        return f"{value:.0f} {symbol}".rstrip()
+    number = f"{float(mantissa) * 10.0**place:.{max(2 - place, 0)}f}"
+    return f"{number} {_PREFIXES[prefix_exponent]}{symbol}".rstrip()
+
+
+def duration(value_ns: float | None) -> str:
+    """Return a time: "12.3 µs"."""
+    if value_ns is None:
+        return MISSING
+    return scaled(value_ns * 1e-9, "s", exponents=(-9, 0))
+
+
+def flop_rate(value_flop_per_s: float | None) -> str:
+    """Return a rate of work: "1.89 TFLOP/s"."""
+    return scaled(value_flop_per_s, "FLOP/s")
+
+
+def byte_rate(value_bytes_per_s: float | None) -> str:
+    """Return a rate of traffic: "3.35 TB/s"."""
+    return scaled(value_bytes_per_s, "B/s")
+
+
+def byte_count(value_bytes: float | None) -> str:
+    """Return an amount of traffic or memory: "268 MB"."""
+    return scaled(value_bytes, "B")
+
+
+def flop_count(value_flop: float | None) -> str:
+    """Return an amount of work: "270 MFLOP"."""
+    return scaled(value_flop, "FLOP")
+
+
+def intensity(value_flop_per_byte: float | None) -> str:
+    """Return an arithmetic intensity: "1.12 FLOP/B"."""
+    return scaled(value_flop_per_byte, "FLOP/B")
+
+
+def share(value_frac: float | None) -> str:
+    """Return a share of 1 in percent: "83.4 %"; what is not zero does not look like zero."""
+    if value_frac is None or not math.isfinite(value_frac):
+        return MISSING
+    if value_frac in {0, 1}:
+        return f"{value_frac * 100:.0f} %"
+    if abs(value_frac) < 0.0005:
+        return "<0.1 %" if value_frac > 0 else ">-0.1 %"
+    return f"{value_frac * 100:.1f} %" if abs(value_frac) < 100 else f"{value_frac * 100:.3g} %"
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """Return a value of a canonical quantity in its unit of `profiles/metrics.toml`; an unknown unit is written as it is."""
+    if unit == "ns":
+        return duration(value)
+    if unit == "share":
+        return share(value)
+    if unit == "count" and value is not None and abs(value) < _LEAST_SCALED_COUNT and value == int(value):
+        return f"{value:.0f}"
+    return scaled(value, _SYMBOL_BY_UNIT.get(unit, unit))
+
+
+def threshold(value: float | None, unit: str) -> str:
+    """Return a value that was chosen, not measured, so without the zeros that claim precision: "60 %", "5 µs"."""
+    return _TRAILING_ZEROS.sub(lambda match: match[1].rstrip("."), quantity(value, unit))
+
+
+def extent(sizes: Iterable[int] | None) -> str:
+    """Return the size of a grid or block: "1056 × 1 × 1"."""
+    return MISSING if sizes is None else " × ".join(map(str, sizes))
+
+
+def label(name: str | None) -> str:
+    """Return a name of the document (level, precision, limiter, key of a quantity) as words: "DRAM", "TF32 tensor", "waves"."""
+    if name is None:
+        return MISSING
+    if name.startswith(_TENSOR):
+        kind = name.removeprefix(_TENSOR)
+        dense = kind.removesuffix(SPARSE_SUFFIX)
+        return f"{dense.upper()} tensor" + (", sparse" if kind != dense else "")
+    words = name.removesuffix("_frac").split("_")
+    return " ".join(word.upper() if word in _ABBREVIATIONS else word for word in words)
+
+
+def _visible(code: int) -> str:
+    return f"\\u{code:04x}"
+
+
+_CONTROLS = (
+    *range(0x20),
+    *range(0x7F, 0xA0),
+    0x61C,
+    0x200E,
+    0x200F,
+    0x2028,
+    0x2029,
+    *range(0x202A, 0x202F),
+    *range(0x2066, 0x206A),
+    *range(0xD800, 0xE000),
+    0xFEFF,
+    0xFFFE,
+    0xFFFF,
+)
+_VISIBLE_BY_CONTROL: Mapping[int, str] = {code: _visible(code) for code in _CONTROLS} | {9: " ", 10: " ", 13: " "}
+
+
+def printable(text: str) -> str:
+    """Return text of a report with every control character made visible.
+
+    Terminal escapes, characters that turn the direction of writing, and lone surrogates (which no file can hold) become `\\u…`;
+    tabs and line ends become spaces. Everything else, emoji included, stays.
+    """
+    return text if text.isascii() and text.isprintable() else text.translate(_VISIBLE_BY_CONTROL)
+
+
+def shortened(text: str, n_characters: int) -> str:
+    """Return text cut to `n_characters`, the last of them an ellipsis where something was cut."""
+    return text if len(text) <= n_characters else text[: n_characters - 1] + "…"

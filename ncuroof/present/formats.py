@@ -1,0 +1,111 @@
+"""Choosing and producing a format. Each format's code is loaded when it is asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import polars as pl
+
+from ncuroof.errors import OutputFormatError
+from ncuroof.present.document import Analysed, document
+from ncuroof.present.output import write_whole
+
+
+class Presentable(Analysed, Protocol):
+    """An analysis with its flat table."""
+
+    @property
+    def kernels(self) -> pl.DataFrame:
+        """One row per workload."""
+
+    @property
+    def groups(self) -> pl.DataFrame:
+        """GROUPS."""
+
+
+def _html(analysis: Presentable) -> bytes:
+    from ncuroof.present.page import render_page  # noqa: PLC0415
+
+    return render_page(document(analysis)).encode()
+
+
+def _json(analysis: Presentable) -> bytes:
+    return (json.dumps(document(analysis), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _markdown(analysis: Presentable) -> bytes:
+    from ncuroof.present.markdown import to_markdown  # noqa: PLC0415
+
+    return to_markdown(analysis).encode()
+
+
+def _csv(analysis: Presentable) -> bytes:
+    from ncuroof.present.tabular import to_csv  # noqa: PLC0415
+
+    return to_csv(analysis.kernels)
+
+
+def _parquet(analysis: Presentable) -> bytes:
+    from ncuroof.present.tabular import to_parquet  # noqa: PLC0415
+
+    return to_parquet(analysis.kernels)
+
+
+def _terminal(analysis: Presentable) -> bytes:
+    from ncuroof.present.terminal import to_text  # noqa: PLC0415
+
+    return to_text(analysis).encode()
+
+
+FORMATS: Mapping[str, Callable[[Presentable], bytes]] = {
+    "html": _html,
+    "json": _json,
+    "md": _markdown,
+    "csv": _csv,
+    "parquet": _parquet,
+    "term": _terminal,
+}
+
+_FORMAT_BY_SUFFIX = {
+    ".html": "html", ".htm": "html", ".json": "json", ".md": "md", ".markdown": "md", ".csv": "csv",
+    ".parquet": "parquet", ".txt": "term",
+}  # fmt: skip
+
+
+def format_of(path: Path) -> str:
+    """Return the format that a file's suffix names.
+
+    Raises:
+        OutputFormatError: the suffix names none.
+    """
+    try:
+        return _FORMAT_BY_SUFFIX[path.suffix.lower()]
+    except KeyError:
+        raise OutputFormatError(
+            f"{path}: the suffix {path.suffix!r} names no format",
+            hint=f"use one of {', '.join(_FORMAT_BY_SUFFIX)}, or add --format",
+        ) from None
+
+
+def render(analysis: Presentable, form: str) -> bytes:
+    """Return the analysis in a format.
+
+    Raises:
+        OutputFormatError: there is no such format.
+    """
+    if form not in FORMATS:
+        raise OutputFormatError(f"no format {form!r}", hint=f"use one of {', '.join(FORMATS)}")
+    return FORMATS[form](analysis)
+
+
+def write(analysis: Presentable, path: Path, form: str | None = None, *, force: bool = False) -> Path:
+    """Write the analysis to `path` in the given format, or the one that its suffix names, and return `path`.
+
+    Raises:
+        OutputFormatError: no format fits.
+        OutputError: the file cannot be written, or holds something that ncuroof did not write; it is left as it was.
+    """
+    return write_whole(path, render(analysis, form or format_of(path)), force=force)
