@@ -66,9 +66,23 @@ class Analysis:
 
     @property
     def kernels(self) -> pl.DataFrame:
-        """One row per workload: KERNELS with all quantities, BOUNDS and VERDICTS."""
+        """One row per workload: KERNELS with all quantities, BOUNDS, VERDICTS, and the long tables spread into columns.
+
+        The spread columns are `work.<precision>.flop`, `work.<precision>.frac`, `bandwidth.<level>.bytes_per_s`,
+        `bandwidth.<level>.frac`, and `intensity.<level>` in flop/byte of the dominant precision.
+        """
         parts = (self.roofline.bounds, self.diagnosis.verdicts)
-        return self.measurements.kernels.hstack([column for part in parts for column in part.drop("id")])
+        kernels = self.measurements.kernels.hstack([column for part in parts for column in part.drop("id")])
+        dominant = self.roofline.points.join(
+            kernels.select("id", precision="dominant_precision"), on=["id", "precision"], how="semi"
+        )
+        for spread in (
+            _spread(self.measurements.work, "work", "precision", ("flop", "frac")),
+            _spread(self.measurements.bandwidth, "bandwidth", "level", ("bytes_per_s", "frac")),
+            _spread(dominant, "intensity", "level", ("intensity_flop_per_byte",)),
+        ):
+            kernels = kernels.join(spread, on="id", how="left", maintain_order="left")
+        return kernels
 
     @property
     def points(self) -> pl.DataFrame:
@@ -113,6 +127,18 @@ class Analysis:
         from ncuroof.present import write  # noqa: PLC0415  presenting is not needed to analyse
 
         return write(self, Path(path), "html")
+
+
+def _spread(table: pl.DataFrame, prefix: str, name: str, values: Sequence[str]) -> pl.DataFrame:
+    """Return a long table with a row per kernel, and a column per name and value; one value needs no name of its own."""
+    spread = table.select("id").unique(maintain_order=True)
+    for key in table[name].unique(maintain_order=True):
+        columns = [
+            pl.col(value).alias(f"{prefix}.{key}.{value}" if len(values) > 1 else f"{prefix}.{key}") for value in values
+        ]
+        rows = table.filter(pl.col(name) == key).select("id", *columns)
+        spread = spread.join(rows, on="id", how="left", maintain_order="left")
+    return spread
 
 
 def read(paths: PathLike | Sequence[PathLike]) -> Reports:

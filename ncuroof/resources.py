@@ -44,6 +44,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         ProfileError: the file is not valid TOML.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise ProfileError(f"{path.name}: {error}", hint="fix the TOML syntax") from error
+    return content

@@ -1,127 +1,132 @@
 """The tables that flow between the rooms: their columns, one by one.
 
-Canonical quantities keep the dotted name that they have in the JSON document and in the rules (`utilisation.memory`), so that one name
-serves as column, key, evidence and documentation. They are all Float64 and null where not known; `profiles/metrics.toml` lists them.
+Canonical quantities keep the dotted name that they have in the JSON document and in the rules (`utilisation.memory`), so
+that one name serves as column, key, evidence and documentation. They are all Float64 and null where not known;
+`profiles/metrics.toml` lists them.
 Shares are 0..1. Tables that belong to a kernel carry its `id`, the row number over all reports of one analysis.
 """
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import polars as pl
 
 from ncuroof.errors import SchemaError
 
+WORKLOAD = pl.Enum(["kernel", "range", "graph", "cmdlist"])
+
 KERNELS = pl.Schema(
     {
-        "id": pl.UInt32,  # number of the workload over all reports of the analysis, in file order
-        "source": pl.UInt32,  # index of the report
-        "device": pl.UInt32,  # `device` of DEVICES
-        "name": pl.String,  # demangled, with template arguments and parameters
-        "short_name": pl.String,  # fit for a table
-        "family": pl.String,  # who wrote the kernel: pytorch, triton, library, or user
-        "workload": pl.Enum(["kernel", "range", "graph", "cmdlist"]),
-        "failed": pl.Boolean,  # the collection failed: no counter holds a number
+        "id": pl.UInt32(),  # number of the workload over all reports of the analysis, in file order
+        "source": pl.UInt32(),  # index of the report
+        "device": pl.UInt32(),  # `device` of DEVICES
+        "name": pl.String(),  # demangled, with template arguments and parameters
+        "short_name": pl.String(),  # fit for a table
+        "family": pl.String(),  # who wrote the kernel: pytorch, triton, library, or user
+        "workload": WORKLOAD,
+        "failed": pl.Boolean(),  # the collection failed: no counter holds a number
         "grid": pl.List(pl.Int64),  # x, y, z
         "block": pl.List(pl.Int64),  # x, y, z
-        "stream": pl.Int64,
-        "context": pl.Int64,
-        "process_id": pl.Int64,
-        "process_name": pl.String,
+        "stream": pl.Int64(),
+        "context": pl.Int64(),
+        "process_id": pl.Int64(),
+        "process_name": pl.String(),
         "nvtx": pl.List(pl.String),  # open ranges, outermost first
-        "compute_capability": pl.Int32,  # major × 10 + minor
-        "clock_control": pl.String,  # of the session: base, none, …; null where the report does not say
-        "is_damaged_report": pl.Boolean,
-        "limiter.memory": pl.String,  # resource of the busiest memory-side counter
-        "limiter.memory_counter": pl.String,  # that counter
-        "limiter.compute": pl.String,  # resource of the busiest SM-side counter
-        "limiter.compute_counter": pl.String,  # that counter
-        "limiter.stall": pl.String,  # stall reason with the largest share, issue and selection aside
-        "duration_ns": pl.Float64,
+        "compute_capability": pl.Int32(),  # major × 10 + minor
+        "clock_control": pl.String(),  # of the session: base, none, …; null where the report does not say
+        "is_damaged_report": pl.Boolean(),
+        "limiter.memory": pl.String(),  # resource of the busiest memory-side counter
+        "limiter.memory_counter": pl.String(),  # that counter
+        "limiter.compute": pl.String(),  # resource of the busiest SM-side counter
+        "limiter.compute_counter": pl.String(),  # that counter
+        "limiter.stall": pl.String(),  # stall reason with the largest share, issue and selection aside
+        "duration_ns": pl.Float64(),
     }
 )
 """One row per profiled workload; one Float64 column more per canonical quantity."""
 
 WORK = pl.Schema(
     {
-        "id": pl.UInt32,
-        "precision": pl.String,  # Precision, or with the suffix `_sparse`
-        "flop": pl.Float64,
-        "flop_per_s": pl.Float64,
-        "peak_flop_per_s": pl.Float64,  # at the clock measured in the report; null where not collected
-        "frac": pl.Float64,  # flop_per_s / peak_flop_per_s
-        "definition": pl.String,  # what was counted
-        "reliable": pl.Boolean,  # whether a verdict may rest on it
+        "id": pl.UInt32(),
+        "precision": pl.String(),  # Precision, or with the suffix `_sparse`
+        "flop": pl.Float64(),
+        "flop_per_s": pl.Float64(),
+        "peak_flop_per_s": pl.Float64(),  # at the clock measured in the report; null where not collected
+        "frac": pl.Float64(),  # flop_per_s / peak_flop_per_s
+        "definition": pl.String(),  # what was counted
+        "reliable": pl.Boolean(),  # whether a verdict may rest on it
     }
 )
 """One row per kernel and precision whose counters were collected; zero is measured."""
 
 BANDWIDTH = pl.Schema(
     {
-        "id": pl.UInt32,
-        "level": pl.String,  # MemoryLevel
-        "bytes_per_s": pl.Float64,
-        "peak_bytes_per_s": pl.Float64,
-        "frac": pl.Float64,  # bytes_per_s / peak_bytes_per_s
-        "definition": pl.String,  # which traffic the pair counts
+        "id": pl.UInt32(),
+        "level": pl.String(),  # MemoryLevel
+        "bytes_per_s": pl.Float64(),
+        "peak_bytes_per_s": pl.Float64(),
+        "frac": pl.Float64(),  # bytes_per_s / peak_bytes_per_s
+        "definition": pl.String(),  # which traffic the pair counts
     }
 )
 """One row per kernel and memory level with roof traffic: achieved and peak of the same counter."""
 
 DEVICES = pl.Schema(
     {
-        "device": pl.UInt32,
-        "name": pl.String,
-        "compute_capability": pl.Int32,
-        "sm_count": pl.Int64,
-        "memory_bus_bits": pl.Int64,
-        "dram_bytes": pl.Int64,
+        "device": pl.UInt32(),
+        "name": pl.String(),
+        "compute_capability": pl.Int32(),
+        "sm_count": pl.Int64(),
+        "memory_bus_bits": pl.Int64(),
+        "dram_bytes": pl.Int64(),
     }
 )
 """One row per GPU of the analysis."""
 
 POINTS = pl.Schema(
     {
-        "id": pl.UInt32,
-        "level": pl.String,
-        "precision": pl.String,
-        "intensity_flop_per_byte": pl.Float64,  # null when the level moved nothing
-        "flop_per_s": pl.Float64,
-        "roof_flop_per_s": pl.Float64,  # min(peak, intensity × bandwidth)
-        "ridge_flop_per_byte": pl.Float64,  # peak / bandwidth
-        "roof_frac": pl.Float64,  # flop_per_s / roof_flop_per_s; above 1 is shown as it is
+        "id": pl.UInt32(),
+        "level": pl.String(),
+        "precision": pl.String(),
+        "intensity_flop_per_byte": pl.Float64(),  # null when the level moved nothing
+        "flop_per_s": pl.Float64(),
+        "roof_flop_per_s": pl.Float64(),  # min(peak, intensity × bandwidth)
+        "ridge_flop_per_byte": pl.Float64(),  # peak / bandwidth
+        "roof_frac": pl.Float64(),  # flop_per_s / roof_flop_per_s; above 1 is shown as it is
     }
 )
 """One row per kernel, memory level and precision that it used."""
 
 CEILINGS = pl.Schema(
     {
-        "device": pl.UInt32,
+        "device": pl.UInt32(),
         "kind": pl.Enum(["bandwidth", "compute"]),
-        "name": pl.String,  # MemoryLevel or precision
-        "per_s": pl.Float64,  # byte/s or flop/s
-        "source": pl.String,  # CeilingSource
-        "definition": pl.String,
+        "name": pl.String(),  # MemoryLevel or precision
+        "per_s": pl.Float64(),  # byte/s or flop/s
+        "source": pl.String(),  # CeilingSource
+        "definition": pl.String(),
     }
 )
 """The roofs to draw for each device, several sources of the same roof side by side."""
 
 BOUNDS = pl.Schema(
     {
-        "id": pl.UInt32,
-        "side": pl.String,  # Side; null where intensity or ridge is not known
-        "dominant_precision": pl.String,  # the one whose work takes longest at its peak
-        "min_time_ns": pl.Float64,  # roofline time
-        "recoverable_ns": pl.Float64,  # duration less roofline time, at least 0
+        "id": pl.UInt32(),
+        "side": pl.String(),  # Side; null where intensity or ridge is not known
+        "dominant_precision": pl.String(),  # the one whose work takes longest at its peak
+        "min_time_ns": pl.Float64(),  # roofline time
+        "recoverable_ns": pl.Float64(),  # duration less roofline time, at least 0
     }
 )
 """One row per kernel: how close it could come, and on which side of the ridge it lies."""
 
 VERDICTS = pl.Schema(
     {
-        "id": pl.UInt32,
-        "verdict": pl.String,
-        "limiter": pl.String,
-        "confidence": pl.String,
+        "id": pl.UInt32(),
+        "verdict": pl.String(),
+        "limiter": pl.String(),
+        "confidence": pl.String(),
         "caveats": pl.List(pl.String),
     }
 )
@@ -129,48 +134,56 @@ VERDICTS = pl.Schema(
 
 PATH = pl.Schema(
     {
-        "id": pl.UInt32,
-        "step": pl.UInt32,
-        "node": pl.String,
-        "quantity": pl.String,
-        "value": pl.Float64,
-        "op": pl.String,
-        "threshold": pl.Float64,
-        "outcome": pl.Boolean,  # null: not known
-        "margin_frac": pl.Float64,  # distance of the value from the threshold, over the threshold
+        "id": pl.UInt32(),
+        "step": pl.UInt32(),
+        "node": pl.String(),
+        "quantity": pl.String(),
+        "value": pl.Float64(),
+        "op": pl.String(),
+        "threshold": pl.Float64(),
+        "outcome": pl.Boolean(),  # null: not known
+        "margin_frac": pl.Float64(),  # distance of the value from the threshold, over the threshold
     }
 )
 """The decisions that led to a verdict, in order."""
 
 FINDINGS = pl.Schema(
     {
-        "id": pl.UInt32,
-        "finding": pl.String,
-        "severity": pl.String,
-        "gain_ns": pl.Float64,  # null where the counters cannot tell
-        "evidence": pl.List(pl.Struct({"quantity": pl.String, "value": pl.Float64})),
+        "id": pl.UInt32(),
+        "finding": pl.String(),
+        "severity": pl.String(),
+        "gain_ns": pl.Float64(),  # null where the counters cannot tell
+        "evidence": pl.List(pl.Struct({"quantity": pl.String(), "value": pl.Float64})),
     }
 )
 """One row per kernel and finding, by gain within a kernel."""
 
 MISSING = pl.Schema(
     {
-        "id": pl.UInt32,
-        "quantity": pl.String,
-        "collect": pl.String,  # options of ncu that collect it
+        "id": pl.UInt32(),
+        "quantity": pl.String(),
+        "collect": pl.String(),  # options of ncu that collect it
     }
 )
 """One row per kernel and quantity that a full diagnosis would use and the report lacks."""
 
 GROUPS = pl.Schema(
     {
-        "id": pl.UInt32,  # the longest launch of the group stands for it
-        "n_launches": pl.UInt32,
-        "duration_ns": pl.Float64,  # summed over launches
-        "recoverable_ns": pl.Float64,  # summed over launches; null where not known for any of them
+        "id": pl.UInt32(),  # the longest launch of the group stands for it
+        "n_launches": pl.UInt32(),
+        "duration_ns": pl.Float64(),  # summed over launches
+        "recoverable_ns": pl.Float64(),  # summed over launches; null where not known for any of them
     }
 )
 """Launches of one kernel, shape, device and verdict together, by recoverable time, then by duration."""
+
+
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
+
+
+def conform(frame: Frame, schema: pl.Schema) -> Frame:
+    """Return the columns of `schema` alone, in its order and with its types."""
+    return frame.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
 
 
 def check(frame: pl.DataFrame, schema: pl.Schema, *, table: str) -> pl.DataFrame:

@@ -14,7 +14,14 @@ from tests.support.embedded_charts import ChartValue, chart_values
 
 pytestmark = pytest.mark.corpus
 
-_LEVEL_OF = {"dram__bytes": "dram", "lts__": "l2", "derived__lts__": "l2", "l1tex__m_xbar": "l2", "l1tex__": "l1", "derived__l1tex__": "l1"}
+_LEVEL_OF = {
+    "dram__bytes": "dram",
+    "lts__": "l2",
+    "derived__lts__": "l2",
+    "l1tex__m_xbar": "l2",
+    "l1tex__": "l1",
+    "derived__l1tex__": "l1",
+}
 _PRECISION_OF = {"_op_d": "fp64", "_op_f": "fp32"}
 _TOLERANCE = 1e-6
 

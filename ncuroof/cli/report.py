@@ -36,6 +36,8 @@ def report(
 
     Without options: a summary on the terminal, and a page beside the first report.
     """
+    if output is not None and output != STANDARD_OUTPUT and form is None:
+        form = format_of(Path(output))
     analysis = read(reports).analyse()
     if not quiet:
         _warn(analysis)
@@ -45,11 +47,10 @@ def report(
         _show(analysis, no_color=no_color)
         page = write(analysis, reports[0].with_suffix(".html"), "html", force=force)
         click.echo(f"page: {page}")
-    elif output in (None, STANDARD_OUTPUT):
+    elif output is None or output == STANDARD_OUTPUT:
         _to_standard_output(analysis, form or "term", no_color=no_color)
     else:
-        target = Path(str(output))
-        write(analysis, target, form or format_of(target), force=force)
+        write(analysis, Path(output), form, force=force)
 
 
 def _warn(analysis: Analysis) -> None:

@@ -9,7 +9,7 @@ import polars as pl
 from ncuroof.diagnosis.rules import Finding, LatencyCause, Rules
 from ncuroof.metrics.formula import Formula
 from ncuroof.model import Verdict
-from ncuroof.tables import FINDINGS
+from ncuroof.tables import FINDINGS, conform
 
 _DEFAULT = "default"
 _STALL = "stall"
@@ -29,7 +29,7 @@ def latency_limiter(rules: Rules) -> pl.Expr:
 
 
 def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
-    """Return FINDINGS, by kernel and gain.
+    """Return FINDINGS, by kernel; what names the limiter of a latency-bound kernel comes first, the rest by gain.
 
     Args:
         diagnosed: one row per kernel: quantities, `verdict`, `limiter`, and the columns of `add_firing`.
@@ -39,14 +39,21 @@ def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     findings = [finding for finding, is_any in zip(rules.findings.values(), fired, strict=True) if is_any]
     rows = diagnosed.lazy()
     parts = [_rows(rows, finding, rules, frozenset(diagnosed.columns)) for finding in findings]
-    table = pl.concat(parts) if parts else pl.LazyFrame(schema=FINDINGS)
-    return table.sort("id", "gain_ns", descending=[False, True], nulls_last=True, maintain_order=True).collect()
+    table = pl.concat(parts) if parts else pl.LazyFrame(schema={**FINDINGS, "names_limiter": pl.Boolean})
+    order = ["id", "names_limiter", "gain_ns"]
+    ranked = table.sort(order, descending=[False, True, True], nulls_last=True, maintain_order=True)
+    return ranked.pipe(conform, FINDINGS).collect()
 
 
 def _fires(finding: Finding) -> pl.Expr:
-    conditions = [pl.col("verdict").is_in(finding.verdicts), *(condition.holds() for condition in finding.all_of)]
+    conditions = [
+        pl.col("verdict").is_in(finding.verdicts),
+        *(condition.holds() for condition in finding.all_of),
+    ]
     if finding.any_of:
-        conditions.append(pl.any_horizontal(*(condition.holds().fill_null(value=False) for condition in finding.any_of)))
+        conditions.append(
+            pl.any_horizontal(*(condition.holds().fill_null(value=False) for condition in finding.any_of))
+        )
     if finding.name_pattern is not None:
         conditions.append(pl.col("name").str.contains(finding.name_pattern))
     return pl.all_horizontal(*conditions).fill_null(value=False)
@@ -59,25 +66,28 @@ def _limiter_of(cause: LatencyCause, rules: Rules) -> pl.Expr:
     return pl.when(fires).then(name)
 
 
-def _rows(
-    diagnosed: pl.LazyFrame, finding: Finding, rules: Rules, known: frozenset[str]
-) -> pl.LazyFrame:
+def _rows(diagnosed: pl.LazyFrame, finding: Finding, rules: Rules, known: frozenset[str]) -> pl.LazyFrame:
     is_found = pl.col(f"fires.{finding.id}")
     if finding.limiters:
         is_found = is_found & (pl.col("limiter").is_in(finding.limiters) | _any_cause(finding, rules))
     found = diagnosed.filter(is_found).with_columns(_gain_frac(finding, known).alias("gain_frac"))
     is_worth_telling = pl.col("gain_frac").is_null() | (pl.col("gain_frac") >= rules.severity["least"])
-    return (
-        found.filter(is_worth_telling)
-        .select(
-            "id",
-            pl.lit(finding.id).alias("finding"),
-            _severity(finding, rules).alias("severity"),
-            (pl.col("gain_frac") * pl.col("duration_ns")).alias("gain_ns"),
-            _evidence(finding.evidence).alias("evidence"),
-        )
-        .cast(dict(FINDINGS))
+    return found.filter(is_worth_telling).select(
+        "id",
+        pl.lit(finding.id).alias("finding"),
+        _severity(finding, rules).alias("severity"),
+        (pl.col("gain_frac") * pl.col("duration_ns")).alias("gain_ns"),
+        _evidence(finding.evidence).alias("evidence"),
+        _names_limiter(finding, rules).alias("names_limiter"),
     )
+
+
+def _names_limiter(finding: Finding, rules: Rules) -> pl.Expr:
+    """Return whether the finding is what the limiter of a latency-bound kernel stands for."""
+    names = {cause.limiter for cause in rules.latency_causes if cause.finding == finding.group}
+    if _STALL in names:
+        names = {finding.id.removeprefix(f"{_STALL}_")}
+    return ((pl.col("verdict") == Verdict.LATENCY.value) & pl.col("limiter").is_in(list(names))).fill_null(value=False)
 
 
 def _any_cause(finding: Finding, rules: Rules) -> pl.Expr:

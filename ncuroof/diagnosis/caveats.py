@@ -10,6 +10,9 @@ SHORT_KERNEL_NS = 20_000
 CLOSURE_TOLERANCE_FRAC = 0.1
 """DRAM bytes against rate × duration; passes of one kernel differ by a few percent in sound reports."""
 
+BUSY_FRAC = 0.6
+"""The tree's own threshold for a busy unit, where only intensity decides."""
+
 REDUCED_CLOCK_FRAC = 0.9
 """Below this share of the boost clock, times and the ridge differ visibly from production."""
 
@@ -37,6 +40,7 @@ def caveats(work: pl.DataFrame, bandwidth: pl.DataFrame, points: pl.DataFrame) -
         "failed": pl.col("failed"),
         "damaged_report": pl.col("is_damaged_report"),
         "counters_missing": (pl.col("verdict") == "unknown") & ~pl.col("failed"),
+        "far_below_roof": pl.col("is_by_intensity") & (pl.col("utilisation.busiest_known") < BUSY_FRAC),
         "short_kernel": pl.col("duration_ns") < SHORT_KERNEL_NS,
         "reduced_clock": (pl.col("sm_clock_hz") < REDUCED_CLOCK_FRAC * pl.col("device.boost_clock_hz"))
         | (pl.col("clock_control") == "base"),

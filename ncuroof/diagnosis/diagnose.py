@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ncuroof.diagnosis.caveats import caveats
 from ncuroof.diagnosis.causes import add_firing, collect_findings, latency_limiter
+from ncuroof.diagnosis.caveats import caveats
 from ncuroof.diagnosis.rules import Rules, load_rules
 from ncuroof.diagnosis.tree import walk_tree
 from ncuroof.metrics import Catalogue, Measurements, load_catalogue
 from ncuroof.model import Confidence, Verdict
 from ncuroof.roofline import Roofline
-from ncuroof.tables import FINDINGS, MISSING, PATH, VERDICTS, check
+from ncuroof.tables import FINDINGS, MISSING, PATH, VERDICTS, check, conform
 
 NEAR_THRESHOLD_FRAC = 0.05
 """A decision this close to its threshold could as well have gone the other way: one step less confidence."""
 
-_WEAKENING_CAVEATS = ("short_kernel", "dram_closure", "partial_gpu", "non_kernel_workload", "damaged_report")
+_WEAKENING_CAVEATS = ("short_kernel", "dram_closure", "partial_gpu", "non_kernel_workload", "far_below_roof")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ def diagnose(measurements: Measurements, roofline: Roofline, rules: Rules | None
     quantities = measurements.kernels.hstack(roofline.bounds.drop("id"))
     verdicts, path = walk_tree(quantities, rules.nodes)
     judged = add_firing(quantities.with_columns(verdicts), rules.findings.values())
-    judged = judged.with_columns(_limiter(rules).alias("limiter")).with_columns(
+    judged = judged.with_columns(_limiter(rules).alias("limiter"))
+    judged = judged.join(_nearest_threshold(path), on="id", how="left", maintain_order="left").with_columns(
         caveats(measurements.work, measurements.bandwidth, roofline.points).alias("caveats")
     )
-    judged = judged.join(_nearest_threshold(path), on="id", how="left", maintain_order="left")
-    verdict_table = judged.select(
-        "id", "verdict", "limiter", _confidence().alias("confidence"), "caveats"
-    ).cast(dict(VERDICTS))
+    verdict_table = judged.select("id", "verdict", "limiter", _confidence().alias("confidence"), "caveats").pipe(
+        conform, VERDICTS
+    )
     return Diagnosis(
         verdicts=check(verdict_table, VERDICTS, table="VERDICTS"),
         path=check(path, PATH, table="PATH"),
@@ -85,7 +85,10 @@ def _nearest_threshold(path: pl.DataFrame) -> pl.DataFrame:
     """Return each kernel's smallest distance from a threshold, and whether intensity stood in for utilisation."""
     return path.group_by("id").agg(
         pl.col("margin_frac").min().alias("nearest_margin_frac"),
-        (pl.col("node") == "intensity_known").any().alias("is_by_intensity"),
+        ((pl.col("node") == "intensity_known") & pl.col("outcome"))
+        .fill_null(value=False)
+        .any()
+        .alias("is_by_intensity"),
     )
 
 
@@ -118,4 +121,4 @@ def _missing(measurements: Measurements, rules: Rules, catalogue: Catalogue) -> 
         kernels.filter(is_absent).select("id", pl.lit(name).alias("quantity"), pl.lit(options).alias("collect"))
         for name, is_absent, options in absences
     ]
-    return pl.concat(parts).cast(dict(MISSING)).sort("id", maintain_order=True).collect()
+    return pl.concat(parts).pipe(conform, MISSING).sort("id", maintain_order=True).collect()

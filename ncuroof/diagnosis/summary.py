@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ncuroof.model import Verdict
-from ncuroof.tables import GROUPS
+from ncuroof.tables import GROUPS, conform
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,14 @@ def summarise(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFram
     """
     judged = kernels.select("failed", "duration_ns").hstack([verdicts["verdict"], bounds["recoverable_ns"]])
     whole = judged.filter(~pl.col("failed"))
-    total = whole["duration_ns"].sum()
+    total = float(whole["duration_ns"].sum())
     groups = whole.group_by("verdict").agg(pl.len().alias("n"), pl.col("duration_ns").sum())
     by_name = {name: (n, duration) for name, n, duration in groups.iter_rows()}
     return Summary(
         n_kernels=kernels.height,
         n_failed=int(judged["failed"].sum()),
         duration_ns=total,
-        recoverable_ns=whole["recoverable_ns"].sum(),
+        recoverable_ns=float(whole["recoverable_ns"].sum()),
         by_verdict={
             verdict.value: Share(n, duration, duration / total if total else None)
             for verdict in Verdict
@@ -96,6 +96,5 @@ def group_launches(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.Dat
             pl.when(recoverable.is_not_null().any()).then(recoverable.sum()).alias("recoverable_ns"),
         )
         .sort("recoverable_ns", "duration_ns", descending=True, nulls_last=True, maintain_order=True)
-        .select(*GROUPS)
-        .cast(dict(GROUPS))
+        .pipe(conform, GROUPS)
     )

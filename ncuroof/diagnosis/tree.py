@@ -8,7 +8,7 @@ import polars as pl
 
 from ncuroof.diagnosis.rules import VERDICT_PREFIX, Node
 from ncuroof.errors import ProfileError
-from ncuroof.tables import PATH
+from ncuroof.tables import PATH, conform
 
 
 def walk_tree(quantities: pl.DataFrame, nodes: Sequence[Node]) -> tuple[pl.Series, pl.DataFrame]:
@@ -35,7 +35,7 @@ def walk_tree(quantities: pl.DataFrame, nodes: Sequence[Node]) -> tuple[pl.Serie
     steps = [rows.filter(f"at.{node.id}").select(_step(node)) for node in nodes if node.id in reached]
     path = pl.concat(steps).sort("id", maintain_order=True)
     numbered = path.with_columns(pl.int_range(pl.len()).over("id").alias("step")).collect()
-    return walked["verdict"], numbered.select(*PATH).cast(dict(PATH))
+    return walked["verdict"], numbered.pipe(conform, PATH)
 
 
 def _follow(nodes: Sequence[Node]) -> tuple[dict[str, pl.Expr], pl.Expr]:

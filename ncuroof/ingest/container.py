@@ -169,9 +169,7 @@ def walk(buffer: wire.Bytes | mmap, *, where: str = "the file") -> Container:
             position = block.end_offset
     except _DamageError as err:
         damage = str(err)
-    return Container(
-        version=version, blocks=tuple(blocks), intact_bytes=position, n_bytes=len(view), damage=damage
-    )
+    return Container(version=version, blocks=tuple(blocks), intact_bytes=position, n_bytes=len(view), damage=damage)
 
 
 def entries(payload: memoryview) -> Iterator[memoryview]:

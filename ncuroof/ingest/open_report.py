@@ -65,7 +65,8 @@ def open_report(
 def _bytes(path: Path) -> bytes:
     if path.is_dir():
         raise ReportNotFoundError(
-            f"{path}: a report file was wanted, a directory was found", hint="name the .ncu-rep file inside it"
+            f"{path}: a report file was wanted, a directory was found",
+            hint="name the .ncu-rep file inside it",
         )
     try:
         return path.read_bytes()
@@ -89,9 +90,7 @@ def _nothing_inside(path: Path, container: Container) -> ReportFormatError | Rep
     )
 
 
-def _read_copy(
-    content: bytes, path: Path, selection: CounterSelection | None, reader: ReportReader
-) -> Contents:
+def _read_copy(content: bytes, path: Path, selection: CounterSelection | None, reader: ReportReader) -> Contents:
     """Read the workloads from a copy on disk: NVIDIA's module takes paths, and believes their suffix."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / path.with_suffix(".ncu-rep").name

@@ -11,25 +11,25 @@ from ncuroof.ingest.session import Session
 
 RAW_WORKLOADS = pl.Schema(
     {
-        "function_name": pl.String,  # name without template arguments and parameters
-        "demangled_name": pl.String,
+        "function_name": pl.String(),  # name without template arguments and parameters
+        "demangled_name": pl.String(),
         "workload": pl.Enum(["kernel", "range", "graph", "cmdlist"]),
         "nvtx": pl.List(pl.String),  # open ranges, outermost first
-        "n_collected": pl.UInt32,  # counters that were asked for and hold a number, finite or not
-        "n_not_finite": pl.UInt32,  # of those, how many are NaN or infinite: collection failed
+        "n_collected": pl.UInt32(),  # counters that were asked for and hold a number, finite or not
+        "n_not_finite": pl.UInt32(),  # of those, how many are NaN or infinite: collection failed
     }
 )
 """One row per profiled workload, in file order."""
 
 RAW_RULES = pl.Schema(
     {
-        "row": pl.UInt32,  # row of RAW_WORKLOADS
-        "rule_id": pl.String,
-        "section": pl.String,
-        "title": pl.String,
-        "message": pl.String,
+        "row": pl.UInt32(),  # row of RAW_WORKLOADS
+        "rule_id": pl.String(),
+        "section": pl.String(),
+        "title": pl.String(),
+        "message": pl.String(),
         "type": pl.Enum(["none", "ok", "warning", "error", "optimization"]),
-        "speedup_frac": pl.Float64,
+        "speedup_frac": pl.Float64(),
         "scope": pl.Enum(["local", "global"]),
     }
 )

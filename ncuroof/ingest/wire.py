@@ -63,9 +63,7 @@ def fields(message: Bytes) -> Iterator[Field]:
         if width < 0:
             raise WireError(f"wire type {wire_type} at offset {position}")
         if width > n_bytes - position:
-            raise WireError(
-                f"field {number} wants {width} bytes at offset {position}, {n_bytes - position} are left"
-            )
+            raise WireError(f"field {number} wants {width} bytes at offset {position}, {n_bytes - position} are left")
         yield number, wire_type, view[position : position + width]
         position += width
 

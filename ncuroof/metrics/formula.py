@@ -1,8 +1,8 @@
 """Formulas of the catalogue: arithmetic over counters and canonical quantities, turned into polars expressions.
 
-Grammar: sums, products and quotients of numbers, counter names, canonical quantities in braces, parentheses, and the functions
-`max`, `min` and `sum`, which skip what is absent (their result is null only when everything is), and `ceil`. Everywhere else an absent counter or
-a null makes the whole formula null, and so does a division by zero.
+Grammar: sums, products and quotients of numbers, counter names, canonical quantities in braces, parentheses, and the
+functions `max`, `min` and `sum`, which skip what is absent (their result is null only when everything is), and `ceil`.
+Everywhere else an absent counter or a null makes the whole formula null, and so does a division by zero.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ _TOKEN = re.compile(
 _FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
     "max": pl.max_horizontal,
     "min": pl.min_horizontal,
-    "sum": lambda *terms: pl.when(pl.any_horizontal(*(t.is_not_null() for t in terms))).then(
-        pl.sum_horizontal(*terms)
-    ),
+    "sum": lambda *terms: pl.when(pl.any_horizontal(*(t.is_not_null() for t in terms))).then(pl.sum_horizontal(*terms)),
     "ceil": lambda term: term.ceil(),
 }
 
@@ -83,7 +81,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     while position < len(text.rstrip()):
         match = _TOKEN.match(text, position)
         if match is None or match.lastgroup is None:
-            raise ProfileError(f"formula {text!r}: cannot read {text[position:position + 20]!r}")
+            raise ProfileError(f"formula {text!r}: cannot read {text[position : position + 20]!r}")
         tokens.append((match.lastgroup, match[match.lastgroup]))
         position = match.end()
     return tokens
@@ -92,9 +90,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 class _Parser:
     """Recursive descent over one formula: sum → product → atom."""
 
-    def __init__(
-        self, text: str, counter: Callable[[str], pl.Expr | None], known: frozenset[str]
-    ) -> None:
+    def __init__(self, text: str, counter: Callable[[str], pl.Expr | None], known: frozenset[str]) -> None:
         self._text = text
         self._tokens = _tokens(text)
         self._next = 0

@@ -54,9 +54,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
     """
     catalogue = catalogue or load_catalogue()
     dropped: list[str] = []
-    table = CounterTable(
-        pl.concat([_in_base_units(report, dropped) for report in reports], how="diagonal")
-    )
+    table = CounterTable(pl.concat([_in_base_units(report, dropped) for report in reports], how="diagonal"))
     add_quantities(table, catalogue)
     workloads = _workloads(reports)
     devices, device_by_row = _devices(workloads, table)
@@ -151,7 +149,8 @@ def _devices(workloads: pl.DataFrame, table: CounterTable) -> tuple[pl.DataFrame
     """Return DEVICES, and for each workload the `device` that it ran on."""
 
     def integer(quantity: str) -> pl.Series:
-        return table.frame[quantity].cast(pl.Int64)
+        column: pl.Series = table.frame[quantity]
+        return column.cast(pl.Int64)
 
     identity = table.frame.select(_identity(table)[-1])["compute_capability"]
     number = table.counter("launch__device_id")

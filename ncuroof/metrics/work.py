@@ -10,7 +10,7 @@ import polars as pl
 from ncuroof.metrics.catalogue import Catalogue, Pair, Tensor
 from ncuroof.metrics.quantities import CounterTable
 from ncuroof.model import SPARSE_SUFFIX
-from ncuroof.tables import BANDWIDTH, WORK
+from ncuroof.tables import BANDWIDTH, WORK, conform
 
 _NS_PER_S = 1e9
 _TENSOR_NAME = re.compile(
@@ -41,7 +41,8 @@ def measure_work(table: CounterTable, catalogue: Catalogue) -> pl.DataFrame:
     ]
     parts += _tensor_operations(table, catalogue.tensor)
     instructions = _first_pair(table, [catalogue.tensor.instructions], "flop_per_s", "peak_flop_per_s").with_columns(
-        pl.lit(catalogue.tensor.instructions_precision).alias("precision"), pl.lit(value=False).alias("reliable")
+        pl.lit(catalogue.tensor.instructions_precision).alias("precision"),
+        pl.lit(value=False).alias("reliable"),
     )
     counted = [part.select("id") for part in parts if part.height and part["precision"][0].startswith("tensor")]
     if counted:
@@ -93,7 +94,10 @@ def _tensor_operations(table: CounterTable, tensor: Tensor) -> Iterable[pl.DataF
         for name in names:
             counter = f"{tensor.counter_prefix}{name}.sum"
             clock = table.counter(tensor.cycles_per_second)
-            per_cycle, peak = table.counter(f"{counter}.per_cycle_elapsed"), table.counter(f"{counter}.peak_sustained")
+            per_cycle, peak = (
+                table.counter(f"{counter}.per_cycle_elapsed"),
+                table.counter(f"{counter}.peak_sustained"),
+            )
             total = table.counter(counter)
             if clock is not None and per_cycle is not None:
                 achieved.append(per_cycle * clock)
@@ -160,4 +164,4 @@ def _stacked(parts: Sequence[pl.DataFrame], schema: pl.Schema) -> pl.DataFrame:
     """Return the parts as one table of `schema`, ordered by kernel."""
     stacked = pl.concat(parts, how="diagonal_relaxed") if parts else pl.DataFrame(schema=schema)
     missing = [pl.lit(None, dtype).alias(name) for name, dtype in schema.items() if name not in stacked.columns]
-    return stacked.with_columns(missing).select(*schema).cast(dict(schema)).sort("id", maintain_order=True)
+    return stacked.with_columns(missing).pipe(conform, schema).sort("id", maintain_order=True)

@@ -24,20 +24,50 @@ SIMULATED_MARK = "--simulated-by-ncuroof"
 
 Document = dict[str, Any]
 
-_GROUPS = ("traffic_bytes", "utilisation", "occupancy", "access", "stalls", "scheduler", "launch", "arithmetic")
+_GROUPS = (
+    "traffic_bytes",
+    "utilisation",
+    "occupancy",
+    "access",
+    "stalls",
+    "scheduler",
+    "launch",
+    "arithmetic",
+)
 """Blocks of a kernel that hold the quantities named `<block>.<key>`."""
 
-_LIMITS = ("registers", "shared_memory", "warps", "blocks", "barriers")
+_LIMITS = {
+    "registers": "registers",
+    "shared_memory": "shared memory",
+    "warps": "warp slots",
+    "blocks": "block slots",
+    "barriers": "hardware barriers",
+}
+"""What limits the resident blocks, and its name in a sentence."""
 
 
 class Analysed(Protocol):
     """What the document is made of."""
 
-    reports: Sequence[RawReport]
-    measurements: Measurements
-    roofline: Roofline
-    diagnosis: Diagnosis
-    summary: Summary
+    @property
+    def reports(self) -> Sequence[RawReport]:
+        """What was read."""
+
+    @property
+    def measurements(self) -> Measurements:
+        """Canonical quantities."""
+
+    @property
+    def roofline(self) -> Roofline:
+        """Points, ceilings, bounds."""
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """Verdicts, paths, findings."""
+
+    @property
+    def summary(self) -> Summary:
+        """Sums over the run."""
 
 
 def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Document:
@@ -100,7 +130,11 @@ def _summary(summary: Summary) -> Document:
         "duration_ns": summary.duration_ns,
         "recoverable_ns": summary.recoverable_ns,
         "by_verdict": {
-            name: {"n_kernels": share.n_kernels, "duration_ns": share.duration_ns, "share_frac": share.share_frac}
+            name: {
+                "n_kernels": share.n_kernels,
+                "duration_ns": share.duration_ns,
+                "share_frac": share.share_frac,
+            }
             for name, share in summary.by_verdict.items()
         },
     }
@@ -109,15 +143,17 @@ def _summary(summary: Summary) -> Document:
 class _Kernels:
     """Describes kernels; the tables that belong to them are grouped by kernel once."""
 
-    def __init__(
-        self, analysed: Analysed, ids: Sequence[int] | None, rules: Rules, catalogue: Catalogue
-    ) -> None:
+    def __init__(self, analysed: Analysed, ids: Sequence[int] | None, rules: Rules, catalogue: Catalogue) -> None:
         measurements, diagnosis = analysed.measurements, analysed.diagnosis
         self._rules = rules
         self._unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.quantities}
         table = measurements.kernels.hstack(analysed.roofline.bounds.drop("id")).hstack(diagnosis.verdicts.drop("id"))
-        self._rows = table if ids is None else pl.DataFrame({"id": pl.Series(ids, dtype=pl.UInt32)}).join(
-            table, on="id", how="left", maintain_order="left"
+        self._rows = (
+            table
+            if ids is None
+            else pl.DataFrame({"id": pl.Series(ids, dtype=pl.UInt32)}).join(
+                table, on="id", how="left", maintain_order="left"
+            )
         )
         wanted = self._rows["id"]
         self._work = _by_kernel(measurements.work, wanted)
@@ -134,9 +170,14 @@ class _Kernels:
 
     def _kernel(self, row: Mapping[str, Any]) -> Document:
         number = row["id"]
+        groups = self._groups(row)
+        limiters = " and ".join(_LIMITS[name] for name in groups["occupancy"]["limiters"]) or "its resources"
         process = {"id": row["process_id"], "name": row["process_name"]}
         return {
-            **{key: row[key] for key in ("id", "source", "device", "name", "short_name", "family", "workload", "failed")},
+            **{
+                key: row[key]
+                for key in ("id", "source", "device", "name", "short_name", "family", "workload", "failed")
+            },
             **{key: row[key] for key in ("grid", "block", "stream", "context")},
             "process": process if row["process_id"] is not None else None,
             "nvtx": row["nvtx"],
@@ -145,12 +186,12 @@ class _Kernels:
             "passes": None if row["passes"] is None else int(row["passes"]),
             "work": {entry.pop("precision"): entry for entry in self._work.get(number, [])},
             "bandwidth": {entry.pop("level"): entry for entry in self._bandwidth.get(number, [])},
-            **self._groups(row),
+            **groups,
             "points": self._points.get(number, []),
             **{key: row[key] for key in ("verdict", "limiter", "side", "confidence")},
             "path": self._path.get(number, []),
             "caveats": row["caveats"],
-            "findings": [self._finding(entry, row["family"]) for entry in self._findings.get(number, [])],
+            "findings": [self._finding(entry, row["family"], limiters) for entry in self._findings.get(number, [])],
             "min_time_ns": row["min_time_ns"],
             "recoverable_ns": row["recoverable_ns"],
             "missing": self._missing.get(number, []),
@@ -169,13 +210,13 @@ class _Kernels:
         groups["stalls"] = {reason: share for reason, share in groups["stalls"].items() if share is not None}
         return groups
 
-    def _finding(self, entry: Document, family: str) -> Document:
+    def _finding(self, entry: Document, family: str, limiters: str) -> Document:
         rule = self._rules.findings[entry["finding"]]
         return {
             "id": rule.id,
             "title": rule.title,
             "severity": entry["severity"],
-            "advice": rule.advice(family),
+            "advice": rule.advice(family).replace("{limiters}", limiters),
             "evidence": [
                 {**item, "unit": self._unit_by_quantity.get(item["quantity"], "share")} for item in entry["evidence"]
             ],

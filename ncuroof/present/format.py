@@ -122,6 +122,11 @@ def threshold(value: float | None, unit: str) -> str:
     return _TRAILING_ZEROS.sub(lambda match: match[1].rstrip("."), quantity(value, unit))
 
 
+def operator(op: str) -> str:
+    """Return a comparison of the rules as its mathematical sign."""
+    return {">=": "≥", "<=": "≤"}.get(op, op)
+
+
 def extent(sizes: Iterable[int] | None) -> str:
     """Return the size of a grid or block: "1056 × 1 × 1"."""
     return MISSING if sizes is None else " × ".join(map(str, sizes))

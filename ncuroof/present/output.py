@@ -18,7 +18,8 @@ _HEAD_BYTES = 4096
 def write_whole(path: Path, content: bytes, *, force: bool = False) -> Path:
     """Write `content` to `path` through a temporary file beside it, and return `path`.
 
-    A file that is there is replaced only if it is empty, if ncuroof wrote it, or with `force`. Devices and pipes are written to directly.
+    A file that is there is replaced only if it is empty, if ncuroof wrote it, or with `force`. Devices and pipes are
+    written to directly.
 
     Raises:
         OutputError: the path cannot be written, or holds someone else's file; it is left as it was.
@@ -56,7 +57,8 @@ def _refuse_foreign(path: Path, *, force: bool) -> None:
         head = existing.read(_HEAD_BYTES)
     if not any(mark in head for mark in _MARKS):
         raise OutputError(
-            f"{path}: exists, and ncuroof did not write it", hint="choose another name with -o, or add --force"
+            f"{path}: exists, and ncuroof did not write it",
+            hint="choose another name with -o, or add --force",
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from ncuroof.model import Side
-from ncuroof.tables import BANDWIDTH, BOUNDS, KERNELS, WORK, check
+from ncuroof.tables import BANDWIDTH, KERNELS, WORK, check
 
 LEFT_OF_RIDGE = 0.5
 RIGHT_OF_RIDGE = 1.5
@@ -18,8 +18,8 @@ _PIPE_WITHOUT_FLOP = ("fp32", "fp64", "fp16", "tensor")
 def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.DataFrame:
     """Return each kernel's roofline time and its side of the ridge.
 
-    Roofline time is the duration times the largest of: DRAM's achieved over peak rate, each precision's achieved over peak rate, and
-    the utilisation of the arithmetic pipes whose work no FLOP counter shows (ALU and XU always; FMA, FP64, FP16 and tensor where no
+    Roofline time is the duration times the largest of: DRAM's achieved over peak rate, each precision's achieved over peak
+    rate, and the utilisation of the arithmetic pipes whose work no FLOP counter shows (ALU and XU always; FMA, FP64, FP16 and tensor where no
     FLOPs were collected). It is null unless both the DRAM side and the arithmetic side are known.
 
     Returns:
@@ -57,7 +57,7 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
         min_time_frac.alias("roofline.min_time_frac"),
         ridge_ratio.alias("roofline.ridge_ratio"),
         pl.col("vector_flop_frac").alias("roofline.vector_flop_frac"),
-    ).cast(dict(BOUNDS))
+    )
 
 
 def _dram_fraction(bandwidth: pl.DataFrame) -> pl.DataFrame:

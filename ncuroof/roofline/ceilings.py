@@ -8,11 +8,14 @@ import polars as pl
 
 from ncuroof.model import CeilingSource, MemoryLevel, Precision
 from ncuroof.roofline.gpu_profiles import GpuProfile
-from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, WORK, check
+from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, WORK, check, conform
 
 
 def ceilings(
-    kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame, profiles: Mapping[int, GpuProfile | None]
+    kernels: pl.DataFrame,
+    work: pl.DataFrame,
+    bandwidth: pl.DataFrame,
+    profiles: Mapping[int, GpuProfile | None],
 ) -> pl.DataFrame:
     """Return the roofs of each device.
 
@@ -34,8 +37,20 @@ def ceilings(
     check(kernels, KERNELS, table="KERNELS")
     measured = pl.concat(
         [
-            _of_longest(kernels, check(bandwidth, BANDWIDTH, table="BANDWIDTH"), "bandwidth", "level", "peak_bytes_per_s"),
-            _of_longest(kernels, check(work, WORK, table="WORK").filter("reliable"), "compute", "precision", "peak_flop_per_s"),
+            _of_longest(
+                kernels,
+                check(bandwidth, BANDWIDTH, table="BANDWIDTH"),
+                "bandwidth",
+                "level",
+                "peak_bytes_per_s",
+            ),
+            _of_longest(
+                kernels,
+                check(work, WORK, table="WORK").filter("reliable"),
+                "compute",
+                "precision",
+                "peak_flop_per_s",
+            ),
         ]
     )
     sheets = pl.DataFrame(
@@ -63,7 +78,7 @@ def _of_longest(kernels: pl.DataFrame, rows: pl.DataFrame, kind: str, name: str,
             pl.lit(CeilingSource.COUNTERS.value).alias("source"),
             "definition",
         )
-        .cast(dict(CEILINGS))
+        .pipe(conform, CEILINGS)
     )
 
 

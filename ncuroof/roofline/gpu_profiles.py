@@ -134,9 +134,7 @@ def profile_by_name(name: str) -> GpuProfile:
     for found in (exactly, partly):
         if len(found) == 1:
             return next(profile for profile in load_profiles() if profile.id == found[0])
-    near = (
-        partly or difflib.get_close_matches(name.lower(), names_by_id, n=5, cutoff=0.4) or list(names_by_id)
-    )
+    near = partly or difflib.get_close_matches(name.lower(), names_by_id, n=5, cutoff=0.4) or list(names_by_id)
     count = f"{len(partly)} GPU profiles match" if partly else "no GPU profile matches"
     raise UnknownNameError(f"{count} {name!r}", hint=f"use one of: {', '.join(near)}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ncuroof.tables import BANDWIDTH, POINTS, WORK, check
+from ncuroof.tables import BANDWIDTH, POINTS, WORK, check, conform
 
 
 def place(work: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.DataFrame:
@@ -42,5 +42,5 @@ def place(work: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.DataFrame:
             (peak / slope).alias("ridge_flop_per_byte"),
             (pl.col("flop_per_s") / roof).alias("roof_frac"),
         )
-        .cast(dict(POINTS))
+        .pipe(conform, POINTS)
     )

@@ -78,9 +78,7 @@ SAXPY = Kernel(
     sections=(Section("SpeedOfLight_RooflineChart", "Roofline", charts=(CHART,)), "SpeedOfLight"),
     rules=RULES,
 )
-OTHER_PROCESS = Kernel(
-    "scale", {"dram__bytes.sum": 3.0, "new": 1}, process_id=5, nvtx=("step",), nvtx_domain="model"
-)
+OTHER_PROCESS = Kernel("scale", {"dram__bytes.sum": 3.0, "new": 1}, process_id=5, nvtx=("step",), nvtx_domain="model")
 RANGE = Kernel("", {"gpu__time_duration.sum": 5.0}, kind="range", sections=("Occupancy",), nvtx=("r",))
 GRAPH = Kernel("", {"gpu__time_duration.sum": 6.0}, kind="graph")
 COMMAND_LIST = Kernel("optixAccelBuild", {"gpu__time_duration.sum": 7.0}, kind="cmdlist", rules=RULES[1:])
@@ -165,9 +163,7 @@ def test_ncu_report_knows_the_units_of_a_known_chip_only(actions: list[Any]) -> 
 def test_ncu_report_knows_every_chip_of_the_writer(tmp_path: Path) -> None:
     duration = {"gpu__time_duration.sum": 1.0}
     path = tmp_path / "chips.ncu-rep"
-    path.write_bytes(
-        write_report([Kernel(chip, {**METRICS_BY_CHIP[chip], **duration}) for chip in METRICS_BY_CHIP])
-    )
+    path.write_bytes(write_report([Kernel(chip, {**METRICS_BY_CHIP[chip], **duration}) for chip in METRICS_BY_CHIP]))
     context = ncu_report.load_report(str(path))
     actions = (context.range_by_idx(0).action_by_idx(index) for index in range(len(METRICS_BY_CHIP)))
     units = {action.name(): action["gpu__time_duration.sum"].unit() for action in actions}

@@ -39,9 +39,7 @@ def _read_line(command_line: str) -> Session:
 
 
 def test_versions_are_those_of_their_providers() -> None:
-    session = _read(
-        report_writer.Session(ncu_version="2024.1.1", cuda_version="12.4", driver_version="550.54")
-    )
+    session = _read(report_writer.Session(ncu_version="2024.1.1", cuda_version="12.4", driver_version="550.54"))
     # The writer stores ncu's version as ncu does: "2024.1.1.0 (build 1) (public-release)".
     assert (session.ncu_version, session.cuda_version, session.driver_version) == (
         "2024.1.1",
@@ -124,9 +122,7 @@ def test_settings_of_the_graphical_interface_win_and_are_spelt_like_options() ->
 
 
 def test_sets_and_sections_are_those_asked_for_in_order() -> None:
-    session = _read_line(
-        "ncu --set basic --section Occupancy -f --section=regex:Speed.* --set roofline -o r ./program"
-    )
+    session = _read_line("ncu --set basic --section Occupancy -f --section=regex:Speed.* --set roofline -o r ./program")
     assert session.sets == ("basic", "roofline")
     assert session.sections == ("Occupancy", "regex:Speed.*")
 

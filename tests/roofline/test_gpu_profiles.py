@@ -141,9 +141,7 @@ def test_numbers_that_are_not_stated_follow_from_the_rate_per_clock() -> None:
     assert a100.bandwidth_bytes_per_s["l1"] == pytest.approx(19.49184e12)  # 128 B x 108 x 1.41e9
     rtx_3060_ti = profile_by_name("rtx-3060-ti")
     assert rtx_3060_ti.peak_flop_per_s["fp32"] == pytest.approx(16.19712e12)  # 256 x 38 x 1.665e9
-    assert rtx_3060_ti.sources["peak_flop_per_s.fp32"].startswith(
-        "at boost clock: CUDA C++ Programming Guide"
-    )
+    assert rtx_3060_ti.sources["peak_flop_per_s.fp32"].startswith("at boost clock: CUDA C++ Programming Guide")
 
 
 def test_unstated_tensor_peaks_use_the_tensor_clock_and_others_the_sm_clock() -> None:
@@ -258,9 +256,7 @@ def test_a_smaller_jetson_of_the_same_name_matches_nothing() -> None:
         ("NVIDIA A100-SXM4-80GB MIG 1c.2g.20gb", "a100-sxm-80gb"),
     ],
 )
-def test_a_mig_slice_matches_its_gpu_whatever_its_share_and_is_marked_partial(
-    name: str, profile: str
-) -> None:
+def test_a_mig_slice_matches_its_gpu_whatever_its_share_and_is_marked_partial(name: str, profile: str) -> None:
     assert matched(name, "8.0", sm_count=42, dram_bytes=20 * GIB, memory_bus_bits=2560) == profile
     assert is_partial(name)
     assert not is_partial(profile_by_name(profile).device_names[0])
@@ -365,9 +361,7 @@ GOOD = (resources.folder("profiles") / "gpus" / "h100-sxm.toml").read_text(encod
         ("[gpu]", "[gpu", "toml"),
     ],
 )
-def test_a_malformed_file_is_refused_with_its_name_and_key(
-    tmp_path: Path, old: str, new: str, complaint: str
-) -> None:
+def test_a_malformed_file_is_refused_with_its_name_and_key(tmp_path: Path, old: str, new: str, complaint: str) -> None:
     assert old in GOOD
     path = tmp_path / "h100-sxm.toml"
     path.write_text(GOOD.replace(old, new, 1), encoding="utf-8")

@@ -1,10 +1,13 @@
 """Kernels built from what they physically do, so that a test knows every number of them exactly.
 
-A `Described` says how long a kernel took, which bytes moved where, and which instructions ran. `counters` gives
-what Nsight Compute's `--set full` would have stored of it, under that architecture's names, and `kernel` the
-workload for `report_writer`. What follows from something else is derived, never stated twice, so all of it
-closes: rate × duration = amount, per cycle × clock = rate, utilisation = rate / peak, latency = warps / issue
-rate, Speed of Light = maximum of its members. A description that asks for more than the hardware gives is refused.
+A `Described` says how long a kernel took, which bytes moved where, and which instructions ran. Of it,
+`constructed_counters.counters` gives what Nsight Compute's `--set full` would have stored, under that
+architecture's names, and `constructed_counters.kernel` the workload for `report_writer`.
+
+What follows from something else is derived, never stated twice, so all of it closes: an amount is its rate
+times the duration, a rate is what happens per cycle times the clock, utilisation is rate over peak, latency is
+warps over issue rate, Speed of Light is the maximum of its members. A description that asks for more than the
+hardware gives is refused.
 
     gelu = Described("gelu", 250_000, loads=Accesses(2**20, 16, bytes_per_thread=16), dram_read_bytes=2**29)
     write_report([kernel(gelu)])
@@ -23,7 +26,6 @@ from tests.support.constructed_gpus import GPUS, reserved_shared_bytes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tests.support.constructed_gpus import Gpu
     from tests.support.report_parts import Rule
 
 
@@ -33,7 +35,7 @@ class Accesses:
 
     Attributes:
         requests: executed instructions.
-        sectors_per_request: 32-byte sectors that one touches: 4 for coalesced 4-byte, 16 for 16-byte accesses.
+        sectors_per_request: 32-byte sectors that one touches: 4 for coalesced 4-byte accesses.
         bytes_per_sector: of these 32 bytes, how many the threads use.
         bytes_per_thread: width of the access.
         wavefronts_per_request: passes through the L1 data stage; a quarter of the sectors unless stated.
@@ -99,7 +101,7 @@ class Described:
         active_frac: share of the elapsed cycles in which the average SM had work.
         sm_imbalance_frac: one less the average over the maximum of the SMs' active cycles.
         stalls: shares of the warp latency; what they leave beside `selected` is `wait`.
-        failed: the collection failed: only launch and device are known, every other number is NaN.
+        failed: the collection failed: every number but those of launch and device is NaN.
     """
 
     name: str
@@ -169,14 +171,10 @@ class Physics:
         self.load_sectors = d.loads.sectors + d.local_loads.sectors
         self.store_sectors = d.stores.sectors + d.local_stores.sectors
         self.l1_sectors = self.load_sectors + self.store_sectors
-        self.l1_misses = sum(
-            access.missed_sectors for access in (d.loads, d.stores, d.local_loads, d.local_stores)
-        )
+        self.l1_misses = sum(access.missed_sectors for access in (d.loads, d.stores, d.local_loads, d.local_stores))
         self.l1_read_sectors = d.loads.missed_sectors + d.local_loads.missed_sectors
         self.l2_read_sectors = self.l1_read_sectors + d.tma_load_bytes / 32
-        self.l2_write_sectors = (
-            d.stores.missed_sectors + d.local_stores.missed_sectors + d.tma_store_bytes / 32
-        )
+        self.l2_write_sectors = d.stores.missed_sectors + d.local_stores.missed_sectors + d.tma_store_bytes / 32
         self.l2_sm_sectors = self.l2_read_sectors + self.l2_write_sectors
         self.l2_fill_sectors = d.dram_read_bytes / 32
         self.l2_sectors = self.l2_sm_sectors + self.l2_fill_sectors
@@ -201,7 +199,7 @@ class Physics:
         implied = self.lsu_requests + self.arithmetic
         self.instructions = 1.5 * implied if d.warp_instructions is None else d.warp_instructions
         _refuse(self.instructions < implied, "fewer warp instructions than the description implies")
-        _refuse(not self.instructions and not d.failed, "no instructions: state warp_instructions")
+        _refuse(not self.instructions, "no instructions: state warp_instructions")
         self.issue_frac = self.instructions / (4 * self.sm_cycles)
 
     def _count_blocks(self) -> None:
@@ -217,9 +215,7 @@ class Physics:
         self.limits = {
             "registers": warps_by_registers // self.warps_per_block,
             "shared_mem": (
-                gpu.shared_bytes // self.shared_allocated_bytes
-                if self.shared_allocated_bytes
-                else gpu.max_blocks
+                gpu.shared_bytes // self.shared_allocated_bytes if self.shared_allocated_bytes else gpu.max_blocks
             ),
             "warps": gpu.max_warps // self.warps_per_block,
             "blocks": gpu.max_blocks,
@@ -240,9 +236,7 @@ class Physics:
             imbalance = 0.01 if used_sms_frac == 1 else 1 - used_sms_frac
         self.busiest_sm_frac = self.active_frac / (1 - imbalance)
         achieved = d.achieved_occupancy_frac
-        self.achieved_occupancy_frac = (
-            0.95 * self.theoretical_occupancy_frac if achieved is None else achieved
-        )
+        self.achieved_occupancy_frac = 0.95 * self.theoretical_occupancy_frac if achieved is None else achieved
         self.warps_per_scheduler = self.achieved_occupancy_frac * gpu.max_warps / 4
         self.issue_per_active_cycle = self.issue_frac / self.active_frac
 
@@ -255,9 +249,7 @@ class Physics:
     def stall_cycles(self) -> dict[str, float]:
         """Cycles per issued instruction by reason; they add up to the latency."""
         capability = self.gpu.capability
-        absent = ({"gmma"} if capability != (9, 0) else set()) | (
-            {"imc_miss"} if capability > (9, 0) else set()
-        )
+        absent = ({"gmma"} if capability != (9, 0) else set()) | ({"imc_miss"} if capability > (9, 0) else set())
         shares = {reason: 0.0 for reason in STALL_REASONS if reason not in absent}
         unknown = set(self.described.stalls) - set(shares) | {"selected"} & set(self.described.stalls)
         _refuse(bool(unknown), f"not stall reasons that can be chosen: {sorted(unknown)}")
@@ -269,7 +261,6 @@ class Physics:
         return {reason: share * self.latency for reason, share in shares.items()}
 
     def _check(self) -> None:
-        d = self.described
         _refuse(self.l2_fill_sectors > self.l2_read_sectors, "DRAM reads more than the SMs read from L2")
         _refuse(self.issue_per_active_cycle > 1, "more than one instruction per scheduler and active cycle")
         _refuse(self.busiest_sm_frac > 1, "an SM is active for longer than the kernel takes")
@@ -277,13 +268,30 @@ class Physics:
             self.achieved_occupancy_frac > self.theoretical_occupancy_frac,
             "achieved occupancy above the theoretical",
         )
-        _refuse(not d.failed and self.latency < 1, "fewer warps than instructions in flight")
+        _refuse(self.latency < 1, "fewer warps than instructions in flight")
 
 
-STALL_REASONS = (
-    "barrier branch_resolving dispatch_stall drain gmma imc_miss lg_throttle long_scoreboard math_pipe_throttle "
-    "membar mio_throttle misc no_instruction not_selected selected short_scoreboard sleeping tex_throttle wait"
-).split()
+STALL_REASONS = [
+    "barrier",
+    "branch_resolving",
+    "dispatch_stall",
+    "drain",
+    "gmma",
+    "imc_miss",
+    "lg_throttle",
+    "long_scoreboard",
+    "math_pipe_throttle",
+    "membar",
+    "mio_throttle",
+    "misc",
+    "no_instruction",
+    "not_selected",
+    "selected",
+    "short_scoreboard",
+    "sleeping",
+    "tex_throttle",
+    "wait",
+]
 
 
 def _up(value: int, granularity: int) -> int:

@@ -7,13 +7,16 @@ compute capability hold.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from tests.support.constructed import Described, Physics
 from tests.support.constructed_gpus import PIPE_TENSOR, attributes, compute_members, memory_members
 from tests.support.constructed_units import busy_fracs, tensor_operations
 from tests.support.report_parts import Kernel, Section
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
 
 Counters = dict[str, float | int | str]
 
@@ -37,17 +40,13 @@ def counters(described: Described, without: Collection[str] = ()) -> Counters:
         if group not in without:
             stored |= values(physics)
     if described.failed:
-        return {
-            name: value if name.startswith(_ALWAYS_KNOWN) else math.nan for name, value in stored.items()
-        }
+        return {name: value if name.startswith(_ALWAYS_KNOWN) else math.nan for name, value in stored.items()}
     return stored
 
 
 def kernel(described: Described, without: Collection[str] = ()) -> Kernel:
-    """Return the workload for `report_writer`: counters, grid, block, names, NVTX ranges, rules and sections."""
-    sections = [
-        Section(name) for group, (names, _) in GROUPS.items() if group not in without for name in names.split()
-    ]
+    """Return the workload for `report_writer`; its sections are those of the groups."""
+    sections = [Section(name) for group, (names, _) in GROUPS.items() if group not in without for name in names.split()]
     return Kernel(
         described.name,
         counters(described, without),
@@ -106,7 +105,6 @@ def _speed_of_light(p: Physics) -> Counters:
     memory, compute = memory_members(p.gpu), compute_members(p.gpu)
     l1 = max(busy[name] for name in memory if name.startswith("l1tex__"))
     return {
-        **_time(p),
         "breakdown:gpu__compute_memory_throughput" + ELAPSED: ",".join(name + ELAPSED for name in memory),
         "breakdown:sm__throughput" + ELAPSED: ",".join(name + ELAPSED for name in compute),
         "gpu__compute_memory_throughput" + ELAPSED: max(busy[name] for name in memory),
@@ -309,11 +307,8 @@ def _percent(part: float, whole: float) -> float:
     return 100 * part / whole if whole else 0.0
 
 
-_CHARTS = " ".join(
-    ("SpeedOfLight_RooflineChart",)
-    + tuple(
-        f"SpeedOfLight_Hierarchical{what}RooflineChart" for what in ("Double", "Half", "Single", "Tensor")
-    )
+_CHARTS = "SpeedOfLight_RooflineChart " + " ".join(
+    f"SpeedOfLight_Hierarchical{what}RooflineChart" for what in ("Double", "Half", "Single", "Tensor")
 )
 GROUPS: Mapping[str, tuple[str, Callable[[Physics], Counters]]] = MappingProxyType(
     {

@@ -1,7 +1,7 @@
 """The GPUs that constructed kernels run on: their units, rates, driver attributes and names of counters.
 
-Sources: NVIDIA's whitepapers and data sheets for the units and rates; the Kernel Profiling Guide and the CUPTI
-metric tables of each chip for the names. L2 clocks are round numbers, and the slices of GB202 are an assumption.
+Sources: NVIDIA's whitepapers and data sheets for the units and rates; the Kernel Profiling Guide and CUPTI's
+metric tables of each chip for the names. L2 clocks are round numbers; the slices of GB202 are an assumption.
 """
 
 from __future__ import annotations
@@ -244,42 +244,70 @@ _MEMORY_MEMBERS = (
     "gpu__compute_memory_request_throughput_internal_activity",
     *(
         f"l1tex__{name}"
-        for name in (
-            "data_bank_reads data_bank_writes data_pipe_lsu_wavefronts data_pipe_tex_wavefronts f_wavefronts "
-            "lsu_writeback_active lsuin_requests m_l1tex2xbar_req_cycles_active m_xbar2l1tex_read_sectors "
-            "m_xbar2l1tex_read_sectors_mem_dshared tex_writeback_active texin_sm2tex_req_cycles_active "
-            "tmain_requests"
-        ).split()
+        for name in [
+            "data_bank_reads",
+            "data_bank_writes",
+            "data_pipe_lsu_wavefronts",
+            "data_pipe_tex_wavefronts",
+            "f_wavefronts",
+            "lsu_writeback_active",
+            "lsuin_requests",
+            "m_l1tex2xbar_req_cycles_active",
+            "m_xbar2l1tex_read_sectors",
+            "m_xbar2l1tex_read_sectors_mem_dshared",
+            "tex_writeback_active",
+            "texin_sm2tex_req_cycles_active",
+            "tmain_requests",
+        ]
     ),
     *(
         f"lts__{name}"
-        for name in (
-            "d_atomic_input_cycles_active d_sectors d_sectors_fill_device d_sectors_fill_sysmem "
-            "lts2xbar_cycles_active t_sectors t_tag_requests xbar2lts_cycles_active"
-        ).split()
+        for name in [
+            "d_atomic_input_cycles_active",
+            "d_sectors",
+            "d_sectors_fill_device",
+            "d_sectors_fill_sysmem",
+            "lts2xbar_cycles_active",
+            "t_sectors",
+            "t_tag_requests",
+            "xbar2lts_cycles_active",
+        ]
     ),
 )
 _SYSTEM_MEMORY_MEMBERS = tuple(
     f"syslts__{name}"
-    for name in (
-        "d_atomic_input_cycles_active d_sectors d_sectors_fill_sysmem syslts2xbar_cycles_active t_sectors "
-        "t_tag_requests xbar2syslts_cycles_active"
-    ).split()
+    for name in [
+        "d_atomic_input_cycles_active",
+        "d_sectors",
+        "d_sectors_fill_sysmem",
+        "syslts2xbar_cycles_active",
+        "t_sectors",
+        "t_tag_requests",
+        "xbar2syslts_cycles_active",
+    ]
 )
 _COMPUTE_MEMBERS = (
     "idc__request_cycles_active",
     "sm__inst_executed",
-    *(f"sm__inst_executed_pipe_{pipe}" for pipe in "adu cbu_pred_on_any fp16 ipa lsu tex uniform xu".split()),
+    *(
+        f"sm__inst_executed_pipe_{pipe}"
+        for pipe in ["adu", "cbu_pred_on_any", "fp16", "ipa", "lsu", "tex", "uniform", "xu"]
+    ),
     "sm__instruction_throughput_internal_activity",
     "sm__issue_active",
     "sm__memory_throughput_internal_activity",
     *(
         f"sm__mio{name}"
-        for name in "2rf_writeback_active _inst_issued _pq_read_cycles_active _pq_write_cycles_active".split()
+        for name in [
+            "2rf_writeback_active",
+            "_inst_issued",
+            "_pq_read_cycles_active",
+            "_pq_write_cycles_active",
+        ]
     ),
     *(
         f"sm__pipe_{pipe}_cycles_active"
-        for pipe in "alu aluheavy fma fmaheavy fp64 shared tensor tensor_op_dmma".split()
+        for pipe in ["alu", "aluheavy", "fma", "fmaheavy", "fp64", "shared", "tensor", "tensor_op_dmma"]
     ),
     HOPPER_TENSOR_PIPE,
     "sm__pipe_tma_cycles_active",

@@ -26,8 +26,6 @@ def busy_fracs(physics: Physics) -> dict[str, float]:
     chosen = physics.described.busy
     if unknown := set(chosen) - set(names):
         raise ValueError(f"the {physics.gpu.chip} has no units {sorted(unknown)}")
-    if physics.described.failed:
-        return dict.fromkeys(names, 0.0)
     fracs = {name: max(implied.get(name, 0.0), chosen.get(name, 0.0)) for name in names}
     if overloaded := {name: round(frac, 3) for name, frac in fracs.items() if frac > 1}:
         raise ValueError(f"units busier than they can be: {overloaded}")

@@ -258,6 +258,4 @@ def encode_rule(number: int, rule: Rule) -> bytes:
 
 def _focus_metric(metric: FocusMetric) -> bytes:
     severity = integer(4, _SEVERITIES.index(metric.severity))
-    return message(
-        8, integer(1, 1), text(2, metric.name), double(3, metric.value), severity, text(5, metric.info)
-    )
+    return message(8, integer(1, 1), text(2, metric.name), double(3, metric.value), severity, text(5, metric.info))

@@ -91,9 +91,7 @@ def write_report(
     opening, remainder = _session_details(session)
     results = _result_blocks(kernels, process_by_id, kernels_per_block)
     parts = [b"NVR\0", _with_length(integer(1, file_version)), _block(first_process, session=opening)]
-    parts += (
-        [_block(first_process, counts={1: 1}, entries=[integer(1, _SOURCE_REFERENCE)])] if kernels else []
-    )
+    parts += [_block(first_process, counts={1: 1}, entries=[integer(1, _SOURCE_REFERENCE)])] if kernels else []
     parts += results[:1]
     parts += [_block(first_process, session=detail) for detail in remainder]
     parts += results[1:]
@@ -189,14 +187,10 @@ def _session_details(session: Session) -> tuple[bytes, list[bytes]]:
         ),
     )
     settings = [
-        text(number, value)
-        for number, value in ((8, session.clock_control), (11, session.replay_mode))
-        if value
+        text(number, value) for number, value in ((8, session.clock_control), (11, session.replay_mode)) if value
     ]
     remainder = [_device(device) for device in session.devices]
-    remainder += [
-        message(8, text(1, provider), text(2, version)) for provider, version in versions if version
-    ]
+    remainder += [message(8, text(1, provider), text(2, version)) for provider, version in versions if version]
     remainder.append(message(4, *system))
     if session.executable:
         remainder.append(message(9, text(1, session.executable[0]), text(3, session.executable[1])))
@@ -208,9 +202,7 @@ def _session_details(session: Session) -> tuple[bytes, list[bytes]]:
 
 
 def _device(device: Device) -> bytes:
-    attributes = (
-        message(3, text(1, name), message(2, _value(value))) for name, value in device.attributes.items()
-    )
+    attributes = (message(3, text(1, name), message(2, _value(value))) for name, value in device.attributes.items())
     return message(6, integer(1, device.id), text(2, device.name), *attributes)
 
 
@@ -277,9 +269,7 @@ def _metrics(number: int, metrics: Mapping[str, Metric], names: _Names) -> list[
     encoded: list[bytes] = []
     for name, metric in metrics.items():
         id_field = id_field_by_name.get(name) or names.add(name)
-        body = id_field + (
-            _instances(metric) if isinstance(metric, Instances) else message(2, _value(metric))
-        )
+        body = id_field + (_instances(metric) if isinstance(metric, Instances) else message(2, _value(metric)))
         encoded += (tag, varint(len(body)), body)
     return encoded
 
@@ -289,9 +279,7 @@ def _instances(metric: Instances) -> bytes:
     if metric.correlation_ids is None:
         return total + b"".join(message(3, message(2, _value(value))) for value in metric.values)
     pairs = zip(metric.correlation_ids, metric.values, strict=True)
-    return total + b"".join(
-        message(3, message(1, _value(key)), message(2, _value(value))) for key, value in pairs
-    )
+    return total + b"".join(message(3, message(1, _value(key)), message(2, _value(value))) for key, value in pairs)
 
 
 def _value(value: Scalar) -> bytes:

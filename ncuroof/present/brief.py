@@ -1,0 +1,183 @@
+"""The analysis in brief: what the terminal summary and Markdown show, as plain values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import polars as pl
+
+from ncuroof.diagnosis import load_rules
+from ncuroof.present import format as text
+from ncuroof.present.document import SIMULATED_MARK, Analysed, Document, document
+
+N_KERNELS = 10
+"""Kernels in a summary."""
+
+_CLAUSE_END = re.compile(r"(?<=[a-z0-9)])[.:;](?= |$)")
+_N_OPTIONS = 3
+"""Options of ncu to name where there is no advice without more counters."""
+
+
+class Grouped(Analysed, Protocol):
+    """An analysis whose equal launches are grouped."""
+
+    @property
+    def groups(self) -> pl.DataFrame:
+        """GROUPS."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictShare:
+    """One verdict's part of the run: name, title, share of GPU time (None without times), and kernels."""
+
+    verdict: str
+    title: str
+    share_frac: float | None
+    n_kernels: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLine:
+    """A group of equal launches as a line: texts ready to show.
+
+    Attributes:
+        number: of the launch that stands for the group.
+        name: short name.
+        n_launches: in the group.
+        duration: of all its launches.
+        recoverable: of all its launches.
+        verdict: and `limiter`: what bounds it.
+        advice: the first thing to do; empty where nothing is to be said.
+        gain: what it gives, in words; empty where the counters cannot tell.
+    """
+
+    number: int
+    name: str
+    n_launches: int
+    duration: str
+    recoverable: str
+    verdict: str
+    limiter: str
+    advice: str
+    gain: str
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """A run in brief.
+
+    Attributes:
+        title: the reports' names.
+        is_simulated: a report was written by ncuroof and not recorded.
+        devices: a line per GPU.
+        tool: versions and collection.
+        totals: kernels, time, recoverable time.
+        shares: time by verdict.
+        kernels: the groups with the most recoverable time.
+        n_more: groups that are not shown.
+        notes: what a reader must know before trusting the numbers.
+    """
+
+    title: str
+    is_simulated: bool
+    devices: tuple[str, ...]
+    tool: str
+    totals: str
+    shares: tuple[VerdictShare, ...]
+    kernels: tuple[KernelLine, ...]
+    n_more: int
+    notes: tuple[str, ...]
+
+
+def brief(analysed: Grouped, *, n_kernels: int = N_KERNELS) -> Brief:
+    """Return a run in brief."""
+    groups = analysed.groups
+    shown = groups.head(n_kernels)
+    entries = document(analysed, ids=shown["id"].to_list())
+    return Brief(
+        title=", ".join(text.printable(report.file) for report in analysed.reports[:3])
+        + (f" and {len(analysed.reports) - 3} more" if len(analysed.reports) > 3 else ""),
+        is_simulated=any(SIMULATED_MARK in (report.session.command_line or "") for report in analysed.reports),
+        devices=tuple(_devices(analysed, entries)),
+        tool=_tool(analysed),
+        totals=_totals(analysed),
+        shares=tuple(_shares(analysed)),
+        kernels=tuple(
+            _line(kernel, group) for kernel, group in zip(entries["kernels"], shown.iter_rows(named=True), strict=True)
+        ),
+        n_more=groups.height - shown.height,
+        notes=tuple(_notes(analysed)),
+    )
+
+
+def _devices(analysed: Grouped, entries: Document) -> Iterator[str]:
+    kernels = analysed.measurements.kernels
+    clocks = kernels.group_by("device").agg(pl.col("sm_clock_hz").median(), pl.col("device.boost_clock_hz").max())
+    clock_by_device = {device: (clock, boost) for device, clock, boost in clocks.iter_rows()}
+    for number, device in enumerate(entries["devices"]):
+        clock, boost = clock_by_device.get(number, (None, None))
+        parts = [text.printable(device["name"] or "unknown GPU")]
+        if device["sm_count"] is not None:
+            parts.append(f"{device['sm_count']} SMs")
+        if clock is not None:
+            parts.append(f"{text.scaled(clock, 'Hz')}" + (f" (boost {text.scaled(boost, 'Hz')})" if boost else ""))
+        yield " · ".join(parts)
+
+
+def _tool(analysed: Grouped) -> str:
+    versions = {report.session.ncu_version for report in analysed.reports} - {None}
+    sections = list(dict.fromkeys(section for report in analysed.reports for section in report.sections))
+    tool = f"Nsight Compute {', '.join(sorted(filter(None, versions)))}" if versions else "Nsight Compute"
+    return f"{tool} · {len(sections)} sections collected" if sections else tool
+
+
+def _totals(analysed: Grouped) -> str:
+    summary = analysed.summary
+    kernels = f"{summary.n_kernels} kernel" + ("s" if summary.n_kernels != 1 else "")
+    parts = [f"{kernels}, {text.duration(summary.duration_ns)} of GPU time"]
+    if summary.recoverable_ns > 0:
+        parts.append(f"{text.duration(summary.recoverable_ns)} above the roofline")
+    if summary.n_failed:
+        parts.append(f"{summary.n_failed} failed to profile")
+    return "; ".join(parts)
+
+
+def _shares(analysed: Grouped) -> Iterator[VerdictShare]:
+    titles = load_rules().verdicts
+    for name, share in analysed.summary.by_verdict.items():
+        yield VerdictShare(name, titles[name].title, share.share_frac, share.n_kernels)
+
+
+def _notes(analysed: Grouped) -> Iterator[str]:
+    for report in analysed.reports:
+        if report.damage is not None:
+            yield f"{text.printable(report.file)} is damaged: {report.damage}"
+
+
+def _line(kernel: Document, group: Mapping[str, Any]) -> KernelLine:
+    advice, gain = _advice(kernel)
+    return KernelLine(
+        number=kernel["id"],
+        name=text.printable(kernel["short_name"]),
+        n_launches=group["n_launches"],
+        duration=text.duration(group["duration_ns"]),
+        recoverable=text.duration(group["recoverable_ns"]),
+        verdict=kernel["verdict"],
+        limiter=text.label(kernel["limiter"]) if kernel["limiter"] else "",
+        advice=advice,
+        gain=gain,
+    )
+
+
+def _advice(kernel: Document) -> tuple[str, str]:
+    """Return the first clause of the first finding's advice and its gain; else what to collect to know more."""
+    if kernel["findings"]:
+        first = kernel["findings"][0]
+        clause = _CLAUSE_END.split(first["advice"], maxsplit=1)[0]
+        gain = first["gain_ns"]
+        return clause, "" if gain is None else f"up to {text.share(gain / kernel['duration_ns'])}"
+    options = list(dict.fromkeys(entry["collect"] for entry in kernel["missing"]))
+    return (f"To know why, collect {' '.join(options[:_N_OPTIONS])}", "") if options else ("", "")

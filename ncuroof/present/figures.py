@@ -1,0 +1,166 @@
+"""The roofline chart of a device as plain data: roofs, dots, ranges and ticks, ready to draw on logarithmic axes.
+
+Everything here is positive and finite; a zero or an unknown number has no place on a logarithmic axis and gets no mark.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ncuroof.model import CeilingSource, MemoryLevel
+from ncuroof.present import format as text
+
+Record = Mapping[str, Any]
+
+LEVELS = (MemoryLevel.DRAM, MemoryLevel.L2, MemoryLevel.L1, MemoryLevel.SHARED)
+
+_PAD = 3.0
+"""Room around what is drawn, as a factor on a logarithmic axis."""
+
+_LEAST_DECADES = 3
+_MOST_LABELS = 9
+_BEYOND = 1e3
+"""Roofs go on past the first view by this factor, so that dragging the chart does not show their ends."""
+
+_LEAST_DOT_PX, _MOST_DOT_PX = 7.0, 26.0
+
+
+def is_plottable(*values: float | None) -> bool:
+    """Return whether all values have a place on a logarithmic axis."""
+    return all(value is not None and math.isfinite(value) and value > 0 for value in values)
+
+
+def dots(kernel: Record) -> dict[str, list[Record]]:
+    """Return a kernel's points by level, those of the precision that takes it longest first; only what can be drawn."""
+    work = kernel.get("work") or {}
+
+    def time_at_peak(point: Record) -> tuple[float, float]:
+        entry = work.get(point["precision"]) or {}
+        return (entry.get("frac") or 0.0, point["flop_per_s"])
+
+    found: dict[str, list[Record]] = {}
+    for point in kernel.get("points") or ():
+        if is_plottable(point["intensity_flop_per_byte"], point["flop_per_s"]):
+            found.setdefault(point["level"], []).append(point)
+    return {level: sorted(points, key=time_at_peak, reverse=True) for level, points in found.items()}
+
+
+def dot_sizes_px(durations_ns: Sequence[float | None]) -> list[float]:
+    """Return a diameter per kernel whose area grows with the duration; the least one where it is not known."""
+    longest = max((value for value in durations_ns if value is not None), default=0.0)
+    room = _MOST_DOT_PX - _LEAST_DOT_PX
+    return [
+        round(_LEAST_DOT_PX + room * math.sqrt(value / longest), 1) if value and longest else _LEAST_DOT_PX
+        for value in durations_ns
+    ]
+
+
+def chart(ceilings: Iterable[Record], kernels: Sequence[Record]) -> dict[str, Any]:
+    """Return the chart of one device.
+
+    Args:
+        ceilings: of that device, from the document.
+        kernels: of that device, from the document.
+
+    Returns:
+        `roofs` (line ends, label, source), `sources` (of the roofs, each with whether it is shown at first), `x` and `y` (range as
+        exponents of ten, and ticks), `levels` that have dots.
+    """
+    used = {name for kernel in kernels for name, work in (kernel.get("work") or {}).items() if (work["flop"] or 0) > 0}
+    drawn = [
+        ceiling
+        for ceiling in ceilings
+        if is_plottable(ceiling["per_s"]) and (ceiling["kind"] == "bandwidth" or ceiling["name"] in used)
+    ]
+    points = [point for kernel in kernels for level in dots(kernel).values() for point in level]
+    x_range, y_range = _ranges(drawn, points)
+    sources = [source.value for source in CeilingSource if any(roof["source"] == source for roof in drawn)]
+    return {
+        "roofs": [roof for source in sources for roof in _roofs([c for c in drawn if c["source"] == source], x_range)],
+        "sources": [[source, index == 0] for index, source in enumerate(sources)],
+        "x": {"range": _exponents(x_range), "ticks": _ticks(x_range, lambda value: f"{value:.15g}")},
+        "y": {"range": _exponents(y_range), "ticks": _ticks(y_range, _rate_tick)},
+        "levels": [level.value for level in LEVELS if any(level in dots(kernel) for kernel in kernels)],
+    }
+
+
+def _ranges(ceilings: Sequence[Record], points: Sequence[Record]) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return what the axes show at first: every dot, every ridge, and the roofs' corners."""
+    peaks = [roof["per_s"] for roof in ceilings if roof["kind"] == "compute"]
+    slopes = [roof["per_s"] for roof in ceilings if roof["kind"] == "bandwidth"]
+    ridges = [peak / slope for peak in peaks for slope in slopes]
+    x = _padded([point["intensity_flop_per_byte"] for point in points] + ridges, default=1.0)
+    highest = peaks or [slope * x[1] for slope in slopes]
+    return x, _padded([point["flop_per_s"] for point in points] + highest, default=1e12)
+
+
+def _padded(values: Sequence[float], *, default: float) -> tuple[float, float]:
+    """Return the range of the values with room on both sides, at least a few decades wide (more of them below)."""
+    known = [value for value in values if is_plottable(value)] or [default]
+    low, high = min(known) / _PAD, max(known) * _PAD
+    missing = 10.0 ** (_LEAST_DECADES - min(math.log10(high) - math.log10(low), _LEAST_DECADES))
+    return max(low / missing ** (2 / 3), 1e-300), min(high * missing ** (1 / 3), 1e300)
+
+
+def _exponents(bounds: tuple[float, float]) -> list[float]:
+    return [round(math.log10(bound), 3) for bound in bounds]
+
+
+def _roofs(ceilings: Sequence[Record], x_range: tuple[float, float]) -> list[dict[str, Any]]:
+    """Return the lines of one source: slopes up to the highest peak, peaks from where the steepest slope meets them."""
+    slopes = [ceiling for ceiling in ceilings if ceiling["kind"] == "bandwidth"]
+    top = max((ceiling["per_s"] for ceiling in ceilings if ceiling["kind"] == "compute"), default=None)
+    steepest = max((ceiling["per_s"] for ceiling in slopes), default=None)
+    far_left, far_right = x_range[0] / _BEYOND, x_range[1] * _BEYOND
+    lines = []
+    for ceiling in ceilings:
+        per_s = ceiling["per_s"]
+        if ceiling["kind"] == "bandwidth":
+            right = far_right if top is None else top / per_s
+            left = min(far_left, right / _BEYOND)
+            ends = ([left, right], [per_s * left, per_s * right])
+            amount = text.byte_rate(per_s)
+        else:
+            left = far_left if steepest is None else per_s / steepest
+            ends = ([left, max(far_right, left * _BEYOND)], [per_s, per_s])
+            amount = text.flop_rate(per_s)
+        lines.append(_roof(ceiling, ends, amount))
+    return lines
+
+
+def _roof(ceiling: Record, ends: tuple[list[float], list[float]], amount: str) -> dict[str, Any]:
+    name = text.label(ceiling["name"])
+    if ceiling["source"] != CeilingSource.COUNTERS:
+        name = f"{name} {ceiling['source']}"
+    return {
+        "kind": ceiling["kind"],
+        "source": ceiling["source"],
+        "name": ceiling["name"],
+        "label": f"{name} {amount}",
+        "short": name,
+        "x": [float(f"{x:.6g}") for x in ends[0]],
+        "y": [float(f"{y:.6g}") for y in ends[1]],
+    }
+
+
+def _rate_tick(value: float) -> str:
+    return text.threshold(value, "flop/s")
+
+
+def _ticks(bounds: tuple[float, float], write: Any) -> dict[str, Any]:
+    """Return ticks at 1, 2 and 5 of each decade, labelled at the decades (`coarse`) or everywhere (`fine`)."""
+    first, last = math.floor(math.log10(bounds[0])) - 2, math.ceil(math.log10(bounds[1])) + 2
+    stride = math.ceil((last - first - 4) / _MOST_LABELS) or 1
+    exponents = range(max(first, -300), min(last, 300) + 1)
+    marks = [(digit, exponent) for exponent in exponents for digit in (1, 2, 5)]
+    labels = [write(float(f"{digit}e{exponent}")) for digit, exponent in marks]
+    return {
+        "values": [float(f"{digit}e{exponent}") for digit, exponent in marks],
+        "coarse": [
+            label if digit == 1 and exponent % stride == 0 else ""
+            for label, (digit, exponent) in zip(labels, marks, strict=True)
+        ],
+        "fine": labels,
+    }

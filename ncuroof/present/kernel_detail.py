@@ -1,0 +1,292 @@
+"""Everything the page tells about one kernel, as plain data made of short texts: the page's script only lays it out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Union
+
+from ncuroof.diagnosis import Rules
+from ncuroof.metrics import Catalogue
+from ncuroof.present import format as text
+from ncuroof.present.figures import dots
+from ncuroof.present.interned import Texts
+from ncuroof.present.methods import unit_of
+
+Record = Mapping[str, Any]
+Cell = Union[str, int]
+
+SECTIONS = (
+    ("facts", "Launch", "facts", ()),
+    ("utilisation", "How busy each unit is", "bars", ()),
+    ("stalls", "What the warps wait for", "bars", ()),
+    ("occupancy", "Occupancy and scheduling", "quantities", ()),
+    ("access", "Access pattern", "quantities", ()),
+    ("traffic_bytes", "Traffic, both directions", "quantities", ()),
+    ("bandwidth", "Bandwidth", "table", ("level", "achieved", "peak", "share", "what is counted")),
+    ("work", "Work", "table", ("precision", "work", "rate", "peak", "share", "what is counted", "reliable")),
+    (
+        "points",
+        "Points on the roofline",
+        "table",
+        ("level", "precision", "intensity", "rate", "roof", "ridge at", "share of roof"),
+    ),
+)
+"""Blocks of the detail: key, title, how to lay it out, column titles of a table."""
+
+_DERIVED_UTILISATION = frozenset({"busiest", "lead", "gap"})
+_MARKUP = re.compile(r"@(\w+):([^:@]*):([^@]*)@")
+"""NVIDIA's messages link as `@url:text:address@` and `@section:identifier:text@`."""
+
+
+def off_chart_reason(kernel: Record) -> str | None:
+    """Return why a kernel has no dot at any level; None for one that has."""
+    if dots(kernel):
+        return None
+    if kernel["failed"]:
+        return "profiling failed"
+    work = kernel.get("work") or {}
+    if not work:
+        return "FLOPs not collected"
+    return "bytes not collected" if any(entry["flop"] for entry in work.values()) else "no FLOPs"
+
+
+def collect_options(options: Iterable[str]) -> str:
+    """Return one line of ncu options that collects what several lines would; remarks in brackets are dropped."""
+    sections: dict[str, None] = {}
+    metrics: dict[str, None] = {}
+    for option in options:
+        flag, _, rest = option.partition(" ")
+        value = rest.partition(" ")[0]
+        if flag == "--metrics":
+            metrics |= dict.fromkeys(value.split(","))
+        else:
+            sections[f"{flag} {value}"] = None
+    return " ".join([*sections, *([f"--metrics {','.join(metrics)}"] if metrics else [])])
+
+
+def plain_message(message: str) -> str:
+    """Return a message of NVIDIA's rules with its links replaced by their text."""
+    return _MARKUP.sub(lambda match: match[3] if match[1] == "section" else match[2], message)
+
+
+class KernelDetails:
+    """Describes kernels of one document; long texts are interned in `texts`, `quantities` lists those met."""
+
+    def __init__(self, document: Record, rules: Rules, catalogue: Catalogue, texts: Texts) -> None:
+        self._document = document
+        self._rules = rules
+        self._doc_by_quantity = {quantity.name: quantity.doc for quantity in catalogue.quantities}
+        self._unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.quantities}
+        self._texts = texts
+        self._number_by_quantity: dict[str, int] = {}
+        self._question_by_node = {node.id: node.question for node in rules.nodes}
+        self.quantities: list[list[Cell]] = []
+        """Name, label and meaning of every quantity that a detail refers to by number."""
+
+    def describe(self, kernel: Record) -> dict[str, Any]:
+        """Return the detail of a kernel."""
+        return {
+            "summary": self._summary(kernel),
+            "path": [self._step(step) for step in kernel.get("path") or ()],
+            "findings": [self._finding(kernel, finding) for finding in kernel.get("findings") or ()],
+            "caveats": list(kernel.get("caveats") or ()),
+            "vendor": self._vendor(kernel),
+            "missing": self._missing(kernel.get("missing") or ()),
+            "facts": self._facts(kernel),
+            "utilisation": self._bars(kernel, "utilisation", _DERIVED_UTILISATION),
+            "stalls": self._bars(kernel, "stalls", frozenset()),
+            "occupancy": self._limiters(kernel) + self._quantities(kernel, ("occupancy", "scheduler")),
+            "access": self._quantities(kernel, ("access", "arithmetic")),
+            "traffic_bytes": self._quantities(kernel, ("traffic_bytes",)),
+            "bandwidth": self._bandwidth(kernel.get("bandwidth") or {}),
+            "work": self._work(kernel.get("work") or {}),
+            "points": self._points(kernel.get("points") or ()),
+        }
+
+    def _summary(self, kernel: Record) -> Cell:
+        parts = [self._rules.verdicts[kernel["verdict"]].title]
+        if kernel.get("limiter"):
+            parts.append(f"limited by {text.label(kernel['limiter'])}")
+        if kernel.get("confidence"):
+            parts.append(f"{kernel['confidence']} confidence")
+        if kernel.get("side"):
+            sides = {"memory": "left of the ridge", "near_ridge": "near the ridge", "compute": "right of the ridge"}
+            parts.append(f"its intensity lies {sides[kernel['side']]}")
+        return self._texts.add(", ".join(parts))
+
+    def _number(self, quantity: str) -> int:
+        """Return a quantity's number in `quantities`, where its label and meaning stand."""
+        number = self._number_by_quantity.setdefault(quantity, len(self._number_by_quantity))
+        if number == len(self.quantities):
+            label = text.label(quantity.rpartition(".")[2].removesuffix("_ns"))
+            self.quantities.append([quantity, self._texts.add(label), self._texts.add(self._doc_by_quantity.get(quantity, ""))])
+        return number
+
+    def _unit(self, quantity: str) -> str:
+        return unit_of(quantity, self._unit_by_quantity)
+
+    def _step(self, step: Record) -> list[Any]:
+        unit = self._unit(step["quantity"])
+        threshold = text.threshold(step["threshold"], unit)
+        margin = step.get("margin_frac")
+        return [
+            self._texts.add(self._question_by_node.get(step["node"], step["node"])),
+            self._number(step["quantity"]),
+            text.quantity(step["value"], unit),
+            f"{text.operator(step['op'])} {threshold}",
+            step["outcome"],
+            "" if margin is None else f"{text.share(margin)} of the threshold away from flipping",
+        ]
+
+    def _finding(self, kernel: Record, finding: Record) -> dict[str, Any]:
+        gain_ns, duration_ns = finding.get("gain_ns"), kernel["duration_ns"]
+        gain_frac = gain_ns / duration_ns if gain_ns is not None and duration_ns else None
+        return {
+            "title": self._texts.add(finding["title"]),
+            "severity": finding["severity"],
+            "advice": self._texts.add(finding["advice"]),
+            "gain": None if gain_ns is None else f"up to {text.duration(gain_ns)} ({text.share(gain_frac)} of its time)",
+            "basis": self._texts.add(finding.get("gain_basis") or ""),
+            "evidence": [
+                [self._number(item["quantity"]), text.quantity(item["value"], item["unit"])]
+                for item in finding.get("evidence") or ()
+            ],
+        }
+
+    def _vendor(self, kernel: Record) -> dict[str, Any]:
+        vendor = kernel.get("vendor") or {}
+        rules = vendor.get("rules") or ()
+        # A rule that broke inside ncu reports paths of the machine it ran on; only their number is shown.
+        n_broken = sum(rule["type"] == "error" for rule in rules)
+        return {
+            "verdict": self._texts.add(self._vendor_sentence(vendor.get("verdict"), kernel["verdict"])),
+            "rules": [self._vendor_rule(rule) for rule in rules if rule["type"] != "error"],
+            "broken": f"{n_broken} messages of rules that failed inside ncu are left out" if n_broken else "",
+        }
+
+    def _vendor_sentence(self, theirs: str | None, ours: str) -> str:
+        if theirs is None:
+            return ""
+        title = self._rules.verdicts[theirs].title
+        if theirs == ours:
+            return f"NVIDIA's Speed of Light rule agrees: {title}."
+        return (
+            f"NVIDIA's Speed of Light rule reads this kernel as {title}, ncuroof as {self._rules.verdicts[ours].title}: "
+            "the path above shows the numbers that ours rests on."
+        )
+
+    def _vendor_rule(self, rule: Record) -> list[Cell]:
+        speedup = rule.get("speedup_frac")
+        scope = f" ({rule['scope']})" if rule.get("scope") else ""
+        return [
+            self._texts.add(rule.get("title") or rule["id"]),
+            self._texts.add(plain_message(rule["message"])),
+            "" if speedup is None else f"estimated speedup {text.share(speedup)}{scope}",
+        ]
+
+    def _missing(self, missing: Sequence[Record]) -> dict[str, Any]:
+        return {
+            "quantities": [self._number(entry["quantity"]) for entry in missing],
+            "options": self._texts.add(collect_options(entry["collect"] for entry in missing)),
+        }
+
+    def _facts(self, kernel: Record) -> list[list[Cell]]:
+        launch, process = kernel.get("launch") or {}, kernel.get("process") or {}
+        sources, source = self._document.get("sources") or (), kernel.get("source")
+        is_source_known = source is not None and source < len(sources)
+        facts = {
+            "time": text.duration(kernel["duration_ns"]),
+            "roofline time": text.duration(kernel.get("min_time_ns")),
+            "recoverable": text.duration(kernel.get("recoverable_ns")),
+            "grid": text.extent(kernel.get("grid")),
+            "block": text.extent(kernel.get("block")),
+            "registers per thread": text.quantity(launch.get("n_registers_per_thread"), "count"),
+            "shared memory per block": text.byte_count(launch.get("shared_bytes_per_block")),
+            "SM clock": text.quantity(kernel.get("sm_clock_hz"), "hz"),
+            "replay passes": text.quantity(kernel.get("passes"), "count"),
+            "NVTX": " › ".join(kernel.get("nvtx") or ()) or text.MISSING,
+            "process": f"{process['name'] or '?'} ({process['id']})" if process else text.MISSING,
+            "stream": text.quantity(kernel.get("stream"), "count"),
+            "context": text.quantity(kernel.get("context"), "count"),
+            "kind": kernel.get("workload") or text.MISSING,
+            "written by": kernel.get("family") or text.MISSING,
+            "report": sources[source]["file"] if is_source_known else text.MISSING,
+        }
+        return [[self._texts.add(label), self._texts.add(value)] for label, value in facts.items()]
+
+    def _bars(self, kernel: Record, group: str, left_out: frozenset[str]) -> list[list[Any]]:
+        values = {key: value for key, value in (kernel.get(group) or {}).items() if key not in left_out}
+        shown = {key: value for key, value in values.items() if value}
+        rows: list[list[Any]] = [
+            [self._number(f"{group}.{key}"), text.share(value), round(min(max(value, 0.0), 1.0), 4)]
+            for key, value in sorted(shown.items(), key=lambda item: -item[1])
+        ]
+        zeros = [key for key, value in values.items() if value is not None and not value]
+        unknown = [key for key, value in values.items() if value is None]
+        return rows + self._note("Measured as zero", zeros) + self._note("Not collected", unknown)
+
+    def _quantities(self, kernel: Record, groups: Iterable[str]) -> list[list[Cell]]:
+        rows: list[list[Cell]] = []
+        unknown = []
+        for group in groups:
+            for key, value in (kernel.get(group) or {}).items():
+                name = f"{group}.{key}"
+                if isinstance(value, (int, float)):
+                    rows.append([self._number(name), text.quantity(value, self._unit(name))])
+                elif value is None:
+                    unknown.append(key)
+        return rows + self._note("Not collected", unknown)
+
+    def _note(self, claim: str, keys: Sequence[str]) -> list[list[Cell]]:
+        """Return a row of one cell, which stands below the others; none without keys."""
+        return [[self._texts.add(f"{claim}: {', '.join(map(text.label, keys))}.")]] if keys else []
+
+    def _limiters(self, kernel: Record) -> list[list[Cell]]:
+        limiters = (kernel.get("occupancy") or {}).get("limiters")
+        if not limiters:
+            return []
+        return [[self._number("occupancy.limiters"), self._texts.add(", ".join(map(text.label, limiters)))]]
+
+    def _bandwidth(self, levels: Mapping[str, Record]) -> list[list[Cell]]:
+        return [
+            [
+                text.label(level),
+                text.byte_rate(entry["bytes_per_s"]),
+                text.byte_rate(entry["peak_bytes_per_s"]),
+                text.share(entry["frac"]),
+                self._texts.add(entry["definition"]),
+            ]
+            for level, entry in levels.items()
+            if entry
+        ]
+
+    def _work(self, work: Mapping[str, Record]) -> list[list[Cell]]:
+        rows: list[list[Cell]] = [
+            [
+                text.label(precision),
+                text.flop_count(entry["flop"]),
+                text.flop_rate(entry["flop_per_s"]),
+                text.flop_rate(entry["peak_flop_per_s"]),
+                text.share(entry["frac"]),
+                self._texts.add(entry["definition"]),
+                "yes" if entry["reliable"] else "no",
+            ]
+            for precision, entry in work.items()
+            if entry["flop"] != 0
+        ]
+        return rows + self._note("Measured as zero", [name for name, entry in work.items() if entry["flop"] == 0])
+
+    def _points(self, points: Iterable[Record]) -> list[list[Cell]]:
+        return [
+            [
+                text.label(point["level"]),
+                text.label(point["precision"]),
+                text.intensity(point["intensity_flop_per_byte"]),
+                text.flop_rate(point["flop_per_s"]),
+                text.flop_rate(point["roof_flop_per_s"]),
+                text.intensity(point["ridge_flop_per_byte"]),
+                text.share(point["roof_frac"]),
+            ]
+            for point in points
+        ]

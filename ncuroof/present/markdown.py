@@ -1,0 +1,42 @@
+"""The summary as Markdown, for issues, pull requests and job summaries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ncuroof._version import __version__
+from ncuroof.present.brief import Grouped, KernelLine, brief
+from ncuroof.present.format import share
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
+
+
+def to_markdown(analysis: Grouped) -> str:
+    """Return the summary as Markdown; names from the report are escaped, so that none of them acts as markup."""
+    summary = brief(analysis)
+    lines = [f"<!-- ncuroof {__version__} -->", f"# {_escaped(summary.title)}", ""]
+    if summary.is_simulated:
+        lines += ["**Simulated: written by ncuroof, not recorded on a GPU.**", ""]
+    lines += [f"- {_escaped(line)}" for line in (*summary.devices, summary.tool, summary.totals, *summary.notes)]
+    lines += ["", "| bound by | share of time | kernels |", "|---|--:|--:|"]
+    lines += [f"| {part.title} | {share(part.share_frac)} | {part.n_kernels} |" for part in summary.shares]
+    if summary.kernels:
+        lines += ["", *_kernels(summary.kernels)]
+    if summary.n_more:
+        lines += ["", f"{summary.n_more} more groups of kernels are not shown."]
+    return "\n".join(lines) + "\n"
+
+
+def _kernels(kernels: Iterable[KernelLine]) -> Iterator[str]:
+    yield "| # | kernel | launches | time | above roof | bound by | first thing to do |"
+    yield "|--:|---|--:|--:|--:|---|---|"
+    for line in kernels:
+        bound = f"{line.verdict} · {line.limiter}" if line.limiter else line.verdict
+        advice = f"{line.advice} ({line.gain})" if line.gain else line.advice
+        cells = (line.name, str(line.n_launches), line.duration, line.recoverable, bound, advice)
+        yield f"| {line.number} | " + " | ".join(_escaped(cell) for cell in cells) + " |"
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", text)

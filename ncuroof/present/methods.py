@@ -1,0 +1,77 @@
+"""How the numbers of a page came about: what was counted, what the verdicts mean, where the thresholds lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ncuroof.diagnosis import Rules
+from ncuroof.diagnosis.rules import Condition
+from ncuroof.present import format as text
+
+Record = Mapping[str, Any]
+
+
+def explained(help_text: str) -> Any:
+    """Return a field of a template context with its explanation, which a test asks for."""
+    return field(metadata={"help": help_text})
+
+
+def unit_of(quantity: str, unit_by_quantity: Mapping[str, str]) -> str:
+    """Return the unit of a quantity; what the catalogue does not hold (stalls, places on the roofline) is a share or a ratio."""
+    return unit_by_quantity.get(quantity, "ratio" if quantity.endswith("_ratio") else "share")
+
+
+@dataclass(frozen=True, slots=True)
+class Methods:
+    """How the numbers came about, from the document and the rules."""
+
+    definitions: Sequence[tuple[str, str, str]] = explained("kind, name and what was counted")
+    verdicts: Sequence[tuple[str, str]] = explained("title and meaning of every verdict")
+    questions: Sequence[tuple[str, str]] = explained("the tree's questions and thresholds")
+    severities: Sequence[tuple[str, str]] = explained("severity and the least share of a kernel's time it stands for")
+    caveats: Sequence[tuple[str, str, str]] = explained("name, meaning and number of kernels of the caveats met")
+    ceilings: Sequence[tuple[str, str, str, str, str]] = explained("GPU, name, value, source and definition of roofs")
+    versions: Sequence[tuple[str, str]] = explained("what wrote and what recorded this page")
+
+
+def methods(document: Record, rules: Rules, unit_by_quantity: Mapping[str, str]) -> Methods:
+    """Return the methods section of a document: only what this document met, and all of the rules."""
+    kernels = document["kernels"]
+    definitions: dict[tuple[str, str, str], None] = {}
+    n_by_caveat: dict[str, int] = {}
+    for kernel in kernels:
+        for kind, block in (("work", "work"), ("traffic", "bandwidth")):
+            for name, entry in (kernel.get(block) or {}).items():
+                if entry:
+                    definitions[kind, text.label(name), entry["definition"]] = None
+        for caveat in kernel.get("caveats") or ():
+            n_by_caveat[caveat] = n_by_caveat.get(caveat, 0) + 1
+    names = [device["name"] or "unknown GPU" for device in document["devices"]]
+    return Methods(
+        definitions=sorted(definitions),
+        verdicts=[(verdict.title, verdict.doc) for verdict in rules.verdicts.values()],
+        questions=[(node.question, _condition(node.condition, unit_by_quantity)) for node in rules.nodes],
+        severities=[(name, text.threshold(value, "share")) for name, value in rules.severity.items()],
+        caveats=[(text.label(name), rules.caveats.get(name, ""), str(n)) for name, n in sorted(n_by_caveat.items())],
+        ceilings=[_ceiling(ceiling, names) for ceiling in document.get("ceilings") or ()],
+        versions=[("ncuroof", document["tool"]["version"]), ("document", document["schema"])],
+    )
+
+
+def _condition(condition: Condition, unit_by_quantity: Mapping[str, str]) -> str:
+    unit = unit_of(condition.quantity, unit_by_quantity)
+    return f"{condition.quantity} {text.operator(condition.op)} {text.threshold(condition.threshold, unit)}"
+
+
+def _ceiling(ceiling: Record, names: Sequence[str]) -> tuple[str, str, str, str, str]:
+    write = text.byte_rate if ceiling["kind"] == "bandwidth" else text.flop_rate
+    device = ceiling["device"]
+    return (
+        names[device] if device < len(names) else str(device),
+        text.label(ceiling["name"]),
+        write(ceiling["per_s"]),
+        ceiling["source"],
+        ceiling["definition"],
+    )

@@ -1,0 +1,232 @@
+"""What the page's template may use: a frozen context, every field explained, every number already text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ncuroof.diagnosis import Rules
+from ncuroof.present import format as text
+from ncuroof.present.figures import dots
+from ncuroof.present.methods import Methods, explained, methods
+
+Record = Mapping[str, Any]
+
+_N_TOP = 3
+_MOST_NAME = 80
+"""Characters of a kernel's short name that a table shows; the whole name is its title."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """A report file."""
+
+    file: str = explained("its path as given")
+    facts: Sequence[tuple[str, str]] = explained("label and value: versions and how it was collected")
+    command_line: str = explained("what was profiled, or empty")
+    sections: Sequence[str] = explained("sections that were collected")
+    damage: str = explained("what is wrong with the file, or empty")
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictShare:
+    """The kernels of one verdict."""
+
+    name: str = explained("of the verdict, for its colour")
+    title: str = explained("of the verdict, for people")
+    doc: str = explained("what the verdict means")
+    n_kernels: str = explained("how many kernels")
+    duration: str = explained("their GPU time")
+    share: str = explained("of the run's GPU time")
+    width: str = explained("of its part of the bar, in thousandths; 0 where no time is known")
+    offset: str = explained("where its part of the bar begins, in thousandths")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRow:
+    """A kernel in the table."""
+
+    position: int = explained("in the document, which the page's script goes by")
+    id: int = explained("of the kernel")
+    name: str = explained("short, cut to fit")
+    cells: Mapping[str, str] = explained("text by column key")
+    verdict: str = explained("name of the verdict")
+    verdict_title: str = explained("the verdict for people")
+    advice: str = explained("of the first finding, or empty")
+
+
+@dataclass(frozen=True, slots=True)
+class PageContext:
+    """All that the template may use."""
+
+    title: str = explained("of the page")
+    is_simulated: bool = explained("whether any report was written by ncuroof and not recorded on a GPU")
+    sources: Sequence[SourceFacts] = explained("the report files")
+    devices: Sequence[tuple[str, Sequence[tuple[str, str]]]] = explained("name of each GPU, and label and value facts")
+    totals: Sequence[tuple[str, str]] = explained("label and value of sums over the run")
+    verdict_shares: Sequence[VerdictShare] = explained("time by verdict")
+    time_by_verdict: str = explained("the same as one sentence, for readers of the screen")
+    top_kernels: Sequence[KernelRow] = explained("those with the most recoverable time")
+    columns: Sequence[tuple[str, str, str]] = explained("key, title and kind (number or text) of the table's columns")
+    rows: Sequence[KernelRow] = explained("all kernels, most recoverable time first")
+    verdict_choices: Sequence[tuple[str, str]] = explained("name and title of the verdicts met, for the filter")
+    methods: Methods = explained("how the numbers came about")
+
+
+COLUMNS = (
+    ("id", "#", "number"),
+    ("name", "Kernel", "text"),
+    ("time", "Time", "number"),
+    ("share", "Share", "number"),
+    ("recoverable", "Recoverable", "number"),
+    ("verdict", "Verdict", "text"),
+    ("limiter", "Limiter", "text"),
+    ("intensity", "DRAM FLOP/B", "number"),
+    ("roof", "Of DRAM roof", "number"),
+    ("memory", "Memory", "number"),
+    ("compute", "Compute", "number"),
+    ("finding", "First finding", "text"),
+)
+"""Key, title and kind of the columns of the table of kernels."""
+
+
+def sort_values(kernel: Record) -> dict[str, float | None]:
+    """Return the number behind each numeric column of a kernel's row."""
+    point = next(iter(dots(kernel).get("dram", ())), {})
+    utilisation = kernel.get("utilisation") or {}
+    return {
+        "id": kernel["id"],
+        "time": kernel["duration_ns"],
+        "share": kernel["duration_ns"],
+        "recoverable": kernel.get("recoverable_ns"),
+        "intensity": point.get("intensity_flop_per_byte"),
+        "roof": point.get("roof_frac"),
+        "memory": utilisation.get("memory"),
+        "compute": utilisation.get("compute"),
+    }
+
+
+def default_order(kernels: Sequence[Record]) -> list[int]:
+    """Return the positions of the kernels by recoverable time, then by duration, both descending and the unknown last."""
+
+    def rank(position: int) -> tuple[float, float, int]:
+        kernel = kernels[position]
+        recoverable, duration = kernel.get("recoverable_ns"), kernel["duration_ns"]
+        return (
+            math.inf if recoverable is None else -recoverable,
+            math.inf if duration is None else -duration,
+            position,
+        )
+
+    return sorted(range(len(kernels)), key=rank)
+
+
+def page_context(document: Record, rules: Rules, unit_by_quantity: Mapping[str, str]) -> PageContext:
+    """Return the template's context for a document `ncuroof.analysis/1`."""
+    kernels = document["kernels"]
+    total_ns = document["summary"]["duration_ns"]
+    rows = [_row(position, kernels[position], total_ns, rules) for position in default_order(kernels)]
+    shares = list(_verdict_shares(document["summary"], rules))
+    sources = document["sources"]
+    return PageContext(
+        title=sources[0]["file"] if len(sources) == 1 else f"{len(sources)} reports",
+        is_simulated=any(source.get("simulated") for source in sources),
+        sources=[_source(source) for source in sources],
+        devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
+        totals=_totals(document["summary"]),
+        verdict_shares=shares,
+        time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
+        top_kernels=[row for row in rows if kernels[row.position].get("recoverable_ns")][:_N_TOP],
+        columns=COLUMNS,
+        rows=rows,
+        verdict_choices=[
+            (name, verdict.title)
+            for name, verdict in rules.verdicts.items()
+            if any(kernel["verdict"] == name for kernel in kernels)
+        ],
+        methods=methods(document, rules, unit_by_quantity),
+    )
+
+
+def _row(position: int, kernel: Record, total_ns: float | None, rules: Rules) -> KernelRow:
+    values = sort_values(kernel)
+    duration_ns = kernel["duration_ns"]
+    finding = next(iter(kernel.get("findings") or ()), None)
+    return KernelRow(
+        position=position,
+        id=kernel["id"],
+        name=text.shortened(kernel["short_name"] or kernel["name"] or "(no name)", _MOST_NAME),
+        cells={
+            "time": text.duration(duration_ns),
+            "share": text.share(duration_ns / total_ns if duration_ns is not None and total_ns else None),
+            "recoverable": text.duration(values["recoverable"]),
+            "limiter": text.label(kernel.get("limiter")),
+            "intensity": text.scaled(values["intensity"]),
+            "roof": text.share(values["roof"]),
+            "memory": text.share(values["memory"]),
+            "compute": text.share(values["compute"]),
+            "finding": finding["title"] if finding else "",
+        },
+        verdict=kernel["verdict"],
+        verdict_title="failed" if kernel["failed"] else rules.verdicts[kernel["verdict"]].title,
+        advice=finding["advice"] if finding else "",
+    )
+
+
+def _source(source: Record) -> SourceFacts:
+    facts = {
+        "Nsight Compute": source.get("ncu_version"),
+        "driver": source.get("driver_version"),
+        "CUDA": source.get("cuda_version"),
+        "clock control": source.get("clock_control"),
+        "cache control": source.get("cache_control"),
+        "replay": source.get("replay_mode"),
+    }
+    return SourceFacts(
+        file=source["file"],
+        facts=[(label, value) for label, value in facts.items() if value],
+        command_line=source.get("command_line") or "",
+        sections=source.get("sections") or (),
+        damage=source.get("damage") or "",
+    )
+
+
+def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str, Sequence[tuple[str, str]]]:
+    clocks = [kernel["sm_clock_hz"] for kernel in kernels if kernel.get("device") == index and kernel.get("sm_clock_hz")]
+    low, high = (text.quantity(extreme(clocks), "hz") if clocks else text.MISSING for extreme in (min, max))
+    return device["name"] or "unknown GPU", [
+        ("SMs", text.quantity(device.get("sm_count"), "count")),
+        ("compute capability", device.get("compute_capability") or text.MISSING),
+        ("SM clock, measured", low if low == high else f"{low} to {high}"),
+        ("GPU profile", device.get("profile") or "none of this name"),
+    ]
+
+
+def _totals(summary: Record) -> list[tuple[str, str]]:
+    recoverable_ns, duration_ns = summary["recoverable_ns"], summary["duration_ns"]
+    part = recoverable_ns / duration_ns if recoverable_ns is not None and duration_ns else None
+    return [
+        ("GPU time", text.duration(duration_ns)),
+        ("recoverable", f"{text.duration(recoverable_ns)} ({text.share(part)})" if part else text.duration(recoverable_ns)),
+        ("kernels", text.quantity(summary["n_kernels"], "count")),
+        ("failed to profile", text.quantity(summary["n_failed"], "count")),
+    ]
+
+
+def _verdict_shares(summary: Record, rules: Rules) -> Iterable[VerdictShare]:
+    offset = 0.0
+    for name, share in summary["by_verdict"].items():
+        width = 1000 * (share["share_frac"] or 0.0)
+        yield VerdictShare(
+            name=name,
+            title=rules.verdicts[name].title,
+            doc=rules.verdicts[name].doc,
+            n_kernels=text.quantity(share["n_kernels"], "count"),
+            duration=text.duration(share["duration_ns"]),
+            share=text.share(share["share_frac"]),
+            width=f"{width:.1f}",
+            offset=f"{offset:.1f}",
+        )
+        offset += width

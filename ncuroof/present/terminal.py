@@ -1,0 +1,137 @@
+"""The summary for terminals: fits 80 columns, and says the same without colour."""
+
+from __future__ import annotations
+
+import io
+
+from rich.cells import set_cell_size
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from ncuroof.present.brief import Brief, Grouped, KernelLine, VerdictShare, brief
+from ncuroof.present.format import share, shortened
+
+WIDTH = 80
+
+_STYLE_BY_VERDICT = {
+    "memory": ("█", "dark_orange"),
+    "compute": ("▓", "dodger_blue1"),
+    "balanced": ("▒", "medium_purple1"),
+    "latency": ("░", "gold1"),
+    "overhead": ("·", "bright_black"),
+    "unknown": ("?", "bright_black"),
+}
+"""Character and colour of a verdict: told apart by either."""
+
+_COLUMN_WIDTHS = (4, 8, 10, 26)
+"""Number, time, recoverable time, bound; the name takes the rest."""
+
+
+def print_summary(analysis: Grouped, *, color: bool | None = None) -> None:
+    """Print the summary on standard output.
+
+    Args:
+        analysis: an analysis.
+        color: False for plain text; None lets the terminal decide.
+    """
+    console = Console(no_color=color is False, highlight=False, width=_width(Console()))
+    console.print(_summary(brief(analysis), console.width))
+
+
+def to_text(analysis: Grouped) -> str:
+    """Return the summary as plain text, 80 columns wide."""
+    console = Console(file=io.StringIO(), width=WIDTH, no_color=True, highlight=False, force_terminal=False)
+    with console.capture() as capture:
+        console.print(_summary(brief(analysis), WIDTH))
+    return capture.get()
+
+
+def _width(console: Console) -> int:
+    """Return the terminal's width up to 100 columns, and 80 where there is no terminal."""
+    return min(console.width, 100) if console.is_terminal else WIDTH
+
+
+def _summary(summary: Brief, width: int) -> RenderableType:
+    parts: list[RenderableType] = [Text(f"ncuroof · {summary.title}", style="bold", overflow="fold")]
+    if summary.is_simulated:
+        parts.append(Text("simulated: written by ncuroof, not recorded on a GPU", style="bold reverse"))
+    parts += [Text(line, overflow="fold") for line in (*summary.devices, summary.tool, summary.totals)]
+    parts += [Text(f"! {note}", style="bold", overflow="fold") for note in summary.notes]
+    if any(part.share_frac is not None for part in summary.shares):
+        parts += [Text(), _bar(summary.shares, width), *_legend(summary.shares)]
+    if summary.kernels:
+        parts += [Text(), _kernels(summary.kernels, width)]
+    if summary.n_more:
+        parts.append(Text(f"{summary.n_more} more in the page", style="dim"))
+    return Group(*parts)
+
+
+def _bar(shares: tuple[VerdictShare, ...], width: int) -> Text:
+    """Return time by verdict as one line; every verdict that has time gets at least one place."""
+    known = [part for part in shares if part.share_frac]
+    places = [max(1, round((part.share_frac or 0) * width)) for part in known]
+    if places:
+        places[places.index(max(places))] += width - sum(places)
+    bar = Text(no_wrap=True)
+    for part, n_places in zip(known, places, strict=True):
+        mark, color = _STYLE_BY_VERDICT[part.verdict]
+        bar.append(mark * n_places, style=color)
+    return bar
+
+
+def _legend(shares: tuple[VerdictShare, ...]) -> list[Text]:
+    legend = []
+    for part in shares:
+        mark, color = _STYLE_BY_VERDICT[part.verdict]
+        kernels = "kernels" if part.n_kernels != 1 else "kernel"
+        line = Text.assemble(
+            (mark * 2, color), f" {part.title:<15}{share(part.share_frac):>8}  {part.n_kernels:>6} {kernels}"
+        )
+        legend.append(line)
+    return legend
+
+
+def _kernels(lines: tuple[KernelLine, ...], width: int) -> Group:
+    """Return a line per kernel, with what to do below it."""
+    name_width = width - sum(_COLUMN_WIDTHS) - len(_COLUMN_WIDTHS)
+    header = _row(("#", "kernel", "time", "above roof", "bound by"), name_width)
+    header.stylize("dim")
+    parts = [header]
+    for line in lines:
+        _, color = _STYLE_BY_VERDICT[line.verdict]
+        bound = f"{line.verdict} · {line.limiter}" if line.limiter else line.verdict
+        row = _row((str(line.number), _name(line, name_width), line.duration, line.recoverable, bound), name_width)
+        row.stylize("bold", _COLUMN_WIDTHS[0] + 1, _COLUMN_WIDTHS[0] + 1 + name_width)
+        row.stylize(color, width - _COLUMN_WIDTHS[-1])
+        parts.append(row)
+        if line.advice:
+            parts.append(_advice(line, width))
+    return Group(*parts)
+
+
+def _row(cells: tuple[str, str, str, str, str], name_width: int) -> Text:
+    number, name, duration, recoverable, bound = cells
+    widths = _COLUMN_WIDTHS
+    return Text(
+        f"{number:>{widths[0]}} {_padded(name, name_width)} {duration:>{widths[1]}} {recoverable:>{widths[2]}} "
+        f"{shortened(bound, widths[3])}",
+        no_wrap=True,
+        overflow="ellipsis",
+    )
+
+
+def _name(line: KernelLine, n_characters: int) -> str:
+    """Return the kernel's name with the number of launches, which is not what gets cut."""
+    times = f" ×{line.n_launches}" if line.n_launches > 1 else ""
+    return shortened(line.name, n_characters - len(times)) + times
+
+
+def _advice(line: KernelLine, width: int) -> Text:
+    gain = f" ({line.gain})" if line.gain else ""
+    start = f"{'':>{_COLUMN_WIDTHS[0]}} → "
+    return Text(f"{start}{shortened(line.advice, width - len(start) - len(gain))}{gain}")
+
+
+def _padded(name: str, n_cells: int) -> str:
+    """Return a name in exactly `n_cells` terminal cells; wide characters take two."""
+    return set_cell_size(name, n_cells)

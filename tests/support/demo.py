@@ -1,0 +1,70 @@
+"""Writes the simulated report of the fixtures: `python -m tests.support.demo`.
+
+The report shows what ncuroof says of a training step on an H200, and gives tests exact numbers. PLANTED is the
+table of its kernels in file order, each with the property planted in it and the verdict, limiter and findings
+that follow by `profiles/rules.toml`. Nothing in it was measured: `--simulated-by-ncuroof` in its command line
+says so, and whatever shows the report repeats it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from tests.support.constructed_counters import kernel
+from tests.support.constructed_gpus import GPUS, attributes
+from tests.support.demo_backward import BACKWARD, OPTIMIZER, TEACHING
+from tests.support.demo_forward import FORWARD
+from tests.support.report_writer import Device, Session, write_report
+
+FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "simulated"
+REPORT = FOLDER / "h200-training-step.ncu-rep"
+PROVENANCE = FOLDER / "PROVENANCE.toml"
+SIMULATED = "--simulated-by-ncuroof"
+PLANTED = (*FORWARD, *BACKWARD, *OPTIMIZER, *TEACHING)
+
+_GPU = GPUS["h200-sxm"]
+_SESSION = Session(
+    ncu_version="2025.3.1",
+    cuda_version="13.0",
+    driver_version="580.95.05",
+    command_line="ncu --set full --nvtx --clock-control none -o h200-training-step "
+    f"/opt/simulated/train.py --compile --steps 1 {SIMULATED}",
+    executable=("/opt/simulated/train.py", f"--compile --steps 1 {SIMULATED}"),
+    clock_control="None",
+    replay_mode="Kernel",
+    processes=((4242, "/opt/simulated/train.py"),),
+    devices=(Device(0, _GPU.name, attributes(_GPU)),),
+    creation_time_s=1_795_132_800,  # 2026-11-20
+    host_name="simulated.invalid",
+)
+
+
+def report() -> bytes:
+    """Return the bytes of the simulated report."""
+    return write_report([kernel(planted.kernel) for planted in PLANTED], _SESSION)
+
+
+def provenance(written: bytes) -> str:
+    """Return what there is to know about the report, as TOML."""
+    return f"""\
+[[file]]
+name = "{REPORT.name}"
+simulated = true
+what = "{len(PLANTED)} kernels as an H200 could run them: a training step, CUDA courses; nothing is measured"
+how = "tests/support/report_writer.py wrote what tests/support/demo_forward.py and demo_backward.py describe"
+command = "python -m tests.support.demo"
+date = 2026-11-20
+sha256 = "{hashlib.sha256(written).hexdigest()}"
+"""
+
+
+def main() -> None:
+    written = report()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    REPORT.write_bytes(written)
+    PROVENANCE.write_text(provenance(written), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
