@@ -49,9 +49,9 @@ def test_the_fixture_is_small_and_says_that_it_is_simulated() -> None:
 
 
 def test_ncu_report_reads_the_planted_kernels_in_order() -> None:
-    actions = actions(demo.REPORT)
-    assert [action.name() for action in actions] == [entry.kernel.name for entry in demo.PLANTED]
-    assert all(action.nvtx_state() for action in actions)
+    found = actions(demo.REPORT)
+    assert [action.name() for action in found] == [entry.kernel.name for entry in demo.PLANTED]
+    assert all(action.nvtx_state() for action in found)
 
 
 def test_the_failed_collection_knows_only_launch_and_device(planted: list[Counters]) -> None:

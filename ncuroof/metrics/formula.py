@@ -1,7 +1,8 @@
 """Formulas of the catalogue: arithmetic over counters and canonical quantities, turned into polars expressions.
 
 Grammar: sums, products and quotients of numbers, counter names, canonical quantities in braces, parentheses, and the
-functions `max`, `min` and `sum`, which skip what is absent (their result is null only when everything is), and `ceil`.
+functions `max`, `min` and `sum`, which skip what is absent (their result is null only when everything is), `ceil`, and
+`above_zero`, which turns what is negative into 0.
 Everywhere else an absent counter or a null makes the whole formula null, and so does a division by zero.
 """
 
@@ -16,7 +17,7 @@ import polars as pl
 from ncuroof.errors import ProfileError
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:e[+-]?\d+)?)(?![\w.])|(?P<function>max|min|sum|ceil)\s*(?=\()"
+    r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:e[+-]?\d+)?)(?![\w.])|(?P<function>max|min|sum|ceil|above_zero)\s*(?=\()"
     r"|\{(?P<quantity>[\w.]+)\}|(?P<counter>[A-Za-z_][\w.:]*)|(?P<symbol>[-+*/(),]))"
 )
 
@@ -25,6 +26,7 @@ _FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
     "min": pl.min_horizontal,
     "sum": lambda *terms: pl.when(pl.any_horizontal(*(t.is_not_null() for t in terms))).then(pl.sum_horizontal(*terms)),
     "ceil": lambda term: term.ceil(),
+    "above_zero": lambda term: term.clip(lower_bound=0),
 }
 
 

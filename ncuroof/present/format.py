@@ -122,6 +122,11 @@ def threshold(value: float | None, unit: str) -> str:
     return _TRAILING_ZEROS.sub(lambda match: match[1].rstrip("."), quantity(value, unit))
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things: "1 kernel", "3 kernels"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def operator(op: str) -> str:
     """Return a comparison of the rules as its mathematical sign."""
     return {">=": "≥", "<=": "≤"}.get(op, op)
@@ -167,9 +172,9 @@ _VISIBLE_BY_CONTROL: Mapping[int, str] = {code: _visible(code) for code in _CONT
 
 
 def printable(text: str) -> str:
-    """Return text of a report with every control character made visible.
+    r"""Return text of a report with every control character made visible.
 
-    Terminal escapes, characters that turn the direction of writing, and lone surrogates (which no file can hold) become `\\u…`;
+    Terminal escapes, characters that turn the direction of writing, and lone surrogates (which no file can hold) become `\u…`;
     tabs and line ends become spaces. Everything else, emoji included, stays.
     """
     return text if text.isascii() and text.isprintable() else text.translate(_VISIBLE_BY_CONTROL)

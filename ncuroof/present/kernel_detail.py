@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Union
+from typing import Any
 
 from ncuroof.diagnosis import Rules
 from ncuroof.metrics import Catalogue
@@ -14,7 +14,7 @@ from ncuroof.present.interned import Texts
 from ncuroof.present.methods import unit_of
 
 Record = Mapping[str, Any]
-Cell = Union[str, int]
+Cell = str | int
 
 SECTIONS = (
     ("facts", "Launch", "facts", ()),
@@ -120,7 +120,9 @@ class KernelDetails:
         number = self._number_by_quantity.setdefault(quantity, len(self._number_by_quantity))
         if number == len(self.quantities):
             label = text.label(quantity.rpartition(".")[2].removesuffix("_ns"))
-            self.quantities.append([quantity, self._texts.add(label), self._texts.add(self._doc_by_quantity.get(quantity, ""))])
+            self.quantities.append(
+                [quantity, self._texts.add(label), self._texts.add(self._doc_by_quantity.get(quantity, ""))]
+            )
         return number
 
     def _unit(self, quantity: str) -> str:
@@ -142,11 +144,12 @@ class KernelDetails:
     def _finding(self, kernel: Record, finding: Record) -> dict[str, Any]:
         gain_ns, duration_ns = finding.get("gain_ns"), kernel["duration_ns"]
         gain_frac = gain_ns / duration_ns if gain_ns is not None and duration_ns else None
+        gain = f"up to {text.duration(gain_ns)} ({text.share(gain_frac)} of its time)"
         return {
             "title": self._texts.add(finding["title"]),
             "severity": finding["severity"],
             "advice": self._texts.add(finding["advice"]),
-            "gain": None if gain_ns is None else f"up to {text.duration(gain_ns)} ({text.share(gain_frac)} of its time)",
+            "gain": gain if gain_ns is not None else None,
             "basis": self._texts.add(finding.get("gain_basis") or ""),
             "evidence": [
                 [self._number(item["quantity"]), text.quantity(item["value"], item["unit"])]

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from ncuroof.diagnosis import Rules
 from ncuroof.diagnosis.rules import Condition
 from ncuroof.present import format as text
 
 Record = Mapping[str, Any]
-
-
-def explained(help_text: str) -> Any:
-    """Return a field of a template context with its explanation, which a test asks for."""
-    return field(metadata={"help": help_text})
 
 
 def unit_of(quantity: str, unit_by_quantity: Mapping[str, str]) -> str:
@@ -27,13 +22,13 @@ def unit_of(quantity: str, unit_by_quantity: Mapping[str, str]) -> str:
 class Methods:
     """How the numbers came about, from the document and the rules."""
 
-    definitions: Sequence[tuple[str, str, str]] = explained("kind, name and what was counted")
-    verdicts: Sequence[tuple[str, str]] = explained("title and meaning of every verdict")
-    questions: Sequence[tuple[str, str]] = explained("the tree's questions and thresholds")
-    severities: Sequence[tuple[str, str]] = explained("severity and the least share of a kernel's time it stands for")
-    caveats: Sequence[tuple[str, str, str]] = explained("name, meaning and number of kernels of the caveats met")
-    ceilings: Sequence[tuple[str, str, str, str, str]] = explained("GPU, name, value, source and definition of roofs")
-    versions: Sequence[tuple[str, str]] = explained("what wrote and what recorded this page")
+    definitions: Annotated[Sequence[tuple[str, str, str]], "kind, name and what was counted"]
+    verdicts: Annotated[Sequence[tuple[str, str]], "title and meaning of every verdict"]
+    questions: Annotated[Sequence[tuple[str, str]], "the tree's questions and thresholds"]
+    severities: Annotated[Sequence[tuple[str, str]], "severity and the least share of a kernel's time it stands for"]
+    caveats: Annotated[Sequence[tuple[str, str, str]], "name, meaning and number of kernels of the caveats met"]
+    ceilings: Annotated[Sequence[tuple[str, str, str, str, str]], "GPU, name, value, source and definition of roofs"]
+    versions: Annotated[Sequence[tuple[str, str]], "what wrote and what recorded this page"]
 
 
 def methods(document: Record, rules: Rules, unit_by_quantity: Mapping[str, str]) -> Methods:
@@ -54,7 +49,10 @@ def methods(document: Record, rules: Rules, unit_by_quantity: Mapping[str, str])
         verdicts=[(verdict.title, verdict.doc) for verdict in rules.verdicts.values()],
         questions=[(node.question, _condition(node.condition, unit_by_quantity)) for node in rules.nodes],
         severities=[(name, text.threshold(value, "share")) for name, value in rules.severity.items()],
-        caveats=[(text.label(name), rules.caveats.get(name, ""), str(n)) for name, n in sorted(n_by_caveat.items())],
+        caveats=[
+            (text.label(name), rules.caveats.get(name, ""), text.counted(n, "kernel"))
+            for name, n in sorted(n_by_caveat.items())
+        ],
         ceilings=[_ceiling(ceiling, names) for ceiling in document.get("ceilings") or ()],
         versions=[("ncuroof", document["tool"]["version"]), ("document", document["schema"])],
     )

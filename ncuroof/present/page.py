@@ -1,7 +1,7 @@
 """The page: one HTML file that holds everything it needs, and asks nothing of any network.
 
-Every text of a report is hostile. The template escapes all it prints; the script reads one block of JSON and writes text nodes only;
-the content security policy allows no script but the ones written here, by their hashes.
+Every text of a report is hostile. The template escapes all it prints; the script reads one block of JSON and writes text
+nodes only; the content security policy allows no script but the ones written here, by their hashes.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -36,6 +36,17 @@ STYLE = "page.css"
 SCRIPTS = ("elements.js", "roofline.js", "table.js", "detail.js", "page.js")
 
 
+@dataclass(frozen=True, slots=True)
+class Assets:
+    """What the page carries besides its text; marked as safe here and nowhere else."""
+
+    policy: Annotated[str, "content security policy"]
+    style: Annotated[Markup, "style sheet"]
+    payload: Annotated[Markup, "JSON that the script shows"]
+    script: Annotated[Markup, "our scripts as one"]
+    plotly: Annotated[Markup, "plotly's script"]
+
+
 def render_page(document: Record) -> str:
     """Return the page of a document `ncuroof.analysis/1` as HTML; the same document gives the same text.
 
@@ -47,14 +58,15 @@ def render_page(document: Record) -> str:
     unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.quantities}
     context = page_context(document, rules, unit_by_quantity)
     own, plotly = _own_script(), _plotly_script()
-    return _environment().get_template(TEMPLATE).render(
-        {part.name: getattr(context, part.name) for part in fields(context)},
+    assets = Assets(
         policy=_policy((own, plotly)),
         style=Markup((folder("templates") / STYLE).read_text(encoding="utf-8")),  # noqa: S704 (a file of ours)
         payload=Markup(_json(payload(document, rules, catalogue))),  # noqa: S704 (escaped by `_json`)
         script=Markup(own),  # noqa: S704 (files of ours)
         plotly=Markup(plotly),  # noqa: S704 (plotly's own file)
-    )  # fmt: skip
+    )
+    named = {part.name: getattr(context, part.name) for part in fields(context)}
+    return _environment().get_template(TEMPLATE).render(named, assets=assets)
 
 
 def payload(document: Record, rules: Rules, catalogue: Catalogue) -> dict[str, Any]:
@@ -111,7 +123,9 @@ def _charts(document: Record, texts: Texts) -> list[dict[str, Any]]:
     return [
         {
             "device": number,
-            "label": texts.add(f"GPU {number}: {devices[number]['name']}" if number < len(devices) else f"GPU {number}"),
+            "label": texts.add(
+                ": ".join([f"GPU {number}", *(each["name"] or "" for each in devices[number : number + 1])])
+            ),
             **chart(
                 [ceiling for ceiling in ceilings if ceiling["device"] == number],
                 [kernel for kernel in kernels if kernel.get("device") == number],
@@ -144,6 +158,7 @@ def _policy(scripts: Sequence[str]) -> str:
     )
 
 
+@cache
 def _environment() -> Environment:
     return Environment(
         loader=FileSystemLoader(folder("templates")),
@@ -176,5 +191,7 @@ def _plotly_script() -> str:
     spec = find_spec("plotly")
     path = Path(spec.origin).parent / "package_data" / "plotly.min.js" if spec and spec.origin else None
     if path is None or not path.is_file():
-        raise MissingExtraError("the page needs plotly's script, found no plotly package that has it", hint="pip install plotly")
+        raise MissingExtraError(
+            "the page needs plotly's script, found no plotly package that has it", hint="pip install plotly"
+        )
     return path.read_text(encoding="utf-8")

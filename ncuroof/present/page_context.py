@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.figures import dots
-from ncuroof.present.methods import Methods, explained, methods
+from ncuroof.present.methods import Methods, methods
 
 Record = Mapping[str, Any]
 
@@ -23,56 +23,56 @@ _MOST_NAME = 80
 class SourceFacts:
     """A report file."""
 
-    file: str = explained("its path as given")
-    facts: Sequence[tuple[str, str]] = explained("label and value: versions and how it was collected")
-    command_line: str = explained("what was profiled, or empty")
-    sections: Sequence[str] = explained("sections that were collected")
-    damage: str = explained("what is wrong with the file, or empty")
+    file: Annotated[str, "its path as given"]
+    facts: Annotated[Sequence[tuple[str, str]], "label and value: versions and how it was collected"]
+    command_line: Annotated[str, "what was profiled, or empty"]
+    sections: Annotated[Sequence[str], "sections that were collected"]
+    damage: Annotated[str, "what is wrong with the file, or empty"]
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictShare:
     """The kernels of one verdict."""
 
-    name: str = explained("of the verdict, for its colour")
-    title: str = explained("of the verdict, for people")
-    doc: str = explained("what the verdict means")
-    n_kernels: str = explained("how many kernels")
-    duration: str = explained("their GPU time")
-    share: str = explained("of the run's GPU time")
-    width: str = explained("of its part of the bar, in thousandths; 0 where no time is known")
-    offset: str = explained("where its part of the bar begins, in thousandths")
+    name: Annotated[str, "of the verdict, for its colour"]
+    title: Annotated[str, "of the verdict, for people"]
+    doc: Annotated[str, "what the verdict means"]
+    kernels: Annotated[str, "how many, in words"]
+    duration: Annotated[str, "their GPU time"]
+    share: Annotated[str, "of the run's GPU time"]
+    width: Annotated[str, "of its part of the bar, in thousandths; 0 where no time is known"]
+    offset: Annotated[str, "where its part of the bar begins, in thousandths"]
 
 
 @dataclass(frozen=True, slots=True)
 class KernelRow:
     """A kernel in the table."""
 
-    position: int = explained("in the document, which the page's script goes by")
-    id: int = explained("of the kernel")
-    name: str = explained("short, cut to fit")
-    cells: Mapping[str, str] = explained("text by column key")
-    verdict: str = explained("name of the verdict")
-    verdict_title: str = explained("the verdict for people")
-    advice: str = explained("of the first finding, or empty")
+    position: Annotated[int, "in the document, which the page's script goes by"]
+    id: Annotated[int, "of the kernel"]
+    name: Annotated[str, "short, cut to fit"]
+    cells: Annotated[Mapping[str, str], "text by column key"]
+    verdict: Annotated[str, "name of the verdict"]
+    verdict_title: Annotated[str, "the verdict for people"]
+    advice: Annotated[str, "of the first finding, or empty"]
 
 
 @dataclass(frozen=True, slots=True)
 class PageContext:
     """All that the template may use."""
 
-    title: str = explained("of the page")
-    is_simulated: bool = explained("whether any report was written by ncuroof and not recorded on a GPU")
-    sources: Sequence[SourceFacts] = explained("the report files")
-    devices: Sequence[tuple[str, Sequence[tuple[str, str]]]] = explained("name of each GPU, and label and value facts")
-    totals: Sequence[tuple[str, str]] = explained("label and value of sums over the run")
-    verdict_shares: Sequence[VerdictShare] = explained("time by verdict")
-    time_by_verdict: str = explained("the same as one sentence, for readers of the screen")
-    top_kernels: Sequence[KernelRow] = explained("those with the most recoverable time")
-    columns: Sequence[tuple[str, str, str]] = explained("key, title and kind (number or text) of the table's columns")
-    rows: Sequence[KernelRow] = explained("all kernels, most recoverable time first")
-    verdict_choices: Sequence[tuple[str, str]] = explained("name and title of the verdicts met, for the filter")
-    methods: Methods = explained("how the numbers came about")
+    title: Annotated[str, "of the page"]
+    is_simulated: Annotated[bool, "whether any report was written by ncuroof and not recorded on a GPU"]
+    sources: Annotated[Sequence[SourceFacts], "the report files"]
+    devices: Annotated[Sequence[tuple[str, Sequence[tuple[str, str]]]], "name of each GPU, and label and value facts"]
+    totals: Annotated[Sequence[tuple[str, str]], "label and value of sums over the run"]
+    verdict_shares: Annotated[Sequence[VerdictShare], "time by verdict"]
+    time_by_verdict: Annotated[str, "the same as one sentence, for readers of the screen"]
+    top_kernels: Annotated[Sequence[KernelRow], "those with the most recoverable time"]
+    columns: Annotated[Sequence[tuple[str, str, str]], "key, title and kind (number or text) of the table's columns"]
+    rows: Annotated[Sequence[KernelRow], "all kernels, most recoverable time first"]
+    verdict_choices: Annotated[Sequence[tuple[str, str]], "name and title of the verdicts met, for the filter"]
+    methods: Annotated[Methods, "how the numbers came about"]
 
 
 COLUMNS = (
@@ -159,6 +159,7 @@ def _row(position: int, kernel: Record, total_ns: float | None, rules: Rules) ->
         id=kernel["id"],
         name=text.shortened(kernel["short_name"] or kernel["name"] or "(no name)", _MOST_NAME),
         cells={
+            "id": str(kernel["id"]),
             "time": text.duration(duration_ns),
             "share": text.share(duration_ns / total_ns if duration_ns is not None and total_ns else None),
             "recoverable": text.duration(values["recoverable"]),
@@ -194,7 +195,9 @@ def _source(source: Record) -> SourceFacts:
 
 
 def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str, Sequence[tuple[str, str]]]:
-    clocks = [kernel["sm_clock_hz"] for kernel in kernels if kernel.get("device") == index and kernel.get("sm_clock_hz")]
+    clocks = [
+        kernel["sm_clock_hz"] for kernel in kernels if kernel.get("device") == index and kernel.get("sm_clock_hz")
+    ]
     low, high = (text.quantity(extreme(clocks), "hz") if clocks else text.MISSING for extreme in (min, max))
     return device["name"] or "unknown GPU", [
         ("SMs", text.quantity(device.get("sm_count"), "count")),
@@ -209,7 +212,10 @@ def _totals(summary: Record) -> list[tuple[str, str]]:
     part = recoverable_ns / duration_ns if recoverable_ns is not None and duration_ns else None
     return [
         ("GPU time", text.duration(duration_ns)),
-        ("recoverable", f"{text.duration(recoverable_ns)} ({text.share(part)})" if part else text.duration(recoverable_ns)),
+        (
+            "recoverable",
+            f"{text.duration(recoverable_ns)} ({text.share(part)})" if part else text.duration(recoverable_ns),
+        ),
         ("kernels", text.quantity(summary["n_kernels"], "count")),
         ("failed to profile", text.quantity(summary["n_failed"], "count")),
     ]
@@ -223,7 +229,7 @@ def _verdict_shares(summary: Record, rules: Rules) -> Iterable[VerdictShare]:
             name=name,
             title=rules.verdicts[name].title,
             doc=rules.verdicts[name].doc,
-            n_kernels=text.quantity(share["n_kernels"], "count"),
+            kernels=text.counted(share["n_kernels"], "kernel"),
             duration=text.duration(share["duration_ns"]),
             share=text.share(share["share_frac"]),
             width=f"{width:.1f}",

@@ -1,0 +1,137 @@
+// What is chosen, and what follows from it: a kernel (also by #k12 in the address), a chart, a level, sources of roofs.
+
+const state = { selected: null, isMarked: false, chart: DATA.charts[0] ?? null, level: null, sources: new Set() };
+
+const table = new KernelTable(document.getElementById("table"));
+const roofline = new RooflineChart(document.getElementById("chart"), (position) => {
+  history.replaceState(null, "", `#k${DATA.kernels[position].id}`);
+  select(position);
+});
+
+/** Take a chart and what it shows at first: the first level that has dots, the first source of roofs. */
+function chooseChart(chart) {
+  state.chart = chart;
+  if (!chart) return;
+  if (!chart.levels.includes(state.level)) state.level = chart.levels[0] ?? null;
+  state.sources = new Set(chart.sources.filter(([, isShown]) => isShown).map(([source]) => source));
+}
+
+/** A control with its label. */
+function control(type, label, isChecked, attributes, onChange) {
+  const input = make("input", { type, ...attributes });
+  input.checked = isChecked;
+  input.addEventListener("change", () => onChange(input.checked));
+  return make("label", {}, input, ` ${label}`);
+}
+
+function showControls() {
+  const { chart } = state;
+  const controls = [];
+  if (DATA.charts.length > 1) {
+    const options = DATA.charts.map((each, index) => make("option", { value: String(index) }, each.label));
+    const choice = make("select", { id: "device-choice" }, ...options);
+    choice.selectedIndex = DATA.charts.indexOf(chart);
+    choice.addEventListener("change", () => {
+      chooseChart(DATA.charts[choice.selectedIndex]);
+      showControls();
+      showChart();
+    });
+    controls.push(make("label", {}, "GPU ", choice));
+  }
+  if (chart?.levels.length) {
+    const levels = chart.levels.map((level) =>
+      control("radio", DATA.levels[level], level === state.level, { name: "level", value: level }, () => {
+        state.level = level;
+        showChart();
+      }),
+    );
+    controls.push(make("fieldset", {}, make("legend", {}, "Bytes counted at"), ...levels));
+    for (const [source, isShown] of chart.sources) {
+      if (isShown) continue;
+      controls.push(
+        control("checkbox", `roofs of the ${source}`, state.sources.has(source), { name: "source", value: source }, (isChecked) => {
+          if (isChecked) state.sources.add(source);
+          else state.sources.delete(source);
+          showChart();
+        }),
+      );
+    }
+  }
+  document.getElementById("chart-controls").replaceChildren(...controls);
+}
+
+/** The kernels of the chart's device without a dot at the chosen level: never dropped, placed by utilisation. */
+function showOffChart() {
+  const kernels = DATA.kernels.filter((kernel) => kernel.device === (state.chart?.device ?? null) && !kernel.dots[state.level]);
+  const parts = [];
+  if (kernels.length) {
+    const rows = kernels.map((kernel) => [
+      `#${kernel.id}`, kernelLink(kernel), kernel.time, ...kernel.busy, verdictMark(kernel.verdict), kernel.off ?? "no bytes at this level",
+    ]);
+    const titles = ["#", "Kernel", "Time", "Memory", "Compute", "Verdict", "Why it has no dot"];
+    parts.push(
+      make("h3", {}, `Without a dot: placed by utilisation (${kernels.length})`),
+      makeTable(titles, rows, { numbers: [0, 2, 3, 4], height: "short" }),
+    );
+  }
+  document.getElementById("off-chart").replaceChildren(...parts);
+}
+
+function showChart() {
+  const hasDots = state.chart !== null && state.level !== null;
+  const root = document.getElementById("chart");
+  root.hidden = !hasDots;
+  document.getElementById("chart-note").textContent = hasDots
+    ? "Size: duration. Select a dot or a kernel to see its points at all levels. Drag to zoom, double-click to go back."
+    : "There is no chart: no kernel of this GPU has FLOPs and bytes that were both counted.";
+  if (hasDots) roofline.show({ ...state, selected: state.isMarked ? state.selected : null });
+  showOffChart();
+}
+
+/** Select a kernel; one that the reader chose is marked on the chart and in the table. */
+function select(position, isMarked = true) {
+  const kernel = DATA.kernels[position];
+  if (!kernel) return;
+  state.selected = position;
+  state.isMarked = isMarked;
+  if (isMarked) {
+    table.mark(position);
+    const own = DATA.charts.find((chart) => chart.device === kernel.device);
+    if (own && own !== state.chart) {
+      chooseChart(own);
+      showControls();
+    }
+  }
+  showDetail(kernel);
+  showChart();
+}
+
+/** Follow #k12 in the address: show that kernel's detail and go there. */
+function followAddress() {
+  const match = /^#k(\d+)$/.exec(location.hash);
+  const position = match ? DATA.kernels.findIndex((kernel) => kernel.id === Number(match[1])) : -1;
+  if (position < 0) return false;
+  select(position);
+  document.getElementById("detail").scrollIntoView();
+  document.getElementById("detail-title").focus({ preventScroll: true });
+  return true;
+}
+
+chooseChart(state.chart);
+showControls();
+if (!followAddress()) {
+  const first = table.rows[0];
+  if (first) select(Number(first.row.dataset.position), false);
+  else showChart();
+}
+window.addEventListener("hashchange", followAddress);
+// A link to the kernel that the address already names changes nothing, and still has to lead there.
+document.addEventListener("click", (event) => {
+  if (event.target.closest?.("a")?.getAttribute("href") === location.hash) followAddress();
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => roofline.draw());
+window.addEventListener("beforeprint", () => {
+  for (const details of document.querySelectorAll("#methods details")) details.open = true;
+  roofline.draw();
+});
+window.addEventListener("afterprint", () => roofline.draw());

@@ -1,0 +1,217 @@
+// The roofline chart: roofs, a dot per kernel, and the points of the selected kernel. Geometry and sizes come with the data;
+// what is computed here is where labels go in the part of the chart that is in view.
+
+const SYMBOLS = {
+  memory: "circle", compute: "square", balanced: "diamond", latency: "triangle-up", overhead: "triangle-down", unknown: "x",
+};
+const MARGIN = { l: 84, r: 18, t: 34, b: 52 };
+const NARROW_MARGIN = { l: 70, r: 8, t: 56, b: 48 };
+const CHARACTER_PX = 6.3; // of a label's font
+const LINE_PX = 15;
+const FINE_TICKS_BELOW_DECADES = 2.2;
+
+/** Text for plotly, which reads a part of HTML in its labels. */
+function plotlyText(text) {
+  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+}
+
+/** Ticks of an axis for the decades in view. */
+function axisTicks(axis, range) {
+  const isFine = range[1] - range[0] < FINE_TICKS_BELOW_DECADES;
+  return { tickvals: axis.ticks.values, ticktext: isFine ? axis.ticks.fine : axis.ticks.coarse };
+}
+
+/** Labels of the slopes: along the line, just above it, moved on along the line where two would meet. */
+function slopeLabels(roofs, view) {
+  const angle = Math.atan2(view.yPx, view.xPx);
+  const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
+  const placed = [];
+  const lines = roofs.map((roof) => ({ roof, height: Math.log10(roof.y[0]) - Math.log10(roof.x[0]) }));
+  for (const { roof, height } of lines.sort((a, b) => a.height - b.height)) {
+    const start = Math.max(view.x[0], view.y[0] - height);
+    const length = view.text(roof).length * CHARACTER_PX;
+    const across = height * view.yPx * cos;
+    let along = (start * view.xPx) / cos + sin * across + 14 + length / 2;
+    for (const other of placed) {
+      const isNear = Math.abs(other.across - across) < LINE_PX;
+      if (isNear && Math.abs(other.along - along) < (other.length + length) / 2 + 12) {
+        along = other.along + (other.length + length) / 2 + 14;
+      }
+    }
+    placed.push({ along, across, length });
+    const x = ((along - sin * across) * cos) / view.xPx;
+    const isVisible = x < view.x[1] && x + height < view.y[1] && 10 ** x < roof.x[1];
+    if (!isVisible) continue;
+    const shift = { xshift: -9 * sin, yshift: 9 * cos };
+    roof.labelAt = { x, y: x + height, textangle: (-angle * 180) / Math.PI, ...shift };
+  }
+}
+
+/** Labels of the flat roofs: above the line at its right end, moved left where two would meet. */
+function flatLabels(roofs, view) {
+  const placed = [];
+  for (const roof of [...roofs].sort((a, b) => b.y[0] - a.y[0])) {
+    const y = Math.log10(roof.y[0]);
+    const length = view.text(roof).length * CHARACTER_PX;
+    let right = 6;
+    for (const other of placed) {
+      if (Math.abs(other.y - y) * view.yPx < LINE_PX && right < other.right + other.length) right = other.right + other.length + 14;
+    }
+    placed.push({ y, right, length });
+    if (y < view.y[0] || y > view.y[1]) continue;
+    roof.labelAt = { x: view.x[1], y, xanchor: "right", xshift: -right, yshift: 9 };
+  }
+}
+
+class RooflineChart {
+  /** `onSelect` is called with the position of a kernel whose dot was clicked. */
+  constructor(root, onSelect) {
+    this.root = root;
+    this.onSelect = onSelect;
+    this.isListening = false;
+    this.width = 0;
+    new ResizeObserver(() => this.width !== root.clientWidth && this.draw()).observe(root);
+  }
+
+  /** Show a chart of the data: `level` of the dots, `sources` of the roofs, `selected` position of a kernel or null. */
+  show(choice) {
+    this.choice = choice;
+    this.draw();
+  }
+
+  draw() {
+    if (!this.choice || !window.Plotly) return;
+    this.width = this.root.clientWidth;
+    const layout = this.layout();
+    const config = {
+      displaylogo: false,
+      modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
+    };
+    Plotly.react(this.root, this.traces(), layout, config);
+    if (this.isListening) return;
+    this.isListening = true;
+    this.root.on("plotly_click", (event) => {
+      const position = event.points[0]?.customdata;
+      if (position !== undefined) this.onSelect(position);
+    });
+    this.root.on("plotly_relayout", (change) => {
+      if (Object.keys(change).some((key) => /axis.*(range|autorange)/.test(key))) this.draw();
+    });
+  }
+
+  /** The ranges in view: what the reader zoomed to, or those of the data. */
+  ranges() {
+    const { chart } = this.choice;
+    const isSame = this.root.layout?.meta === chart.device;
+    const zoomed = (axis, own) => (isSame && !axis?.autorange && axis?.range ? [...axis.range] : [...own]);
+    return { x: zoomed(this.root.layout?.xaxis, chart.x.range), y: zoomed(this.root.layout?.yaxis, chart.y.range) };
+  }
+
+  layout() {
+    const { chart } = this.choice;
+    const isNarrow = this.width < 600;
+    const margin = isNarrow ? NARROW_MARGIN : MARGIN;
+    const height = isNarrow ? 420 : 540;
+    const ranges = this.ranges();
+    const axis = (own, range, title) => ({
+      type: "log", range, title: { text: title }, tickmode: "array", ...axisTicks(own, range), zeroline: false,
+      gridcolor: colour("grid"), linecolor: colour("line"), showline: true, mirror: true, ticks: "",
+    });
+    return {
+      width: this.width, height, margin, meta: chart.device,
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("ink") },
+      xaxis: axis(chart.x, ranges.x, "arithmetic intensity, FLOP/B"),
+      yaxis: axis(chart.y, ranges.y, ""),
+      hovermode: "closest",
+      hoverlabel: { bgcolor: colour("panel"), bordercolor: colour("line"), font: { color: colour("ink"), size: 12 }, align: "left" },
+      dragmode: isNarrow ? false : "zoom",
+      showlegend: true,
+      legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom", itemsizing: "constant" },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("soft"), activecolor: colour("ink") },
+      annotations: this.labels(ranges, margin, height, isNarrow),
+    };
+  }
+
+  shownRoofs() {
+    return this.choice.chart.roofs.filter((roof) => this.choice.sources.has(roof.source));
+  }
+
+  labels(ranges, margin, height, isNarrow) {
+    const view = {
+      ...ranges,
+      xPx: (this.width - margin.l - margin.r) / (ranges.x[1] - ranges.x[0]),
+      yPx: (height - margin.t - margin.b) / (ranges.y[1] - ranges.y[0]),
+      text: (roof) => (isNarrow ? roof.short : roof.label),
+    };
+    const roofs = this.shownRoofs().map((roof) => ({ ...roof, labelAt: null }));
+    slopeLabels(roofs.filter((roof) => roof.kind === "bandwidth"), view);
+    flatLabels(roofs.filter((roof) => roof.kind === "compute"), view);
+    return roofs.filter((roof) => roof.labelAt).map((roof) => ({
+      ...roof.labelAt, text: plotlyText(view.text(roof)), showarrow: false, yanchor: "middle",
+      font: { size: 11, color: colour(roof.source === "counters" ? "ink" : "soft") },
+    }));
+  }
+
+  traces() {
+    return [...this.shownRoofs().map((roof) => this.roofTrace(roof)), ...this.dotTraces(), ...this.selectedTraces()];
+  }
+
+  roofTrace(roof) {
+    const isCounted = roof.source === "counters";
+    return {
+      x: roof.x, y: roof.y, mode: "lines", hoverinfo: "skip", showlegend: false,
+      line: { color: colour(isCounted ? "ink" : "soft"), width: isCounted ? 1.3 : 1, dash: isCounted ? "solid" : "dash" },
+    };
+  }
+
+  /** The kernels of the chart's device that have a dot at the chosen level, by verdict. */
+  dotTraces() {
+    const { chart, level } = this.choice;
+    const traces = [];
+    for (const [verdict, title] of Object.entries(DATA.verdicts)) {
+      const positions = [...DATA.kernels.keys()].filter((position) => {
+        const kernel = DATA.kernels[position];
+        return kernel.device === chart.device && kernel.verdict === verdict && kernel.dots[level];
+      });
+      if (positions.length === 0) continue;
+      const kernels = positions.map((position) => DATA.kernels[position]);
+      traces.push({
+        name: plotlyText(title), mode: "markers", customdata: positions,
+        x: kernels.map((kernel) => kernel.dots[level][0][0]),
+        y: kernels.map((kernel) => kernel.dots[level][0][1]),
+        marker: {
+          symbol: SYMBOLS[verdict], size: kernels.map((kernel) => kernel.size), opacity: 0.8,
+          color: colour(verdict), line: { color: colour("paper"), width: 1 },
+        },
+        hoverinfo: "text", hovertext: kernels.map((kernel) => this.hover(kernel, kernel.dots[level][0])),
+      });
+    }
+    return traces;
+  }
+
+  hover(kernel, dot) {
+    const bound = `${DATA.verdicts[kernel.verdict]}, ${kernel.limiter}`;
+    return [`#${kernel.id} ${words(kernel.short)}`, `${kernel.time}, ${bound}`, dot[3]].map(plotlyText).join("<br>");
+  }
+
+  /** The points of the selected kernel at all levels, a line per precision. */
+  selectedTraces() {
+    const { chart, selected } = this.choice;
+    const kernel = DATA.kernels[selected];
+    if (!kernel || kernel.device !== chart.device) return [];
+    const byPrecision = new Map();
+    for (const [level, dots] of Object.entries(kernel.dots)) {
+      for (const dot of dots) byPrecision.set(dot[2], [...(byPrecision.get(dot[2]) ?? []), { level, dot }]);
+    }
+    return [...byPrecision.values()].map((points) => ({
+      mode: "lines+markers+text", showlegend: false, cliponaxis: false,
+      x: points.map(({ dot }) => dot[0]), y: points.map(({ dot }) => dot[1]),
+      text: points.map(({ level }) => plotlyText(DATA.levels[level] ?? level)), textposition: "bottom center",
+      textfont: { size: 11, color: colour("ink") },
+      line: { color: colour("ink"), width: 1, dash: "dot" },
+      marker: { symbol: "circle-open", size: Math.max(kernel.size + 6, 12), color: colour("ink"), line: { width: 1.5 } },
+      hoverinfo: "text", hovertext: points.map(({ dot }) => this.hover(kernel, dot)),
+    }));
+  }
+}
