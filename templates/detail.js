@@ -44,10 +44,12 @@ function pathBlock(kernel) {
 
 function findingBlock(finding) {
   const evidence = finding.evidence.flatMap(([quantity, value], index) => [index ? ", " : "", quantityLabel(quantity), ` ${value}`]);
-  const gain = finding.gain ?? "gain not known from these counters";
+  const gain = finding.gain === null
+    ? make("span", { class: "soft" }, "These counters do not tell the gain.")
+    : make("strong", {}, finding.gain);
   const parts = [
     make("h4", {}, finding.title),
-    make("p", {}, make("strong", {}, gain), finding.basis === "" ? "" : make("span", { class: "soft" }, ": ", finding.basis)),
+    make("p", {}, gain, finding.basis === "" ? "" : make("span", { class: "soft" }, ": ", finding.basis)),
     make("p", {}, finding.advice),
   ];
   if (evidence.length) parts.push(make("p", { class: "soft" }, "Evidence: ", ...evidence));

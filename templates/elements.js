@@ -30,7 +30,7 @@ function verdictMark(name) {
 
 /** A link to a kernel's detail. */
 function kernelLink(kernel) {
-  return make("a", { href: `#k${kernel.id}`, title: words(kernel.name) }, isolated(kernel.short));
+  return make("a", { class: "name", href: `#k${kernel.id}`, title: words(kernel.name) }, isolated(kernel.short));
 }
 
 /** A table in a container that scrolls by itself; cells are texts or elements. */

@@ -4,8 +4,8 @@
 const SYMBOLS = {
   memory: "circle", compute: "square", balanced: "diamond", latency: "triangle-up", overhead: "triangle-down", unknown: "x",
 };
-const MARGIN = { l: 84, r: 18, t: 34, b: 52 };
-const NARROW_MARGIN = { l: 70, r: 8, t: 56, b: 48 };
+const MARGIN = { l: 84, r: 18, t: 34, b: 48 };
+const NARROW_MARGIN = { l: 82, r: 8, t: 56, b: 48 };
 const CHARACTER_PX = 6.3; // of a label's font
 const LINE_PX = 15;
 const FINE_TICKS_BELOW_DECADES = 2.2;
@@ -42,7 +42,7 @@ function slopeLabels(roofs, view) {
     const x = ((along - sin * across) * cos) / view.xPx;
     const isVisible = x < view.x[1] && x + height < view.y[1] && 10 ** x < roof.x[1];
     if (!isVisible) continue;
-    const shift = { xshift: -9 * sin, yshift: 9 * cos };
+    const shift = { xshift: -10 * sin, yshift: 10 * cos };
     roof.labelAt = { x, y: x + height, textangle: (-angle * 180) / Math.PI, ...shift };
   }
 }
@@ -85,7 +85,7 @@ class RooflineChart {
     const layout = this.layout();
     const config = {
       displaylogo: false,
-      modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
+      modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]], // none that knows a server
     };
     Plotly.react(this.root, this.traces(), layout, config);
     if (this.isListening) return;
@@ -114,7 +114,7 @@ class RooflineChart {
     const height = isNarrow ? 420 : 540;
     const ranges = this.ranges();
     const axis = (own, range, title) => ({
-      type: "log", range, title: { text: title }, tickmode: "array", ...axisTicks(own, range), zeroline: false,
+      type: "log", range, title: { text: title, standoff: 8 }, tickmode: "array", ...axisTicks(own, range), zeroline: false,
       gridcolor: colour("grid"), linecolor: colour("line"), showline: true, mirror: true, ticks: "",
     });
     return {
@@ -209,7 +209,7 @@ class RooflineChart {
       x: points.map(({ dot }) => dot[0]), y: points.map(({ dot }) => dot[1]),
       text: points.map(({ level }) => plotlyText(DATA.levels[level] ?? level)), textposition: "bottom center",
       textfont: { size: 11, color: colour("ink") },
-      line: { color: colour("ink"), width: 1, dash: "dot" },
+      line: { color: colour("ink"), width: 1 },
       marker: { symbol: "circle-open", size: Math.max(kernel.size + 6, 12), color: colour("ink"), line: { width: 1.5 } },
       hoverinfo: "text", hovertext: points.map(({ dot }) => this.hover(kernel, dot)),
     }));

@@ -28,6 +28,12 @@ _SCOPES = {1: "local", 2: "global"}
 _ALWAYS_STORED = ("device__", "launch__", "profiler__", "smsp__maximum_", "sm__maximum_")
 """Counters that need no collection: a launch whose collection failed still has them."""
 
+_LEAST_VALUE, _GREATEST_VALUE = 1e-30, 1e30
+"""Counters lie far inside these, in any unit; products and ratios of a few values within them stay finite."""
+
+_COUNTER_MARK = "__"
+"""Every counter that a breakdown lists has it in its name, and no column of ours does."""
+
 
 @dataclass(slots=True)
 class Contents:
@@ -137,10 +143,10 @@ class _Collector:
     def _workload(self, row: int, action: Any) -> tuple[object, ...]:
         n_collected, n_not_finite = self._read_metrics(row, action)
         for section in action.sections():
-            self._sections[section.identifier()] = None
+            self._sections[_text(section.identifier()) or ""] = None
         return (
-            action.name(),
-            action.name(self._demangled),
+            _text(action.name()),
+            _text(action.name(self._demangled)),
             self._workload_names.get(action.workload_type(), "kernel"),
             _nvtx(action.nvtx_state()),
             n_collected,
@@ -155,25 +161,27 @@ class _Collector:
                 continue
             value = _value(metric)
             if isinstance(value, str):
-                self._texts.put(name, row, value)
+                self._texts.put(name, row, _text(value))
             elif value is not None:
-                is_finite = math.isfinite(value)
+                is_number = _is_possible(value)
                 if not name.startswith(_ALWAYS_STORED):
                     n_collected += 1
-                    n_not_finite += not is_finite
-                self._counters.put(name, row, float(value) if is_finite else None)
-                self._units.setdefault(name, metric.unit())
+                    n_not_finite += not is_number
+                self._counters.put(name, row, float(value) if is_number else None)
+                self._units.setdefault(name, _text(metric.unit()) or "")
         return n_collected, n_not_finite
 
     def _wanted(self, action: Any) -> list[str]:
-        names = action.metric_names()
+        """Return the names of the counters to read, each once; a name that is no UTF-8 cannot be asked for."""
+        names = [name for name in dict.fromkeys(action.metric_names()) if _text(name) == name]
         if self._selection is None:
-            return list(names)
+            return names
         chosen = self._selection.names | self._selection.texts | self._selection.lists
         for listing in self._selection.lists:
             members = action.metric_by_name(listing)
             if members is not None:
-                chosen = chosen | frozenset(str(_value(members)).split(","))
+                listed = str(_value(members)).split(",")
+                chosen = chosen | {name for name in listed if _COUNTER_MARK in name}
         prefixes = self._selection.prefixes
         return [name for name in names if name in chosen or name.startswith(prefixes)]
 
@@ -187,13 +195,25 @@ def _value(metric: Any) -> float | str | None:
     return value
 
 
-def _nvtx(state: Any) -> list[str]:
+def _is_possible(value: float) -> bool:
+    """Return whether a counter can have this value; NaN, infinity and what only flipped bits give are not values."""
+    return value == 0 or _LEAST_VALUE <= abs(value) <= _GREATEST_VALUE
+
+
+def _text(value: str | None) -> str | None:
+    """Return text of the module with U+FFFD where the file holds no UTF-8; the module gives lone surrogates there."""
+    if value is None or value.isascii():
+        return value
+    return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _nvtx(state: Any) -> list[str | None]:
     """Return the names of the open ranges of all domains: pushed ones outermost first, then started ones."""
     if state is None:
         return []
     domains = [state.domain_by_id(number) for number in state.domains()]
-    pushed = [name for domain in domains for name in domain.push_pop_ranges()]
-    return pushed + [name for domain in domains for name in domain.start_end_ranges()]
+    pushed = [_text(name) for domain in domains for name in domain.push_pop_ranges()]
+    return pushed + [_text(name) for domain in domains for name in domain.start_end_ranges()]
 
 
 def _rules(row: int, action: Any) -> Iterator[tuple[object, ...]]:
@@ -204,11 +224,11 @@ def _rules(row: int, action: Any) -> Iterator[tuple[object, ...]]:
         share = speedup.get("speedup")
         yield (
             row,
-            result.get("rule_identifier"),
-            result.get("section_identifier"),
-            message.get("title"),
-            message.get("message"),
+            _text(result.get("rule_identifier")),
+            _text(result.get("section_identifier")),
+            _text(message.get("title")),
+            _text(message.get("message")),
             _RULE_TYPES[kind] if 0 <= kind < len(_RULE_TYPES) else "none",
-            None if share is None else share / 100,
+            share / 100 if share is not None and math.isfinite(share) else None,
             _SCOPES.get(speedup.get("type", 0)),
         )

@@ -152,7 +152,7 @@ def _devices(workloads: pl.DataFrame, table: CounterTable) -> tuple[pl.DataFrame
         column: pl.Series = table.frame[quantity]
         return column.cast(pl.Int64)
 
-    identity = table.frame.select(_identity(table)[-1])["compute_capability"]
+    identity = table.frame.with_columns(_identity(table)[-1])["compute_capability"]
     number = table.counter("launch__device_id")
     names = workloads[DEVICE_NAME] if DEVICE_NAME in workloads.columns else pl.Series([None] * workloads.height)
     rows = pl.DataFrame(

@@ -24,7 +24,7 @@ _MOST_LABELS = 9
 _BEYOND = 1e3
 """Roofs go on past the first view by this factor, so that dragging the chart does not show their ends."""
 
-_LEAST_DOT_PX, _MOST_DOT_PX = 7.0, 26.0
+_LEAST_DOT_PX, _MOST_DOT_PX = 9.0, 27.0
 
 
 def is_plottable(*values: float | None) -> bool:
@@ -115,9 +115,8 @@ def _roofs(ceilings: Sequence[Record], x_range: tuple[float, float]) -> list[dic
     steepest = max((ceiling["per_s"] for ceiling in slopes), default=None)
     far_left, far_right = x_range[0] / _BEYOND, x_range[1] * _BEYOND
     lines = []
-    for ceiling in ceilings:
-        per_s = ceiling["per_s"]
-        if ceiling["kind"] == "bandwidth":
+    for (kind, per_s), same in _coinciding(ceilings).items():
+        if kind == "bandwidth":
             right = far_right if top is None else top / per_s
             left = min(far_left, right / _BEYOND)
             ends = ([left, right], [per_s * left, per_s * right])
@@ -126,20 +125,28 @@ def _roofs(ceilings: Sequence[Record], x_range: tuple[float, float]) -> list[dic
             left = far_left if steepest is None else per_s / steepest
             ends = ([left, max(far_right, left * _BEYOND)], [per_s, per_s])
             amount = text.flop_rate(per_s)
-        lines.append(_roof(ceiling, ends, amount))
+        lines.append(_roof(same, ends, amount))
     return lines
 
 
-def _roof(ceiling: Record, ends: tuple[list[float], list[float]], amount: str) -> dict[str, Any]:
-    name = text.label(ceiling["name"])
-    if ceiling["source"] != CeilingSource.COUNTERS:
-        name = f"{name} {ceiling['source']}"
+def _coinciding(ceilings: Sequence[Record]) -> dict[tuple[str, float], list[Record]]:
+    """Return the ceilings by kind and value: those of the same value are one line with several names."""
+    groups: dict[tuple[str, float], list[Record]] = {}
+    for ceiling in ceilings:
+        groups.setdefault((ceiling["kind"], float(f"{ceiling['per_s']:.4g}")), []).append(ceiling)
+    return groups
+
+
+def _roof(ceilings: Sequence[Record], ends: tuple[list[float], list[float]], amount: str) -> dict[str, Any]:
+    source = ceilings[0]["source"]
+    short = ", ".join(text.label(ceiling["name"]) for ceiling in ceilings)
+    if source != CeilingSource.COUNTERS:
+        short = f"{short} {source}"
     return {
-        "kind": ceiling["kind"],
-        "source": ceiling["source"],
-        "name": ceiling["name"],
-        "label": f"{name} {amount}",
-        "short": name,
+        "kind": ceilings[0]["kind"],
+        "source": source,
+        "label": f"{short} {amount}",
+        "short": short,
         "x": [float(f"{x:.6g}") for x in ends[0]],
         "y": [float(f"{y:.6g}") for y in ends[1]],
     }

@@ -33,6 +33,7 @@ _SYMBOL_BY_UNIT = {
 _LEAST_SCALED_COUNT = 100_000
 """Whole numbers below this are short enough to be written out."""
 
+_FRAC = re.compile("_frac$")
 _TENSOR = "tensor_"
 _ABBREVIATIONS = frozenset({"dram", "l1", "l2", "sm", "fp64", "fp32", "fp16", "alu", "xu", "lsu", "imc", "mio", "lg"})
 
@@ -145,7 +146,7 @@ def label(name: str | None) -> str:
         kind = name.removeprefix(_TENSOR)
         dense = kind.removesuffix(SPARSE_SUFFIX)
         return f"{dense.upper()} tensor" + (", sparse" if kind != dense else "")
-    words = name.removesuffix("_frac").split("_")
+    words = _FRAC.sub("_share", name.removeprefix("n_")).split("_")
     return " ".join(word.upper() if word in _ABBREVIATIONS else word for word in words)
 
 

@@ -70,6 +70,11 @@ def plain_message(message: str) -> str:
     return _MARKUP.sub(lambda match: match[3] if match[1] == "section" else match[2], message)
 
 
+def _margin(margin_frac: float) -> str:
+    """Return how far a value is from its threshold, in thresholds."""
+    return f"{text.share(margin_frac)} of the threshold" if margin_frac < 1 else f"{text.scaled(margin_frac)} × the threshold"
+
+
 class KernelDetails:
     """Describes kernels of one document; long texts are interned in `texts`, `quantities` lists those met."""
 
@@ -105,15 +110,15 @@ class KernelDetails:
         }
 
     def _summary(self, kernel: Record) -> Cell:
-        parts = [self._rules.verdicts[kernel["verdict"]].title]
+        parts = []
         if kernel.get("limiter"):
             parts.append(f"limited by {text.label(kernel['limiter'])}")
         if kernel.get("confidence"):
             parts.append(f"{kernel['confidence']} confidence")
         if kernel.get("side"):
             sides = {"memory": "left of the ridge", "near_ridge": "near the ridge", "compute": "right of the ridge"}
-            parts.append(f"its intensity lies {sides[kernel['side']]}")
-        return self._texts.add(", ".join(parts))
+            parts.append(f"DRAM intensity {sides[kernel['side']]}")
+        return self._texts.add("; ".join(parts))
 
     def _number(self, quantity: str) -> int:
         """Return a quantity's number in `quantities`, where its label and meaning stand."""
@@ -138,7 +143,7 @@ class KernelDetails:
             text.quantity(step["value"], unit),
             f"{text.operator(step['op'])} {threshold}",
             step["outcome"],
-            "" if margin is None else f"{text.share(margin)} of the threshold away from flipping",
+            "" if margin is None else f"{_margin(margin)} away from flipping",
         ]
 
     def _finding(self, kernel: Record, finding: Record) -> dict[str, Any]:
@@ -198,10 +203,12 @@ class KernelDetails:
         launch, process = kernel.get("launch") or {}, kernel.get("process") or {}
         sources, source = self._document.get("sources") or (), kernel.get("source")
         is_source_known = source is not None and source < len(sources)
-        facts = {
+        times = {
             "time": text.duration(kernel["duration_ns"]),
             "roofline time": text.duration(kernel.get("min_time_ns")),
             "recoverable": text.duration(kernel.get("recoverable_ns")),
+        }
+        launched = {
             "grid": text.extent(kernel.get("grid")),
             "block": text.extent(kernel.get("block")),
             "registers per thread": text.quantity(launch.get("n_registers_per_thread"), "count"),
@@ -216,7 +223,8 @@ class KernelDetails:
             "written by": kernel.get("family") or text.MISSING,
             "report": sources[source]["file"] if is_source_known else text.MISSING,
         }
-        return [[self._texts.add(label), self._texts.add(value)] for label, value in facts.items()]
+        known = {label: value for label, value in launched.items() if value != text.MISSING}
+        return [[self._texts.add(label), self._texts.add(value)] for label, value in (times | known).items()]
 
     def _bars(self, kernel: Record, group: str, left_out: frozenset[str]) -> list[list[Any]]:
         values = {key: value for key, value in (kernel.get(group) or {}).items() if key not in left_out}

@@ -26,6 +26,7 @@ class SourceFacts:
     file: Annotated[str, "its path as given"]
     facts: Annotated[Sequence[tuple[str, str]], "label and value: versions and how it was collected"]
     command_line: Annotated[str, "what was profiled, or empty"]
+    n_sections: Annotated[str, "how many sections were collected, in words"]
     sections: Annotated[Sequence[str], "sections that were collected"]
     damage: Annotated[str, "what is wrong with the file, or empty"]
 
@@ -135,7 +136,7 @@ def page_context(document: Record, rules: Rules, unit_by_quantity: Mapping[str, 
         is_simulated=any(source.get("simulated") for source in sources),
         sources=[_source(source) for source in sources],
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
-        totals=_totals(document["summary"]),
+        totals=_totals(document["summary"], kernels),
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
         top_kernels=[row for row in rows if kernels[row.position].get("recoverable_ns")][:_N_TOP],
@@ -189,6 +190,7 @@ def _source(source: Record) -> SourceFacts:
         file=source["file"],
         facts=[(label, value) for label, value in facts.items() if value],
         command_line=source.get("command_line") or "",
+        n_sections=text.counted(len(source.get("sections") or ()), "section"),
         sections=source.get("sections") or (),
         damage=source.get("damage") or "",
     )
@@ -207,15 +209,16 @@ def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str,
     ]
 
 
-def _totals(summary: Record) -> list[tuple[str, str]]:
-    recoverable_ns, duration_ns = summary["recoverable_ns"], summary["duration_ns"]
-    part = recoverable_ns / duration_ns if recoverable_ns is not None and duration_ns else None
+def _totals(summary: Record, kernels: Sequence[Record]) -> list[tuple[str, str]]:
+    """Return the sums; a sum of which no kernel knows a part is not known, and not 0."""
+    is_timed = any(kernel["duration_ns"] is not None for kernel in kernels)
+    is_placed = any(kernel.get("recoverable_ns") is not None for kernel in kernels)
+    duration_ns = summary["duration_ns"] if is_timed else None
+    recoverable_ns = summary["recoverable_ns"] if is_placed else None
+    part = f" ({text.share(recoverable_ns / duration_ns)})" if recoverable_ns is not None and duration_ns else ""
     return [
         ("GPU time", text.duration(duration_ns)),
-        (
-            "recoverable",
-            f"{text.duration(recoverable_ns)} ({text.share(part)})" if part else text.duration(recoverable_ns),
-        ),
+        ("recoverable", text.duration(recoverable_ns) + part),
         ("kernels", text.quantity(summary["n_kernels"], "count")),
         ("failed to profile", text.quantity(summary["n_failed"], "count")),
     ]

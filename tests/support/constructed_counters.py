@@ -261,6 +261,8 @@ def _memory_tables(p: Physics) -> Counters:
         "l1tex__m_l1tex2xbar_write_bytes.sum": 32 * p.l2_write_sectors,
         "lts__t_sectors.sum": p.l2_sectors,
         "lts__t_sectors_srcunit_tex.sum": p.l2_sm_sectors,
+        "lts__t_sectors_srcunit_tex_op_read.sum": p.l2_read_sectors,
+        "lts__t_sectors_srcunit_tex_op_write.sum": p.l2_write_sectors,
         "lts__t_sectors_srcunit_tex.sum.per_second": p.l2_sm_sectors / p.duration_s,
     }
 

@@ -1,0 +1,143 @@
+"""Findings: each fires where its conditions hold, and neither beside a threshold nor without its counters."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import ncuroof
+from ncuroof.diagnosis import diagnose, load_rules
+from ncuroof.diagnosis.causes import add_firing, collect_findings
+from ncuroof.diagnosis.rules import Condition, Finding
+from ncuroof.metrics import load_catalogue, measure
+from ncuroof.roofline import roofline
+from tests.support import demo
+from tests.support.raw import raw_report
+
+RULES = load_rules()
+IDS = list(RULES.findings)
+_NUDGE = 1e-3
+
+
+def row_for(finding: Finding, **changed: float | None) -> pl.DataFrame:
+    """Return one kernel for which every condition of the finding just holds, but for what is changed."""
+    nothing = measure([raw_report({})])
+    row = nothing.kernels.hstack(roofline(nothing).bounds.drop("id")).row(0, named=True)
+    row |= {"name": "gemm_kernel", "duration_ns": 1e6, "limiter.stall": finding.id.removeprefix("stall_")}
+    row |= {"utilisation.memory": 0.5, "utilisation.compute": 0.5, "utilisation.busiest": 0.5}
+    for condition in (*finding.all_of, *finding.any_of[:1]):
+        row[condition.quantity] = between(finding, condition)
+    row |= changed
+    schema = dict(nothing.kernels.hstack(roofline(nothing).bounds.drop("id")).schema)
+    frame = pl.DataFrame([row], schema=schema)
+    limiter = finding.limiters[0] if finding.limiters else "dram"
+    return frame.with_columns(verdict=pl.lit(finding.verdicts[0]), limiter=pl.lit(limiter))
+
+
+def between(finding: Finding, condition: Condition) -> float | None:
+    """Return a value that meets all of the finding's conditions on one quantity, close to the threshold of `condition`."""
+    if condition.threshold is None:
+        return None
+    step = _NUDGE * max(abs(condition.threshold), 1.0)
+    return condition.threshold + step if condition.op in (">", ">=") else condition.threshold - step
+
+
+def found(frame: pl.DataFrame) -> list[str]:
+    return collect_findings(add_firing(frame, RULES.findings.values()), RULES)["finding"].to_list()
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_finding_fires_just_beyond_its_thresholds(name: str) -> None:
+    fired = add_firing(row_for(RULES.findings[name]), RULES.findings.values())
+    assert fired[f"fires.{name}"].to_list() == [True]
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_finding_is_silent_just_short_of_a_threshold(name: str) -> None:
+    finding = RULES.findings[name]
+    for condition in (*finding.all_of, *finding.any_of[:1]):
+        if condition.threshold is None:
+            changed = 16.0
+        else:
+            step = _NUDGE * max(abs(condition.threshold), 1.0)
+            changed = condition.threshold - step if condition.op in (">", ">=") else condition.threshold + step
+        assert name not in found(row_for(finding, **{condition.quantity: changed})), condition
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_finding_is_silent_where_its_counter_is_missing(name: str) -> None:
+    finding = RULES.findings[name]
+    for condition in (*finding.all_of, *finding.any_of[:1]):
+        if condition.threshold is not None:
+            assert name not in found(row_for(finding, **{condition.quantity: None})), condition
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_finding_is_silent_for_other_verdicts(name: str) -> None:
+    finding = RULES.findings[name]
+    for verdict in set(RULES.verdicts) - set(finding.verdicts):
+        assert name not in found(row_for(finding).with_columns(verdict=pl.lit(verdict)))
+
+
+def test_quantities_of_the_rules_exist() -> None:
+    nothing = measure([raw_report({})])
+    known = set(nothing.kernels.columns) | set(roofline(nothing).bounds.columns)
+    catalogue = {quantity.name for quantity in load_catalogue().quantities}
+    assert set(RULES.missing_quantities) <= catalogue
+    for finding in RULES.findings.values():
+        conditions = {condition.quantity for condition in (*finding.all_of, *finding.any_of)}
+        formulas = {quantity for formula in finding.gain_by_limiter.values() for quantity in formula.quantities}
+        assert conditions | formulas | set(finding.evidence) <= known, finding.id
+
+
+def test_gains_say_what_they_rest_on() -> None:
+    for finding in RULES.findings.values():
+        assert bool(finding.gain_by_limiter) == bool(finding.gain_basis), finding.id
+
+
+def test_waste_that_stays_in_l1_gives_dram_nothing_to_gain() -> None:
+    # 24-byte elements read a field at a time: L1 absorbs the sectors asked for three times, DRAM reads just what is used.
+    finding = RULES.findings["uncoalesced_global_load"]
+    wasteful = {
+        "access.load_bytes_per_sector": 32 / 3,
+        "access.load_sectors": 3e6,
+        "access.load_waste_frac": 2 / 3,
+        "access.dram_load_waste_frac": 0.0,
+        "utilisation.memory": 0.9,
+    }
+    assert found(row_for(finding, **wasteful)) == []
+
+
+def test_gain_is_limited_by_what_the_other_side_leaves() -> None:
+    finding = RULES.findings["local_memory"]
+    frame = row_for(finding, **{"access.local_frac": 0.9, "utilisation.memory": 0.9, "utilisation.compute": 0.7})
+    rows = collect_findings(add_firing(frame, RULES.findings.values()), RULES)
+    # local memory's share would give 81 % of 1 ms, but the SMs are busy for 70 % of it
+    assert rows.filter(pl.col("finding") == "local_memory")["gain_ns"].to_list() == [pytest.approx(0.3e6)]
+
+
+@pytest.fixture(scope="module")
+def planted() -> list[dict]:
+    return ncuroof.read(demo.REPORT).analyse().to_dict()["kernels"]
+
+
+@pytest.mark.parametrize("index", range(len(demo.PLANTED)))
+def test_planted_property_is_found(planted: list[dict], index: int) -> None:
+    expected, kernel = demo.PLANTED[index], planted[index]
+    assert (kernel["verdict"], kernel["limiter"]) == (expected.verdict, expected.limiter)
+    assert set(expected.findings) <= {finding["id"] for finding in kernel["findings"]}
+
+
+def test_named_limiter_comes_first_among_the_findings(planted: list[dict]) -> None:
+    gather = next(kernel for kernel in planted if kernel["limiter"] == "long_scoreboard")
+    assert gather["findings"][0]["id"] == "stall_long_scoreboard"
+
+
+def test_missing_counters_name_what_collects_them() -> None:
+    measurements = measure([raw_report({"gpu__time_duration.sum": 1e6})])
+    missing = diagnose(measurements, roofline(measurements)).missing
+    collect = dict(zip(missing["quantity"], missing["collect"], strict=True))
+    assert collect["utilisation.memory"] == "--section SpeedOfLight"
+    assert collect["stalls"] == "--section WarpStateStats"
+    assert collect["work"] == "--section SpeedOfLight_RooflineChart"
+    assert all(options.startswith("--") for options in collect.values())

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+
+import ncuroof
+from ncuroof.analysis import Analysis, Reports
+from ncuroof.diagnosis import group_launches
+from tests.support.raw import raw_report
+
+PCT = ".avg.pct_of_peak_sustained_elapsed"
+
+
+def launch(duration_ns: float, memory: float, compute: float = 10.0, grid: int = 8) -> dict[str, float]:
+    """One launch with Speed-of-Light totals, and DRAM and ALU as busy as they say."""
+    return {
+        "gpu__time_duration.sum": duration_ns,
+        f"gpu__compute_memory_throughput{PCT}": memory,
+        f"sm__throughput{PCT}": compute,
+        f"gpu__dram_throughput{PCT}": memory,
+        f"sm__pipe_alu_cycles_active{PCT}": compute,
+        **{f"launch__grid_dim_{axis}": float(size) for axis, size in zip("xyz", (grid, 1, 1), strict=True)},
+    }
+
+
+def analysed(*launches: dict[str, float], names: tuple[str, ...]) -> Analysis:
+    return Reports((raw_report(*launches, names=names),)).analyse()
+
+
+def test_shares_of_time_by_verdict() -> None:
+    analysis = analysed(launch(3e6, 90), launch(1e6, 10), names=("a", "b"))
+    shares = analysis.summary.by_verdict
+    assert shares["memory"].share_frac == pytest.approx(0.75)
+    assert shares["latency"].n_kernels == 1
+    assert analysis.summary.duration_ns == 4e6
+
+
+def test_recoverable_time_is_summed_over_launches() -> None:
+    # 3 ms at 90 % leave 0.3 ms, 1 ms at 10 % leave 0.9 ms
+    analysis = analysed(launch(3e6, 90), launch(1e6, 10), names=("a", "b"))
+    assert analysis.summary.recoverable_ns == pytest.approx(1.2e6)
+
+
+def test_equal_launches_form_a_group_ordered_by_recoverable_time() -> None:
+    launches = [launch(1e6, 50), launch(2e6, 50), launch(4e6, 90), launch(1e6, 50, grid=9)]
+    analysis = analysed(*launches, names=("a", "a", "b", "a"))
+    groups = analysis.groups
+    # a, grid 8: 3 ms · 50 % = 1.5 ms over two launches, shown by the longer; a, grid 9: 0.5 ms; b: 4 ms · 10 % = 0.4 ms
+    assert groups["n_launches"].to_list() == [2, 1, 1]
+    assert groups["id"].to_list() == [1, 3, 2]
+    assert groups["recoverable_ns"].to_list() == [pytest.approx(1.5e6), pytest.approx(0.5e6), pytest.approx(0.4e6)]
+
+
+def test_groups_without_roofline_time_come_last_by_duration() -> None:
+    bare = [{"gpu__time_duration.sum": 1e6}, {"gpu__time_duration.sum": 5e6}]
+    analysis = analysed(*bare, launch(1e3, 90), names=("a", "b", "c"))
+    assert analysis.groups["id"].to_list() == [2, 1, 0]
+
+
+def test_a_run_without_kernels_that_worked_has_no_shares() -> None:
+    report = raw_report({})
+    failed = report.workloads.with_columns(n_collected=1, n_not_finite=1).cast(report.workloads.schema)
+    broken = type(report)(**{**{name: getattr(report, name) for name in report.__slots__}, "workloads": failed})
+    analysis = ncuroof.Reports((broken,)).analyse()
+    assert (analysis.summary.n_kernels, analysis.summary.n_failed) == (1, 1)
+    assert analysis.summary.by_verdict == {}
+    assert group_launches(
+        analysis.measurements.kernels, analysis.roofline.bounds, analysis.diagnosis.verdicts
+    ).is_empty()

@@ -1,0 +1,140 @@
+"""The decision tree, at its thresholds and with counters missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncuroof.diagnosis import diagnose, load_rules
+from ncuroof.metrics import measure
+from ncuroof.roofline import roofline
+from tests.support.raw import raw_report
+
+PCT = ".avg.pct_of_peak_sustained_elapsed"
+MEMORY, COMPUTE = f"gpu__compute_memory_throughput{PCT}", f"sm__throughput{PCT}"
+
+
+def diagnosed(counters: dict[str, float | str]) -> tuple[dict[str, object], list[dict[str, object]]]:
+    """Return the verdict row and the path of one kernel."""
+    measurements = measure([raw_report(counters)])
+    diagnosis = diagnose(measurements, roofline(measurements))
+    return diagnosis.verdicts.row(0, named=True), diagnosis.path.to_dicts()
+
+
+def verdict(memory: float, compute: float, duration_ns: float = 1e6, **more: float) -> str:
+    row, _ = diagnosed({"gpu__time_duration.sum": duration_ns, MEMORY: memory, COMPUTE: compute, **more})
+    return str(row["verdict"])
+
+
+@pytest.mark.parametrize(
+    ("memory", "compute", "expected"),
+    [
+        (90, 20, "memory"),
+        (20, 90, "compute"),
+        (85, 80, "balanced"),
+        (70, 60.1, "balanced"),  # 9.9 points apart
+        (70, 59.9, "memory"),  # 10.1 points apart
+        (59.9, 20, "latency"),
+        (60.1, 20, "memory"),
+        (10, 5, "latency"),
+    ],
+)
+def test_long_kernels_follow_the_busier_side(memory: float, compute: float, expected: str) -> None:
+    assert verdict(memory, compute) == expected
+
+
+def test_short_kernels_that_do_not_fill_the_gpu_are_overhead() -> None:
+    assert verdict(5, 5, duration_ns=4999, launch__waves_per_multiprocessor=0.9) == "overhead"
+    assert verdict(5, 5, duration_ns=4999, launch__waves_per_multiprocessor=1.0) == "latency"
+    assert verdict(5, 5, duration_ns=5001, launch__waves_per_multiprocessor=0.9) == "latency"
+
+
+def test_short_and_full_kernels_are_judged_by_their_units() -> None:
+    assert verdict(90, 20, duration_ns=3000, launch__waves_per_multiprocessor=4.0) == "memory"
+
+
+def test_without_utilisation_and_flops_the_verdict_is_unknown() -> None:
+    row, path = diagnosed({"gpu__time_duration.sum": 1e6})
+    assert (row["verdict"], row["limiter"], row["confidence"]) == ("unknown", None, "low")
+    assert [step["node"] for step in path] == ["ran", "memory_known", "intensity_known"]
+    assert path[-1]["outcome"] is None
+
+
+def test_without_a_duration_the_verdict_is_unknown() -> None:
+    row, path = diagnosed({MEMORY: 90.0, COMPUTE: 10.0})
+    assert row["verdict"] == "unknown"
+    assert [step["node"] for step in path] == ["ran"]
+
+
+def roofline_only(flop_share: float, dram_share: float) -> dict[str, float | str]:
+    """Counters of FLOPs, bytes and ceilings alone: FP32 at a share of its peak, DRAM at a share of its own."""
+    prefix = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum.per_cycle_elapsed"
+    return {
+        "gpu__time_duration.sum": 1e6,
+        prefix.format("fadd"): 0.0,
+        prefix.format("fmul"): 0.0,
+        prefix.format("ffma"): 1000.0 * flop_share,
+        "sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained": 1000.0,
+        "smsp__cycles_elapsed.avg.per_second": 1e9,
+        "sm__cycles_elapsed.avg.per_second": 1e9,
+        "dram__bytes.sum.per_second": 1e12 * dram_share,
+        "dram__bytes.sum.peak_sustained": 1000.0,
+        "dram__cycles_elapsed.avg.per_second": 1e9,
+    }
+
+
+@pytest.mark.parametrize(
+    ("flop_share", "dram_share", "expected", "limiter", "confidence"),
+    [
+        (0.1, 0.9, "memory", "dram", "medium"),
+        (0.9, 0.1, "compute", "fp32", "medium"),
+        (0.8, 0.8, "balanced", "dram", "medium"),
+        (0.02, 0.2, "memory", "dram", "low"),  # far below its roof: the side alone says little
+    ],
+)
+def test_intensity_decides_where_utilisation_is_absent(
+    flop_share: float, dram_share: float, expected: str, limiter: str, confidence: str
+) -> None:
+    row, path = diagnosed(roofline_only(flop_share, dram_share))
+    assert row["verdict"] == expected
+    if expected != "balanced":
+        assert row["limiter"] == limiter
+    assert row["confidence"] == confidence
+    assert ("far_below_roof" in row["caveats"]) == (confidence == "low")
+    assert "intensity_known" in [step["node"] for step in path]
+
+
+def test_the_path_shows_value_threshold_and_margin() -> None:
+    _, path = diagnosed({"gpu__time_duration.sum": 1e6, MEMORY: 90.0, COMPUTE: 20.0})
+    step = next(step for step in path if step["node"] == "busy_enough")
+    assert (step["quantity"], step["op"], step["outcome"]) == ("utilisation.busiest", ">=", True)
+    assert step["value"] == pytest.approx(0.9)
+    # |0.9 − 0.6| / 0.6
+    assert step["margin_frac"] == pytest.approx(0.5)
+
+
+def test_confidence_falls_near_a_threshold() -> None:
+    def confidence(memory: float) -> object:
+        return diagnosed({"gpu__time_duration.sum": 1e6, MEMORY: memory, COMPUTE: 20.0})[0]["confidence"]
+
+    assert confidence(90) == "high"
+    assert confidence(61) == "medium"  # 1.7 % above 60 %
+    assert confidence(59) == "medium"
+
+
+def test_failed_launches_are_unknown_and_say_so() -> None:
+    report = raw_report({})
+    failed = report.workloads.with_columns(n_collected=1, n_not_finite=1).cast(report.workloads.schema)
+    broken = type(report)(**{**{name: getattr(report, name) for name in report.__slots__}, "workloads": failed})
+    measurements = measure([broken])
+    diagnosis = diagnose(measurements, roofline(measurements))
+    assert diagnosis.verdicts["verdict"].to_list() == ["unknown"]
+    assert diagnosis.verdicts["caveats"].to_list() == [["failed"]]
+    assert diagnosis.missing.is_empty()
+
+
+def test_every_node_leads_to_a_node_or_a_described_verdict() -> None:
+    rules = load_rules()
+    names = {node.id for node in rules.nodes}
+    for node in rules.nodes:
+        for target in (node.yes, node.no, node.unknown):
+            assert target in names or target.removeprefix("verdict:") in rules.verdicts, target

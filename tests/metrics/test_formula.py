@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ncuroof.errors import ProfileError
+from ncuroof.metrics.formula import parse
+
+FRAME = pl.DataFrame({"a__x.sum": [6.0, None, 0.0], "b__y": [3.0, 3.0, 0.0], "time": [2.0, 2.0, 2.0]})
+
+
+def evaluate(text: str) -> list[float | None] | None:
+    def counter(name: str) -> pl.Expr | None:
+        return pl.col(name) if name in FRAME.columns else None
+
+    expression = parse(text).expression(counter, frozenset({"time"}))
+    return None if expression is None else FRAME.select(value=expression)["value"].to_list()
+
+
+def test_products_bind_tighter_than_sums() -> None:
+    # 6 + 2·3 = 12; 0 + 2·0 = 0
+    assert evaluate("a__x.sum + 2 * b__y") == [12.0, None, 0.0]
+
+
+def test_parentheses_and_subtraction() -> None:
+    # (6 − 3) · 2 = 6
+    assert evaluate("(a__x.sum - b__y) * {time}") == [6.0, None, 0.0]
+
+
+def test_subtraction_is_left_associative() -> None:
+    # 6 − 3 − 2 = 1, not 6 − (3 − 2) = 5
+    assert evaluate("a__x.sum - b__y - {time}")[0] == 1.0
+
+
+def test_division_by_zero_is_null() -> None:
+    assert evaluate("{time} / b__y") == [2 / 3, 2 / 3, None]
+
+
+def test_zero_stays_zero_and_null_stays_null() -> None:
+    assert evaluate("1e3 * a__x.sum") == [6000.0, None, 0.0]
+
+
+def test_absent_counter_makes_the_formula_absent() -> None:
+    assert evaluate("a__x.sum + never__collected") is None
+    assert evaluate("a__x.sum + {unknown.quantity}") is None
+
+
+def test_max_skips_what_is_absent_or_null() -> None:
+    assert evaluate("max(a__x.sum, never__collected, b__y)") == [6.0, 3.0, 0.0]
+
+
+def test_max_of_nothing_is_absent() -> None:
+    assert evaluate("max(never__collected, (gone__too + b__y) * 2)") is None
+
+
+def test_sum_of_nulls_is_null_not_zero() -> None:
+    assert evaluate("sum(a__x.sum, never__collected)") == [6.0, None, 0.0]
+
+
+def test_ceil_and_above_zero() -> None:
+    assert evaluate("ceil(b__y / {time})") == [2.0, 2.0, 0.0]
+    assert evaluate("above_zero({time} - b__y)") == [0.0, 0.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "text", ["a__x.sum +", "max()", "(a__x.sum", "a__x.sum b__y", "2 **", "a__x;", "{time", "3abc"]
+)
+def test_malformed_formula_is_refused(text: str) -> None:
+    with pytest.raises(ProfileError, match="formula"):
+        parse(text)
+
+
+def test_formula_names_what_it_reads() -> None:
+    formula = parse("max(a__x.sum, 2 * b__y) / {time}")
+    assert formula.counters == {"a__x.sum", "b__y"}
+    assert formula.quantities == {"time"}
+
+
+@given(st.lists(st.integers(0, 1000), min_size=2, max_size=6))
+def test_sum_of_numbers_is_their_sum(numbers: list[int]) -> None:
+    expression = parse(" + ".join(map(str, numbers))).expression(lambda _: None, frozenset())
+    assert expression is not None
+    assert pl.select(expression).item() == sum(numbers)

@@ -1,0 +1,262 @@
+"""Canonical quantities from counters whose values are chosen by hand."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from ncuroof.metrics import load_catalogue, measure
+from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME
+from ncuroof.tables import BANDWIDTH, KERNELS, WORK, check
+from tests.support.raw import raw_report
+
+PCT = ".avg.pct_of_peak_sustained_elapsed"
+FP32 = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum.per_cycle_elapsed"
+CLOCKS = {"smsp__cycles_elapsed.avg.per_second": 1.5e9, "sm__cycles_elapsed.avg.per_second": 1.5e9}
+
+
+def kernel_of(counters: dict[str, float | str]) -> dict[str, object]:
+    return measure([raw_report(counters)]).kernels.row(0, named=True)
+
+
+def test_nothing_collected_is_null_everywhere() -> None:
+    row = kernel_of({})
+    for quantity in load_catalogue().quantities:
+        assert row[quantity.name] is None, quantity.name
+
+
+def test_a_measured_zero_stays_zero() -> None:
+    assert kernel_of({"dram__bytes_read.sum": 0.0})["traffic_bytes.dram_read"] == 0.0
+
+
+def test_percent_becomes_a_share() -> None:
+    assert kernel_of({f"sm__throughput{PCT}": 85.0})["utilisation.compute"] == pytest.approx(0.85)
+
+
+def test_duration_falls_back_to_cycles_over_clock() -> None:
+    # 3000 cycles at 1.5 GHz = 2 µs
+    row = kernel_of({"sm__cycles_elapsed.avg": 3000.0, "sm__cycles_elapsed.avg.per_second": 1.5e9})
+    assert row["duration_ns"] == pytest.approx(2000.0)
+
+
+def test_dram_bytes_prefer_what_was_read_and_written_to_rate_times_duration() -> None:
+    counters = {"gpu__time_duration.sum": 1000.0, "dram__bytes.sum.per_second": 3e9}
+    # 3 GB/s for 1 µs = 3000 byte
+    assert kernel_of(counters)["traffic_bytes.dram"] == pytest.approx(3000.0)
+    both = {**counters, "dram__bytes_read.sum": 1000.0, "dram__bytes_write.sum": 1500.0}
+    assert kernel_of(both)["traffic_bytes.dram"] == 2500.0
+
+
+def test_blackwell_names_of_dram_traffic_are_read() -> None:
+    row = kernel_of({"dram__bytes_op_read.sum": 64.0, "dram__bytes_op_write.sum": 32.0})
+    assert (row["traffic_bytes.dram_read"], row["traffic_bytes.dram_write"]) == (64.0, 32.0)
+
+
+def test_fallbacks_are_chosen_kernel_by_kernel() -> None:
+    rows = measure([raw_report({"dram__bytes_read.sum": 5.0}, {"dram__sectors_read.sum": 2.0})]).kernels
+    assert rows["traffic_bytes.dram_read"].to_list() == [5.0, 64.0]
+
+
+def test_fp32_counts_a_fused_multiply_add_twice() -> None:
+    counters = {
+        FP32.format("fadd"): 10.0,
+        FP32.format("fmul"): 20.0,
+        FP32.format("ffma"): 100.0,
+        "sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained": 1000.0,
+        "gpu__time_duration.sum": 2000.0,
+        **CLOCKS,
+    }
+    work = measure([raw_report(counters)]).work.row(0, named=True)
+    # (10 + 20 + 2·100) per cycle · 1.5e9 cycles/s = 3.45e11 flop/s; for 2 µs: 690 000 flop; peak 2·1000·1.5e9
+    assert work["precision"] == "fp32"
+    assert work["flop_per_s"] == pytest.approx(3.45e11)
+    assert work["flop"] == pytest.approx(690_000)
+    assert work["peak_flop_per_s"] == pytest.approx(3e12)
+    assert work["frac"] == pytest.approx(0.115)
+
+
+def test_packed_fp32_is_added_where_the_report_has_it() -> None:
+    counters = {
+        **dict.fromkeys([FP32.format(op) for op in ("fadd", "fmul", "ffma")], 0.0),
+        "derived__smsp__sass_thread_inst_executed_op_fadd2_pred_on_x2": 2.0,
+        "derived__smsp__sass_thread_inst_executed_op_fmul2_pred_on_x2": 4.0,
+        "derived__smsp__sass_thread_inst_executed_op_ffma2_pred_on_x4": 8.0,
+        **CLOCKS,
+    }
+    assert measure([raw_report(counters)]).work.row(0, named=True)["flop_per_s"] == pytest.approx(14 * 1.5e9)
+
+
+def test_fp16_packs_two_whatever_factor_the_report_derived() -> None:
+    name = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum.per_cycle_elapsed"
+    counters = {
+        name.format("hadd"): 1.0,
+        name.format("hmul"): 2.0,
+        name.format("hfma"): 3.0,
+        "derived__smsp__sass_thread_inst_executed_op_hfma_pred_on_x2": 6.0,
+        **CLOCKS,
+    }
+    # 2·1 + 2·2 + 4·3 = 18 per cycle
+    assert measure([raw_report(counters)]).work.row(0, named=True)["flop_per_s"] == pytest.approx(18 * 1.5e9)
+
+
+def tensor(name: str, per_cycle: float, peak: float) -> dict[str, float]:
+    counter = f"sm__ops_path_tensor_{name}.sum"
+    return {f"{counter}.per_cycle_elapsed": per_cycle, f"{counter}.peak_sustained": peak}
+
+
+def test_tensor_aggregate_is_never_added_to_its_parts() -> None:
+    counters = {
+        **tensor("op_hgmma_src_bf16_dst_fp32_sparsity_off", 300.0, 4096.0),
+        **tensor("op_hmma_src_bf16_dst_fp32_sparsity_off", 0.0, 2730.0),
+        **tensor("op_hgmma_src_bf16_dst_fp32_sparsity_on", 0.0, 8192.0),
+        **tensor("src_bf16_dst_fp32", 300.0, 8192.0),
+        "gpu__time_duration.sum": 1000.0,
+        **CLOCKS,
+    }
+    work = {row["precision"]: row for row in measure([raw_report(counters)]).work.to_dicts()}
+    assert work["tensor_bf16"]["flop_per_s"] == pytest.approx(300 * 1.5e9)
+    assert work["tensor_bf16"]["peak_flop_per_s"] == pytest.approx(4096 * 1.5e9)
+    assert work["tensor_bf16_sparse"]["flop_per_s"] == 0.0
+
+
+def test_tensor_ceiling_is_that_of_the_path_which_did_the_work() -> None:
+    counters = {
+        **tensor("op_hgmma_src_fp16_sparsity_off", 0.0, 4096.0),
+        **tensor("op_hmma_src_fp16_dst_fp32_sparsity_off", 1000.0, 2730.67),
+        **CLOCKS,
+    }
+    work = measure([raw_report(counters)]).work.row(0, named=True)
+    assert work["peak_flop_per_s"] == pytest.approx(2730.67 * 1.5e9)
+
+
+def test_tensor_instructions_stand_in_and_are_unreliable() -> None:
+    counters = {
+        "smsp__inst_executed_pipe_tensor.sum.per_cycle_elapsed": 2.0,
+        "sm__inst_executed_pipe_tensor.sum.peak_sustained": 8.0,
+        **CLOCKS,
+    }
+    work = measure([raw_report(counters)]).work.row(0, named=True)
+    assert (work["flop_per_s"], work["reliable"]) == (512 * 2 * 1.5e9, False)
+
+
+def test_counted_operations_replace_tensor_instructions() -> None:
+    counters = {
+        "smsp__inst_executed_pipe_tensor.sum.per_cycle_elapsed": 2.0,
+        **tensor("src_fp16_dst_fp16", 7.0, 1024.0),
+        **CLOCKS,
+    }
+    assert measure([raw_report(counters)]).work["reliable"].to_list() == [True]
+
+
+def test_roof_traffic_is_a_pair_of_one_counter() -> None:
+    counters = {
+        "dram__bytes.sum.per_second": 2e12,
+        "dram__bytes.sum.peak_sustained": 1536.0,
+        "dram__cycles_elapsed.avg.per_second": 2e9,
+        "gpu__time_duration.sum": 1000.0,
+        "dram__bytes_read.sum": 1.0,
+        "dram__bytes_write.sum": 1.0,
+    }
+    row = measure([raw_report(counters)]).bandwidth.row(0, named=True)
+    # 1536 byte/cycle · 2 GHz = 3.072 TB/s
+    assert (row["level"], row["bytes_per_s"], row["peak_bytes_per_s"]) == ("dram", 2e12, pytest.approx(3.072e12))
+
+
+def test_a_zero_peak_is_missing() -> None:
+    counters = {
+        "dram__bytes.sum.per_second": 2e12,
+        "dram__bytes.sum.peak_sustained": 0.0,
+        "dram__cycles_elapsed.avg.per_second": 2e9,
+    }
+    row = measure([raw_report(counters)]).bandwidth.row(0, named=True)
+    assert row["peak_bytes_per_s"] is None
+    assert row["frac"] is None
+
+
+def test_limiter_is_the_resource_of_the_busiest_breakdown_member() -> None:
+    memory = {
+        f"dram__cycles_active{PCT}": 30.0,
+        f"lts__t_sectors{PCT}": 55.0,
+        f"l1tex__m_xbar2l1tex_read_sectors{PCT}": 70.0,
+    }
+    compute = {f"sm__pipe_fma_cycles_active{PCT}": 41.0, f"sm__issue_active{PCT}": 40.0}
+    row = kernel_of(
+        {**memory, **compute, BREAKDOWNS["memory"]: ",".join(memory), BREAKDOWNS["compute"]: ",".join(compute)}
+    )
+    assert row["limiter.memory"] == "l2"
+    assert row["limiter.memory_counter"] == f"l1tex__m_xbar2l1tex_read_sectors{PCT}"
+    assert row["limiter.compute"] == "fp32"
+
+
+def test_shared_memory_is_told_from_l1_by_its_share_of_wavefronts() -> None:
+    stage = f"l1tex__data_pipe_lsu_wavefronts{PCT}"
+    counters = {
+        stage: 90.0,
+        BREAKDOWNS["memory"]: stage,
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum.pct_of_peak_sustained_elapsed": 80.0,
+    }
+    assert kernel_of(counters)["limiter.memory"] == "shared"
+    counters["l1tex__data_pipe_lsu_wavefronts_mem_shared.sum.pct_of_peak_sustained_elapsed"] = 20.0
+    assert kernel_of(counters)["limiter.memory"] == "l1"
+
+
+def test_stall_shares_are_of_the_warp_latency() -> None:
+    prefix = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+    row = kernel_of(
+        {
+            prefix.format("long_scoreboard"): 6.0,
+            prefix.format("selected"): 1.0,
+            prefix.format("wait"): 3.0,
+            "smsp__average_warp_latency_per_inst_issued.ratio": 10.0,
+        }
+    )
+    assert row["stalls.long_scoreboard"] == pytest.approx(0.6)
+    assert row["limiter.stall"] == "long_scoreboard"
+
+
+def test_stall_samples_stand_in_for_stall_cycles() -> None:
+    row = kernel_of(
+        {"smsp__pcsamp_warps_issue_stalled_barrier": 30.0, "smsp__pcsamp_warps_issue_stalled_selected": 70.0}
+    )
+    assert row["stalls.barrier"] == pytest.approx(0.3)
+    assert row["limiter.stall"] == "barrier"
+
+
+def test_two_reports_keep_their_kernels_and_devices_apart() -> None:
+    def on(name: str, n_sms: float) -> dict[str, float | str]:
+        return {
+            DEVICE_NAME: name,
+            "device__attribute_multiprocessor_count": n_sms,
+            "device__attribute_compute_capability_major": 9.0,
+            "device__attribute_compute_capability_minor": 0.0,
+        }
+
+    measured = measure(
+        [raw_report(on("NVIDIA H200", 132), on("NVIDIA H200", 132)), raw_report(on("NVIDIA H100 PCIe", 114))]
+    )
+    assert measured.kernels["id"].to_list() == [0, 1, 2]
+    assert measured.kernels["source"].to_list() == [0, 0, 1]
+    assert measured.kernels["device"].to_list() == [0, 0, 1]
+    assert measured.devices["name"].to_list() == ["NVIDIA H200", "NVIDIA H100 PCIe"]
+
+
+def test_tables_have_their_schemas() -> None:
+    measured = measure([raw_report({})])
+    check(measured.kernels, KERNELS, table="KERNELS")
+    check(measured.work, WORK, table="WORK")
+    check(measured.bandwidth, BANDWIDTH, table="BANDWIDTH")
+
+
+def test_an_unknown_unit_drops_the_counter_and_says_so() -> None:
+    report = raw_report({"gpu__time_duration.sum": 5.0})
+    odd = type(report)(
+        **{**{f: getattr(report, f) for f in report.__slots__}, "units": {"gpu__time_duration.sum": "parsec"}}
+    )
+    measured = measure([odd])
+    assert measured.kernels["duration_ns"].to_list() == [None]
+    assert "parsec" in measured.dropped[0]
+
+
+def test_every_quantity_of_the_catalogue_is_a_float_column() -> None:
+    kernels = measure([raw_report({})]).kernels
+    assert {kernels.schema[quantity.name] for quantity in load_catalogue().quantities} == {pl.Float64()}

@@ -1,0 +1,229 @@
+"""Documents made by hand: numbers are round, so that a reader can follow them."""
+
+from __future__ import annotations
+
+import copy
+
+_UTILISATION = ("memory", "compute", "sm", "dram", "l2", "l1", "issue", "tensor", "fp32", "busiest", "lead", "gap")
+
+# A kernel of 100 µs that moves 200 MB at 2 TB/s (of 2.5) and does 100 MFLOP at 1 TFLOP/s (of 10): intensity 0.5 FLOP/B.
+_KERNEL = {
+    "id": 0,
+    "source": 0,
+    "device": 0,
+    "name": "void saxpy<float>(int, float, float const *, float *)",
+    "short_name": "saxpy",
+    "family": "user",
+    "workload": "kernel",
+    "failed": False,
+    "grid": [1024, 1, 1],
+    "block": [256, 1, 1],
+    "stream": 7,
+    "context": 1,
+    "process": {"id": 42, "name": "bench"},
+    "nvtx": ["epoch", "step"],
+    "duration_ns": 100_000.0,
+    "sm_clock_hz": 1.5e9,
+    "passes": 9,
+    "work": {
+        "fp32": {
+            "flop": 1e8,
+            "flop_per_s": 1e12,
+            "peak_flop_per_s": 1e13,
+            "frac": 0.1,
+            "definition": "fadd + fmul + 2·ffma",
+            "reliable": True,
+        },
+        "fp64": {
+            "flop": 0.0,
+            "flop_per_s": 0.0,
+            "peak_flop_per_s": 5e12,
+            "frac": 0.0,
+            "definition": "dadd + dmul + 2·dfma",
+            "reliable": True,
+        },
+    },
+    "bandwidth": {
+        "dram": {
+            "bytes_per_s": 2e12,
+            "peak_bytes_per_s": 2.5e12,
+            "frac": 0.8,
+            "definition": "dram__bytes, both directions",
+        }
+    },
+    "traffic_bytes": {"dram": 2e8, "dram_read": 1.5e8, "dram_write": 5e7, "l2": 2e8, "l1": None, "shared": 0.0},
+    "utilisation": {
+        "memory": 0.8,
+        "compute": 0.2,
+        "dram": 0.8,
+        "tensor": 0.0,
+        "fp16": None,
+        "busiest": 0.8,
+        "lead": 0.6,
+        "gap": 0.6,
+    },
+    "occupancy": {"achieved_frac": 0.75, "theoretical_frac": 1.0, "waves": 2.0, "limiters": ["warps"]},
+    "access": {"load_bytes_per_sector": 32.0, "l1_hit_frac": 0.0, "l2_hit_frac": None},
+    "stalls": {"long_scoreboard": 0.6, "barrier": 0.0},
+    "points": [
+        {
+            "level": level,
+            "precision": "fp32",
+            "intensity_flop_per_byte": intensity,
+            "flop_per_s": 1e12,
+            "roof_flop_per_s": 1.25e12,
+            "ridge_flop_per_byte": 4.0,
+            "roof_frac": 0.8,
+        }
+        for level, intensity in (("dram", 0.5), ("l2", 0.25), ("l1", None))
+    ],
+    "verdict": "memory",
+    "limiter": "dram",
+    "side": "memory",
+    "confidence": "high",
+    "path": [
+        {
+            "node": "busy_enough",
+            "quantity": "utilisation.busiest",
+            "value": 0.8,
+            "op": ">=",
+            "threshold": 0.6,
+            "outcome": True,
+            "margin_frac": 1 / 3,
+        }
+    ],
+    "caveats": ["short_kernel"],
+    "findings": [
+        {
+            "id": "dram_roof",
+            "title": "It runs close to what DRAM can deliver",
+            "severity": "low",
+            "advice": "Only fewer bytes make it faster.",
+            "evidence": [{"quantity": "utilisation.dram", "value": 0.8, "unit": "share"}],
+            "gain_ns": 10_000.0,
+            "gain_basis": "a share of the duration",
+        }
+    ],
+    "min_time_ns": 80_000.0,
+    "recoverable_ns": 20_000.0,
+    "missing": [
+        {"quantity": "access.l2_hit_frac", "collect": "--metrics lts__t_sector_hit_rate.pct"},
+        {"quantity": "scheduler.n_eligible_warps", "collect": "--section SchedulerStats"},
+    ],
+    "vendor": {
+        "verdict": "latency",
+        "rules": [
+            {
+                "id": "SOLBottleneck",
+                "type": "optimization",
+                "title": "Latency Issue",
+                "message": "Look at @section:WarpStateStats:Warp State Statistics@ and the "
+                "@url:Guide:https://docs.example.com/guide#a@.",
+                "speedup_frac": 0.25,
+                "scope": "global",
+            },
+            {"id": "Occupancy", "type": "error", "title": "", "message": "/home/someone/Occupancy.py:44"},
+        ],
+    },
+}
+
+
+def kernel(**changes):
+    """Return a kernel with some of its entries replaced."""
+    return copy.deepcopy(_KERNEL) | changes
+
+
+def ceiling(kind, name, per_s, source="counters", device=0):
+    """Return a ceiling."""
+    return {"device": device, "kind": kind, "name": name, "per_s": per_s, "source": source, "definition": "by hand"}
+
+
+CEILINGS = (
+    ceiling("bandwidth", "dram", 2.5e12),
+    ceiling("bandwidth", "dram", 3e12, "datasheet"),
+    ceiling("bandwidth", "l2", 5e12),
+    ceiling("compute", "fp32", 1e13),
+    ceiling("compute", "fp32", 1.2e13, "datasheet"),
+    ceiling("compute", "fp64", 5e12),
+)
+
+
+def document(*kernels, **changes):
+    """Return a document of these kernels, by default on one GPU."""
+    by_verdict = {}
+    total_ns = sum(each["duration_ns"] or 0.0 for each in kernels)
+    for each in kernels:
+        if each["failed"]:
+            continue
+        share = by_verdict.setdefault(each["verdict"], {"n_kernels": 0, "duration_ns": 0.0, "share_frac": None})
+        share["n_kernels"] += 1
+        share["duration_ns"] += each["duration_ns"] or 0.0
+        share["share_frac"] = share["duration_ns"] / total_ns if total_ns else None
+    return {
+        "schema": "ncuroof.analysis/1",
+        "tool": {"name": "ncuroof", "version": "0.0.0"},
+        "sources": [
+            {
+                "file": "run.ncu-rep",
+                "sha256": "00",
+                "ncu_version": "2025.3.1",
+                "driver_version": "580.1",
+                "cuda_version": "13.0",
+                "command_line": "ncu --set full python train.py",
+                "clock_control": "base",
+                "cache_control": None,
+                "replay_mode": "kernel",
+                "sections": ["SpeedOfLight", "Occupancy"],
+                "damage": None,
+                "simulated": False,
+            }
+        ],
+        "devices": [
+            {"name": "NVIDIA Imaginary", "compute_capability": "9.0", "sm_count": 100, "profile": "imaginary"}
+        ],
+        "summary": {
+            "n_kernels": len(kernels),
+            "n_failed": sum(each["failed"] for each in kernels),
+            "duration_ns": total_ns,
+            "recoverable_ns": sum(each["recoverable_ns"] or 0.0 for each in kernels),
+            "by_verdict": by_verdict,
+        },
+        "ceilings": list(CEILINGS),
+        "kernels": list(kernels),
+    } | changes
+
+
+def unknown_kernel(**changes):
+    """Return a kernel of which nothing but its name is known, and whose profiling failed."""
+    nothing = dict.fromkeys(
+        ("grid", "block", "stream", "context", "process", "duration_ns", "sm_clock_hz", "passes", "limiter", "side")
+    )
+    return kernel(
+        **nothing,
+        failed=True,
+        nvtx=[],
+        work={},
+        bandwidth={},
+        traffic_bytes={"dram": None},
+        utilisation=dict.fromkeys(_UTILISATION),
+        occupancy={"achieved_frac": None, "limiters": []},
+        access={"l1_hit_frac": None},
+        stalls={},
+        points=[],
+        verdict="unknown",
+        confidence="low",
+        path=[],
+        caveats=["failed"],
+        findings=[],
+        min_time_ns=None,
+        recoverable_ns=None,
+        missing=[],
+        vendor={"verdict": None, "rules": []},
+        **changes,
+    )
+
+
+def without_flop(**changes):
+    """Return a kernel whose FLOPs were counted, and are none."""
+    counted = kernel()["work"]["fp64"]
+    return kernel(work={"fp64": counted}, points=[], **changes)

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ncuroof.present import format as text
+
+
+@pytest.mark.parametrize(
+    ("value_ns", "written"),
+    [
+        (0.0, "0 s"),
+        (0.5, "0.500 ns"),
+        (850.0, "850 ns"),
+        (12_340.0, "12.3 µs"),
+        (999_950.0, "1.00 ms"),  # rounds to 1 000 µs, which is 1 ms
+        (49.95e9, "50.0 s"),  # 49.95 rounds half to even in decimal digits: 4.995e1 is stored as 4.9950000000000003e1
+        (12_345e9, "12300 s"),  # no kiloseconds
+        (None, "—"),
+        (float("nan"), "—"),
+        (float("inf"), "—"),
+    ],
+)
+def test_durations_are_written_with_three_digits_and_a_prefix(value_ns, written):
+    assert text.duration(value_ns) == written
+
+
+def test_rates_amounts_and_intensities_have_their_units():
+    assert text.flop_rate(1.894342536e12) == "1.89 TFLOP/s"
+    assert text.byte_rate(3.35e12) == "3.35 TB/s"
+    assert text.byte_count(268_435_456.0) == "268 MB"
+    assert text.flop_count(270_057_472.0) == "270 MFLOP"
+    assert text.intensity(1.1210875) == "1.12 FLOP/B"
+    assert text.intensity(0.0391) == "0.0391 FLOP/B"
+    assert text.byte_count(32.0) == "32 B"
+    assert text.byte_count(1024.0) == "1.02 kB"
+
+
+@pytest.mark.parametrize(
+    ("value_frac", "written"),
+    [(0.0, "0 %"), (1.0, "100 %"), (0.834, "83.4 %"), (0.0004, "<0.1 %"), (-0.25, "-25.0 %"), (1.0003, "100.0 %"), (None, "—")],
+)
+def test_a_share_that_is_not_zero_does_not_look_like_zero(value_frac, written):
+    assert text.share(value_frac) == written
+
+
+def test_quantities_are_written_in_their_unit():
+    assert text.quantity(1056.0, "count") == "1056"
+    assert text.quantity(8_388_608.0, "count") == "8.39 M"
+    assert text.quantity(1.509e9, "hz") == "1.51 GHz"
+    assert text.quantity(4.0, "byte/sector") == "4 B/sector"
+    assert text.quantity(0.6, "share") == "60.0 %"
+    assert text.quantity(None, "ratio") == "—"
+    assert text.quantity(2.0, "furlong") == "2 furlong"
+
+
+def test_thresholds_claim_no_precision():
+    assert text.threshold(5000.0, "ns") == "5 µs"
+    assert text.threshold(0.6, "share") == "60 %"
+    assert text.threshold(0.125, "share") == "12.5 %"
+    assert text.threshold(100.0, "ratio") == "100"
+
+
+@given(st.floats(min_value=1e-12, max_value=1e21))
+def test_a_written_number_is_within_half_of_its_third_digit(value):
+    number, prefix = (*text.scaled(value, exponents=(-9, 18)).split(), "")[:2]
+    factor = {"n": 1e-9, "µ": 1e-6, "m": 1e-3, "": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}[prefix]
+    assert abs(float(number) * factor - value) <= 0.00501 * value
+
+
+def test_names_become_words():
+    assert text.label("dram") == "DRAM"
+    assert text.label("tensor_tf32") == "TF32 tensor"
+    assert text.label("tensor_tf32_sparse") == "TF32 tensor, sparse"
+    assert text.label("tensor") == "tensor"
+    assert text.label("n_active_warps") == "active warps"
+    assert text.label("l1_hit_frac") == "L1 hit share"
+    assert text.label(None) == "—"
+
+
+def test_control_characters_of_a_report_become_visible():
+    assert text.printable("a\u202eb") == "a\\u202eb"
+    assert text.printable("\x1b[31mred\x07") == "\\u001b[31mred\\u0007"
+    assert text.printable("two\r\nlines\tand a tab") == "two  lines and a tab"
+    assert text.printable("\ud800").encode() == b"\\ud800"
+
+
+def test_ordinary_text_stays_as_it_is():
+    for ordinary in ("gemm<float, 4>", "größe", "核", "👩\u200d🚀", ""):
+        assert text.printable(ordinary) == ordinary
+
+
+def test_long_text_is_cut_with_an_ellipsis():
+    assert text.shortened("abcdef", 6) == "abcdef"
+    assert text.shortened("abcdefg", 6) == "abcde…"
+
+
+def test_counts_agree_with_their_noun():
+    assert [text.counted(n, "kernel") for n in (0, 1, 2)] == ["0 kernels", "1 kernel", "2 kernels"]
+
+
+def test_a_size_is_written_with_its_extents():
+    assert text.extent([1056, 1, 1]) == "1056 × 1 × 1"
+    assert text.extent(None) == "—"

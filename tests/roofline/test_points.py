@@ -1,0 +1,168 @@
+"""Points, bounds and ceilings, computed by hand."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ncuroof.metrics import measure
+from ncuroof.roofline import bound, place, profile_by_name, roofline
+from ncuroof.tables import BANDWIDTH, WORK, SchemaError
+from tests.support.raw import raw_report
+
+PCT = ".avg.pct_of_peak_sustained_elapsed"
+
+
+def work_table(*rows: tuple[int, str, float, float | None, bool]) -> pl.DataFrame:
+    """WORK from (id, precision, flop/s, peak, reliable)."""
+    return pl.DataFrame(
+        [
+            (number, precision, None, rate, peak, rate / peak if peak else None, "test", reliable)
+            for number, precision, rate, peak, reliable in rows
+        ],
+        schema=WORK,
+        orient="row",
+    )
+
+
+def bandwidth_table(*rows: tuple[int, str, float, float | None]) -> pl.DataFrame:
+    """BANDWIDTH from (id, level, byte/s, peak)."""
+    return pl.DataFrame(
+        [(number, level, rate, peak, rate / peak if peak else None, "test") for number, level, rate, peak in rows],
+        schema=BANDWIDTH,
+        orient="row",
+    )
+
+
+def test_point_on_the_slope_is_judged_against_bandwidth() -> None:
+    # 1 TFLOP/s at 2 TB/s: 0.5 flop/byte; slope 0.5 · 4 TB/s = 2 TFLOP/s < 10 TFLOP/s; ridge 10/4 = 2.5
+    point = place(work_table((0, "fp32", 1e12, 1e13, True)), bandwidth_table((0, "dram", 2e12, 4e12))).row(
+        0, named=True
+    )
+    assert point["intensity_flop_per_byte"] == pytest.approx(0.5)
+    assert point["roof_flop_per_s"] == pytest.approx(2e12)
+    assert point["ridge_flop_per_byte"] == pytest.approx(2.5)
+    assert point["roof_frac"] == pytest.approx(0.5)
+
+
+def test_point_right_of_the_ridge_is_judged_against_the_peak() -> None:
+    point = place(work_table((0, "fp32", 5e12, 1e13, True)), bandwidth_table((0, "dram", 1e11, 4e12))).row(
+        0, named=True
+    )
+    assert point["roof_flop_per_s"] == pytest.approx(1e13)
+    assert point["roof_frac"] == pytest.approx(0.5)
+
+
+def test_a_level_that_moved_nothing_has_no_intensity() -> None:
+    point = place(work_table((0, "fp32", 5e12, 1e13, True)), bandwidth_table((0, "l1", 0.0, 4e12))).row(0, named=True)
+    assert point["intensity_flop_per_byte"] is None
+    assert point["roof_flop_per_s"] == pytest.approx(1e13)
+
+
+def test_a_precision_without_work_has_no_point() -> None:
+    assert place(work_table((0, "fp64", 0.0, 1e13, True)), bandwidth_table((0, "dram", 1e12, 4e12))).is_empty()
+
+
+def test_a_point_above_its_roof_is_not_clipped() -> None:
+    point = place(work_table((0, "fp32", 1.2e13, 1e13, True)), bandwidth_table((0, "dram", 1e9, 4e12))).row(
+        0, named=True
+    )
+    assert point["roof_frac"] == pytest.approx(1.2)
+
+
+def test_a_table_with_a_missing_column_is_refused() -> None:
+    with pytest.raises(SchemaError, match=r"WORK.*frac"):
+        place(work_table().drop("frac"), bandwidth_table())
+
+
+@given(st.floats(1e6, 1e16), st.floats(1e6, 1e14), st.floats(1.001, 1e3), st.floats(1.001, 1e3))
+def test_what_is_below_both_peaks_is_below_its_roof(rate: float, traffic: float, spare: float, room: float) -> None:
+    points = place(
+        work_table((0, "fp32", rate, rate * spare, True)), bandwidth_table((0, "dram", traffic, traffic * room))
+    )
+    # attained ≤ min(peak, intensity · bandwidth), with equality only where one of the two is reached
+    assert points["roof_frac"][0] <= 1
+
+
+def bounds_of(counters: dict[str, float], work: pl.DataFrame, bandwidth: pl.DataFrame) -> dict[str, object]:
+    kernels = measure([raw_report({"gpu__time_duration.sum": 1000.0, **counters})]).kernels
+    return bound(kernels, work, bandwidth).row(0, named=True)
+
+
+def test_roofline_time_is_the_longest_of_its_parts() -> None:
+    # DRAM 30 % of its peak, FP32 20 %, FP64 60 %: at least 600 of 1000 ns
+    work = work_table((0, "fp32", 2e12, 1e13, True), (0, "fp64", 6e11, 1e12, True))
+    row = bounds_of({}, work, bandwidth_table((0, "dram", 3e11, 1e12)))
+    assert row["min_time_ns"] == pytest.approx(600)
+    assert row["recoverable_ns"] == pytest.approx(400)
+    assert row["dominant_precision"] == "fp64"
+
+
+def test_unreliable_work_does_not_bound() -> None:
+    work = work_table((0, "tensor_fp16", 9e12, 1e13, False), (0, "fp32", 1e12, 1e13, True))
+    row = bounds_of({}, work, bandwidth_table((0, "dram", 2e11, 1e12)))
+    assert row["min_time_ns"] == pytest.approx(200)
+    assert row["dominant_precision"] == "fp32"
+
+
+def test_integer_work_bounds_by_its_pipe() -> None:
+    # No FLOPs at all, DRAM idle, ALU busy for 90 % of the time: not 99 % recoverable, but 10 %.
+    counters = {f"sm__pipe_alu_cycles_active{PCT}": 90.0}
+    row = bounds_of(counters, work_table((0, "fp32", 0.0, 1e13, True)), bandwidth_table((0, "dram", 1e10, 1e12)))
+    assert row["recoverable_ns"] == pytest.approx(100)
+    assert row["side"] is None
+
+
+def test_without_flop_counters_the_fma_pipe_stands_in() -> None:
+    counters = {f"sm__pipe_fma_cycles_active{PCT}": 70.0, f"gpu__dram_throughput{PCT}": 20.0}
+    assert bounds_of(counters, work_table(), bandwidth_table())["min_time_ns"] == pytest.approx(700)
+
+
+def test_roofline_time_is_null_when_one_side_is_not_known() -> None:
+    assert bounds_of({}, work_table((0, "fp32", 1e12, 1e13, True)), bandwidth_table())["min_time_ns"] is None
+    assert bounds_of({}, work_table(), bandwidth_table((0, "dram", 1e10, 1e12)))["min_time_ns"] is None
+
+
+def test_recoverable_time_is_never_negative() -> None:
+    row = bounds_of({}, work_table((0, "fp32", 1.1e13, 1e13, True)), bandwidth_table((0, "dram", 1e10, 1e12)))
+    assert row["min_time_ns"] == pytest.approx(1100)
+    assert row["recoverable_ns"] == 0
+
+
+@pytest.mark.parametrize(
+    ("flop_share", "dram_share", "side"),
+    [
+        (0.1, 0.4, "memory"),
+        (0.1, 0.2, "near_ridge"),
+        (0.3, 0.2, "near_ridge"),
+        (0.31, 0.2, "compute"),
+        (0.0, 0.2, None),
+    ],
+)
+def test_side_is_told_by_intensity_over_ridge(flop_share: float, dram_share: float, side: str | None) -> None:
+    # intensity / ridge = (F/peak) / (B/bandwidth): below 0.5 memory, above 1.5 compute
+    row = bounds_of(
+        {},
+        work_table((0, "fp32", flop_share * 1e13, 1e13, True)),
+        bandwidth_table((0, "dram", dram_share * 1e12, 1e12)),
+    )
+    assert row["side"] == side
+
+
+def test_ceilings_hold_counters_and_datasheet_side_by_side() -> None:
+    counters = {
+        "device__attribute_display_name": "NVIDIA H200",
+        "device__attribute_compute_capability_major": 9.0,
+        "device__attribute_compute_capability_minor": 0.0,
+        "device__attribute_multiprocessor_count": 132.0,
+        "gpu__time_duration.sum": 1000.0,
+        "dram__bytes.sum.per_second": 1e12,
+        "dram__bytes.sum.peak_sustained": 1536.0,
+        "dram__cycles_elapsed.avg.per_second": 3e9,
+    }
+    placed = roofline(measure([raw_report(counters)]))
+    assert placed.profiles[0] is profile_by_name("h200-sxm")
+    dram = placed.ceilings.filter((pl.col("name") == "dram") & (pl.col("kind") == "bandwidth"))
+    assert dict(zip(dram["source"], dram["per_s"], strict=True)) == {"counters": 1536 * 3e9, "datasheet": 4.8e12}

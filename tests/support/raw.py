@@ -1,0 +1,37 @@
+"""Raw reports from plain dictionaries of counters, for tests that need no file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, RawReport
+from ncuroof.ingest.session import Session
+from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME
+
+EMPTY_SESSION = Session(None, None, None, None, None, None, None, (), (), (), ())
+
+
+def raw_report(*kernels: Mapping[str, float | str], names: Sequence[str] | None = None) -> RawReport:
+    """Return a report whose kernels have these counters; percentages are told by their names, as in a file."""
+    texts = {BREAKDOWNS["memory"], BREAKDOWNS["compute"], DEVICE_NAME}
+    counters = sorted({name for kernel in kernels for name in kernel} - texts)
+    labels = names or [f"kernel_{number}" for number in range(len(kernels))]
+    return RawReport(
+        file="test.ncu-rep",
+        sha256="0" * 64,
+        session=EMPTY_SESSION,
+        workloads=pl.DataFrame(
+            [
+                (label, f"{label}()", "kernel", [], len(kernel), 0)
+                for label, kernel in zip(labels, kernels, strict=True)
+            ],
+            schema=RAW_WORKLOADS,
+            orient="row",
+        ),
+        counters=pl.DataFrame({name: [kernel.get(name) for kernel in kernels] for name in counters}).cast(pl.Float64),
+        units={},
+        texts=pl.DataFrame({name: [kernel.get(name) for kernel in kernels] for name in sorted(texts)}).cast(pl.String),
+        rules=pl.DataFrame(schema=RAW_RULES),
+    )
