@@ -185,7 +185,7 @@ def document(*kernels, **changes):
             "n_kernels": len(kernels),
             "n_failed": sum(each["failed"] for each in kernels),
             "duration_ns": total_ns,
-            "recoverable_ns": sum(each["recoverable_ns"] or 0.0 for each in kernels),
+            "recoverable_ns": sum(each.get("recoverable_ns") or 0.0 for each in kernels),
             "by_verdict": by_verdict,
         },
         "ceilings": list(CEILINGS),
@@ -198,7 +198,7 @@ def unknown_kernel(**changes):
     nothing = dict.fromkeys(
         ("grid", "block", "stream", "context", "process", "duration_ns", "sm_clock_hz", "passes", "limiter", "side")
     )
-    return kernel(
+    unknown = kernel(
         **nothing,
         failed=True,
         nvtx=[],
@@ -219,8 +219,8 @@ def unknown_kernel(**changes):
         recoverable_ns=None,
         missing=[],
         vendor={"verdict": None, "rules": []},
-        **changes,
     )
+    return unknown | changes
 
 
 def without_flop(**changes):

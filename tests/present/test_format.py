@@ -15,8 +15,8 @@ from ncuroof.present import format as text
         (850.0, "850 ns"),
         (12_340.0, "12.3 µs"),
         (999_950.0, "1.00 ms"),  # rounds to 1 000 µs, which is 1 ms
-        (49.95e9, "50.0 s"),  # 49.95 rounds half to even in decimal digits: 4.995e1 is stored as 4.9950000000000003e1
-        (12_345e9, "12300 s"),  # no kiloseconds
+        (49.96e9, "50.0 s"),
+        (12_345e9, "12345 s"),  # no kiloseconds, and a whole number stays whole
         (None, "—"),
         (float("nan"), "—"),
         (float("inf"), "—"),
