@@ -113,7 +113,7 @@ def _missing(measurements: Measurements, rules: Rules, catalogue: Catalogue) -> 
     kernels = measurements.kernels.lazy().filter(~pl.col("failed"))
     has_work = measurements.work.filter("reliable")["id"].unique().to_list()
     absences = [
-        *((name, pl.col(name).is_null(), catalogue.quantity(name).collect) for name in rules.missing_quantities),
+        *((name, _is_missing(name, rules), catalogue.quantity(name).collect) for name in rules.missing_quantities),
         ("stalls", pl.col("limiter.stall").is_null(), catalogue.stalls.collect),
         ("work", ~pl.col("id").is_in(has_work), rules.collect_work),
     ]
@@ -122,3 +122,10 @@ def _missing(measurements: Measurements, rules: Rules, catalogue: Catalogue) -> 
         for name, is_absent, options in absences
     ]
     return pl.concat(parts).pipe(conform, MISSING).sort("id", maintain_order=True).collect()
+
+
+def _is_missing(quantity: str, rules: Rules) -> pl.Expr:
+    """Return whether a quantity was not collected; one that divides by a measured zero was."""
+    divisor = rules.missing_unless_zero.get(quantity)
+    is_null = pl.col(quantity).is_null()
+    return is_null if divisor is None else is_null & (pl.col(divisor) != 0).fill_null(value=True)

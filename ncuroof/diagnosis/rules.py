@@ -118,6 +118,7 @@ class Rules:
     severity: Mapping[str, float]
     caveats: Mapping[str, str]
     missing_quantities: tuple[str, ...]
+    missing_unless_zero: Mapping[str, str]
     collect_work: str
     vendor_verdicts: Mapping[str, str]
 
@@ -139,6 +140,7 @@ def load_rules() -> Rules:
             severity=raw["severity"],
             caveats=raw["caveat"],
             missing_quantities=tuple(raw["missing"]["quantities"]),
+            missing_unless_zero=raw["missing"]["unless_zero"],
             collect_work=raw["missing"]["collect_work"],
             vendor_verdicts=raw["vendor_verdict"],
         )

@@ -149,8 +149,8 @@ def _devices(workloads: pl.DataFrame, table: CounterTable) -> tuple[pl.DataFrame
     """Return DEVICES, and for each workload the `device` that it ran on."""
 
     def integer(quantity: str) -> pl.Series:
-        column: pl.Series = table.frame[quantity]
-        return column.cast(pl.Int64)
+        column: pl.Series = table.frame[quantity].cast(pl.Int64)
+        return column
 
     identity = table.frame.with_columns(_identity(table)[-1])["compute_capability"]
     number = table.counter("launch__device_id")
