@@ -41,6 +41,7 @@ KERNELS = pl.Schema(
         "limiter.compute": pl.String(),  # resource of the busiest SM-side counter
         "limiter.compute_counter": pl.String(),  # that counter
         "limiter.stall": pl.String(),  # stall reason with the largest share, issue and selection aside
+        "limiter.stall_frac": pl.Float64(),  # its share of the time between two issued instructions of a warp
         "duration_ns": pl.Float64(),
     }
 )

@@ -86,7 +86,7 @@ def _names_limiter(finding: Finding, rules: Rules) -> pl.Expr:
     """Return whether the finding is what the limiter of a latency-bound kernel stands for."""
     names = {cause.limiter for cause in rules.latency_causes if cause.finding == finding.group}
     if _STALL in names:
-        names = {finding.id.removeprefix(f"{_STALL}_")}
+        names = {condition.quantity.removeprefix("stalls.") for condition in (*finding.all_of, *finding.any_of)}
     return ((pl.col("verdict") == Verdict.LATENCY.value) & pl.col("limiter").is_in(list(names))).fill_null(value=False)
 
 

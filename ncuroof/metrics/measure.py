@@ -76,7 +76,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
         table.frame.select(
             *_identity(table),
             *_limiters(workloads, table, catalogue),
-            top_stall(catalogue.stalls).alias("limiter.stall"),
+            *top_stall(catalogue.stalls),
             *(pl.col(quantity.name) for quantity in catalogue.quantities),
             *(pl.col(f"stalls.{reason}") for reason in catalogue.stalls.reasons),
         )

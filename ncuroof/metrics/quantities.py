@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
+from ncuroof.errors import ProfileError
 from ncuroof.metrics.catalogue import Catalogue, Quantity, Stalls
 
 MEANINGFUL_STALLS_EXCEPT = frozenset({"selected", "not_selected"})
@@ -46,6 +47,8 @@ def _by_depth(quantities: Sequence[Quantity]) -> Iterable[list[Quantity]]:
     left = list(quantities)
     while left:
         batch = [q for q in left if all(source.formula.quantities <= done for source in q.sources)]
+        if not batch:
+            raise ProfileError(f"metrics.toml: {left[0].name} reads a quantity that does not exist, or itself")
         yield batch
         done |= {quantity.name for quantity in batch}
         left = [quantity for quantity in left if quantity.name not in done]
@@ -80,15 +83,19 @@ def _stall_columns(table: CounterTable, stalls: Stalls) -> list[pl.Expr]:
     return columns
 
 
-def top_stall(stalls: Stalls) -> pl.Expr:
-    """Return the name of the stall reason with the largest share, being selected or eligible aside."""
+def top_stall(stalls: Stalls) -> list[pl.Expr]:
+    """Return the stall reason with the largest share, being selected or eligible aside, and that share."""
     reasons = [reason for reason in stalls.reasons if reason not in MEANINGFUL_STALLS_EXCEPT]
-    return largest([(pl.col(f"stalls.{reason}"), reason) for reason in reasons])
+    shares = [pl.col(f"stalls.{reason}") for reason in reasons]
+    return [
+        largest(list(zip(shares, reasons, strict=True))).alias("limiter.stall"),
+        pl.max_horizontal(*shares).alias("limiter.stall_frac"),
+    ]
 
 
 def largest(candidates: Sequence[tuple[pl.Expr, str]]) -> pl.Expr:
-    """Return the name that goes with the largest value of a row, the first of equals; null where all are null."""
+    """Return the name that goes with the largest value of a row, the first of equals; null where none is above zero."""
     if not candidates:
         return pl.lit(None, pl.String)
     highest = pl.max_horizontal(*(value for value, _ in candidates))
-    return pl.coalesce(pl.when(value == highest).then(pl.lit(name)) for value, name in candidates)
+    return pl.coalesce(pl.when((value == highest) & (highest > 0)).then(pl.lit(name)) for value, name in candidates)

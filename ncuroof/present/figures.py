@@ -1,12 +1,12 @@
 """The roofline chart of a device as plain data: roofs, dots, ranges and ticks, ready to draw on logarithmic axes.
 
-Everything here is positive and finite; a zero or an unknown number has no place on a logarithmic axis and gets no mark.
+Everything here is positive; a zero or an unknown number has no place on a logarithmic axis and gets no mark.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ncuroof.model import CeilingSource, MemoryLevel
@@ -15,6 +15,9 @@ from ncuroof.present import format as text
 Record = Mapping[str, Any]
 
 LEVELS = (MemoryLevel.DRAM, MemoryLevel.L2, MemoryLevel.L1, MemoryLevel.SHARED)
+
+_LEAST, _MOST = 1e-30, 1e30
+"""Numbers outside are no rates or intensities of any machine, and would leave the range of a float in the ticks."""
 
 _PAD = 3.0
 """Room around what is drawn, as a factor on a logarithmic axis."""
@@ -29,7 +32,7 @@ _LEAST_DOT_PX, _MOST_DOT_PX = 9.0, 27.0
 
 def is_plottable(*values: float | None) -> bool:
     """Return whether all values have a place on a logarithmic axis."""
-    return all(value is not None and math.isfinite(value) and value > 0 for value in values)
+    return all(value is not None and _LEAST <= value <= _MOST for value in values)
 
 
 def dots(kernel: Record) -> dict[str, list[Record]]:
@@ -101,7 +104,7 @@ def _padded(values: Sequence[float], *, default: float) -> tuple[float, float]:
     known = [value for value in values if is_plottable(value)] or [default]
     low, high = min(known) / _PAD, max(known) * _PAD
     missing = 10.0 ** (_LEAST_DECADES - min(math.log10(high) - math.log10(low), _LEAST_DECADES))
-    return max(low / missing ** (2 / 3), 1e-300), min(high * missing ** (1 / 3), 1e300)
+    return low / missing ** (2 / 3), high * missing ** (1 / 3)
 
 
 def _exponents(bounds: tuple[float, float]) -> list[float]:
@@ -156,12 +159,11 @@ def _rate_tick(value: float) -> str:
     return text.threshold(value, "flop/s")
 
 
-def _ticks(bounds: tuple[float, float], write: Any) -> dict[str, Any]:
+def _ticks(bounds: tuple[float, float], write: Callable[[float], str]) -> dict[str, Any]:
     """Return ticks at 1, 2 and 5 of each decade, labelled at the decades (`coarse`) or everywhere (`fine`)."""
     first, last = math.floor(math.log10(bounds[0])) - 2, math.ceil(math.log10(bounds[1])) + 2
     stride = math.ceil((last - first - 4) / _MOST_LABELS) or 1
-    exponents = range(max(first, -300), min(last, 300) + 1)
-    marks = [(digit, exponent) for exponent in exponents for digit in (1, 2, 5)]
+    marks = [(digit, exponent) for exponent in range(first, last + 1) for digit in (1, 2, 5)]
     labels = [write(float(f"{digit}e{exponent}")) for digit, exponent in marks]
     return {
         "values": [float(f"{digit}e{exponent}") for digit, exponent in marks],

@@ -72,7 +72,11 @@ def plain_message(message: str) -> str:
 
 def _margin(margin_frac: float) -> str:
     """Return how far a value is from its threshold, in thresholds."""
-    return f"{text.share(margin_frac)} of the threshold" if margin_frac < 1 else f"{text.scaled(margin_frac)} × the threshold"
+    return (
+        f"{text.share(margin_frac)} of the threshold"
+        if margin_frac < 1
+        else f"{text.scaled(margin_frac)} × the threshold"
+    )
 
 
 class KernelDetails:

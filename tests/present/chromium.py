@@ -66,9 +66,7 @@ class Browser:
         self.complaints.clear()
         self.requests.clear()
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
-        )
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.call("Page.navigate", url="about:blank")
         self.call("Page.navigate", url=Path(path).resolve().as_uri() + fragment)
         self.wait_for("document.readyState === 'complete' && location.protocol === 'file:'")

@@ -178,9 +178,7 @@ def document(*kernels, **changes):
                 "simulated": False,
             }
         ],
-        "devices": [
-            {"name": "NVIDIA Imaginary", "compute_capability": "9.0", "sm_count": 100, "profile": "imaginary"}
-        ],
+        "devices": [{"name": "NVIDIA Imaginary", "compute_capability": "9.0", "sm_count": 100, "profile": "imaginary"}],
         "summary": {
             "n_kernels": len(kernels),
             "n_failed": sum(each["failed"] for each in kernels),
@@ -227,3 +225,43 @@ def without_flop(**changes):
     """Return a kernel whose FLOPs were counted, and are none."""
     counted = kernel()["work"]["fp64"]
     return kernel(work={"fp64": counted}, points=[], **changes)
+
+
+HOSTILE = (
+    "</script><img src=x onerror=alert(1)>",
+    "<!--<script>alert(1)</script>",
+    "{{ 7 * 7 }} ${7*7} %{x} <b>bold</b> &lt;i&gt;",
+    "\u202egnitirw\u202c \x1b[31m\x00",
+    "template<" + "std::pair<int, " * 700 + ">",
+    "🚀 👩\u200d🚀 größe 核",
+)
+"""Names that would do harm as markup, as a template, as terminal escapes, as direction marks, or by their length."""
+
+
+def hostile_document():
+    kernels = [
+        kernel(id=number, name=name, short_name=name, nvtx=[name], process={"id": 1, "name": name})
+        for number, name in enumerate(HOSTILE)
+    ]
+    source = document()["sources"][0] | {"file": HOSTILE[0], "command_line": HOSTILE[1], "damage": HOSTILE[0]}
+    device = document()["devices"][0] | {"name": HOSTILE[0], "profile": HOSTILE[2]}
+    definitions = [ceiling("bandwidth", HOSTILE[0], 1e12), *CEILINGS]
+    return document(*kernels, sources=[source], devices=[device], ceilings=definitions)
+
+
+EMPTY_DOCUMENTS = {
+    "no kernel": document(),
+    "failed kernel": document(unknown_kernel()),
+    "launch only": document(unknown_kernel(failed=False, grid=[1, 1, 1])),
+    "no devices": document(kernel(device=None), devices=[], ceilings=[]),
+    "no ceilings": document(kernel(), ceilings=[]),
+    "no sources": document(kernel(source=None), sources=[]),
+    "names unknown": document(kernel(name="", short_name="")),
+    "blocks absent": document(
+        {
+            key: value
+            for key, value in unknown_kernel().items()
+            if key in ("id", "name", "short_name", "failed", "duration_ns", "verdict")
+        }
+    ),
+}

@@ -39,7 +39,15 @@ def test_rates_amounts_and_intensities_have_their_units():
 
 @pytest.mark.parametrize(
     ("value_frac", "written"),
-    [(0.0, "0 %"), (1.0, "100 %"), (0.834, "83.4 %"), (0.0004, "<0.1 %"), (-0.25, "-25.0 %"), (1.0003, "100.0 %"), (None, "—")],
+    [
+        (0.0, "0 %"),
+        (1.0, "100 %"),
+        (0.834, "83.4 %"),
+        (0.0004, "<0.1 %"),
+        (-0.25, "-25.0 %"),
+        (1.0003, "100.0 %"),
+        (None, "—"),
+    ],
 )
 def test_a_share_that_is_not_zero_does_not_look_like_zero(value_frac, written):
     assert text.share(value_frac) == written
@@ -65,7 +73,9 @@ def test_thresholds_claim_no_precision():
 @given(st.floats(min_value=1e-12, max_value=1e21))
 def test_a_written_number_is_within_half_of_its_third_digit(value):
     number, prefix = (*text.scaled(value, exponents=(-9, 18)).split(), "")[:2]
-    factor = {"n": 1e-9, "µ": 1e-6, "m": 1e-3, "": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}[prefix]
+    factor = {"n": 1e-9, "µ": 1e-6, "m": 1e-3, "": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}[
+        prefix
+    ]
     assert abs(float(number) * factor - value) <= 0.00501 * value
 
 

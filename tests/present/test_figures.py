@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import pytest
+
+from ncuroof.diagnosis import load_rules
+from ncuroof.metrics import load_catalogue
+from ncuroof.present import figures
+from ncuroof.present.kernel_detail import off_chart_reason
+from ncuroof.present.page import payload
+from tests.present.documents import CEILINGS, ceiling, document, kernel, unknown_kernel, without_flop
+
+
+def test_only_positive_numbers_become_dots():
+    for intensity, rate in ((0.0, 1e12), (None, 1e12), (0.5, 0.0), (float("inf"), 1e12), (5e-324, 1e12), (1e300, 1e12)):
+        point = kernel()["points"][0] | {"intensity_flop_per_byte": intensity, "flop_per_s": rate}
+        assert figures.dots(kernel(points=[point])) == {}
+
+
+def test_the_first_dot_is_of_the_precision_that_takes_longest():
+    # 1 TFLOP/s of a 10 TFLOP/s peak is a tenth of the time; 0.5 of a 1 TFLOP/s peak is half of it.
+    slow = {"flop": 5e7, "flop_per_s": 5e11, "peak_flop_per_s": 1e12, "frac": 0.5, "definition": "", "reliable": True}
+    point = kernel()["points"][0]
+    both = kernel(
+        work=kernel()["work"] | {"fp64": slow}, points=[point, point | {"precision": "fp64", "flop_per_s": 5e11}]
+    )
+    assert [each["precision"] for each in figures.dots(both)["dram"]] == ["fp64", "fp32"]
+
+
+def test_roofs_are_those_of_the_precisions_used_and_a_slope_for_each_level():
+    chart = figures.chart(CEILINGS, [kernel()])
+    assert [(roof["kind"], roof["short"], roof["source"]) for roof in chart["roofs"]] == [
+        ("bandwidth", "DRAM", "counters"),
+        ("bandwidth", "L2", "counters"),
+        ("compute", "FP32", "counters"),
+        ("bandwidth", "DRAM datasheet", "datasheet"),
+        ("compute", "FP32 datasheet", "datasheet"),
+    ]
+    assert chart["sources"] == [["counters", True], ["datasheet", False]]
+
+
+def test_a_slope_is_bandwidth_times_intensity_up_to_the_peak():
+    dram = figures.chart(CEILINGS, [kernel()])["roofs"][0]
+    assert dram["y"][0] == pytest.approx(2.5e12 * dram["x"][0], rel=1e-4)
+    # It ends at its ridge: 1e13 FLOP/s / 2.5e12 B/s = 4 FLOP/B.
+    assert (dram["x"][1], dram["y"][1]) == (4.0, 1e13)
+
+
+def test_a_peak_begins_where_the_steepest_slope_meets_it():
+    # 1e13 FLOP/s / 5e12 B/s (L2) = 2 FLOP/B.
+    fp32 = figures.chart(CEILINGS, [kernel()])["roofs"][2]
+    assert (fp32["x"][0], fp32["y"]) == (2.0, [1e13, 1e13])
+
+
+def test_roofs_of_the_same_height_share_a_line():
+    ceilings = [ceiling("bandwidth", "l1", 1e13), ceiling("bandwidth", "shared", 1e13)]
+    assert [roof["label"] for roof in figures.chart(ceilings, [kernel()])["roofs"]] == ["L1, shared 10.0 TB/s"]
+
+
+def test_the_range_holds_every_dot_and_every_ridge():
+    far = kernel(points=[kernel()["points"][0] | {"intensity_flop_per_byte": 1e-4, "flop_per_s": 1e14}])
+    chart = figures.chart(CEILINGS, [kernel(), far])
+    assert chart["x"]["range"][0] < -4
+    assert chart["x"]["range"][1] > 0.6  # the ridge of DRAM: log10(4)
+    assert chart["y"]["range"][1] > 14
+
+
+def test_ticks_are_round_numbers_with_units():
+    ticks = figures.chart(CEILINGS, [kernel()])["y"]["ticks"]
+    by_value = dict(zip(ticks["values"], ticks["fine"], strict=True))
+    assert by_value[1e12] == "1 TFLOP/s"
+    assert by_value[5e11] == "500 GFLOP/s"
+    assert {label for label in ticks["coarse"] if label} <= set(ticks["fine"])
+
+
+def test_the_area_of_a_dot_grows_with_the_duration():
+    least, quarter, longest = figures.dot_sizes_px([None, 25.0, 100.0])
+    assert longest - least == pytest.approx(2 * (quarter - least), abs=0.2)
+
+
+def test_a_kernel_without_a_dot_says_why():
+    assert off_chart_reason(kernel()) is None
+    assert off_chart_reason(without_flop()) == "no FLOPs"
+    assert off_chart_reason(kernel(points=[])) == "bytes not collected"
+    assert off_chart_reason(kernel(points=[], work={})) == "FLOPs not collected"
+    assert off_chart_reason(unknown_kernel()) == "profiling failed"
+
+
+def test_the_payload_has_a_chart_for_every_device():
+    two = document(kernel(), kernel(id=1, device=1))
+    charts = payload(two, load_rules(), load_catalogue())["charts"]
+    assert [(chart["device"], len(chart["roofs"])) for chart in charts] == [(0, 5), (1, 0)]
