@@ -150,10 +150,12 @@ class _Parser:
         terms: list[pl.Expr] = []
         absent: _AbsentError | None = None
         while True:
+            start = self._next
             try:
                 terms.append(self._sum())
             except _AbsentError as error:
                 absent = error
+                self._next = start
                 self._skip_argument()
             if self._take() == ")":
                 break

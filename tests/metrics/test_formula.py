@@ -55,6 +55,11 @@ def test_max_of_nothing_is_absent() -> None:
     assert evaluate("max(never__collected, (gone__too + b__y) * 2)") is None
 
 
+def test_an_absent_counter_inside_parentheses_spoils_its_argument_only() -> None:
+    assert evaluate("max(2 * (never__collected + 1), b__y) + 1") == [4.0, 4.0, 1.0]
+    assert evaluate("min(above_zero(gone__x - 1), 3 * (gone__y - b__y), {time})") == [2.0, 2.0, 2.0]
+
+
 def test_sum_of_nulls_is_null_not_zero() -> None:
     assert evaluate("sum(a__x.sum, never__collected)") == [6.0, None, 0.0]
 
