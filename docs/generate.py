@@ -31,7 +31,7 @@ def page() -> str:
         "A reason's share of the time that a warp spends between two issued instructions (share).",
         "",
         f"1. `{stalls.counter} / {stalls.total}`",
-        f"2. `{stalls.sampled_counter}` over the samples of all reasons",
+        *(f"{n}. `{name}` over the samples of all reasons" for n, name in enumerate(stalls.sampled_counters, start=2)),
         "",
         f"Reasons: {', '.join(stalls.reasons)}. Collect with `{stalls.collect}`.",
         "",

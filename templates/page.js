@@ -132,6 +132,7 @@ document.addEventListener("click", (event) => {
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => roofline.draw());
 window.addEventListener("beforeprint", () => {
   for (const details of document.querySelectorAll("#methods details")) details.open = true;
-  roofline.draw();
 });
-window.addEventListener("afterprint", () => roofline.draw());
+// Colours are those of paper from this moment on; the width is that of a sheet, which no event tells.
+const SHEET_PX = 680;
+matchMedia("print").addEventListener("change", ({ matches }) => (matches ? roofline.draw(SHEET_PX) : roofline.draw()));

@@ -79,9 +79,10 @@ class RooflineChart {
     this.draw();
   }
 
-  draw() {
-    if (!this.choice || !window.Plotly) return;
-    this.width = this.root.clientWidth;
+  /** Draw as wide as the container is, or as told. */
+  draw(width = this.root.clientWidth) {
+    if (!this.choice || !width) return; // a hidden chart has no width
+    this.width = width;
     const layout = this.layout();
     const config = {
       displaylogo: false,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -10,7 +11,7 @@ from ncuroof.diagnosis.causes import add_firing, collect_findings, latency_limit
 from ncuroof.diagnosis.caveats import caveats
 from ncuroof.diagnosis.rules import Rules, load_rules
 from ncuroof.diagnosis.tree import walk_tree
-from ncuroof.metrics import Catalogue, Measurements, load_catalogue
+from ncuroof.metrics import Catalogue, Measurements, largest, load_catalogue
 from ncuroof.model import Confidence, Verdict
 from ncuroof.roofline import Roofline
 from ncuroof.tables import FINDINGS, MISSING, PATH, VERDICTS, check, conform
@@ -19,6 +20,10 @@ NEAR_THRESHOLD_FRAC = 0.05
 """A decision this close to its threshold could as well have gone the other way: one step less confidence."""
 
 _WEAKENING_CAVEATS = ("short_kernel", "dram_closure", "partial_gpu", "non_kernel_workload", "far_below_roof")
+
+
+_MEMORY_UNITS = ("dram", "l2", "l1")
+_COMPUTE_UNITS = ("fp64", "tensor", "fp32", "fp16", "xu", "alu", "lsu", "issue")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +65,12 @@ def diagnose(measurements: Measurements, roofline: Roofline, rules: Rules | None
 
 
 def _limiter(rules: Rules) -> pl.Expr:
-    """Return the resource or cause behind a verdict; null where the counters do not name one."""
-    memory = pl.coalesce("limiter.memory", _from_roofline("dram"))
-    compute = pl.coalesce("limiter.compute", "dominant_precision")
+    """Return the resource or cause behind a verdict; null where the counters do not name one.
+
+    Where the report carries no breakdown of the two totals, the busiest unit whose utilisation is known stands in.
+    """
+    memory = pl.coalesce("limiter.memory", _busiest_of(_MEMORY_UNITS), _from_roofline("dram"))
+    compute = pl.coalesce("limiter.compute", _busiest_of(_COMPUTE_UNITS), "dominant_precision")
     return (
         pl.when(pl.col("verdict") == Verdict.MEMORY.value)
         .then(memory)
@@ -75,6 +83,10 @@ def _limiter(rules: Rules) -> pl.Expr:
         .when(pl.col("verdict") == Verdict.OVERHEAD.value)
         .then(pl.lit("launch"))
     )
+
+
+def _busiest_of(units: Sequence[str]) -> pl.Expr:
+    return largest([(pl.col(f"utilisation.{unit}"), unit) for unit in units])
 
 
 def _from_roofline(level: str) -> pl.Expr:

@@ -2,5 +2,6 @@
 
 from ncuroof.metrics.catalogue import Catalogue, load_catalogue
 from ncuroof.metrics.measure import Measurements, measure, selection
+from ncuroof.metrics.quantities import largest
 
-__all__ = ["Catalogue", "Measurements", "load_catalogue", "measure", "selection"]
+__all__ = ["Catalogue", "Measurements", "largest", "load_catalogue", "measure", "selection"]

@@ -85,7 +85,7 @@ class Stalls:
     reasons: tuple[str, ...]
     counter: str
     total: str
-    sampled_counter: str
+    sampled_counters: tuple[str, ...]
     collect: str
 
 
@@ -138,7 +138,7 @@ class Catalogue:
         stalls = self.stalls
         by_reason = {
             template.replace("<reason>", reason)
-            for template in (stalls.counter, stalls.sampled_counter)
+            for template in (stalls.counter, *stalls.sampled_counters)
             for reason in stalls.reasons
         }
         return named | by_reason | {stalls.total, self.tensor.cycles_per_second} | _IDENTITY_COUNTERS
@@ -171,7 +171,9 @@ def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
             instructions=_pair(tensor["instructions"]),
             instructions_precision=tensor["instructions"]["precision"],
         ),
-        stalls=Stalls(**{**raw["stalls"], "reasons": tuple(raw["stalls"]["reasons"])}),
+        stalls=Stalls(
+            **{key: tuple(value) if isinstance(value, list) else value for key, value in raw["stalls"].items()}
+        ),
         resources=raw["resource"],
     )
 

@@ -66,7 +66,8 @@ def _stall_columns(table: CounterTable, stalls: Stalls) -> list[pl.Expr]:
     samples = {
         reason: counter
         for reason in stalls.reasons
-        if (counter := table.counter(stalls.sampled_counter.replace("<reason>", reason))) is not None
+        for name in stalls.sampled_counters
+        if (counter := table.counter(name.replace("<reason>", reason))) is not None
     }
     all_samples = pl.sum_horizontal(*samples.values()) if samples else pl.lit(None, pl.Float64)
     total = table.counter(stalls.total)

@@ -83,7 +83,7 @@ class KernelDetails:
     """Describes kernels of one document; long texts are interned in `texts`, `quantities` lists those met."""
 
     def __init__(self, document: Record, rules: Rules, catalogue: Catalogue, texts: Texts) -> None:
-        self._document = document
+        self._file_by_source = dict(enumerate(str(source["file"]) for source in document.get("sources") or ()))
         self._rules = rules
         self._doc_by_quantity = {quantity.name: quantity.doc for quantity in catalogue.quantities}
         self._unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.quantities}
@@ -142,7 +142,7 @@ class KernelDetails:
         threshold = text.threshold(step["threshold"], unit)
         margin = step.get("margin_frac")
         return [
-            self._texts.add(self._question_by_node.get(step["node"], step["node"])),
+            self._texts.add(self._question_by_node.get(step["node"]) or str(step["node"])),
             self._number(step["quantity"]),
             text.quantity(step["value"], unit),
             f"{text.operator(step['op'])} {threshold}",
@@ -205,8 +205,6 @@ class KernelDetails:
 
     def _facts(self, kernel: Record) -> list[list[Cell]]:
         launch, process = kernel.get("launch") or {}, kernel.get("process") or {}
-        sources, source = self._document.get("sources") or (), kernel.get("source")
-        is_source_known = source is not None and source < len(sources)
         times = {
             "time": text.duration(kernel["duration_ns"]),
             "roofline time": text.duration(kernel.get("min_time_ns")),
@@ -225,7 +223,7 @@ class KernelDetails:
             "context": text.quantity(kernel.get("context"), "count"),
             "kind": kernel.get("workload") or text.MISSING,
             "written by": kernel.get("family") or text.MISSING,
-            "report": sources[source]["file"] if is_source_known else text.MISSING,
+            "report": self._file_by_source.get(kernel.get("source", -1), text.MISSING),
         }
         known = {label: value for label, value in launched.items() if value != text.MISSING}
         return [[self._texts.add(label), self._texts.add(value)] for label, value in (times | known).items()]

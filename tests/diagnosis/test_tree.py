@@ -138,3 +138,9 @@ def test_every_node_leads_to_a_node_or_a_described_verdict() -> None:
     for node in rules.nodes:
         for target in (node.yes, node.no, node.unknown):
             assert target in names or target.removeprefix("verdict:") in rules.verdicts, target
+
+
+def test_without_a_breakdown_the_busiest_known_unit_is_the_limiter() -> None:
+    totals = {"gpu__time_duration.sum": 1e6, MEMORY: 80.0, COMPUTE: 15.0}
+    row, _ = diagnosed({**totals, f"gpu__dram_throughput{PCT}": 40.0, f"lts__throughput{PCT}": 80.0})
+    assert (row["verdict"], row["limiter"]) == ("memory", "l2")

@@ -260,3 +260,34 @@ def test_an_unknown_unit_drops_the_counter_and_says_so() -> None:
 def test_every_quantity_of_the_catalogue_is_a_float_column() -> None:
     kernels = measure([raw_report({})]).kernels
     assert {kernels.schema[quantity.name] for quantity in load_catalogue().quantities} == {pl.Float64()}
+
+
+def test_pascals_vocabulary_is_read() -> None:
+    # Names of compute capability 6.x as Nsight Compute 2019 stored them; a copy kernel of 100 MB in 400 µs on 320 GB/s.
+    pascal = {
+        "device__attribute_compute_capability_major": 6.0,
+        "device__attribute_compute_capability_minor": 1.0,
+        "device__attribute_memory_clock_rate": 5_000_000.0,
+        "device__attribute_global_memory_bus_width": 256.0,
+        "gpu__time_duration": 400_000.0,
+        "gpc__frequency": 1.5e9,
+        "gpu__compute_memory_sol_pct": 80.0,
+        "sm__sol_pct": 15.0,
+        "fbpa__sol_pct": 80.0,
+        "ltc__sol_pct": 30.0,
+        "dram__read_bytes": 5e7,
+        "dram__write_bytes": 5e7,
+        "sm__active_warps_avg_per_active_cycle_pct": 90.0,
+        "smsp__pcsamp_warp_stall_long_scoreboard": 60.0,
+        "smsp__pcsamp_warp_stall_selected": 40.0,
+    }
+    measured = measure([raw_report(pascal)])
+    row = measured.kernels.row(0, named=True)
+    assert row["duration_ns"] == 400_000.0
+    assert row["utilisation.memory"] == pytest.approx(0.8)
+    assert row["traffic_bytes.dram"] == 1e8
+    assert row["occupancy.achieved_frac"] == pytest.approx(0.9)
+    assert row["limiter.stall"] == "long_scoreboard"
+    dram = measured.bandwidth.row(0, named=True)
+    # 1e8 byte / 400 µs = 250 GB/s; 2 · 5 GHz · 32 byte = 320 GB/s
+    assert (dram["bytes_per_s"], dram["peak_bytes_per_s"]) == (pytest.approx(2.5e11), pytest.approx(3.2e11))
