@@ -45,7 +45,7 @@ function pathBlock(kernel) {
 function findingBlock(finding) {
   const evidence = finding.evidence.flatMap(([quantity, value], index) => [index ? ", " : "", quantityLabel(quantity), ` ${value}`]);
   const gain = finding.gain === null
-    ? make("span", { class: "soft" }, "These counters do not tell the gain.")
+    ? ""
     : make("strong", {}, finding.gain);
   const parts = [
     make("h4", {}, finding.title),

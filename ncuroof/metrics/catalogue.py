@@ -159,7 +159,7 @@ def load_catalogue() -> Catalogue:
 
 
 def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
-    tensor = raw["tensor"]
+    tensor, stalls = raw["tensor"], raw["stalls"]
     return Catalogue(
         quantities=tuple(_quantity(name, entry) for name, entry in raw["quantity"].items()),
         bandwidth={level: tuple(map(_pair, pairs)) for level, pairs in raw["bandwidth"].items()},
@@ -172,7 +172,11 @@ def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
             instructions_precision=tensor["instructions"]["precision"],
         ),
         stalls=Stalls(
-            **{key: tuple(value) if isinstance(value, list) else value for key, value in raw["stalls"].items()}
+            reasons=tuple(stalls["reasons"]),
+            counter=stalls["counter"],
+            total=stalls["total"],
+            sampled_counters=tuple(stalls["sampled_counters"]),
+            collect=stalls["collect"],
         ),
         resources=raw["resource"],
     )

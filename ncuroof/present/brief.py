@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import polars as pl
 
@@ -19,14 +19,6 @@ N_KERNELS = 10
 _CLAUSE_END = re.compile(r"(?<=[a-z0-9)])[.:;](?= |$)")
 _N_OPTIONS = 3
 """Options of ncu to name where there is no advice without more counters."""
-
-
-class Grouped(Analysed, Protocol):
-    """An analysis whose equal launches are grouped."""
-
-    @property
-    def groups(self) -> pl.DataFrame:
-        """GROUPS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +84,7 @@ class Brief:
     notes: tuple[str, ...]
 
 
-def brief(analysed: Grouped, *, n_kernels: int = N_KERNELS) -> Brief:
+def brief(analysed: Analysed, *, n_kernels: int = N_KERNELS) -> Brief:
     """Return a run in brief."""
     groups = analysed.groups
     shown = groups.head(n_kernels)
@@ -113,7 +105,7 @@ def brief(analysed: Grouped, *, n_kernels: int = N_KERNELS) -> Brief:
     )
 
 
-def _devices(analysed: Grouped, entries: Document) -> Iterator[str]:
+def _devices(analysed: Analysed, entries: Document) -> Iterator[str]:
     kernels = analysed.measurements.kernels
     clocks = kernels.group_by("device").agg(pl.col("sm_clock_hz").median(), pl.col("device.boost_clock_hz").max())
     clock_by_device = {device: (clock, boost) for device, clock, boost in clocks.iter_rows()}
@@ -127,14 +119,14 @@ def _devices(analysed: Grouped, entries: Document) -> Iterator[str]:
         yield " · ".join(parts)
 
 
-def _tool(analysed: Grouped) -> str:
+def _tool(analysed: Analysed) -> str:
     versions = {report.session.ncu_version for report in analysed.reports} - {None}
     sections = list(dict.fromkeys(section for report in analysed.reports for section in report.sections))
     tool = f"Nsight Compute {', '.join(sorted(filter(None, versions)))}" if versions else "Nsight Compute"
     return f"{tool} · {len(sections)} sections collected" if sections else tool
 
 
-def _totals(analysed: Grouped) -> str:
+def _totals(analysed: Analysed) -> str:
     summary = analysed.summary
     kernels = f"{summary.n_kernels} kernel" + ("s" if summary.n_kernels != 1 else "")
     parts = [f"{kernels}, {text.duration(summary.duration_ns)} of GPU time"]
@@ -145,13 +137,13 @@ def _totals(analysed: Grouped) -> str:
     return "; ".join(parts)
 
 
-def _shares(analysed: Grouped) -> Iterator[VerdictShare]:
+def _shares(analysed: Analysed) -> Iterator[VerdictShare]:
     titles = load_rules().verdicts
     for name, share in analysed.summary.by_verdict.items():
         yield VerdictShare(name, titles[name].title, share.share_frac, share.n_kernels)
 
 
-def _notes(analysed: Grouped) -> Iterator[str]:
+def _notes(analysed: Analysed) -> Iterator[str]:
     for report in analysed.reports:
         if report.damage is not None:
             yield f"{text.printable(report.file)} is damaged: {report.damage}"

@@ -69,6 +69,10 @@ class Analysed(Protocol):
     def summary(self) -> Summary:
         """Sums over the run."""
 
+    @property
+    def groups(self) -> pl.DataFrame:
+        """GROUPS."""
+
 
 def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Document:
     """Return the document of an analysis; numbers in base units, None for what is not known, kernels in file order.
@@ -84,6 +88,7 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
         "devices": _devices(analysed),
         "summary": _summary(analysed.summary),
         "ceilings": analysed.roofline.ceilings.to_dicts(),
+        "groups": analysed.groups.to_dicts(),
         "kernels": _Kernels(analysed, ids, load_rules(), load_catalogue()).describe(),
     }
 
@@ -188,7 +193,7 @@ class _Kernels:
             "bandwidth": {entry.pop("level"): entry for entry in self._bandwidth.get(number, [])},
             **groups,
             "points": self._points.get(number, []),
-            **{key: row[key] for key in ("verdict", "limiter", "side", "confidence")},
+            **{key: row[key] for key in ("verdict", "limiter", "side", "dominant_precision", "confidence")},
             "path": self._path.get(number, []),
             "caveats": row["caveats"],
             "findings": [self._finding(entry, row["family"], limiters) for entry in self._findings.get(number, [])],

@@ -37,11 +37,10 @@ def is_plottable(*values: float | None) -> bool:
 
 def dots(kernel: Record) -> dict[str, list[Record]]:
     """Return a kernel's points by level, those of the precision that takes it longest first; only what can be drawn."""
-    work = kernel.get("work") or {}
+    dominant = kernel.get("dominant_precision")
 
-    def time_at_peak(point: Record) -> tuple[float, float]:
-        entry = work.get(point["precision"]) or {}
-        return (entry.get("frac") or 0.0, point["flop_per_s"])
+    def time_at_peak(point: Record) -> tuple[bool, float]:
+        return (point["precision"] == dominant, point["flop_per_s"])
 
     found: dict[str, list[Record]] = {}
     for point in kernel.get("points") or ():

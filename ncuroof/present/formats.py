@@ -21,10 +21,6 @@ class Presentable(Analysed, Protocol):
     def kernels(self) -> pl.DataFrame:
         """One row per workload."""
 
-    @property
-    def groups(self) -> pl.DataFrame:
-        """GROUPS."""
-
 
 def _html(analysis: Presentable) -> bytes:
     from ncuroof.present.page import render_page  # noqa: PLC0415

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ncuroof._version import __version__
-from ncuroof.present.brief import Grouped, KernelLine, brief
+from ncuroof.present.brief import KernelLine, brief
+from ncuroof.present.document import Analysed
 from ncuroof.present.format import share
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
 
 
-def to_markdown(analysis: Grouped) -> str:
+def to_markdown(analysis: Analysed) -> str:
     """Return the summary as Markdown; names from the report are escaped, so that none of them acts as markup."""
     summary = brief(analysis)
     lines = [f"<!-- ncuroof {__version__} -->", f"# {_escaped(summary.title)}", ""]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from ncuroof.diagnosis import Rules
@@ -69,7 +69,7 @@ class PageContext:
     totals: Annotated[Sequence[tuple[str, str]], "label and value of sums over the run"]
     verdict_shares: Annotated[Sequence[VerdictShare], "time by verdict"]
     time_by_verdict: Annotated[str, "the same as one sentence, for readers of the screen"]
-    top_kernels: Annotated[Sequence[KernelRow], "those with the most recoverable time"]
+    top_kernels: Annotated[Sequence[KernelRow], "the groups of equal launches with the most recoverable time"]
     columns: Annotated[Sequence[tuple[str, str, str]], "key, title and kind (number or text) of the table's columns"]
     rows: Annotated[Sequence[KernelRow], "all kernels, most recoverable time first"]
     verdict_choices: Annotated[Sequence[tuple[str, str]], "name and title of the verdicts met, for the filter"]
@@ -139,7 +139,7 @@ def page_context(document: Record, rules: Rules, unit_by_quantity: Mapping[str, 
         totals=_totals(document["summary"], kernels),
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
-        top_kernels=[row for row in rows if kernels[row.position].get("recoverable_ns")][:_N_TOP],
+        top_kernels=_top(document["groups"], rows),
         columns=COLUMNS,
         rows=rows,
         verdict_choices=[
@@ -175,6 +175,24 @@ def _row(position: int, kernel: Record, total_ns: float | None, rules: Rules) ->
         verdict_title="failed" if kernel["failed"] else rules.verdicts[kernel["verdict"]].title,
         advice=finding["advice"] if finding else "",
     )
+
+
+def _top(groups: Sequence[Record], rows: Sequence[KernelRow]) -> list[KernelRow]:
+    """Return the rows that stand for the first groups, with the times of all launches of a group."""
+    row_by_id = {row.id: row for row in rows}
+    return [
+        replace(
+            row_by_id[group["id"]],
+            cells={
+                **row_by_id[group["id"]].cells,
+                "launches": f"{group['n_launches']} launches" if group["n_launches"] > 1 else "one launch",
+                "time": text.duration(group["duration_ns"]),
+                "recoverable": text.duration(group["recoverable_ns"]),
+            },
+        )
+        for group in groups[:_N_TOP]
+        if group["recoverable_ns"]
+    ]
 
 
 def _source(source: Record) -> SourceFacts:

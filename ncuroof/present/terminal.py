@@ -8,7 +8,8 @@ from rich.cells import set_cell_size
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from ncuroof.present.brief import Brief, Grouped, KernelLine, VerdictShare, brief
+from ncuroof.present.brief import Brief, KernelLine, VerdictShare, brief
+from ncuroof.present.document import Analysed
 from ncuroof.present.format import share, shortened
 
 WIDTH = 80
@@ -27,7 +28,7 @@ _COLUMN_WIDTHS = (4, 8, 10, 26)
 """Number, time, recoverable time, bound; the name takes the rest."""
 
 
-def print_summary(analysis: Grouped, *, color: bool | None = None) -> None:
+def print_summary(analysis: Analysed, *, color: bool | None = None) -> None:
     """Print the summary on standard output.
 
     Args:
@@ -38,7 +39,7 @@ def print_summary(analysis: Grouped, *, color: bool | None = None) -> None:
     console.print(_summary(brief(analysis), console.width))
 
 
-def to_text(analysis: Grouped) -> str:
+def to_text(analysis: Analysed) -> str:
     """Return the summary as plain text, 80 columns wide."""
     console = Console(file=io.StringIO(), width=WIDTH, no_color=True, highlight=False, force_terminal=False)
     with console.capture() as capture:

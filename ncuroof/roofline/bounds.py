@@ -19,8 +19,8 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
     """Return each kernel's roofline time and its side of the ridge.
 
     Roofline time is the duration times the largest of: DRAM's achieved over peak rate, each precision's achieved over peak
-    rate, and the utilisation of the arithmetic pipes whose work no FLOP counter shows (ALU and XU always; FMA, FP64, FP16 and tensor where no
-    FLOPs were collected). It is null unless both the DRAM side and the arithmetic side are known.
+    rate, and the utilisation of the arithmetic pipes whose work no FLOP counter shows (ALU and XU always; FMA, FP64, FP16
+    and tensor where no FLOPs were collected). It is null unless both the DRAM side and the arithmetic side are known.
 
     Returns:
         BOUNDS and the quantities `roofline.min_time_frac`, `roofline.ridge_ratio` (DRAM intensity over ridge of the dominant

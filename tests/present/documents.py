@@ -159,8 +159,18 @@ def document(*kernels, **changes):
         share["n_kernels"] += 1
         share["duration_ns"] += each["duration_ns"] or 0.0
         share["share_frac"] = share["duration_ns"] / total_ns if total_ns else None
+    worth = sorted((each for each in kernels if not each["failed"]), key=lambda each: -(each["recoverable_ns"] or 0.0))
     return {
         "schema": "ncuroof.analysis/1",
+        "groups": [
+            {
+                "id": each["id"],
+                "n_launches": 1,
+                "duration_ns": each["duration_ns"],
+                "recoverable_ns": each["recoverable_ns"],
+            }
+            for each in worth
+        ],
         "tool": {"name": "ncuroof", "version": "0.0.0"},
         "sources": [
             {
