@@ -77,7 +77,7 @@ class Browser:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
-    def wait_for(self, expression, seconds=30):
+    def wait_for(self, expression, seconds=120):
         """Wait until an expression in the page holds."""
         end = time.monotonic() + seconds
         while not self.run(expression):
