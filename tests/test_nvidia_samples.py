@@ -6,14 +6,13 @@ global load + store sectors × 32 were computed from the counters with a calcula
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ncuroof
+from tests.support.ncu import find_ncu
 
 pytestmark = pytest.mark.oracle
 
@@ -58,8 +57,8 @@ ROOFS = {
 
 
 def _folder() -> Path | None:
-    ncu = os.environ.get("NCUROOF_NCU") or shutil.which("ncu") or str(Path.home() / ".cache/nsight-compute/ncu")
-    for root in Path(ncu).resolve().parents:
+    ncu = find_ncu()
+    for root in ncu.resolve().parents if ncu is not None else ():
         found = next(root.glob("**/instructionMix/sobelFloat.ncu-rep"), None) if (root / "usr").is_dir() else None
         if found is not None:
             return found.parents[1]
