@@ -21,7 +21,7 @@ def page() -> str:
         "whose counters a report holds gives the value; a quantity without any is null. Counters enter in base units (shares",
         "instead of percent); `{name}` is another quantity.",
     ]
-    for quantity in catalogue.quantities:
+    for quantity in catalogue.described():
         lines += _quantity(quantity)
     stalls = catalogue.stalls
     lines += [

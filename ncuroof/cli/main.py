@@ -16,6 +16,7 @@ EXIT_INTERRUPTED = 130
 
 _SUMMARY_BY_COMMAND = {
     "report": "Read reports, diagnose every kernel, write a summary and a page.",
+    "explain": "Say what a verdict, finding, caveat or quantity means.",
     "gpus": "Show the GPUs whose data sheets ncuroof knows.",
 }
 """A command is a module of this package with the same name; it is loaded when it runs."""

@@ -51,7 +51,7 @@ class Quantity:
         unit: of the value; "share" is 0..1.
         doc: one sentence.
         collect: options of ncu that collect it, or None where every report has it or nothing collects it alone.
-        sources: in order of preference.
+        sources: in order of preference; none where it is computed from other tables.
     """
 
     name: str
@@ -105,11 +105,16 @@ class Catalogue:
     """All of `profiles/metrics.toml`."""
 
     quantities: tuple[Quantity, ...]
+    computed: tuple[Quantity, ...]
     bandwidth: Mapping[str, tuple[Pair, ...]]
     work: Mapping[str, tuple[Pair, ...]]
     tensor: Tensor
     stalls: Stalls
     resources: Mapping[str, Mapping[str, str]]
+
+    def described(self) -> tuple[Quantity, ...]:
+        """Return every quantity: those with formulas, and those computed elsewhere, which have no sources."""
+        return self.quantities + self.computed
 
     def quantity(self, name: str) -> Quantity:
         """Return the quantity called `name`.
@@ -162,6 +167,7 @@ def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
     tensor, stalls = raw["tensor"], raw["stalls"]
     return Catalogue(
         quantities=tuple(_quantity(name, entry) for name, entry in raw["quantity"].items()),
+        computed=tuple(Quantity(name, **entry, collect=None, sources=()) for name, entry in raw["computed"].items()),
         bandwidth={level: tuple(map(_pair, pairs)) for level, pairs in raw["bandwidth"].items()},
         work={precision: tuple(map(_pair, pairs)) for precision, pairs in raw["work"].items()},
         tensor=Tensor(

@@ -151,7 +151,7 @@ class _Kernels:
     def __init__(self, analysed: Analysed, ids: Sequence[int] | None, rules: Rules, catalogue: Catalogue) -> None:
         measurements, diagnosis = analysed.measurements, analysed.diagnosis
         self._rules = rules
-        self._unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.quantities}
+        self._unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.described()}
         table = measurements.kernels.hstack(analysed.roofline.bounds.drop("id")).hstack(diagnosis.verdicts.drop("id"))
         self._rows = (
             table

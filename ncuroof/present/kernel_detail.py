@@ -85,8 +85,8 @@ class KernelDetails:
     def __init__(self, document: Record, rules: Rules, catalogue: Catalogue, texts: Texts) -> None:
         self._file_by_source = dict(enumerate(str(source["file"]) for source in document.get("sources") or ()))
         self._rules = rules
-        self._doc_by_quantity = {quantity.name: quantity.doc for quantity in catalogue.quantities}
-        self._unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.quantities}
+        self._doc_by_quantity = {quantity.name: quantity.doc for quantity in catalogue.described()}
+        self._unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.described()}
         self._texts = texts
         self._number_by_quantity: dict[str, int] = {}
         self._question_by_node = {node.id: node.question for node in rules.nodes}

@@ -55,7 +55,7 @@ def render_page(document: Record) -> str:
         ProfileError: the rules, the catalogue or the templates that ship with ncuroof are broken or missing.
     """
     rules, catalogue = load_rules(), load_catalogue()
-    unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.quantities}
+    unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.described()}
     context = page_context(document, rules, unit_by_quantity)
     own, plotly = _own_script(), _plotly_script()
     assets = Assets(

@@ -1,0 +1,116 @@
+"""What a name in the output means: a verdict, a finding, a caveat, or a quantity."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+
+from ncuroof.diagnosis import Rules, load_rules
+from ncuroof.diagnosis.rules import Condition, Finding
+from ncuroof.errors import UnknownNameError
+from ncuroof.metrics import Catalogue, load_catalogue
+from ncuroof.metrics.catalogue import Quantity
+from ncuroof.present import format as text
+
+_STALLS = "stalls."
+
+
+def explain(name: str) -> str:
+    """Return what `name` means, as lines of plain text.
+
+    Raises:
+        UnknownNameError: there is no verdict, finding, caveat or quantity of that name.
+    """
+    rules, catalogue = load_rules(), load_catalogue()
+    return "\n".join(_lines(name, rules, catalogue)) + "\n"
+
+
+def names() -> list[str]:
+    """Return every name that can be explained."""
+    rules, catalogue = load_rules(), load_catalogue()
+    quantities = [quantity.name for quantity in catalogue.described()]
+    stalls = [f"{_STALLS}{reason}" for reason in catalogue.stalls.reasons]
+    return [*rules.verdicts, *rules.findings, *rules.caveats, *quantities, *stalls]
+
+
+def _lines(name: str, rules: Rules, catalogue: Catalogue) -> Iterator[str]:
+    if name in rules.verdicts:
+        yield from _verdict(name, rules)
+    elif name in rules.findings:
+        yield from _finding(rules.findings[name], catalogue)
+    elif name in rules.caveats:
+        yield from (f"{name}: caveat", "", rules.caveats[name])
+    elif name.removeprefix(_STALLS) in catalogue.stalls.reasons:
+        yield from _stall(name.removeprefix(_STALLS), catalogue)
+    else:
+        found = [quantity for quantity in catalogue.described() if quantity.name == name]
+        if not found:
+            raise _unknown(name)
+        yield from _quantity(found[0])
+
+
+def _unknown(name: str) -> UnknownNameError:
+    every = names()
+    parts = [candidate for candidate in every if name.lower() in candidate]
+    near = parts or difflib.get_close_matches(name, every, n=5, cutoff=0.5)
+    hint = f"did you mean {', '.join(near[:8])}?" if near else "names are those of the JSON document"
+    return UnknownNameError(f"no verdict, finding, caveat or quantity is called {name!r}", hint=hint)
+
+
+def _verdict(name: str, rules: Rules) -> Iterator[str]:
+    yield from (f"{name}: verdict, {rules.verdicts[name].title}", "", rules.verdicts[name].doc, "", "Reached by:")
+    for node in rules.nodes:
+        answers = (("yes", node.yes), ("no", node.no), ("not known", node.unknown))
+        for answer, target in answers:
+            if target == f"verdict:{name}":
+                yield f"  {node.question} {answer} ({_condition(node.condition)})"
+
+
+def _finding(finding: Finding, catalogue: Catalogue) -> Iterator[str]:
+    yield from (f"{finding.id}: finding, {finding.title}", "")
+    yield f"For verdicts {', '.join(finding.verdicts)}" + (
+        f"; limiters {', '.join(finding.limiters)}." if finding.limiters else "."
+    )
+    conditions = [_condition(condition) for condition in finding.all_of]
+    if finding.any_of:
+        conditions.append("any of: " + "; ".join(_condition(condition) for condition in finding.any_of))
+    yield from ("", "Fires when:", *(f"  {condition}" for condition in conditions))
+    if finding.gain_by_limiter:
+        yield from ("", f"Gain, as a share of the duration: {finding.gain_basis}.")
+        yield from (f"  {limiter}: {formula.text}" for limiter, formula in finding.gain_by_limiter.items())
+    yield from ("", "What to do:")
+    for family, advice in finding.advice_by_family.items():
+        yield f"  {family}: {advice}"
+    collect = _collect(finding.evidence, catalogue)
+    if collect:
+        yield from ("", f"Its evidence is collected with: {' '.join(collect)}")
+
+
+def _collect(evidence: Sequence[str], catalogue: Catalogue) -> list[str]:
+    by_name = {quantity.name: quantity.collect for quantity in catalogue.quantities}
+    return list(dict.fromkeys(options for name in evidence if (options := by_name.get(name))))
+
+
+def _condition(condition: Condition) -> str:
+    if condition.threshold is None:
+        return f"{condition.quantity} is missing"
+    return f"{condition.quantity} {text.operator(condition.op)} {condition.threshold:g}"
+
+
+def _stall(reason: str, catalogue: Catalogue) -> Iterator[str]:
+    stalls = catalogue.stalls
+    yield from (f"{_STALLS}{reason}: quantity, share", "")
+    yield "The reason's share of the time that a warp spends between two issued instructions."
+    yield from ("", "From:", f"  {stalls.counter.replace('<reason>', reason)} / {stalls.total}")
+    yield from (f"  {name.replace('<reason>', reason)} / samples of all reasons" for name in stalls.sampled_counters)
+    yield from ("", f"Collect with: {stalls.collect}")
+
+
+def _quantity(quantity: Quantity) -> Iterator[str]:
+    yield from (f"{quantity.name}: quantity, {quantity.unit}", "", quantity.doc)
+    if quantity.sources:
+        yield from ("", "From, in order of preference:")
+    for source in quantity.sources:
+        yield f"  {source.formula.text}" + (f"  ({source.note})" if source.note else "")
+    if quantity.collect:
+        yield from ("", f"Collect with: {quantity.collect}")
