@@ -73,15 +73,17 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
         "clock_control",
         "is_damaged_report",
     ).hstack(
-        table.frame.select(
+        table.frame.lazy()
+        .select(
             *_identity(table),
-            *_limiters(workloads, table, catalogue),
+            *_busiest_counters(workloads, table, catalogue),
             *top_stall(catalogue.stalls),
             *(pl.col(quantity.name) for quantity in catalogue.quantities),
             *(pl.col(f"stalls.{reason}") for reason in catalogue.stalls.reasons),
         )
+        .collect()
     )
-    kernels = _told_apart_from_l1(kernels)
+    kernels = _with_limiters(kernels, catalogue)
     return Measurements(
         kernels=check(kernels.select(*KERNELS, pl.exclude(*KERNELS)), KERNELS, table="KERNELS"),
         work=check(measure_work(table, catalogue), WORK, table="WORK"),
@@ -171,22 +173,16 @@ def _devices(workloads: pl.DataFrame, table: CounterTable) -> tuple[pl.DataFrame
     return distinct.select(*DEVICES), device_by_row["device"]
 
 
-def _limiters(workloads: pl.DataFrame, table: CounterTable, catalogue: Catalogue) -> list[pl.Expr]:
-    """Return, for each side, the busiest counter of NVIDIA's breakdown and the resource it belongs to."""
+def _busiest_counters(workloads: pl.DataFrame, table: CounterTable, catalogue: Catalogue) -> list[pl.Expr]:
+    """Return, for each side, the busiest counter of NVIDIA's breakdown that belongs to a resource."""
     columns = []
     for side, listing in BREAKDOWNS.items():
-        members = _members(workloads, listing)
-        resource_by_prefix = catalogue.resources[side]
         candidates = [
-            (counter, name, resource)
-            for name in members
-            if (counter := table.counter(name)) is not None
-            and (resource := _longest_prefix(name, resource_by_prefix)) is not None
+            (counter, name)
+            for name in _members(workloads, listing)
+            if (counter := table.counter(name)) is not None and _resource(name, catalogue.resources[side]) is not None
         ]
-        columns += [
-            largest([(counter, resource) for counter, _, resource in candidates]).alias(f"limiter.{side}"),
-            largest([(counter, name) for counter, name, _ in candidates]).alias(f"limiter.{side}_counter"),
-        ]
+        columns.append(largest(candidates).alias(f"limiter.{side}_counter"))
     return columns
 
 
@@ -197,13 +193,25 @@ def _members(workloads: pl.DataFrame, listing: str) -> list[str]:
     return list(dict.fromkeys(name for text in listings for name in text.split(",")))
 
 
-def _longest_prefix(name: str, resource_by_prefix: Mapping[str, str]) -> str | None:
+def _resource(name: str, resource_by_prefix: Mapping[str, str]) -> str | None:
+    """Return the resource that a counter belongs to by the longest prefix that fits."""
     matching = [prefix for prefix in resource_by_prefix if name.startswith(prefix)]
     return resource_by_prefix[max(matching, key=len)] if matching else None
 
 
-def _told_apart_from_l1(kernels: pl.DataFrame) -> pl.DataFrame:
-    """Name shared memory where the L1 data stage is the busiest and shared memory keeps it busy."""
+def _with_limiters(kernels: pl.DataFrame, catalogue: Catalogue) -> pl.DataFrame:
+    """Add, for each side, the resource of the busiest counter.
+
+    It is shared memory where the L1 data stage is the busiest and shared memory keeps it busy.
+    """
+    columns = []
+    for side in BREAKDOWNS:
+        busiest = kernels[f"limiter.{side}_counter"]
+        resource_by_counter = {
+            name: _resource(name, catalogue.resources[side]) for name in busiest.drop_nulls().unique()
+        }
+        columns.append(busiest.replace_strict(resource_by_counter, return_dtype=pl.String).alias(f"limiter.{side}"))
+    kernels = kernels.with_columns(columns)
     is_data_stage = pl.col("limiter.memory_counter").str.contains("l1tex__data_(bank|pipe)")
     return kernels.with_columns(
         pl.when(is_data_stage & (pl.col("access.shared_wavefront_share") > 0.5))

@@ -95,8 +95,14 @@ def top_stall(stalls: Stalls) -> list[pl.Expr]:
 
 
 def largest(candidates: Sequence[tuple[pl.Expr, str]]) -> pl.Expr:
-    """Return the name that goes with the largest value of a row, the first of equals; null where none is above zero."""
+    """Return the name that goes with the largest value of a row, the first of equals; null where none is above zero.
+
+    The largest value is written out for each candidate: a lazy table computes it once.
+    """
     if not candidates:
         return pl.lit(None, pl.String)
     highest = pl.max_horizontal(*(value for value, _ in candidates))
-    return pl.coalesce(pl.when((value == highest) & (highest > 0)).then(pl.lit(name)) for value, name in candidates)
+    name_of_highest = pl.lit(None, pl.String)
+    for value, name in reversed(candidates):
+        name_of_highest = pl.when(value == highest).then(pl.lit(name)).otherwise(name_of_highest)
+    return pl.when(highest > 0).then(name_of_highest)
