@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 import polars as pl
 
-from ncuroof.diagnosis import Diagnosis, Summary, diagnose, group_launches, summarise
+from ncuroof.diagnosis import Diagnosis, Summary, diagnose, group_launches, rank_actions, summarise
 from ncuroof.errors import MissingExtraError
 from ncuroof.ingest import RawReport, open_report
 from ncuroof.metrics import Measurements, measure, selection
@@ -98,6 +98,11 @@ class Analysis:
     def groups(self) -> pl.DataFrame:
         """GROUPS: equal launches together, the most recoverable time first."""
         return group_launches(self.measurements.kernels, self.roofline.bounds, self.diagnosis.verdicts)
+
+    @property
+    def actions(self) -> pl.DataFrame:
+        """ACTIONS: what to do, by what it gives over the whole run."""
+        return rank_actions(self.diagnosis.findings, self.summary.duration_ns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document `ncuroof.analysis/1`."""

@@ -179,6 +179,16 @@ GROUPS = pl.Schema(
 """Launches of one kernel, shape, device and verdict together, by recoverable time, then by duration."""
 
 
+ACTIONS = pl.Schema(
+    {
+        "finding": pl.String(),
+        "n_launches": pl.UInt32(),  # launches in which it is the first finding that has a gain
+        "gain_ns": pl.Float64(),  # summed over these launches: an upper bound
+        "share_frac": pl.Float64(),  # of the run's GPU time
+    }
+)
+"""What to do, by what it gives over the whole run; each launch counts once, under its first finding that has a gain."""
+
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 

@@ -2,6 +2,16 @@
 
 from ncuroof.diagnosis.diagnose import Diagnosis, diagnose
 from ncuroof.diagnosis.rules import Rules, load_rules
-from ncuroof.diagnosis.summary import Share, Summary, group_launches, summarise
+from ncuroof.diagnosis.summary import Share, Summary, group_launches, rank_actions, summarise
 
-__all__ = ["Diagnosis", "Rules", "Share", "Summary", "diagnose", "group_launches", "load_rules", "summarise"]
+__all__ = [
+    "Diagnosis",
+    "Rules",
+    "Share",
+    "Summary",
+    "diagnose",
+    "group_launches",
+    "load_rules",
+    "rank_actions",
+    "summarise",
+]

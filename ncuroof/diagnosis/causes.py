@@ -13,6 +13,7 @@ from ncuroof.tables import FINDINGS, conform
 
 _DEFAULT = "default"
 _STALL = "stall"
+_RANK = "rank"
 
 
 def add_firing(quantities: pl.DataFrame, findings: Iterable[Finding]) -> pl.DataFrame:
@@ -39,9 +40,8 @@ def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     findings = [finding for finding, is_any in zip(rules.findings.values(), fired, strict=True) if is_any]
     rows = diagnosed.lazy()
     parts = [_rows(rows, finding, rules, frozenset(diagnosed.columns)) for finding in findings]
-    table = pl.concat(parts) if parts else pl.LazyFrame(schema={**FINDINGS, "names_limiter": pl.Boolean})
-    order = ["id", "names_limiter", "gain_ns"]
-    ranked = table.sort(order, descending=[False, True, True], nulls_last=True, maintain_order=True)
+    table = pl.concat(parts) if parts else pl.LazyFrame(schema={**FINDINGS, _RANK: pl.Int32})
+    ranked = table.sort("id", _RANK, "gain_ns", descending=[False, False, True], nulls_last=True, maintain_order=True)
     return ranked.pipe(conform, FINDINGS).collect()
 
 
@@ -78,16 +78,17 @@ def _rows(diagnosed: pl.LazyFrame, finding: Finding, rules: Rules, known: frozen
         _severity(finding, rules).alias("severity"),
         (pl.col("gain_frac") * pl.col("duration_ns")).alias("gain_ns"),
         _evidence(finding.evidence).alias("evidence"),
-        _names_limiter(finding, rules).alias("names_limiter"),
+        _rank(finding, rules).alias(_RANK),
     )
 
 
-def _names_limiter(finding: Finding, rules: Rules) -> pl.Expr:
-    """Return whether the finding is what the limiter of a latency-bound kernel stands for."""
+def _rank(finding: Finding, rules: Rules) -> pl.Expr:
+    """Return 0 for what the limiter of a latency-bound kernel stands for, 1 for causes, 2 for what is general."""
     names = {cause.limiter for cause in rules.latency_causes if cause.finding == finding.group}
     if _STALL in names:
         names = {condition.quantity.removeprefix("stalls.") for condition in (*finding.all_of, *finding.any_of)}
-    return ((pl.col("verdict") == Verdict.LATENCY.value) & pl.col("limiter").is_in(list(names))).fill_null(value=False)
+    names_limiter = (pl.col("verdict") == Verdict.LATENCY.value) & pl.col("limiter").is_in(list(names))
+    return pl.when(names_limiter).then(0).otherwise(2 if finding.is_general else 1).cast(pl.Int32)
 
 
 def _any_cause(finding: Finding, rules: Rules) -> pl.Expr:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ncuroof.model import Verdict
-from ncuroof.tables import GROUPS, conform
+from ncuroof.tables import ACTIONS, GROUPS, conform
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,4 +97,23 @@ def group_launches(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.Dat
         )
         .sort("recoverable_ns", "duration_ns", descending=True, nulls_last=True, maintain_order=True)
         .pipe(conform, GROUPS)
+    )
+
+
+def rank_actions(findings: pl.DataFrame, duration_ns: float) -> pl.DataFrame:
+    """Return ACTIONS, the largest gain first.
+
+    Gains of one launch overlap, so that only its first counts; those of different launches add up.
+
+    Args:
+        findings: FINDINGS.
+        duration_ns: GPU time of the run.
+    """
+    first = findings.filter(pl.col("gain_ns").is_not_null()).unique("id", keep="first", maintain_order=True)
+    return (
+        first.group_by("finding", maintain_order=True)
+        .agg(pl.len().alias("n_launches"), pl.col("gain_ns").sum())
+        .with_columns((pl.col("gain_ns") / (duration_ns or None)).alias("share_frac"))
+        .sort("gain_ns", descending=True, maintain_order=True)
+        .pipe(conform, ACTIONS)
     )

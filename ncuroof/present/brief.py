@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,9 @@ from ncuroof.present.document import SIMULATED_MARK, Analysed, Document, documen
 
 N_KERNELS = 10
 """Kernels in a summary."""
+
+N_ACTIONS = 3
+"""Things to do that a summary names."""
 
 _CLAUSE_END = re.compile(r"(?<=[a-z0-9)])[.:;](?= |$)")
 _N_OPTIONS = 3
@@ -29,6 +32,15 @@ class VerdictShare:
     title: str
     share_frac: float | None
     n_kernels: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionLine:
+    """Something to do over the whole run: its gain at most, as a share of GPU time; what it is; in how many launches."""
+
+    gain: str
+    title: str
+    launches: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +80,7 @@ class Brief:
         tool: versions and collection.
         totals: kernels, time, recoverable time.
         shares: time by verdict.
+        actions: the first things to do over the whole run, with what they give; empty where no gain can be told.
         kernels: the groups with the most recoverable time.
         n_more: groups that are not shown.
         notes: what a reader must know before trusting the numbers.
@@ -79,6 +92,7 @@ class Brief:
     tool: str
     totals: str
     shares: tuple[VerdictShare, ...]
+    actions: tuple[ActionLine, ...]
     kernels: tuple[KernelLine, ...]
     n_more: int
     notes: tuple[str, ...]
@@ -97,6 +111,7 @@ def brief(analysed: Analysed, *, n_kernels: int = N_KERNELS) -> Brief:
         tool=_tool(analysed),
         totals=_totals(analysed),
         shares=tuple(_shares(analysed)),
+        actions=tuple(_actions(entries["actions"][:N_ACTIONS])),
         kernels=tuple(
             _line(kernel, group) for kernel, group in zip(entries["kernels"], shown.iter_rows(named=True), strict=True)
         ),
@@ -147,6 +162,13 @@ def _notes(analysed: Analysed) -> Iterator[str]:
     for report in analysed.reports:
         if report.damage is not None:
             yield f"{text.printable(report.file)} is damaged: {report.damage}"
+
+
+def _actions(actions: Sequence[Document]) -> Iterator[ActionLine]:
+    for action in actions:
+        n_launches = action["n_launches"]
+        launches = f"{n_launches} launches" if n_launches > 1 else "one launch"
+        yield ActionLine(text.share(action["share_frac"]), action["title"], launches)
 
 
 def _line(kernel: Document, group: Mapping[str, Any]) -> KernelLine:

@@ -73,6 +73,10 @@ class Analysed(Protocol):
     def groups(self) -> pl.DataFrame:
         """GROUPS."""
 
+    @property
+    def actions(self) -> pl.DataFrame:
+        """ACTIONS."""
+
 
 def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Document:
     """Return the document of an analysis; numbers in base units, None for what is not known, kernels in file order.
@@ -89,6 +93,7 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
         "summary": _summary(analysed.summary),
         "ceilings": analysed.roofline.ceilings.to_dicts(),
         "groups": analysed.groups.to_dicts(),
+        "actions": _actions(analysed),
         "kernels": _Kernels(analysed, ids, load_rules(), load_catalogue()).describe(),
     }
 
@@ -143,6 +148,11 @@ def _summary(summary: Summary) -> Document:
             for name, share in summary.by_verdict.items()
         },
     }
+
+
+def _actions(analysed: Analysed) -> list[Document]:
+    findings = load_rules().findings
+    return [{**row, "title": findings[row["finding"]].title} for row in analysed.actions.iter_rows(named=True)]
 
 
 class _Kernels:

@@ -22,6 +22,9 @@ def to_markdown(analysis: Analysed) -> str:
     lines += [f"- {_escaped(line)}" for line in (*summary.devices, summary.tool, summary.totals, *summary.notes)]
     lines += ["", "| bound by | share of time | kernels |", "|---|--:|--:|"]
     lines += [f"| {part.title} | {share(part.share_frac)} | {part.n_kernels} |" for part in summary.shares]
+    if summary.actions:
+        lines += ["", "What would give most, at most, of the run's GPU time:", ""]
+        lines += [f"1. {line.gain}: {_escaped(line.title)} ({line.launches})" for line in summary.actions]
     if summary.kernels:
         lines += ["", *_kernels(summary.kernels)]
     if summary.n_more:

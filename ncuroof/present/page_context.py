@@ -69,6 +69,7 @@ class PageContext:
     totals: Annotated[Sequence[tuple[str, str]], "label and value of sums over the run"]
     verdict_shares: Annotated[Sequence[VerdictShare], "time by verdict"]
     time_by_verdict: Annotated[str, "the same as one sentence, for readers of the screen"]
+    actions: Annotated[Sequence[tuple[str, str, str]], "gain, title and launches of what would give most over the run"]
     top_kernels: Annotated[Sequence[KernelRow], "the groups of equal launches with the most recoverable time"]
     columns: Annotated[Sequence[tuple[str, str, str]], "key, title and kind (number or text) of the table's columns"]
     rows: Annotated[Sequence[KernelRow], "all kernels, most recoverable time first"]
@@ -139,6 +140,10 @@ def page_context(document: Record, rules: Rules, unit_by_quantity: Mapping[str, 
         totals=_totals(document["summary"], kernels),
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
+        actions=[
+            (text.share(action["share_frac"]), action["title"], _launches(action["n_launches"]))
+            for action in document["actions"][:_N_TOP]
+        ],
         top_kernels=_top(document["groups"], rows),
         columns=COLUMNS,
         rows=rows,
@@ -185,7 +190,7 @@ def _top(groups: Sequence[Record], rows: Sequence[KernelRow]) -> list[KernelRow]
             row_by_id[group["id"]],
             cells={
                 **row_by_id[group["id"]].cells,
-                "launches": f"{group['n_launches']} launches" if group["n_launches"] > 1 else "one launch",
+                "launches": _launches(group["n_launches"]),
                 "time": text.duration(group["duration_ns"]),
                 "recoverable": text.duration(group["recoverable_ns"]),
             },
@@ -193,6 +198,10 @@ def _top(groups: Sequence[Record], rows: Sequence[KernelRow]) -> list[KernelRow]
         for group in groups[:_N_TOP]
         if group["recoverable_ns"]
     ]
+
+
+def _launches(number: int) -> str:
+    return "one launch" if number == 1 else f"{number} launches"
 
 
 def _source(source: Record) -> SourceFacts:

@@ -8,7 +8,7 @@ from rich.cells import set_cell_size
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from ncuroof.present.brief import Brief, KernelLine, VerdictShare, brief
+from ncuroof.present.brief import ActionLine, Brief, KernelLine, VerdictShare, brief
 from ncuroof.present.document import Analysed
 from ncuroof.present.format import share, shortened
 
@@ -60,6 +60,8 @@ def _summary(summary: Brief, width: int) -> RenderableType:
     parts += [Text(f"! {note}", style="bold", overflow="fold") for note in summary.notes]
     if any(part.share_frac is not None for part in summary.shares):
         parts += [Text(), _bar(summary.shares, width), *_legend(summary.shares)]
+    if summary.actions:
+        parts += [Text(), *_actions(summary.actions, width)]
     if summary.kernels:
         parts += [Text(), _kernels(summary.kernels, width)]
     if summary.n_more:
@@ -90,6 +92,12 @@ def _legend(shares: tuple[VerdictShare, ...]) -> list[Text]:
         )
         legend.append(line)
     return legend
+
+
+def _actions(lines: tuple[ActionLine, ...], width: int) -> list[Text]:
+    """Return what would give most over the run, a line each."""
+    header = Text("what would give most, at most, of the run's GPU time", style="dim")
+    return [header, *(Text(shortened(f"{line.gain:>8}  {line.title} ({line.launches})", width)) for line in lines)]
 
 
 def _kernels(lines: tuple[KernelLine, ...], width: int) -> Group:

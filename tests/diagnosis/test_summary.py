@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 import ncuroof
 from ncuroof.analysis import Analysis, Reports
-from ncuroof.diagnosis import group_launches
+from ncuroof.diagnosis import group_launches, rank_actions
+from ncuroof.tables import FINDINGS
 from tests.support.raw import raw_report
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"
@@ -66,3 +68,24 @@ def test_a_run_without_kernels_that_worked_has_no_shares() -> None:
     assert group_launches(
         analysis.measurements.kernels, analysis.roofline.bounds, analysis.diagnosis.verdicts
     ).is_empty()
+
+
+def test_actions_count_each_launch_once_and_add_up_over_launches() -> None:
+    findings = pl.DataFrame(
+        [
+            (0, "bank_conflicts", "high", 30.0, []),
+            (0, "local_memory", "high", 50.0, []),  # overlaps with the first of the same launch
+            (1, "bank_conflicts", "high", 10.0, []),
+            (2, "dram_roof", "low", None, []),
+            (2, "tail_wave", "high", 20.0, []),
+        ],
+        schema=FINDINGS,
+        orient="row",
+    )
+    actions = rank_actions(findings, 200.0)
+    # conflicts: 30 + 10 of 200 ns in two launches; tail: 20 of 200 ns in one
+    assert actions.rows() == [("bank_conflicts", 2, 40.0, 0.2), ("tail_wave", 1, 20.0, 0.1)]
+
+
+def test_actions_of_a_run_without_time_have_no_share() -> None:
+    assert rank_actions(pl.DataFrame(schema=FINDINGS), 0.0).is_empty()

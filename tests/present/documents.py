@@ -162,6 +162,7 @@ def document(*kernels, **changes):
     worth = sorted((each for each in kernels if not each["failed"]), key=lambda each: -(each["recoverable_ns"] or 0.0))
     return {
         "schema": "ncuroof.analysis/1",
+        "actions": [],
         "groups": [
             {
                 "id": each["id"],
