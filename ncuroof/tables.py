@@ -154,7 +154,6 @@ FINDINGS = pl.Schema(
         "finding": pl.String(),
         "severity": pl.String(),
         "gain_ns": pl.Float64(),  # null where the counters cannot tell
-        "evidence": pl.List(pl.Struct({"quantity": pl.String(), "value": pl.Float64})),
     }
 )
 """One row per kernel and finding, by gain within a kernel."""
@@ -203,8 +202,9 @@ def check(frame: pl.DataFrame, schema: pl.Schema, *, table: str) -> pl.DataFrame
     Raises:
         SchemaError: a column is absent or has another type.
     """
+    types = frame.schema
     for name, dtype in schema.items():
-        found = frame.schema.get(name)
+        found = types.get(name)
         if found != dtype:
             raise SchemaError(f"{table}: column {name!r} should be {dtype}, found {found or 'nothing'}")
     return frame

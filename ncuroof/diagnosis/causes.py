@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import polars as pl
 
@@ -77,7 +77,6 @@ def _rows(diagnosed: pl.LazyFrame, finding: Finding, rules: Rules, known: frozen
         pl.lit(finding.id).alias("finding"),
         _severity(finding, rules).alias("severity"),
         (pl.col("gain_frac") * pl.col("duration_ns")).alias("gain_ns"),
-        _evidence(finding.evidence).alias("evidence"),
         _rank(finding, rules).alias(_RANK),
     )
 
@@ -134,12 +133,3 @@ def _severity(finding: Finding, rules: Rules) -> pl.Expr:
         .then(pl.lit("medium"))
         .otherwise(pl.lit("low"))
     )
-
-
-def _evidence(quantities: Sequence[str]) -> pl.Expr:
-    items = [
-        pl.struct(pl.lit(quantity).alias("quantity"), pl.col(quantity).cast(pl.Float64).alias("value"))
-        for quantity in quantities
-    ]
-    is_known = pl.element().struct.field("value").is_not_null()
-    return pl.concat_arr(items).arr.to_list().list.filter(is_known)  # concat_list takes fifty times as long

@@ -206,7 +206,7 @@ class _Kernels:
             **{key: row[key] for key in ("verdict", "limiter", "side", "dominant_precision", "confidence")},
             "path": self._path.get(number, []),
             "caveats": row["caveats"],
-            "findings": [self._finding(entry, row["family"], limiters) for entry in self._findings.get(number, [])],
+            "findings": [self._finding(entry, row, limiters) for entry in self._findings.get(number, [])],
             "min_time_ns": row["min_time_ns"],
             "recoverable_ns": row["recoverable_ns"],
             "missing": self._missing.get(number, []),
@@ -225,15 +225,17 @@ class _Kernels:
         groups["stalls"] = {reason: share for reason, share in groups["stalls"].items() if share is not None}
         return groups
 
-    def _finding(self, entry: Document, family: str, limiters: str) -> Document:
+    def _finding(self, entry: Document, row: Mapping[str, Any], limiters: str) -> Document:
         rule = self._rules.findings[entry["finding"]]
         return {
             "id": rule.id,
             "title": rule.title,
             "severity": entry["severity"],
-            "advice": rule.advice(family).replace("{limiters}", limiters),
+            "advice": rule.advice(row["family"]).replace("{limiters}", limiters),
             "evidence": [
-                {**item, "unit": self._unit_by_quantity.get(item["quantity"], "share")} for item in entry["evidence"]
+                {"quantity": name, "value": row[name], "unit": self._unit_by_quantity.get(name, "share")}
+                for name in rule.evidence
+                if row[name] is not None
             ],
             "gain_ns": entry["gain_ns"],
             "gain_basis": rule.gain_basis if entry["gain_ns"] is not None else None,

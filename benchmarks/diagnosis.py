@@ -1,0 +1,75 @@
+"""The analysis alone, in memory and without files: up to 100 000 kernels; the goal is five seconds."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from benchmarks.reports import REPORT
+from benchmarks.timing import Spread, print_table
+from ncuroof.analysis import read
+from ncuroof.diagnosis import diagnose, group_launches, summarise
+from ncuroof.metrics import measure
+from ncuroof.roofline import roofline
+
+if TYPE_CHECKING:
+    from ncuroof.ingest import RawReport
+
+SIZES = (1_000, 10_000, 100_000)
+GOAL_SECONDS = 5
+
+
+def benchmark(rounds: int) -> None:
+    """Print how long measuring and diagnosing take, stage by stage, and whether that grows with the kernels alone."""
+    (raw,) = read(REPORT).raw
+    reports = {n_kernels: _repeated(raw, n_kernels) for n_kernels in SIZES}
+    told: dict[int, list[dict[str, float]]] = {n_kernels: [] for n_kernels in SIZES}
+    for number in range(rounds + 1):
+        for n_kernels, report in reports.items():
+            seconds = _analyse(report)
+            if number:
+                told[n_kernels].append(seconds)
+    print(f"Analysis of tables in memory, {rounds} rounds; the goal for {SIZES[-1]:,} kernels is {GOAL_SECONDS} s\n")
+    whole = {n: Spread.of([sum(seconds.values()) for seconds in runs]) for n, runs in told.items()}
+    rows = []
+    for n_kernels, runs in told.items():
+        stages = [f"{Spread.of([seconds[stage] for seconds in runs]).median * 1e3:.0f} ms" for stage in runs[0]]
+        per_kernel = f"{whole[n_kernels].median / n_kernels * 1e6:.3g} µs"
+        rows.append([f"{n_kernels:,}", str(whole[n_kernels]), per_kernel, *stages])
+    print_table(["kernels", "median (min–max)", "per kernel", *told[SIZES[0]][0]], rows)
+    before, last = SIZES[-2:]
+    growth = whole[last].median / whole[before].median
+    print(
+        f"From {before:,} to {last:,} kernels the time grows {growth:.1f} times, the work {last / before:.0f} times.\n"
+    )
+
+
+def _repeated(raw: RawReport, n_kernels: int) -> RawReport:
+    """Return a report whose launches are those of `raw` over and over."""
+    n_times = -(-n_kernels // raw.workloads.height)
+
+    def again(table: pl.DataFrame) -> pl.DataFrame:
+        return pl.concat([table] * n_times).head(n_kernels).rechunk()
+
+    return replace(raw, workloads=again(raw.workloads), counters=again(raw.counters), texts=again(raw.texts))
+
+
+def _analyse(raw: RawReport) -> dict[str, float]:
+    """Return the seconds of each stage."""
+    marks = [time.perf_counter()]
+    measurements = measure([raw])
+    marks.append(time.perf_counter())
+    placed = roofline(measurements)
+    marks.append(time.perf_counter())
+    verdicts = diagnose(measurements, placed).verdicts
+    marks.append(time.perf_counter())
+    summarise(measurements.kernels, placed.bounds, verdicts)
+    marks.append(time.perf_counter())
+    group_launches(measurements.kernels, placed.bounds, verdicts)
+    marks.append(time.perf_counter())
+    stages = ("measure", "roofline", "diagnose", "summarise", "group")
+    return {stage: after - before for stage, (before, after) in zip(stages, pairwise(marks), strict=True)}

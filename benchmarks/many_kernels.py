@@ -1,0 +1,70 @@
+"""Reports of many kernels: seconds, ratio, seconds per kernel and memory, beside NVIDIA's module and tool."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import partial
+from typing import TYPE_CHECKING
+
+from benchmarks.reports import write_full_set
+from benchmarks.timing import Spread, ncu, print_table, raw_csv, run, side_by_side, spread
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SIZES = (1, 10, 100, 1000)
+LARGE = 10_000
+
+
+def benchmark(folder: Path, rounds: int, *, large: bool = False) -> None:
+    """Print how the time grows with the number of kernels."""
+    for n_kernels in (*SIZES, LARGE) if large else SIZES:
+        report = write_full_set(folder / f"kernels-{n_kernels}.ncu-rep", n_kernels)
+        size = report.stat().st_size / 1e6
+        print(f"Kernels of a full set: {n_kernels:,} ({size:.3g} MB), {rounds} rounds\n")
+        _size(report, n_kernels, rounds)
+        report.unlink()
+
+
+def _size(report: Path, n_kernels: int, rounds: int) -> None:
+    python = [sys.executable, "-m"]
+    commands = {
+        "ncuroof: summary": [*python, "ncuroof", "report", report, "-o", "-"],
+        "ncuroof: JSON document": [*python, "ncuroof", "report", report, "-o", "-", "--format", "json"],
+        "NVIDIA's module, every value": [*python, "benchmarks.programs", "module_all", report],
+    }
+    tool = ncu()
+    if tool is not None:
+        commands["ncu --page raw --csv"] = raw_csv(tool, report)
+    runs = side_by_side({name: partial(run, command) for name, command in commands.items()}, rounds)
+    ours = spread(runs["ncuroof: summary"]).median
+    rows = []
+    for name, done in runs.items():
+        took = spread(done)
+        memory = max(one.peak_bytes for one in done) / 1e6
+        per_kernel = f"{took.median / n_kernels * 1e3:.3g} ms"
+        rows.append([name, str(took), f"{took.median / ours:.2f}", per_kernel, f"{memory:.0f} MB"])
+    print_table(["process", "median (min–max)", "of the summary", "per kernel", "peak memory"], rows)
+    if tool is None:
+        print("ncu is not installed: its row is left out\n")
+    _verdict({name: spread(done).median for name, done in runs.items() if not name.startswith("ncuroof")}, ours)
+    _in_process(report, rounds)
+
+
+def _verdict(seconds_by_name: dict[str, float], ours: float) -> None:
+    """Say plainly where NVIDIA's tools are faster."""
+    faster = [f"{name} ({ours / seconds:.2f} times)" for name, seconds in seconds_by_name.items() if seconds < ours]
+    if faster:
+        print(f"Faster than the summary: {', '.join(faster)}. Reading goes through NVIDIA's module.\n")
+    else:
+        print("The summary is the fastest of them.\n")
+
+
+def _in_process(report: Path, rounds: int) -> None:
+    command = [sys.executable, "-m", "benchmarks.programs", "stages", str(report)]
+    told = [json.loads(subprocess.check_output(command)) for _ in range(rounds)]
+    read = Spread.of([seconds["read"] for seconds in told])
+    analyse = Spread.of([seconds["measure"] + seconds["roofline"] + seconds["diagnose"] for seconds in told])
+    print(f"In process: reading {read}, analysing {analyse}\n")

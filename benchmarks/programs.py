@@ -1,0 +1,78 @@
+# ruff: noqa: PLC0415  a program imports what it needs while it is timed
+"""The programs that are timed from outside: `python -m benchmarks.programs NAME REPORT [COUNTERS]`.
+
+Importing this module loads nothing, so that what a program needs is part of its time.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+
+def stages(report: str) -> None:
+    """Analyse a report as `ncuroof report REPORT -o -` does; print the seconds of each stage as JSON."""
+    import json
+
+    seconds = {}
+    last = time.perf_counter()
+
+    def done(stage: str) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        seconds[stage] = now - last
+        last = now
+
+    import ncuroof.cli.report  # noqa: F401  the command's own module
+    from ncuroof.analysis import Analysis, read
+    from ncuroof.diagnosis import diagnose, load_rules, summarise
+    from ncuroof.metrics import load_catalogue, measure
+    from ncuroof.present.terminal import to_text
+    from ncuroof.roofline import roofline
+
+    done("imports")
+    load_catalogue()
+    load_rules()
+    done("catalogue and rules")
+    reports = read(report)
+    done("read")
+    measurements = measure(reports.raw)
+    done("measure")
+    placed = roofline(measurements)
+    done("roofline")
+    diagnosis = diagnose(measurements, placed)
+    summary = summarise(measurements.kernels, placed.bounds, diagnosis.verdicts)
+    done("diagnose")
+    to_text(Analysis(reports.raw, measurements, placed, diagnosis, summary))
+    done("present")
+    print(json.dumps(seconds))
+
+
+def module_all(report: str) -> None:
+    """Read every value of every kernel with NVIDIA's module."""
+    import ncu_report
+
+    for action in _actions(ncu_report.load_report(report)):
+        _ = {name: action.metric_by_name(name).value() for name in action.metric_names()}
+
+
+def module_same(report: str, counters: str) -> None:
+    """Read the counters that ncuroof asks for, named one per line in a file, with NVIDIA's module."""
+    from pathlib import Path
+
+    import ncu_report
+
+    wanted = Path(counters).read_text(encoding="utf-8").split()
+    for action in _actions(ncu_report.load_report(report)):
+        metrics = {name: action.metric_by_name(name) for name in wanted}
+        _ = {name: metric.value() for name, metric in metrics.items() if metric is not None}
+
+
+def _actions(context):
+    for profiled in (context.range_by_idx(i) for i in range(context.num_ranges())):
+        for index in range(profiled.num_actions()):
+            yield profiled.action_by_idx(index)
+
+
+if __name__ == "__main__":
+    {"stages": stages, "module_all": module_all, "module_same": module_same}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,109 @@
+"""Timing programs and functions side by side: every round runs each of them once, so that a busy moment hits them alike."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a program: wall-clock seconds, and the most memory it had resident."""
+
+    seconds: float
+    peak_bytes: int
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What several measurements of one thing came to, in seconds."""
+
+    median: float
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, seconds: Sequence[float]) -> Spread:
+        return cls(statistics.median(seconds), min(seconds), max(seconds))
+
+    def __str__(self) -> str:
+        unit, factor = ("s", 1) if self.median >= 1 else ("ms", 1e3)
+        return f"{self.median * factor:.3g} {unit} ({self.least * factor:.3g}–{self.most * factor:.3g})"
+
+
+def run(command: Sequence[str | Path]) -> Run:
+    """Run a program to its end, its output thrown away.
+
+    Raises:
+        RuntimeError: it failed.
+    """
+    starter = [sys.executable, "-S", "-E", Path(__file__).with_name("launch.py")]
+    told = subprocess.run([*starter, *command], capture_output=True, text=True, check=True).stdout
+    seconds, peak_bytes, exit_code = told.split()
+    if exit_code != "0":
+        raise RuntimeError(f"{exit_code} from {' '.join(map(str, command))}")
+    return Run(float(seconds), int(peak_bytes))
+
+
+def side_by_side(tasks: Mapping[str, Callable[[], Run]], rounds: int) -> dict[str, list[Run]]:
+    """Return the runs of each task over so many rounds, after one round that only warms the disk's cache."""
+    runs: dict[str, list[Run]] = {name: [] for name in tasks}
+    for number in range(rounds + 1):
+        for name, task in tasks.items():
+            done = task()
+            if number:
+                runs[name].append(done)
+    return runs
+
+
+def spread(runs: Sequence[Run]) -> Spread:
+    """Return how long the runs took."""
+    return Spread.of([one.seconds for one in runs])
+
+
+@cache
+def ncu() -> Path | None:
+    """Return NVIDIA's command-line tool: of NCUROOF_NCU, of the PATH, or of the cache folder; None where there is none."""
+    named = os.environ.get("NCUROOF_NCU") or shutil.which("ncu")
+    path = Path(named) if named else Path.home() / ".cache" / "nsight-compute" / "ncu"
+    return path if path.exists() else None
+
+
+def raw_csv(tool: Path, report: Path) -> list[str | Path]:
+    """Return the command by which NVIDIA's tool prints every counter of a report."""
+    return [tool, "--import", report, "--page", "raw", "--csv"]
+
+
+def machine() -> str:
+    """Return what the numbers depend on, in neutral words."""
+    n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    parts = [f"{n_cores} cores", f"Python {platform.python_version()}", f"polars {pl.__version__}"]
+    tool = ncu()
+    if tool is not None:
+        told = subprocess.run([str(tool), "--version"], capture_output=True, text=True, check=False).stdout
+        version = next((line.split()[1] for line in told.splitlines() if line.startswith("Version")), "")
+        parts.append(f"ncu {version}".rstrip())
+    return " · ".join([*parts, f"load {os.getloadavg()[0]:.1f} at the start"])
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table: the first column to the left, the others to the right."""
+    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
+    for row in (header, ["-" * width for width in widths], *rows):
+        first, *others = row
+        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
+        print("  ".join(cells).rstrip())
+    print()
