@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 import click
 
 from ncuroof._version import __version__
+from ncuroof.cli.options import say
 from ncuroof.errors import NcuroofError
 
 EXIT_INTERRUPTED = 130
@@ -47,24 +50,47 @@ def program() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit: 0 done, 1 a named error, 2 usage, 3 a gate failed, 130 interrupted."""
+    _replace_what_cannot_be_encoded()
     try:
         program.main(args=None if arguments is None else list(arguments), prog_name="ncuroof", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except NcuroofError as error:
-        _say(f"ncuroof: {error}", error.hint)
-        sys.exit(error.exit_code)
+        _fail(f"ncuroof: {error}", error.hint, error.exit_code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        _say("ncuroof: interrupted", None)
-        sys.exit(EXIT_INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`); the interpreter must not complain about it while it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _fail("ncuroof: interrupted", None, EXIT_INTERRUPTED)
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output went away (`| head`); click itself would exit with 1 for it.
+        _abandon_output()
         sys.exit(0)
+    except OSError as error:
+        # Files that cannot be read or written have errors of their own; what is left is standard output.
+        _abandon_output()
+        _fail(
+            f"ncuroof: standard output cannot be written: {error.strerror or error}",
+            "free some space, or send it elsewhere",
+            1,
+        )
 
 
-def _say(message: str, hint: str | None) -> None:
-    click.echo(" ".join(message.split()), err=True)
+def _fail(message: str, hint: str | None, exit_code: int) -> NoReturn:
+    say(" ".join(message.split()))
     if hint is not None:
-        click.echo(f"  hint: {hint}", err=True)
+        say(f"  hint: {hint}")
+    sys.exit(exit_code)
+
+
+def _replace_what_cannot_be_encoded() -> None:
+    """Print a question mark where the terminal's encoding lacks a character, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _abandon_output() -> None:
+    """Drop what is still buffered for standard output, so that the interpreter does not complain while it exits."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

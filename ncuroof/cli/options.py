@@ -22,6 +22,13 @@ def common(command: Command) -> Command:
     return command
 
 
+def say(message: str) -> None:
+    """Print a line on standard error; names from a report or of a file cannot act on the terminal."""
+    from ncuroof.present.format import printable  # noqa: PLC0415  loads polars, which --help does without
+
+    click.echo(printable(message), err=True)
+
+
 def wants_color(*, no_color: bool) -> bool | None:
     """Return False where colour is refused, None to let the terminal decide."""
     return False if no_color or os.environ.get("NO_COLOR") else None

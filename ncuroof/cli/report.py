@@ -9,15 +9,16 @@ import click
 
 from ncuroof import read
 from ncuroof.analysis import Analysis
-from ncuroof.cli.options import common, wants_color
-from ncuroof.errors import OutputFormatError
+from ncuroof.cli.options import common, say, wants_color
+from ncuroof.errors import OutputError, OutputFormatError
 from ncuroof.present import FORMATS, format_of, render, write
+from ncuroof.present.format import printable
 
 STANDARD_OUTPUT = "-"
 
 
 @click.command()
-@click.argument("reports", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("reports", nargs=-1, required=True, type=click.Path(readable=False, path_type=Path))
 @click.option("-o", "--output", help="File to write, its suffix names the format; '-' is standard output.")
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Format, where the suffix does not say.")
 @click.option("--force", is_flag=True, help="Replace a file that ncuroof did not write.")
@@ -42,11 +43,11 @@ def report(
     if not quiet:
         _warn(analysis)
     if verbose:
-        click.echo(f"read {analysis.summary.n_kernels} kernels of {len(reports)} reports", err=True)
+        say(f"read {analysis.summary.n_kernels} kernels of {len(reports)} reports")
     if output is None and form is None:
         _show(analysis, no_color=no_color)
         page = write(analysis, reports[0].with_suffix(".html"), "html", force=force)
-        click.echo(f"page: {page}")
+        click.echo(f"page: {printable(str(page))}")
     elif output is None or output == STANDARD_OUTPUT:
         _to_standard_output(analysis, form or "term", no_color=no_color)
     else:
@@ -56,9 +57,9 @@ def report(
 def _warn(analysis: Analysis) -> None:
     for raw in analysis.reports:
         if raw.damage is not None:
-            click.echo(f"warning: {raw.file} is damaged: {raw.damage}", err=True)
+            say(f"warning: {raw.file} is damaged: {raw.damage}")
     for dropped in analysis.measurements.dropped:
-        click.echo(f"warning: {dropped}; the counter is left out", err=True)
+        say(f"warning: {dropped}; the counter is left out")
 
 
 def _show(analysis: Analysis, *, no_color: bool) -> None:
@@ -71,6 +72,8 @@ def _to_standard_output(analysis: Analysis, form: str, *, no_color: bool) -> Non
     if form == "term":
         _show(analysis, no_color=no_color)
         return
+    if sys.stdout is None:
+        raise OutputError("standard output is closed", hint="name a file with -o FILE")
     if form == "parquet" and sys.stdout.isatty():
         raise OutputFormatError("Parquet is binary and would garble the terminal", hint="name a file with -o FILE")
     sys.stdout.buffer.write(render(analysis, form))

@@ -12,34 +12,36 @@ _MAX_RATIO = 64
 _SMALL_BYTES = 64 << 20
 """What any file may grow to, however small it is."""
 
-_CHUNK_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 17
 
 
-def decompress(stored: bytes, *, where: str) -> bytes:
-    """Return the report inside a zstd-compressed file.
+def decompress(stored: bytes, *, where: str) -> tuple[bytes, str | None]:
+    """Return the report inside a zstd-compressed file, and what is wrong with its compression, or None.
 
-    A cut file gives what comes out of its beginning.
+    Of a cut or damaged file, what comes out before the damage is returned.
 
     Raises:
-        ReportFormatError: the file is not zstd, or grows beyond what a report of its size can.
+        ReportFormatError: nothing comes out, or more than a report of that size can hold.
     """
     import zstandard  # noqa: PLC0415  only compressed reports need it
 
     limit = max(_SMALL_BYTES, _MAX_RATIO * len(stored))
     content = io.BytesIO()
+    loss = None
     try:
         with zstandard.ZstdDecompressor().stream_reader(stored, read_across_frames=True) as stream:
             while chunk := stream.read(_CHUNK_BYTES):
                 content.write(chunk)
                 if content.tell() > limit:
                     raise ReportFormatError(
-                        f"{where}: decompresses to more than {_MAX_RATIO} times its size, which no report does",
+                        f"{where}: decompresses to more than a report of its size does ({limit} bytes)",
                         hint="the file is not what it says; record it again",
                     )
     except zstandard.ZstdError as error:
-        if not content.tell():
-            raise ReportFormatError(
-                f"{where}: a zstd-compressed report was wanted, its compression is damaged: {error}",
-                hint="copy or record it again",
-            ) from error
-    return content.getvalue()
+        loss = f"the compression is damaged: {error}"
+    if not content.tell():
+        raise ReportFormatError(
+            f"{where}: a compressed report was wanted, {loss or 'nothing comes out of it'}",
+            hint="copy or record it again",
+        )
+    return content.getvalue(), loss

@@ -193,7 +193,7 @@ def _file_header(view: memoryview, where: str) -> tuple[int, int]:
     if kind is not FileKind.REPORT:
         raise ReportFormatError(
             f"{where}: an Nsight Compute report (it begins with NVR) was wanted, {kind.value} was found",
-            hint=_HINT_BY_KIND.get(kind),
+            hint=_HINT_BY_KIND.get(kind, "name the .ncu-rep file that ncu wrote (ncu -o NAME …)"),
         )
     try:
         size, start = _length_prefix(view, len(MAGIC))

@@ -10,7 +10,6 @@ import contextlib
 import math
 import os
 import sys
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof.errors import ReportFormatError
+from ncuroof.errors import ReportAccessError, ReportFormatError
 from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
 
 _RULE_TYPES = ("none", "ok", "optimization", "warning", "error")
@@ -31,6 +30,13 @@ _ALWAYS_STORED = ("device__", "launch__", "profiler__", "smsp__maximum_", "sm__m
 
 _LEAST_VALUE, _GREATEST_VALUE = 1e-30, 1e30
 """Counters lie far inside these, in any unit; products and ratios of a few values within them stay finite."""
+
+_MAX_NAMES, _MAX_FAMILIES = 8192, 1000
+"""Of counters that are chosen by prefix or list: names, and names up to the first dot. A full H100 report has 728 and 84."""
+
+_STORED_UNIT = {"s": "ns"}
+"""Units are not in the file; the module looks them up, and after a damaged report calls times seconds for the rest of the
+process. What is stored stays nanoseconds."""
 
 _COUNTER_MARK = "__"
 """Every counter that a breakdown lists has it in its name, and no column of ours does."""
@@ -75,12 +81,16 @@ def read_contents(path: Path, selection: CounterSelection | None) -> Contents:
     """Return the workloads of the report at `path` with the selected counters (all of them for None).
 
     Raises:
-        ReportFormatError: the module finds nothing in the file.
+        ReportFormatError: the report lists more counters of a kind than any GPU has.
+        ReportAccessError: the file went away meanwhile.
     """
     with _quiet_standard_error():
         import ncu_report  # noqa: PLC0415  a heavy module that only reading needs
 
-        context = ncu_report.load_report(str(path))
+        try:
+            context = ncu_report.load_report(str(path))
+        except OSError as error:
+            raise ReportAccessError(f"{path.name}: cannot be read: {error}", hint="check the path") from error
         # One at a time: the module decodes a workload when it is asked for, and frees it when nobody holds it any more.
         actions = (
             action
@@ -88,13 +98,7 @@ def read_contents(path: Path, selection: CounterSelection | None) -> Contents:
             for action in (profiled.action_by_idx(index) for index in range(profiled.num_actions()))
             if action.name() is not None  # a result whose message is damaged has no name and no metrics
         )
-        contents = _Collector(ncu_report, selection).collect(actions)
-    if contents.workloads.is_empty():
-        raise ReportFormatError(
-            f"{path.name}: a report with profiled kernels was wanted, NVIDIA's reader finds none in it",
-            hint="the file may be damaged; record it again, or check that ncu profiled any kernel",
-        )
-    return contents
+        return _Collector(ncu_report, path, selection).collect(actions)
 
 
 @contextlib.contextmanager
@@ -105,21 +109,25 @@ def _quiet_standard_error() -> Iterator[None]:
     except OSError:  # no standard error at all: nothing to keep quiet
         yield
         return
-    sys.stderr.flush()
-    with tempfile.TemporaryFile() as sink:
-        os.dup2(sink.fileno(), 2)
-        try:
-            yield
-        finally:
-            os.dup2(saved, 2)
-            os.close(saved)
+    if sys.stderr is not None:
+        sys.stderr.flush()
+    try:
+        sink = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(sink, 2)
+        os.close(sink)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
 
 
 class _Collector:
     """Copies workloads out of the module's objects, row by row."""
 
-    def __init__(self, module: Any, selection: CounterSelection | None) -> None:
+    def __init__(self, module: Any, path: Path, selection: CounterSelection | None) -> None:
+        self._path = path
         self._selection = selection
+        self._found_names: set[str] = set()
         self._counters = _Columns()
         self._texts = _Columns()
         self._units: dict[str, str] = {}
@@ -180,7 +188,8 @@ class _Collector:
                     n_not_finite += not is_number
                 self._counters.put(name, row, value if is_number else None)
                 if name not in self._units:
-                    self._units[name] = _text(metric.unit()) or ""
+                    unit = _text(metric.unit()) or ""
+                    self._units[name] = _STORED_UNIT.get(unit, unit)
         return n_collected, n_not_finite
 
     def _wanted(self, action: Any) -> list[str]:
@@ -203,7 +212,19 @@ class _Collector:
         if selection is None:
             return names
         chosen = selection.names | selection.texts | selection.lists | listed
-        return [name for name in names if name in chosen or name.startswith(selection.prefixes)]
+        wanted = [name for name in names if name in chosen or name.startswith(selection.prefixes)]
+        self._limit(name for name in wanted if name not in selection.names)
+        return wanted
+
+    def _limit(self, found: Iterable[str]) -> None:
+        """Refuse a file that names counters without end: the table would be as wide as the file says."""
+        self._found_names.update(found)
+        n_families = len({name.partition(".")[0] for name in self._found_names})
+        if len(self._found_names) > _MAX_NAMES or n_families > _MAX_FAMILIES:
+            raise ReportFormatError(
+                f"{self._path.name}: lists more counters of a kind than any GPU has ({len(self._found_names)})",
+                hint="the file is damaged, or was made to do harm; record it again",
+            )
 
     def _value(self, metric: Any) -> float | str | None:
         """Return a metric's own value; None where it has only instances, or text that is not UTF-8.

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import stat
 import tempfile
 from pathlib import Path
 from typing import Protocol
 
-from ncuroof.errors import ReportAccessError, ReportEmptyError, ReportFormatError, ReportNotFoundError
+from ncuroof.errors import (
+    NcuroofError,
+    ReportAccessError,
+    ReportEmptyError,
+    ReportFormatError,
+    ReportNotFoundError,
+)
 from ncuroof.ingest.compressed import decompress
-from ncuroof.ingest.container import SNIFF_BYTES, Container, FileKind, sniff, walk
+from ncuroof.ingest.container import SNIFF_BYTES, FileKind, sniff, walk
 from ncuroof.ingest.nvidia_module import Contents, read_contents
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.session import read_session
@@ -38,18 +45,30 @@ def open_report(
         ReportFormatError: it is not a report, or no complete workload is left of it.
         ReportEmptyError: it is a whole report in which no kernel was profiled.
     """
+    name = _readable(path.name)
     stored = _bytes(path)
+    content, loss = stored, None
     is_compressed = sniff(stored[:SNIFF_BYTES]) is FileKind.ZSTD
-    content = decompress(stored, where=path.name) if is_compressed else stored
-    container = walk(content, where=path.name)
+    if is_compressed:
+        content, loss = decompress(stored, where=name)
+    container = walk(content, where=name)
+    loss = loss or container.damage
     if container.n_workloads == 0:
-        raise _nothing_inside(path, container)
-    if is_compressed or container.damage is not None or path.suffix == ".ncu-repz":
-        contents = _read_copy(content[: container.intact_bytes], path, selection, reader)
-    else:
+        raise _nothing_inside(name, loss)
+    # NVIDIA's module goes by the suffix, takes only UTF-8 for a path, and gives nothing of a file that is damaged.
+    is_plain = not is_compressed and path.suffix != ".ncu-repz" and _readable(str(path)) == str(path)
+    if is_plain and container.damage is None:
         contents = reader(path, selection)
+    else:
+        contents = _read_copy(content[: container.intact_bytes], name, selection, reader)
+    n_read = contents.workloads.height
+    if n_read == 0:
+        raise ReportFormatError(
+            f"{name}: a report with profiled kernels was wanted, its reader finds none in it",
+            hint="the file is damaged; copy or record it again",
+        )
     return RawReport(
-        file=path.name,
+        file=name,
         sha256=hashlib.sha256(stored).hexdigest(),
         session=read_session(block.header for block in container.blocks),
         workloads=contents.workloads,
@@ -58,50 +77,80 @@ def open_report(
         texts=contents.texts,
         rules=contents.rules,
         sections=contents.sections,
-        damage=_damage(container, n_read=contents.workloads.height),
+        damage=_damage(loss, n_read=n_read, n_workloads=container.n_workloads),
     )
 
 
 def _bytes(path: Path) -> bytes:
-    if path.is_dir():
-        raise ReportNotFoundError(
-            f"{path}: a report file was wanted, a directory was found",
-            hint="name the .ncu-rep file inside it",
-        )
+    """Return the bytes of a file that begins like a report; of any other, no more than the beginning is read."""
+    where = _readable(str(path))
     try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
+        _require_file(path.stat().st_mode, where)
+        with path.open("rb") as file:
+            head = file.read(SNIFF_BYTES)
+            if sniff(head) not in (FileKind.REPORT, FileKind.ZSTD):
+                walk(head, where=_readable(path.name))  # raises, and says what the file is instead
+            return head + file.read()
+    except NcuroofError:
+        raise
+    except (FileNotFoundError, NotADirectoryError, ValueError) as error:
         raise ReportNotFoundError(
-            f"{path}: no such file", hint="check the path; ncu adds .ncu-rep to the name given with -o"
+            f"{where}: no such file", hint="check the path; ncu adds .ncu-rep to the name given with -o"
         ) from error
     except OSError as error:
-        raise ReportAccessError(f"{path}: cannot be read: {error.strerror}", hint="check its permissions") from error
+        raise ReportAccessError(f"{where}: cannot be read: {error.strerror}", hint="check its permissions") from error
 
 
-def _nothing_inside(path: Path, container: Container) -> ReportFormatError | ReportEmptyError:
-    if container.damage is not None:
+def _require_file(mode: int, where: str) -> None:
+    """Refuse what never ends, or ends only when someone else writes."""
+    if stat.S_ISDIR(mode):
+        raise ReportNotFoundError(
+            f"{where}: a report file was wanted, a directory was found",
+            hint="name the .ncu-rep file inside it",
+        )
+    if not stat.S_ISREG(mode):
+        raise ReportAccessError(
+            f"{where}: a report file was wanted, a pipe or device was found",
+            hint="write the report to a file first",
+        )
+
+
+def _nothing_inside(name: str, loss: str | None) -> ReportFormatError | ReportEmptyError:
+    if loss is not None:
         return ReportFormatError(
-            f"{path.name}: no complete kernel is left in the file: {container.damage}",
+            f"{name}: no complete kernel is left in the file: {loss}",
             hint="the file was cut or damaged, perhaps while copying; copy or record it again",
         )
     return ReportEmptyError(
-        f"{path.name}: a report with profiled kernels was wanted, it holds none",
+        f"{name}: a report with profiled kernels was wanted, it holds none",
         hint="ncu profiled no kernel: check its filters (--kernel-name, --launch-skip, --nvtx-include) and its output",
     )
 
 
-def _read_copy(content: bytes, path: Path, selection: CounterSelection | None, reader: ReportReader) -> Contents:
-    """Read the workloads from a copy on disk: NVIDIA's module takes paths, and believes their suffix."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / path.with_suffix(".ncu-rep").name
-        copy.write_bytes(content)
-        return reader(copy, selection)
+def _read_copy(content: bytes, name: str, selection: CounterSelection | None, reader: ReportReader) -> Contents:
+    """Read the workloads from a copy on disk: NVIDIA's module takes nothing but paths."""
+    try:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            copy = Path(folder) / "copy.ncu-rep"
+            copy.write_bytes(content)
+            return reader(copy, selection)
+    except NcuroofError:
+        raise
+    except OSError as error:
+        raise ReportAccessError(
+            f"{name}: a copy of its undamaged part cannot be written: {error.strerror}",
+            hint="point TMPDIR to a folder with more space",
+        ) from error
 
 
-def _damage(container: Container, *, n_read: int) -> str | None:
-    lost = container.n_workloads - n_read
-    if container.damage is not None:
-        return f"{container.damage}; what follows it is lost"
-    if lost > 0:
-        return f"{lost} of {container.n_workloads} results are malformed and lost"
+def _damage(loss: str | None, *, n_read: int, n_workloads: int) -> str | None:
+    if loss is not None:
+        return f"{loss}; what follows it is lost"
+    if n_read < n_workloads:
+        return f"{n_workloads - n_read} of {n_workloads} results are malformed and lost"
     return None
+
+
+def _readable(path: str) -> str:
+    """Return a path as text that every file can hold: a name on disk need not be UTF-8."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

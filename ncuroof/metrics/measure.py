@@ -16,6 +16,9 @@ from ncuroof.metrics.units import scale
 from ncuroof.metrics.work import measure_bandwidth, measure_work
 from ncuroof.tables import BANDWIDTH, DEVICES, KERNELS, WORK, check
 
+_GREATEST_ID = 2**63 - 1
+"""A damaged report can hold more; what no table can hold is not known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
@@ -117,7 +120,7 @@ def _workloads(reports: Sequence[RawReport]) -> pl.DataFrame:
         parts.append(
             report.workloads.hstack(report.texts).with_columns(
                 pl.lit(index, pl.UInt32).alias("source"),
-                pl.lit(only.id if only else None, pl.Int64).alias("process_id"),
+                pl.lit(only.id if only and only.id <= _GREATEST_ID else None, pl.Int64).alias("process_id"),
                 pl.lit(only.name if only else None, pl.String).alias("process_name"),
                 pl.lit(report.session.clock_control, pl.String).alias("clock_control"),
                 pl.lit(report.damage is not None).alias("is_damaged_report"),
@@ -131,7 +134,7 @@ def _identity(table: CounterTable) -> list[pl.Expr]:
 
     def integer(name: str) -> pl.Expr:
         counter = table.counter(name)
-        return (pl.lit(None) if counter is None else counter).cast(pl.Int64)
+        return (pl.lit(None) if counter is None else counter).cast(pl.Int64, strict=False)
 
     def extents(what: str) -> pl.Expr:
         axes = [integer(f"launch__{what}_dim_{axis}") for axis in "xyz"]
@@ -143,7 +146,7 @@ def _identity(table: CounterTable) -> list[pl.Expr]:
         extents("block"),
         integer("launch__stream_id").alias("stream"),
         integer("launch__context_id").alias("context"),
-        (10 * major + minor).cast(pl.Int32).alias("compute_capability"),
+        (10 * major + minor).cast(pl.Int32, strict=False).alias("compute_capability"),
     ]
 
 
@@ -151,7 +154,7 @@ def _devices(workloads: pl.DataFrame, table: CounterTable) -> tuple[pl.DataFrame
     """Return DEVICES, and for each workload the `device` that it ran on."""
 
     def integer(quantity: str) -> pl.Series:
-        column: pl.Series = table.frame[quantity].cast(pl.Int64)
+        column: pl.Series = table.frame[quantity].cast(pl.Int64, strict=False)
         return column
 
     identity = table.frame.with_columns(_identity(table)[-1])["compute_capability"]

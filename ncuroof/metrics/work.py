@@ -86,55 +86,53 @@ def _first_pair(table: CounterTable, pairs: Sequence[Pair], achieved: str, peak:
 def _tensor_operations(table: CounterTable, tensor: Tensor) -> Iterable[pl.DataFrame]:
     """Yield the tensor work of each precision from `sm__ops_path_tensor_*`.
 
-    Within a class the finest family of names is summed: `op_*`, else the split by sparsity, else the bare name, which is the sum of
-    the others and has the sparse peak. The ceiling is that of the busiest path: on Hopper `hmma` reaches two thirds of `hgmma`.
+    Within a class the finest family of names is summed: `op_*`, else the split by sparsity, else the bare name, which is
+    the sum of the others and has the sparse peak. The ceiling is that of the busiest path: on Hopper `hmma` reaches two
+    thirds of `hgmma`.
     """
     for precision, names in _tensor_classes(table.frame.columns, tensor).items():
-        achieved, peaks = [], []
-        for name in names:
-            counter = f"{tensor.counter_prefix}{name}.sum"
-            clock = table.counter(tensor.cycles_per_second)
-            per_cycle, peak = (
-                table.counter(f"{counter}.per_cycle_elapsed"),
-                table.counter(f"{counter}.peak_sustained"),
+        paths = {name: path for name in names if (path := _tensor_path(table, tensor, name)) is not None}
+        if paths:
+            definition = " + ".join(f"{tensor.counter_prefix}{name}" for name in paths)
+            yield _tensor_rows(table.frame, list(paths.values())).select(
+                "id",
+                "flop_per_s",
+                pl.when(pl.col("peak_flop_per_s") > 0).then(pl.col("peak_flop_per_s")),
+                pl.lit(definition).alias("definition"),
+                pl.lit(precision).alias("precision"),
+                pl.lit(value=True).alias("reliable"),
             )
-            total = table.counter(counter)
-            if clock is not None and per_cycle is not None:
-                achieved.append(per_cycle * clock)
-            elif total is not None:
-                achieved.append(_NS_PER_S * total / pl.col("duration_ns"))
-            else:
-                continue
-            ceiling = peak * clock if peak is not None and clock is not None else pl.lit(None, pl.Float64)
-            peaks.append((achieved[-1], ceiling))
-        if achieved:
-            yield _tensor_rows(table, precision, names, achieved, peaks, tensor)
 
 
-def _tensor_rows(
-    table: CounterTable,
-    precision: str,
-    names: Sequence[str],
-    achieved: Sequence[pl.Expr],
-    peaks: Sequence[tuple[pl.Expr, pl.Expr]],
-    tensor: Tensor,
-) -> pl.DataFrame:
-    busiest = pl.max_horizontal(*(rate for rate, _ in peaks))
-    ceiling = pl.coalesce(pl.when(rate == busiest).then(peak) for rate, peak in peaks)
-    highest = pl.max_horizontal(*(peak for _, peak in peaks))
-    rows = table.frame.select(
-        pl.sum_horizontal(*achieved).alias("flop_per_s"),
-        pl.when(busiest > 0).then(ceiling).otherwise(highest).alias("peak_flop_per_s"),
-        pl.any_horizontal(*(rate.is_not_null() for rate in achieved)).alias("is_collected"),
-    ).with_row_index("id")
-    definition = " + ".join(f"{tensor.counter_prefix}{name}" for name in names)
-    return rows.filter("is_collected").select(
+def _tensor_path(table: CounterTable, tensor: Tensor, name: str) -> tuple[pl.Expr, pl.Expr] | None:
+    """Return rate and peak of one counter of tensor operations; None where it was not collected in a usable form."""
+    counter = f"{tensor.counter_prefix}{name}.sum"
+    clock, total = table.counter(tensor.cycles_per_second), table.counter(counter)
+    per_cycle, per_cycle_peak = (
+        table.counter(f"{counter}.{suffix}") for suffix in ("per_cycle_elapsed", "peak_sustained")
+    )
+    peak = per_cycle_peak * clock if clock is not None and per_cycle_peak is not None else pl.lit(None, pl.Float64)
+    if clock is not None and per_cycle is not None:
+        return per_cycle * clock, peak
+    return None if total is None else (_NS_PER_S * total / pl.col("duration_ns"), peak)
+
+
+def _tensor_rows(frame: pl.DataFrame, paths: Sequence[tuple[pl.Expr, pl.Expr]]) -> pl.DataFrame:
+    """Return id, summed rate, and the peak of the busiest path; where none is busy, the highest peak."""
+    numbers = range(len(paths))
+    rates, peaks = ([pl.col(f"{kind}.{number}") for number in numbers] for kind in ("rate", "peak"))
+    columns = [
+        expression.alias(f"{kind}.{number}")
+        for number, path in enumerate(paths)
+        for kind, expression in zip(("rate", "peak"), path, strict=True)
+    ]
+    rows = frame.select(columns).with_row_index("id").with_columns(busiest=pl.max_horizontal(rates))
+    is_busiest = [(rate == pl.col("busiest")) & (rate > 0) for rate in rates]
+    of_busiest = pl.coalesce(pl.when(condition).then(peak) for condition, peak in zip(is_busiest, peaks, strict=True))
+    return rows.filter(pl.col("busiest").is_not_null()).select(
         "id",
-        "flop_per_s",
-        pl.when(pl.col("peak_flop_per_s") > 0).then(pl.col("peak_flop_per_s")),
-        pl.lit(definition).alias("definition"),
-        pl.lit(precision).alias("precision"),
-        pl.lit(value=True).alias("reliable"),
+        pl.sum_horizontal(rates).alias("flop_per_s"),
+        pl.when(pl.col("busiest") > 0).then(of_busiest).otherwise(pl.max_horizontal(peaks)).alias("peak_flop_per_s"),
     )
 
 

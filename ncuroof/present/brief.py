@@ -137,7 +137,9 @@ def _devices(analysed: Analysed, entries: Document) -> Iterator[str]:
 def _tool(analysed: Analysed) -> str:
     versions = {report.session.ncu_version for report in analysed.reports} - {None}
     sections = list(dict.fromkeys(section for report in analysed.reports for section in report.sections))
-    tool = f"Nsight Compute {', '.join(sorted(filter(None, versions)))}" if versions else "Nsight Compute"
+    tool = (
+        f"Nsight Compute {text.printable(', '.join(sorted(filter(None, versions))))}" if versions else "Nsight Compute"
+    )
     return f"{tool} · {len(sections)} sections collected" if sections else tool
 
 

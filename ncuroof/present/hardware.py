@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console
 from rich.table import Table
 
+from ncuroof.present.console import result_console
 from ncuroof.present.format import MISSING, byte_count, byte_rate, flop_rate, intensity, label, scaled
 from ncuroof.roofline import GpuProfile
 
@@ -23,13 +23,13 @@ def print_profiles(profiles: Sequence[GpuProfile], *, color: bool | None = None)
         ridges = [intensity(profile.ridge_flop_per_byte(name)) for name in _SHOWN_PRECISIONS[:2]]
         dram = byte_rate(profile.bandwidth_bytes_per_s.get("dram"))
         table.add_row(profile.id, profile.compute_capability, str(profile.sm_count), dram, *ridges)
-    _console(color).print(table)
+    result_console(color=color).print(table)
 
 
 def print_profile(profile: GpuProfile, *, color: bool | None = None) -> None:
     """Print everything known about a GPU on standard output, each number with its source."""
-    console = _console(color)
-    console.print(f"{profile.name} ({profile.id}), {profile.architecture} {profile.chip}", style="bold")
+    console = result_console(color=color)
+    console.print(f"{profile.name} ({profile.id}), {profile.architecture} {profile.chip}", style="bold", soft_wrap=True)
     for line in _facts(profile):
         console.print(line, soft_wrap=True)
     for table, numbers, as_text in (
@@ -55,7 +55,3 @@ def _facts(profile: GpuProfile) -> Iterator[str]:
     ]
     yield ", ".join(filter(None, memory)) or MISSING
     yield "named in reports: " + ", ".join(profile.device_names)
-
-
-def _console(color: bool | None) -> Console:
-    return Console(no_color=color is False, highlight=False, markup=False)

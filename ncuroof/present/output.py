@@ -9,8 +9,16 @@ from pathlib import Path
 
 from ncuroof.errors import OutputError
 
-_MARKS = (b'<meta name="generator" content="ncuroof', b'"schema": "ncuroof.', b"<!-- ncuroof ")
-"""What the beginning of our own pages, documents and Markdown holds."""
+_BEGINNINGS = (
+    b'{\n "schema": "ncuroof.',
+    b"<!-- ncuroof ",
+    b"id,source,device,name,short_name,family,",
+    "ncuroof · ".encode(),
+)
+"""How our own documents, Markdown, tables and summaries begin."""
+
+_PAGE_BEGINNING, _PAGE_MARK = b"<!doctype html>", b'<meta name="generator" content="ncuroof'
+"""How a page begins, and what the head of ours holds."""
 
 _HEAD_BYTES = 4096
 
@@ -24,19 +32,18 @@ def write_whole(path: Path, content: bytes, *, force: bool = False) -> Path:
     Raises:
         OutputError: the path cannot be written, or holds someone else's file; it is left as it was.
     """
-    target = path.resolve() if path.is_symlink() else path
     try:
-        if _is_stream(target):
-            target.write_bytes(content)
+        if _is_stream(path):  # before links are followed: /dev/stdout leads to a pipe that has no name
+            path.write_bytes(content)
         else:
+            target = Path(os.path.realpath(path)) if path.is_symlink() else path
             _refuse_foreign(target, force=force)
             _replace(target, content)
     except OutputError:
         raise
-    except OSError as error:
-        raise OutputError(
-            f"{path}: cannot be written: {error.strerror or error}", hint="choose another place with -o FILE"
-        ) from error
+    except (OSError, ValueError) as error:  # a path with a NUL in it is a ValueError
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise OutputError(f"{path}: cannot be written: {reason}", hint="choose another place with -o FILE") from error
     return path
 
 
@@ -55,15 +62,19 @@ def _refuse_foreign(path: Path, *, force: bool) -> None:
         return
     with path.open("rb") as existing:
         head = existing.read(_HEAD_BYTES)
-    if not any(mark in head for mark in _MARKS):
+    if not _is_ours(head):
         raise OutputError(
-            f"{path}: exists, and ncuroof did not write it",
+            f"{path}: exists, and nothing in it says that ncuroof wrote it",
             hint="choose another name with -o, or add --force",
         )
 
 
+def _is_ours(head: bytes) -> bool:
+    return head.startswith(_BEGINNINGS) or (head.lower().startswith(_PAGE_BEGINNING) and _PAGE_MARK in head)
+
+
 def _replace(path: Path, content: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".ncuroof-", suffix=".part")
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:

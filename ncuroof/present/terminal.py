@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 
-from rich.cells import set_cell_size
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from ncuroof.present.brief import ActionLine, Brief, KernelLine, VerdictShare, brief
+from ncuroof.present.console import result_console
 from ncuroof.present.document import Analysed
-from ncuroof.present.format import share, shortened
+from ncuroof.present.format import share
 
 WIDTH = 80
 
@@ -27,6 +28,9 @@ _STYLE_BY_VERDICT = {
 _COLUMN_WIDTHS = (4, 8, 10, 26)
 """Number, time, recoverable time, bound; the name takes the rest."""
 
+_LEAST_NAME_WIDTH = 8
+"""A terminal too narrow for the columns cuts the lines at its right end."""
+
 
 def print_summary(analysis: Analysed, *, color: bool | None = None) -> None:
     """Print the summary on standard output.
@@ -35,7 +39,8 @@ def print_summary(analysis: Analysed, *, color: bool | None = None) -> None:
         analysis: an analysis.
         color: False for plain text; None lets the terminal decide.
     """
-    console = Console(no_color=color is False, highlight=False, width=_width(Console()))
+    console = result_console(color=color)
+    console.width = _width(console)
     console.print(_summary(brief(analysis), console.width))
 
 
@@ -97,12 +102,12 @@ def _legend(shares: tuple[VerdictShare, ...]) -> list[Text]:
 def _actions(lines: tuple[ActionLine, ...], width: int) -> list[Text]:
     """Return what would give most over the run, a line each."""
     header = Text("what would give most, at most, of the run's GPU time", style="dim")
-    return [header, *(Text(shortened(f"{line.gain:>8}  {line.title} ({line.launches})", width)) for line in lines)]
+    return [header, *(Text(_fitted(f"{line.gain:>8}  {line.title} ({line.launches})", width)) for line in lines)]
 
 
 def _kernels(lines: tuple[KernelLine, ...], width: int) -> Group:
     """Return a line per kernel, with what to do below it."""
-    name_width = width - sum(_COLUMN_WIDTHS) - len(_COLUMN_WIDTHS)
+    name_width = max(width - sum(_COLUMN_WIDTHS) - len(_COLUMN_WIDTHS), _LEAST_NAME_WIDTH)
     header = _row(("#", "kernel", "time", "above roof", "bound by"), name_width)
     header.stylize("dim")
     parts = [header]
@@ -122,25 +127,25 @@ def _row(cells: tuple[str, str, str, str, str], name_width: int) -> Text:
     number, name, duration, recoverable, bound = cells
     widths = _COLUMN_WIDTHS
     return Text(
-        f"{number:>{widths[0]}} {_padded(name, name_width)} {duration:>{widths[1]}} {recoverable:>{widths[2]}} "
-        f"{shortened(bound, widths[3])}",
+        f"{number:>{widths[0]}} {set_cell_size(name, name_width)} {duration:>{widths[1]}} {recoverable:>{widths[2]}} "
+        f"{_fitted(bound, widths[3])}",
         no_wrap=True,
         overflow="ellipsis",
     )
 
 
-def _name(line: KernelLine, n_characters: int) -> str:
+def _name(line: KernelLine, n_cells: int) -> str:
     """Return the kernel's name with the number of launches, which is not what gets cut."""
     times = f" ×{line.n_launches}" if line.n_launches > 1 else ""
-    return shortened(line.name, n_characters - len(times)) + times
+    return _fitted(line.name, n_cells - len(times)) + times
 
 
 def _advice(line: KernelLine, width: int) -> Text:
     gain = f" ({line.gain})" if line.gain else ""
     start = f"{'':>{_COLUMN_WIDTHS[0]}} → "
-    return Text(f"{start}{shortened(line.advice, width - len(start) - len(gain))}{gain}")
+    return Text(f"{start}{_fitted(line.advice, width - len(start) - len(gain))}{gain}")
 
 
-def _padded(name: str, n_cells: int) -> str:
-    """Return a name in exactly `n_cells` terminal cells; wide characters take two."""
-    return set_cell_size(name, n_cells)
+def _fitted(text: str, n_cells: int) -> str:
+    """Return text cut to `n_cells` terminal cells, an ellipsis where something was cut; wide characters take two."""
+    return text if cell_len(text) <= n_cells else set_cell_size(text, max(n_cells - 1, 0)).rstrip() + "…"

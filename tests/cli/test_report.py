@@ -1,0 +1,396 @@
+"""`ncuroof report` as programs see it: exit codes, what goes to which stream, and what is left on disk."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import IO
+
+import polars as pl
+import pytest
+
+from ncuroof.cli import main
+from tests.support import demo
+from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = [sys.executable, "-m", "ncuroof"]
+SMALL = write_report([Kernel("saxpy", {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 4096.0})])
+N_KERNELS = len(demo.PLANTED)
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    path = tmp_path / "run.ncu-rep"
+    path.write_bytes(demo.REPORT.read_bytes())
+    return path
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.ncu-rep"
+    path.write_bytes(SMALL)
+    return path
+
+
+def _main(*arguments: str | Path) -> int:
+    """Run the program in this process and return its exit code; output is for capfd."""
+    try:
+        main([str(argument) for argument in arguments])
+    except SystemExit as exited:
+        return int(exited.code or 0)
+    return 0
+
+
+def _run(
+    *arguments: str | Path, stdout: int | IO[bytes] = subprocess.PIPE, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the program in a process of its own."""
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        cwd=ROOT,
+        env={**os.environ, **(environment or {})},
+        check=False,
+    )
+
+
+def _assert_one_error(capfd: pytest.CaptureFixture[str], said: str) -> None:
+    """Check that one line and a hint were said on standard error, and nothing on standard output."""
+    out, err = capfd.readouterr()
+    assert out == ""
+    message, hint = err.splitlines()
+    assert message.startswith("ncuroof: ")
+    assert said in message
+    assert hint.startswith("  hint: ")
+
+
+# ---- what a run without options leaves ---------------------------------------------------------------
+
+
+def test_without_options_a_summary_and_a_page_beside_the_report(
+    report: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert _main("report", report) == 0
+    out, err = capfd.readouterr()
+    page = report.with_suffix(".html")
+    assert out.startswith("ncuroof · run.ncu-rep\n")
+    assert out.splitlines()[-1] == f"page: {page}"
+    assert err == ""
+    assert page.read_bytes().lower().startswith(b"<!doctype html>")
+    assert sorted(report.parent.iterdir()) == [page, report]
+
+
+def test_a_second_run_replaces_the_page(report: Path) -> None:
+    assert _main("report", report) == 0
+    first = report.with_suffix(".html").read_bytes()
+    assert _main("report", report) == 0
+    assert report.with_suffix(".html").read_bytes() == first
+
+
+def test_a_page_of_someone_else_is_kept(small: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    page = small.with_suffix(".html")
+    page.write_bytes(b"<!doctype html>mine")
+    assert _main("report", small) == 1
+    assert "exists" in capfd.readouterr().err
+    assert page.read_bytes() == b"<!doctype html>mine"
+    assert _main("report", small, "--force") == 0
+    assert b"mine" not in page.read_bytes()[:100]
+
+
+@pytest.mark.parametrize("name", ["run", "run.nsight-cuprof-report", "run.v2.ncu-repz"])
+def test_the_page_is_named_after_any_report(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(SMALL)
+    assert _main("report", tmp_path / name) == 0
+    assert (tmp_path / name).with_suffix(".html").is_file()
+    assert (tmp_path / name).read_bytes() == SMALL
+
+
+# ---- formats -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["html", "json", "md", "csv", "parquet", "term"])
+def test_a_dash_is_standard_output_and_gives_what_a_file_would_hold(
+    report: Path, capfdbinary: pytest.CaptureFixture[bytes], form: str
+) -> None:
+    file = report.with_name(f"out.{form}")
+    assert _main("report", report, "-o", file, "--format", form) == 0
+    assert capfdbinary.readouterr() == (b"", b"")
+    for arguments in (["-o", "-", "--format", form], ["--format", form]):
+        assert _main("report", report, *arguments) == 0
+        out, err = capfdbinary.readouterr()
+        assert out == file.read_bytes() != b""
+        assert err == b""
+    assert sorted(report.parent.iterdir()) == sorted([file, report])
+
+
+def test_the_suffix_chooses_the_format(report: Path) -> None:
+    files = {suffix: report.with_name(f"out.{suffix}") for suffix in ("json", "csv", "parquet", "md", "html", "txt")}
+    for file in files.values():
+        assert _main("report", report, "-o", file) == 0
+    assert len(json.loads(files["json"].read_text())["kernels"]) == N_KERNELS
+    assert len(list(csv.reader(io.StringIO(files["csv"].read_text())))) == N_KERNELS + 1
+    assert pl.read_parquet(files["parquet"]).height == N_KERNELS
+    assert files["md"].read_text().startswith("<!-- ncuroof")
+    assert files["txt"].read_text().startswith("ncuroof · ")
+    assert files["html"].read_bytes().lower().startswith(b"<!doctype html>")
+
+
+@pytest.mark.parametrize("name", ["out.xml", "out", "out."])
+def test_an_unknown_suffix_is_refused_before_the_report_is_read(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert _main("report", tmp_path / "absent.ncu-rep", "-o", name) == 1
+    _assert_one_error(capfd, "names no format")
+
+
+def test_several_reports_are_one_analysis(report: Path, small: Path) -> None:
+    out = report.with_name("both.json")
+    assert _main("report", report, small, "-o", out) == 0
+    document = json.loads(out.read_text())
+    assert [source["file"] for source in document["sources"]] == ["run.ncu-rep", "small.ncu-rep"]
+    assert [kernel["id"] for kernel in document["kernels"]] == list(range(N_KERNELS + 1))
+
+
+# ---- exit codes and streams --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "no such file"),
+        (b"hello", "a text file was found"),
+        (SMALL[:200], "no complete kernel is left"),
+        (write_report([]), "it holds none"),
+    ],
+)
+def test_a_bad_report_is_one_line_and_a_hint(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], content: bytes | None, said: str
+) -> None:
+    path = tmp_path / "x.ncu-rep"
+    if content is not None:
+        path.write_bytes(content)
+    assert _main("report", path) == 1
+    _assert_one_error(capfd, said)
+    assert not path.with_suffix(".html").exists()
+
+
+def test_a_file_without_read_permission_is_a_named_error_and_not_wrong_usage(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # Root may read everything, so what a user would meet is played: click asks os.access before ncuroof opens the file.
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("os.access", lambda *_, **__: False)
+    monkeypatch.setattr("pathlib.Path.open", refused)
+    assert _main("report", small, "-o", small.with_name("out.json")) == 1
+    _assert_one_error(capfd, "cannot be read: Permission denied")
+
+
+def test_one_bad_report_of_two_writes_nothing(small: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    out = small.with_name("out.json")
+    assert _main("report", small, small.with_name("absent"), "-o", out) == 1
+    _assert_one_error(capfd, "no such file")
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["report"], ["report", "x", "--format", "xml"], ["report", "x", "--nonsense"], ["nonsense"], []]
+)
+def test_wrong_usage_exits_2(capfd: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert _main(*arguments) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "Usage: ncuroof" in err
+    assert "Traceback" not in err
+
+
+def test_damage_is_a_warning_on_standard_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "cut.ncu-rep"
+    path.write_bytes(demo.REPORT.read_bytes()[:-100])
+    assert _main("report", path, "-o", "-", "--format", "json") == 0
+    out, err = capfd.readouterr()
+    assert len(json.loads(out)["kernels"]) == N_KERNELS - 1
+    assert err.startswith("warning: cut.ncu-rep is damaged: ")
+    assert len(err.splitlines()) == 1
+    assert _main("report", path, "-o", "-", "--format", "json", "--quiet") == 0
+    assert capfd.readouterr() == (out, "")
+
+
+def test_verbose_talks_on_standard_error_only(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert _main("report", report, "-o", "-", "--format", "json") == 0
+    plain = capfd.readouterr().out
+    assert _main("report", report, "-o", "-", "--format", "json", "--verbose") == 0
+    out, err = capfd.readouterr()
+    assert out == plain
+    assert f"read {N_KERNELS} kernels" in err
+
+
+def test_errors_do_not_pass_on_what_acts_on_a_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for name in ("\x1b[31mred", "\u202eevil", os.fsdecode(b"\xff"), "two\nlines"):
+        for path in (tmp_path / name, tmp_path / name / "inside"):
+            (tmp_path / name).write_bytes(b"hello")
+            assert _main("report", path) == 1
+            err = capfd.readouterr().err
+            assert err.startswith("ncuroof: ")
+            assert "\x1b" not in err
+            assert "\u202e" not in err
+            assert len(err.splitlines()) == 2
+
+
+def test_a_page_with_a_hostile_name_is_announced_harmlessly(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / os.fsdecode(b"\x1b[31m\xff.ncu-rep")
+    path.write_bytes(SMALL)
+    assert _main("report", path) == 0
+    out = capfd.readouterr().out
+    assert path.with_suffix(".html").exists()
+    assert "\x1b" not in out
+
+
+# ---- streams that are closed, full, or no terminal ---------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["-o", "-"], ["-o", "-", "--format", "json"], ["-o", "-", "--format", "csv"]]
+)
+def test_a_reader_that_goes_away_is_no_error(report: Path, arguments: list[str]) -> None:
+    readable, writable = os.pipe()
+    os.close(readable)
+    done = _run("report", report, *arguments, stdout=writable)
+    os.close(writable)
+    assert done.stderr == b""
+    assert done.returncode == 0
+
+
+def test_head_gets_its_line(report: Path) -> None:
+    command = f"{sys.executable} -m ncuroof report {report} -o - --format json | head -1"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, timeout=60, cwd=ROOT, check=False
+    )
+    assert (done.stdout, done.stderr) == (b"{\n", b"")
+    assert done.returncode in (0, 141)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize(
+    "arguments", [["report", "REPORT", "-o", "-"], ["report", "REPORT", "--format", "json"], ["--help"]]
+)
+def test_a_full_standard_output_is_one_line_and_exit_1(small: Path, arguments: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        arguments = [str(small) if argument == "REPORT" else argument for argument in arguments]
+        done = _run(*arguments, stdout=full)
+    assert done.stderr.decode().splitlines()[0] == "ncuroof: standard output cannot be written: No space left on device"
+    assert done.returncode == 1
+
+
+def test_closed_streams_are_no_defect(small: Path) -> None:
+    run = f"{sys.executable} -m ncuroof report {small}"
+    for redirection, code in (
+        (f"{run} -o - --format json >&-", 1),
+        (f"{run} --force >&-", 0),
+        (f"{run} -o - --format json 2>&-", 0),
+        (f"{run}.absent 2>&-", 1),
+    ):
+        done = subprocess.run(["bash", "-c", redirection], capture_output=True, timeout=60, cwd=ROOT, check=False)
+        assert b"Traceback" not in done.stderr, redirection
+        assert done.returncode == code, redirection
+
+
+def test_an_encoding_without_our_characters_is_no_defect(report: Path) -> None:
+    done = _run("report", report, "-o", "-", environment={"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0
+    assert done.stderr == b""
+    assert done.stdout.startswith(b"ncuroof ? run.ncu-rep")
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "has_escapes"),
+    [([], {}, True), (["--no-color"], {}, False), ([], {"NO_COLOR": "1"}, False), ([], {"TERM": "dumb"}, False)],
+)
+def test_colour_only_where_it_is_wanted(
+    small: Path, options: list[str], environment: dict[str, str], has_escapes: bool
+) -> None:
+    printed = _in_terminal(["report", str(small), "-o", "-", *options], {"TERM": "xterm-256color", **environment})
+    assert b"small.ncu-rep" in printed
+    assert (b"\x1b" in printed) == has_escapes
+
+
+def test_without_a_terminal_there_is_no_escape(small: Path) -> None:
+    done = _run("report", small, "-o", "-", environment={"TERM": "xterm-256color"})
+    assert b"\x1b" not in done.stdout
+    assert done.returncode == 0
+
+
+def test_parquet_does_not_go_to_a_terminal(small: Path) -> None:
+    printed = _in_terminal(["report", str(small), "--format", "parquet"], {})
+    assert b"would garble the terminal" in printed
+    assert b"PAR1" not in printed
+
+
+def _in_terminal(arguments: list[str], environment: dict[str, str]) -> bytes:
+    """Return what the program prints where all its streams are a terminal."""
+    keep = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLORTERM")}
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, cwd=ROOT, env={**keep, **environment}
+    )
+    os.close(theirs)
+    printed = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65536)
+        except OSError:  # what Linux says when the other end is closed
+            break
+        if not chunk:
+            break
+        printed += chunk
+    os.close(ours)
+    process.wait(60)
+    return printed
+
+
+# ---- interruption ------------------------------------------------------------------------------------
+
+
+def test_interrupting_exits_130_and_leaves_nothing(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    for step in ("ncuroof.analysis.measure", "ncuroof.present.formats.document", "pathlib.Path.replace"):
+        with monkeypatch.context() as patch:
+            patch.setattr(step, interrupted)
+            assert _main("report", small, "-o", small.with_name("out.json")) == 130
+        out, err = capfd.readouterr()
+        assert (out, err.strip()) == ("", "ncuroof: interrupted")
+        assert list(small.parent.iterdir()) == [small]
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="there is no /proc here")
+def test_a_signal_while_reports_are_read_exits_130(report: Path) -> None:
+    out = report.with_name("out.json")
+    # Read so often that the signal, sent when the first was opened, comes long before the last.
+    process = subprocess.Popen(
+        [*COMMAND, "report", *([str(report)] * 2000), "-o", str(out)], stderr=subprocess.PIPE, cwd=ROOT
+    )
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and b"_ncu_report" not in Path(f"/proc/{process.pid}/maps").read_bytes():
+        time.sleep(0.02)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err.strip() == b"ncuroof: interrupted"
+    assert list(report.parent.iterdir()) == [report]

@@ -1,0 +1,183 @@
+"""The terminal summary fits its columns and passes no control character on, whatever the kernels are called."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+import unicodedata
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+import ncuroof
+from ncuroof.analysis import Analysis
+from ncuroof.present.terminal import print_summary, to_text
+from tests.support import demo
+from tests.support.constructed_counters import kernel
+from tests.support.report_writer import METRICS_BY_CHIP, Device, Kernel, Session, write_report
+
+ROOT = Path(__file__).resolve().parents[2]
+METRICS = {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 4096.0}
+HOSTILE = {
+    "template": "void at::native::" + "vectorized_elementwise_kernel<4, " * 300 + ">" * 300,
+    "one word": "x" * 10_000,
+    "wide": "漢字カーネル" * 500,
+    "wide in a word": "a漢" * 20,
+    "direction": "safe\u202egnp.exe\u2066\u2067\u200f",
+    "escape": "\x1b[31mred\x1b[0m\x1b]0;title\x07\x1b[2J",
+    "C1 escape": "\x9b31mred\x85\x90",
+    "lines": "a\nb\r\nc\rd\x0be\x0cf\u2028g\u2029h",
+    "markup": "[bold red]x[/bold red][/][link=http://a]b[/link]",
+    "nothing": "",
+    "nul": "a\0b",
+    "combining": "e" + "\u0301" * 500,
+    "emoji": "👩‍👩‍👧‍👦" * 40,
+    "rubout": "\x7f\x08\x08",
+}
+
+
+@pytest.fixture(scope="module")
+def analysis() -> Analysis:
+    return ncuroof.read(demo.REPORT).analyse()
+
+
+def _assert_fits(text: str, n_cells: int = 80) -> None:
+    assert text.endswith("\n")
+    for line in text.split("\n"):
+        assert cell_len(line) <= n_cells, line
+        controls = {
+            unicodedata.name(c, hex(ord(c))) for c in line if unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"}
+        }
+        assert not controls
+        assert not set(line) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f")
+
+
+def _summary(tmp_path: Path, *kernels: Kernel, session: Session | None = None, file: str = "run.ncu-rep") -> str:
+    path = tmp_path / file
+    path.write_bytes(write_report(kernels, session or Session()))
+    return to_text(ncuroof.read(path).analyse())
+
+
+def test_the_demo_fits_80_columns_and_says_the_essentials(analysis: Analysis) -> None:
+    text = to_text(analysis)
+    _assert_fits(text)
+    for essential in (
+        "h200-training-step.ncu-rep",
+        "simulated",
+        "NVIDIA H200",
+        f"{len(demo.PLANTED)} kernels",
+        "memory-bound",
+        "sgemm_naive_vec4",
+    ):
+        assert essential in text
+
+
+@pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_kernel_names_fit_and_do_not_act(tmp_path: Path, name: str) -> None:
+    known = kernel(replace(demo.PLANTED[-3].kernel, name=name))
+    text = _summary(tmp_path, Kernel(name, METRICS, demangled=name), known, known, known)
+    _assert_fits(text)
+    assert "4 kernels" in text
+
+
+@pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_sessions_fit_and_do_not_act(tmp_path: Path, name: str) -> None:
+    session = Session(ncu_version=name, command_line=name, devices=(Device(0, name),), processes=((4242, name),))
+    metrics = {**METRICS, "device__attribute_display_name": name}
+    _assert_fits(_summary(tmp_path, Kernel("k", metrics, nvtx=(name,), sections=(name,)), session=session))
+
+
+@pytest.mark.parametrize("file", ["\x1b[31m.ncu-rep", "漢" * 80, "x" * 250, "a\nb.ncu-rep"])
+def test_hostile_file_names_fit_and_do_not_act(tmp_path: Path, file: str) -> None:
+    _assert_fits(_summary(tmp_path, Kernel("k", METRICS), file=file))
+
+
+def test_the_number_of_launches_is_not_what_gets_cut(tmp_path: Path) -> None:
+    for name in (HOSTILE["wide"], HOSTILE["one word"]):
+        text = _summary(tmp_path, *([Kernel(name, METRICS)] * 7))
+        (line,) = (line for line in text.splitlines() if "… ×7 " in line)
+        assert cell_len(line) <= 80
+
+
+def test_hundreds_of_kernels_stay_a_summary(tmp_path: Path) -> None:
+    kernels = [Kernel(f"kernel_{i}", {**METRICS, "gpu__time_duration.sum": 1000.0 * i}) for i in range(300)]
+    text = _summary(tmp_path, *kernels)
+    _assert_fits(text)
+    assert "300 kernels" in text
+    assert "290 more" in text
+    assert len(text.splitlines()) < 40
+
+
+def test_a_damaged_report_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "cut.ncu-rep"
+    path.write_bytes(demo.REPORT.read_bytes()[:-100])
+    text = to_text(ncuroof.read(path).analyse())
+    _assert_fits(text)
+    assert "! cut.ncu-rep is damaged" in text
+
+
+def test_plain_means_no_escape_even_where_colour_is_forced(
+    analysis: Analysis, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert "\x1b" not in to_text(analysis)
+    print_summary(analysis, color=False)
+    assert "\x1b" not in capsys.readouterr().out
+    print_summary(analysis)
+    assert "\x1b" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("n_columns", [1, 10, 40, 79, 100, 300])
+def test_any_width_of_terminal_is_kept(
+    analysis: Analysis, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], n_columns: int
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes it for a terminal
+    monkeypatch.setenv("COLUMNS", str(n_columns))
+    print_summary(analysis, color=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(cell_len, lines)) <= min(n_columns, 100)
+
+
+# ---- a real terminal ---------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+@pytest.mark.parametrize(("n_columns", "n_rows"), [(80, 24), (120, 40)])
+def test_in_a_real_terminal_the_summary_is_readable(tmp_path: Path, n_columns: int, n_rows: int) -> None:
+    report = tmp_path / "demo.ncu-rep"
+    report.write_bytes(demo.REPORT.read_bytes())
+    program = f"env -u COLUMNS -u LINES {shlex.quote(sys.executable)} -m ncuroof report {shlex.quote(str(report))} -o -"
+    screen = _screen(tmp_path, f"cd {shlex.quote(str(ROOT))} && {program}; echo rc=$?", n_columns, n_rows)
+    width = min(n_columns, 100)
+    assert "rc=0" in screen
+    assert any(line.startswith("ncuroof · demo.ncu-rep") for line in screen)
+    assert f"{len(demo.PLANTED)} kernels, " in "\n".join(screen)
+    (bar,) = (line for line in screen if line.startswith("█" * 20))
+    assert cell_len(bar) == width
+    (worst,) = (line for line in screen if "sgemm_naive_vec4" in line and "11.7 ms" in line)
+    assert worst.split()[-3:] == ["memory", "·", "L1"]
+    assert max(map(cell_len, screen)) <= width
+
+
+def _screen(folder: Path, command: str, n_columns: int, n_rows: int) -> list[str]:
+    """Return what a terminal of that size shows, with what has scrolled away, when the command has printed `rc=`."""
+    tmux = ["tmux", "-S", str(folder / "tmux"), "-f", "/dev/null"]
+    size = ["-x", str(n_columns), "-y", str(n_rows)]
+    subprocess.run([*tmux, "new-session", "-d", *size, f"{command}; exec sleep 60"], check=True, timeout=20)
+    try:
+        for _ in range(200):
+            shown = subprocess.run(
+                [*tmux, "capture-pane", "-p", "-S", "-200"], check=True, capture_output=True, text=True, timeout=20
+            ).stdout.splitlines()
+            if any(line.startswith("rc=") for line in shown):
+                return shown
+            time.sleep(0.1)
+    finally:
+        subprocess.run([*tmux, "kill-server"], check=True, timeout=20)
+    return shown

@@ -1,0 +1,144 @@
+"""The rooms: imports point along the flow or into the shared words, heavy modules load late, files stay small."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "ncuroof"
+FLOW = ["collect", "ingest", "metrics", "roofline", "diagnosis", "compare", "present"]
+"""collect → ingest → metrics → roofline → diagnosis → compare → present: a room may import those before it."""
+
+WORDS = {"errors", "model", "tables", "resources", "_version"}
+WITH_ALL_ROOMS = {"analysis", "cli"}
+HEAVY = {"torch", "pandas", "plotly", "ncu_report", "pyarrow", "zstandard"}
+MAX_LINES = 330
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import of a module: what is imported, which names, and how."""
+
+    module: str
+    names: tuple[str, ...]
+    is_at_module_level: bool
+    is_for_types: bool
+
+    @property
+    def room(self) -> str:
+        """The room, or word, of ncuroof that is imported; "" for the package itself and for other packages."""
+        top, *rest = self.module.split(".")
+        if top != "ncuroof":
+            return ""
+        return rest[0] if rest else next((name for name in self.names if name in FLOW or name in WORDS), "")
+
+
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_data" not in path.parts)
+IDS = [str(path.relative_to(PACKAGE)) for path in MODULES]
+
+
+def _room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def _imports(path: Path) -> list[Import]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [found for node in ast.walk(tree) for found in _of(node, tree)]
+
+
+def _of(node: ast.AST, tree: ast.Module) -> Iterator[Import]:
+    if not isinstance(node, ast.Import | ast.ImportFrom):
+        return
+    level = {id(inner) for statement in tree.body for inner in _without_functions(statement)}
+    types = {
+        id(inner)
+        for statement in ast.walk(tree)
+        if isinstance(statement, ast.If) and ast.unparse(statement.test).endswith("TYPE_CHECKING")
+        for inner in ast.walk(statement)
+    }
+    is_at_module_level, is_for_types = id(node) in level, id(node) in types
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "relative imports are not used"
+        yield Import(node.module or "", tuple(alias.name for alias in node.names), is_at_module_level, is_for_types)
+        return
+    for alias in node.names:
+        yield Import(alias.name, (), is_at_module_level, is_for_types)
+
+
+def _without_functions(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a statement and what runs with it when the module is imported."""
+    yield node
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        for child in ast.iter_child_nodes(node):
+            yield from _without_functions(child)
+
+
+def test_the_rooms_are_those_of_the_flow() -> None:
+    rooms = {path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))}
+    assert rooms <= {*FLOW, "cli"}
+    assert {"ingest", "metrics", "roofline", "diagnosis", "present", "cli"} <= rooms
+    files = {path.stem for path in PACKAGE.glob("*.py")}
+    assert files <= {*WORDS, "analysis", "__init__", "__main__"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=IDS)
+def test_imports_point_along_the_flow(path: Path) -> None:
+    room = _room(path)
+    if room in WITH_ALL_ROOMS or room in {"__init__", "__main__"}:
+        return
+    upstream = set(FLOW[: FLOW.index(room) + 1]) if room in FLOW else set()
+    for found in _imports(path):
+        if room == "analysis" or not found.room:
+            continue
+        assert found.room in upstream | WORDS, f"{found.module} is not before {room}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=IDS)
+def test_only_the_chain_and_the_command_line_know_the_chain(path: Path) -> None:
+    if _room(path) in {"cli", "__init__", "__main__"}:
+        return
+    assert all(found.room not in {"analysis", "cli"} for found in _imports(path))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=IDS)
+def test_another_modules_underscore_names_stay_there(path: Path) -> None:
+    for found in _imports(path):
+        if not found.module.startswith("ncuroof"):
+            continue
+        private = [name for name in found.names if name.startswith("_") and not name.endswith("__")]
+        private += [part for part in found.module.split(".") if part.startswith("_") and part != "_version"]
+        assert not private, f"{private} of {found.module}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=IDS)
+def test_heavy_modules_are_imported_where_they_are_used(path: Path) -> None:
+    for found in _imports(path):
+        is_heavy = found.module.split(".")[0] in HEAVY
+        assert not (is_heavy and found.is_at_module_level and not found.is_for_types), found.module
+
+
+@pytest.mark.parametrize("path", MODULES, ids=IDS)
+def test_files_stay_small(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import torch", ("torch", True, False)),
+        ("def f():\n    import torch", ("torch", False, False)),
+        ("class C:\n    import torch", ("torch", True, False)),
+        ("try:\n    import torch\nexcept ImportError:\n    pass", ("torch", True, False)),
+        ("if TYPE_CHECKING:\n    import torch", ("torch", True, True)),
+        ("from ncuroof.cli import main", ("ncuroof.cli", True, False)),
+    ],
+)
+def test_the_reading_of_imports_is_right(tmp_path: Path, source: str, expected: tuple[str, bool, bool]) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(source, encoding="utf-8")
+    (found,) = _imports(path)
+    assert (found.module, found.is_at_module_level, found.is_for_types) == expected
