@@ -12,7 +12,7 @@ from typing import NoReturn
 import click
 
 from ncuroof._version import __version__
-from ncuroof.cli.options import say
+from ncuroof.cli.options import common, say
 from ncuroof.errors import NcuroofError
 
 EXIT_INTERRUPTED = 130
@@ -44,7 +44,8 @@ class _Commands(click.Group):
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="ncuroof")
-def program() -> None:
+@common
+def program(*, quiet: bool, verbose: bool, no_color: bool) -> None:
     """Every kernel of a CUDA run on a hierarchical roofline: what bounds it, why, and what to change."""
 
 

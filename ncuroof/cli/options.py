@@ -11,15 +11,22 @@ import click
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+_HELP_BY_FLAGS = {
+    ("--no-color",): "Plain text; NO_COLOR in the environment does the same.",
+    ("-v", "--verbose"): "Say more about what is going on, on standard error.",
+    ("-q", "--quiet"): "Say nothing on standard error but errors.",
+}
+
+
 def common(command: Command) -> Command:
-    """Add --quiet, --verbose and --no-color."""
-    for option in (
-        click.option("--no-color", is_flag=True, help="Plain text; NO_COLOR in the environment does the same."),
-        click.option("-v", "--verbose", is_flag=True, help="Say more about what is going on, on standard error."),
-        click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error but errors."),
-    ):
-        command = option(command)
+    """Add --quiet, --verbose and --no-color; given before the command's name, they hold as well."""
+    for flags, text in _HELP_BY_FLAGS.items():
+        command = click.option(*flags, is_flag=True, help=text, callback=_or_given_before)(command)
     return command
+
+
+def _or_given_before(ctx: click.Context, parameter: click.Parameter, value: bool) -> bool:
+    return value or bool(ctx.find_root().params.get(str(parameter.name)))
 
 
 def say(message: str) -> None:
