@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import Protocol
 
+import polars as pl
+
 from ncuroof.errors import (
     NcuroofError,
     ReportAccessError,
@@ -16,7 +18,8 @@ from ncuroof.errors import (
     ReportNotFoundError,
 )
 from ncuroof.ingest.compressed import decompress
-from ncuroof.ingest.container import SNIFF_BYTES, FileKind, sniff, walk
+from ncuroof.ingest.container import SNIFF_BYTES, Container, FileKind, sniff, walk
+from ncuroof.ingest.launch_shapes import MARK, launch_shapes
 from ncuroof.ingest.nvidia_module import Contents, read_contents
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.session import read_session
@@ -72,13 +75,19 @@ def open_report(
         sha256=hashlib.sha256(stored).hexdigest(),
         session=read_session(block.header for block in container.blocks),
         workloads=contents.workloads,
-        counters=contents.counters,
+        counters=_with_shapes(contents.counters, content, container),
         units=contents.units,
         texts=contents.texts,
         rules=contents.rules,
         sections=contents.sections,
         damage=_damage(loss, n_read=n_read, n_workloads=container.n_workloads),
     )
+
+
+def _with_shapes(counters: pl.DataFrame, content: bytes, container: Container) -> pl.DataFrame:
+    """Return the counters with grid and block, which old reports store elsewhere."""
+    shapes = None if MARK in counters.columns else launch_shapes(content, container)
+    return counters if shapes is None or shapes.height != counters.height else counters.hstack(shapes)
 
 
 def _bytes(path: Path) -> bytes:

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ncuroof
+from ncuroof.ingest import open_report
+from tests.support.report_writer import Kernel, write_report
+
+DURATION = {"gpu__time_duration.sum": 1.0}
+
+
+def test_grid_and_block_come_from_the_result_where_no_counter_has_them(tmp_path: Path) -> None:
+    path = tmp_path / "old.ncu-rep"
+    kernels = [Kernel("a", DURATION, grid=(7, 2, 1), block=(32, 4, 1)), Kernel("b", DURATION, grid=(9, 1, 3))]
+    path.write_bytes(write_report(kernels, kernels_per_block=2))
+    first, second = ncuroof.read(path).analyse().to_dict()["kernels"]
+    assert (first["grid"], first["block"]) == ([7, 2, 1], [32, 4, 1])
+    assert second["grid"] == [9, 1, 3]
+
+
+def test_ranges_have_no_shape(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.ncu-rep"
+    path.write_bytes(write_report([Kernel("a", DURATION, grid=(7, 2, 1)), Kernel("r", DURATION, kind="range")]))
+    assert [kernel["grid"] for kernel in ncuroof.read(path).analyse().to_dict()["kernels"]] == [None, None]
+
+
+@pytest.mark.corpus
+def test_shapes_of_old_reports_multiply_to_their_counted_sizes(corpus: list[Path]) -> None:
+    n_compared = 0
+    for path in corpus:
+        report = open_report(path)
+        if "launch__grid_size" not in report.counters.columns:
+            continue
+        for row in report.counters.select("^launch__(grid|block)_(size|dim_.)$").iter_rows(named=True):
+            for what in ("grid", "block"):
+                if row[f"launch__{what}_size"] is None:
+                    continue  # a launch whose profiling failed
+                x, y, z = (row[f"launch__{what}_dim_{axis}"] for axis in "xyz")
+                assert x * y * z == row[f"launch__{what}_size"], path
+                n_compared += 1
+    assert n_compared > 1_000
