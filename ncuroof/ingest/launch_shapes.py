@@ -33,6 +33,22 @@ def launch_shapes(content: bytes, container: Container) -> pl.DataFrame | None:
     return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.Float64()), orient="row")
 
 
+def believable(counters: pl.DataFrame, shapes: pl.DataFrame) -> list[pl.Expr]:
+    """Return the shapes' columns, null where a grid or block does not multiply to the size that is counted.
+
+    The oldest reports (2020) store the grid in threads there, and not in blocks.
+    """
+    columns = []
+    for counter in _COUNTER_BY_FIELD.values():
+        axes = [f"{counter}_{axis}" for axis in _AXIS_BY_FIELD.values()]
+        size = counter.replace("_dim", "_size")
+        counted = pl.lit(counters[size] if size in counters.columns else pl.Series([None] * counters.height))
+        product = pl.col(axes[0]) * pl.col(axes[1]) * pl.col(axes[2])
+        is_sound = (product == counted).fill_null(value=True)
+        columns += [pl.when(is_sound).then(pl.col(axis)).alias(axis) for axis in axes]
+    return columns
+
+
 def _results(content: bytes, container: Container) -> Iterator[memoryview]:
     view = memoryview(content)
     for block in container.blocks:

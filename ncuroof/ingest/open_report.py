@@ -19,7 +19,7 @@ from ncuroof.errors import (
 )
 from ncuroof.ingest.compressed import decompress
 from ncuroof.ingest.container import SNIFF_BYTES, Container, FileKind, sniff, walk
-from ncuroof.ingest.launch_shapes import MARK, launch_shapes
+from ncuroof.ingest.launch_shapes import MARK, believable, launch_shapes
 from ncuroof.ingest.nvidia_module import Contents, read_contents
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.session import read_session
@@ -87,7 +87,9 @@ def open_report(
 def _with_shapes(counters: pl.DataFrame, content: bytes, container: Container) -> pl.DataFrame:
     """Return the counters with grid and block, which old reports store elsewhere."""
     shapes = None if MARK in counters.columns else launch_shapes(content, container)
-    return counters if shapes is None or shapes.height != counters.height else counters.hstack(shapes)
+    if shapes is None or shapes.height != counters.height:
+        return counters
+    return counters.hstack(shapes.select(believable(counters, shapes)))
 
 
 def _bytes(path: Path) -> bytes:
