@@ -33,7 +33,7 @@ def launch_shapes(content: bytes, container: Container) -> pl.DataFrame | None:
     return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.Float64()), orient="row")
 
 
-def believable(counters: pl.DataFrame, shapes: pl.DataFrame) -> list[pl.Expr]:
+def believable(counters: pl.DataFrame) -> list[pl.Expr]:
     """Return the shapes' columns, null where a grid or block does not multiply to the size that is counted.
 
     The oldest reports (2020) store the grid in threads there, and not in blocks.

@@ -89,7 +89,7 @@ def _with_shapes(counters: pl.DataFrame, content: bytes, container: Container) -
     shapes = None if MARK in counters.columns else launch_shapes(content, container)
     if shapes is None or shapes.height != counters.height:
         return counters
-    return counters.hstack(shapes.select(believable(counters, shapes)))
+    return counters.hstack(shapes.select(believable(counters)))
 
 
 def _bytes(path: Path) -> bytes:
