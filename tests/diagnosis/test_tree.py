@@ -55,8 +55,16 @@ def test_short_and_full_kernels_are_judged_by_their_units() -> None:
 def test_without_utilisation_and_flops_the_verdict_is_unknown() -> None:
     row, path = diagnosed({"gpu__time_duration.sum": 1e6})
     assert (row["verdict"], row["limiter"], row["confidence"]) == ("unknown", None, "low")
-    assert [step["node"] for step in path] == ["ran", "memory_known", "intensity_known"]
+    assert [step["node"] for step in path] == ["ran", "long_enough", "memory_known", "intensity_known"]
     assert path[-1]["outcome"] is None
+
+
+def test_a_launch_too_small_to_matter_needs_no_utilisation() -> None:
+    row, path = diagnosed({"gpu__time_duration.sum": 4999, "launch__waves_per_multiprocessor": 0.9})
+    assert row["verdict"] == "overhead"
+    assert [step["node"] for step in path] == ["ran", "long_enough", "fills_a_wave"]
+    row, _ = diagnosed({"gpu__time_duration.sum": 4999, "launch__waves_per_multiprocessor": 1.0})
+    assert row["verdict"] == "unknown"
 
 
 def test_without_a_duration_the_verdict_is_unknown() -> None:
