@@ -124,10 +124,13 @@ def _missing(measurements: Measurements, rules: Rules, catalogue: Catalogue) -> 
     """Return what a full diagnosis would use and the report lacks; nothing for launches whose collection failed."""
     kernels = measurements.kernels.lazy().filter(~pl.col("failed"))
     has_work = measurements.work.filter("reliable")["id"].unique().to_list()
+    families = {
+        "stalls": (pl.col("limiter.stall").is_null(), catalogue.stalls.collect),
+        "work": (~pl.col("id").is_in(has_work), rules.collect_work),
+    }
     absences = [
-        *((name, _is_missing(name, rules), catalogue.quantity(name).collect) for name in rules.missing_quantities),
-        ("stalls", pl.col("limiter.stall").is_null(), catalogue.stalls.collect),
-        ("work", ~pl.col("id").is_in(has_work), rules.collect_work),
+        (name, *(families.get(name) or (_is_missing(name, rules), catalogue.quantity(name).collect)))
+        for name in rules.missing_quantities
     ]
     parts = [
         kernels.filter(is_absent).select("id", pl.lit(name).alias("quantity"), pl.lit(options).alias("collect"))

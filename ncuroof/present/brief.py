@@ -20,7 +20,7 @@ N_ACTIONS = 3
 """Things to do that a summary names."""
 
 _CLAUSE_END = re.compile(r"(?<=[a-z0-9)])[.:;](?= |$)")
-_N_OPTIONS = 3
+_N_OPTIONS = 2
 """Options of ncu to name where there is no advice without more counters."""
 
 

@@ -83,7 +83,7 @@ def test_quantities_of_the_rules_exist() -> None:
     nothing = measure([raw_report({})])
     known = set(nothing.kernels.columns) | set(roofline(nothing).bounds.columns)
     catalogue = {quantity.name for quantity in load_catalogue().quantities}
-    assert set(RULES.missing_quantities) <= catalogue
+    assert set(RULES.missing_quantities) <= catalogue | {"stalls", "work"}
     for finding in RULES.findings.values():
         conditions = {condition.quantity for condition in (*finding.all_of, *finding.any_of)}
         formulas = {quantity for formula in finding.gain_by_limiter.values() for quantity in formula.quantities}
@@ -141,3 +141,13 @@ def test_missing_counters_name_what_collects_them() -> None:
     assert collect["stalls"] == "--section WarpStateStats"
     assert collect["work"] == "--section SpeedOfLight_RooflineChart"
     assert all(options.startswith("--") for options in collect.values())
+
+
+def test_what_tells_why_nothing_is_busy_is_asked_for_first() -> None:
+    names = ("gpu__compute_memory_throughput", "sm__throughput")
+    counters = {f"{name}.avg.pct_of_peak_sustained_elapsed": 20.0 for name in names}
+    occupancy = {"sm__warps_active.avg.pct_of_peak_sustained_active": 90.0}
+    measurements = measure([raw_report({"gpu__time_duration.sum": 1e6} | counters | occupancy)])
+    diagnosis = diagnose(measurements, roofline(measurements))
+    assert diagnosis.verdicts["verdict"].to_list() == ["latency"]
+    assert diagnosis.missing["quantity"].to_list()[:2] == ["stalls", "scheduler.n_eligible_warps"]
