@@ -171,7 +171,7 @@ GROUPS = pl.Schema(
     {
         "id": pl.UInt32(),  # the longest launch of the group stands for it
         "n_launches": pl.UInt32(),
-        "duration_ns": pl.Float64(),  # summed over launches
+        "duration_ns": pl.Float64(),  # summed over launches; null where not known for any of them
         "recoverable_ns": pl.Float64(),  # summed over launches; null where not known for any of them
     }
 )

@@ -17,18 +17,18 @@ class Share:
 
     Attributes:
         n_kernels: how many.
-        duration_ns: their GPU time together.
-        share_frac: of the run's GPU time; None where the run has none.
+        duration_ns: their GPU time together; None where not known for any of them.
+        share_frac: of the run's GPU time; None where either is not known.
     """
 
     n_kernels: int
-    duration_ns: float
+    duration_ns: float | None
     share_frac: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Sums over the kernels that were profiled successfully.
+    """Sums over the kernels that were profiled successfully; one of which no kernel knows a part is None, and not 0.
 
     Attributes:
         n_kernels: all workloads, failed ones included.
@@ -40,8 +40,8 @@ class Summary:
 
     n_kernels: int
     n_failed: int
-    duration_ns: float
-    recoverable_ns: float
+    duration_ns: float | None
+    recoverable_ns: float | None
     by_verdict: Mapping[str, Share]
 
 
@@ -55,16 +55,16 @@ def summarise(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFram
     """
     judged = kernels.select("failed", "duration_ns").hstack([verdicts["verdict"], bounds["recoverable_ns"]])
     whole = judged.filter(~pl.col("failed"))
-    total = float(whole["duration_ns"].sum())
-    groups = whole.group_by("verdict").agg(pl.len().alias("n"), pl.col("duration_ns").sum())
+    total, recoverable = whole.select(_known_sum("duration_ns"), _known_sum("recoverable_ns")).row(0)
+    groups = whole.group_by("verdict").agg(pl.len().alias("n"), _known_sum("duration_ns"))
     by_name = {name: (n, duration) for name, n, duration in groups.iter_rows()}
     return Summary(
         n_kernels=kernels.height,
         n_failed=int(judged["failed"].sum()),
         duration_ns=total,
-        recoverable_ns=float(whole["recoverable_ns"].sum()),
+        recoverable_ns=recoverable,
         by_verdict={
-            verdict.value: Share(n, duration, duration / total if total else None)
+            verdict.value: Share(n, duration, duration / total if total and duration is not None else None)
             for verdict in Verdict
             if (found := by_name.get(verdict.value)) is not None
             for n, duration in (found,)
@@ -84,7 +84,6 @@ def group_launches(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.Dat
         [verdicts["verdict"], verdicts["limiter"], bounds["recoverable_ns"]]
     )
     same = ["device", "name", "workload", "grid", "block", "verdict", "limiter"]
-    recoverable = pl.col("recoverable_ns")
     return (
         launches.filter(~pl.col("failed"))
         .sort("duration_ns", descending=True, nulls_last=True, maintain_order=True)
@@ -92,15 +91,15 @@ def group_launches(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.Dat
         .agg(
             pl.col("id").first(),
             pl.len().alias("n_launches"),
-            pl.col("duration_ns").sum(),
-            pl.when(recoverable.is_not_null().any()).then(recoverable.sum()).alias("recoverable_ns"),
+            _known_sum("duration_ns"),
+            _known_sum("recoverable_ns"),
         )
         .sort("recoverable_ns", "duration_ns", descending=True, nulls_last=True, maintain_order=True)
         .pipe(conform, GROUPS)
     )
 
 
-def rank_actions(findings: pl.DataFrame, duration_ns: float) -> pl.DataFrame:
+def rank_actions(findings: pl.DataFrame, duration_ns: float | None) -> pl.DataFrame:
     """Return ACTIONS, the largest gain first.
 
     Gains of one launch overlap, so that only its first counts; those of different launches add up.
@@ -117,3 +116,9 @@ def rank_actions(findings: pl.DataFrame, duration_ns: float) -> pl.DataFrame:
         .sort("gain_ns", descending=True, maintain_order=True)
         .pipe(conform, ACTIONS)
     )
+
+
+def _known_sum(name: str) -> pl.Expr:
+    """Return the sum of what is known of a column; null, and not 0, where nothing is."""
+    column = pl.col(name)
+    return pl.when(column.is_not_null().any()).then(column.sum()).alias(name)

@@ -146,8 +146,11 @@ def _tool(analysed: Analysed) -> str:
 def _totals(analysed: Analysed) -> str:
     summary = analysed.summary
     kernels = f"{summary.n_kernels} kernel" + ("s" if summary.n_kernels != 1 else "")
-    parts = [f"{kernels}, {text.duration(summary.duration_ns)} of GPU time"]
-    if summary.recoverable_ns > 0:
+    known = summary.duration_ns is not None
+    parts = [
+        f"{kernels}, {text.duration(summary.duration_ns)} of GPU time" if known else f"{kernels}, GPU time unknown"
+    ]
+    if summary.recoverable_ns:
         parts.append(f"{text.duration(summary.recoverable_ns)} above the roofline")
     if summary.n_failed:
         parts.append(f"{summary.n_failed} failed to profile")

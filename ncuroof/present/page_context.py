@@ -137,7 +137,7 @@ def page_context(document: Record, rules: Rules, unit_by_quantity: Mapping[str, 
         is_simulated=any(source.get("simulated") for source in sources),
         sources=[_source(source) for source in sources],
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
-        totals=_totals(document["summary"], kernels),
+        totals=_totals(document["summary"]),
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
         actions=[
@@ -236,12 +236,8 @@ def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str,
     ]
 
 
-def _totals(summary: Record, kernels: Sequence[Record]) -> list[tuple[str, str]]:
-    """Return the sums; a sum of which no kernel knows a part is not known, and not 0."""
-    is_timed = any(kernel["duration_ns"] is not None for kernel in kernels)
-    is_placed = any(kernel.get("recoverable_ns") is not None for kernel in kernels)
-    duration_ns = summary["duration_ns"] if is_timed else None
-    recoverable_ns = summary["recoverable_ns"] if is_placed else None
+def _totals(summary: Record) -> list[tuple[str, str]]:
+    duration_ns, recoverable_ns = summary["duration_ns"], summary["recoverable_ns"]
     part = f" ({text.share(recoverable_ns / duration_ns)})" if recoverable_ns is not None and duration_ns else ""
     return [
         ("GPU time", text.duration(duration_ns)),

@@ -6,6 +6,7 @@ import pytest
 import ncuroof
 from ncuroof.analysis import Analysis, Reports
 from ncuroof.diagnosis import group_launches, rank_actions
+from ncuroof.present.formats import render
 from ncuroof.tables import FINDINGS
 from tests.support.raw import raw_report
 
@@ -40,6 +41,18 @@ def test_recoverable_time_is_summed_over_launches() -> None:
     # 3 ms at 90 % leave 0.3 ms, 1 ms at 10 % leave 0.9 ms
     analysis = analysed(launch(3e6, 90), launch(1e6, 10), names=("a", "b"))
     assert analysis.summary.recoverable_ns == pytest.approx(1.2e6)
+
+
+def test_a_sum_that_no_kernel_knows_is_not_zero() -> None:
+    untimed = {key: value for key, value in launch(1.0, 90).items() if key != "gpu__time_duration.sum"}
+    analysis = analysed(untimed, names=("a",))
+    assert (analysis.summary.duration_ns, analysis.summary.recoverable_ns) == (None, None)
+    assert analysis.groups["duration_ns"].to_list() == [None]
+    assert b"GPU time unknown" in render(analysis, "md")
+    analysis = analysed(untimed, launch(1e6, 90), names=("a", "b"))
+    shares = analysis.summary.by_verdict
+    assert (analysis.summary.duration_ns, shares["memory"].share_frac) == (1e6, 1.0)
+    assert (shares["unknown"].duration_ns, shares["unknown"].share_frac) == (None, None)
 
 
 def test_equal_launches_form_a_group_ordered_by_recoverable_time() -> None:

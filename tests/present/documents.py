@@ -148,17 +148,25 @@ CEILINGS = (
 )
 
 
+def known_sum(parts):
+    """Return the sum of what is not None; None where nothing is."""
+    known = [part for part in parts if part is not None]
+    return sum(known) if known else None
+
+
 def document(*kernels, **changes):
     """Return a document of these kernels, by default on one GPU."""
     by_verdict = {}
-    total_ns = sum(each["duration_ns"] or 0.0 for each in kernels)
+    total_ns, recoverable_ns = (
+        known_sum(each.get(name) for each in kernels) for name in ("duration_ns", "recoverable_ns")
+    )
     for each in kernels:
         if each["failed"]:
             continue
-        share = by_verdict.setdefault(each["verdict"], {"n_kernels": 0, "duration_ns": 0.0, "share_frac": None})
+        share = by_verdict.setdefault(each["verdict"], {"n_kernels": 0, "duration_ns": None, "share_frac": None})
         share["n_kernels"] += 1
-        share["duration_ns"] += each["duration_ns"] or 0.0
-        share["share_frac"] = share["duration_ns"] / total_ns if total_ns else None
+        share["duration_ns"] = known_sum((share["duration_ns"], each["duration_ns"]))
+        share["share_frac"] = share["duration_ns"] / total_ns if total_ns and share["duration_ns"] is not None else None
     worth = sorted((each for each in kernels if not each["failed"]), key=lambda each: -(each["recoverable_ns"] or 0.0))
     return {
         "schema": "ncuroof.analysis/1",
@@ -194,7 +202,7 @@ def document(*kernels, **changes):
             "n_kernels": len(kernels),
             "n_failed": sum(each["failed"] for each in kernels),
             "duration_ns": total_ns,
-            "recoverable_ns": sum(each.get("recoverable_ns") or 0.0 for each in kernels),
+            "recoverable_ns": recoverable_ns,
             "by_verdict": by_verdict,
         },
         "ceilings": list(CEILINGS),
