@@ -49,7 +49,7 @@ SPARSE_SUFFIX = "_sparse"
 
 
 class Verdict(str, Enum):
-    """What bounds a kernel (DESIGN, section 3)."""
+    """What bounds a kernel; `profiles/rules.toml` says how it is told."""
 
     MEMORY = "memory"
     COMPUTE = "compute"

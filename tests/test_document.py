@@ -1,4 +1,4 @@
-"""The JSON document is the one that CONTRACT fixes: names, types, and null for what is not known."""
+"""The JSON document is `ncuroof.analysis/1`: names, types, and null for what is not known."""
 
 from __future__ import annotations
 

@@ -100,7 +100,8 @@ def _any_cause(finding: Finding, rules: Rules) -> pl.Expr:
 def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
     """Return the share of the duration that mending the cause gives back.
 
-    It is not more than the other side's utilisation leaves, since that side then becomes the limit.
+    It is not more than the other side's utilisation leaves, since that side then becomes the limit. A balanced kernel
+    keeps the less busy side at least, unless the cause is counted on both.
     """
     by_limiter = dict(finding.gain_by_limiter)
     default = _value(by_limiter.pop(_DEFAULT, None), known)
@@ -112,6 +113,8 @@ def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
         .then(pl.col("utilisation.compute"))
         .when(pl.col("verdict") == Verdict.COMPUTE.value)
         .then(pl.col("utilisation.memory"))
+        .when((pl.col("verdict") == Verdict.BALANCED.value) & pl.lit(not finding.relieves_both_sides))
+        .then(pl.min_horizontal("utilisation.memory", "utilisation.compute"))
     )
     most = (1 - other_side).clip(lower_bound=0)
     return pl.when(gain.is_not_null()).then(pl.min_horizontal(gain.clip(lower_bound=0), most))

@@ -9,7 +9,7 @@ from ncuroof.tables import BANDWIDTH, KERNELS, WORK, check
 
 LEFT_OF_RIDGE = 0.5
 RIGHT_OF_RIDGE = 1.5
-"""Intensity over ridge: between the two a kernel is near the ridge, where both sides matter (DESIGN, section 3)."""
+"""Intensity over ridge: between the two a kernel is near the ridge, where both sides matter (a choice)."""
 
 _ARITHMETIC_PIPES = ("alu", "xu")
 _PIPE_WITHOUT_FLOP = ("fp32", "fp64", "fp16", "tensor")

@@ -116,6 +116,26 @@ def test_gain_is_limited_by_what_the_other_side_leaves() -> None:
     assert rows.filter(pl.col("finding") == "local_memory")["gain_ns"].to_list() == [pytest.approx(0.3e6)]
 
 
+@pytest.mark.parametrize(
+    ("name", "quantities", "gain_frac"),
+    [
+        # conflicts are half of 99 %, but the SMs stay busy for 96 % of the time
+        ("bank_conflicts", {"access.bank_conflict_frac": 0.5, "access.shared_wavefront_share": 1.0}, 0.04),
+        # load and store instructions are in both numbers: the issue slots are what is left
+        ("lsu_instructions", {"utilisation.issue": 0.4, "utilisation.lsu": 0.99}, 0.6),
+    ],
+)
+def test_gain_of_a_balanced_kernel_leaves_the_less_busy_side(
+    name: str, quantities: dict[str, float], gain_frac: float
+) -> None:
+    busy = {"utilisation.memory": 0.99, "utilisation.compute": 0.96, "utilisation.l1": 0.99}
+    idle = {"utilisation.dram": 0.1, "utilisation.l2": 0.1, "roofline.min_time_frac": 0.1}
+    frame = row_for(RULES.findings[name], **busy, **idle, **quantities).with_columns(verdict=pl.lit("balanced"))
+    rows = collect_findings(add_firing(frame, RULES.findings.values()), RULES)
+    gains = rows.filter(pl.col("finding") == name)["gain_ns"]
+    assert gains.to_list() == [pytest.approx(gain_frac * 1e6)]
+
+
 @pytest.fixture(scope="module")
 def planted() -> list[dict]:
     return ncuroof.read(demo.REPORT).analyse().to_dict()["kernels"]

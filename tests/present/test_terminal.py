@@ -113,6 +113,14 @@ def test_hundreds_of_kernels_stay_a_summary(tmp_path: Path) -> None:
     assert len(text.splitlines()) < 40
 
 
+def test_the_options_that_would_tell_why_are_not_cut(tmp_path: Path) -> None:
+    pct = ".avg.pct_of_peak_sustained_elapsed"
+    idle = {f"gpu__compute_memory_throughput{pct}": 20.0, f"sm__throughput{pct}": 20.0}
+    occupied = {"sm__warps_active.avg.pct_of_peak_sustained_active": 90.0, "launch__waves_per_multiprocessor": 8.0}
+    text = _summary(tmp_path, Kernel("k", {"gpu__time_duration.sum": 1e6} | idle | occupied))
+    assert "To know why, collect --section WarpStateStats --section SchedulerStats\n" in text
+
+
 def test_a_damaged_report_says_so(tmp_path: Path) -> None:
     path = tmp_path / "cut.ncu-rep"
     path.write_bytes(demo.REPORT.read_bytes()[:-100])
