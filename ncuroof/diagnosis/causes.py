@@ -101,7 +101,8 @@ def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
     """Return the share of the duration that mending the cause gives back.
 
     It is not more than the other side's utilisation leaves, since that side then becomes the limit. A balanced kernel
-    keeps the less busy side at least, unless the cause is counted on both.
+    keeps the less busy side at least, unless the cause is counted on both. Nor does it go below the roofline time, unless
+    mending the cause moves the roofline: fewer bytes where DRAM is the limit, or other arithmetic.
     """
     by_limiter = dict(finding.gain_by_limiter)
     default = _value(by_limiter.pop(_DEFAULT, None), known)
@@ -116,7 +117,10 @@ def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
         .when((pl.col("verdict") == Verdict.BALANCED.value) & pl.lit(not finding.relieves_both_sides))
         .then(pl.min_horizontal("utilisation.memory", "utilisation.compute"))
     )
-    most = (1 - other_side).clip(lower_bound=0)
+    roofline = pl.when(pl.lit(not finding.changes_arithmetic) & pl.col("limiter").ne_missing("dram")).then(
+        pl.col("roofline.min_time_frac")
+    )
+    most = (1 - pl.max_horizontal(other_side, roofline)).clip(lower_bound=0)
     return pl.when(gain.is_not_null()).then(pl.min_horizontal(gain.clip(lower_bound=0), most))
 
 

@@ -67,6 +67,7 @@ class Finding:
         name_pattern: regular expression that the kernel's name must match, or None.
         gain_by_limiter: share of the duration that mending it gives back; "default" for other limiters.
         gain_basis: what that share rests on.
+        changes_arithmetic: mending it puts the work under another arithmetic roof.
         relieves_both_sides: its instructions are counted on both sides, so that neither stays busy without them.
         is_general: it says what to do about a busy unit whatever the cause, and stands after the causes.
         severity: where no gain can be told.
@@ -84,6 +85,7 @@ class Finding:
     name_pattern: str | None
     gain_by_limiter: Mapping[str, Formula]
     gain_basis: str | None
+    changes_arithmetic: bool
     relieves_both_sides: bool
     is_general: bool
     severity: str
@@ -180,6 +182,7 @@ def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
         name_pattern=entry.get("name"),
         gain_by_limiter={key: parse(text) for key, text in entry.get("gain", {}).items() if text},
         gain_basis=entry.get("gain_basis"),
+        changes_arithmetic=entry.get("changes_arithmetic", False),
         relieves_both_sides=entry.get("relieves_both_sides", False),
         is_general=entry.get("is_general", False),
         severity=entry.get("severity", "medium"),

@@ -136,6 +136,24 @@ def test_gain_of_a_balanced_kernel_leaves_the_less_busy_side(
     assert gains.to_list() == [pytest.approx(gain_frac * 1e6)]
 
 
+def test_gain_does_not_undercut_the_roofline_unless_it_moves_it() -> None:
+    # nine tenths of the wavefronts are conflicts, but moving the kernel's bytes takes DRAM 40 % of the time
+    conflicts = {"access.bank_conflict_frac": 0.9, "access.shared_wavefront_share": 1.0, "utilisation.l1": 0.95} | {
+        "utilisation.compute": 0.1
+    }
+    gain = gain_ns("bank_conflicts", conflicts | {"roofline.min_time_frac": 0.4})
+    assert gain == pytest.approx(0.6e6)
+    # FP64 that becomes FP32 has a roof 64 times as high
+    slow = {"device.fp64_ratio": 64.0, "utilisation.fp64": 0.9, "utilisation.memory": 0.1}
+    assert gain_ns("fp64_on_slow_part", slow | {"roofline.min_time_frac": 0.9}) == pytest.approx(0.9e6)
+
+
+def gain_ns(name: str, quantities: dict[str, float]) -> float | None:
+    frame = row_for(RULES.findings[name], **quantities)
+    rows = collect_findings(add_firing(frame, RULES.findings.values()), RULES)
+    return rows.filter(pl.col("finding") == name)["gain_ns"].item()
+
+
 @pytest.fixture(scope="module")
 def planted() -> list[dict]:
     return ncuroof.read(demo.REPORT).analyse().to_dict()["kernels"]
