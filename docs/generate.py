@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ncuroof.metrics import load_catalogue
-from ncuroof.metrics.catalogue import Pair, Quantity
+from ncuroof.metrics.catalogue import Pair, Quantity, TensorInstruction
 
 PAGE = Path(__file__).parent / "quantities.md"
 
@@ -48,9 +48,10 @@ def page() -> str:
         "## work.tensor_*",
         "",
         f"Operations counted by `{tensor.counter_prefix}*`, by the type of the inputs; within a class `op_*` names are",
-        "summed, else the split by sparsity, else the bare name. Where none was collected, and marked unreliable:",
+        "summed, else the split by sparsity, else the bare name. Where none was collected, and marked unreliable, instructions",
+        f"(`{tensor.instruction_rate.text}`) × what one of the kernel's shape is worth; nothing where no shape can be told:",
         "",
-        *_pairs([tensor.instructions]),
+        *_instructions(tensor.instructions),
     ]
     return "\n".join(lines) + "\n"
 
@@ -69,6 +70,11 @@ def _pairs(pairs: Iterable[Pair]) -> Iterator[str]:
         yield f"   - {'total' if pair.is_count else 'achieved'}: `{pair.achieved.text}`"
         if pair.peak is not None:
             yield f"   - peak: `{pair.peak.text}`"
+
+
+def _instructions(instructions: Iterable[TensorInstruction]) -> Iterator[str]:
+    for number, instruction in enumerate(instructions, start=1):
+        yield f"{number}. {instruction.precision}: {instruction.definition}"
 
 
 if __name__ == "__main__":

@@ -77,8 +77,8 @@ class Analysis:
             kernels.select("id", precision="dominant_precision"), on=["id", "precision"], how="semi"
         )
         for spread in (
-            _spread(self.measurements.work, "work", "precision", ("flop", "frac")),
-            _spread(self.measurements.bandwidth, "bandwidth", "level", ("bytes_per_s", "frac")),
+            _spread(self.roofline.work, "work", "precision", ("flop", "frac")),
+            _spread(self.roofline.bandwidth, "bandwidth", "level", ("bytes_per_s", "frac")),
             _spread(dominant, "intensity", "level", ("intensity_flop_per_byte",)),
         ):
             kernels = kernels.join(spread, on="id", how="left", maintain_order="left")

@@ -48,6 +48,10 @@ SPARSE_SUFFIX = "_sparse"
 """Appended to a tensor precision whose work ran on the structured-sparsity path: it has twice the dense ceiling."""
 
 
+SLOWER_PATH_SUFFIX = "_slower_path"
+"""Appended to the ceiling of a tensor path that is slower than another one of the same type: mma.sync on Hopper."""
+
+
 class Verdict(str, Enum):
     """What bounds a kernel; `profiles/rules.toml` says how it is told."""
 

@@ -54,9 +54,12 @@ WORK = pl.Schema(
         "flop": pl.Float64(),
         "flop_per_s": pl.Float64(),
         "peak_flop_per_s": pl.Float64(),  # at the clock measured in the report; null where not collected
+        "fastest_peak_flop_per_s": pl.Float64(),  # of the fastest path of this precision, where it has several
         "frac": pl.Float64(),  # flop_per_s / peak_flop_per_s
         "definition": pl.String(),  # what was counted
         "reliable": pl.Boolean(),  # whether a verdict may rest on it
+        "peak_source": pl.String(),  # CeilingSource of the peak; null where there is none
+        "is_from_chart": pl.Boolean(),  # told by a chart that the report carries, and not by the catalogue
     }
 )
 """One row per kernel and precision whose counters were collected; zero is measured."""
@@ -69,6 +72,9 @@ BANDWIDTH = pl.Schema(
         "peak_bytes_per_s": pl.Float64(),
         "frac": pl.Float64(),  # bytes_per_s / peak_bytes_per_s
         "definition": pl.String(),  # which traffic the pair counts
+        "reliable": pl.Boolean(),  # whether the traffic was counted where it flows, and not estimated
+        "peak_source": pl.String(),  # CeilingSource of the peak; null where there is none
+        "is_from_chart": pl.Boolean(),  # told by a chart that the report carries, and not by the catalogue
     }
 )
 """One row per kernel and memory level with roof traffic: achieved and peak of the same counter."""

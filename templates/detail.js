@@ -63,7 +63,7 @@ function findingsBlock(kernel) {
 
 function caveatsBlock(kernel) {
   if (!kernel.caveats.length) return [];
-  const items = kernel.caveats.map((name) => make("li", {}, DATA.caveats[name] ?? name));
+  const items = kernel.caveats.map((meaning) => make("li", {}, words(meaning)));
   return [make("h3", {}, "Caveats"), make("ul", {}, ...items)];
 }
 

@@ -1,57 +1,108 @@
-"""Caveats: how far a kernel's numbers can be trusted, told kernel by kernel."""
+"""Caveats: how far a kernel's numbers can be trusted, told kernel by kernel from checks of them against each other."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import polars as pl
 
-SHORT_KERNEL_NS = 20_000
-"""Below this, counters of different passes disagree noticeably (Nsight Compute, Kernel Profiling Guide, "Range and Precision")."""
+from ncuroof.diagnosis.rules import Caveat
+from ncuroof.metrics import Measurements
+from ncuroof.model import CeilingSource
+from ncuroof.roofline import Roofline, is_partial
 
-CLOSURE_TOLERANCE_FRAC = 0.1
-"""DRAM bytes against rate × duration; passes of one kernel differ by a few percent in sound reports."""
-
-BUSY_FRAC = 0.6
-"""The tree's own threshold for a busy unit, where only intensity decides."""
-
-REDUCED_CLOCK_FRAC = 0.9
-"""Below this share of the boost clock, times and the ridge differ visibly from production."""
-
-ROOF_TOLERANCE_FRAC = 0.02
-"""A point may lie this far above its roof from clock drift between passes alone."""
+_PACKED_FP32 = "ffma2"
+"""In the definition of FP32 work where these were counted."""
 
 
-def caveats(work: pl.DataFrame, bandwidth: pl.DataFrame, points: pl.DataFrame) -> pl.Expr:
-    """Return the names of the caveats that hold for a kernel, in a fixed order.
+def caveats(rules: Mapping[str, Caveat]) -> pl.Expr:
+    """Return the names of the caveats that hold for a kernel, in the order of the rules.
+
+    One that asks for a quantity which is missing does not hold.
+    """
+    names = [
+        pl.when(caveat.holds().fill_null(value=False)).then(pl.lit(name))  # not known: nothing to warn of
+        for name, caveat in rules.items()
+    ]
+    return pl.concat_list(names).list.drop_nulls()
+
+
+def add_checks(judged: pl.DataFrame, measurements: Measurements, roofline: Roofline) -> pl.DataFrame:
+    """Return `judged` with the checks that no formula over counters gives: a column `check.…` each.
 
     Args:
-        work: WORK.
-        bandwidth: BANDWIDTH.
-        points: POINTS.
+        judged: one row per kernel with KERNELS, quantities, `verdict` and `is_by_intensity`.
+        measurements: DEVICES.
+        roofline: WORK, BANDWIDTH and POINTS.
     """
+    tables = (_of_work(roofline.work), _of_levels(roofline.bandwidth), _of_points(roofline.points))
+    checked = judged.with_columns(_facts(measurements))
+    for table in tables:
+        checked = checked.join(table, on="id", how="left", maintain_order="left")
+    over_tensor_pipe = pl.col("tensor_frac") / pl.when(pl.col("utilisation.tensor") > 0).then("utilisation.tensor") - 1
+    return checked.with_columns(
+        pl.max_horizontal("check.fp32_over_pipe_frac", "check.fp64_over_pipe_frac", over_tensor_pipe).alias(
+            "check.work_over_pipe_frac"
+        ),
+        pl.sum_horizontal("n_datasheet_work", "n_datasheet_levels").alias("check.n_datasheet_peaks"),
+        pl.sum_horizontal("n_chart_work", "n_chart_levels").alias("check.n_from_charts"),
+    )
 
-    def among(rows: pl.DataFrame, condition: pl.Expr) -> pl.Expr:
-        return pl.col("id").is_in(rows.filter(condition)["id"].unique().to_list())
 
-    unreliable_tensor = (pl.col("flop") > 0) & ~pl.col("reliable")
-    read_only = pl.col("level").is_in(["l2", "l1"]) & pl.col("definition").str.contains("only")
-    writes_more = pl.col("traffic_bytes.dram_write") > pl.col("traffic_bytes.dram_read")
-    is_part = pl.col("device.sm_count") < pl.col("device.total_sm_count")
-    holds = {
+def _facts(measurements: Measurements) -> list[pl.Expr]:
+    names = measurements.devices.select("device", "name").iter_rows()
+    slices = [device for device, name in names if is_partial(name or "")]
+    facts = {
         "failed": pl.col("failed"),
         "damaged_report": pl.col("is_damaged_report"),
-        "counters_missing": (pl.col("verdict") == "unknown") & ~pl.col("failed"),
-        "far_below_roof": pl.col("is_by_intensity") & (pl.col("utilisation.busiest_known") < BUSY_FRAC),
-        "short_kernel": pl.col("duration_ns") < SHORT_KERNEL_NS,
-        "reduced_clock": (pl.col("sm_clock_hz") < REDUCED_CLOCK_FRAC * pl.col("device.boost_clock_hz"))
-        | (pl.col("clock_control") == "base"),
-        "hit_rate_over_100": pl.max_horizontal("access.l1_hit_frac", "access.l2_hit_frac") > 1,
-        "dram_closure": pl.col("check.dram_closure_frac") > CLOSURE_TOLERANCE_FRAC,
-        "unreliable_tensor_count": among(work, unreliable_tensor),
-        "fp16_upper_bound": among(work, (pl.col("precision") == "fp16") & (pl.col("flop") > 0)),
-        "read_only_traffic": writes_more & among(bandwidth, read_only),
-        "partial_gpu": is_part,
-        "non_kernel_workload": pl.col("workload") != "kernel",
-        "above_roof": among(points, pl.col("roof_frac") > 1 + ROOF_TOLERANCE_FRAC),
+        "undecided": (pl.col("verdict") == "unknown") & ~pl.col("failed"),
+        "decided_by_intensity": pl.col("is_by_intensity"),
+        "base_clock": pl.col("clock_control") == "base",
+        "mig": pl.col("device").is_in(slices),
+        "non_kernel": pl.col("workload") != "kernel",
     }
-    names = [pl.when(condition.fill_null(value=False)).then(pl.lit(name)) for name, condition in holds.items()]
-    return pl.concat_list(names).list.drop_nulls()
+    return [fact.cast(pl.Float64).alias(f"check.{name}") for name, fact in facts.items()]
+
+
+def _of_work(work: pl.DataFrame) -> pl.DataFrame:
+    """Return, per kernel with work, how many of its precisions have each weakness."""
+    is_tensor = pl.col("precision").str.starts_with("tensor")
+    is_fp32 = pl.col("precision") == "fp32"
+    path_frac = pl.col("peak_flop_per_s") / pl.col("fastest_peak_flop_per_s")
+    return (
+        work.filter(pl.col("flop") > 0)
+        .group_by("id")
+        .agg(
+            _count(is_tensor & ~pl.col("reliable"), "check.n_unreliable_tensor"),
+            _count(~is_tensor & ~pl.col("reliable"), "check.n_bounds"),
+            _count((pl.col("precision") == "fp16") & pl.col("reliable"), "check.n_packed_fp16"),
+            _count(is_fp32 & ~pl.col("definition").str.contains(_PACKED_FP32), "check.n_unpacked_fp32"),
+            _count(_is_from_sheet(), "n_datasheet_work"),
+            _count(pl.col("is_from_chart"), "n_chart_work"),
+            path_frac.filter(is_tensor).min().alias("check.tensor_path_frac"),
+            pl.col("frac").filter(is_tensor & pl.col("reliable")).sum().alias("tensor_frac"),
+        )
+    )
+
+
+def _of_levels(bandwidth: pl.DataFrame) -> pl.DataFrame:
+    """Return, per kernel, how many of its memory levels have each weakness."""
+    is_read_only = pl.col("level").is_in(["l2", "l1"]) & pl.col("definition").str.contains("only")
+    return bandwidth.group_by("id").agg(
+        _count(is_read_only, "check.n_read_only_levels"),
+        _count(~pl.col("reliable"), "check.n_estimated_levels"),
+        _count(_is_from_sheet(), "n_datasheet_levels"),
+        _count(pl.col("is_from_chart"), "n_chart_levels"),
+    )
+
+
+def _of_points(points: pl.DataFrame) -> pl.DataFrame:
+    return points.group_by("id").agg(pl.col("roof_frac").max().alias("check.highest_roof_frac"))
+
+
+def _is_from_sheet() -> pl.Expr:
+    return pl.col("peak_source") == CeilingSource.DATASHEET.value
+
+
+def _count(condition: pl.Expr, name: str) -> pl.Expr:
+    return condition.sum().cast(pl.Float64).alias(name)

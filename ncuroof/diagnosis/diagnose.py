@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ncuroof.diagnosis.causes import add_firing, collect_findings, latency_limiter
-from ncuroof.diagnosis.caveats import caveats
+from ncuroof.diagnosis.caveats import add_checks, caveats
 from ncuroof.diagnosis.rules import Rules, load_rules
 from ncuroof.diagnosis.tree import walk_tree
 from ncuroof.metrics import Catalogue, Measurements, largest, load_catalogue
@@ -18,9 +18,6 @@ from ncuroof.tables import FINDINGS, MISSING, PATH, VERDICTS, check, conform
 
 NEAR_THRESHOLD_FRAC = 0.05
 """A decision this close to its threshold could as well have gone the other way: one step less confidence."""
-
-_WEAKENING_CAVEATS = ("short_kernel", "dram_closure", "partial_gpu", "non_kernel_workload", "far_below_roof")
-
 
 _MEMORY_UNITS = ("dram", "l2", "l1")
 _COMPUTE_UNITS = ("fp64", "tensor", "fp32", "fp16", "xu", "alu", "lsu", "issue")
@@ -50,10 +47,9 @@ def diagnose(measurements: Measurements, roofline: Roofline, rules: Rules | None
     verdicts, path = walk_tree(quantities, rules.nodes)
     judged = add_firing(quantities.with_columns(verdicts), rules.findings.values())
     judged = judged.with_columns(_limiter(rules).alias("limiter"))
-    judged = judged.join(_nearest_threshold(path), on="id", how="left", maintain_order="left").with_columns(
-        caveats(measurements.work, measurements.bandwidth, roofline.points).alias("caveats")
-    )
-    verdict_table = judged.select("id", "verdict", "limiter", _confidence().alias("confidence"), "caveats").pipe(
+    judged = judged.join(_nearest_threshold(path), on="id", how="left", maintain_order="left")
+    judged = add_checks(judged, measurements, roofline).with_columns(caveats(rules.caveats).alias("caveats"))
+    verdict_table = judged.select("id", "verdict", "limiter", _confidence(rules).alias("confidence"), "caveats").pipe(
         conform, VERDICTS
     )
     return Diagnosis(
@@ -104,12 +100,13 @@ def _nearest_threshold(path: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _confidence() -> pl.Expr:
+def _confidence(rules: Rules) -> pl.Expr:
     """Return high, less one step each for a near threshold, a weakening caveat, and intensity in place of utilisation."""
+    weakening = [name for name, caveat in rules.caveats.items() if caveat.weakens]
     doubts = (
         (pl.col("nearest_margin_frac") < NEAR_THRESHOLD_FRAC).fill_null(value=False).cast(pl.Int8)
         + pl.col("is_by_intensity").fill_null(value=False).cast(pl.Int8)
-        + (pl.col("caveats").list.set_intersection(list(_WEAKENING_CAVEATS)).list.len() > 0).cast(pl.Int8)
+        + (pl.col("caveats").list.set_intersection(weakening).list.len() > 0).cast(pl.Int8)
     )
     return (
         pl.when((pl.col("verdict") == Verdict.UNKNOWN.value) | (doubts >= 2))

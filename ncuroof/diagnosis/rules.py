@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -98,6 +98,34 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Caveat:
+    """A reason to trust a kernel's numbers less.
+
+    Attributes:
+        doc: what it means.
+        all_of: conditions that must all hold.
+        any_of: conditions of which one must hold; none where empty.
+        weakens: it takes a step off the verdict's confidence.
+        explained_by: caveats that are its likely cause where they hold, the likeliest first.
+    """
+
+    doc: str
+    all_of: tuple[Condition, ...]
+    any_of: tuple[Condition, ...]
+    weakens: bool
+    explained_by: tuple[str, ...]
+
+    def holds(self) -> pl.Expr:
+        """Return true, false, or null where what it asks for is missing."""
+        alternatives = [pl.any_horizontal(condition.holds() for condition in self.any_of)] if self.any_of else []
+        return pl.all_horizontal(*(condition.holds() for condition in self.all_of), *alternatives)
+
+    def likely_cause(self, caveats: Collection[str]) -> str | None:
+        """Return which of a kernel's other caveats is the likely cause of this one, or None."""
+        return next((name for name in self.explained_by if name in caveats), None)
+
+
+@dataclass(frozen=True, slots=True)
 class LatencyCause:
     """What a latency-bound kernel may wait for: a finding (or group) and the limiter it stands for."""
 
@@ -122,7 +150,7 @@ class Rules:
     latency_causes: tuple[LatencyCause, ...]
     findings: Mapping[str, Finding]
     severity: Mapping[str, float]
-    caveats: Mapping[str, str]
+    caveats: Mapping[str, Caveat]
     missing_quantities: tuple[str, ...]
     missing_unless_zero: Mapping[str, str]
     collect_work: str
@@ -144,7 +172,7 @@ def load_rules() -> Rules:
             latency_causes=tuple(LatencyCause(**entry) for entry in raw["latency_cause"]),
             findings={name: _finding(name, entry) for name, entry in raw["finding"].items()},
             severity=raw["severity"],
-            caveats=raw["caveat"],
+            caveats={name: _caveat(entry) for name, entry in raw["caveat"].items()},
             missing_quantities=tuple(raw["missing"]["quantities"]),
             missing_unless_zero=raw["missing"]["unless_zero"],
             collect_work=raw["missing"]["collect_work"],
@@ -165,6 +193,16 @@ def _condition(entry: Mapping[str, Any]) -> Condition:
     if op not in _COMPARISONS:
         raise ProfileError(f"rules.toml: comparison {op!r} is not one of {', '.join(_COMPARISONS)}, {_IS_MISSING}")
     return Condition(entry["quantity"], op, float(entry["threshold"]))
+
+
+def _caveat(entry: Mapping[str, Any]) -> Caveat:
+    return Caveat(
+        entry["doc"],
+        tuple(map(_condition, entry.get("when", ()))),
+        tuple(map(_condition, entry.get("when_any", ()))),
+        entry.get("weakens", False),
+        tuple(entry.get("explained_by", ())),
+    )
 
 
 def _finding(name: str, entry: Mapping[str, Any]) -> Finding:

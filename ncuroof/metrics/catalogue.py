@@ -36,10 +36,12 @@ class Source:
     Attributes:
         formula: over counters and other quantities.
         note: what the number then counts or misses, or None.
+        capabilities: compute capabilities (major × 10 + minor) on which it holds; empty: all.
     """
 
     formula: Formula
     note: str | None
+    capabilities: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ class Quantity:
         doc: one sentence.
         collect: options of ncu that collect it, or None where every report has it or nothing collects it alone.
         sources: in order of preference; none where it is computed from other tables.
+        is_defined: the tables say by which of its sources each number was found.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Quantity:
     doc: str
     collect: str | None
     sources: tuple[Source, ...]
+    is_defined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +74,16 @@ class Pair:
         peak: per second at the measured clock, or None.
         definition: what is counted.
         is_count: `achieved` is a total, to be divided by the duration.
+        is_reliable: a verdict may rest on it; False for bounds and estimates.
+        capabilities: compute capabilities (major × 10 + minor) on which it holds; empty: all.
     """
 
     achieved: Formula
     peak: Formula | None
     definition: str
     is_count: bool = False
+    is_reliable: bool = True
+    capabilities: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +98,45 @@ class Stalls:
 
 
 @dataclass(frozen=True, slots=True)
+class TensorInstruction:
+    """What one tensor instruction of a kernel is worth, where its shape can be told.
+
+    Attributes:
+        name_pattern: regular expression that the kernel's name fits; it names the instruction's shape.
+        precision: of the inputs.
+        n_flop: of one warp-level instruction.
+        definition: what is counted.
+        capabilities: compute capabilities (major × 10 + minor) on which it holds; empty: all.
+    """
+
+    name_pattern: str
+    precision: str
+    n_flop: float
+    definition: str
+    capabilities: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Tensor:
-    """How tensor work is found: by the names of `sm__ops_path_tensor_*`, else by instructions."""
+    """How tensor work is found: by the names of `sm__ops_path_tensor_*`, else by instructions.
+
+    Attributes:
+        counter_prefix: of the counters of operations.
+        cycles_per_second: the clock that goes with their rates and peaks per cycle.
+        precision_by_source: precision by the input types in a counter's name.
+        sparse_since: compute capability from which a counter that is not split by sparsity has the sparse peak.
+        never_sparse: input types without structured sparsity.
+        instruction_rate: warp-level tensor instructions per second.
+        instructions: what these are worth, the first that fits.
+    """
 
     counter_prefix: str
     cycles_per_second: str
     precision_by_source: Mapping[str, str]
-    instructions: Pair
-    instructions_precision: str
+    sparse_since: int
+    never_sparse: frozenset[str]
+    instruction_rate: Formula
+    instructions: tuple[TensorInstruction, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +170,12 @@ class Catalogue:
         """Yield every formula of the catalogue."""
         for quantity in self.quantities:
             yield from (source.formula for source in quantity.sources)
-        for pairs in (*self.bandwidth.values(), *self.work.values(), (self.tensor.instructions,)):
+        for pairs in (*self.bandwidth.values(), *self.work.values()):
             for pair in pairs:
                 yield pair.achieved
                 if pair.peak is not None:
                     yield pair.peak
+        yield self.tensor.instruction_rate
 
     def counters(self) -> frozenset[str]:
         """Return every counter that the catalogue reads by name."""
@@ -174,8 +214,10 @@ def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
             counter_prefix=tensor["counter_prefix"],
             cycles_per_second=tensor["cycles_per_second"],
             precision_by_source=tensor["precision_by_source"],
-            instructions=_pair(tensor["instructions"]),
-            instructions_precision=tensor["instructions"]["precision"],
+            sparse_since=tensor["sparse_since"],
+            never_sparse=frozenset(tensor["never_sparse"]),
+            instruction_rate=parse(tensor["instruction_rate"]),
+            instructions=tuple(map(_instruction, tensor["instruction"])),
         ),
         stalls=Stalls(
             reasons=tuple(stalls["reasons"]),
@@ -189,12 +231,32 @@ def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
 
 
 def _quantity(name: str, entry: Mapping[str, Any]) -> Quantity:
-    sources = tuple(Source(parse(source["formula"]), source.get("note")) for source in entry["sources"])
-    return Quantity(name, entry["unit"], entry["doc"], entry.get("collect"), sources)
+    sources = tuple(
+        Source(parse(source["formula"]), source.get("note"), tuple(source.get("compute_capability", ())))
+        for source in entry["sources"]
+    )
+    return Quantity(name, entry["unit"], entry["doc"], entry.get("collect"), sources, entry.get("defined", False))
 
 
 def _pair(entry: Mapping[str, Any]) -> Pair:
     is_count = "count" in entry
     achieved = entry["count"] if is_count else entry.get("rate") or entry["achieved"]
     peak = parse(entry["peak"]) if "peak" in entry else None
-    return Pair(parse(achieved), peak, entry["definition"], is_count)
+    return Pair(
+        parse(achieved),
+        peak,
+        entry["definition"],
+        is_count,
+        entry.get("reliable", True),
+        tuple(entry.get("compute_capability", ())),
+    )
+
+
+def _instruction(entry: Mapping[str, Any]) -> TensorInstruction:
+    return TensorInstruction(
+        entry.get("name_pattern", ""),
+        entry["precision"],
+        entry["flop"],
+        entry["definition"],
+        tuple(entry.get("compute_capability", ())),
+    )

@@ -11,7 +11,8 @@ from ncuroof.errors import UnitError
 from ncuroof.ingest import CounterSelection, RawReport
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME, Catalogue, load_catalogue
 from ncuroof.metrics.names import family, short_name
-from ncuroof.metrics.quantities import CounterTable, add_quantities, largest, top_stall
+from ncuroof.metrics.quantities import DEFINITION_PREFIX, CounterTable, add_quantities, largest, top_stall
+from ncuroof.metrics.tensor import tensor_split_error
 from ncuroof.metrics.units import scale
 from ncuroof.metrics.work import measure_bandwidth, measure_work
 from ncuroof.tables import BANDWIDTH, DEVICES, KERNELS, WORK, check
@@ -82,6 +83,12 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
             *_busiest_counters(workloads, table, catalogue),
             *top_stall(catalogue.stalls),
             *(pl.col(quantity.name) for quantity in catalogue.quantities),
+            *(
+                pl.col(f"{DEFINITION_PREFIX}{quantity.name}")
+                for quantity in catalogue.quantities
+                if quantity.is_defined
+            ),
+            tensor_split_error(table, catalogue.tensor).alias("check.tensor_split_frac"),
             *(pl.col(f"stalls.{reason}") for reason in catalogue.stalls.reasons),
         )
         .collect()
@@ -89,7 +96,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
     kernels = _with_limiters(kernels, catalogue)
     return Measurements(
         kernels=check(kernels.select(*KERNELS, pl.exclude(*KERNELS)), KERNELS, table="KERNELS"),
-        work=check(measure_work(table, catalogue), WORK, table="WORK"),
+        work=check(measure_work(table, catalogue, workloads["demangled_name"]), WORK, table="WORK"),
         bandwidth=check(measure_bandwidth(table, catalogue), BANDWIDTH, table="BANDWIDTH"),
         devices=check(devices, DEVICES, table="DEVICES"),
         dropped=tuple(dropped),

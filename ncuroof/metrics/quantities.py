@@ -13,6 +13,10 @@ MEANINGFUL_STALLS_EXCEPT = frozenset({"selected", "not_selected"})
 """States in which a warp was ready: shares of the latency, but no reason for it."""
 
 
+DEFINITION_PREFIX = "definition."
+"""Begins the column that says by which source a quantity was found."""
+
+
 class CounterTable:
     """The counters of some workloads, in base units, and the quantities computed from them so far."""
 
@@ -23,6 +27,21 @@ class CounterTable:
     def counter(self, name: str) -> pl.Expr | None:
         """Return the expression of a counter, or None where no workload has it."""
         return pl.col(name) if name in self._counters else None
+
+    def counter_or_null(self, name: str) -> pl.Expr:
+        """Return the expression of a counter; nulls where no workload has it."""
+        return pl.col(name) if name in self._counters else pl.lit(None, pl.Float64)
+
+    def capability(self) -> pl.Expr:
+        """Return the compute capability, major × 10 + minor; null where the report does not say."""
+        major, minor = (
+            self.counter_or_null(f"device__attribute_compute_capability_{part}") for part in ("major", "minor")
+        )
+        return 10 * major + minor
+
+    def is_on(self, capabilities: Sequence[int]) -> pl.Expr:
+        """Return whether the chip is among `capabilities`; none stands for all."""
+        return self.capability().is_in([float(each) for each in capabilities]) if capabilities else pl.lit(value=True)
 
     def known_quantities(self) -> frozenset[str]:
         """Return the columns that are not counters as recorded."""
@@ -37,7 +56,7 @@ def add_quantities(table: CounterTable, catalogue: Catalogue) -> None:
     """Add one Float64 column per canonical quantity, null where not known."""
     for batch in _by_depth(catalogue.quantities):
         known = table.known_quantities()
-        table.add([_column(quantity, table, known) for quantity in batch])
+        table.add([column for quantity in batch for column in _columns(quantity, table, known)])
     table.add(_stall_columns(table, catalogue.stalls))
 
 
@@ -54,11 +73,22 @@ def _by_depth(quantities: Sequence[Quantity]) -> Iterable[list[Quantity]]:
         left = [quantity for quantity in left if quantity.name not in done]
 
 
-def _column(quantity: Quantity, table: CounterTable, known: frozenset[str]) -> pl.Expr:
-    candidates = [source.formula.expression(table.counter, known) for source in quantity.sources]
-    found = [candidate for candidate in candidates if candidate is not None]
-    value = pl.coalesce(found) if found else pl.lit(None)
-    return value.cast(pl.Float64).alias(quantity.name)
+def _columns(quantity: Quantity, table: CounterTable, known: frozenset[str]) -> list[pl.Expr]:
+    """Return the quantity's value by the first source that gives one and, where the tables say it, by which."""
+    values, definitions = [], []
+    for source in quantity.sources:
+        value = source.formula.expression(table.counter, known)
+        if value is None:
+            continue
+        if source.capabilities:
+            value = pl.when(table.is_on(source.capabilities)).then(value)
+        values.append(value)
+        definitions.append(pl.when(value.is_not_null()).then(pl.lit(source.note or source.formula.text)))
+    columns = [(pl.coalesce(values) if values else pl.lit(None)).cast(pl.Float64).alias(quantity.name)]
+    if quantity.is_defined:
+        definition = pl.coalesce(definitions) if definitions else pl.lit(None)
+        columns.append(definition.cast(pl.String).alias(f"{DEFINITION_PREFIX}{quantity.name}"))
+    return columns
 
 
 def _stall_columns(table: CounterTable, stalls: Stalls) -> list[pl.Expr]:

@@ -33,8 +33,15 @@ _GROUPS = (
     "scheduler",
     "launch",
     "arithmetic",
+    "check",
 )
 """Blocks of a kernel that hold the quantities named `<block>.<key>`."""
+
+_TRAFFIC_DEFINITION = "definition.traffic_bytes."
+"""Begins the columns that say how a kernel's traffic was found."""
+
+ABOVE_ROOF = "above_roof"
+"""The caveat whose likely cause is told kernel by kernel."""
 
 _LIMITS = {
     "registers": "registers",
@@ -171,8 +178,8 @@ class _Kernels:
             )
         )
         wanted = self._rows["id"]
-        self._work = _by_kernel(measurements.work, wanted)
-        self._bandwidth = _by_kernel(measurements.bandwidth, wanted)
+        self._work = _by_kernel(analysed.roofline.work, wanted)
+        self._bandwidth = _by_kernel(analysed.roofline.bandwidth, wanted)
         self._points = _by_kernel(analysed.roofline.points, wanted)
         self._path = _by_kernel(diagnosis.path.drop("step"), wanted)
         self._findings = _by_kernel(diagnosis.findings, wanted)
@@ -206,6 +213,7 @@ class _Kernels:
             **{key: row[key] for key in ("verdict", "limiter", "side", "dominant_precision", "confidence")},
             "path": self._path.get(number, []),
             "caveats": row["caveats"],
+            "above_roof_cause": self._above_roof_cause(row["caveats"]),
             "findings": [self._finding(entry, row, limiters) for entry in self._findings.get(number, [])],
             "min_time_ns": row["min_time_ns"],
             "recoverable_ns": row["recoverable_ns"],
@@ -222,8 +230,16 @@ class _Kernels:
         occupancy = groups["occupancy"]
         limits = {name: occupancy.pop(f"limit_{name}") for name in _LIMITS}
         occupancy["limiters"] = _tightest(limits)
+        groups["traffic_definition"] = {
+            column.removeprefix(_TRAFFIC_DEFINITION): value
+            for column, value in row.items()
+            if column.startswith(_TRAFFIC_DEFINITION)
+        }
         groups["stalls"] = {reason: share for reason, share in groups["stalls"].items() if share is not None}
         return groups
+
+    def _above_roof_cause(self, caveats: Sequence[str]) -> str | None:
+        return self._rules.caveats[ABOVE_ROOF].likely_cause(caveats) if ABOVE_ROOF in caveats else None
 
     def _finding(self, entry: Document, row: Mapping[str, Any], limiters: str) -> Document:
         rule = self._rules.findings[entry["finding"]]

@@ -39,7 +39,7 @@ def _lines(name: str, rules: Rules, catalogue: Catalogue) -> Iterator[str]:
     elif name in rules.findings:
         yield from _finding(rules.findings[name], catalogue)
     elif name in rules.caveats:
-        yield from (f"{name}: caveat", "", rules.caveats[name])
+        yield from (f"{name}: caveat", "", rules.caveats[name].doc)
     elif name.removeprefix(_STALLS) in catalogue.stalls.reasons:
         yield from _stall(name.removeprefix(_STALLS), catalogue)
     else:

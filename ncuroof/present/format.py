@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 
-from ncuroof.model import SPARSE_SUFFIX
+from ncuroof.model import SLOWER_PATH_SUFFIX, SPARSE_SUFFIX
 
 MISSING = "—"
 """Stands for what is not known; a measured zero is written as 0."""
@@ -143,9 +143,14 @@ def label(name: str | None) -> str:
     if name is None:
         return MISSING
     if name.startswith(_TENSOR):
-        kind = name.removeprefix(_TENSOR)
+        path = name.removesuffix(SLOWER_PATH_SUFFIX)
+        kind = path.removeprefix(_TENSOR)
         dense = kind.removesuffix(SPARSE_SUFFIX)
-        return f"{dense.upper()} tensor" + (", sparse" if kind != dense else "")
+        return (
+            f"{dense.upper()} tensor"
+            + (", sparse" if kind != dense else "")
+            + (", slower path" if path != name else "")
+        )
     words = _FRAC.sub("_share", name.removeprefix("n_")).split("_")
     return " ".join(word.upper() if word in _ABBREVIATIONS else word for word in words)
 

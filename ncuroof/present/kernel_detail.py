@@ -9,6 +9,7 @@ from typing import Any
 from ncuroof.diagnosis import Rules
 from ncuroof.metrics import Catalogue
 from ncuroof.present import format as text
+from ncuroof.present.document import ABOVE_ROOF
 from ncuroof.present.figures import dots
 from ncuroof.present.interned import Texts
 from ncuroof.present.methods import unit_of
@@ -22,7 +23,7 @@ SECTIONS = (
     ("stalls", "What the warps wait for", "bars", ()),
     ("occupancy", "Occupancy and scheduling", "quantities", ()),
     ("access", "Access pattern", "quantities", ()),
-    ("traffic_bytes", "Traffic, both directions", "quantities", ()),
+    ("traffic_bytes", "Traffic, both directions", "table", ("level", "bytes", "what is counted")),
     ("bandwidth", "Bandwidth", "table", ("level", "achieved", "peak", "share", "what is counted")),
     ("work", "Work", "table", ("precision", "work", "rate", "peak", "share", "what is counted", "reliable")),
     (
@@ -48,7 +49,10 @@ def off_chart_reason(kernel: Record) -> str | None:
     work = kernel.get("work") or {}
     if not work:
         return "FLOPs not collected"
-    return "bytes not collected" if any(entry["flop"] for entry in work.values()) else "no FLOPs"
+    if not any(entry["flop"] for entry in work.values()):
+        return "no FLOPs"
+    is_counted = any(entry["flop"] and entry["reliable"] for entry in work.values())
+    return "bytes not collected" if is_counted else "FLOPs not reliable"
 
 
 def collect_options(options: Iterable[str]) -> str:
@@ -99,7 +103,7 @@ class KernelDetails:
             "summary": self._summary(kernel),
             "path": [self._step(step) for step in kernel.get("path") or ()],
             "findings": [self._finding(kernel, finding) for finding in kernel.get("findings") or ()],
-            "caveats": list(kernel.get("caveats") or ()),
+            "caveats": [self._caveat(kernel, name) for name in kernel.get("caveats") or ()],
             "vendor": self._vendor(kernel),
             "missing": self._missing(kernel.get("missing") or ()),
             "facts": self._facts(kernel),
@@ -107,11 +111,19 @@ class KernelDetails:
             "stalls": self._bars(kernel, "stalls", frozenset()),
             "occupancy": self._limiters(kernel) + self._quantities(kernel, ("occupancy", "scheduler")),
             "access": self._quantities(kernel, ("access", "arithmetic")),
-            "traffic_bytes": self._quantities(kernel, ("traffic_bytes",)),
+            "traffic_bytes": self._traffic(kernel),
             "bandwidth": self._bandwidth(kernel.get("bandwidth") or {}),
             "work": self._work(kernel.get("work") or {}),
             "points": self._points(kernel.get("points") or ()),
         }
+
+    def _caveat(self, kernel: Record, name: str) -> Cell:
+        rules = self._rules.caveats
+        meaning = rules[name].doc if name in rules else name
+        if name == ABOVE_ROOF:
+            cause = rules.get(kernel.get("above_roof_cause") or "")
+            meaning += " No check of this kernel explains it." if cause is None else f" Likely cause: {cause.doc}"
+        return self._texts.add(meaning)
 
     def _summary(self, kernel: Record) -> Cell:
         parts = []
@@ -260,6 +272,16 @@ class KernelDetails:
         if not limiters:
             return []
         return [[self._number("occupancy.limiters"), self._texts.add(", ".join(map(text.label, limiters)))]]
+
+    def _traffic(self, kernel: Record) -> list[list[Cell]]:
+        """Return level, bytes and what was counted, by level."""
+        traffic, definitions = kernel.get("traffic_bytes") or {}, kernel.get("traffic_definition") or {}
+        rows: list[list[Cell]] = [
+            [text.label(level), text.quantity(value, "byte"), self._texts.add(definitions.get(level) or "")]
+            for level, value in traffic.items()
+            if value is not None
+        ]
+        return rows + self._note("Not collected", [level for level, value in traffic.items() if value is None])
 
     def _bandwidth(self, levels: Mapping[str, Record]) -> list[list[Cell]]:
         return [

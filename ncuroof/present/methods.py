@@ -50,7 +50,7 @@ def methods(document: Record, rules: Rules, unit_by_quantity: Mapping[str, str])
         questions=[(node.question, _condition(node.condition, unit_by_quantity)) for node in rules.nodes],
         severities=[(name, text.threshold(value, "share")) for name, value in rules.severity.items()],
         caveats=[
-            (text.label(name), rules.caveats.get(name, ""), text.counted(n, "kernel"))
+            (text.label(name), rules.caveats[name].doc if name in rules.caveats else "", text.counted(n, "kernel"))
             for name, n in sorted(n_by_caveat.items())
         ],
         ceilings=[_ceiling(ceiling, names) for ceiling in document.get("ceilings") or ()],

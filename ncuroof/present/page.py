@@ -84,7 +84,6 @@ def payload(document: Record, rules: Rules, catalogue: Catalogue) -> dict[str, A
         "charts": _charts(document, texts),
         "levels": {level.value: text.label(level.value) for level in LEVELS},
         "verdicts": {name: verdict.title for name, verdict in rules.verdicts.items()},
-        "caveats": {name: texts.add(meaning) for name, meaning in rules.caveats.items()},
         "sections": SECTIONS,
         "quantities": details.quantities,
         "texts": texts.table(),

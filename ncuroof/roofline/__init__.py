@@ -2,7 +2,7 @@
 
 from ncuroof.roofline.bounds import bound
 from ncuroof.roofline.ceilings import ceilings
-from ncuroof.roofline.gpu_profiles import GpuProfile, load_profiles, match_profile, profile_by_name
+from ncuroof.roofline.gpu_profiles import GpuProfile, is_partial, load_profiles, match_profile, profile_by_name
 from ncuroof.roofline.points import place
 from ncuroof.roofline.roofs import Roofline, roofline
 
@@ -11,6 +11,7 @@ __all__ = [
     "Roofline",
     "bound",
     "ceilings",
+    "is_partial",
     "load_profiles",
     "match_profile",
     "place",

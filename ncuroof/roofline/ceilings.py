@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from ncuroof.model import CeilingSource, MemoryLevel, Precision
+from ncuroof.model import SLOWER_PATH_SUFFIX, SPARSE_SUFFIX, CeilingSource, MemoryLevel, Precision
 from ncuroof.roofline.gpu_profiles import GpuProfile
 from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, WORK, check, conform
+
+_SLOWER_PATH_FRAC = 0.95
+"""A mix of tensor paths below this share of the fastest one's peak gets a roof of its own."""
 
 
 def ceilings(
@@ -20,7 +23,8 @@ def ceilings(
     """Return the roofs of each device.
 
     Roofs from counters hold at the clock of one launch; those of the longest launch that has them stand for the device. Each kernel
-    is judged against the roofs of its own launch (`place`).
+    is judged against the roofs of its own launch (`place`). A precision's roof is that of its fastest tensor path; a slower path
+    that did work has a roof of its own below it.
 
     Args:
         kernels: KERNELS.
@@ -35,22 +39,19 @@ def ceilings(
         SchemaError: a column is absent or has another type.
     """
     check(kernels, KERNELS, table="KERNELS")
+    is_counted = pl.col("peak_source") == CeilingSource.COUNTERS.value
+    slopes = check(bandwidth, BANDWIDTH, table="BANDWIDTH").filter(is_counted)
+    peaks = check(work, WORK, table="WORK").filter(is_counted & pl.col("reliable"))
+    fastest = peaks.with_columns(pl.coalesce("fastest_peak_flop_per_s", "peak_flop_per_s").alias("peak_flop_per_s"))
+    is_slower = (pl.col("flop") > 0) & (
+        pl.col("peak_flop_per_s") < _SLOWER_PATH_FRAC * pl.col("fastest_peak_flop_per_s")
+    )
+    slower = peaks.filter(is_slower).with_columns(pl.col("precision") + SLOWER_PATH_SUFFIX)
     measured = pl.concat(
         [
-            _of_longest(
-                kernels,
-                check(bandwidth, BANDWIDTH, table="BANDWIDTH"),
-                "bandwidth",
-                "level",
-                "peak_bytes_per_s",
-            ),
-            _of_longest(
-                kernels,
-                check(work, WORK, table="WORK").filter("reliable"),
-                "compute",
-                "precision",
-                "peak_flop_per_s",
-            ),
+            _of_longest(kernels, slopes, "bandwidth", "level", "peak_bytes_per_s"),
+            _of_longest(kernels, fastest, "compute", "precision", "peak_flop_per_s"),
+            _of_longest(kernels, slower, "compute", "precision", "peak_flop_per_s"),
         ]
     )
     sheets = pl.DataFrame(
@@ -59,7 +60,11 @@ def ceilings(
         orient="row",
     )
     names = [member.value for member in (*MemoryLevel, *Precision)]
-    order = pl.col("name").str.replace("_sparse", "").replace_strict(names, range(len(names)), default=len(names))
+    order = (
+        pl.col("name")
+        .str.replace(f"({SPARSE_SUFFIX}|{SLOWER_PATH_SUFFIX})+$", "")
+        .replace_strict(names, range(len(names)), default=len(names))
+    )
     return pl.concat([measured, sheets]).sort("device", "kind", order, "source", maintain_order=True)
 
 

@@ -15,8 +15,8 @@ def place(work: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.DataFrame:
         bandwidth: BANDWIDTH.
 
     Returns:
-        POINTS, by kernel; only precisions with work. The intensity is null where a level moved nothing, and the roof is then the
-        peak alone; without a peak the roof is the slope alone.
+        POINTS, by kernel; only precisions with work that was counted reliably. The intensity is null where a level moved nothing,
+        and the roof is then the peak alone; without a peak the roof is the slope alone.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -30,7 +30,7 @@ def place(work: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.DataFrame:
     intensity = pl.col("flop_per_s") / moved
     roof = pl.min_horizontal(peak, intensity * slope)
     return (
-        work.filter(pl.col("flop_per_s") > 0)
+        work.filter((pl.col("flop_per_s") > 0) & pl.col("reliable"))
         .join(bandwidth, on="id", maintain_order="left_right")
         .select(
             "id",

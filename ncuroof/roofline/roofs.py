@@ -10,6 +10,7 @@ import polars as pl
 from ncuroof.metrics import Measurements
 from ncuroof.roofline.bounds import bound
 from ncuroof.roofline.ceilings import ceilings
+from ncuroof.roofline.datasheet_peaks import with_datasheet_bandwidth, with_datasheet_peaks
 from ncuroof.roofline.gpu_profiles import GpuProfile, match_profile
 from ncuroof.roofline.points import place
 
@@ -21,12 +22,16 @@ class Roofline:
     """Where the kernels lie, and under what.
 
     Attributes:
+        work: WORK, with the data sheet's peak where the report holds none.
+        bandwidth: BANDWIDTH, likewise.
         points: POINTS.
         ceilings: CEILINGS.
         bounds: BOUNDS with the quantities of `bound` and `device.tensor_speedup`.
         profiles: data sheet by device, None where no profile fits.
     """
 
+    work: pl.DataFrame
+    bandwidth: pl.DataFrame
     points: pl.DataFrame
     ceilings: pl.DataFrame
     bounds: pl.DataFrame
@@ -35,14 +40,18 @@ class Roofline:
 
 def roofline(measurements: Measurements) -> Roofline:
     """Return the roofline of all that was measured."""
-    kernels, work, bandwidth = measurements.kernels, measurements.work, measurements.bandwidth
+    kernels = measurements.kernels
     profiles = {
         row["device"]: _profile(row["name"], row["compute_capability"], row)
         for row in measurements.devices.iter_rows(named=True)
     }
+    work = with_datasheet_peaks(measurements.work, kernels, profiles)
+    bandwidth = with_datasheet_bandwidth(measurements.bandwidth, kernels, profiles)
     bounds = bound(kernels, work, bandwidth)
     speedup = {device: _tensor_speedup(profile) for device, profile in profiles.items()}
     return Roofline(
+        work=work,
+        bandwidth=bandwidth,
         points=place(work, bandwidth),
         ceilings=ceilings(kernels, work, bandwidth, profiles),
         bounds=bounds.with_columns(

@@ -99,55 +99,6 @@ def test_fp16_packs_two_whatever_factor_the_report_derived() -> None:
     assert measure([raw_report(counters)]).work.row(0, named=True)["flop_per_s"] == pytest.approx(18 * 1.5e9)
 
 
-def tensor(name: str, per_cycle: float, peak: float) -> dict[str, float]:
-    counter = f"sm__ops_path_tensor_{name}.sum"
-    return {f"{counter}.per_cycle_elapsed": per_cycle, f"{counter}.peak_sustained": peak}
-
-
-def test_tensor_aggregate_is_never_added_to_its_parts() -> None:
-    counters = {
-        **tensor("op_hgmma_src_bf16_dst_fp32_sparsity_off", 300.0, 4096.0),
-        **tensor("op_hmma_src_bf16_dst_fp32_sparsity_off", 0.0, 2730.0),
-        **tensor("op_hgmma_src_bf16_dst_fp32_sparsity_on", 0.0, 8192.0),
-        **tensor("src_bf16_dst_fp32", 300.0, 8192.0),
-        "gpu__time_duration.sum": 1000.0,
-        **CLOCKS,
-    }
-    work = {row["precision"]: row for row in measure([raw_report(counters)]).work.to_dicts()}
-    assert work["tensor_bf16"]["flop_per_s"] == pytest.approx(300 * 1.5e9)
-    assert work["tensor_bf16"]["peak_flop_per_s"] == pytest.approx(4096 * 1.5e9)
-    assert work["tensor_bf16_sparse"]["flop_per_s"] == 0.0
-
-
-def test_tensor_ceiling_is_that_of_the_path_which_did_the_work() -> None:
-    counters = {
-        **tensor("op_hgmma_src_fp16_sparsity_off", 0.0, 4096.0),
-        **tensor("op_hmma_src_fp16_dst_fp32_sparsity_off", 1000.0, 2730.67),
-        **CLOCKS,
-    }
-    work = measure([raw_report(counters)]).work.row(0, named=True)
-    assert work["peak_flop_per_s"] == pytest.approx(2730.67 * 1.5e9)
-
-
-def test_tensor_instructions_stand_in_and_are_unreliable() -> None:
-    counters = {
-        "smsp__inst_executed_pipe_tensor.sum.per_cycle_elapsed": 2.0,
-        "sm__inst_executed_pipe_tensor.sum.peak_sustained": 8.0,
-        **CLOCKS,
-    }
-    work = measure([raw_report(counters)]).work.row(0, named=True)
-    assert (work["flop_per_s"], work["reliable"]) == (512 * 2 * 1.5e9, False)
-
-
-def test_counted_operations_replace_tensor_instructions() -> None:
-    counters = {
-        "smsp__inst_executed_pipe_tensor.sum.per_cycle_elapsed": 2.0,
-        **tensor("src_fp16_dst_fp16", 7.0, 1024.0),
-        **CLOCKS,
-    }
-    assert measure([raw_report(counters)]).work["reliable"].to_list() == [True]
-
-
 def test_roof_traffic_is_a_pair_of_one_counter() -> None:
     counters = {
         "dram__bytes.sum.per_second": 2e12,

@@ -19,20 +19,41 @@ def work_table(*rows: tuple[int, str, float, float | None, bool]) -> pl.DataFram
     """WORK from (id, precision, flop/s, peak, reliable)."""
     return pl.DataFrame(
         [
-            (number, precision, None, rate, peak, rate / peak if peak else None, "test", reliable)
+            {
+                "id": number,
+                "precision": precision,
+                "flop_per_s": rate,
+                "peak_flop_per_s": peak,
+                "frac": rate / peak if peak else None,
+                "definition": "test",
+                "reliable": reliable,
+                "peak_source": "counters" if peak else None,
+                "is_from_chart": False,
+            }
             for number, precision, rate, peak, reliable in rows
         ],
         schema=WORK,
-        orient="row",
     )
 
 
 def bandwidth_table(*rows: tuple[int, str, float, float | None]) -> pl.DataFrame:
     """BANDWIDTH from (id, level, byte/s, peak)."""
     return pl.DataFrame(
-        [(number, level, rate, peak, rate / peak if peak else None, "test") for number, level, rate, peak in rows],
+        [
+            {
+                "id": number,
+                "level": level,
+                "bytes_per_s": rate,
+                "peak_bytes_per_s": peak,
+                "frac": rate / peak if peak else None,
+                "definition": "test",
+                "reliable": True,
+                "peak_source": "counters" if peak else None,
+                "is_from_chart": False,
+            }
+            for number, level, rate, peak in rows
+        ],
         schema=BANDWIDTH,
-        orient="row",
     )
 
 

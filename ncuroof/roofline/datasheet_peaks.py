@@ -1,0 +1,88 @@
+"""Peaks that a report does not hold, from the data sheet of its GPU: at the clock that the report measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import polars as pl
+
+from ncuroof.model import SPARSE_SUFFIX, CeilingSource, MemoryLevel
+from ncuroof.roofline.gpu_profiles import GpuProfile
+from ncuroof.tables import BANDWIDTH, KERNELS, WORK, check
+
+_SPARSE_SPEEDUP = 2.0
+"""Structured sparsity doubles every tensor peak (NVIDIA A100 Tensor Core GPU Architecture, "Sparsity")."""
+
+
+def with_datasheet_peaks(
+    work: pl.DataFrame, kernels: pl.DataFrame, profiles: Mapping[int, GpuProfile | None]
+) -> pl.DataFrame:
+    """Return WORK with a peak where the counters give none: operations per clock and SM × SMs × measured SM clock.
+
+    Args:
+        work: WORK.
+        kernels: KERNELS with `sm_clock_hz` and `device.sm_count`.
+        profiles: data sheet by device.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+    """
+    check(kernels, KERNELS, table="KERNELS")
+    rates = pl.DataFrame(
+        [row for device, profile in profiles.items() if profile is not None for row in _rates(device, profile)],
+        schema={"device": pl.UInt32, "precision": pl.String, "per_clock_per_sm": pl.Float64},
+        orient="row",
+    )
+    where = kernels.select("id", "device", (pl.col("sm_clock_hz") * pl.col("device.sm_count")).alias("sm_cycles_per_s"))
+    joined = work.join(where, on="id", how="left", maintain_order="left").join(
+        rates, on=["device", "precision"], how="left", maintain_order="left"
+    )
+    sheet = pl.col("per_clock_per_sm") * pl.col("sm_cycles_per_s")
+    return check(_filled(joined, "flop_per_s", "peak_flop_per_s", sheet).select(*WORK), WORK, table="WORK")
+
+
+def with_datasheet_bandwidth(
+    bandwidth: pl.DataFrame, kernels: pl.DataFrame, profiles: Mapping[int, GpuProfile | None]
+) -> pl.DataFrame:
+    """Return BANDWIDTH with a peak for device memory where the counters give none.
+
+    Args:
+        bandwidth: BANDWIDTH.
+        kernels: KERNELS.
+        profiles: data sheet by device.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+    """
+    check(kernels, KERNELS, table="KERNELS")
+    level = MemoryLevel.DRAM.value
+    peaks = pl.DataFrame(
+        [
+            (device, level, profile.bandwidth_bytes_per_s[level])
+            for device, profile in profiles.items()
+            if profile is not None and level in profile.bandwidth_bytes_per_s
+        ],
+        schema={"device": pl.UInt32, "level": pl.String, "sheet": pl.Float64},
+        orient="row",
+    )
+    joined = bandwidth.join(kernels.select("id", "device"), on="id", how="left", maintain_order="left").join(
+        peaks, on=["device", "level"], how="left", maintain_order="left"
+    )
+    filled = _filled(joined, "bytes_per_s", "peak_bytes_per_s", pl.col("sheet")).select(*BANDWIDTH)
+    return check(filled, BANDWIDTH, table="BANDWIDTH")
+
+
+def _rates(device: int, profile: GpuProfile) -> Iterator[tuple[int, str, float]]:
+    for precision, rate in profile.peak_flop_per_clock_per_sm.items():
+        yield device, precision, rate
+        yield device, precision + SPARSE_SUFFIX, _SPARSE_SPEEDUP * rate
+
+
+def _filled(rows: pl.DataFrame, achieved: str, peak: str, sheet: pl.Expr) -> pl.DataFrame:
+    """Return the rows with the data sheet's number where `peak` is null, and what follows from it."""
+    is_absent = pl.col(peak).is_null()
+    value = pl.coalesce(peak, sheet)
+    source = (
+        pl.when(~is_absent).then("peak_source").when(sheet.is_not_null()).then(pl.lit(CeilingSource.DATASHEET.value))
+    )
+    return rows.with_columns(value.alias(peak), (pl.col(achieved) / value).alias("frac"), source.alias("peak_source"))
