@@ -84,7 +84,7 @@ N_PATHS = {
 PATHS_BY_GPU = {gpu.id: [name for name in gpu.tensor_operations if name != PIPE_TENSOR] for gpu in GPUS.values()}
 GPUS_WITH_SUMS = [gpu.id for gpu in GPUS.values() if gpu.tensor_sums]
 Work = dict[str, dict[str, Any]]
-Analyse = Callable[[list[Kernel]], list[Work]]
+Analyse = Callable[..., list[dict[str, Any]]]
 
 
 def precision(path: str) -> str:
@@ -105,14 +105,14 @@ def done(work: Work) -> dict[str, float]:
 
 @pytest.fixture(scope="module")
 def analyse(tmp_path_factory: pytest.TempPathFactory) -> Analyse:
-    """What the analysis says of the kernels of one report."""
+    """What the analysis says of the kernels of one report: their work, or another of their blocks."""
 
-    def work(kernels: list[Kernel]) -> list[Work]:
+    def block(kernels: list[Kernel], name: str = "work") -> list[Work]:
         path = tmp_path_factory.mktemp("tensor") / "mma.ncu-rep"
         path.write_bytes(write_report(kernels))
-        return [entry["work"] for entry in ncuroof.read(path).analyse().to_dict()["kernels"]]
+        return [entry[name] for entry in ncuroof.read(path).analyse().to_dict()["kernels"]]
 
-    return work
+    return block
 
 
 @pytest.fixture(scope="module")
@@ -232,6 +232,17 @@ def test_realtime_twins_count_nothing(gpu: str, analyse: Analyse) -> None:
         )
     for path, work in zip(paths, analyse(kernels), strict=True):
         assert done(work) == pytest.approx({precision(path): OPERATIONS}, rel=1e-12)
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+def test_every_path_keeps_the_tensor_cores_busy(gpu: str, analyse: Analyse) -> None:
+    part = GPUS[gpu]
+    sm_clocks = part.n_sms * CLOCK_FRAC * part.sm_clock_hz * DURATION_NS / 1e9
+    # A quarter of what the path can do in the time.
+    operations = {path: 0.25 * rate * sm_clocks for path, rate in part.tensor_operations.items()}
+    kernels = [kernel(described(gpu, {path: n})) for path, n in operations.items()]
+    busy = [utilisation["tensor"] for utilisation in analyse(kernels, "utilisation")]
+    assert dict(zip(operations, busy, strict=True)) == pytest.approx(dict.fromkeys(operations, 0.25))
 
 
 def test_tensor_instructions_of_volta_are_512_operations_and_not_relied_on(analyse: Analyse) -> None:
