@@ -94,7 +94,9 @@ class Described:
         dram_read_bytes: at most what the SMs read from L2.
         tma_load_bytes: from L2 to shared memory past L1; the same for stores.
         fp32: thread-level counts; one of `fp16` is a packed pair.
-        tensor: operations by counter name (after `sm__ops_path_tensor_`), or by `PIPE_TENSOR` on Volta.
+        fp32_packed: thread-level counts of FADD2, FMUL2 and FFMA2, two lanes each; from compute capability 10.0 on.
+        tensor: operations by counter name (after `sm__ops_path_tensor_`); on Volta by `PIPE_TENSOR`, which leaves these
+            counters out as its charts do.
         warp_instructions: all of them; unless stated, what the description implies and half as many again.
         busy: busyness (0..1) of units of the Speed-of-Light breakdown beyond what the description implies.
         achieved_occupancy_frac: 0.95 of the theoretical unless stated.
@@ -131,6 +133,7 @@ class Described:
     dram_write_bytes: int = 0
     fp64: Instructions = _NONE
     fp32: Instructions = _NONE
+    fp32_packed: Instructions = _NONE
     fp16: Instructions = _NONE
     tensor: Mapping[str, float] = field(default_factory=dict)
     warp_instructions: float | None = None
@@ -195,7 +198,9 @@ class Physics:
             access.requests
             for access in (d.loads, d.stores, d.local_loads, d.local_stores, d.shared_loads, d.shared_stores)
         )
-        self.arithmetic = sum((*d.fp64, *d.fp32, *d.fp16)) / d.threads_per_instruction
+        self.arithmetic = sum((*d.fp64, *d.fp32, *d.fp32_packed, *d.fp16)) / d.threads_per_instruction
+        no_packed = not self.gpu.counts_packed_fp32
+        _refuse(no_packed and any(d.fp32_packed), f"the {self.gpu.chip} has no packed FP32 instructions")
         implied = self.lsu_requests + self.arithmetic
         self.instructions = 1.5 * implied if d.warp_instructions is None else d.warp_instructions
         _refuse(self.instructions < implied, "fewer warp instructions than the description implies")

@@ -1,7 +1,10 @@
 """The counters that Nsight Compute 2025.3 stores of a constructed kernel, group by group of its sections.
 
+Packed FP32 is counted as from 2025.4 on. Integrated parts have no counters of DRAM; what L2 exchanges with system memory stands
+in for them.
+
 Sources: NVIDIA Nsight Compute, Kernel Profiling Guide, "Metrics Reference"; the names that reports of each
-compute capability hold.
+compute capability hold; CUPTI's metric tables of each chip.
 """
 
 from __future__ import annotations
@@ -11,14 +14,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tests.support.constructed import Described, Physics
-from tests.support.constructed_gpus import PIPE_TENSOR, attributes, compute_members, memory_members
-from tests.support.constructed_units import busy_fracs, tensor_operations
+from tests.support.constructed_breakdowns import compute_members, memory_members
+from tests.support.constructed_gpus import attributes
+from tests.support.constructed_roofline import Counters, dram_rate, roofline
+from tests.support.constructed_units import busy_fracs, dram_frac, tensor_subpipe_fracs
 from tests.support.report_parts import Kernel, Section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
-
-Counters = dict[str, float | int | str]
 
 ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
 ACTIVE = ".avg.pct_of_peak_sustained_active"
@@ -104,12 +107,13 @@ def _speed_of_light(p: Physics) -> Counters:
     busy = {name: 100 * frac for name, frac in busy_fracs(p).items()}
     memory, compute = memory_members(p.gpu), compute_members(p.gpu)
     l1 = max(busy[name] for name in memory if name.startswith("l1tex__"))
+    dram = {} if p.gpu.is_integrated else {"gpu__dram_throughput" + ELAPSED: busy["dram__cycles_active"]}
     return {
         "breakdown:gpu__compute_memory_throughput" + ELAPSED: ",".join(name + ELAPSED for name in memory),
         "breakdown:sm__throughput" + ELAPSED: ",".join(name + ELAPSED for name in compute),
         "gpu__compute_memory_throughput" + ELAPSED: max(busy[name] for name in memory),
         "sm__throughput" + ELAPSED: max(busy[name] for name in compute),
-        "gpu__dram_throughput" + ELAPSED: busy["dram__cycles_active"],
+        **dram,
         "lts__throughput" + ELAPSED: max(busy[name] for name in memory if name.startswith("lts__")),
         "l1tex__throughput" + ELAPSED: l1,
         "l1tex__throughput" + ACTIVE: min(100.0, l1 / p.active_frac),
@@ -134,80 +138,27 @@ def _workload_distribution(p: Physics) -> Counters:
         "sm__cycles_elapsed.sum": p.sm_cycles,
         "lts__cycles_elapsed.avg": p.slice_cycles / p.gpu.n_slices,
         "lts__cycles_elapsed.sum": p.slice_cycles,
-        "dram__cycles_elapsed.avg": p.gpu.dram_clock_hz * p.duration_s,
+        **_memory_cycles(p),
     }
 
 
-def _roofline(p: Physics) -> Counters:
-    d, gpu = p.described, p.gpu
-    stored: Counters = {
-        **{f"{unit}__cycles_elapsed.avg.per_second": p.sm_clock_hz for unit in ("sm", "smsp", "l1tex")},
-        "lts__cycles_elapsed.avg.per_second": gpu.l2_clock_hz,
-        "dram__cycles_elapsed.avg.per_second": gpu.dram_clock_hz,
-        "dram__bytes.sum.per_second": (d.dram_read_bytes + d.dram_write_bytes) / p.duration_s,
-        "dram__bytes.sum.peak_sustained": float(gpu.dram_bytes_per_clock),
-    }
-    for letter, executed, peak, factor in (
-        ("d", d.fp64, gpu.dfma_threads, 1),
-        ("f", d.fp32, gpu.ffma_threads, 1),
-        ("h", d.fp16, gpu.hfma_threads, 2),
-    ):
-        name = "__sass_thread_inst_executed_op_" + letter
-        per_cycle = dict(zip(("add", "mul", "fma"), (n / p.cycles for n in executed), strict=True))
-        stored |= {f"smsp{name}{op}_pred_on.sum.per_cycle_elapsed": n for op, n in per_cycle.items()}
-        stored[f"sm{name}fma_pred_on.sum.peak_sustained"] = float(peak * gpu.n_sms)
-        stored[f"derived__sm{name}fma_pred_on_x{2 * factor}"] = 2.0 * factor * peak * gpu.n_sms
-        stored[f"derived__smsp{name}fma_pred_on_x{2 * factor}"] = 2 * factor * per_cycle["fma"]
-        if factor == 2:
-            stored |= {f"derived__smsp{name}{op}_pred_on_x2": 2 * per_cycle[op] for op in ("add", "mul")}
-    return stored | _tensor_roofline(p) | _cache_roofline(p)
-
-
-def _tensor_roofline(p: Physics) -> Counters:
-    stored: Counters = {}
-    if PIPE_TENSOR in p.gpu.tensor_operations:
-        per_cycle = p.described.tensor.get(PIPE_TENSOR, 0) / 512 / p.cycles
-        peak = p.gpu.tensor_operations[PIPE_TENSOR] / 512 * p.gpu.n_sms
-        return {
-            "smsp__inst_executed_pipe_tensor.sum.per_cycle_elapsed": per_cycle,
-            "sm__inst_executed_pipe_tensor.sum.peak_sustained": peak,
-            "derived__smsp__inst_executed_pipe_tensor_x512": 512 * per_cycle,
-            "derived__sm__inst_executed_pipe_tensor_x512": 512 * peak,
-        }
-    for name, (operations, rate) in tensor_operations(p).items():
-        counter, peak = f"sm__ops_path_tensor_{name}.sum", rate * p.gpu.n_sms
-        stored |= {
-            counter: float(operations),
-            f"{counter}.per_cycle_elapsed": operations / p.cycles,
-            f"{counter}.per_second": operations / p.duration_s,
-            f"{counter}.pct_of_peak_sustained_elapsed": 100 * operations / (peak * p.cycles),
-            f"{counter}.peak_sustained": float(peak),
-            f"{counter}.peak_sustained_elapsed.per_second": peak * p.sm_clock_hz,
-        }
-    return stored
-
-
-def _cache_roofline(p: Physics) -> Counters:
-    gpu = p.gpu
-    suffix = "" if gpu.capability <= (7, 2) else "_mem_lg" if gpu.capability < (9, 0) else "_mem_lgds"
-    l1_cycles = p.writeback_cycles if not suffix else p.writeback_cycles_lg
-    l2_peak = float(gpu.n_slices * gpu.slice_read_sectors)
-    return {
-        "lts__lts2xbar_cycles_active.sum.per_second": p.l2_read_sectors / p.duration_s,
-        "lts__lts2xbar_cycles_active.sum.peak_sustained": l2_peak,
-        "derived__lts__lts2xbar_bytes.sum.per_second": 32 * p.l2_read_sectors / p.duration_s,
-        "derived__lts__lts2xbar_bytes.sum.peak_sustained": 32 * l2_peak,
-        f"l1tex__lsu_writeback_active{suffix}.sum.per_second": l1_cycles / p.duration_s,
-        f"l1tex__lsu_writeback_active{suffix}.sum.peak_sustained": float(gpu.n_sms),
-        f"derived__l1tex__lsu_writeback_bytes{suffix}.sum.per_second": 128 * l1_cycles / p.duration_s,
-        f"derived__l1tex__lsu_writeback_bytes{suffix}.sum.peak_sustained": 128.0 * gpu.n_sms,
-    }
+def _memory_cycles(p: Physics) -> Counters:
+    """Return the cycles of DRAM, or of the memory controllers that integrated parts count instead, except on GB20B."""
+    cycles = p.gpu.dram_clock_hz * p.duration_s
+    if not p.gpu.is_integrated:
+        return {"dram__cycles_elapsed.avg": cycles}
+    if not p.gpu.counts_memory_controllers:
+        return {}
+    active = dram_frac(p, p.described.dram_read_bytes + p.described.dram_write_bytes) * cycles
+    return {"mcc__cycles_active.avg": active}
 
 
 def _compute_workload(p: Physics) -> Counters:
     members = [name for name in compute_members(p.gpu) if "_pipe_" in name]
     fracs = busy_fracs(p)
+    subpipes = tensor_subpipe_fracs(p) if p.gpu.capability >= (10, 0) else {}
     return {
+        **{name + ELAPSED: 100 * frac for name, frac in subpipes.items()},
         **{name + ACTIVE: min(100.0, 100 * fracs[name] / p.active_frac) for name in members},
         "sm__inst_issued.avg.per_cycle_active": 4 * p.issue_per_active_cycle,
         "sm__inst_issued" + ACTIVE: 100 * p.issue_per_active_cycle,
@@ -216,9 +167,8 @@ def _compute_workload(p: Physics) -> Counters:
 
 
 def _memory_workload(p: Physics) -> Counters:
-    d = p.described
     return {
-        "dram__bytes.sum.per_second": (d.dram_read_bytes + d.dram_write_bytes) / p.duration_s,
+        **dram_rate(p),
         "l1tex__t_sector_hit_rate.pct": _percent(p.l1_sectors - p.l1_misses, p.l1_sectors),
         "lts__t_sector_hit_rate.pct": _percent(p.l2_sm_sectors - p.l2_fill_sectors, p.l2_sm_sectors),
     }
@@ -226,13 +176,7 @@ def _memory_workload(p: Physics) -> Counters:
 
 def _memory_tables(p: Physics) -> Counters:
     d = p.described
-    op = "_op" if p.gpu.capability == (12, 0) else ""
-    stored: Counters = {}
-    for direction, n_bytes in (("read", d.dram_read_bytes), ("write", d.dram_write_bytes)):
-        stored[f"dram__bytes{op}_{direction}.sum"] = float(n_bytes)
-        stored[f"dram__bytes{op}_{direction}.sum.per_second"] = n_bytes / p.duration_s
-        if not op:
-            stored[f"dram__sectors_{direction}.sum"] = n_bytes / 32
+    stored = _system_memory_tables(p) if p.gpu.is_integrated else _dram_tables(p)
     for kind, access in (
         ("global_op_ld", d.loads),
         ("global_op_st", d.stores),
@@ -265,6 +209,31 @@ def _memory_tables(p: Physics) -> Counters:
         "lts__t_sectors_srcunit_tex_op_write.sum": p.l2_write_sectors,
         "lts__t_sectors_srcunit_tex.sum.per_second": p.l2_sm_sectors / p.duration_s,
     }
+
+
+def _dram_tables(p: Physics) -> Counters:
+    d = p.described
+    op = "_op" if p.gpu.capability == (12, 0) else ""
+    stored: Counters = {}
+    for direction, n_bytes in (("read", d.dram_read_bytes), ("write", d.dram_write_bytes)):
+        stored[f"dram__bytes{op}_{direction}.sum"] = float(n_bytes)
+        stored[f"dram__bytes{op}_{direction}.sum.per_second"] = n_bytes / p.duration_s
+        if not op:
+            stored[f"dram__sectors_{direction}.sum"] = n_bytes / 32
+    return stored
+
+
+def _system_memory_tables(p: Physics) -> Counters:
+    """Return what tells of the memory of an integrated part: sectors that L2 reads from it, and those of both directions."""
+    d = p.described
+    stored: Counters = {
+        "lts__d_sectors_fill_sysmem.sum": d.dram_read_bytes / 32,
+        "lts__t_sectors_aperture_sysmem_lookup_miss.sum": (d.dram_read_bytes + d.dram_write_bytes) / 32,
+    }
+    if p.gpu.counts_memory_controllers:
+        for direction, n_bytes in (("read", d.dram_read_bytes), ("write", d.dram_write_bytes)):
+            stored[f"mcc__dram_throughput_srcnode_gpu_op_{direction}" + ELAPSED] = 100 * dram_frac(p, n_bytes)
+    return stored
 
 
 def _occupancy(p: Physics) -> Counters:
@@ -319,7 +288,7 @@ GROUPS: Mapping[str, tuple[str, Callable[[Physics], Counters]]] = MappingProxyTy
         "time": ("", _time),
         "speed_of_light": ("SpeedOfLight", _speed_of_light),
         "workload_distribution": ("WorkloadDistribution", _workload_distribution),
-        "roofline": (_CHARTS, _roofline),
+        "roofline": (_CHARTS, roofline),
         "compute_workload": ("ComputeWorkloadAnalysis", _compute_workload),
         "memory_workload": ("MemoryWorkloadAnalysis", _memory_workload),
         "memory_tables": ("MemoryWorkloadAnalysis_Chart MemoryWorkloadAnalysis_Tables", _memory_tables),

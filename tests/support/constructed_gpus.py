@@ -1,7 +1,8 @@
 """The GPUs that constructed kernels run on: their units, rates, driver attributes and names of counters.
 
 Sources: NVIDIA's whitepapers and data sheets for the units and rates; the Kernel Profiling Guide and CUPTI's
-metric tables of each chip for the names. L2 clocks are round numbers; the slices of GB202 are an assumption.
+metric tables of each chip for the names. Assumed: L2 clocks, which are round numbers; the slices of Orin and of Blackwell and
+their rates; the memory of integrated parts, where clock times width gives the data sheet's bandwidth.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tests.support import constructed_tensor as tensor
 from tests.support.report_parts import METRICS_BY_CHIP
 
 if TYPE_CHECKING:
@@ -62,108 +64,65 @@ class Gpu:
     def dram_bytes_per_clock(self) -> int:
         return 2 * self.memory_bus_bits // 8
 
+    @property
+    def is_integrated(self) -> bool:
+        """Return whether the memory is the CPU's: there are no counters of DRAM then, and L2 fills from system memory."""
+        return self.capability in {(8, 7), (11, 0), (12, 1)}
+
+    @property
+    def counts_memory_controllers(self) -> bool:
+        """Return whether there are `mcc__` counters."""
+        return self.capability in {(8, 7), (11, 0)}
+
+    @property
+    def counts_packed_fp32(self) -> bool:
+        """Return whether FADD2, FMUL2 and FFMA2 are counted.
+
+        CUPTI's tables have these counters for 10.0 and 10.3 only. Here all later chips have them too, so that a reader is held to
+        adding them up wherever they are.
+        """
+        return self.capability >= (10, 0)
+
     def summed(self, name: str) -> list[str]:
         """Return the counters that the sum `name` is made of."""
         pattern = re.compile(rf"op_[a-z]+_{name}(_dst_\w+?)?(_sparsity_(on|off))?$")
         return [split for split in self.tensor_operations if pattern.match(split)]
 
 
-def _with_sparsity(**operations: float) -> dict[str, float]:
-    """Return the rates with and without structured sparsity, which doubles them."""
-    return {
-        f"{name}_sparsity_{state}": rate * factor
-        for name, rate in operations.items()
-        for state, factor in (("off", 1), ("on", 2))
-    }
-
-
-_HOPPER_TENSOR = {
-    **_with_sparsity(
-        op_hmma_src_bf16_dst_fp32=8192 / 3,
-        op_hmma_src_fp16_dst_fp16=8192 / 3,
-        op_hmma_src_fp16_dst_fp32=8192 / 3,
-        op_hmma_src_tf32_dst_fp32=4096 / 3,
-        op_hgmma_src_bf16_dst_fp32=4096,
-        op_hgmma_src_fp16=4096,
-        op_hgmma_src_tf32_dst_fp32=2048,
-        op_imma_src_int8=16384 / 3,
-        op_igmma_src_int8=8192,
-        src_fp8=8192,
-    ),
-    "op_bmma_src_int1": 131072 / 3,
-    "op_bgmma_src_int1": 65536,
-    "src_fp64": 256,
-}
-_AMPERE_TENSOR = {
-    **_with_sparsity(
-        src_bf16_dst_fp32=2048,
-        src_fp16_dst_fp16=2048,
-        src_fp16_dst_fp32=2048,
-        src_tf32_dst_fp32=1024,
-        src_int8=4096,
-        src_int4=8192,
-    ),
-    "src_fp64": 128,
-    "src_int1": 32768,
-}
-_ADA_TENSOR = {
-    **_with_sparsity(
-        src_bf16_dst_fp32=512,
-        src_fp16_dst_fp16=1024,
-        src_fp16_dst_fp32=512,
-        src_tf32_dst_fp32=256,
-        src_int8=2048,
-        src_int4=4096,
-        src_fp8=2048,
-    ),
-    "src_fp64": 4,
-    "src_int1": 16384,
-}
-_TURING_TENSOR = {
-    "src_fp16_bf16_tf32_dst_fp32": 1024,
-    "src_fp16_dst_fp16": 1024,
-    "src_int8": 2048,
-    "src_int4": 4096,
-    "src_int1": 16384,
-}
-_BLACKWELL_TENSOR = {
-    **_with_sparsity(
-        op_hmma_src_bf16_dst_fp32=512,
-        op_hmma_src_fp16_dst_fp16=1024,
-        op_hmma_src_fp16_dst_fp32=512,
-        op_hmma_src_tf32_dst_fp32=256,
-        op_imma_src_int8=2048,
-        src_fp4_dst_fp32=4096,
-        src_fp4_fp6_dst_fp16=2048,
-        src_fp4_fp6_dst_fp32=1024,
-        src_fp8_dst_fp16=2048,
-        src_fp8_dst_fp32=1024,
-    ),
-    "src_fp64": 4,
-}
-_BLACKWELL_SUMS = ("bf16_dst_fp32", "fp16_dst_fp16", "fp16_dst_fp32", "tf32_dst_fp32", "int8")
-
-PIPE_TENSOR = "pipe_tensor"
-"""Stands for Volta's only tensor counter, of instructions: 512 operations each with FP32 accumulation."""
-
 # fmt: off
 GPUS = {
     gpu.id: gpu
     for gpu in (
         Gpu("v100-sxm2", "Tesla V100-SXM2-16GB", "GV100", (7, 0), 80, 1.53e9, 1.3e9, 0.877e9, 4096,
-            16_945_709_056, 6 << 20, 64, 1, 1, 32, 2, 64, 32, 96 << 10, 64, 32, 64, {PIPE_TENSOR: 1024}),
+            16_945_709_056, 6 << 20, 64, 1, 1, 32, 2, 64, 32, 96 << 10, 64, 32, 64, tensor.VOLTA),
         Gpu("t4", "Tesla T4", "TU104", (7, 5), 40, 1.59e9, 1.2e9, 5.0e9, 256,
-            15_843_721_216, 4 << 20, 32, 1, 1, 32, 32, 32, 16, 64 << 10, 64, 2, 64, _TURING_TENSOR),
+            15_843_721_216, 4 << 20, 32, 1, 1, 32, 32, 32, 16, 64 << 10, 64, 2, 64, tensor.TURING),
         Gpu("a100-sxm-80gb", "NVIDIA A100-SXM4-80GB", "GA100", (8, 0), 108, 1.41e9, 1.2e9, 1.593e9, 5120,
-            85_899_345_920, 40 << 20, 80, 3, 2, 64, 2, 64, 32, 164 << 10, 64, 32, 128, _AMPERE_TENSOR),
+            85_899_345_920, 40 << 20, 80, 3, 2, 64, 2, 64, 32, 164 << 10, 64, 32, 128, tensor.AMPERE),
+        Gpu("rtx-3090", "NVIDIA GeForce RTX 3090", "GA102", (8, 6), 82, 1.695e9, 1.5e9, 9.751e9, 384,
+            25_414_860_800, 6 << 20, 48, 1, 1, 32, 32, 48, 16, 100 << 10, 128, 2, 64, tensor.AMPERE_GEFORCE),
+        Gpu("jetson-agx-orin", "Orin", "GA10B", (8, 7), 16, 1.3e9, 1.2e9, 3.2e9, 256,
+            64_000_000_000, 4 << 20, 16, 1, 1, 32, 32, 48, 16, 164 << 10, 128, 2, 128, tensor.AMPERE_JETSON),
         Gpu("rtx-4090", "NVIDIA GeForce RTX 4090", "AD102", (8, 9), 128, 2.52e9, 2.2e9, 10.5e9, 384,
-            25_769_803_776, 72 << 20, 48, 2, 2, 64, 64, 48, 24, 100 << 10, 128, 2, 64, _ADA_TENSOR),
+            25_769_803_776, 72 << 20, 48, 2, 2, 64, 64, 48, 24, 100 << 10, 128, 2, 64, tensor.ADA_GEFORCE),
         Gpu("h200-sxm", "NVIDIA H200", "GH100", (9, 0), 132, 1.98e9, 1.8e9, 3.125e9, 6144,
-            150_754_820_096, 60 << 20, 96, 3, 2, 128, 2, 64, 32, 228 << 10, 128, 64, 128, _HOPPER_TENSOR,
-            ("src_bf16_dst_fp32", "src_fp16", "src_tf32_dst_fp32", "src_int8", "src_int1")),
+            150_754_820_096, 60 << 20, 96, 3, 2, 128, 2, 64, 32, 228 << 10, 128, 64, 128, tensor.HOPPER,
+            tensor.HOPPER_SUMS),
+        Gpu("b200", "NVIDIA B200", "GB100", (10, 0), 148, 1.965e9, 1.8e9, 3.996e9, 7680,
+            191_500_000_000, 132_644_864, 160, 3, 2, 128, 2, 64, 32, 228 << 10, 128, 64, 128, tensor.BLACKWELL,
+            tensor.BLACKWELL_SUMS),
+        Gpu("b300", "NVIDIA B300 SXM6 AC", "GB110", (10, 3), 148, 2.032e9, 1.8e9, 3.996e9, 7680,
+            288_400_343_040, 132_644_864, 160, 3, 2, 128, 64, 64, 32, 228 << 10, 128, 2, 128, tensor.BLACKWELL_ULTRA,
+            tensor.BLACKWELL_ULTRA_SUMS),
+        Gpu("jetson-agx-thor", "NVIDIA Thor", "GB10B", (11, 0), 20, 1.575e9, 1.4e9, 4.266e9, 256,
+            128_000_000_000, 32 << 20, 32, 2, 2, 64, 64, 48, 24, 228 << 10, 128, 2, 128, tensor.BLACKWELL_JETSON,
+            tensor.BLACKWELL_SUMS),
         Gpu("rtx-5090", "NVIDIA GeForce RTX 5090", "GB202", (12, 0), 170, 2.407e9, 2.2e9, 14.0e9, 512,
-            34_190_458_880, 96 << 20, 128, 2, 2, 64, 64, 48, 24, 100 << 10, 128, 2, 64, _BLACKWELL_TENSOR,
-            tuple(f"src_{types}" for types in _BLACKWELL_SUMS)),
+            34_190_458_880, 96 << 20, 128, 2, 2, 64, 64, 48, 24, 100 << 10, 128, 2, 64, tensor.BLACKWELL_GEFORCE,
+            tensor.BLACKWELL_GEFORCE_SUMS),
+        Gpu("gb10", "NVIDIA GB10", "GB20B", (12, 1), 48, 2.418e9, 2.2e9, 4.266e9, 256,
+            128_000_000_000, 24 << 20, 48, 2, 2, 64, 64, 48, 24, 100 << 10, 128, 2, 64, tensor.BLACKWELL_GEFORCE,
+            tensor.BLACKWELL_GEFORCE_SUMS),
     )
 }
 # fmt: on
@@ -197,7 +156,7 @@ def attributes(gpu: Gpu) -> dict[str, int | str]:
         "num_schedulers_per_multiprocessor": 4,
         "max_ipc_per_multiprocessor": 4,
         "warp_size": 32,
-        "integrated": 0,
+        "integrated": int(gpu.is_integrated),
         "device_index": 0,
     }
     return METRICS_BY_CHIP[gpu.chip] | {f"device__attribute_{name}": value for name, value in values.items()}
@@ -206,109 +165,3 @@ def attributes(gpu: Gpu) -> dict[str, int | str]:
 def reserved_shared_bytes(gpu: Gpu) -> int:
     """Return the shared memory that the driver takes of each block."""
     return 1024 if gpu.capability >= (8, 0) else 0
-
-
-def memory_members(gpu: Gpu) -> tuple[str, ...]:
-    """Return the units that NVIDIA's Speed of Light of the memory system is the maximum of."""
-    absent = set()
-    if gpu.capability < (9, 0):
-        absent |= {"l1tex__m_xbar2l1tex_read_sectors_mem_dshared", "l1tex__tmain_requests"}
-    names = tuple(name for name in _MEMORY_MEMBERS if name not in absent)
-    if gpu.capability < (10, 0):
-        return names
-    return (*(name for name in names if name != "lts__d_sectors_fill_sysmem"), *_SYSTEM_MEMORY_MEMBERS)
-
-
-def compute_members(gpu: Gpu) -> tuple[str, ...]:
-    """Return the units that NVIDIA's Speed of Light of the SMs is the maximum of."""
-    capability = gpu.capability
-    is_there = {
-        "sm__inst_executed_pipe_fp16": capability <= (8, 0),
-        "sm__inst_executed_pipe_uniform": capability >= (7, 5),
-        "sm__pipe_alu_cycles_active": capability < (12, 0),
-        "sm__pipe_aluheavy_cycles_active": capability >= (12, 0),
-        "sm__pipe_fmaheavy_cycles_active": capability >= (8, 6),
-        "sm__pipe_shared_cycles_active": capability in {(7, 0), (7, 5), (8, 0), (9, 0)},
-        "sm__pipe_tensor_op_dmma_cycles_active": capability == (9, 0),
-        HOPPER_TENSOR_PIPE: capability == (9, 0),
-        "sm__pipe_tma_cycles_active": capability >= (9, 0),
-    }
-    return tuple(name for name in _COMPUTE_MEMBERS if is_there.get(name, True))
-
-
-HOPPER_TENSOR_PIPE = "sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_igmma_bmma_bgmma_cycles_active"
-_MEMORY_MEMBERS = (
-    "dram__cycles_active",
-    "fbpa__dram_sectors",
-    "gpu__compute_memory_access_throughput_internal_activity",
-    "gpu__compute_memory_request_throughput_internal_activity",
-    *(
-        f"l1tex__{name}"
-        for name in [
-            "data_bank_reads",
-            "data_bank_writes",
-            "data_pipe_lsu_wavefronts",
-            "data_pipe_tex_wavefronts",
-            "f_wavefronts",
-            "lsu_writeback_active",
-            "lsuin_requests",
-            "m_l1tex2xbar_req_cycles_active",
-            "m_xbar2l1tex_read_sectors",
-            "m_xbar2l1tex_read_sectors_mem_dshared",
-            "tex_writeback_active",
-            "texin_sm2tex_req_cycles_active",
-            "tmain_requests",
-        ]
-    ),
-    *(
-        f"lts__{name}"
-        for name in [
-            "d_atomic_input_cycles_active",
-            "d_sectors",
-            "d_sectors_fill_device",
-            "d_sectors_fill_sysmem",
-            "lts2xbar_cycles_active",
-            "t_sectors",
-            "t_tag_requests",
-            "xbar2lts_cycles_active",
-        ]
-    ),
-)
-_SYSTEM_MEMORY_MEMBERS = tuple(
-    f"syslts__{name}"
-    for name in [
-        "d_atomic_input_cycles_active",
-        "d_sectors",
-        "d_sectors_fill_sysmem",
-        "syslts2xbar_cycles_active",
-        "t_sectors",
-        "t_tag_requests",
-        "xbar2syslts_cycles_active",
-    ]
-)
-_COMPUTE_MEMBERS = (
-    "idc__request_cycles_active",
-    "sm__inst_executed",
-    *(
-        f"sm__inst_executed_pipe_{pipe}"
-        for pipe in ["adu", "cbu_pred_on_any", "fp16", "ipa", "lsu", "tex", "uniform", "xu"]
-    ),
-    "sm__instruction_throughput_internal_activity",
-    "sm__issue_active",
-    "sm__memory_throughput_internal_activity",
-    *(
-        f"sm__mio{name}"
-        for name in [
-            "2rf_writeback_active",
-            "_inst_issued",
-            "_pq_read_cycles_active",
-            "_pq_write_cycles_active",
-        ]
-    ),
-    *(
-        f"sm__pipe_{pipe}_cycles_active"
-        for pipe in ["alu", "aluheavy", "fma", "fmaheavy", "fp64", "shared", "tensor", "tensor_op_dmma"]
-    ),
-    HOPPER_TENSOR_PIPE,
-    "sm__pipe_tma_cycles_active",
-)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.constructed_gpus import HOPPER_TENSOR_PIPE, PIPE_TENSOR, compute_members, memory_members
+from tests.support.constructed_breakdowns import HOPPER_TENSOR_PIPE, compute_members, memory_members
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tests.support.constructed import Physics
 
@@ -27,7 +27,9 @@ def busy_fracs(physics: Physics) -> dict[str, float]:
     if unknown := set(chosen) - set(names):
         raise ValueError(f"the {physics.gpu.chip} has no units {sorted(unknown)}")
     fracs = {name: max(implied.get(name, 0.0), chosen.get(name, 0.0)) for name in names}
-    if overloaded := {name: round(frac, 3) for name, frac in fracs.items() if frac > 1}:
+    # DRAM is none of the units of integrated parts, and no less limited.
+    checked = {"dram__cycles_active": implied["dram__cycles_active"]} | fracs
+    if overloaded := {name: round(frac, 3) for name, frac in checked.items() if frac > 1}:
         raise ValueError(f"units busier than they can be: {overloaded}")
     return fracs
 
@@ -47,10 +49,25 @@ def tensor_operations(physics: Physics) -> Mapping[str, tuple[float, float]]:
     return counted
 
 
+def tensor_subpipe_fracs(physics: Physics) -> dict[str, float]:
+    """Return how busy the parts of the tensor pipe are that NVIDIA counts from compute capability 10.0 on, by counter."""
+    kinds = {"hmma": _is_hmma, "imma": _is_imma}
+    if physics.gpu.capability == (10, 0):
+        kinds["dmma"] = _is_dmma
+    return {
+        f"sm__pipe_tensor_subpipe_{kind}_cycles_active": _tensor_frac(physics, fits) for kind, fits in kinds.items()
+    }
+
+
+def dram_frac(physics: Physics, n_bytes: float) -> float:
+    """Return the share of what the memory interface could have moved while the kernel ran."""
+    gpu = physics.gpu
+    return n_bytes / (gpu.dram_bytes_per_clock * gpu.dram_clock_hz * physics.duration_s)
+
+
 def _memory_fracs(p: Physics) -> dict[str, float]:
     d, gpu = p.described, p.gpu
-    dram_bytes = d.dram_read_bytes + d.dram_write_bytes
-    dram = dram_bytes / (gpu.dram_bytes_per_clock * gpu.dram_clock_hz * p.duration_s)
+    dram = dram_frac(p, d.dram_read_bytes + d.dram_write_bytes)
     per_sm_cycle = {
         "data_bank_reads": p.load_sectors / 4 + d.shared_loads.wavefronts,
         "data_bank_writes": p.l1_read_sectors / 4 + d.shared_stores.wavefronts,
@@ -62,7 +79,7 @@ def _memory_fracs(p: Physics) -> dict[str, float]:
     }
     per_slice_cycle = {
         "d_sectors": (p.l2_sectors + d.dram_write_bytes / 32) / (gpu.slice_sectors + 1),
-        "d_sectors_fill_device": p.l2_fill_sectors,
+        f"d_sectors_fill_{'sysmem' if gpu.is_integrated else 'device'}": p.l2_fill_sectors,
         "lts2xbar_cycles_active": p.l2_read_sectors / gpu.slice_read_sectors,
         "t_sectors": p.l2_sectors / gpu.slice_sectors,
         "t_tag_requests": p.l2_sectors / 4,
@@ -84,13 +101,15 @@ def _compute_fracs(p: Physics) -> dict[str, float]:
         sum(executed) / lanes / (threads * p.sm_cycles)
         for executed, threads in (
             (d.fp64, gpu.dfma_threads),
-            (d.fp32, gpu.ffma_threads),
+            # A packed instruction takes the lanes of two.
+            ((*d.fp32, *d.fp32_packed, *d.fp32_packed), gpu.ffma_threads),
             (d.fp16, gpu.hfma_threads),
         )
     )
     fma = fp32 if has_fp16_pipe else fp32 + fp16
-    dmma = d.tensor.get("src_fp64", 0) / (gpu.tensor_operations.get("src_fp64", 1) * p.sm_cycles)
-    tensor = _tensor_frac(p)
+    dmma = _tensor_frac(p, _is_dmma)
+    tcgen05 = _tensor_frac(p, _is_tcgen05)
+    tensor = _tensor_frac(p) - tcgen05
     lsu = p.lsu_requests / p.sm_cycles
     return {
         "idc__request_cycles_active": 0.05 * p.issue_frac,
@@ -101,6 +120,7 @@ def _compute_fracs(p: Physics) -> dict[str, float]:
         "sm__inst_executed_pipe_fp16": fp16,
         "sm__inst_executed_pipe_lsu": lsu,
         "sm__inst_executed_pipe_uniform": 0.1 * p.issue_frac,
+        "sm__mem_tensor_cycles_active": 0.5 * tcgen05,
         "sm__mio2rf_writeback_active": p.writeback_cycles / 2 / p.sm_cycles,
         "sm__mio_inst_issued": 0.8 * lsu,
         "sm__mio_pq_read_cycles_active": 0.5 * lsu,
@@ -111,17 +131,36 @@ def _compute_fracs(p: Physics) -> dict[str, float]:
         "sm__pipe_fmaheavy_cycles_active": 0.6 * fma,
         "sm__pipe_fp64_cycles_active": fp64,
         "sm__pipe_shared_cycles_active": tensor,
+        "sm__pipe_tc_cycles_active": tcgen05,
         "sm__pipe_tensor_cycles_active": tensor,
+        "sm__pipe_tensor_cycles_active_v2": tensor,
         "sm__pipe_tensor_op_dmma_cycles_active": dmma,
         HOPPER_TENSOR_PIPE: tensor - dmma,
         "sm__pipe_tma_cycles_active": (d.tma_load_bytes + d.tma_store_bytes) / 4096 / p.sm_cycles,
     }
 
 
-def _tensor_frac(p: Physics) -> float:
-    """Return how busy the tensor pipe is: the sum over the operations, each at its own rate."""
-    if PIPE_TENSOR in p.gpu.tensor_operations:
-        return p.described.tensor.get(PIPE_TENSOR, 0) / (p.gpu.tensor_operations[PIPE_TENSOR] * p.sm_cycles)
-    sums = p.gpu.tensor_sums
-    operations = tensor_operations(p).items()
-    return sum(done / rate for name, (done, rate) in operations if name not in sums) / p.sm_cycles
+def _tensor_frac(p: Physics, fits: Callable[[str], bool] = lambda _: True) -> float:
+    """Return how busy the chosen tensor paths are: the sum over the operations, each at its own rate."""
+    paths = [
+        (done, rate)
+        for name, (done, rate) in tensor_operations(p).items()
+        if name not in p.gpu.tensor_sums and fits(name)
+    ]
+    return sum(done / rate for done, rate in paths) / p.sm_cycles
+
+
+def _is_tcgen05(name: str) -> bool:
+    return name.startswith("op_utc")
+
+
+def _is_imma(name: str) -> bool:
+    return name.startswith("op_imma_")
+
+
+def _is_dmma(name: str) -> bool:
+    return name == "src_fp64"
+
+
+def _is_hmma(name: str) -> bool:
+    return not (_is_tcgen05(name) or _is_imma(name) or _is_dmma(name))

@@ -26,10 +26,14 @@ METRICS_BY_CHIP: dict[str, dict[str, int]] = {
         ("TU104", 0x164, 7, 5),
         ("GA100", 0x170, 8, 0),
         ("GA102", 0x172, 8, 6),
+        ("GA10B", 0x17B, 8, 7),
         ("AD102", 0x192, 8, 9),
         ("GH100", 0x180, 9, 0),
         ("GB100", 0x1A0, 10, 0),
+        ("GB110", 0x1A3, 10, 3),
+        ("GB10B", 0x1AB, 11, 0),
         ("GB202", 0x1B2, 12, 0),
+        ("GB20B", 0x1BB, 12, 1),
     )
 }
 """What tells a reader the chip of a kernel, and with it the units, to put into `Kernel.metrics`."""
