@@ -18,16 +18,6 @@ FP64, FP32, FP16 = (1e6, 2e6, 3e6), (4e8, 5e8, 6e8), (7e6, 8e6, 9e6)
 FP32_PACKED = (1e7, 2e7, 3e7)
 DRAM_READ, DRAM_WRITE = 2**24, 2**20
 DURATION_NS = 1_000_000
-NO_PROFILE = {"jetson-agx-thor"}
-"""GPUs without a data sheet in profiles/gpus."""
-
-WITH_DRAM_AS_KNOWN = [
-    pytest.param(
-        gpu.id,
-        marks=[pytest.mark.xfail(strict=False, reason="substitutes are being added")] if gpu.is_integrated else [],
-    )
-    for gpu in GPUS.values()
-]
 
 
 def described(gpu: str) -> Described:
@@ -104,7 +94,7 @@ def test_the_data_sheet_is_found(gpu: str, tmp_path: Path) -> None:
     path = tmp_path / "one.ncu-rep"
     path.write_bytes(write_report([kernel(described(gpu))]))
     (device,) = ncuroof.read(path).analyse().to_dict()["devices"]
-    assert device["profile"] == (None if gpu in NO_PROFILE else gpu)
+    assert device["profile"] == gpu
     major, minor = GPUS[gpu].capability
     assert device["compute_capability"] == f"{major}.{minor}"
 
@@ -119,7 +109,6 @@ def test_traffic_is_what_was_moved(gpu: str, tmp_path: Path) -> None:
     assert one["traffic_bytes"]["shared"] == 128 * 400_000
 
 
-@pytest.mark.parametrize("gpu", WITH_DRAM_AS_KNOWN)
 def test_dram_traffic_is_what_was_moved(gpu: str, tmp_path: Path) -> None:
     one = analysed(tmp_path / "one.ncu-rep", described(gpu))
     assert one["traffic_bytes"]["dram_read"] == DRAM_READ
@@ -128,7 +117,14 @@ def test_dram_traffic_is_what_was_moved(gpu: str, tmp_path: Path) -> None:
     assert one["bandwidth"]["dram"]["bytes_per_s"] == pytest.approx((DRAM_READ + DRAM_WRITE) / 1e-3)
 
 
-@pytest.mark.parametrize("gpu", WITH_DRAM_AS_KNOWN)
+def test_integrated_parts_are_told_to_be_estimated_and_have_the_roof_of_their_data_sheet(tmp_path: Path) -> None:
+    one = analysed(tmp_path / "one.ncu-rep", described("jetson-agx-orin"))
+    dram = one["bandwidth"]["dram"]
+    # NVIDIA Jetson AGX Orin Series Technical Brief: 204.8 GB/s
+    assert (dram["peak_bytes_per_s"], dram["peak_source"], dram["reliable"]) == (204.8e9, "datasheet", False)
+    assert {"dram_estimated", "datasheet_peak"} <= set(one["caveats"])
+
+
 def test_intensity_at_dram_is_work_over_traffic(gpu: str, tmp_path: Path) -> None:
     one = analysed(tmp_path / "one.ncu-rep", described(gpu))
     (point,) = [each for each in one["points"] if (each["level"], each["precision"]) == ("dram", "fp32")]
