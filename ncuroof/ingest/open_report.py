@@ -19,6 +19,7 @@ from ncuroof.errors import (
 )
 from ncuroof.ingest.compressed import decompress
 from ncuroof.ingest.container import SNIFF_BYTES, Container, FileKind, sniff, walk
+from ncuroof.ingest.embedded_charts import counters_of, read_charts
 from ncuroof.ingest.launch_shapes import MARK, believable, launch_shapes
 from ncuroof.ingest.nvidia_module import Contents, read_contents
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
@@ -58,6 +59,8 @@ def open_report(
     loss = loss or container.damage
     if container.n_workloads == 0:
         raise _nothing_inside(name, loss)
+    charts = read_charts(content, container)
+    selection = selection.and_names(counters_of(charts)) if selection is not None else None
     # NVIDIA's module goes by the suffix, takes only UTF-8 for a path, and gives nothing of a file that is damaged.
     is_plain = not is_compressed and path.suffix != ".ncu-repz" and _readable(str(path)) == str(path)
     if is_plain and container.damage is None:
@@ -80,6 +83,7 @@ def open_report(
         texts=contents.texts,
         rules=contents.rules,
         sections=contents.sections,
+        charts=charts,
         damage=_damage(loss, n_read=n_read, n_workloads=container.n_workloads),
     )
 

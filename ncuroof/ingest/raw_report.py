@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
+from ncuroof.ingest.embedded_charts import EmbeddedChart
 from ncuroof.ingest.session import Session
 
 RAW_WORKLOADS = pl.Schema(
@@ -52,6 +53,10 @@ class CounterSelection:
     lists: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
 
+    def and_names(self, names: frozenset[str]) -> CounterSelection:
+        """Return the selection with more counters by name."""
+        return replace(self, names=self.names | names)
+
 
 @dataclass(frozen=True, slots=True)
 class RawReport:
@@ -67,6 +72,7 @@ class RawReport:
         texts: one String column per text metric, rows as in `workloads`.
         rules: RAW_RULES.
         sections: identifiers of the sections that were collected, over all workloads, in order of first appearance.
+        charts: the roofline charts that the report carries.
         damage: what is wrong with the file and what was lost, or None.
     """
 
@@ -79,4 +85,5 @@ class RawReport:
     texts: pl.DataFrame
     rules: pl.DataFrame
     sections: tuple[str, ...] = ()
+    charts: tuple[EmbeddedChart, ...] = ()
     damage: str | None = field(default=None)

@@ -1,0 +1,162 @@
+"""The roofline charts that a report carries with its kernels: their definitions, as Nsight Compute would draw them.
+
+Every result holds the sections that were collected, charts included: which counters make a roof and a point, and how. The
+definitions are those of the Nsight Compute that wrote the report, so that they fit a chip that came out after this program.
+
+Source: Nsight Compute Customization Guide, "Report File Format" and "Sections": ProfilerSection, RooflineChart, RooflineValue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from ncuroof.ingest import wire
+from ncuroof.ingest.container import Block, Container, entries
+
+# Field numbers, by message.
+_KERNEL_SECTIONS, _OTHER_SECTIONS = 17, 7
+_SECTION_ID, _SECTION_BODY, _BODY_ITEMS = 1, 5, 1
+_ITEM_HORIZONTAL, _ITEM_CHART, _HORIZONTAL_ITEMS = 5, 6, 1
+_CHART_TITLE, _CHART_ROOFS, _CHART_POINTS = 1, 4, 5
+_PAIR_WORK, _PAIR_TRAFFIC, _PAIR_OPTIONS, _OPTIONS_LABEL = 1, 2, 3, 1
+_VALUE_METRIC, _VALUE_PER_CYCLE = 2, 3
+_PER_CYCLE_METRICS, _PER_CYCLE_CLOCK = 1, 2
+_METRIC_NAME, _METRIC_ALTERNATIVES, _ALTERNATIVE_NAME = 1, 7, 1
+
+_N_RESULTS_TRIED = 16
+"""The sections of a run are the same for all its kernels; the first may have failed before they were written."""
+
+_MAX_NESTING = 8
+
+Alternatives = tuple[str, ...]
+"""Names of one counter on different chips: the first that a report holds counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChartValue:
+    """A number of a chart: the sum of `counters`, times the clock where these are per cycle."""
+
+    counters: tuple[Alternatives, ...]
+    clock: Alternatives | None
+
+    def names(self) -> Iterator[str]:
+        """Yield every counter that the value may read."""
+        for alternatives in (*self.counters, *((self.clock,) if self.clock else ())):
+            yield from alternatives
+
+
+@dataclass(frozen=True, slots=True)
+class ChartPair:
+    """A roof (peak work and traffic) or a point (achieved work and traffic) and its label."""
+
+    label: str
+    work: ChartValue
+    traffic: ChartValue
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedChart:
+    """A roofline chart of a report.
+
+    Attributes:
+        section: identifier of the section that it belongs to.
+        title: what Nsight Compute writes above it.
+        roofs: peaks.
+        points: achieved values.
+    """
+
+    section: str
+    title: str
+    roofs: tuple[ChartPair, ...]
+    points: tuple[ChartPair, ...]
+
+    def names(self) -> frozenset[str]:
+        """Return every counter that the chart may read."""
+        values = (value for pair in (*self.roofs, *self.points) for value in (pair.work, pair.traffic))
+        return frozenset(name for value in values for name in value.names())
+
+
+def read_charts(content: bytes, container: Container) -> tuple[EmbeddedChart, ...]:
+    """Return the roofline charts of a report's first workload that has any; none where its sections cannot be read."""
+    for result, sections in islice(_results(content, container), _N_RESULTS_TRIED):
+        try:
+            charts = tuple(chart for section in _messages(result, sections) for chart in _of_section(section))
+        except (wire.WireError, UnicodeDecodeError):
+            continue
+        if charts:
+            return tuple(dict.fromkeys(charts))
+    return ()
+
+
+def _results(content: bytes, container: Container) -> Iterator[tuple[memoryview, int]]:
+    """Yield each workload's message and the number of its field of sections."""
+    view = memoryview(content)
+    for block in container.blocks:
+        if block.n_workloads:
+            payload = view[block.payload_offset : block.end_offset]
+            yield from islice(zip(entries(payload), _section_fields(block)), block.n_sources, None)  # noqa: B905
+
+
+def _section_fields(block: Block) -> Iterator[int]:
+    yield from [_KERNEL_SECTIONS] * (block.n_sources + block.n_results)
+    yield from [_OTHER_SECTIONS] * (block.n_workloads - block.n_results)
+
+
+def _of_section(section: memoryview) -> Iterator[EmbeddedChart]:
+    identifier = _text(section, _SECTION_ID)
+    for body in _messages(section, _SECTION_BODY):
+        for chart in _charts(body, _BODY_ITEMS, _MAX_NESTING):
+            roofs, points = (tuple(_pairs(chart, field)) for field in (_CHART_ROOFS, _CHART_POINTS))
+            yield EmbeddedChart(identifier, _text(chart, _CHART_TITLE), roofs, points)
+
+
+def _charts(container: memoryview, items: int, depth: int) -> Iterator[memoryview]:
+    for item in _messages(container, items):
+        yield from _messages(item, _ITEM_CHART)
+        if depth:
+            for horizontal in _messages(item, _ITEM_HORIZONTAL):
+                yield from _charts(horizontal, _HORIZONTAL_ITEMS, depth - 1)
+
+
+def _pairs(chart: memoryview, field: int) -> Iterator[ChartPair]:
+    for pair in _messages(chart, field):
+        work, traffic = (next(map(_value, _messages(pair, side)), None) for side in (_PAIR_WORK, _PAIR_TRAFFIC))
+        if work is not None and traffic is not None:
+            yield ChartPair(_label(pair), work, traffic)
+
+
+def _label(pair: memoryview) -> str:
+    return next((_text(options, _OPTIONS_LABEL) for options in _messages(pair, _PAIR_OPTIONS)), "")
+
+
+def _value(encoded: memoryview) -> ChartValue | None:
+    """Return the value; None for a constant."""
+    for metric in _messages(encoded, _VALUE_METRIC):
+        return ChartValue((_alternatives(metric),), None)
+    for expression in _messages(encoded, _VALUE_PER_CYCLE):
+        counters = tuple(map(_alternatives, _messages(expression, _PER_CYCLE_METRICS)))
+        clock = next(map(_alternatives, _messages(expression, _PER_CYCLE_CLOCK)), None)
+        return ChartValue(counters, clock) if counters and clock else None
+    return None
+
+
+def _alternatives(metric: memoryview) -> Alternatives:
+    names = [_text(option, _ALTERNATIVE_NAME) for option in _messages(metric, _METRIC_ALTERNATIVES)]
+    return tuple(dict.fromkeys([*names, _text(metric, _METRIC_NAME)]))
+
+
+def _messages(message: memoryview, field: int) -> Iterator[memoryview]:
+    for number, wire_type, value in wire.fields(message):
+        if number == field and wire_type == wire.LENGTH and not isinstance(value, int):
+            yield value
+
+
+def _text(message: memoryview, field: int) -> str:
+    return next((wire.as_text(value) for value in _messages(message, field)), "")
+
+
+def counters_of(charts: Iterable[EmbeddedChart]) -> frozenset[str]:
+    """Return every counter that one of the charts may read."""
+    return frozenset().union(*(chart.names() for chart in charts))
