@@ -11,6 +11,7 @@ from ncuroof.metrics import Measurements
 from ncuroof.roofline.bounds import bound
 from ncuroof.roofline.ceilings import ceilings
 from ncuroof.roofline.gpu_profiles import GpuProfile, match_profile
+from ncuroof.roofline.instructions import instruction_ceilings, place_instructions
 from ncuroof.roofline.points import place
 
 _TENSOR_TYPES_FOR_FP32_WORK = ("tensor_tf32", "tensor_bf16", "tensor_fp16")
@@ -23,12 +24,16 @@ class Roofline:
     Attributes:
         points: POINTS.
         ceilings: CEILINGS.
+        instruction_points: INSTRUCTION_POINTS.
+        instruction_ceilings: CEILINGS of the instruction roofline.
         bounds: BOUNDS with the quantities of `bound` and `device.tensor_speedup`.
         profiles: data sheet by device, None where no profile fits.
     """
 
     points: pl.DataFrame
     ceilings: pl.DataFrame
+    instruction_points: pl.DataFrame
+    instruction_ceilings: pl.DataFrame
     bounds: pl.DataFrame
     profiles: Mapping[int, GpuProfile | None]
 
@@ -42,9 +47,12 @@ def roofline(measurements: Measurements) -> Roofline:
     }
     bounds = bound(kernels, work, bandwidth)
     speedup = {device: _tensor_speedup(profile) for device, profile in profiles.items()}
+    roofs = ceilings(kernels, work, bandwidth, profiles)
     return Roofline(
         points=place(work, bandwidth),
-        ceilings=ceilings(kernels, work, bandwidth, profiles),
+        ceilings=roofs,
+        instruction_points=place_instructions(kernels, bandwidth),
+        instruction_ceilings=instruction_ceilings(kernels, roofs, profiles),
         bounds=bounds.with_columns(
             kernels["device"]
             .replace_strict(list(speedup), list(speedup.values()), return_dtype=pl.Float64)
