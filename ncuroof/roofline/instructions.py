@@ -17,7 +17,7 @@ TRANSACTION_BYTES: Mapping[str, int] = {
     MemoryLevel.L1.value: 32,
     MemoryLevel.SHARED.value: 128,
 }
-"""Bytes of one transaction: a sector; in shared memory a wavefront of 32 banks × 4 byte (Ding and Williams, section III)."""
+"""Bytes of one transaction: a sector; in shared memory a wavefront of 32 banks × 4 byte (Ding and Williams, PMBS 2019)."""
 
 WARP_ISSUE = "warp_issue"
 """Name of the ceiling that the schedulers set."""
