@@ -69,7 +69,8 @@ class Analysis:
         """One row per workload: KERNELS with all quantities, BOUNDS, VERDICTS, and the long tables spread into columns.
 
         The spread columns are `work.<precision>.flop`, `work.<precision>.frac`, `bandwidth.<level>.bytes_per_s`,
-        `bandwidth.<level>.frac`, and `intensity.<level>` in flop/byte of the dominant precision.
+        `bandwidth.<level>.frac`, `intensity.<level>` in flop/byte of the dominant precision, and
+        `instruction_intensity.<level>` in warp instructions per transaction.
         """
         parts = (self.roofline.bounds, self.diagnosis.verdicts)
         kernels = self.measurements.kernels.hstack([column for part in parts for column in part.drop("id")])
@@ -80,6 +81,7 @@ class Analysis:
             _spread(self.roofline.work, "work", "precision", ("flop", "frac")),
             _spread(self.roofline.bandwidth, "bandwidth", "level", ("bytes_per_s", "frac")),
             _spread(dominant, "intensity", "level", ("intensity_flop_per_byte",)),
+            _spread(self.instruction_points, "instruction_intensity", "level", ("intensity_inst_per_transaction",)),
         ):
             kernels = kernels.join(spread, on="id", how="left", maintain_order="left")
         return kernels
@@ -88,6 +90,11 @@ class Analysis:
     def points(self) -> pl.DataFrame:
         """POINTS: one row per kernel, memory level and precision."""
         return self.roofline.points
+
+    @property
+    def instruction_points(self) -> pl.DataFrame:
+        """INSTRUCTION_POINTS: one row per kernel and memory level."""
+        return self.roofline.instruction_points
 
     @property
     def findings(self) -> pl.DataFrame:

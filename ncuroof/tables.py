@@ -105,12 +105,26 @@ POINTS = pl.Schema(
 )
 """One row per kernel, memory level and precision that it used."""
 
+INSTRUCTION_POINTS = pl.Schema(
+    {
+        "id": pl.UInt32(),
+        "level": pl.String(),
+        "intensity_inst_per_transaction": pl.Float64(),  # warp instructions; null when the level moved nothing
+        "inst_per_s": pl.Float64(),  # warp instructions
+        "roof_inst_per_s": pl.Float64(),  # min(issue peak, intensity × transactions per second)
+        "ridge_inst_per_transaction": pl.Float64(),  # issue peak / transactions per second
+        "roof_frac": pl.Float64(),  # inst_per_s / roof_inst_per_s; above 1 is shown as it is
+        "definition": pl.String(),  # which traffic the transactions are of, and their size
+    }
+)
+"""One row per kernel and memory level with roof traffic, where executed instructions are known."""
+
 CEILINGS = pl.Schema(
     {
         "device": pl.UInt32(),
         "kind": pl.Enum(["bandwidth", "compute"]),
-        "name": pl.String(),  # MemoryLevel or precision
-        "per_s": pl.Float64(),  # byte/s or flop/s
+        "name": pl.String(),  # MemoryLevel or precision; `warp_issue` on the instruction roofline
+        "per_s": pl.Float64(),  # byte/s or flop/s; transaction/s or warp instructions/s on the instruction roofline
         "source": pl.String(),  # CeilingSource
         "definition": pl.String(),
     }

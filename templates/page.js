@@ -1,6 +1,7 @@
-// What is chosen, and what follows from it: a kernel (also by #k12 in the address), a chart, a level, sources of roofs.
+// What is chosen, and what follows from it: a kernel (also by #k12 in the address), the charts of a GPU, a view (which of its
+// rooflines), a level, sources of roofs.
 
-const state = { selected: null, isMarked: false, chart: DATA.charts[0] ?? null, level: null, sources: new Set() };
+const state = { selected: null, isMarked: false, chart: null, view: null, level: null, sources: new Set() };
 
 const table = new KernelTable(document.getElementById("table"));
 const roofline = new RooflineChart(document.getElementById("chart"), (position) => {
@@ -8,12 +9,26 @@ const roofline = new RooflineChart(document.getElementById("chart"), (position) 
   select(position);
 });
 
-/** Take a chart and what it shows at first: the first level that has dots, the first source of roofs. */
+/** The roofline that is shown, or null. */
+function figure() {
+  return state.chart?.views[state.view] ?? null;
+}
+
+/** Take the charts of a GPU: the view that was chosen if it has dots there, the roofs that are shown at first. */
 function chooseChart(chart) {
   state.chart = chart;
-  if (!chart) return;
-  if (!chart.levels.includes(state.level)) state.level = chart.levels[0] ?? null;
-  state.sources = new Set(chart.sources.filter(([, isShown]) => isShown).map(([source]) => source));
+  state.sources = new Set();
+  if (chart) chooseView(figure()?.levels.length ? state.view : chart.opens);
+}
+
+/** Take a view: the level that was chosen if it has dots there, and of the roofs those chosen, else those shown at first. */
+function chooseView(view) {
+  state.view = view;
+  const { levels, sources } = figure();
+  if (!levels.includes(state.level)) state.level = levels[0] ?? null;
+  if (!sources.some(([source]) => state.sources.has(source))) {
+    state.sources = new Set(sources.filter(([, isShown]) => isShown).map(([source]) => source));
+  }
 }
 
 /** A control with its label. */
@@ -22,6 +37,23 @@ function control(type, label, isChecked, attributes, onChange) {
   input.checked = isChecked;
   input.addEventListener("change", () => onChange(input.checked));
   return make("label", {}, input, ` ${label}`);
+}
+
+/** The switch between the rooflines. It is not drawn anew when it is used, so that the arrow keys go on from there. */
+function showViews() {
+  if (!state.chart) return;
+  const choices = Object.entries(DATA.views).map(([view, label]) => {
+    const input = make("input", { type: "radio", name: "view", value: view });
+    input.checked = view === state.view;
+    input.addEventListener("change", () => {
+      chooseView(view);
+      showControls();
+      showChart();
+    });
+    return make("label", {}, input, make("span", {}, label));
+  });
+  const legend = make("legend", { class: "unseen" }, "Kind of roofline");
+  document.getElementById("chart-views").replaceChildren(make("fieldset", { class: "switch" }, legend, ...choices));
 }
 
 function showControls() {
@@ -33,20 +65,23 @@ function showControls() {
     choice.selectedIndex = DATA.charts.indexOf(chart);
     choice.addEventListener("change", () => {
       chooseChart(DATA.charts[choice.selectedIndex]);
+      showViews();
       showControls();
       showChart();
+      document.getElementById("device-choice").focus();
     });
     controls.push(make("label", {}, "GPU ", choice));
   }
-  if (chart?.levels.length) {
-    const levels = chart.levels.map((level) =>
+  const shown = figure();
+  if (shown?.levels.length) {
+    const levels = shown.levels.map((level) =>
       control("radio", DATA.levels[level], level === state.level, { name: "level", value: level }, () => {
         state.level = level;
         showChart();
       }),
     );
-    controls.push(make("fieldset", {}, make("legend", {}, "Bytes counted at"), ...levels));
-    for (const [source, isShown] of chart.sources) {
+    controls.push(make("fieldset", {}, make("legend", {}, shown.counted), ...levels));
+    for (const [source, isShown] of shown.sources) {
       if (isShown) continue;
       controls.push(
         control("checkbox", `roofs of the ${source}`, state.sources.has(source), { name: "source", value: source }, (isChecked) => {
@@ -62,11 +97,14 @@ function showControls() {
 
 /** The kernels of the chart's device without a dot at the chosen level: never dropped, placed by utilisation. */
 function showOffChart() {
-  const kernels = DATA.kernels.filter((kernel) => kernel.device === (state.chart?.device ?? null) && !kernel.dots[state.level]);
+  const { view, level } = state;
+  const hasNoDot = (kernel) => !kernel.dots[view]?.[level];
+  const kernels = DATA.kernels.filter((kernel) => kernel.device === (state.chart?.device ?? null) && hasNoDot(kernel));
   const parts = [];
   if (kernels.length) {
     const rows = kernels.map((kernel) => [
-      `#${kernel.id}`, kernelLink(kernel), kernel.time, ...kernel.busy, verdictMark(kernel.verdict), kernel.off ?? "no bytes at this level",
+      `#${kernel.id}`, kernelLink(kernel), kernel.time, ...kernel.busy, verdictMark(kernel.verdict),
+      kernel.off[view ?? "flop"] ?? figure()?.noLevel,
     ]);
     const titles = ["#", "Kernel", "Time", "Memory", "Compute", "Verdict", "Why it has no dot"];
     parts.push(
@@ -78,13 +116,18 @@ function showOffChart() {
 }
 
 function showChart() {
-  const hasDots = state.chart !== null && state.level !== null;
+  const shown = figure();
+  const hasDots = shown !== null && state.level !== null;
   const root = document.getElementById("chart");
   root.hidden = !hasDots;
   document.getElementById("chart-note").textContent = hasDots
     ? "Size: duration. Select a dot or a kernel to see its points at all levels. Drag to zoom, double-click to go back."
-    : "There is no chart: no kernel of this GPU has FLOPs and bytes that were both counted.";
-  if (hasDots) roofline.show({ ...state, selected: state.isMarked ? state.selected : null });
+    : shown?.noChart ?? "There is no chart: no GPU is known.";
+  if (hasDots) {
+    const { view, level, sources, selected, isMarked } = state;
+    root.setAttribute("aria-label", `${shown.label} chart; the details of the kernels below hold the same numbers`);
+    roofline.show({ figure: shown, device: state.chart.device, view, level, sources, selected: isMarked ? selected : null });
+  }
   showOffChart();
 }
 
@@ -99,6 +142,7 @@ function select(position, isMarked = true) {
     const own = DATA.charts.find((chart) => chart.device === kernel.device);
     if (own && own !== state.chart) {
       chooseChart(own);
+      showViews();
       showControls();
     }
   }
@@ -117,7 +161,8 @@ function followAddress() {
   return true;
 }
 
-chooseChart(state.chart);
+chooseChart(DATA.charts[0] ?? null);
+showViews();
 showControls();
 if (!followAddress()) {
   const first = table.rows[0];

@@ -8,6 +8,7 @@ const MARGIN = { l: 84, r: 18, t: 34, b: 48 };
 const NARROW_MARGIN = { l: 82, r: 8, t: 56, b: 48 };
 const CHARACTER_PX = 6.3; // of a label's font
 const LINE_PX = 15;
+const LABEL_SHIFT_PX = 10; // from a line to the middle of its label
 const FINE_TICKS_BELOW_DECADES = 2.2;
 
 /** Text for plotly, which reads a part of HTML in its labels. */
@@ -21,28 +22,38 @@ function axisTicks(axis, range) {
   return { tickvals: axis.ticks.values, ticktext: isFine ? axis.ticks.fine : axis.ticks.coarse };
 }
 
+/** Whether a slope's label goes below its line: where the next line above would run through it, and none below would. */
+function isLabelledBelow(height, heights, pxPerDecade) {
+  const distances = heights.map((other) => (other - height) * pxPerDecade);
+  const isClose = (px) => px > LINE_PX / 3 && px < LINE_PX + 3; // nearer lines are as good as one
+  return distances.some(isClose) && !distances.some((px) => isClose(-px));
+}
+
 /** Labels of the slopes: along the line, just above it, moved on along the line where two would meet. */
 function slopeLabels(roofs, view) {
   const angle = Math.atan2(view.yPx, view.xPx);
   const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
   const placed = [];
   const lines = roofs.map((roof) => ({ roof, height: Math.log10(roof.y[0]) - Math.log10(roof.x[0]) }));
-  for (const { roof, height } of lines.sort((a, b) => a.height - b.height)) {
+  lines.sort((a, b) => a.height - b.height);
+  const heights = lines.map(({ height }) => height);
+  for (const { roof, height } of lines) {
+    const offset = isLabelledBelow(height, heights, view.yPx * cos) ? -LABEL_SHIFT_PX : LABEL_SHIFT_PX;
     const start = Math.max(view.x[0], view.y[0] - height);
     const length = view.text(roof).length * CHARACTER_PX;
     const across = height * view.yPx * cos;
     let along = (start * view.xPx) / cos + sin * across + 14 + length / 2;
     for (const other of placed) {
-      const isNear = Math.abs(other.across - across) < LINE_PX;
+      const isNear = Math.abs(other.middle - across - offset) < LINE_PX;
       if (isNear && Math.abs(other.along - along) < (other.length + length) / 2 + 12) {
         along = other.along + (other.length + length) / 2 + 14;
       }
     }
-    placed.push({ along, across, length });
+    placed.push({ along, middle: across + offset, length });
     const x = ((along - sin * across) * cos) / view.xPx;
     const isVisible = x < view.x[1] && x + height < view.y[1] && 10 ** x < roof.x[1];
     if (!isVisible) continue;
-    const shift = { xshift: -10 * sin, yshift: 10 * cos };
+    const shift = { xshift: -offset * sin, yshift: offset * cos };
     roof.labelAt = { x, y: x + height, textangle: (-angle * 180) / Math.PI, ...shift };
   }
 }
@@ -63,6 +74,12 @@ function flatLabels(roofs, view) {
   }
 }
 
+/** Where the names of joined points go: below and above in turn from left to right, as neighbours may lie on each other. */
+function alternating(points) {
+  const fromLeft = [...points].sort((a, b) => a.dot[0] - b.dot[0]);
+  return points.map((point) => (fromLeft.indexOf(point) % 2 ? "top center" : "bottom center"));
+}
+
 class RooflineChart {
   /** `onSelect` is called with the position of a kernel whose dot was clicked. */
   constructor(root, onSelect) {
@@ -73,7 +90,10 @@ class RooflineChart {
     new ResizeObserver(() => this.width !== root.clientWidth && this.draw()).observe(root);
   }
 
-  /** Show a chart of the data: `level` of the dots, `sources` of the roofs, `selected` position of a kernel or null. */
+  /**
+   * Show a `figure` of the data: `device` and `view` that it is of, `level` of the dots, `sources` of the roofs, `selected`
+   * position of a kernel or null.
+   */
   show(choice) {
     this.choice = choice;
     this.draw();
@@ -102,14 +122,19 @@ class RooflineChart {
 
   /** The ranges in view: what the reader zoomed to, or those of the data. */
   ranges() {
-    const { chart } = this.choice;
-    const isSame = this.root.layout?.meta === chart.device;
+    const { figure } = this.choice;
+    const isSame = this.root.layout?.meta === this.shownNow();
     const zoomed = (axis, own) => (isSame && !axis?.autorange && axis?.range ? [...axis.range] : [...own]);
-    return { x: zoomed(this.root.layout?.xaxis, chart.x.range), y: zoomed(this.root.layout?.yaxis, chart.y.range) };
+    return { x: zoomed(this.root.layout?.xaxis, figure.x.range), y: zoomed(this.root.layout?.yaxis, figure.y.range) };
+  }
+
+  /** Name of what is shown, by which a zoom of one chart is told from that of another. */
+  shownNow() {
+    return `${this.choice.device} ${this.choice.view}`;
   }
 
   layout() {
-    const { chart } = this.choice;
+    const { figure } = this.choice;
     const isNarrow = this.width < 600;
     const margin = isNarrow ? NARROW_MARGIN : MARGIN;
     const height = isNarrow ? 420 : 540;
@@ -119,11 +144,11 @@ class RooflineChart {
       gridcolor: colour("grid"), linecolor: colour("line"), showline: true, mirror: true, ticks: "",
     });
     return {
-      width: this.width, height, margin, meta: chart.device,
+      width: this.width, height, margin, meta: this.shownNow(),
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("ink") },
-      xaxis: axis(chart.x, ranges.x, "arithmetic intensity, FLOP/B"),
-      yaxis: axis(chart.y, ranges.y, ""),
+      xaxis: axis(figure.x, ranges.x, figure.x.title),
+      yaxis: axis(figure.y, ranges.y, ""),
       hovermode: "closest",
       hoverlabel: { bgcolor: colour("panel"), bordercolor: colour("line"), font: { color: colour("ink"), size: 12 }, align: "left" },
       dragmode: isNarrow ? false : "zoom",
@@ -135,7 +160,7 @@ class RooflineChart {
   }
 
   shownRoofs() {
-    return this.choice.chart.roofs.filter((roof) => this.choice.sources.has(roof.source));
+    return this.choice.figure.roofs.filter((roof) => this.choice.sources.has(roof.source));
   }
 
   labels(ranges, margin, height, isNarrow) {
@@ -168,24 +193,25 @@ class RooflineChart {
 
   /** The kernels of the chart's device that have a dot at the chosen level, by verdict. */
   dotTraces() {
-    const { chart, level } = this.choice;
+    const { device, view, level } = this.choice;
     const traces = [];
     for (const [verdict, title] of Object.entries(DATA.verdicts)) {
       const positions = [...DATA.kernels.keys()].filter((position) => {
         const kernel = DATA.kernels[position];
-        return kernel.device === chart.device && kernel.verdict === verdict && kernel.dots[level];
+        return kernel.device === device && kernel.verdict === verdict && kernel.dots[view][level];
       });
       if (positions.length === 0) continue;
       const kernels = positions.map((position) => DATA.kernels[position]);
+      const dots = kernels.map((kernel) => kernel.dots[view][level][0]);
       traces.push({
         name: plotlyText(title), mode: "markers", customdata: positions,
-        x: kernels.map((kernel) => kernel.dots[level][0][0]),
-        y: kernels.map((kernel) => kernel.dots[level][0][1]),
+        x: dots.map((dot) => dot[0]),
+        y: dots.map((dot) => dot[1]),
         marker: {
           symbol: SYMBOLS[verdict], size: kernels.map((kernel) => kernel.size), opacity: 0.8,
           color: colour(verdict), line: { color: colour("paper"), width: 1 },
         },
-        hoverinfo: "text", hovertext: kernels.map((kernel) => this.hover(kernel, kernel.dots[level][0])),
+        hoverinfo: "text", hovertext: kernels.map((kernel, index) => this.hover(kernel, dots[index])),
       });
     }
     return traces;
@@ -198,17 +224,17 @@ class RooflineChart {
 
   /** The points of the selected kernel at all levels, a line per precision. */
   selectedTraces() {
-    const { chart, selected } = this.choice;
+    const { device, view, selected } = this.choice;
     const kernel = DATA.kernels[selected];
-    if (!kernel || kernel.device !== chart.device) return [];
+    if (!kernel || kernel.device !== device) return [];
     const byPrecision = new Map();
-    for (const [level, dots] of Object.entries(kernel.dots)) {
+    for (const [level, dots] of Object.entries(kernel.dots[view])) {
       for (const dot of dots) byPrecision.set(dot[2], [...(byPrecision.get(dot[2]) ?? []), { level, dot }]);
     }
     return [...byPrecision.values()].map((points) => ({
       mode: "lines+markers+text", showlegend: false, cliponaxis: false,
       x: points.map(({ dot }) => dot[0]), y: points.map(({ dot }) => dot[1]),
-      text: points.map(({ level }) => plotlyText(DATA.levels[level] ?? level)), textposition: "bottom center",
+      text: points.map(({ level }) => plotlyText(DATA.levels[level] ?? level)), textposition: alternating(points),
       textfont: { size: 11, color: colour("ink") },
       line: { color: colour("ink"), width: 1 },
       marker: { symbol: "circle-open", size: Math.max(kernel.size + 6, 12), color: colour("ink"), line: { width: 1.5 } },

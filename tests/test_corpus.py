@@ -10,6 +10,7 @@ import pytest
 
 import ncuroof
 from ncuroof.analysis import Analysis
+from ncuroof.metrics.units import scale
 from tests.support.embedded_charts import ChartValue, chart_values
 
 pytestmark = pytest.mark.corpus
@@ -24,6 +25,15 @@ _LEVEL_OF = {
 }
 _PRECISION_OF = {"_op_d": "fp64", "_op_f": "fp32"}
 _TOLERANCE = 1e-6
+_CYCLES = ("device__attribute_multiprocessor_count", "smsp__cycles_elapsed.avg.per_second", "gpu__time_duration.sum")
+_COUNTERS = {
+    *_CYCLES,
+    "device__attribute_compute_capability_major",
+    "inst_executed",
+    "smsp__inst_executed.sum",
+    "sm__inst_executed.avg.per_cycle_elapsed",
+    "sm__inst_executed.avg.pct_of_peak_sustained_elapsed",
+}
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +94,62 @@ def test_work_and_traffic_equal_the_embedded_charts(analyses: dict[Path, Analysi
     for name in ("fp64", "fp32", "dram", "l2", "l1"):
         for kind in ("peak", "achieved"):
             assert compared[name, kind] > 0, (name, kind)
+
+
+def test_no_kernel_lies_above_its_instruction_roof(analyses: dict[Path, Analysis]) -> None:
+    n_points = 0
+    for path, analysis in analyses.items():
+        points = analysis.instruction_points
+        n_points += points.height
+        # Passes of one kernel differ by up to two percent; no report of the corpus needs an exception.
+        assert points.filter(points["roof_frac"] > 1.02).height == 0, path
+        shares = analysis.kernels["instructions.frac"].drop_nulls()
+        assert shares.filter(shares > 1).is_empty(), path
+    print(f"points on the instruction roofline: {n_points}")
+    assert n_points > 0
+
+
+def test_every_way_to_count_instructions_gives_the_same_number(corpus: list[Path]) -> None:
+    compared: Counter[tuple[str, int]] = Counter()
+    for path in corpus:
+        for row in _in_base_units(path):
+            capability = int(row.get("device__attribute_compute_capability_major") or 0)
+            counted = row.get("smsp__inst_executed.sum")
+            for name, number, tolerance in _other_counts(row):
+                if counted and number is not None:
+                    assert math.isclose(number, counted, rel_tol=tolerance), (path, name, number, counted)
+                    compared[name, capability] += 1
+    print(f"counts of instructions compared, by major compute capability: {dict(compared)}")
+    assert {name for name, _ in compared} == {"source counters", "per cycle", "share of peak"}
+    assert {capability for name, capability in compared if name == "share of peak"} == {7, 8, 9}
+
+
+def _in_base_units(path: Path) -> list[dict[str, float | None]]:
+    """Return the counters of a report's kernels in base units, without those that are not finite."""
+    raw = ncuroof.ingest.open_report(path)
+    found = [name for name in raw.counters.columns if name in _COUNTERS]
+    scaled = {name: scale(raw.units.get(name, ""), metric=name) for name in found}
+    rows = raw.counters.select(found).to_dicts()
+    return [
+        {name: value * scaled[name] for name, value in row.items() if value is not None and math.isfinite(value)}
+        for row in rows
+    ]
+
+
+def _other_counts(row: dict[str, float | None]) -> list[tuple[str, float | None, float]]:
+    """Return executed warp instructions by name of the counter, with the tolerance that two passes of one kernel need."""
+
+    def product(*names: str) -> float | None:
+        values = [row.get(name) for name in names]
+        return None if None in values else math.prod(values)
+
+    per_cycle = product("sm__inst_executed.avg.per_cycle_elapsed", *_CYCLES)
+    share = product("sm__inst_executed.avg.pct_of_peak_sustained_elapsed", *_CYCLES)
+    return [
+        ("source counters", row.get("inst_executed"), 0.02),
+        ("per cycle", None if per_cycle is None else per_cycle / 1e9, 1e-3),
+        ("share of peak", None if share is None else 4 * share / 1e9, 1e-3),
+    ]
 
 
 def _ours(

@@ -15,7 +15,7 @@ from ncuroof._version import __version__
 from ncuroof.diagnosis import Diagnosis, Rules, Summary, load_rules
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Catalogue, Measurements, load_catalogue
-from ncuroof.roofline import Roofline
+from ncuroof.roofline import INSTRUCTION_DEFINITION, Roofline
 
 SCHEMA = "ncuroof.analysis/1"
 
@@ -99,6 +99,7 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
         "devices": _devices(analysed),
         "summary": _summary(analysed.summary),
         "ceilings": analysed.roofline.ceilings.to_dicts(),
+        "instruction_ceilings": analysed.roofline.instruction_ceilings.to_dicts(),
         "groups": analysed.groups.to_dicts(),
         "actions": _actions(analysed),
         "kernels": _Kernels(analysed, ids, load_rules(), load_catalogue()).describe(),
@@ -181,6 +182,7 @@ class _Kernels:
         self._work = _by_kernel(analysed.roofline.work, wanted)
         self._bandwidth = _by_kernel(analysed.roofline.bandwidth, wanted)
         self._points = _by_kernel(analysed.roofline.points, wanted)
+        self._instruction_points = _by_kernel(analysed.roofline.instruction_points.drop("definition"), wanted)
         self._path = _by_kernel(diagnosis.path.drop("step"), wanted)
         self._findings = _by_kernel(diagnosis.findings, wanted)
         self._missing = _by_kernel(diagnosis.missing, wanted)
@@ -210,6 +212,7 @@ class _Kernels:
             "bandwidth": {entry.pop("level"): entry for entry in self._bandwidth.get(number, [])},
             **groups,
             "points": self._points.get(number, []),
+            "instructions": self._instructions(row),
             **{key: row[key] for key in ("verdict", "limiter", "side", "dominant_precision", "confidence")},
             "path": self._path.get(number, []),
             "caveats": row["caveats"],
@@ -219,6 +222,19 @@ class _Kernels:
             "recoverable_ns": row["recoverable_ns"],
             "missing": self._missing.get(number, []),
             "vendor": self._vendor_block(number),
+        }
+
+    def _instructions(self, row: Mapping[str, Any]) -> Document | None:
+        """Return the block of the instruction roofline; None where executed instructions are not known."""
+        if row["instructions.warp_executed"] is None:
+            return None
+        return {
+            "warp_executed": row["instructions.warp_executed"],
+            "inst_per_s": row["instructions.warp_per_s"],
+            "peak_inst_per_s": row["instructions.peak_warp_per_s"],
+            "frac": row["instructions.frac"],
+            "definition": INSTRUCTION_DEFINITION,
+            "points": self._instruction_points.get(row["id"], []),
         }
 
     def _groups(self, row: Mapping[str, Any]) -> Document:

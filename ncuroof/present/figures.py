@@ -11,13 +11,11 @@ from typing import Any
 
 from ncuroof.model import CeilingSource, MemoryLevel
 from ncuroof.present import format as text
+from ncuroof.present.views import FLOP, View, is_plottable
 
 Record = Mapping[str, Any]
 
 LEVELS = (MemoryLevel.DRAM, MemoryLevel.L2, MemoryLevel.L1, MemoryLevel.SHARED)
-
-_LEAST, _MOST = 1e-30, 1e30
-"""Numbers outside are no rates or intensities of any machine, and would leave the range of a float in the ticks."""
 
 _PAD = 3.0
 """Room around what is drawn, as a factor on a logarithmic axis."""
@@ -27,26 +25,8 @@ _MOST_LABELS = 9
 _BEYOND = 1e3
 """Roofs go on past the first view by this factor, so that dragging the chart does not show their ends."""
 
+_LEAST_PREFIXED = 1e4
 _LEAST_DOT_PX, _MOST_DOT_PX = 9.0, 27.0
-
-
-def is_plottable(*values: float | None) -> bool:
-    """Return whether all values have a place on a logarithmic axis."""
-    return all(value is not None and _LEAST <= value <= _MOST for value in values)
-
-
-def dots(kernel: Record) -> dict[str, list[Record]]:
-    """Return a kernel's points by level, those of the precision that takes it longest first; only what can be drawn."""
-    dominant = kernel.get("dominant_precision")
-
-    def time_at_peak(point: Record) -> tuple[bool, float]:
-        return (point["precision"] == dominant, point["flop_per_s"])
-
-    found: dict[str, list[Record]] = {}
-    for point in kernel.get("points") or ():
-        if is_plottable(point["intensity_flop_per_byte"], point["flop_per_s"]):
-            found.setdefault(point["level"], []).append(point)
-    return {level: sorted(points, key=time_at_peak, reverse=True) for level, points in found.items()}
 
 
 def dot_sizes_px(durations_ns: Sequence[float | None]) -> list[float]:
@@ -59,43 +39,67 @@ def dot_sizes_px(durations_ns: Sequence[float | None]) -> list[float]:
     ]
 
 
-def chart(ceilings: Iterable[Record], kernels: Sequence[Record]) -> dict[str, Any]:
+def chart(ceilings: Iterable[Record], kernels: Sequence[Record], view: View = FLOP) -> dict[str, Any]:
     """Return the chart of one device.
 
     Args:
-        ceilings: of that device, from the document.
+        ceilings: of that device and view, from the document.
         kernels: of that device, from the document.
+        view: which roofline.
 
     Returns:
         `roofs` (line ends, label, source), `sources` (of the roofs, each with whether it is shown at first), `x` and `y` (range as
-        exponents of ten, and ticks), `levels` that have dots.
+        exponents of ten, and ticks), `levels` that have dots, and the `label`s of the view.
     """
-    used = {name for kernel in kernels for name, work in (kernel.get("work") or {}).items() if (work["flop"] or 0) > 0}
-    drawn = [
-        ceiling
-        for ceiling in ceilings
-        if is_plottable(ceiling["per_s"]) and (ceiling["kind"] == "bandwidth" or ceiling["name"] in used)
-    ]
-    points = [point for kernel in kernels for level in dots(kernel).values() for point in level]
-    x_range, y_range = _ranges(drawn, points)
+    drawn = [ceiling for ceiling in ceilings if is_plottable(ceiling["per_s"])]
+    if view is FLOP:
+        used = _precisions(kernels)
+        drawn = [ceiling for ceiling in drawn if ceiling["kind"] == "bandwidth" or ceiling["name"] in used]
+    dots = [view.dots(kernel) for kernel in kernels]
+    points = [point for by_level in dots for level in by_level.values() for point in level]
+    x_range, y_range = _ranges(drawn, points, view)
     sources = [source.value for source in CeilingSource if any(roof["source"] == source for roof in drawn)]
+    by_source = [[ceiling for ceiling in drawn if ceiling["source"] == source] for source in sources]
     return {
-        "roofs": [roof for source in sources for roof in _roofs([c for c in drawn if c["source"] == source], x_range)],
+        "label": view.label,
+        "counted": view.counted,
+        "noLevel": view.no_level,
+        "noChart": view.no_chart,
+        "roofs": [roof for same in by_source for roof in _roofs(same, x_range, view)],
         "sources": [[source, index == 0] for index, source in enumerate(sources)],
-        "x": {"range": _exponents(x_range), "ticks": _ticks(x_range, lambda value: f"{value:.15g}")},
-        "y": {"range": _exponents(y_range), "ticks": _ticks(y_range, _rate_tick)},
-        "levels": [level.value for level in LEVELS if any(level in dots(kernel) for kernel in kernels)],
+        "x": {
+            "title": view.x_title,
+            "range": _exponents(x_range),
+            "ticks": _ticks(x_range, _intensity_tick),
+        },
+        "y": {
+            "range": _exponents(y_range),
+            "ticks": _ticks(y_range, lambda value: text.trimmed(view.write_rate(value))),
+        },
+        "levels": [level.value for level in LEVELS if any(level in by_level for by_level in dots)],
     }
 
 
-def _ranges(ceilings: Sequence[Record], points: Sequence[Record]) -> tuple[tuple[float, float], tuple[float, float]]:
+def _intensity_tick(value: float) -> str:
+    """Return a round number without a unit, short enough for an axis: "0.01", "1000", "10k"."""
+    return f"{value:.15g}" if value < _LEAST_PREFIXED else text.trimmed(text.scaled(value)).replace(" ", "")
+
+
+def _precisions(kernels: Iterable[Record]) -> set[str]:
+    """Return the precisions in which any kernel worked."""
+    return {name for kernel in kernels for name, work in (kernel.get("work") or {}).items() if (work["flop"] or 0) > 0}
+
+
+def _ranges(
+    ceilings: Sequence[Record], points: Sequence[Record], view: View
+) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return what the axes show at first: every dot, every ridge, and the roofs' corners."""
     peaks = [roof["per_s"] for roof in ceilings if roof["kind"] == "compute"]
     slopes = [roof["per_s"] for roof in ceilings if roof["kind"] == "bandwidth"]
     ridges = [peak / slope for peak in peaks for slope in slopes]
-    x = _padded([point["intensity_flop_per_byte"] for point in points] + ridges, default=1.0)
+    x = _padded([point[view.intensity] for point in points] + ridges, default=1.0)
     highest = peaks or [slope * x[1] for slope in slopes]
-    return x, _padded([point["flop_per_s"] for point in points] + highest, default=1e12)
+    return x, _padded([point[view.rate] for point in points] + highest, default=1e12)
 
 
 def _padded(values: Sequence[float], *, default: float) -> tuple[float, float]:
@@ -110,7 +114,7 @@ def _exponents(bounds: tuple[float, float]) -> list[float]:
     return [round(math.log10(bound), 3) for bound in bounds]
 
 
-def _roofs(ceilings: Sequence[Record], x_range: tuple[float, float]) -> list[dict[str, Any]]:
+def _roofs(ceilings: Sequence[Record], x_range: tuple[float, float], view: View) -> list[dict[str, Any]]:
     """Return the lines of one source: slopes up to the highest peak, peaks from where the steepest slope meets them."""
     slopes = [ceiling for ceiling in ceilings if ceiling["kind"] == "bandwidth"]
     top = max((ceiling["per_s"] for ceiling in ceilings if ceiling["kind"] == "compute"), default=None)
@@ -122,11 +126,11 @@ def _roofs(ceilings: Sequence[Record], x_range: tuple[float, float]) -> list[dic
             right = far_right if top is None else top / per_s
             left = min(far_left, right / _BEYOND)
             ends = ([left, right], [per_s * left, per_s * right])
-            amount = text.byte_rate(per_s)
+            amount = view.write_slope(per_s)
         else:
             left = far_left if steepest is None else per_s / steepest
             ends = ([left, max(far_right, left * _BEYOND)], [per_s, per_s])
-            amount = text.flop_rate(per_s)
+            amount = view.write_rate(per_s)
         lines.append(_roof(same, ends, amount))
     return lines
 
@@ -152,10 +156,6 @@ def _roof(ceilings: Sequence[Record], ends: tuple[list[float], list[float]], amo
         "x": [float(f"{x:.6g}") for x in ends[0]],
         "y": [float(f"{y:.6g}") for y in ends[1]],
     }
-
-
-def _rate_tick(value: float) -> str:
-    return text.threshold(value, "flop/s")
 
 
 def _ticks(bounds: tuple[float, float], write: Callable[[float], str]) -> dict[str, Any]:

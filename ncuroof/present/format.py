@@ -24,6 +24,7 @@ _SYMBOL_BY_UNIT = {
     "flop": "FLOP",
     "flop/s": "FLOP/s",
     "flop/byte": "FLOP/B",
+    "inst/s": "IPS",
     "byte/sector": "B/sector",
     "ratio": "",
     "count": "",
@@ -81,6 +82,21 @@ def byte_rate(value_bytes_per_s: float | None) -> str:
     return scaled(value_bytes_per_s, "B/s")
 
 
+def instruction_rate(value_inst_per_s: float | None) -> str:
+    """Return a rate of warp instructions: "490 GIPS"."""
+    return scaled(value_inst_per_s, "IPS")
+
+
+def transaction_rate(value_transactions_per_s: float | None) -> str:
+    """Return a rate of memory transactions: "25.9 GTXN/s"."""
+    return scaled(value_transactions_per_s, "TXN/s")
+
+
+def instruction_intensity(value_inst_per_transaction: float | None) -> str:
+    """Return warp instructions per memory transaction: "0.25 inst/TXN"."""
+    return scaled(value_inst_per_transaction, "inst/TXN")
+
+
 def byte_count(value_bytes: float | None) -> str:
     """Return an amount of traffic or memory: "268 MB"."""
     return scaled(value_bytes, "B")
@@ -120,7 +136,12 @@ def quantity(value: float | None, unit: str) -> str:
 
 def threshold(value: float | None, unit: str) -> str:
     """Return a value that was chosen, not measured, so without the zeros that claim precision: "60 %", "5 µs"."""
-    return _TRAILING_ZEROS.sub(lambda match: match[1].rstrip("."), quantity(value, unit))
+    return trimmed(quantity(value, unit))
+
+
+def trimmed(number: str) -> str:
+    """Return a written number without the zeros that claim precision: "1 TFLOP/s" for "1.00 TFLOP/s"."""
+    return _TRAILING_ZEROS.sub(lambda match: match[1].rstrip("."), number)
 
 
 def counted(number: int, noun: str) -> str:

@@ -10,12 +10,11 @@ from ncuroof.diagnosis import Rules
 from ncuroof.metrics import Catalogue
 from ncuroof.present import format as text
 from ncuroof.present.document import ABOVE_ROOF
-from ncuroof.present.figures import dots
 from ncuroof.present.interned import Texts
 from ncuroof.present.methods import unit_of
+from ncuroof.present.point_rows import Cell, flop_points, instruction_points
 
 Record = Mapping[str, Any]
-Cell = str | int
 
 SECTIONS = (
     ("facts", "Launch", "facts", ()),
@@ -28,9 +27,15 @@ SECTIONS = (
     ("work", "Work", "table", ("precision", "work", "rate", "peak", "share", "what is counted", "reliable")),
     (
         "points",
-        "Points on the roofline",
+        "Points on the FLOP roofline",
         "table",
         ("level", "precision", "intensity", "rate", "roof", "ridge at", "share of roof"),
+    ),
+    (
+        "instructions",
+        "Points on the instruction roofline",
+        "table",
+        ("level", "intensity", "rate", "roof", "ridge at", "share of roof"),
     ),
 )
 """Blocks of the detail: key, title, how to lay it out, column titles of a table."""
@@ -38,21 +43,6 @@ SECTIONS = (
 _DERIVED_UTILISATION = frozenset({"busiest", "lead", "gap"})
 _MARKUP = re.compile(r"@(\w+):([^:@]*):([^@]*)@")
 """NVIDIA's messages link as `@url:text:address@` and `@section:identifier:text@`."""
-
-
-def off_chart_reason(kernel: Record) -> str | None:
-    """Return why a kernel has no dot at any level; None for one that has."""
-    if dots(kernel):
-        return None
-    if kernel["failed"]:
-        return "profiling failed"
-    work = kernel.get("work") or {}
-    if not work:
-        return "FLOPs not collected"
-    if not any(entry["flop"] for entry in work.values()):
-        return "no FLOPs"
-    is_counted = any(entry["flop"] and entry["reliable"] for entry in work.values())
-    return "bytes not collected" if is_counted else "FLOPs not reliable"
 
 
 def collect_options(options: Iterable[str]) -> str:
@@ -114,7 +104,8 @@ class KernelDetails:
             "traffic_bytes": self._traffic(kernel),
             "bandwidth": self._bandwidth(kernel.get("bandwidth") or {}),
             "work": self._work(kernel.get("work") or {}),
-            "points": self._points(kernel.get("points") or ()),
+            "points": flop_points(kernel, self._texts),
+            "instructions": instruction_points(kernel, self._texts),
         }
 
     def _caveat(self, kernel: Record, name: str) -> Cell:
@@ -311,17 +302,3 @@ class KernelDetails:
             if entry["flop"] != 0
         ]
         return rows + self._note("Measured as zero", [name for name, entry in work.items() if entry["flop"] == 0])
-
-    def _points(self, points: Iterable[Record]) -> list[list[Cell]]:
-        return [
-            [
-                text.label(point["level"]),
-                text.label(point["precision"]),
-                text.intensity(point["intensity_flop_per_byte"]),
-                text.flop_rate(point["flop_per_s"]),
-                text.flop_rate(point["roof_flop_per_s"]),
-                text.intensity(point["ridge_flop_per_byte"]),
-                text.share(point["roof_frac"]),
-            ]
-            for point in points
-        ]

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from ncuroof.diagnosis import Rules
 from ncuroof.diagnosis.rules import Condition
 from ncuroof.present import format as text
+from ncuroof.present.views import VIEWS, View
 
 Record = Mapping[str, Any]
 
@@ -41,6 +42,8 @@ def methods(document: Record, rules: Rules, unit_by_quantity: Mapping[str, str])
             for name, entry in (kernel.get(block) or {}).items():
                 if entry:
                     definitions[kind, text.label(name), entry["definition"]] = None
+        if instructions := kernel.get("instructions"):
+            definitions["work", "warp instructions", instructions["definition"]] = None
         for caveat in kernel.get("caveats") or ():
             n_by_caveat[caveat] = n_by_caveat.get(caveat, 0) + 1
     names = [device["name"] or "unknown GPU" for device in document["devices"]]
@@ -53,7 +56,7 @@ def methods(document: Record, rules: Rules, unit_by_quantity: Mapping[str, str])
             (text.label(name), rules.caveats[name].doc if name in rules.caveats else "", text.counted(n, "kernel"))
             for name, n in sorted(n_by_caveat.items())
         ],
-        ceilings=[_ceiling(ceiling, names) for ceiling in document.get("ceilings") or ()],
+        ceilings=[_ceiling(ceiling, names, view) for view in VIEWS for ceiling in document.get(view.ceilings) or ()],
         versions=[("ncuroof", document["tool"]["version"]), ("document", document["schema"])],
     )
 
@@ -63,8 +66,8 @@ def _condition(condition: Condition, unit_by_quantity: Mapping[str, str]) -> str
     return f"{condition.quantity} {text.operator(condition.op)} {text.threshold(condition.threshold, unit)}"
 
 
-def _ceiling(ceiling: Record, names: Sequence[str]) -> tuple[str, str, str, str, str]:
-    write = text.byte_rate if ceiling["kind"] == "bandwidth" else text.flop_rate
+def _ceiling(ceiling: Record, names: Sequence[str], view: View) -> tuple[str, str, str, str, str]:
+    write = view.write_slope if ceiling["kind"] == "bandwidth" else view.write_rate
     device = ceiling["device"]
     return (
         names[device] if device < len(names) else str(device),

@@ -23,10 +23,11 @@ from ncuroof.diagnosis import Rules, load_rules
 from ncuroof.errors import MissingExtraError
 from ncuroof.metrics import Catalogue, load_catalogue
 from ncuroof.present import format as text
-from ncuroof.present.figures import LEVELS, chart, dot_sizes_px, dots
+from ncuroof.present.figures import LEVELS, chart, dot_sizes_px
 from ncuroof.present.interned import Texts
-from ncuroof.present.kernel_detail import SECTIONS, KernelDetails, off_chart_reason
+from ncuroof.present.kernel_detail import SECTIONS, KernelDetails
 from ncuroof.present.page_context import page_context, sort_values
+from ncuroof.present.views import FLOP, VIEWS, View
 from ncuroof.resources import folder
 
 Record = Mapping[str, Any]
@@ -82,6 +83,7 @@ def payload(document: Record, rules: Rules, catalogue: Catalogue) -> dict[str, A
     return {
         "kernels": described,
         "charts": _charts(document, texts),
+        "views": {view.name: view.label for view in VIEWS},
         "levels": {level.value: text.label(level.value) for level in LEVELS},
         "verdicts": {name: verdict.title for name, verdict in rules.verdicts.items()},
         "sections": SECTIONS,
@@ -102,22 +104,26 @@ def _kernel(kernel: Record, size_px: float, texts: Texts) -> dict[str, Any]:
         "time": text.duration(kernel["duration_ns"]),
         "limiter": text.label(kernel.get("limiter")),
         "busy": [text.share(utilisation.get(side)) for side in ("memory", "compute")],
-        "off": off_chart_reason(kernel),
+        "off": {view.name: view.off_chart_reason(kernel) for view in VIEWS},
         "size": size_px,
-        "dots": {level: [_dot(point) for point in points] for level, points in dots(kernel).items()},
+        "dots": {
+            view.name: {level: [_dot(point, view) for point in points] for level, points in view.dots(kernel).items()}
+            for view in VIEWS
+        },
     }
 
 
-def _dot(point: Record) -> list[Any]:
-    x, y = point["intensity_flop_per_byte"], point["flop_per_s"]
+def _dot(point: Record, view: View) -> list[Any]:
+    """Return a dot: its place, the line that joins it to others of the kernel, and what is told of it."""
+    x, y, precision = point[view.intensity], point[view.rate], point.get("precision", "")
+    where = ", ".join(text.label(name) for name in (point["level"], precision) if name)
     roof = f", {text.share(point['roof_frac'])} of its roof" if point["roof_frac"] is not None else ""
-    told = f"{text.label(point['level'])}, {text.label(point['precision'])}: {text.intensity(x)}, {text.flop_rate(y)}{roof}"
-    return [_rounded(x), _rounded(y), point["precision"], told]
+    return [_rounded(x), _rounded(y), precision, f"{where}: {view.write_intensity(x)}, {view.write_rate(y)}{roof}"]
 
 
 def _charts(document: Record, texts: Texts) -> list[dict[str, Any]]:
-    """Return a chart per device, those included that the document names in its kernels or ceilings alone."""
-    devices, kernels, ceilings = document["devices"], document["kernels"], document.get("ceilings") or ()
+    """Return the charts of each device, those included that the document names in its kernels or ceilings alone."""
+    devices, kernels = document["devices"], document["kernels"]
     numbers = {*range(len(devices)), *(kernel.get("device") for kernel in kernels)} - {None}
     return [
         {
@@ -125,13 +131,23 @@ def _charts(document: Record, texts: Texts) -> list[dict[str, Any]]:
             "label": texts.add(
                 ": ".join([f"GPU {number}", *(each["name"] or "" for each in devices[number : number + 1])])
             ),
-            **chart(
-                [ceiling for ceiling in ceilings if ceiling["device"] == number],
-                [kernel for kernel in kernels if kernel.get("device") == number],
-            ),
+            **_views(document, number),
         }
         for number in sorted(numbers)
     ]
+
+
+def _views(document: Record, device: int) -> dict[str, Any]:
+    """Return a device's chart by view, and which of them opens first: the first that has dots."""
+    kernels = [kernel for kernel in document["kernels"] if kernel.get("device") == device]
+    views = {
+        view.name: chart(
+            [ceiling for ceiling in document.get(view.ceilings) or () if ceiling["device"] == device], kernels, view
+        )
+        for view in VIEWS
+    }
+    opens = next((name for name, figure in views.items() if figure["levels"]), FLOP.name)
+    return {"views": views, "opens": opens}
 
 
 def _rounded(value: float | None) -> float | None:

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
-from ncuroof.present.figures import dots
 from ncuroof.present.methods import Methods, methods
+from ncuroof.present.views import FLOP
 
 Record = Mapping[str, Any]
 
@@ -96,7 +96,7 @@ COLUMNS = (
 
 def sort_values(kernel: Record) -> dict[str, float | None]:
     """Return the number behind each numeric column of a kernel's row."""
-    point = next(iter(dots(kernel).get("dram", ())), {})
+    point = next(iter(FLOP.dots(kernel).get("dram", ())), {})
     utilisation = kernel.get("utilisation") or {}
     return {
         "id": kernel["id"],

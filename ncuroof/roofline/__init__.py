@@ -3,18 +3,22 @@
 from ncuroof.roofline.bounds import bound
 from ncuroof.roofline.ceilings import ceilings
 from ncuroof.roofline.gpu_profiles import GpuProfile, is_partial, load_profiles, match_profile, profile_by_name
+from ncuroof.roofline.instructions import INSTRUCTION_DEFINITION, instruction_ceilings, place_instructions
 from ncuroof.roofline.points import place
 from ncuroof.roofline.roofs import Roofline, roofline
 
 __all__ = [
+    "INSTRUCTION_DEFINITION",
     "GpuProfile",
     "Roofline",
     "bound",
     "ceilings",
+    "instruction_ceilings",
     "is_partial",
     "load_profiles",
     "match_profile",
     "place",
+    "place_instructions",
     "profile_by_name",
     "roofline",
 ]

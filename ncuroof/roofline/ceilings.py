@@ -49,9 +49,9 @@ def ceilings(
     slower = peaks.filter(is_slower).with_columns(pl.col("precision") + SLOWER_PATH_SUFFIX)
     measured = pl.concat(
         [
-            _of_longest(kernels, slopes, "bandwidth", "level", "peak_bytes_per_s"),
-            _of_longest(kernels, fastest, "compute", "precision", "peak_flop_per_s"),
-            _of_longest(kernels, slower, "compute", "precision", "peak_flop_per_s"),
+            longest_launch(kernels, slopes, "bandwidth", "level", "peak_bytes_per_s"),
+            longest_launch(kernels, fastest, "compute", "precision", "peak_flop_per_s"),
+            longest_launch(kernels, slower, "compute", "precision", "peak_flop_per_s"),
         ]
     )
     sheets = pl.DataFrame(
@@ -68,7 +68,16 @@ def ceilings(
     return pl.concat([measured, sheets]).sort("device", "kind", order, "source", maintain_order=True)
 
 
-def _of_longest(kernels: pl.DataFrame, rows: pl.DataFrame, kind: str, name: str, peak: str) -> pl.DataFrame:
+def longest_launch(kernels: pl.DataFrame, rows: pl.DataFrame, kind: str, name: str, peak: str) -> pl.DataFrame:
+    """Return CEILINGS from counters: per device and name the peak of the longest launch that has one.
+
+    Args:
+        kernels: KERNELS.
+        rows: `id`, `definition`, and the columns called `name` and `peak`; peaks per second.
+        kind: of the ceilings.
+        name: column with the ceiling's name.
+        peak: column with the ceiling's value; null where not known.
+    """
     return (
         rows.filter(pl.col(peak).is_not_null())
         .join(kernels.select("id", "device", "duration_ns"), on="id")

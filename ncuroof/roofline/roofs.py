@@ -12,6 +12,7 @@ from ncuroof.roofline.bounds import bound
 from ncuroof.roofline.ceilings import ceilings
 from ncuroof.roofline.datasheet_peaks import with_datasheet_bandwidth, with_datasheet_peaks
 from ncuroof.roofline.gpu_profiles import GpuProfile, match_profile
+from ncuroof.roofline.instructions import instruction_ceilings, place_instructions
 from ncuroof.roofline.points import place
 
 _TENSOR_TYPES_FOR_FP32_WORK = ("tensor_tf32", "tensor_bf16", "tensor_fp16")
@@ -26,6 +27,8 @@ class Roofline:
         bandwidth: BANDWIDTH, likewise.
         points: POINTS.
         ceilings: CEILINGS.
+        instruction_points: INSTRUCTION_POINTS.
+        instruction_ceilings: CEILINGS of the instruction roofline.
         bounds: BOUNDS with the quantities of `bound` and `device.tensor_speedup`.
         profiles: data sheet by device, None where no profile fits.
     """
@@ -34,6 +37,8 @@ class Roofline:
     bandwidth: pl.DataFrame
     points: pl.DataFrame
     ceilings: pl.DataFrame
+    instruction_points: pl.DataFrame
+    instruction_ceilings: pl.DataFrame
     bounds: pl.DataFrame
     profiles: Mapping[int, GpuProfile | None]
 
@@ -49,11 +54,14 @@ def roofline(measurements: Measurements) -> Roofline:
     bandwidth = with_datasheet_bandwidth(measurements.bandwidth, kernels, profiles)
     bounds = bound(kernels, work, bandwidth)
     speedup = {device: _tensor_speedup(profile) for device, profile in profiles.items()}
+    roofs = ceilings(kernels, work, bandwidth, profiles)
     return Roofline(
         work=work,
         bandwidth=bandwidth,
         points=place(work, bandwidth),
-        ceilings=ceilings(kernels, work, bandwidth, profiles),
+        ceilings=roofs,
+        instruction_points=place_instructions(kernels, bandwidth),
+        instruction_ceilings=instruction_ceilings(kernels, roofs, profiles),
         bounds=bounds.with_columns(
             kernels["device"]
             .replace_strict(list(speedup), list(speedup.values()), return_dtype=pl.Float64)

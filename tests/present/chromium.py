@@ -88,7 +88,7 @@ class Browser:
         """Press and release a key."""
         text = {"Enter": "\r", " ": " "}.get(key, "")
         for kind in ("keyDown", "keyUp"):
-            code = {"Enter": 13, "Tab": 9, " ": 32}[key]
+            code = {"Enter": 13, "Tab": 9, " ": 32, "ArrowRight": 39}[key]
             self.call("Input.dispatchKeyEvent", type=kind, key=key, text=text, windowsVirtualKeyCode=code)
 
     def screenshot(self, path, *, whole=False):

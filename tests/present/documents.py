@@ -77,6 +77,25 @@ _KERNEL = {
         }
         for level, intensity in (("dram", 0.5), ("l2", 0.25), ("l1", None))
     ],
+    # 5 M warp instructions in 100 µs, of 200 GIPS; 2 TB/s of DRAM are 62.5 GTXN/s of 32 byte: 0.8 warp instructions each.
+    "instructions": {
+        "warp_executed": 5e6,
+        "inst_per_s": 5e10,
+        "peak_inst_per_s": 2e11,
+        "frac": 0.25,
+        "definition": "executed warp instructions",
+        "points": [
+            {
+                "level": level,
+                "intensity_inst_per_transaction": intensity,
+                "inst_per_s": 5e10,
+                "roof_inst_per_s": 6.25e10,
+                "ridge_inst_per_transaction": 2.56,
+                "roof_frac": 0.8,
+            }
+            for level, intensity in (("dram", 0.8), ("l2", 0.4), ("shared", None))
+        ],
+    },
     "verdict": "memory",
     "limiter": "dram",
     "side": "memory",
@@ -148,6 +167,15 @@ CEILINGS = (
 )
 
 
+INSTRUCTION_CEILINGS = (
+    ceiling("bandwidth", "dram", 2.5e12 / 32),
+    ceiling("bandwidth", "dram", 3e12 / 32, "datasheet"),
+    ceiling("bandwidth", "l2", 5e12 / 32),
+    ceiling("compute", "warp_issue", 2e11),
+    ceiling("compute", "warp_issue", 2.5e11, "datasheet"),
+)
+
+
 def known_sum(parts):
     """Return the sum of what is not None; None where nothing is."""
     known = [part for part in parts if part is not None]
@@ -206,6 +234,7 @@ def document(*kernels, **changes):
             "by_verdict": by_verdict,
         },
         "ceilings": list(CEILINGS),
+        "instruction_ceilings": list(INSTRUCTION_CEILINGS),
         "kernels": list(kernels),
     } | changes
 
@@ -227,6 +256,7 @@ def unknown_kernel(**changes):
         access={"l1_hit_frac": None},
         stalls={},
         points=[],
+        instructions=None,
         verdict="unknown",
         confidence="low",
         path=[],
@@ -265,15 +295,18 @@ def hostile_document():
     source = document()["sources"][0] | {"file": HOSTILE[0], "command_line": HOSTILE[1], "damage": HOSTILE[0]}
     device = document()["devices"][0] | {"name": HOSTILE[0], "profile": HOSTILE[2]}
     definitions = [ceiling("bandwidth", HOSTILE[0], 1e12), *CEILINGS]
-    return document(*kernels, sources=[source], devices=[device], ceilings=definitions)
+    return document(
+        *kernels, sources=[source], devices=[device], ceilings=definitions, instruction_ceilings=definitions
+    )
 
 
 EMPTY_DOCUMENTS = {
     "no kernel": document(),
     "failed kernel": document(unknown_kernel()),
     "launch only": document(unknown_kernel(failed=False, grid=[1, 1, 1])),
-    "no devices": document(kernel(device=None), devices=[], ceilings=[]),
-    "no ceilings": document(kernel(), ceilings=[]),
+    "no devices": document(kernel(device=None), devices=[], ceilings=[], instruction_ceilings=[]),
+    "no ceilings": document(kernel(), ceilings=[], instruction_ceilings=[]),
+    "no instructions": document(kernel(instructions=None), instruction_ceilings=[]),
     "no sources": document(kernel(source=None), sources=[]),
     "names unknown": document(kernel(name="", short_name="")),
     "blocks absent": document(

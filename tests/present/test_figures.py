@@ -5,21 +5,29 @@ import pytest
 from ncuroof.diagnosis import load_rules
 from ncuroof.metrics import load_catalogue
 from ncuroof.present import figures
-from ncuroof.present.kernel_detail import off_chart_reason
 from ncuroof.present.page import payload
-from tests.present.documents import CEILINGS, ceiling, document, kernel, unknown_kernel, without_flop
+from ncuroof.present.views import FLOP, INSTRUCTION
+from tests.present.documents import (
+    CEILINGS,
+    INSTRUCTION_CEILINGS,
+    ceiling,
+    document,
+    kernel,
+    unknown_kernel,
+    without_flop,
+)
 
 
 def test_only_positive_numbers_become_dots():
     for intensity, rate in ((0.0, 1e12), (None, 1e12), (0.5, 0.0), (float("inf"), 1e12), (5e-324, 1e12), (1e300, 1e12)):
         point = kernel()["points"][0] | {"intensity_flop_per_byte": intensity, "flop_per_s": rate}
-        assert figures.dots(kernel(points=[point])) == {}
+        assert FLOP.dots(kernel(points=[point])) == {}
 
 
 def test_the_first_dot_is_of_the_precision_that_takes_longest():
     point = kernel()["points"][0]
     both = kernel(points=[point, point | {"precision": "fp64", "flop_per_s": 5e11}], dominant_precision="fp64")
-    assert [each["precision"] for each in figures.dots(both)["dram"]] == ["fp64", "fp32"]
+    assert [each["precision"] for each in FLOP.dots(both)["dram"]] == ["fp64", "fp32"]
 
 
 def test_roofs_are_those_of_the_precisions_used_and_a_slope_for_each_level():
@@ -74,14 +82,65 @@ def test_the_area_of_a_dot_grows_with_the_duration():
 
 
 def test_a_kernel_without_a_dot_says_why():
-    assert off_chart_reason(kernel()) is None
-    assert off_chart_reason(without_flop()) == "no FLOPs"
-    assert off_chart_reason(kernel(points=[])) == "bytes not collected"
-    assert off_chart_reason(kernel(points=[], work={})) == "FLOPs not collected"
-    assert off_chart_reason(unknown_kernel()) == "profiling failed"
+    assert FLOP.off_chart_reason(kernel()) is None
+    assert FLOP.off_chart_reason(without_flop()) == "no FLOPs"
+    assert FLOP.off_chart_reason(kernel(points=[])) == "bytes not collected"
+    assert FLOP.off_chart_reason(kernel(points=[], work={})) == "FLOPs not collected"
+    assert FLOP.off_chart_reason(unknown_kernel()) == "profiling failed"
+
+
+def test_instruction_roofs_are_transactions_of_the_levels_and_the_schedulers():
+    chart = figures.chart(INSTRUCTION_CEILINGS, [kernel()], INSTRUCTION)
+    # 2.5 and 5 TB/s over 32 byte
+    assert [(roof["kind"], roof["label"]) for roof in chart["roofs"] if roof["source"] == "counters"] == [
+        ("bandwidth", "DRAM 78.1 GTXN/s"),
+        ("bandwidth", "L2 156 GTXN/s"),
+        ("compute", "warp issue 200 GIPS"),
+    ]
+    # 2e11 IPS / 78.125e9 TXN/s = 2.56 inst/TXN
+    assert (chart["roofs"][0]["x"][1], chart["roofs"][0]["y"][1]) == (pytest.approx(2.56, rel=1e-3), 2e11)
+    assert chart["levels"] == ["dram", "l2"]
+    assert chart["sources"] == [["counters", True], ["datasheet", False]]
+
+
+def test_ticks_of_the_instruction_roofline_have_its_unit():
+    chart = figures.chart(INSTRUCTION_CEILINGS, [kernel()], INSTRUCTION)
+    by_value = dict(zip(chart["y"]["ticks"]["values"], chart["y"]["ticks"]["fine"], strict=True))
+    assert by_value[5e10] == "50 GIPS"
+
+
+def test_high_intensities_have_short_ticks():
+    far = kernel(points=[kernel()["points"][0] | {"intensity_flop_per_byte": 2e6}])
+    ticks = figures.chart(CEILINGS, [far])["x"]["ticks"]
+    by_value = dict(zip(ticks["values"], ticks["fine"], strict=True))
+    assert [by_value[value] for value in (0.01, 1000, 1e4, 2e6)] == ["0.01", "1000", "10k", "2M"]
+
+
+def test_a_kernel_without_a_dot_on_the_instruction_roofline_says_why():
+    instructions = kernel()["instructions"]
+    nothing_moved = [instructions["points"][2]]
+    assert INSTRUCTION.off_chart_reason(without_flop()) is None
+    assert INSTRUCTION.off_chart_reason(unknown_kernel()) == "profiling failed"
+    for block, reason in (
+        (None, "instructions not collected"),
+        (instructions | {"points": []}, "bytes not collected"),
+        (instructions | {"points": nothing_moved}, "no transactions"),
+        (instructions | {"points": [], "warp_executed": 0.0}, "no instructions"),
+    ):
+        assert INSTRUCTION.off_chart_reason(kernel(instructions=block)) == reason
+
+
+def opens_first(*kernels):
+    return payload(document(*kernels), load_rules(), load_catalogue())["charts"][0]["opens"]
+
+
+def test_the_instruction_roofline_opens_first_where_no_kernel_has_flop():
+    assert opens_first(without_flop(), kernel(id=1)) == "flop"
+    assert opens_first(without_flop()) == "instruction"
+    assert opens_first(unknown_kernel()) == "flop"
 
 
 def test_the_payload_has_a_chart_for_every_device():
     two = document(kernel(), kernel(id=1, device=1))
     charts = payload(two, load_rules(), load_catalogue())["charts"]
-    assert [(chart["device"], len(chart["roofs"])) for chart in charts] == [(0, 5), (1, 0)]
+    assert [(chart["device"], len(chart["views"]["flop"]["roofs"])) for chart in charts] == [(0, 5), (1, 0)]

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import cmath
 import itertools
+import math
 
 import pytest
 
@@ -87,6 +89,71 @@ def test_the_level_of_the_dots_can_be_chosen(visit):
     assert browser.run("document.getElementById('chart').data.find(t => t.name === 'memory-bound').x") == [0.25]
 
 
+def chosen_view(browser):
+    return browser.run("document.querySelector('#chart-views :checked').value")
+
+
+def test_the_instruction_roofline_places_kernels_without_flop(visit):
+    browser = visit(three_kernels())
+    assert chosen_view(browser) == "flop"
+    browser.run("document.querySelector('input[value=instruction]').click()")
+    assert traces(browser) == [["memory-bound", 1], ["compute-bound", 1], ["latency-bound", 1]]
+    assert browser.run("document.getElementById('chart').data.find(t => t.name === 'latency-bound').x") == [0.8]
+    assert (
+        browser.run("document.getElementById('chart').layout.xaxis.title.text") == "warp instructions per transaction"
+    )
+    assert browser.run("document.getElementById('off-chart').textContent") == ""
+    assert browser.run("document.getElementById('chart').getAttribute('aria-label')").startswith("Instruction roofline")
+    assert browser.complaints == []
+
+
+def test_the_roofline_is_switched_by_key_and_keeps_the_focus(visit):
+    browser = visit(three_kernels())
+    browser.run("document.querySelector('input[value=flop]').focus()")
+    for view, reached in (("instruction", "GIPS"), ("flop", "FLOP/s")):
+        browser.press("ArrowRight")
+        assert chosen_view(browser) == view
+        assert browser.run("document.activeElement.value") == view
+        assert reached in browser.run("document.getElementById('chart').layout.yaxis.ticktext.join()")
+    name = "[...document.querySelectorAll('#chart-views label')].map(label => label.textContent)"
+    assert browser.run(name) == ["FLOP roofline", "Instruction roofline"]
+
+
+def test_the_instruction_roofline_opens_where_no_kernel_has_flop(visit):
+    browser = visit(document(without_flop(id=12, short_name="gamma")))
+    assert chosen_view(browser) == "instruction"
+    browser.run("document.querySelector('input[value=flop]').click()")
+    assert "no kernel of this GPU has FLOPs" in browser.run("document.getElementById('chart-note').textContent")
+    assert browser.run("document.getElementById('off-chart').textContent").count("gamma") == 1
+
+
+def test_a_dot_of_the_instruction_roofline_selects_its_kernel(visit):
+    browser = visit(three_kernels())
+    browser.run("document.querySelector('input[value=instruction]').click()")
+    browser.run(
+        "{const chart = document.getElementById('chart');"
+        "const {customdata} = chart.data.find(t => t.name === 'latency-bound');"
+        "chart.emit('plotly_click', {points: [{customdata: customdata[0]}]})}"
+    )
+    assert browser.run("location.hash") == "#k12"
+    assert browser.run("document.getElementById('detail-title').textContent") == "#12 gamma"
+    joined = "document.getElementById('chart').data.filter(t => t.mode === 'lines+markers+text').map(t => t.x)"
+    assert browser.run(joined) == [[0.8, 0.4]]
+    detail = browser.run("document.getElementById('detail-body').textContent")
+    assert "5.00 M warp instructions executed, 25.0 % of what the schedulers can issue." in detail
+    assert "None: no FLOPs." in detail
+
+
+def test_the_level_that_was_chosen_stays_from_one_roofline_to_the_other(visit):
+    browser = visit(three_kernels())
+    browser.run("document.querySelector('input[value=l2]').click()")
+    browser.run("document.querySelector('input[value=datasheet]').click()")
+    browser.run("document.querySelector('input[value=instruction]').click()")
+    assert browser.run("document.querySelector('input[name=level]:checked').value") == "l2"
+    assert browser.run("document.querySelector('input[value=datasheet]').checked")
+    assert browser.run("document.getElementById('chart').data.filter(t => t.mode === 'lines').length") == 5
+
+
 def test_labels_of_roofs_do_not_meet(visit):
     sources = [ceiling("bandwidth", name, per_s) for name, per_s in (("dram", 2e12), ("l2", 2.1e12), ("l1", 2.2e12))]
     peaks = [ceiling("compute", "fp32", 1e13), ceiling("compute", "fp64", 1.05e13)]
@@ -99,9 +166,28 @@ def test_labels_of_roofs_do_not_meet(visit):
     assert len(boxes) == 5
     flat = [box for box in boxes if box[0].startswith("FP")]
     assert flat[0][1] > flat[1][2] or flat[1][1] > flat[0][2]
-    slopes = sorted(box for box in boxes if not box[0].startswith("FP"))
-    centres = sorted(((box[1] + box[2]) / 2) for box in slopes)
-    assert min(right - left for left, right in itertools.pairwise(centres)) > 60
+    angle = browser.run("document.getElementById('chart').layout.annotations[0].textangle")
+    along_slope = cmath.rect(1, math.radians(angle))
+    centres = [
+        complex(left + right, top + bottom) / 2 / along_slope
+        for name, left, right, top, bottom in boxes
+        if not name.startswith("FP")
+    ]
+    # "DRAM 2.00 TB/s" is 80 px long and not as high as 14 px.
+    for one, other in itertools.combinations(centres, 2):
+        assert abs((one - other).real) > 80 or abs((one - other).imag) > 14
+
+
+def test_a_label_that_the_next_roof_would_cross_stands_below_its_own(visit):
+    # On the chart L2 lies 0.12 decades above shared memory, and that 0.24 above DRAM.
+    ceilings = [
+        ceiling("bandwidth", name, per_s) for name, per_s in (("dram", 1.5e12), ("shared", 2.6e12), ("l2", 3.4e12))
+    ]
+    browser = visit(document(kernel(), ceilings=[*ceilings, ceiling("compute", "fp32", 1e13)]))
+    shifts = dict(
+        browser.run("document.getElementById('chart').layout.annotations.map(a => [a.text.split(' ')[0], a.yshift])")
+    )
+    assert shifts["shared"] < 0 < min(shifts["DRAM"], shifts["L2"])
 
 
 def test_a_column_sorts_by_click_and_by_key_with_the_unknown_last(visit):

@@ -9,52 +9,11 @@ from hypothesis import strategies as st
 
 from ncuroof.metrics import measure
 from ncuroof.roofline import bound, place, profile_by_name, roofline
-from ncuroof.tables import BANDWIDTH, WORK, SchemaError
+from ncuroof.tables import SchemaError
+from tests.support.hand_tables import bandwidth_table, work_table
 from tests.support.raw import raw_report
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"
-
-
-def work_table(*rows: tuple[int, str, float, float | None, bool]) -> pl.DataFrame:
-    """WORK from (id, precision, flop/s, peak, reliable)."""
-    return pl.DataFrame(
-        [
-            {
-                "id": number,
-                "precision": precision,
-                "flop_per_s": rate,
-                "peak_flop_per_s": peak,
-                "frac": rate / peak if peak else None,
-                "definition": "test",
-                "reliable": reliable,
-                "peak_source": "counters" if peak else None,
-                "is_from_chart": False,
-            }
-            for number, precision, rate, peak, reliable in rows
-        ],
-        schema=WORK,
-    )
-
-
-def bandwidth_table(*rows: tuple[int, str, float, float | None]) -> pl.DataFrame:
-    """BANDWIDTH from (id, level, byte/s, peak)."""
-    return pl.DataFrame(
-        [
-            {
-                "id": number,
-                "level": level,
-                "bytes_per_s": rate,
-                "peak_bytes_per_s": peak,
-                "frac": rate / peak if peak else None,
-                "definition": "test",
-                "reliable": True,
-                "peak_source": "counters" if peak else None,
-                "is_from_chart": False,
-            }
-            for number, level, rate, peak in rows
-        ],
-        schema=BANDWIDTH,
-    )
 
 
 def test_point_on_the_slope_is_judged_against_bandwidth() -> None:

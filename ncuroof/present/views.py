@@ -1,0 +1,126 @@
+"""The two rooflines of a kernel as data of the same shape: by FLOPs per byte, and by warp instructions per transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ncuroof.present import format as text
+
+Record = Mapping[str, Any]
+
+_LEAST, _MOST = 1e-30, 1e30
+"""Numbers outside are no rates or intensities of any machine, and would leave the range of a float in the ticks."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One roofline: where its numbers stand in the document, and how they are written.
+
+    Attributes:
+        name: key in the page's data.
+        label: for people.
+        ceilings: key of its roofs in the document.
+        intensity, rate: keys of a point's coordinates.
+        x_title: of the horizontal axis.
+        counted: legend of the choice of levels.
+        no_level: why a kernel with points has none at a level.
+        no_chart: what stands in place of a chart without dots.
+        write_intensity, write_rate, write_slope: coordinates and slopes as text.
+    """
+
+    name: str
+    label: str
+    ceilings: str
+    intensity: str
+    rate: str
+    x_title: str
+    counted: str
+    no_level: str
+    no_chart: str
+    write_intensity: Callable[[float | None], str]
+    write_rate: Callable[[float | None], str]
+    write_slope: Callable[[float | None], str]
+
+    def points(self, kernel: Record) -> Sequence[Record]:
+        """Return the kernel's points of this roofline."""
+        holder = kernel if self is FLOP else kernel.get("instructions") or {}
+        return holder.get("points") or ()
+
+    def dots(self, kernel: Record) -> dict[str, list[Record]]:
+        """Return the points that can be drawn by level, those of the precision that takes longest first."""
+        dominant = kernel.get("dominant_precision")
+
+        def time_at_peak(point: Record) -> tuple[bool, float]:
+            return (point.get("precision") == dominant, point[self.rate])
+
+        found: dict[str, list[Record]] = {}
+        for point in self.points(kernel):
+            if is_plottable(point[self.intensity], point[self.rate]):
+                found.setdefault(point["level"], []).append(point)
+        return {level: sorted(points, key=time_at_peak, reverse=True) for level, points in found.items()}
+
+    def off_chart_reason(self, kernel: Record) -> str | None:
+        """Return why a kernel has no dot at any level; None for one that has."""
+        if self.dots(kernel):
+            return None
+        if kernel["failed"]:
+            return "profiling failed"
+        return _without_flop_dot(kernel) if self is FLOP else _without_instruction_dot(kernel)
+
+
+def _without_flop_dot(kernel: Record) -> str:
+    work = kernel.get("work") or {}
+    if not work:
+        return "FLOPs not collected"
+    if not any(entry["flop"] for entry in work.values()):
+        return "no FLOPs"
+    is_counted = any(entry["flop"] and entry["reliable"] for entry in work.values())
+    return "bytes not collected" if is_counted else "FLOPs not reliable"
+
+
+def _without_instruction_dot(kernel: Record) -> str:
+    instructions = kernel.get("instructions")
+    if not instructions:
+        return "instructions not collected"
+    if not instructions["warp_executed"]:
+        return "no instructions"
+    return "no transactions" if instructions["points"] else "bytes not collected"
+
+
+def is_plottable(*values: float | None) -> bool:
+    """Return whether all values have a place on a logarithmic axis."""
+    return all(value is not None and _LEAST <= value <= _MOST for value in values)
+
+
+FLOP = View(
+    name="flop",
+    label="FLOP roofline",
+    ceilings="ceilings",
+    intensity="intensity_flop_per_byte",
+    rate="flop_per_s",
+    x_title="arithmetic intensity, FLOP/B",
+    counted="Bytes counted at",
+    no_level="no bytes at this level",
+    no_chart="There is no chart: no kernel of this GPU has FLOPs and bytes that were both counted.",
+    write_intensity=text.intensity,
+    write_rate=text.flop_rate,
+    write_slope=text.byte_rate,
+)
+INSTRUCTION = View(
+    name="instruction",
+    label="Instruction roofline",
+    ceilings="instruction_ceilings",
+    intensity="intensity_inst_per_transaction",
+    rate="inst_per_s",
+    x_title="warp instructions per transaction",
+    counted="Transactions counted at",
+    no_level="no transactions at this level",
+    no_chart="There is no chart: no kernel of this GPU has instructions and bytes that were both counted.",
+    write_intensity=text.instruction_intensity,
+    write_rate=text.instruction_rate,
+    write_slope=text.transaction_rate,
+)
+VIEWS = (FLOP, INSTRUCTION)
+"""In the order in which the page offers them; the first with dots opens first."""
