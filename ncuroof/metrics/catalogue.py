@@ -141,8 +141,13 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """All of `profiles/metrics.toml`."""
+    """All of `profiles/metrics.toml`.
 
+    Attributes:
+        capabilities: the chips whose counters it lists, as major × 10 + minor.
+    """
+
+    capabilities: tuple[int, ...]
     quantities: tuple[Quantity, ...]
     computed: tuple[Quantity, ...]
     bandwidth: Mapping[str, tuple[Pair, ...]]
@@ -206,6 +211,7 @@ def load_catalogue() -> Catalogue:
 def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
     tensor, stalls = raw["tensor"], raw["stalls"]
     return Catalogue(
+        capabilities=tuple(raw["chips"]["compute_capabilities"]),
         quantities=tuple(_quantity(name, entry) for name, entry in raw["quantity"].items()),
         computed=tuple(Quantity(name, **entry, collect=None, sources=()) for name, entry in raw["computed"].items()),
         bandwidth={level: tuple(map(_pair, pairs)) for level, pairs in raw["bandwidth"].items()},

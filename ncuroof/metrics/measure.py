@@ -10,6 +10,7 @@ import polars as pl
 from ncuroof.errors import UnitError
 from ncuroof.ingest import CounterSelection, RawReport
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME, Catalogue, load_catalogue
+from ncuroof.metrics.chart_values import with_chart_values
 from ncuroof.metrics.names import family, short_name
 from ncuroof.metrics.quantities import DEFINITION_PREFIX, CounterTable, add_quantities, largest, top_stall
 from ncuroof.metrics.tensor import tensor_split_error
@@ -94,10 +95,17 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
         .collect()
     )
     kernels = _with_limiters(kernels, catalogue)
+    work, bandwidth = with_chart_values(
+        measure_work(table, catalogue, workloads["demangled_name"]),
+        measure_bandwidth(table, catalogue),
+        table,
+        reports,
+        catalogue,
+    )
     return Measurements(
         kernels=check(kernels.select(*KERNELS, pl.exclude(*KERNELS)), KERNELS, table="KERNELS"),
-        work=check(measure_work(table, catalogue, workloads["demangled_name"]), WORK, table="WORK"),
-        bandwidth=check(measure_bandwidth(table, catalogue), BANDWIDTH, table="BANDWIDTH"),
+        work=check(work, WORK, table="WORK"),
+        bandwidth=check(bandwidth, BANDWIDTH, table="BANDWIDTH"),
         devices=check(devices, DEVICES, table="DEVICES"),
         dropped=tuple(dropped),
     )

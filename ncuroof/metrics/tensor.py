@@ -8,7 +8,7 @@ SpeedOfLight_HierarchicalTensorRooflineChart since 2025.1, which lists the names
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -23,6 +23,9 @@ _NAME = re.compile(
 )
 _REPEATED = "_realtime"
 """Ends a second name of the same counter."""
+
+_SPARSE_SPEEDUP = 2.0
+"""Structured sparsity doubles a tensor peak (NVIDIA A100 Tensor Core GPU Architecture, "Sparsity")."""
 
 _WHOLE = 3
 """Least rank of a name without instruction and sparsity: it counts all paths of its types."""
@@ -39,28 +42,25 @@ class TensorPath:
         name: of the counter, without prefix and suffix.
         precision: of the inputs, with the suffix `_sparse` where the counter says so.
         rank: 0 for a single path, higher for names that count more together.
-        peak_factor: what makes the counter's peak the dense one, on chips with structured sparsity.
+        is_dense_and_sparse: the counter is not split by structured sparsity, though its type has it.
         is_known: the name follows the scheme.
     """
 
     name: str
     precision: str
     rank: int
-    peak_factor: float = 1.0
+    is_dense_and_sparse: bool = False
     is_known: bool = True
 
 
-def tensor_paths(counters: Iterable[str], tensor: Tensor) -> list[TensorPath]:
-    """Return the paths that the names of `counters` tell, in alphabetical order."""
-    names = {
-        counter.removeprefix(tensor.counter_prefix).split(".")[0]
-        for counter in counters
-        if counter.startswith(tensor.counter_prefix)
-    }
-    return [_path(name, names, tensor) for name in sorted(names) if not name.endswith(_REPEATED)]
+def tensor_path(name: str, names: Collection[str], tensor: Tensor) -> TensorPath:
+    """Return what the name of a path tells.
 
-
-def _path(name: str, names: set[str], tensor: Tensor) -> TensorPath:
+    Args:
+        name: without the counter's prefix and suffix.
+        names: all names that were collected together: a name that another one splits further counts more than one path.
+        tensor: precisions by input type.
+    """
     match = _NAME.match(name)
     if match is None:
         return TensorPath(name, UNKNOWN_PRECISION, rank=0, is_known=False)
@@ -70,10 +70,27 @@ def _path(name: str, names: set[str], tensor: Tensor) -> TensorPath:
     is_split_further = f"{name}_sparsity_off" in names
     rank = (0 if match["op"] else 2) + is_split_further + (not match["op"] and not match["sparsity"])
     is_both = match["sparsity"] is None and match["src"] not in tensor.never_sparse
-    return TensorPath(name, precision, rank, peak_factor=0.5 if is_both else 1.0)
+    return TensorPath(name, precision, rank, is_dense_and_sparse=is_both)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredPath:
+    """A path with its rate and peak in operations per second, null where not collected, and what counted it."""
+
+    path: TensorPath
+    rate: pl.Expr
+    peak: pl.Expr
+    counter: str
 
 
 def tensor_operations(table: CounterTable, tensor: Tensor) -> list[pl.DataFrame]:
+    """Return the tensor work that `sm__ops_path_tensor_*` counted, a table per precision (see `work_by_precision`)."""
+    return work_by_precision(table.frame, _measured_paths(table, tensor), table.capability() >= tensor.sparse_since)
+
+
+def work_by_precision(
+    frame: pl.DataFrame, measured: Iterable[MeasuredPath], has_sparsity: pl.Expr
+) -> list[pl.DataFrame]:
     """Return the tensor work of each precision, as rows of WORK without `flop` and `frac`.
 
     Of the names of a precision those that split it finest are summed, kernel by kernel: `op_*`, else the split by sparsity, else
@@ -83,37 +100,33 @@ def tensor_operations(table: CounterTable, tensor: Tensor) -> list[pl.DataFrame]
     what adds up: the peak of a mix of paths is its work over the time that it takes at the paths' peaks. `fastest_peak_flop_per_s`
     is the highest peak of any path of the precision. A bare name has the sparse peak on chips with structured sparsity: half of it
     is the dense one.
+
+    Args:
+        frame: the columns that rates and peaks read.
+        measured: all paths.
+        has_sparsity: whether the chip has structured sparsity.
     """
-    by_precision: dict[str, dict[int, list[TensorPath]]] = {}
-    for path in tensor_paths(table.frame.columns, tensor):
-        by_precision.setdefault(path.precision, {}).setdefault(path.rank, []).append(path)
-    return [
-        rows for precision, ranks in by_precision.items() if (rows := _rows(table, tensor, precision, ranks)).height
-    ]
+    by_precision: dict[str, dict[int, list[MeasuredPath]]] = {}
+    for each in measured:
+        by_precision.setdefault(each.path.precision, {}).setdefault(each.path.rank, []).append(each)
+    tables = []
+    for precision, ranks in by_precision.items():
+        families = [_family(ranks[rank], has_sparsity) for rank in sorted(ranks)]
+        found = frame.select(pl.coalesce(families).alias("family")).with_row_index("id")
+        rows = found.filter(pl.col("family").is_not_null()).unnest("family")
+        if rows.height:
+            tables.append(rows.with_columns(pl.lit(precision).alias("precision")))
+    return tables
 
 
-def _rows(
-    table: CounterTable, tensor: Tensor, precision: str, ranks: Mapping[int, Sequence[TensorPath]]
-) -> pl.DataFrame:
-    families = [_family(table, tensor, ranks[rank]) for rank in sorted(ranks)]
-    found = table.frame.select(pl.coalesce(families).alias("family")).with_row_index("id")
-    return (
-        found.filter(pl.col("family").is_not_null()).unnest("family").with_columns(pl.lit(precision).alias("precision"))
-    )
-
-
-def _family(table: CounterTable, tensor: Tensor, paths: Sequence[TensorPath]) -> pl.Expr:
+def _family(measured: Sequence[MeasuredPath], has_sparsity: pl.Expr) -> pl.Expr:
     """Return rate, peak, fastest peak, definition and reliability of paths that add up; null where none was collected."""
-    rates = [_rate(table, tensor, path) for path in paths]
-    peaks = [_peak(table, tensor, path) for path in paths]
-    total = pl.sum_horizontal(rates)
+    rates = [each.rate for each in measured]
+    peaks = [_dense_peak(each, has_sparsity) for each in measured]
+    total, fastest = pl.sum_horizontal(rates), pl.max_horizontal(peaks)
     time_share = pl.sum_horizontal(pl.when(rate > 0).then(rate / peak) for rate, peak in zip(rates, peaks, strict=True))
-    fastest = pl.max_horizontal(peaks)
     is_whole = ~pl.any_horizontal((rate > 0) & peak.is_null() for rate, peak in zip(rates, peaks, strict=True))
-    names = pl.concat_list(
-        pl.when(rate.is_not_null()).then(pl.lit(f"{tensor.counter_prefix}{path.name}"))
-        for rate, path in zip(rates, paths, strict=True)
-    )
+    counted = pl.concat_list(pl.when(each.rate.is_not_null()).then(pl.lit(each.counter)) for each in measured)
     family = pl.struct(
         total.alias("flop_per_s"),
         pl.when(total == 0)
@@ -122,33 +135,38 @@ def _family(table: CounterTable, tensor: Tensor, paths: Sequence[TensorPath]) ->
         .then(total / time_share)
         .alias("peak_flop_per_s"),
         fastest.alias("fastest_peak_flop_per_s"),
-        names.list.drop_nulls().list.join(" + ").alias("definition"),
-        pl.lit(all(path.is_known for path in paths)).alias("reliable"),
+        counted.list.drop_nulls().list.join(" + ").alias("definition"),
+        pl.lit(all(each.path.is_known for each in measured)).alias("reliable"),
     )
     return pl.when(pl.any_horizontal(rate.is_not_null() for rate in rates)).then(family)
 
 
-def _rate(table: CounterTable, tensor: Tensor, path: TensorPath) -> pl.Expr:
-    counter = f"{tensor.counter_prefix}{path.name}.sum"
-    clock = table.counter_or_null(tensor.cycles_per_second)
-    return pl.coalesce(
-        table.counter_or_null(f"{counter}.per_cycle_elapsed") * clock,
-        table.counter_or_null(f"{counter}.per_second"),
-        _NS_PER_S * table.counter_or_null(counter) / pl.col("duration_ns"),
-    )
-
-
-def _peak(table: CounterTable, tensor: Tensor, path: TensorPath) -> pl.Expr:
-    counter = f"{tensor.counter_prefix}{path.name}.sum"
-    clock = table.counter_or_null(tensor.cycles_per_second)
-    peak = pl.coalesce(
-        table.counter_or_null(f"{counter}.peak_sustained") * clock,
-        table.counter_or_null(f"{counter}.peak_sustained_elapsed.per_second"),
-    )
-    if path.peak_factor != 1.0:
-        has_sparsity = table.capability() >= tensor.sparse_since
-        peak = pl.when(has_sparsity).then(path.peak_factor * peak).otherwise(peak)
+def _dense_peak(measured: MeasuredPath, has_sparsity: pl.Expr) -> pl.Expr:
+    peak = measured.peak
+    if measured.path.is_dense_and_sparse:
+        peak = pl.when(has_sparsity).then(peak / _SPARSE_SPEEDUP).otherwise(peak)
     return pl.when(peak > 0).then(peak)
+
+
+def _measured_paths(table: CounterTable, tensor: Tensor) -> list[MeasuredPath]:
+    """Return the paths that the report has counters of, in alphabetical order."""
+    prefix = tensor.counter_prefix
+    names = {name.removeprefix(prefix).split(".")[0] for name in table.frame.columns if name.startswith(prefix)}
+    clock = table.counter_or_null(tensor.cycles_per_second)
+    measured = []
+    for name in sorted(name for name in names if not name.endswith(_REPEATED)):
+        counter = f"{prefix}{name}.sum"
+        rate = pl.coalesce(
+            table.counter_or_null(f"{counter}.per_cycle_elapsed") * clock,
+            table.counter_or_null(f"{counter}.per_second"),
+            _NS_PER_S * table.counter_or_null(counter) / pl.col("duration_ns"),
+        )
+        peak = pl.coalesce(
+            table.counter_or_null(f"{counter}.peak_sustained") * clock,
+            table.counter_or_null(f"{counter}.peak_sustained_elapsed.per_second"),
+        )
+        measured.append(MeasuredPath(tensor_path(name, names, tensor), rate, peak, f"{prefix}{name}"))
+    return measured
 
 
 def tensor_split_error(table: CounterTable, tensor: Tensor) -> pl.Expr:
@@ -158,10 +176,11 @@ def tensor_split_error(table: CounterTable, tensor: Tensor) -> pl.Expr:
     """
     whole: dict[str, list[pl.Expr]] = {}
     parts: dict[str, list[pl.Expr]] = {}
-    for path in tensor_paths(table.frame.columns, tensor):
+    for measured in _measured_paths(table, tensor):
+        path = measured.path
         if path.is_known:
             of_rank = parts if path.rank == 0 else whole if path.rank >= _WHOLE else {}
-            of_rank.setdefault(path.precision.removesuffix(SPARSE_SUFFIX), []).append(_rate(table, tensor, path))
+            of_rank.setdefault(path.precision.removesuffix(SPARSE_SUFFIX), []).append(measured.rate)
     errors = [
         (_sum_of_known(parts[precision]) - total).abs() / pl.when(total > 0).then(total)
         for precision in sorted(whole.keys() & parts.keys())

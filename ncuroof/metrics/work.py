@@ -21,7 +21,7 @@ def measure_bandwidth(table: CounterTable, catalogue: Catalogue) -> pl.DataFrame
         _first_pair(table, pairs, "bytes_per_s", "peak_bytes_per_s").with_columns(pl.lit(level).alias("level"))
         for level, pairs in catalogue.bandwidth.items()
     ]
-    return _stacked(parts, BANDWIDTH, "bytes_per_s", "peak_bytes_per_s")
+    return stacked(parts, BANDWIDTH, "bytes_per_s", "peak_bytes_per_s")
 
 
 def measure_work(table: CounterTable, catalogue: Catalogue, names: pl.Series) -> pl.DataFrame:
@@ -42,10 +42,14 @@ def measure_work(table: CounterTable, catalogue: Catalogue, names: pl.Series) ->
     instructions = tensor_instructions(table, catalogue.tensor, names)
     if operations:
         instructions = instructions.join(pl.concat([part.select("id") for part in operations]), on="id", how="anti")
-    duration = table.frame.select("duration_ns").with_row_index("id")
-    work = pl.concat([*vector, *operations, instructions], how="diagonal_relaxed").join(duration, on="id", how="left")
-    flop = pl.col("flop_per_s") * pl.col("duration_ns") / _NS_PER_S
-    return _stacked([work.with_columns(flop.alias("flop"))], WORK, "flop_per_s", "peak_flop_per_s")
+    work = pl.concat([*vector, *operations, instructions], how="diagonal_relaxed")
+    return stacked([with_flop(work, table.frame.with_row_index("id"))], WORK, "flop_per_s", "peak_flop_per_s")
+
+
+def with_flop(rows: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of WORK with `flop`: rate × duration, from the `id` and `duration_ns` of the kernels."""
+    timed = rows.join(kernels.select("id", "duration_ns"), on="id", how="left", maintain_order="left")
+    return timed.with_columns((pl.col("flop_per_s") * pl.col("duration_ns") / _NS_PER_S).alias("flop"))
 
 
 def _first_pair(table: CounterTable, pairs: Sequence[Pair], achieved: str, peak: str) -> pl.DataFrame:
@@ -86,8 +90,8 @@ def _first_pair(table: CounterTable, pairs: Sequence[Pair], achieved: str, peak:
     return rows.filter(pl.col("pair").is_not_null()).unnest("pair")
 
 
-def _stacked(parts: Sequence[pl.DataFrame], schema: pl.Schema, achieved: str, peak: str) -> pl.DataFrame:
-    """Return the parts as one table of `schema`, ordered by kernel."""
+def stacked(parts: Sequence[pl.DataFrame], schema: pl.Schema, achieved: str, peak: str) -> pl.DataFrame:
+    """Return the parts as one table of `schema`, ordered by kernel, with what follows from achieved and peak."""
     stacked = pl.concat(parts, how="diagonal_relaxed").with_columns(
         (pl.col(achieved) / pl.col(peak)).alias("frac"),
         pl.when(pl.col(peak).is_not_null()).then(pl.lit(CeilingSource.COUNTERS.value)).alias("peak_source"),

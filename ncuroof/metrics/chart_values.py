@@ -1,0 +1,212 @@
+"""Work and roof traffic as the charts of the reports define them, for what the catalogue does not know.
+
+A chart names counters and how they make a roof or a point. On a chip that the catalogue lists, the catalogue counts; on one that it
+does not list, the charts do, since names and instructions may have changed; and they fill in what the catalogue finds nothing for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from ncuroof.ingest import ChartPair, ChartValue, EmbeddedChart, RawReport
+from ncuroof.metrics.catalogue import Catalogue, Tensor
+from ncuroof.metrics.quantities import CounterTable
+from ncuroof.metrics.tensor import MeasuredPath, tensor_path, work_by_precision
+from ncuroof.metrics.work import stacked, with_flop
+from ncuroof.model import MemoryLevel, Precision
+from ncuroof.tables import BANDWIDTH, WORK
+
+_SOURCE, _IS_LISTED = "source", "is_listed"
+_LEVEL = re.compile(r"\b(DRAM|L2|L1)\b")
+_VECTOR_PRECISION = {"Double": Precision.FP64, "Single": Precision.FP32, "Half": Precision.FP16}
+_TENSOR_PARTS = re.compile(r"\b(Op|Src|Dst|Sparsity):(\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A chart's pair for the kernels of some reports."""
+
+    chart: EmbeddedChart
+    pair: ChartPair
+    is_peak: bool
+    sources: tuple[int, ...]
+
+    @property
+    def level(self) -> str:
+        """The memory level of the pair's traffic; the charts without a hierarchy draw device memory."""
+        found = _LEVEL.search(self.pair.label)
+        return found[1].lower() if found else MemoryLevel.DRAM.value
+
+    @property
+    def vector_precision(self) -> str | None:
+        """The precision of the pair's work; None on the charts of the tensor cores."""
+        texts = (self.pair.label, self.chart.title, self.chart.section)
+        names = (precision.value for text in texts for word, precision in _VECTOR_PRECISION.items() if word in text)
+        return next(names, None)
+
+    @property
+    def tensor_name(self) -> str | None:
+        """The name that a counter of `sm__ops_path_tensor_*` would have for what the label says; None without input types."""
+        parts = {key: value.rstrip(")").replace(",", "_") for key, value in _TENSOR_PARTS.findall(self.pair.label)}
+        if "Src" not in parts:
+            return None
+        words = [f"{key.lower()}_{parts[key]}" for key in ("Op", "Src", "Dst", "Sparsity") if key in parts]
+        return "_".join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What a pair has of work and of traffic: columns of the table it goes to."""
+
+    schema: pl.Schema
+    key: str
+    achieved: str
+    peak: str
+    is_work: bool
+
+    def of(self, pair: ChartPair) -> ChartValue:
+        return pair.work if self.is_work else pair.traffic
+
+
+_WORK = _Side(WORK, "precision", "flop_per_s", "peak_flop_per_s", is_work=True)
+_TRAFFIC = _Side(BANDWIDTH, "level", "bytes_per_s", "peak_bytes_per_s", is_work=False)
+
+
+def with_chart_values(
+    work: pl.DataFrame, bandwidth: pl.DataFrame, table: CounterTable, reports: Sequence[RawReport], catalogue: Catalogue
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return WORK and BANDWIDTH with what only the charts of the reports tell.
+
+    Args:
+        work: WORK by the catalogue.
+        bandwidth: BANDWIDTH by the catalogue.
+        table: counters of all kernels in base units, and `duration_ns`.
+        reports: in the order of the table; their charts.
+        catalogue: which chips it lists.
+    """
+    drawn = _drawn(reports)
+    if not drawn:
+        return work, bandwidth
+    sources = pl.concat([pl.repeat(index, report.workloads.height, eager=True) for index, report in enumerate(reports)])
+    frame = table.frame.with_row_index("id").with_columns(
+        sources.alias(_SOURCE), table.is_on(catalogue.capabilities).fill_null(value=True).alias(_IS_LISTED)
+    )
+    has_sparsity = table.capability() >= catalogue.tensor.sparse_since
+    vector = _by_key(frame, drawn, "vector_precision", work, _WORK)
+    tensor = [each for each in drawn if each.tensor_name and _is_needed(frame, each, work, pl.lit(value=True))]
+    tensor_rows = work_by_precision(frame, _tensor_paths(frame, tensor, catalogue.tensor), has_sparsity)
+    return (
+        _merged(work, [*vector, *tensor_rows], frame, _WORK),
+        _merged(bandwidth, _by_key(frame, drawn, "level", bandwidth, _TRAFFIC), frame, _TRAFFIC),
+    )
+
+
+def _drawn(reports: Sequence[RawReport]) -> list[_Drawn]:
+    """Return the pairs of all charts, each with the reports that carry its chart."""
+    sources: dict[EmbeddedChart, list[int]] = {}
+    for index, report in enumerate(reports):
+        for chart in report.charts:
+            sources.setdefault(chart, []).append(index)
+    return [
+        _Drawn(chart, pair, is_peak, tuple(carriers))
+        for chart, carriers in sources.items()
+        for is_peak, pairs in ((True, chart.roofs), (False, chart.points))
+        for pair in pairs
+    ]
+
+
+def _by_key(
+    frame: pl.DataFrame, drawn: Sequence[_Drawn], attribute: str, ours: pl.DataFrame, side: _Side
+) -> list[pl.DataFrame]:
+    """Return the rows of each precision, or level, that some kernel lacks."""
+    return [
+        _rows(frame, name, pairs, side)
+        for name, pairs in _grouped(drawn, attribute).items()
+        if any(_is_needed(frame, pair, ours, pl.col(side.key) == name) for pair in pairs)
+    ]
+
+
+def _grouped(drawn: Sequence[_Drawn], attribute: str) -> Mapping[str, list[_Drawn]]:
+    groups: dict[str, list[_Drawn]] = {}
+    for each in drawn:
+        key = getattr(each, attribute)
+        if key is not None:
+            groups.setdefault(key, []).append(each)
+    return groups
+
+
+def _is_needed(frame: pl.DataFrame, drawn: _Drawn, ours: pl.DataFrame, is_same: pl.Expr) -> bool:
+    """Return whether a kernel of a report that carries the chart is on a chip of ours, or has no row of the kind."""
+    kernels = frame.filter(pl.col(_SOURCE).is_in(drawn.sources)).select("id", _IS_LISTED)
+    return not kernels[_IS_LISTED].all() or not kernels.join(ours.filter(is_same), on="id", how="anti").is_empty()
+
+
+def _rows(frame: pl.DataFrame, name: str, pairs: Sequence[_Drawn], side: _Side) -> pl.DataFrame:
+    """Return the achieved value and peak of one precision or level, as far as the charts have them."""
+    achieved, peak = (
+        pl.coalesce(
+            pl.lit(None, pl.Float64),
+            *(_value(frame, each, side) for each in pairs if each.is_peak is is_peak),
+        )
+        for is_peak in (False, True)
+    )
+    definition = next((_counters(frame, side.of(each.pair)) for each in pairs if not each.is_peak), "")
+    return frame.select(
+        "id",
+        achieved.alias(side.achieved),
+        pl.when(peak > 0).then(peak).alias(side.peak),
+        pl.lit(definition).alias("definition"),
+        pl.lit(name).alias(side.key),
+        pl.lit(value=True).alias("reliable"),
+    ).filter(pl.col(side.achieved).is_not_null())
+
+
+def _tensor_paths(frame: pl.DataFrame, drawn: Sequence[_Drawn], tensor: Tensor) -> Iterator[MeasuredPath]:
+    by_name = _grouped(drawn, "tensor_name")
+    null = pl.lit(None, pl.Float64)
+    for name, pairs in by_name.items():
+        rate, peak = (
+            pl.coalesce(null, *(_value(frame, each, _WORK) for each in pairs if each.is_peak is is_peak))
+            for is_peak in (False, True)
+        )
+        counters = next((_counters(frame, each.pair.work) for each in pairs if not each.is_peak), name)
+        yield MeasuredPath(tensor_path(name, by_name.keys(), tensor), rate, peak, counters)
+
+
+def _value(frame: pl.DataFrame, drawn: _Drawn, side: _Side) -> pl.Expr:
+    """Return a number of the chart for the kernels of the reports that carry it; null where a counter is missing."""
+    value = side.of(drawn.pair)
+    total: pl.Expr = sum((_first(frame, each) for each in value.counters[1:]), _first(frame, value.counters[0]))
+    if value.clock is not None:
+        total = total * _first(frame, value.clock)
+    return pl.when(pl.col(_SOURCE).is_in(drawn.sources)).then(total)
+
+
+def _first(frame: pl.DataFrame, alternatives: Sequence[str]) -> pl.Expr:
+    """Return the first counter of several that a kernel has."""
+    present = [pl.col(name) for name in alternatives if name in frame.columns]
+    return pl.coalesce(present) if present else pl.lit(None, pl.Float64)
+
+
+def _counters(frame: pl.DataFrame, value: ChartValue) -> str:
+    """Return the counters that a number is made of, as far as the reports hold them."""
+    names = (next((name for name in each if name in frame.columns), each[0]) for each in value.counters)
+    return "chart of the report: " + " + ".join(names)
+
+
+def _merged(ours: pl.DataFrame, parts: Sequence[pl.DataFrame], frame: pl.DataFrame, side: _Side) -> pl.DataFrame:
+    """Return our rows, and those of the charts where we have none or the chip is not ours."""
+    if not parts:
+        return ours
+    theirs = stacked(
+        [with_flop(part, frame) if side.is_work else part for part in parts], side.schema, side.achieved, side.peak
+    )
+    theirs = theirs.with_columns(pl.lit(value=True).alias("is_from_chart"))
+    unlisted = frame.filter(~pl.col(_IS_LISTED)).select("id")
+    kept = ours.join(theirs.join(unlisted, on="id", how="semi"), on=["id", side.key], how="anti", maintain_order="left")
+    added = theirs.join(kept, on=["id", side.key], how="anti")
+    return pl.concat([kept, added]).sort("id", maintain_order=True)
