@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 
 from ncuroof.ingest import wire
@@ -122,17 +123,18 @@ def _charts(container: memoryview, items: int, depth: int) -> Iterator[memoryvie
 
 def _pairs(chart: memoryview, field: int) -> Iterator[ChartPair]:
     for pair in _messages(chart, field):
-        work, traffic = (next(map(_value, _messages(pair, side)), None) for side in (_PAIR_WORK, _PAIR_TRAFFIC))
+        parts: dict[int, memoryview] = {}
+        for number, wire_type, value in wire.fields(pair):
+            if wire_type == wire.LENGTH and not isinstance(value, int):
+                parts.setdefault(number, value)
+        work, traffic = (_value(bytes(parts.get(side, b""))) for side in (_PAIR_WORK, _PAIR_TRAFFIC))
         if work is not None and traffic is not None:
-            yield ChartPair(_label(pair), work, traffic)
+            yield ChartPair(_text(parts.get(_PAIR_OPTIONS, memoryview(b"")), _OPTIONS_LABEL), work, traffic)
 
 
-def _label(pair: memoryview) -> str:
-    return next((_text(options, _OPTIONS_LABEL) for options in _messages(pair, _PAIR_OPTIONS)), "")
-
-
-def _value(encoded: memoryview) -> ChartValue | None:
-    """Return the value; None for a constant."""
+@lru_cache(maxsize=1024)
+def _value(encoded: bytes) -> ChartValue | None:
+    """Return the value; None for a constant. A report writes the same few hundred values thousands of times."""
     for metric in _messages(encoded, _VALUE_METRIC):
         return ChartValue((_alternatives(metric),), None)
     for expression in _messages(encoded, _VALUE_PER_CYCLE):
@@ -147,13 +149,13 @@ def _alternatives(metric: memoryview) -> Alternatives:
     return tuple(dict.fromkeys([*names, _text(metric, _METRIC_NAME)]))
 
 
-def _messages(message: memoryview, field: int) -> Iterator[memoryview]:
+def _messages(message: wire.Bytes, field: int) -> Iterator[memoryview]:
     for number, wire_type, value in wire.fields(message):
         if number == field and wire_type == wire.LENGTH and not isinstance(value, int):
             yield value
 
 
-def _text(message: memoryview, field: int) -> str:
+def _text(message: wire.Bytes, field: int) -> str:
     return next((wire.as_text(value) for value in _messages(message, field)), "")
 
 

@@ -106,27 +106,36 @@ def work_by_precision(
         measured: all paths.
         has_sparsity: whether the chip has structured sparsity.
     """
-    by_precision: dict[str, dict[int, list[MeasuredPath]]] = {}
-    for each in measured:
-        by_precision.setdefault(each.path.precision, {}).setdefault(each.path.rank, []).append(each)
-    tables = []
-    for precision, ranks in by_precision.items():
-        families = [_family(ranks[rank], has_sparsity) for rank in sorted(ranks)]
-        found = frame.select(pl.coalesce(families).alias("family")).with_row_index("id")
-        rows = found.filter(pl.col("family").is_not_null()).unnest("family")
-        if rows.height:
-            tables.append(rows.with_columns(pl.lit(precision).alias("precision")))
-    return tables
+    paths = list(measured)
+    if not paths:
+        return []
+    numbered = range(len(paths))
+    columns = [
+        (paths[n].rate.alias(f"rate.{n}"), _dense_peak(paths[n], has_sparsity).alias(f"peak.{n}")) for n in numbered
+    ]
+    wide = frame.select(column for pair in columns for column in pair)
+    by_precision: dict[str, dict[int, list[int]]] = {}
+    for n in numbered:
+        by_precision.setdefault(paths[n].path.precision, {}).setdefault(paths[n].path.rank, []).append(n)
+    families = wide.lazy().select(
+        pl.coalesce(_family(paths, ranks[rank]) for rank in sorted(ranks)).alias(precision)
+        for precision, ranks in by_precision.items()
+    )
+    found = families.collect().with_row_index("id")
+    return [
+        found.select("id", precision).drop_nulls(precision).unnest(precision).with_columns(precision=pl.lit(precision))
+        for precision in by_precision
+    ]
 
 
-def _family(measured: Sequence[MeasuredPath], has_sparsity: pl.Expr) -> pl.Expr:
+def _family(paths: Sequence[MeasuredPath], members: Sequence[int]) -> pl.Expr:
     """Return rate, peak, fastest peak, definition and reliability of paths that add up; null where none was collected."""
-    rates = [each.rate for each in measured]
-    peaks = [_dense_peak(each, has_sparsity) for each in measured]
+    rates, peaks = ([pl.col(f"{kind}.{n}") for n in members] for kind in ("rate", "peak"))
     total, fastest = pl.sum_horizontal(rates), pl.max_horizontal(peaks)
-    time_share = pl.sum_horizontal(pl.when(rate > 0).then(rate / peak) for rate, peak in zip(rates, peaks, strict=True))
+    shares = [pl.when(rate > 0).then(rate / peak) for rate, peak in zip(rates, peaks, strict=True)]
+    time_share = pl.sum_horizontal(shares)
     is_whole = ~pl.any_horizontal((rate > 0) & peak.is_null() for rate, peak in zip(rates, peaks, strict=True))
-    counted = pl.concat_list(pl.when(each.rate.is_not_null()).then(pl.lit(each.counter)) for each in measured)
+    names = [pl.when(rate.is_not_null()).then(pl.lit(paths[n].counter)) for n, rate in zip(members, rates, strict=True)]
     family = pl.struct(
         total.alias("flop_per_s"),
         pl.when(total == 0)
@@ -135,8 +144,8 @@ def _family(measured: Sequence[MeasuredPath], has_sparsity: pl.Expr) -> pl.Expr:
         .then(total / time_share)
         .alias("peak_flop_per_s"),
         fastest.alias("fastest_peak_flop_per_s"),
-        counted.list.drop_nulls().list.join(" + ").alias("definition"),
-        pl.lit(all(each.path.is_known for each in measured)).alias("reliable"),
+        pl.concat_str(names, separator=" + ", ignore_nulls=True).alias("definition"),
+        pl.lit(all(paths[n].path.is_known for n in members)).alias("reliable"),
     )
     return pl.when(pl.any_horizontal(rate.is_not_null() for rate in rates)).then(family)
 
