@@ -27,10 +27,12 @@ class Reports:
     """Reports that were read and not yet analysed.
 
     Attributes:
-        raw: one per file, in the order given.
+        raw: one per file, in the order given, each content once.
+        repeated: files left out because an earlier one has the same content, and that one: nothing counts double.
     """
 
     raw: tuple[RawReport, ...]
+    repeated: tuple[tuple[str, str], ...] = ()
 
     def analyse(self) -> Analysis:
         """Return the analysis of all workloads of all reports together."""
@@ -154,7 +156,7 @@ def _spread(table: pl.DataFrame, prefix: str, name: str, values: Sequence[str]) 
 
 
 def read(paths: PathLike | Sequence[PathLike]) -> Reports:
-    """Return the report, or reports, at `paths`.
+    """Return the report, or reports, at `paths`; of several files with the same content the first.
 
     Raises:
         ReportNotFoundError: there is no such file, or it is a directory.
@@ -164,4 +166,11 @@ def read(paths: PathLike | Sequence[PathLike]) -> Reports:
     """
     files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     wanted = selection()
-    return Reports(tuple(open_report(Path(file), selection=wanted) for file in files))
+    by_content: dict[str, RawReport] = {}
+    repeated = []
+    for file in files:
+        report = open_report(Path(file), selection=wanted)
+        first = by_content.setdefault(report.sha256, report)
+        if first is not report:
+            repeated.append((report.file, first.file))
+    return Reports(tuple(by_content.values()), tuple(repeated))

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ncuroof import read
-from ncuroof.analysis import Analysis
+from ncuroof.analysis import Analysis, Reports
 from ncuroof.cli.options import common, say, wants_color
 from ncuroof.errors import OutputError, OutputFormatError
 from ncuroof.present import FORMATS, format_of, render, write
@@ -39,11 +39,12 @@ def report(
     """
     if output is not None and output != STANDARD_OUTPUT and form is None:
         form = format_of(Path(output))
-    analysis = read(reports).analyse()
+    found = read(reports)
+    analysis = found.analyse()
     if not quiet:
-        _warn(analysis)
+        _warn(found, analysis)
     if verbose:
-        say(f"read {analysis.summary.n_kernels} kernels of {len(reports)} reports")
+        say(f"read {analysis.summary.n_kernels} kernels of {len(found.raw)} reports")
     if output is None and form is None:
         _show(analysis, no_color=no_color)
         page = write(analysis, reports[0].with_suffix(".html"), "html", force=force)
@@ -54,8 +55,10 @@ def report(
         write(analysis, Path(output), form, force=force)
 
 
-def _warn(analysis: Analysis) -> None:
-    for raw in analysis.reports:
+def _warn(found: Reports, analysis: Analysis) -> None:
+    for repeated, first in found.repeated:
+        say(f"warning: {repeated} has the same content as {first}: its kernels are counted once")
+    for raw in found.raw:
         if raw.damage is not None:
             say(f"warning: {raw.file} is damaged: {raw.damage}")
     for dropped in analysis.measurements.dropped:

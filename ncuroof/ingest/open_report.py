@@ -22,6 +22,7 @@ from ncuroof.ingest.container import SNIFF_BYTES, Container, FileKind, sniff, wa
 from ncuroof.ingest.embedded_charts import counters_of, read_charts
 from ncuroof.ingest.launch_shapes import MARK, believable, launch_shapes
 from ncuroof.ingest.nvidia_module import Contents, read_contents
+from ncuroof.ingest.processes import workload_processes
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.session import read_session
 
@@ -73,11 +74,13 @@ def open_report(
             f"{name}: a report with profiled kernels was wanted, its reader finds none in it",
             hint="the file is damaged; copy or record it again",
         )
+    session = read_session(block.header for block in container.blocks)
     return RawReport(
         file=name,
         sha256=hashlib.sha256(stored).hexdigest(),
-        session=read_session(block.header for block in container.blocks),
+        session=session,
         workloads=contents.workloads,
+        processes=workload_processes(container, session.processes, n_read),
         counters=_with_shapes(contents.counters, content, container),
         units=contents.units,
         texts=contents.texts,

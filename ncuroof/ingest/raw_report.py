@@ -22,6 +22,9 @@ RAW_WORKLOADS = pl.Schema(
 )
 """One row per profiled workload, in file order."""
 
+RAW_PROCESSES = pl.Schema({"process_id": pl.Int64(), "process_name": pl.String()})
+"""One row per profiled workload: the process that launched it; null where the report does not say."""
+
 RAW_RULES = pl.Schema(
     {
         "row": pl.UInt32(),  # row of RAW_WORKLOADS
@@ -67,6 +70,7 @@ class RawReport:
         sha256: of the file's bytes.
         session: versions, command line, processes and devices.
         workloads: RAW_WORKLOADS.
+        processes: RAW_PROCESSES, rows as in `workloads`.
         counters: one Float64 column per counter, rows as in `workloads`; null where not collected.
         units: unit by counter, as recorded.
         texts: one String column per text metric, rows as in `workloads`.
@@ -80,6 +84,7 @@ class RawReport:
     sha256: str
     session: Session
     workloads: pl.DataFrame
+    processes: pl.DataFrame
     counters: pl.DataFrame
     units: Mapping[str, str]
     texts: pl.DataFrame

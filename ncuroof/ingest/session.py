@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ncuroof.ingest import wire
@@ -145,22 +146,34 @@ def _merged(headers: Iterable[wire.Bytes]) -> tuple[_Fields, tuple[Process, ...]
     """Return the fields of all session messages together, and the processes that the blocks belong to."""
     session: _Fields = {}
     process_by_id: dict[int, Process] = {}
-    seen = set()
     for header in headers:
         fields = _fields(header)
         for message in _messages(fields, _HEADER_SESSION):
             for number, values in message.items():
                 session.setdefault(number, []).extend(values)
-        for value in fields.get(_HEADER_PROCESS, ()):
-            # Nearly every block repeats the same process.
-            if isinstance(value, int) or (encoded := bytes(value)) in seen:
-                continue
-            seen.add(encoded)
-            message = _fields(value)
-            if (process_id := _integer(message, _PROCESS_ID)) is not None:
-                name = _base_name(_text(message, _PROCESS_NAME))
-                process_by_id.setdefault(process_id, Process(process_id, name))
+        for process in _processes(fields):
+            process_by_id.setdefault(process.id, process)
     return session, tuple(process_by_id.values())
+
+
+def processes_of(header: wire.Bytes) -> Iterator[Process]:
+    """Yield the processes that a block's header names: one, in every report so far."""
+    yield from _processes(_fields(header))
+
+
+def _processes(header: _Fields) -> Iterator[Process]:
+    for value in header.get(_HEADER_PROCESS, ()):
+        process = None if isinstance(value, int) else _process(bytes(value))
+        if process is not None:
+            yield process
+
+
+@lru_cache(maxsize=64)
+def _process(encoded: bytes) -> Process | None:
+    """Return the process; nearly every block of a report repeats the same one."""
+    message = _fields(encoded)
+    process_id = _integer(message, _PROCESS_ID)
+    return None if process_id is None else Process(process_id, _base_name(_text(message, _PROCESS_NAME)))
 
 
 def _versions(session: _Fields) -> Iterator[tuple[str, str]]:

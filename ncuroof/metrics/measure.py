@@ -18,9 +18,6 @@ from ncuroof.metrics.units import scale
 from ncuroof.metrics.work import measure_bandwidth, measure_work
 from ncuroof.tables import BANDWIDTH, DEVICES, KERNELS, WORK, check
 
-_GREATEST_ID = 2**63 - 1
-"""A damaged report can hold more; what no table can hold is not known."""
-
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
@@ -130,13 +127,11 @@ def _workloads(reports: Sequence[RawReport]) -> pl.DataFrame:
     """Return the workloads of all reports with their texts, numbered through."""
     parts = []
     for index, report in enumerate(reports):
-        processes = report.session.processes
-        only = processes[0] if len(processes) == 1 else None
         parts.append(
-            report.workloads.hstack(report.texts).with_columns(
+            report.workloads.hstack(report.processes)
+            .hstack(report.texts)
+            .with_columns(
                 pl.lit(index, pl.UInt32).alias("source"),
-                pl.lit(only.id if only and only.id <= _GREATEST_ID else None, pl.Int64).alias("process_id"),
-                pl.lit(only.name if only else None, pl.String).alias("process_name"),
                 pl.lit(report.session.clock_control, pl.String).alias("clock_control"),
                 pl.lit(report.damage is not None).alias("is_damaged_report"),
             )

@@ -154,6 +154,14 @@ def test_an_unknown_suffix_is_refused_before_the_report_is_read(
     _assert_one_error(capfd, "names no format")
 
 
+def test_a_copy_is_counted_once_and_said_so(small: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    copy = tmp_path / "copy.ncu-rep"
+    copy.write_bytes(small.read_bytes())
+    assert _main("report", small, copy, "-o", "-", "--format", "json") == 0
+    said = capfd.readouterr().err
+    assert f"copy.ncu-rep has the same content as {small.name}: its kernels are counted once" in said
+
+
 def test_several_reports_are_one_analysis(report: Path, small: Path) -> None:
     out = report.with_name("both.json")
     assert _main("report", report, small, "-o", out) == 0

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, RawReport
+from ncuroof.ingest.raw_report import RAW_PROCESSES, RAW_RULES, RAW_WORKLOADS, RawReport
 from ncuroof.ingest.session import Session
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME
 
@@ -30,6 +30,7 @@ def raw_report(*kernels: Mapping[str, float | str], names: Sequence[str] | None 
             schema=RAW_WORKLOADS,
             orient="row",
         ),
+        processes=pl.DataFrame({"process_id": [None] * len(kernels), "process_name": None}, schema=RAW_PROCESSES),
         counters=pl.DataFrame({name: [kernel.get(name) for kernel in kernels] for name in counters}).cast(pl.Float64),
         units={},
         texts=pl.DataFrame({name: [kernel.get(name) for kernel in kernels] for name in sorted(texts)}).cast(pl.String),

@@ -1,0 +1,39 @@
+"""Which process each workload of a report belongs to: every block names its own.
+
+Source: Nsight Compute Customization Guide, "Report File Format": BlockHeader.Process.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ncuroof.ingest.container import Container
+from ncuroof.ingest.raw_report import RAW_PROCESSES
+from ncuroof.ingest.session import Process, processes_of
+
+_GREATEST_ID = 2**63 - 1
+"""A damaged report can hold more; what no table can hold is not known."""
+
+
+def workload_processes(container: Container, known: tuple[Process, ...], n_read: int) -> pl.DataFrame:
+    """Return RAW_PROCESSES, rows as the workloads that were read.
+
+    Null where a block names no process and the report has several, and everywhere where results are lost: which, is not known.
+
+    Args:
+        container: the report.
+        known: the processes of its session.
+        n_read: workloads that the reader gave.
+    """
+    only = known[0] if len(known) == 1 else None
+    rows: list[Process | None] = []
+    for block in container.blocks:
+        if block.n_workloads:
+            rows += [next(processes_of(block.header), only)] * block.n_workloads
+    if len(rows) != n_read:
+        rows = [only] * n_read
+    cells = [
+        (process.id if process.id <= _GREATEST_ID else None, process.name) if process else (None, None)
+        for process in rows
+    ]
+    return pl.DataFrame(cells, schema=RAW_PROCESSES, orient="row")
