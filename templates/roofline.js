@@ -160,7 +160,7 @@ class RooflineChart {
   }
 
   shownRoofs() {
-    return this.choice.figure.roofs.filter((roof) => this.choice.sources.has(roof.source));
+    return this.choice.figure.roofs.filter((roof) => roof.standsIn || this.choice.sources.has(roof.source));
   }
 
   labels(ranges, margin, height, isNarrow) {

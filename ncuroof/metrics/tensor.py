@@ -129,13 +129,17 @@ def work_by_precision(
 
 
 def _family(paths: Sequence[MeasuredPath], members: Sequence[int]) -> pl.Expr:
-    """Return rate, peak, fastest peak, definition and reliability of paths that add up; null where none was collected."""
+    """Return rate, peak, fastest peak, definition and reliability of paths that add up; null where none was collected.
+
+    The definition names the paths that did the work; all of them where none did any.
+    """
     rates, peaks = ([pl.col(f"{kind}.{n}") for n in members] for kind in ("rate", "peak"))
     total, fastest = pl.sum_horizontal(rates), pl.max_horizontal(peaks)
     shares = [pl.when(rate > 0).then(rate / peak) for rate, peak in zip(rates, peaks, strict=True)]
     time_share = pl.sum_horizontal(shares)
     is_whole = ~pl.any_horizontal((rate > 0) & peak.is_null() for rate, peak in zip(rates, peaks, strict=True))
-    names = [pl.when(rate.is_not_null()).then(pl.lit(paths[n].counter)) for n, rate in zip(members, rates, strict=True)]
+    is_named = [(rate > 0) | ((total == 0) & rate.is_not_null()) for rate in rates]
+    names = [pl.when(is_one).then(pl.lit(paths[n].counter)) for n, is_one in zip(members, is_named, strict=True)]
     family = pl.struct(
         total.alias("flop_per_s"),
         pl.when(total == 0)

@@ -6,10 +6,10 @@ Everything here is positive; a zero or an unknown number has no place on a logar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ncuroof.model import CeilingSource, MemoryLevel
+from ncuroof.model import SLOWER_PATH_SUFFIX, CeilingSource, MemoryLevel
 from ncuroof.present import format as text
 from ncuroof.present.views import FLOP, View, is_plottable
 
@@ -54,18 +54,25 @@ def chart(ceilings: Iterable[Record], kernels: Sequence[Record], view: View = FL
     drawn = [ceiling for ceiling in ceilings if is_plottable(ceiling["per_s"])]
     if view is FLOP:
         used = _precisions(kernels)
-        drawn = [ceiling for ceiling in drawn if ceiling["kind"] == "bandwidth" or ceiling["name"] in used]
+        drawn = [
+            ceiling
+            for ceiling in drawn
+            if ceiling["kind"] == "bandwidth" or ceiling["name"].removesuffix(SLOWER_PATH_SUFFIX) in used
+        ]
     dots = [view.dots(kernel) for kernel in kernels]
     points = [point for by_level in dots for level in by_level.values() for point in level]
     x_range, y_range = _ranges(drawn, points, view)
     sources = [source.value for source in CeilingSource if any(roof["source"] == source for roof in drawn)]
+    counted = {
+        (roof["kind"], roof["name"]) for roof in drawn if roof["source"] == CeilingSource.COUNTERS
+    } | _without_dots(drawn, dots)
     by_source = [[ceiling for ceiling in drawn if ceiling["source"] == source] for source in sources]
     return {
         "label": view.label,
         "counted": view.counted,
         "noLevel": view.no_level,
         "noChart": view.no_chart,
-        "roofs": [roof for same in by_source for roof in _roofs(same, x_range, view)],
+        "roofs": [roof for same in by_source for roof in _roofs(same, x_range, view, counted)],
         "sources": [[source, index == 0] for index, source in enumerate(sources)],
         "x": {
             "title": view.x_title,
@@ -83,6 +90,14 @@ def chart(ceilings: Iterable[Record], kernels: Sequence[Record], view: View = FL
 def _intensity_tick(value: float) -> str:
     """Return a round number without a unit, short enough for an axis: "0.01", "1000", "10k"."""
     return f"{value:.15g}" if value < _LEAST_PREFIXED else text.trimmed(text.scaled(value)).replace(" ", "")
+
+
+def _without_dots(drawn: Iterable[Record], dots: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
+    """Return the levels at which no kernel has a dot: their roof is missed by nobody."""
+    levels = {level for by_level in dots for level in by_level}
+    return {
+        (roof["kind"], roof["name"]) for roof in drawn if roof["kind"] == "bandwidth" and roof["name"] not in levels
+    }
 
 
 def _precisions(kernels: Iterable[Record]) -> set[str]:
@@ -114,8 +129,13 @@ def _exponents(bounds: tuple[float, float]) -> list[float]:
     return [round(math.log10(bound), 3) for bound in bounds]
 
 
-def _roofs(ceilings: Sequence[Record], x_range: tuple[float, float], view: View) -> list[dict[str, Any]]:
-    """Return the lines of one source: slopes up to the highest peak, peaks from where the steepest slope meets them."""
+def _roofs(
+    ceilings: Sequence[Record], x_range: tuple[float, float], view: View, counted: Collection[tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """Return the lines of one source: slopes up to the highest peak, peaks from where the steepest slope meets them.
+
+    One that stands in, because no counter of the report gives that roof, is drawn whichever source is chosen.
+    """
     slopes = [ceiling for ceiling in ceilings if ceiling["kind"] == "bandwidth"]
     top = max((ceiling["per_s"] for ceiling in ceilings if ceiling["kind"] == "compute"), default=None)
     steepest = max((ceiling["per_s"] for ceiling in slopes), default=None)
@@ -131,7 +151,8 @@ def _roofs(ceilings: Sequence[Record], x_range: tuple[float, float], view: View)
             left = far_left if steepest is None else per_s / steepest
             ends = ([left, max(far_right, left * _BEYOND)], [per_s, per_s])
             amount = view.write_rate(per_s)
-        lines.append(_roof(same, ends, amount))
+        stands_in = any((ceiling["kind"], ceiling["name"]) not in counted for ceiling in same)
+        lines.append(_roof(same, ends, amount, stands_in=stands_in))
     return lines
 
 
@@ -143,7 +164,9 @@ def _coinciding(ceilings: Sequence[Record]) -> dict[tuple[str, float], list[Reco
     return groups
 
 
-def _roof(ceilings: Sequence[Record], ends: tuple[list[float], list[float]], amount: str) -> dict[str, Any]:
+def _roof(
+    ceilings: Sequence[Record], ends: tuple[list[float], list[float]], amount: str, *, stands_in: bool
+) -> dict[str, Any]:
     source = ceilings[0]["source"]
     short = ", ".join(text.label(ceiling["name"]) for ceiling in ceilings)
     if source != CeilingSource.COUNTERS:
@@ -151,6 +174,7 @@ def _roof(ceilings: Sequence[Record], ends: tuple[list[float], list[float]], amo
     return {
         "kind": ceilings[0]["kind"],
         "source": source,
+        "standsIn": stands_in,
         "label": f"{short} {amount}",
         "short": short,
         "x": [float(f"{x:.6g}") for x in ends[0]],

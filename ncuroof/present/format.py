@@ -36,7 +36,9 @@ _LEAST_SCALED_COUNT = 100_000
 
 _FRAC = re.compile("_frac$")
 _TENSOR = "tensor_"
-_ABBREVIATIONS = frozenset({"dram", "l1", "l2", "sm", "fp64", "fp32", "fp16", "alu", "xu", "lsu", "imc", "mio", "lg"})
+_ABBREVIATIONS = frozenset(
+    {"dram", "l1", "l2", "sm", "fp64", "fp32", "fp16", "alu", "xu", "lsu", "imc", "mio", "lg", "tma"}
+)
 
 
 def scaled(value: float | None, symbol: str = "", *, exponents: tuple[int, int] = (0, 18)) -> str:
@@ -163,7 +165,7 @@ def label(name: str | None) -> str:
     """Return a name of the document (level, precision, limiter, key of a quantity) as words: "DRAM", "TF32 tensor", "waves"."""
     if name is None:
         return MISSING
-    if name.startswith(_TENSOR):
+    if name.startswith(_TENSOR) and not _FRAC.search(name):
         path = name.removesuffix(SLOWER_PATH_SUFFIX)
         kind = path.removeprefix(_TENSOR)
         dense = kind.removesuffix(SPARSE_SUFFIX)

@@ -13,6 +13,7 @@ from ncuroof.present.document import ABOVE_ROOF
 from ncuroof.present.interned import Texts
 from ncuroof.present.methods import unit_of
 from ncuroof.present.point_rows import Cell, flop_points, instruction_points
+from ncuroof.present.rate_rows import bandwidth_rows, note, traffic_rows, work_rows
 
 Record = Mapping[str, Any]
 
@@ -23,6 +24,7 @@ SECTIONS = (
     ("occupancy", "Occupancy and scheduling", "quantities", ()),
     ("access", "Access pattern", "quantities", ()),
     ("traffic_bytes", "Traffic, both directions", "table", ("level", "bytes", "what is counted")),
+    ("check", "Counters checked against each other", "quantities", ()),
     ("bandwidth", "Bandwidth", "table", ("level", "achieved", "peak", "share", "what is counted")),
     ("work", "Work", "table", ("precision", "work", "rate", "peak", "share", "what is counted", "reliable")),
     (
@@ -101,9 +103,10 @@ class KernelDetails:
             "stalls": self._bars(kernel, "stalls", frozenset()),
             "occupancy": self._limiters(kernel) + self._quantities(kernel, ("occupancy", "scheduler")),
             "access": self._quantities(kernel, ("access", "arithmetic")),
-            "traffic_bytes": self._traffic(kernel),
-            "bandwidth": self._bandwidth(kernel.get("bandwidth") or {}),
-            "work": self._work(kernel.get("work") or {}),
+            "traffic_bytes": traffic_rows(kernel, self._texts),
+            "check": self._quantities(kernel, ("check",)),
+            "bandwidth": bandwidth_rows(kernel, self._texts),
+            "work": work_rows(kernel, self._texts),
             "points": flop_points(kernel, self._texts),
             "instructions": instruction_points(kernel, self._texts),
         }
@@ -240,7 +243,7 @@ class KernelDetails:
         ]
         zeros = [key for key, value in values.items() if value is not None and not value]
         unknown = [key for key, value in values.items() if value is None]
-        return rows + self._note("Measured as zero", zeros) + self._note("Not collected", unknown)
+        return rows + note(self._texts, "Measured as zero", zeros) + note(self._texts, "Not collected", unknown)
 
     def _quantities(self, kernel: Record, groups: Iterable[str]) -> list[list[Cell]]:
         rows: list[list[Cell]] = []
@@ -252,53 +255,10 @@ class KernelDetails:
                     rows.append([self._number(name), text.quantity(value, self._unit(name))])
                 elif value is None:
                     unknown.append(key)
-        return rows + self._note("Not collected", unknown)
-
-    def _note(self, claim: str, keys: Sequence[str]) -> list[list[Cell]]:
-        """Return a row of one cell, which stands below the others; none without keys."""
-        return [[self._texts.add(f"{claim}: {', '.join(map(text.label, keys))}.")]] if keys else []
+        return rows + note(self._texts, "Not collected", unknown)
 
     def _limiters(self, kernel: Record) -> list[list[Cell]]:
         limiters = (kernel.get("occupancy") or {}).get("limiters")
         if not limiters:
             return []
         return [[self._number("occupancy.limiters"), self._texts.add(", ".join(map(text.label, limiters)))]]
-
-    def _traffic(self, kernel: Record) -> list[list[Cell]]:
-        """Return level, bytes and what was counted, by level."""
-        traffic, definitions = kernel.get("traffic_bytes") or {}, kernel.get("traffic_definition") or {}
-        rows: list[list[Cell]] = [
-            [text.label(level), text.quantity(value, "byte"), self._texts.add(definitions.get(level) or "")]
-            for level, value in traffic.items()
-            if value is not None
-        ]
-        return rows + self._note("Not collected", [level for level, value in traffic.items() if value is None])
-
-    def _bandwidth(self, levels: Mapping[str, Record]) -> list[list[Cell]]:
-        return [
-            [
-                text.label(level),
-                text.byte_rate(entry["bytes_per_s"]),
-                text.byte_rate(entry["peak_bytes_per_s"]),
-                text.share(entry["frac"]),
-                self._texts.add(entry["definition"]),
-            ]
-            for level, entry in levels.items()
-            if entry
-        ]
-
-    def _work(self, work: Mapping[str, Record]) -> list[list[Cell]]:
-        rows: list[list[Cell]] = [
-            [
-                text.label(precision),
-                text.flop_count(entry["flop"]),
-                text.flop_rate(entry["flop_per_s"]),
-                text.flop_rate(entry["peak_flop_per_s"]),
-                text.share(entry["frac"]),
-                self._texts.add(entry["definition"]),
-                "yes" if entry["reliable"] else "no",
-            ]
-            for precision, entry in work.items()
-            if entry["flop"] != 0
-        ]
-        return rows + self._note("Measured as zero", [name for name, entry in work.items() if entry["flop"] == 0])

@@ -60,6 +60,30 @@ def test_roofs_of_the_same_height_share_a_line():
     assert [roof["label"] for roof in figures.chart(ceilings, [kernel()])["roofs"]] == ["L1, shared 10.0 TB/s"]
 
 
+def test_a_slower_tensor_path_has_a_roof_of_its_own():
+    used = kernel(work={"tensor_bf16": kernel()["work"]["fp32"]})
+    roofs = [
+        {**CEILINGS[0], "kind": "compute", "name": name, "per_s": per_s, "source": "counters"}
+        for name, per_s in (("tensor_bf16", 3e14), ("tensor_bf16_slower_path", 2e14), ("tensor_fp8_slower_path", 4e14))
+    ]
+    labels = [roof["label"] for roof in figures.chart(roofs, [used])["roofs"]]
+    assert labels == ["BF16 tensor 300 TFLOP/s", "BF16 tensor, slower path 200 TFLOP/s"]
+
+
+def test_a_roof_that_no_counter_gives_is_drawn_from_the_data_sheet():
+    used = kernel(points=[kernel()["points"][0] | {"level": "dram"}])
+    sheet = {"device": 0, "kind": "bandwidth", "per_s": 2e11, "source": "datasheet", "definition": "a data sheet"}
+    ceilings = [
+        {**sheet, "name": "dram"},
+        {**sheet, "name": "l1", "per_s": 4e11},
+        {**sheet, "kind": "compute", "name": "fp32", "per_s": 5e12, "source": "counters"},
+        {**sheet, "kind": "compute", "name": "fp32", "per_s": 6e12},
+    ]
+    stands_in = {(roof["short"], roof["standsIn"]) for roof in figures.chart(ceilings, [used])["roofs"]}
+    # No dot is at L1, and FP32 has a roof from counters: only device memory would be without a roof.
+    assert stands_in == {("DRAM datasheet", True), ("L1 datasheet", False), ("FP32", False), ("FP32 datasheet", False)}
+
+
 def test_the_range_holds_every_dot_and_every_ridge():
     far = kernel(points=[kernel()["points"][0] | {"intensity_flop_per_byte": 1e-4, "flop_per_s": 1e14}])
     chart = figures.chart(CEILINGS, [kernel(), far])

@@ -113,3 +113,13 @@ def test_counts_agree_with_their_noun():
 def test_a_size_is_written_with_its_extents():
     assert text.extent([1056, 1, 1]) == "1056 × 1 × 1"
     assert text.extent(None) == "—"
+
+
+def test_labels_are_words_of_the_field():
+    for name, label in (
+        ("tensor_bf16_sparse", "BF16 tensor, sparse"),
+        ("tensor_fp8_slower_path", "FP8 tensor, slower path"),
+        ("tensor_split_frac", "tensor split share"),
+        ("l2_all", "L2 all"),
+    ):
+        assert text.label(name) == label
