@@ -76,6 +76,8 @@ def _without_flop_dot(kernel: Record) -> str:
         return "FLOPs not collected"
     if not any(entry["flop"] for entry in work.values()):
         return "no FLOPs"
+    if "work_not_counted" in (kernel.get("caveats") or ()):
+        return "most FLOPs not collected"
     is_counted = any(entry["flop"] and entry["reliable"] for entry in work.values())
     return "bytes not collected" if is_counted else "FLOPs not reliable"
 

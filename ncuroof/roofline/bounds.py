@@ -11,8 +11,11 @@ LEFT_OF_RIDGE = 0.5
 RIGHT_OF_RIDGE = 1.5
 """Intensity over ridge: between the two a kernel is near the ridge, where both sides matter (a choice)."""
 
+LEAST_UNCOUNTED_FRAC = 0.02
+"""A pipe that is busy for less than this did next to nothing that could have been counted (a choice)."""
+
 _ARITHMETIC_PIPES = ("alu", "xu")
-_PIPE_WITHOUT_FLOP = ("fp32", "fp64", "fp16", "tensor")
+_PIPES_WITH_FLOP = ("fp32", "fp64", "fp16", "tensor")
 
 
 def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.DataFrame:
@@ -20,11 +23,13 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
 
     Roofline time is the duration times the largest of: DRAM's achieved over peak rate, each precision's achieved over peak
     rate, and the utilisation of the arithmetic pipes whose work no FLOP counter shows (ALU and XU always; FMA, FP64, FP16
-    and tensor where no FLOPs were collected). It is null unless both the DRAM side and the arithmetic side are known.
+    and tensor where their FLOPs were not collected). It is null unless both the DRAM side and the arithmetic side are known.
+    A kernel has no side where a pipe without collected FLOPs is busier than the work that was counted.
 
     Returns:
         BOUNDS and the quantities `roofline.min_time_frac`, `roofline.ridge_ratio` (DRAM intensity over ridge of the dominant
-        precision) and `roofline.vector_flop_frac` (largest share of a non-tensor FLOP peak), rows as in `kernels`.
+        precision), `roofline.vector_flop_frac` (largest share of a non-tensor FLOP peak) and `roofline.uncounted_frac` (the busiest
+        pipe whose FLOPs were not collected, where it is busier than the work that was counted), rows as in `kernels`.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -40,13 +45,15 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
         .with_columns(pl.coalesce("dram_roof_frac", "utilisation.dram").alias("dram_frac"))
     )
     pipes = [pl.col(f"utilisation.{pipe}") for pipe in _ARITHMETIC_PIPES]
-    uncounted = [
-        pl.when(pl.col("flop_frac").is_null()).then(pl.col(f"utilisation.{pipe}")) for pipe in _PIPE_WITHOUT_FLOP
-    ]
-    arithmetic = pl.max_horizontal("flop_frac", *pipes, *uncounted)
+    uncounted = pl.max_horizontal(
+        pl.when(~pl.col(f"is_counted.{pipe}").fill_null(value=False)).then(pl.col(f"utilisation.{pipe}"))
+        for pipe in _PIPES_WITH_FLOP
+    )
+    arithmetic = pl.max_horizontal("flop_frac", *pipes, uncounted)
+    is_dwarfed = ((uncounted > pl.col("flop_frac")) & (uncounted > LEAST_UNCOUNTED_FRAC)).fill_null(value=False)
     is_known = pl.col("dram_frac").is_not_null() & arithmetic.is_not_null() & ~pl.col("failed")
     min_time_frac = pl.when(is_known).then(pl.max_horizontal("dram_frac", arithmetic))
-    ridge_ratio = pl.when(pl.col("dram_frac") > 0).then(pl.col("flop_frac") / pl.col("dram_frac"))
+    ridge_ratio = pl.when((pl.col("dram_frac") > 0) & ~is_dwarfed).then(pl.col("flop_frac") / pl.col("dram_frac"))
     recoverable = pl.col("duration_ns") * (1 - min_time_frac).clip(lower_bound=0)
     return fractions.select(
         "id",
@@ -57,6 +64,7 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
         min_time_frac.alias("roofline.min_time_frac"),
         ridge_ratio.alias("roofline.ridge_ratio"),
         pl.col("vector_flop_frac").alias("roofline.vector_flop_frac"),
+        pl.when(is_dwarfed).then(uncounted).alias("roofline.uncounted_frac"),
     )
 
 
@@ -71,10 +79,14 @@ def _work_fractions(work: pl.DataFrame) -> pl.DataFrame:
     """
     counted = work.filter(pl.col("reliable") & pl.col("frac").is_not_null()).sort("id", "frac", maintain_order=True)
     is_vector = ~pl.col("precision").str.starts_with("tensor")
+    is_counted = [
+        pl.col("precision").str.starts_with(pipe).any().alias(f"is_counted.{pipe}") for pipe in _PIPES_WITH_FLOP
+    ]
     return counted.group_by("id", maintain_order=True).agg(
         pl.col("frac").last().alias("flop_frac"),
         pl.col("precision").filter(pl.col("frac") > 0).last().alias("dominant_precision"),
         pl.col("frac").filter(is_vector).last().alias("vector_flop_frac"),
+        *is_counted,
     )
 
 

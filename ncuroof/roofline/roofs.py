@@ -53,12 +53,13 @@ def roofline(measurements: Measurements) -> Roofline:
     work = with_datasheet_peaks(measurements.work, kernels, profiles)
     bandwidth = with_datasheet_bandwidth(measurements.bandwidth, kernels, profiles)
     bounds = bound(kernels, work, bandwidth)
+    dwarfed = bounds.filter(pl.col("roofline.uncounted_frac").is_not_null())["id"].implode()
     speedup = {device: _tensor_speedup(profile) for device, profile in profiles.items()}
     roofs = ceilings(kernels, work, bandwidth, profiles)
     return Roofline(
         work=work,
         bandwidth=bandwidth,
-        points=place(work, bandwidth),
+        points=place(work.filter(~pl.col("id").is_in(dwarfed)), bandwidth),
         ceilings=roofs,
         instruction_points=place_instructions(kernels, bandwidth),
         instruction_ceilings=instruction_ceilings(kernels, roofs, profiles),

@@ -146,3 +146,34 @@ def test_ceilings_hold_counters_and_datasheet_side_by_side() -> None:
     assert placed.profiles[0] is profile_by_name("h200-sxm")
     dram = placed.ceilings.filter((pl.col("name") == "dram") & (pl.col("kind") == "bandwidth"))
     assert dict(zip(dram["source"], dram["per_s"], strict=True)) == {"counters": 1536 * 3e9, "datasheet": 4.8e12}
+
+
+def uncounted(tensor_pct: float) -> dict[str, float | str]:
+    """A kernel with 1 % of the FP32 peak counted, 50 % of DRAM, and a tensor pipe whose operations nobody counted."""
+    return {
+        "gpu__time_duration.sum": 1e5,
+        "smsp__cycles_elapsed.avg.per_second": 1e9,
+        "sm__cycles_elapsed.avg.per_second": 1e9,
+        **{
+            f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum.per_cycle_elapsed": n
+            for op, n in (("fadd", 0.0), ("fmul", 0.0), ("ffma", 1.0))
+        },
+        "sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained": 100.0,
+        "dram__bytes.sum.per_second": 5e11,
+        "dram__bytes.sum.peak_sustained": 1000.0,
+        "dram__cycles_elapsed.avg.per_second": 1e9,
+        f"sm__pipe_tensor_cycles_active{PCT}": tensor_pct,
+    }
+
+
+def test_tensor_work_that_nobody_counted_bounds_and_leaves_no_dot() -> None:
+    measurements = measure([raw_report(uncounted(80.0), uncounted(1.9), uncounted(0.5))])
+    placed = roofline(measurements)
+    busy, barely, idle = placed.bounds.to_dicts()
+    # The tensor pipe is busy for 80 %, DRAM for 50 %: 20 % of the time is above the roofline, not 50 %.
+    assert busy["recoverable_ns"] == pytest.approx(2e4)
+    assert busy["side"] is None
+    assert busy["roofline.uncounted_frac"] == pytest.approx(0.8)
+    # FP32 at 1 % of its peak, DRAM at 50 %: left of the ridge, as far as was counted.
+    assert (barely["side"], idle["side"]) == ("memory", "memory")
+    assert placed.points["id"].unique().to_list() == [1, 2]
