@@ -1,8 +1,8 @@
 """Writes the table of `profiles/availability.toml` that NVIDIA's tools list: which chip has which hardware counter.
 
-Run `python docs/availability.py --ncu NCU --nvperf LIBRARY` after a change of the counters in `profiles/metrics.toml`; no GPU is needed.
-NCU is the command line of Nsight Compute; LIBRARY is `libnvperf_host.so` of the package nvidia-cuda-cupti, which also knows the chips
-that came later. A counter that either names for a chip is taken to be there. The other tables of the file are kept by hand.
+Run `python docs/availability.py --ncu NCU --nvperf LIBRARY` after a change of the counters in `profiles/metrics.toml`; no GPU is
+needed. NCU is the command line of Nsight Compute; LIBRARY is `libnvperf_host.so` of the package nvidia-cuda-cupti, which also knows
+the chips that came later. A counter that either names for a chip is taken to be there. The file's other tables are kept by hand.
 """
 
 from __future__ import annotations
