@@ -1,81 +1,350 @@
-"""Writes docs/quantities.md from the catalogue. Run `python docs/generate.py` after a change of profiles/metrics.toml."""
+"""Writes docs/quantities/: a page per quantity, from profiles/metrics.toml and profiles/availability.toml.
+
+Run `python docs/generate.py` after a change of either; the tests compare.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from ncuroof.metrics import load_catalogue
-from ncuroof.metrics.catalogue import Pair, Quantity, TensorInstruction
+from ncuroof.metrics import Catalogue, load_catalogue
+from ncuroof.metrics.availability import Availability, load_availability
+from ncuroof.metrics.catalogue import Pair, Quantity, Source
+from ncuroof.metrics.formula import Formula
 
-PAGE = Path(__file__).parent / "quantities.md"
+FOLDER = Path(__file__).parent / "quantities"
+INDEX = "README.md"
+STALLS = "stalls"
 
+GROUPS: Mapping[str, str] = {
+    "": "Time and clocks",
+    "device": "Device",
+    "launch": "Launch",
+    "bandwidth": "Roof traffic",
+    "work": "Work",
+    "traffic_bytes": "Traffic",
+    "utilisation": "Utilisation",
+    "occupancy": "Occupancy",
+    "scheduler": "Scheduling",
+    STALLS: "Stall reasons",
+    "limiter": "Limiter",
+    "access": "Access patterns",
+    "arithmetic": "Arithmetic",
+    "instructions": "Instruction roofline",
+    "roofline": "Roofline",
+    "check": "Checks",
+}
+"""Heading by the first part of a quantity's name, in the order of the index."""
 
-def page() -> str:
-    """Return the page: every quantity, roof traffic and work with the counters behind it."""
-    catalogue = load_catalogue()
-    lines = [
-        "# Every quantity and its counters",
-        "",
-        "Generated from [`profiles/metrics.toml`](../profiles/metrics.toml) by `python docs/generate.py`. The first formula",
-        "whose counters a report holds gives the value; a quantity without any is null. Counters enter in base units (shares",
-        "instead of percent); `{name}` is another quantity.",
-    ]
-    for quantity in catalogue.described():
-        lines += _quantity(quantity)
-    stalls = catalogue.stalls
-    lines += [
-        "",
-        "## stalls.*reason*",
-        "",
-        "A reason's share of the time that a warp spends between two issued instructions (share).",
-        "",
-        f"1. `{stalls.counter} / {stalls.total}`",
-        *(f"{n}. `{name}` over the samples of all reasons" for n, name in enumerate(stalls.sampled_counters, start=2)),
-        "",
-        f"Reasons: {', '.join(stalls.reasons)}. Collect with `{stalls.collect}`.",
-        "",
-        "# Roof traffic",
-    ]
-    for level, pairs in catalogue.bandwidth.items():
-        lines += ["", f"## bandwidth.{level}", "", *_pairs(pairs)]
-    lines += ["", "# Work"]
-    for precision, pairs in catalogue.work.items():
-        lines += ["", f"## work.{precision}", "", *_pairs(pairs)]
-    tensor = catalogue.tensor
-    lines += [
-        "",
-        "## work.tensor_*",
-        "",
-        f"Operations counted by `{tensor.counter_prefix}*`, by the type of the inputs; within a class `op_*` names are",
-        "summed, else the split by sparsity, else the bare name. Where none was collected, and marked unreliable, instructions",
-        f"(`{tensor.instruction_rate.text}`) × what one of the kernel's shape is worth; nothing where no shape can be told:",
-        "",
-        *_instructions(tensor.instructions),
-    ]
-    return "\n".join(lines) + "\n"
+_WIDTH = 110
+"""Characters of a formula that stay on one line."""
 
+_N_NAMED = 3
+"""Counters that a note names; of the others it gives the number."""
 
-def _quantity(quantity: Quantity) -> Iterator[str]:
-    yield from ("", f"## {quantity.name}", "", f"{quantity.doc} Unit: {quantity.unit}.", "")
-    for number, source in enumerate(quantity.sources, start=1):
-        yield f"{number}. `{source.formula.text}`" + (f" ({source.note})" if source.note else "")
-    if quantity.collect:
-        yield from ("", f"Collect with `{quantity.collect}`.")
+_COUNTER = re.compile(r"\b[a-z0-9]+__[\w.{},]*[\w}]")
+_NAME = re.compile(r"(?<![\w./])[a-z]\w*(?:\.[a-z]\w*)+(?!\w)")
 
-
-def _pairs(pairs: Iterable[Pair]) -> Iterator[str]:
-    for number, pair in enumerate(pairs, start=1):
-        yield f"{number}. {pair.definition}"
-        yield f"   - {'total' if pair.is_count else 'achieved'}: `{pair.achieved.text}`"
-        if pair.peak is not None:
-            yield f"   - peak: `{pair.peak.text}`"
+_ABOUT = (
+    "A page per quantity: from which counters it comes, which architectures have these, and what it does not count. On the "
+    "terminal, `ncuroof explain NAME` gives the formulas. Generated from [metrics.toml](../../profiles/metrics.toml) and "
+    "[availability.toml](../../profiles/availability.toml) by `python docs/generate.py`."
+)
+_FIRST_WINS = (
+    "The first whose counters a report holds gives the value; without any it is null. Counters enter in base units: shares "
+    "instead of percent, bytes, hertz, nanoseconds. `{name}` is another quantity; `max`, `min` and `sum` take what is there."
+)
+_PAIRS_WIN = (
+    "The first whose counters a report holds gives achieved and peak together; one without a peak counts only where none is "
+    "complete. A total is divided by the duration. Counters enter in base units; `{name}` is another quantity."
+)
+_FINEST_WIN = (
+    "1. Operations of every `{prefix}*` of a type. Of a type's names those that split it finest are summed: `op_*`, else the "
+    "split by sparsity, else the bare name, which is the sum of the others."
+)
+_LEGEND = (
+    "yes: the architecture has it · –: it has not · ?: not known. Sources: "
+    "[availability.toml](../../profiles/availability.toml)."
+)
+_CELLS = {True: "yes", False: "–", None: "?"}
 
 
-def _instructions(instructions: Iterable[TensorInstruction]) -> Iterator[str]:
-    for number, instruction in enumerate(instructions, start=1):
-        yield f"{number}. {instruction.precision}: {instruction.definition}"
+@dataclass(frozen=True)
+class Writer:
+    """Writes the pages of one catalogue."""
+
+    catalogue: Catalogue
+    availability: Availability
+
+    def pages(self) -> dict[str, str]:
+        """Return every page by its file name."""
+        pages = {_file(quantity.name): "\n".join(self._page(quantity)) + "\n" for quantity in self._quantities}
+        return {INDEX: "\n".join(self._index()) + "\n", **pages}
+
+    @cached_property
+    def _quantities(self) -> list[Quantity]:
+        """Every quantity that has a page, in the order of the index."""
+        stalls = self.catalogue.stalls
+        shared = Quantity(STALLS, "share", stalls.doc, stalls.collect, (), excludes=stalls.excludes)
+        every = (*self.catalogue.described(), *self.catalogue.measured, shared)
+        order = list(GROUPS)
+        return sorted(every, key=lambda quantity: order.index(_group(quantity.name)))
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(quantity.name for quantity in self._quantities)
+
+    @cached_property
+    def _readers(self) -> Mapping[str, list[str]]:
+        """The quantities that read a quantity."""
+        readers: dict[str, list[str]] = {}
+        for quantity in self._quantities:
+            for name in self._read_by(quantity):
+                readers.setdefault(name, []).append(quantity.name)
+        return readers
+
+    def _index(self) -> Iterator[str]:
+        yield "# Every quantity, its formulas and its counters"
+        yield from ("", _ABOUT)
+        for group, heading in GROUPS.items():
+            yield from ("", f"## {heading}", "", "| quantity | unit | |", "|---|---|---|")
+            for quantity in self._quantities:
+                if _group(quantity.name) == group:
+                    yield f"| {_link(quantity.name)} | {quantity.unit} | {self._prose(quantity.doc, quantity.name)} |"
+
+    def _page(self, quantity: Quantity) -> Iterator[str]:
+        yield from (f"# {_title(quantity.name)}", "", self._prose(quantity.doc, quantity.name), "")
+        heading = GROUPS[_group(quantity.name)]
+        yield f"- Unit: {quantity.unit}"
+        yield f"- Group: [{heading}]({INDEX}#{heading.lower().replace(' ', '-')})"
+        yield f"- Collected with: {self._collected(quantity)}"
+        yield from self._excluded(quantity)
+        yield from self._formulas(quantity)
+        yield from self._counters(quantity)
+        reads, readers = self._read_by(quantity), self._readers.get(quantity.name, [])
+        if reads or readers:
+            yield from ("", "## Quantities beside it", "")
+            if reads:
+                yield f"- Reads: {', '.join(map(_link, reads))}"
+            if readers:
+                yield f"- Read by: {', '.join(map(_link, readers))}"
+        yield from ("", f"[All quantities]({INDEX})")
+
+    def _excluded(self, quantity: Quantity) -> Iterator[str]:
+        """Yield what the quantity does not count: by every formula, then by some."""
+        numbers_by_text: dict[str, list[str]] = {}
+        for number, pair in enumerate(self.catalogue.pairs(quantity.name), start=1):
+            if pair.excludes:
+                numbers_by_text.setdefault(pair.excludes, []).append(str(number))
+        if quantity.excludes or numbers_by_text:
+            yield from ("", "## What it does not count")
+        if quantity.excludes:
+            yield from ("", self._prose(quantity.excludes, quantity.name))
+        for text, numbers in numbers_by_text.items():
+            formulas = "Formula" if len(numbers) == 1 else "Formulas"
+            yield from ("", f"{formulas} {', '.join(numbers)}: {self._prose(text)}")
+
+    def _formulas(self, quantity: Quantity) -> Iterator[str]:
+        yield from ("", "## Formulas, in order of preference", "")
+        pairs = self.catalogue.pairs(quantity.name)
+        if quantity.name == STALLS:
+            yield from self._of_stalls()
+        elif pairs:
+            yield _PAIRS_WIN
+            for number, pair in enumerate(pairs, start=1):
+                yield from self._pair(number, pair, quantity.name)
+        elif quantity.sources:
+            yield _FIRST_WINS
+            for number, source in enumerate(quantity.sources, start=1):
+                yield from self._source(number, source, quantity.name)
+        elif quantity in self.catalogue.measured:
+            yield from self._of_tensor()
+        else:
+            yield "None over counters: it is computed from other numbers, as the sentence above says."
+
+    def _source(self, number: int, source: Source, name: str) -> Iterator[str]:
+        formula = source.formula
+        parts = [what for what, names in (("quantities", formula.quantities), ("counters", formula.counters)) if names]
+        about = self._prose(source.note, name) if source.note else f"from {' and '.join(parts) or 'no counter'}"
+        yield from ("", f"{number}. {about}{_limits(source.capabilities)}")
+        yield from _code([laid_out(formula.text)])
+
+    def _pair(self, number: int, pair: Pair, name: str) -> Iterator[str]:
+        yield from ("", f"{number}. {self._prose(pair.definition, name)}{_limits(pair.capabilities)}")
+        formulas = [("total" if pair.is_count else "achieved", pair.achieved), ("peak", pair.peak)]
+        yield from _code([laid_out(f"{what} = {formula.text}") for what, formula in formulas if formula is not None])
+        if not pair.is_reliable:
+            yield from ("", "   A bound or an estimate: no verdict rests on it.")
+
+    def _of_stalls(self) -> Iterator[str]:
+        stalls = self.catalogue.stalls
+        yield f"For each of the reasons {', '.join(stalls.reasons)}; samples stand in where the counters are missing."
+        yield from ("", "1. By its counters")
+        yield from _code([f"{stalls.counter} / {stalls.total}"])
+        for number, sampled in enumerate(stalls.sampled_counters, start=2):
+            yield from ("", f"{number}. Samples of the reason over the samples of all reasons")
+            yield from _code([sampled])
+        yield from ("", *(f"   {reason} is called {name} there." for reason, name in stalls.sampled_names.items()))
+
+    def _of_tensor(self) -> Iterator[str]:
+        tensor = self.catalogue.tensor
+        yield _FINEST_WIN.format(prefix=tensor.counter_prefix)
+        yield "2. Where none was counted, and marked unreliable: instructions, times what one of the kernel's shape is worth"
+        yield from _code([f"{tensor.instruction_rate.text} * operations of an instruction"])
+        yield ""
+        for instruction in tensor.instructions:
+            definition = self._prose(instruction.definition, "work.tensor")
+            yield f"   - {instruction.precision}: {definition}{_limits(instruction.capabilities)}"
+
+    def _counters(self, quantity: Quantity) -> Iterator[str]:
+        counters = self._base_names(quantity)
+        if not counters:
+            return
+        capabilities = self.availability.capabilities
+        yield from ("", "## Counters by architecture", "")
+        yield f"| counter | {' | '.join(map(_capability, capabilities))} |"
+        yield f"|---|{'---|' * len(capabilities)}"
+        for counter in counters:
+            cells = [_CELLS[self.availability.has(counter, capability)] for capability in capabilities]
+            yield f"| `{counter}` | {' | '.join(cells)} |"
+        yield from ("", _LEGEND, *self._notes(counters))
+
+    def _notes(self, counters: Iterable[str]) -> Iterator[str]:
+        """Yield what is to be said of counters that are not a chip's."""
+        counters_by_note: dict[str, list[str]] = {}
+        for counter in counters:
+            note = self.availability.group_by_counter[counter].note
+            if note:
+                counters_by_note.setdefault(note, []).append(f"`{counter}`")
+        for note, named in counters_by_note.items():
+            more = f" and {len(named) - _N_NAMED} more" if len(named) > _N_NAMED else ""
+            yield from ("", f"{', '.join(named[:_N_NAMED])}{more}: {self._prose(note)}")
+
+    def _base_names(self, quantity: Quantity) -> list[str]:
+        """Return the counters that the quantity's formulas read, without what follows the first dot."""
+        named = [
+            counter for formula in self._formulas_of(quantity) for counter in _in_order(formula.text, formula.counters)
+        ]
+        tensor, stalls = self.catalogue.tensor, self.catalogue.stalls
+        if quantity.name == "work.tensor":
+            every = self.availability.group_by_counter
+            listed = [name for name in every if name.startswith(tensor.counter_prefix)]
+            named = [*listed, *named, tensor.cycles_per_second]
+        if quantity.name == STALLS:
+            named = [stalls.of_latency(reason) for reason in stalls.reasons]
+            named += [name for reason in stalls.reasons for name in stalls.of_samples(reason)]
+            named = [*named, stalls.total]
+        return list(dict.fromkeys(map(_base_name, named)))
+
+    def _formulas_of(self, quantity: Quantity) -> Iterator[Formula]:
+        yield from (source.formula for source in quantity.sources)
+        for pair in self.catalogue.pairs(quantity.name):
+            yield pair.achieved
+            if pair.peak is not None:
+                yield pair.peak
+        if quantity.name == "work.tensor":
+            yield self.catalogue.tensor.instruction_rate
+
+    def _read_by(self, quantity: Quantity) -> list[str]:
+        read = [name for formula in self._formulas_of(quantity) for name in _in_order(formula.text, formula.quantities)]
+        return list(dict.fromkeys(read))
+
+    def _collected(self, quantity: Quantity) -> str:
+        """Return the options of ncu: those that the catalogue names, else those for the counters of the first formula."""
+        if quantity.collect:
+            return f"`{quantity.collect}`"
+        if not quantity.sources:
+            return "what its parts are collected with"
+        first = quantity.sources[0].formula
+        counters = _in_order(first.text, first.counters)
+        groups = {counter: self.availability.group_by_counter[_base_name(counter)] for counter in counters}
+        of_chips = [counter for counter, group in groups.items() if group.note is None]
+        options = [f"`--metrics {','.join(of_chips)}`"] if of_chips else []
+        options += dict.fromkeys(f"`{group.collect}`" for group in groups.values() if group.collect)
+        options += ["what the quantities that it reads are collected with"] if first.quantities else []
+        return " and ".join(options) or "nothing, reports hold it unasked"
+
+    def _prose(self, text: str, own_name: str = "") -> str:
+        """Return `text` with counters as code and the names of other quantities as links."""
+
+        def linked(match: re.Match[str]) -> str:
+            return _link(match[0]) if match[0] in self._names and match[0] != own_name else match[0]
+
+        return _COUNTER.sub(lambda match: f"`{match[0]}`", _NAME.sub(linked, text))
+
+
+def laid_out(formula: str) -> str:
+    """Return a formula in lines: a long one is broken after commas and before signs, and indented as deep as its parentheses."""
+    if len(formula) <= _WIDTH:
+        return formula
+    lines, before = [""], ""
+    for part in re.split(r"(?<=, )|(?= [-+] )", formula):
+        depth = before.count("(") - before.count(")")
+        is_argument = depth == 1 and before.endswith(", ")
+        if before and (is_argument or len(lines[-1]) + len(part) > _WIDTH):
+            lines.append("  " * (depth + 1) + part.lstrip())
+        else:
+            lines[-1] += part
+        before += part
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _code(formulas: Sequence[str]) -> Iterator[str]:
+    """Yield formulas as a block of code within an item of a list."""
+    lines = [line for formula in formulas for line in formula.split("\n")]
+    yield from ("", "   ```text", *(f"   {line}" for line in lines), "   ```")
+
+
+def _in_order(text: str, names: Iterable[str]) -> list[str]:
+    return sorted(names, key=lambda name: (text.index(name), name))
+
+
+def _limits(capabilities: Sequence[int]) -> str:
+    return f"; on compute capability {', '.join(map(_capability, capabilities))} alone" if capabilities else ""
+
+
+def _base_name(counter: str) -> str:
+    return counter.partition(".")[0]
+
+
+def _capability(number: int) -> str:
+    return f"{number // 10}.{number % 10}"
+
+
+def _group(name: str) -> str:
+    return STALLS if name == STALLS else name.rpartition(".")[0].split(".")[0]
+
+
+def _title(name: str) -> str:
+    return "stalls.*reason*" if name == STALLS else name
+
+
+def _file(name: str) -> str:
+    return f"{name}.md"
+
+
+def _link(name: str) -> str:
+    return f"[{_title(name)}]({_file(name)})"
+
+
+def pages() -> dict[str, str]:
+    """Return every page of docs/quantities/ by its file name."""
+    return Writer(load_catalogue(), load_availability()).pages()
+
+
+def main() -> None:
+    """Write the pages, and remove those of quantities that are no more."""
+    written = pages()
+    FOLDER.mkdir(exist_ok=True)
+    for stray in {path.name for path in FOLDER.glob("*.md")} - written.keys():
+        (FOLDER / stray).unlink()
+    for name, text in written.items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    main()

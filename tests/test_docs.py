@@ -5,22 +5,127 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import re
+import sys
+from collections import Counter
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from ncuroof import errors
+from ncuroof.metrics import load_catalogue
+from ncuroof.metrics.availability import load_availability
+from ncuroof.present.explain import explain
+from ncuroof.resources import read_toml
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGES = ROOT / "docs/quantities"
+BY_HAND = ["README.md", "docs/verdict.md", "docs/errors.md", "docs/instruction_roofline.md"]
 
 
-def test_the_page_of_quantities_is_fresh() -> None:
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
+def _script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", ROOT / f"docs/{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # a dataclass looks its own module up
     spec.loader.exec_module(module)
-    assert (ROOT / "docs/quantities.md").read_text(encoding="utf-8") == module.page(), "run python docs/generate.py"
+    return module
+
+
+GENERATE = _script("generate")
+
+
+def test_the_pages_of_quantities_are_fresh() -> None:
+    stored = {path.name: path.read_text(encoding="utf-8") for path in PAGES.iterdir()}
+    assert stored == GENERATE.pages(), "run python docs/generate.py"
+
+
+def test_the_pages_are_the_same_every_time() -> None:
+    assert GENERATE.pages() == GENERATE.pages()
+
+
+def test_every_quantity_has_a_page_and_a_line_in_the_index() -> None:
+    catalogue = load_catalogue()
+    names = {quantity.name for quantity in (*catalogue.described(), *catalogue.measured)} | {"stalls"}
+    assert {f"bandwidth.{level}" for level in catalogue.bandwidth} <= names
+    assert {f"work.{precision}" for precision in (*catalogue.work, "tensor")} <= names
+    pages = GENERATE.pages()
+    assert pages.keys() == {f"{name}.md" for name in names} | {"README.md"}
+    assert set(re.findall(r"^\| \[.+?\]\((.+?)\)", pages["README.md"], re.MULTILINE)) == pages.keys() - {"README.md"}
+
+
+def test_a_page_has_formulas_exclusions_and_counters() -> None:
+    page = GENERATE.pages()["traffic_bytes.dram.md"]
+    assert "32 * sum(lts__t_sectors_aperture_sysmem_lookup_miss.sum" in page
+    assert "on compute capability 7.2, 8.7, 11.0, 12.1 alone" in page
+    assert "## What it does not count\n\nSystem memory" in page
+    # Orin, Thor and GB10 have no DRAM counters.
+    assert "| `dram__bytes` | yes | yes | yes | yes | – | yes | yes | yes | yes | – | yes | – |" in page
+    assert "- Read by: [bandwidth.dram](bandwidth.dram.md)" in page
+
+
+def test_a_formula_loses_nothing_in_its_lines() -> None:
+    for formula in load_catalogue().formulas():
+        laid_out = GENERATE.laid_out(formula.text)
+        assert "".join(laid_out.split()) == "".join(formula.text.split())
+
+
+# ---- which architecture has which counter -----------------------------------------------------------------------------------
+
+
+def test_the_availability_of_every_counter_is_stated() -> None:
+    stated = load_availability().group_by_counter.keys()
+    read = {counter.partition(".")[0] for counter in load_catalogue().counters()}
+    assert read - stated == set()
+    assert {name for name in stated - read if not name.startswith(load_catalogue().tensor.counter_prefix)} == set()
+
+
+def test_no_counter_is_stated_twice() -> None:
+    raw = read_toml(ROOT / "profiles/availability.toml")
+    times = Counter([*raw["chips"], *(name for group in raw["group"] for name in group["counters"])])
+    assert times.most_common(1)[0][1] == 1
+
+
+def test_architectures_are_those_of_the_table() -> None:
+    availability = load_availability()
+    for counter, group in availability.group_by_counter.items():
+        assert {*group.available, *group.unknown} <= set(availability.capabilities), counter
+        assert not {*group.available} & {*group.unknown}, counter
+
+
+def test_a_counter_is_there_absent_or_not_known() -> None:
+    availability = load_availability()
+    assert availability.has("dram__bytes_op_read", 120) is True
+    assert availability.has("dram__bytes_op_read", 90) is False
+    assert availability.has("inst_executed", 120) is None
+
+
+# ---- what a number does not count -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["traffic_bytes.l2", "utilisation.fp32", "work.fp32", "bandwidth.dram"])
+def test_explain_says_what_a_quantity_does_not_count(name: str) -> None:
+    catalogue = load_catalogue()
+    (quantity,) = (each for each in (*catalogue.described(), *catalogue.measured) if each.name == name)
+    assert quantity.excludes is not None
+    assert f"What it does not count: {quantity.excludes}" in explain(name)
+
+
+def test_explain_says_what_one_of_several_definitions_does_not_count() -> None:
+    assert "What it does not count: What the SMs send" in explain("bandwidth.l2")
+    assert load_catalogue().stalls.excludes in explain("stalls.wait")
+
+
+@pytest.mark.parametrize("group", ["traffic_bytes", "access", "utilisation", "occupancy", "instructions", "work"])
+def test_what_is_counted_is_told_for_most_of_a_group(group: str) -> None:
+    catalogue = load_catalogue()
+    members = [each for each in (*catalogue.quantities, *catalogue.measured) if each.name.startswith(f"{group}.")]
+    told = [each for each in members if each.excludes or any(pair.excludes for pair in catalogue.pairs(each.name))]
+    assert len(told) >= 0.75 * len(members)
+
+
+# ---- the other pages --------------------------------------------------------------------------------------------------------
 
 
 def test_every_error_is_documented() -> None:
@@ -30,8 +135,12 @@ def test_every_error_is_documented() -> None:
             assert f"| `{kind.slug}` | `{name}` |" in page
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/verdict.md", "docs/errors.md", "docs/instruction_roofline.md"])
+@pytest.mark.parametrize("page", [*BY_HAND, *(f"docs/quantities/{path.name}" for path in sorted(PAGES.iterdir()))])
 def test_links_between_documents_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
-        assert (ROOT / page).parent.joinpath(target).exists(), target
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)", text):
+        file = (ROOT / page).parent / target
+        assert file.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in {heading.lower().replace(" ", "-") for heading in headings}

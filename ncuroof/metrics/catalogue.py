@@ -20,6 +20,8 @@ BREAKDOWNS = {
 
 DEVICE_NAME = "device__attribute_display_name"
 
+_REASON = "<reason>"
+
 _IDENTITY_COUNTERS = frozenset(
     f"launch__{name}"
     for name in (
@@ -55,6 +57,7 @@ class Quantity:
         collect: options of ncu that collect it, or None where every report has it or nothing collects it alone.
         sources: in order of preference; none where it is computed from other tables.
         is_defined: the tables say by which of its sources each number was found.
+        excludes: what the number does not count, or counts besides, or None where nothing is worth saying.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Quantity:
     collect: str | None
     sources: tuple[Source, ...]
     is_defined: bool = False
+    excludes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,7 @@ class Pair:
         is_count: `achieved` is a total, to be divided by the duration.
         is_reliable: a verdict may rest on it; False for bounds and estimates.
         capabilities: compute capabilities (major × 10 + minor) on which it holds; empty: all.
+        excludes: what it does not count, or counts besides, apart from what holds for all pairs of its name, or None.
     """
 
     achieved: Formula
@@ -84,17 +89,30 @@ class Pair:
     is_count: bool = False
     is_reliable: bool = True
     capabilities: tuple[int, ...] = ()
+    excludes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Stalls:
     """How stall shares are found: counters per reason over their total, else samples over all samples."""
 
+    doc: str
+    excludes: str
     reasons: tuple[str, ...]
     counter: str
     total: str
     sampled_counters: tuple[str, ...]
+    sampled_names: Mapping[str, str]
     collect: str
+
+    def of_latency(self, reason: str) -> str:
+        """Return the counter of the cycles that warps stall for a reason."""
+        return self.counter.replace(_REASON, reason)
+
+    def of_samples(self, reason: str) -> tuple[str, ...]:
+        """Return the counters of the samples that found a warp stalled for a reason; two reasons have other names there."""
+        name = self.sampled_names.get(reason, reason)
+        return tuple(counter.replace(_REASON, name) for counter in self.sampled_counters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +163,20 @@ class Catalogue:
 
     Attributes:
         capabilities: the chips whose counters it lists, as major × 10 + minor.
+        quantities: those with formulas.
+        computed: those found elsewhere, without sources.
+        measured: `bandwidth.<level>`, `work.<precision>` and `work.tensor`: what their pairs have in common, without sources.
+        bandwidth: pairs by memory level, in order of preference.
+        work: pairs by precision, in order of preference.
+        tensor: how tensor work is found.
+        stalls: how the shares of the stall reasons are found.
+        resources: resource by prefix of a counter's name, for each side of the Speed of Light.
     """
 
     capabilities: tuple[int, ...]
     quantities: tuple[Quantity, ...]
     computed: tuple[Quantity, ...]
+    measured: tuple[Quantity, ...]
     bandwidth: Mapping[str, tuple[Pair, ...]]
     work: Mapping[str, tuple[Pair, ...]]
     tensor: Tensor
@@ -171,6 +198,11 @@ class Catalogue:
                 return quantity
         raise ProfileError(f"metrics.toml: no quantity {name!r}")
 
+    def pairs(self, name: str) -> tuple[Pair, ...]:
+        """Return the pairs of `bandwidth.<level>` or `work.<precision>`; none for every other name."""
+        table, _, key = name.partition(".")
+        return {"bandwidth": self.bandwidth, "work": self.work}.get(table, {}).get(key, ())
+
     def formulas(self) -> Iterator[Formula]:
         """Yield every formula of the catalogue."""
         for quantity in self.quantities:
@@ -187,9 +219,7 @@ class Catalogue:
         named = frozenset().union(*(formula.counters for formula in self.formulas()))
         stalls = self.stalls
         by_reason = {
-            template.replace("<reason>", reason)
-            for template in (stalls.counter, *stalls.sampled_counters)
-            for reason in stalls.reasons
+            name for reason in stalls.reasons for name in (stalls.of_latency(reason), *stalls.of_samples(reason))
         }
         return named | by_reason | {stalls.total, self.tensor.cycles_per_second} | _IDENTITY_COUNTERS
 
@@ -213,7 +243,8 @@ def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
     return Catalogue(
         capabilities=tuple(raw["chips"]["compute_capabilities"]),
         quantities=tuple(_quantity(name, entry) for name, entry in raw["quantity"].items()),
-        computed=tuple(Quantity(name, **entry, collect=None, sources=()) for name, entry in raw["computed"].items()),
+        computed=tuple(_described(name, entry) for name, entry in raw["computed"].items()),
+        measured=tuple(_described(name, entry) for name, entry in raw["measured"].items()),
         bandwidth={level: tuple(map(_pair, pairs)) for level, pairs in raw["bandwidth"].items()},
         work={precision: tuple(map(_pair, pairs)) for precision, pairs in raw["work"].items()},
         tensor=Tensor(
@@ -226,10 +257,13 @@ def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
             instructions=tuple(map(_instruction, tensor["instruction"])),
         ),
         stalls=Stalls(
+            doc=stalls["doc"],
+            excludes=stalls["excludes"],
             reasons=tuple(stalls["reasons"]),
             counter=stalls["counter"],
             total=stalls["total"],
             sampled_counters=tuple(stalls["sampled_counters"]),
+            sampled_names=stalls["sampled_names"],
             collect=stalls["collect"],
         ),
         resources=raw["resource"],
@@ -237,11 +271,23 @@ def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
 
 
 def _quantity(name: str, entry: Mapping[str, Any]) -> Quantity:
-    sources = tuple(
-        Source(parse(source["formula"]), source.get("note"), tuple(source.get("compute_capability", ())))
-        for source in entry["sources"]
+    return _described(name, entry, tuple(map(_source, entry["sources"])))
+
+
+def _source(entry: Mapping[str, Any]) -> Source:
+    return Source(parse(entry["formula"]), entry.get("note"), tuple(entry.get("compute_capability", ())))
+
+
+def _described(name: str, entry: Mapping[str, Any], sources: tuple[Source, ...] = ()) -> Quantity:
+    return Quantity(
+        name,
+        entry["unit"],
+        entry["doc"],
+        entry.get("collect"),
+        sources,
+        entry.get("defined", False),
+        entry.get("excludes"),
     )
-    return Quantity(name, entry["unit"], entry["doc"], entry.get("collect"), sources, entry.get("defined", False))
 
 
 def _pair(entry: Mapping[str, Any]) -> Pair:
@@ -255,6 +301,7 @@ def _pair(entry: Mapping[str, Any]) -> Pair:
         is_count,
         entry.get("reliable", True),
         tuple(entry.get("compute_capability", ())),
+        entry.get("excludes"),
     )
 
 

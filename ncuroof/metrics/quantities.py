@@ -96,14 +96,14 @@ def _stall_columns(table: CounterTable, stalls: Stalls) -> list[pl.Expr]:
     samples = {
         reason: counter
         for reason in stalls.reasons
-        for name in stalls.sampled_counters
-        if (counter := table.counter(name.replace("<reason>", reason))) is not None
+        for name in stalls.of_samples(reason)
+        if (counter := table.counter(name)) is not None
     }
     all_samples = pl.sum_horizontal(*samples.values()) if samples else pl.lit(None, pl.Float64)
     total = table.counter(stalls.total)
     columns = []
     for reason in stalls.reasons:
-        counter = table.counter(stalls.counter.replace("<reason>", reason))
+        counter = table.counter(stalls.of_latency(reason))
         candidates = []
         if counter is not None and total is not None:
             candidates.append(counter / pl.when(total != 0).then(total))

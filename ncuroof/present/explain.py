@@ -9,10 +9,11 @@ from ncuroof.diagnosis import Rules, load_rules
 from ncuroof.diagnosis.rules import Condition, Finding
 from ncuroof.errors import UnknownNameError
 from ncuroof.metrics import Catalogue, load_catalogue
-from ncuroof.metrics.catalogue import Quantity
+from ncuroof.metrics.catalogue import Pair, Quantity
 from ncuroof.present import format as text
 
 _STALLS = "stalls."
+_EXCLUDES = "What it does not count:"
 
 
 def explain(name: str) -> str:
@@ -30,7 +31,8 @@ def names() -> list[str]:
     rules, catalogue = load_rules(), load_catalogue()
     quantities = [quantity.name for quantity in catalogue.described()]
     stalls = [f"{_STALLS}{reason}" for reason in catalogue.stalls.reasons]
-    return [*rules.verdicts, *rules.findings, *rules.caveats, *quantities, *stalls]
+    measured = [quantity.name for quantity in catalogue.measured]
+    return [*rules.verdicts, *rules.findings, *rules.caveats, *quantities, *stalls, *measured]
 
 
 def _lines(name: str, rules: Rules, catalogue: Catalogue) -> Iterator[str]:
@@ -43,10 +45,11 @@ def _lines(name: str, rules: Rules, catalogue: Catalogue) -> Iterator[str]:
     elif name.removeprefix(_STALLS) in catalogue.stalls.reasons:
         yield from _stall(name.removeprefix(_STALLS), catalogue)
     else:
-        found = [quantity for quantity in catalogue.described() if quantity.name == name]
+        every = (*catalogue.described(), *catalogue.measured)
+        found = [quantity for quantity in every if quantity.name == name]
         if not found:
             raise _unknown(name)
-        yield from _quantity(found[0])
+        yield from _quantity(found[0], catalogue.pairs(name))
 
 
 def _unknown(name: str) -> UnknownNameError:
@@ -100,17 +103,30 @@ def _condition(condition: Condition) -> str:
 def _stall(reason: str, catalogue: Catalogue) -> Iterator[str]:
     stalls = catalogue.stalls
     yield from (f"{_STALLS}{reason}: quantity, share", "")
-    yield "The reason's share of the time that a warp spends between two issued instructions."
-    yield from ("", "From:", f"  {stalls.counter.replace('<reason>', reason)} / {stalls.total}")
-    yield from (f"  {name.replace('<reason>', reason)} / samples of all reasons" for name in stalls.sampled_counters)
+    yield from (stalls.doc, "", f"{_EXCLUDES} {stalls.excludes}")
+    yield from ("", "From:", f"  {stalls.of_latency(reason)} / {stalls.total}")
+    yield from (f"  {name} / samples of all reasons" for name in stalls.of_samples(reason))
     yield from ("", f"Collect with: {stalls.collect}")
 
 
-def _quantity(quantity: Quantity) -> Iterator[str]:
+def _quantity(quantity: Quantity, pairs: Sequence[Pair]) -> Iterator[str]:
     yield from (f"{quantity.name}: quantity, {quantity.unit}", "", quantity.doc)
-    if quantity.sources:
+    if quantity.excludes:
+        yield from ("", f"{_EXCLUDES} {quantity.excludes}")
+    if quantity.sources or pairs:
         yield from ("", "From, in order of preference:")
     for source in quantity.sources:
         yield f"  {source.formula.text}" + (f"  ({source.note})" if source.note else "")
+    for pair in pairs:
+        yield from _pair(pair)
     if quantity.collect:
         yield from ("", f"Collect with: {quantity.collect}")
+
+
+def _pair(pair: Pair) -> Iterator[str]:
+    yield f"  {pair.definition}"
+    yield f"    {'total' if pair.is_count else 'achieved'}: {pair.achieved.text}"
+    if pair.peak is not None:
+        yield f"    peak: {pair.peak.text}"
+    if pair.excludes:
+        yield f"    {_EXCLUDES} {pair.excludes}"

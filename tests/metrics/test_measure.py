@@ -165,6 +165,12 @@ def test_stall_shares_are_of_the_warp_latency() -> None:
     assert row["limiter.stall"] == "long_scoreboard"
 
 
+def test_samples_call_two_reasons_by_other_names() -> None:
+    prefix = "smsp__pcsamp_warps_issue_stalled_"
+    row = kernel_of({f"{prefix}no_instructions": 30.0, f"{prefix}warpgroup_arrive": 20.0, f"{prefix}wait": 50.0})
+    assert (row["stalls.no_instruction"], row["stalls.gmma"], row["stalls.wait"]) == (0.3, 0.2, 0.5)
+
+
 def test_stall_samples_stand_in_for_stall_cycles() -> None:
     row = kernel_of(
         {"smsp__pcsamp_warps_issue_stalled_barrier": 30.0, "smsp__pcsamp_warps_issue_stalled_selected": 70.0}
