@@ -67,7 +67,7 @@ def tensor_path(name: str, names: Collection[str], tensor: Tensor) -> TensorPath
     precision = tensor.precision_by_source.get(match["src"], f"tensor_{match['src']}")
     if match["sparsity"] == "on":
         precision += SPARSE_SUFFIX
-    is_split_further = f"{name}_sparsity_off" in names
+    is_split_further = any(f"{name}_{part}" in other for other in names for part in ("dst_", "sparsity_"))
     rank = (0 if match["op"] else 2) + is_split_further + (not match["op"] and not match["sparsity"])
     is_both = match["sparsity"] is None and match["src"] not in tensor.never_sparse
     return TensorPath(name, precision, rank, is_dense_and_sparse=is_both)

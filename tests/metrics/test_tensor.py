@@ -68,6 +68,19 @@ def test_bare_instruction_names_are_sums_over_sparsity_and_their_realtime_twins_
     assert work["tensor_bf16_sparse"]["flop_per_s"] == pytest.approx(20 * CLOCK_HZ)
 
 
+def test_a_name_without_accumulator_is_the_sum_over_accumulators() -> None:
+    (work,) = work_of(
+        {
+            **tensor("op_hmma_src_fp16", 30.0, 5461.0),
+            **tensor("op_hmma_src_fp16_dst_fp16_sparsity_off", 10.0, 2730.0),
+            **tensor("op_hmma_src_fp16_dst_fp32_sparsity_off", 20.0, 2730.0),
+            **CLOCKS,
+        }
+    )
+    assert work["tensor_fp16"]["flop_per_s"] == pytest.approx(30 * CLOCK_HZ)
+    assert work["tensor_fp16"]["peak_flop_per_s"] == pytest.approx(2730 * CLOCK_HZ)
+
+
 def test_instructions_without_sparsity_count_by_themselves() -> None:
     (work,) = work_of({**tensor("op_bmma_src_int1", 5.0, 43690.0), **tensor("src_int1", 5.0, 65536.0), **CLOCKS})
     assert work["tensor_int1"]["flop_per_s"] == pytest.approx(5 * CLOCK_HZ)
