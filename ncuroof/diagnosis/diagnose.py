@@ -11,14 +11,15 @@ from ncuroof.diagnosis.causes import add_firing, collect_findings, latency_limit
 from ncuroof.diagnosis.caveats import add_checks, caveats
 from ncuroof.diagnosis.rules import Rules, load_rules
 from ncuroof.diagnosis.tree import walk_tree
-from ncuroof.metrics import Catalogue, Measurements, largest, load_catalogue
+from ncuroof.metrics import Catalogue, Measurements, Quantity, largest, load_catalogue
 from ncuroof.model import Confidence, Verdict
-from ncuroof.roofline import Roofline
+from ncuroof.roofline import LEAST_UNCOUNTED_FRAC, Roofline
 from ncuroof.tables import FINDINGS, MISSING, PATH, VERDICTS, check, conform
 
 NEAR_THRESHOLD_FRAC = 0.05
 """A decision this close to its threshold could as well have gone the other way: one step less confidence."""
 
+_TENSOR = "tensor"
 _MEMORY_UNITS = ("dram", "l2", "l1")
 _COMPUTE_UNITS = ("fp64", "tensor", "fp32", "fp16", "xu", "alu", "lsu", "issue")
 
@@ -120,20 +121,34 @@ def _confidence(rules: Rules) -> pl.Expr:
 def _missing(measurements: Measurements, rules: Rules, catalogue: Catalogue) -> pl.DataFrame:
     """Return what a full diagnosis would use and the report lacks; nothing for launches whose collection failed."""
     kernels = measurements.kernels.lazy().filter(~pl.col("failed"))
-    has_work = measurements.work.filter("reliable")["id"].unique().to_list()
+    work = measurements.work.filter("reliable").select("id", pl.col("precision").str.starts_with(_TENSOR))
+    has_work, has_tensor_work = work["id"].implode(), work.filter("precision")["id"].implode()
+    is_tensor_busy = pl.col("utilisation.tensor") > LEAST_UNCOUNTED_FRAC
     families = {
-        "stalls": (pl.col("limiter.stall").is_null(), catalogue.stalls.collect),
-        "work": (~pl.col("id").is_in(has_work), rules.collect_work),
+        "stalls": (pl.col("limiter.stall").is_null(), pl.lit(catalogue.stalls.collect)),
+        "work": (~pl.col("id").is_in(has_work), pl.lit(rules.collect_work)),
+        "work.tensor": (
+            is_tensor_busy & ~pl.col("id").is_in(has_tensor_work),
+            _options(catalogue.named("work.tensor")),
+        ),
     }
     absences = [
-        (name, *(families.get(name) or (_is_missing(name, rules), catalogue.quantity(name).collect)))
+        (name, *(families.get(name) or (_is_missing(name, rules), _options(catalogue.quantity(name)))))
         for name in rules.missing_quantities
     ]
     parts = [
-        kernels.filter(is_absent).select("id", pl.lit(name).alias("quantity"), pl.lit(options).alias("collect"))
+        kernels.filter(is_absent).select("id", pl.lit(name).alias("quantity"), options.alias("collect"))
         for name, is_absent, options in absences
     ]
     return pl.concat(parts).pipe(conform, MISSING).sort("id", maintain_order=True).collect()
+
+
+def _options(quantity: Quantity) -> pl.Expr:
+    """Return the options of ncu that collect a quantity on the kernel's chip."""
+    options = pl.lit(quantity.collect, pl.String)
+    for capabilities, others in quantity.collect_on:
+        options = pl.when(pl.col("compute_capability").is_in(capabilities)).then(pl.lit(others)).otherwise(options)
+    return options
 
 
 def _is_missing(quantity: str, rules: Rules) -> pl.Expr:

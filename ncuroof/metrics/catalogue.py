@@ -58,6 +58,7 @@ class Quantity:
         sources: in order of preference; none where it is computed from other tables.
         is_defined: the tables say by which of its sources each number was found.
         excludes: what the number does not count, or counts besides, or None where nothing is worth saying.
+        collect_on: compute capabilities (major × 10 + minor) on which other options collect it, with these.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Quantity:
     sources: tuple[Source, ...]
     is_defined: bool = False
     excludes: str | None = None
+    collect_on: tuple[tuple[tuple[int, ...], str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,17 @@ class Catalogue:
         table, _, key = name.partition(".")
         return {"bandwidth": self.bandwidth, "work": self.work}.get(table, {}).get(key, ())
 
+    def named(self, name: str) -> Quantity:
+        """Return what is described under a name, be it computed, or work or bandwidth of a kind.
+
+        Raises:
+            ProfileError: nothing is.
+        """
+        for quantity in (*self.described(), *self.measured):
+            if quantity.name == name:
+                return quantity
+        raise ProfileError(f"metrics.toml: nothing is called {name!r}")
+
     def formulas(self) -> Iterator[Formula]:
         """Yield every formula of the catalogue."""
         for quantity in self.quantities:
@@ -287,6 +300,7 @@ def _described(name: str, entry: Mapping[str, Any], sources: tuple[Source, ...] 
         sources,
         entry.get("defined", False),
         entry.get("excludes"),
+        tuple((tuple(each["compute_capability"]), each["options"]) for each in entry.get("collect_on", ())),
     )
 
 

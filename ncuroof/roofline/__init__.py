@@ -1,6 +1,6 @@
 """From canonical quantities to the roofline: ceilings, points, and how close each kernel could come."""
 
-from ncuroof.roofline.bounds import bound
+from ncuroof.roofline.bounds import LEAST_UNCOUNTED_FRAC, bound
 from ncuroof.roofline.ceilings import ceilings
 from ncuroof.roofline.gpu_profiles import GpuProfile, is_partial, load_profiles, match_profile, profile_by_name
 from ncuroof.roofline.instructions import INSTRUCTION_DEFINITION, instruction_ceilings, place_instructions
@@ -9,6 +9,7 @@ from ncuroof.roofline.roofs import Roofline, roofline
 
 __all__ = [
     "INSTRUCTION_DEFINITION",
+    "LEAST_UNCOUNTED_FRAC",
     "GpuProfile",
     "Roofline",
     "bound",
