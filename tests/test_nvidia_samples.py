@@ -55,6 +55,26 @@ ROOFS = {
     "addConstDouble3": (14829, 231.71, 605.81, 535.22),
 }
 
+INTENSITIES = {
+    # name: FLOP of both precisions per byte at DRAM, L2 and L1; the last two count loads and stores. Of the transposes all are 0.
+    "sobelDouble": (19.318, 8.706, 1.6241),
+    "sobelFloat": (11.3087, 5.1561, 0.9583),
+    "transposeCoalesced": (0, 0, 0),
+    "transposeNoBankConflicts": (0, 0, 0),
+    "addConstDouble": (0.0656, 0.0625, 0.0625),
+    "addConstDouble3": (0.0654, 0.0436, 0.0208),
+}
+BUSY = {
+    # name: SM clock in GHz, then in percent the L2 and L1 hit rates, SM, memory and DRAM throughput, achieved occupancy; waves;
+    # bytes that L1 read from L2
+    "sobelDouble": (1.0493, 57.636, 81.320, 85.245, 1.973, 1.110, 95.50, 12.19, 9_182_208),
+    "sobelFloat": (0.9419, 55.676, 81.433, 77.665, 46.365, 22.193, 83.84, 12.19, 9_116_704),
+    "transposeCoalesced": (1.0496, 50.042, 0, 22.60, 90.23, 61.92, 93.89, 195.05, 268_435_456),
+    "transposeNoBankConflicts": (1.0417, 50.031, 0, 32.43, 88.69, 88.69, 95.64, 195.05, 268_435_456),
+    "addConstDouble": (1.0092, 50.135, 0, 31.02, 90.58, 90.58, 73.53, 36.57, 25_165_824),
+    "addConstDouble3": (1.0344, 66.578, 63.66, 30.22, 88.35, 88.35, 76.44, 12.19, 25_173_504),
+}
+
 
 def _folder() -> Path | None:
     ncu = find_ncu()
@@ -95,6 +115,69 @@ def test_roofs_equal_those_of_nsight_compute(kernels: dict[str, dict[str, Any]],
     assert kernel["work"]["fp64"]["peak_flop_per_s"] == pytest.approx(fp64 * 1e9, rel=1e-4)
     assert kernel["bandwidth"]["dram"]["peak_bytes_per_s"] == pytest.approx(dram * 1e9, rel=1e-4)
     assert kernel["bandwidth"]["dram"]["bytes_per_s"] == pytest.approx(achieved * 1e9, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", list(INTENSITIES))
+def test_intensity_is_work_over_the_traffic_of_both_directions(kernels: dict[str, dict[str, Any]], name: str) -> None:
+    # The points of the charts count what L2 and L1 return alone; here is what `work` and `traffic_bytes` give.
+    kernel = kernels[name]
+    flop = sum(work["flop"] for work in kernel["work"].values())
+    found = [flop / kernel["traffic_bytes"][level] for level in ("dram", "l2", "l1")]
+    assert found == pytest.approx(INTENSITIES[name], rel=2e-3)  # 0.0208 has the fewest digits
+
+
+@pytest.mark.parametrize("name", [name for name, intensities in INTENSITIES.items() if any(intensities)])
+def test_point_at_dram_has_the_same_intensity(kernels: dict[str, dict[str, Any]], name: str) -> None:
+    points = [point for point in kernels[name]["points"] if point["level"] == "dram"]
+    total = sum(point["intensity_flop_per_byte"] for point in points)
+    assert total == pytest.approx(INTENSITIES[name][0], rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["transposeCoalesced", "transposeNoBankConflicts"])
+def test_kernel_without_flop_has_no_point(kernels: dict[str, dict[str, Any]], name: str) -> None:
+    assert kernels[name]["points"] == []
+
+
+@pytest.mark.parametrize("name", list(BUSY))
+def test_clock_hit_rates_throughputs_and_occupancy_are_those_printed(
+    kernels: dict[str, dict[str, Any]], name: str
+) -> None:
+    kernel = kernels[name]
+    access, utilisation, occupancy = kernel["access"], kernel["utilisation"], kernel["occupancy"]
+    percents = (
+        *(access["l2_hit_frac"], access["l1_hit_frac"]),
+        *(utilisation["sm"], utilisation["memory"], utilisation["dram"]),
+        occupancy["achieved_frac"],
+    )
+    clock_ghz, *expected, waves, _ = BUSY[name]
+    assert kernel["sm_clock_hz"] / 1e9 == pytest.approx(clock_ghz, abs=6e-5)
+    # Half of the last digit printed, which is the second for some.
+    assert [100 * share for share in percents] == pytest.approx(expected, abs=5.1e-3)
+    assert occupancy["waves"] == pytest.approx(waves, abs=5.1e-3)
+
+
+@pytest.mark.parametrize("name", list(BUSY))
+def test_l2_roof_counts_what_l1_reads(kernels: dict[str, dict[str, Any]], name: str) -> None:
+    kernel = kernels[name]
+    read = kernel["bandwidth"]["l2"]["bytes_per_s"] * kernel["duration_ns"] / 1e9
+    assert read == pytest.approx(BUSY[name][-1])
+
+
+def test_fp64_of_a_sample_is_at_half_its_roof_where_the_busiest_unit_says_85_percent(
+    kernels: dict[str, dict[str, Any]],
+) -> None:
+    # 123.49 of 235.03 GFLOP/s
+    assert kernels["sobelDouble"]["work"]["fp64"]["frac"] == pytest.approx(123.49 / 235.03, rel=1e-4)
+    assert kernels["sobelDouble"]["utilisation"]["sm"] > 0.85
+
+
+def test_bank_conflicts_of_a_sample_are_those_of_its_code(kernels: dict[str, dict[str, Any]]) -> None:
+    # A tile of 32 × 32 floats without padding is written by rows and read by columns: 1 wavefront and 32 for every pair of a store
+    # and a load that need 1 each, so 31 of 33 are too many. NVIDIA's counter of conflicts says 65 011 712 of 70 654 144, 92 %.
+    kernel = kernels["transposeCoalesced"]
+    assert kernel["access"]["bank_conflict_frac"] == pytest.approx(31 / 33)
+    assert kernel["access"]["shared_wavefronts"] == 70_654_144
+    assert kernels["transposeNoBankConflicts"]["access"]["bank_conflict_frac"] == 0
 
 
 @pytest.mark.parametrize("name", list(SAMPLES))

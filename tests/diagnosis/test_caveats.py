@@ -1,0 +1,534 @@
+"""Caveats: each holds where its conditions do, and neither a hair beside a threshold nor without its counters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from ncuroof.analysis import Reports
+from ncuroof.diagnosis import load_rules
+from ncuroof.ingest.raw_report import RAW_WORKLOADS, RawReport
+from tests.support.raw import raw_report
+
+RULES = load_rules()
+CONFIDENCES = ["low", "medium", "high"]
+
+Counters = Mapping[str, "float | str | None"]
+
+NAME = "device__attribute_display_name"
+MAJOR, MINOR = (f"device__attribute_compute_capability_{part}" for part in ("major", "minor"))
+N_SMS = "device__attribute_multiprocessor_count"
+DURATION = "gpu__time_duration.sum"
+SMSP_CLOCK, SM_CLOCK = (f"{unit}__cycles_elapsed.avg.per_second" for unit in ("smsp", "sm"))
+DRAM_RATE = "dram__bytes.sum.per_second"
+DRAM_READ, DRAM_WRITE = "dram__bytes_read.sum", "dram__bytes_write.sum"
+ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
+
+LONG: Counters = {DURATION: 1e6}
+BUSY: Counters = {**LONG, f"gpu__compute_memory_throughput{ELAPSED}": 90.0, f"sm__throughput{ELAPSED}": 30.0}
+"""A millisecond, clearly memory-bound: a sure verdict, and nothing to warn of."""
+
+CLOCKS: Counters = {SMSP_CLOCK: 1e9, SM_CLOCK: 1e9}
+DRAM: Counters = {
+    DRAM_RATE: 1e9,
+    "dram__bytes.sum.peak_sustained": 10.0,
+    "dram__cycles_elapsed.avg.per_second": 1e9,
+}
+"""1 of 10 GB/s."""
+
+SM_INSTRUCTIONS = "sm__sass_thread_inst_executed_op_{}_pred_on.sum"
+
+
+def executed(op: str) -> str:
+    return f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum.per_cycle_elapsed"
+
+
+def peak(kind: str) -> str:
+    return SM_INSTRUCTIONS.format(f"{kind}fma") + ".peak_sustained"
+
+
+def fused(kind: str, per_cycle: float) -> Counters:
+    """So many FMAs per cycle, of 1000 that could be, and no additions and multiplications."""
+    rates = {executed(f"{kind}add"): 0.0, executed(f"{kind}mul"): 0.0, executed(f"{kind}fma"): per_cycle}
+    return {**rates, peak(kind): 1000.0, **CLOCKS}
+
+
+def tensor(path: str, per_cycle: float, peak_per_cycle: float = 1000.0) -> Counters:
+    counter = f"sm__ops_path_tensor_{path}.sum"
+    return {f"{counter}.per_cycle_elapsed": per_cycle, f"{counter}.peak_sustained": peak_per_cycle, SM_CLOCK: 1e9}
+
+
+def chip(major: float, minor: float) -> Counters:
+    return {MAJOR: major, MINOR: minor}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch: its counters, and what a report says of it beside them."""
+
+    counters: Counters = field(default_factory=dict)
+    workload: str = "kernel"
+    clock_control: str | None = None
+    damage: str | None = None
+    n_collected: int = 9
+    n_not_finite: int = 0
+
+    def report(self) -> RawReport:
+        raw = raw_report(self.counters)
+        facts = {"workload": self.workload, "n_collected": self.n_collected, "n_not_finite": self.n_not_finite}
+        workloads = raw.workloads.with_columns(pl.lit(value).alias(name) for name, value in facts.items())
+        session = replace(raw.session, clock_control=self.clock_control)
+        return replace(raw, workloads=workloads.cast(dict(RAW_WORKLOADS)), session=session, damage=self.damage)
+
+    def judged(self) -> dict[str, Any]:
+        return Reports((self.report(),)).analyse().to_dict()["kernels"][0]
+
+    def without(self, names: Collection[str]) -> Launch:
+        return replace(self, counters={name: value for name, value in self.counters.items() if name not in names})
+
+
+@dataclass(frozen=True)
+class Trio:
+    """A launch for which a caveat holds, those for which it just does not, and those for which nobody can tell."""
+
+    holds: Launch
+    just_not: tuple[Launch, ...]
+    unknown: tuple[Launch, ...]
+    needs: frozenset[str] = frozenset()
+
+
+def trio(holds: Counters, *changes: Counters, needs: tuple[str | tuple[str, ...], ...], base: Counters = BUSY) -> Trio:
+    """A trio of counters alone.
+
+    Args:
+        holds: beside those of `base`.
+        changes: each makes one launch for which the caveat just does not hold.
+        needs: counters without any one of which the caveat cannot be told; those in parentheses stand for each other.
+        base: what is there beside.
+    """
+    counters = {**base, **holds}
+    names_of_each = [(need,) if isinstance(need, str) else need for need in needs]
+    names = frozenset().union(*names_of_each)
+    assert names <= set(counters)
+    return Trio(
+        Launch(counters),
+        just_not=tuple(Launch({**counters, **change}) for change in changes),
+        unknown=tuple(Launch({**counters, **dict.fromkeys(each)}) for each in names_of_each),
+        needs=names,
+    )
+
+
+A100 = {NAME: "NVIDIA A100-SXM4-80GB", **chip(8, 0), N_SMS: 108.0}
+FP64_OF_A100 = {**A100, **CLOCKS, **{SM_INSTRUCTIONS.format(f"d{op}"): 1e6 for op in ("add", "mul", "fma")}}
+FP64_WITH_PEAK = {executed("dadd"): 1.0, executed("dmul"): 1.0, executed("dfma"): 1.0, peak("d"): 1000.0}
+
+L2_READS = {
+    "derived__lts__lts2xbar_bytes.sum.per_second": 1e9,
+    "derived__lts__lts2xbar_bytes.sum.peak_sustained": 10.0,
+    "lts__cycles_elapsed.avg.per_second": 1e9,
+}
+L2_BOTH_WAYS = {
+    "derived__lts__lts2xbar_bytes.sum.per_second": None,
+    "lts__t_bytes.sum.per_second": 1e9,
+    "lts__t_bytes.sum.peak_sustained": 10.0,
+}
+L1_READS = {
+    "derived__l1tex__lsu_writeback_bytes_mem_lg.sum.per_second": 1e9,
+    "derived__l1tex__lsu_writeback_bytes_mem_lg.sum.peak_sustained": 10.0,
+    "l1tex__cycles_elapsed.avg.per_second": 1e9,
+}
+GPC_CYCLES, GPC_CLOCK = "gpc__cycles_elapsed.max", "gpc__cycles_elapsed.avg.per_second"
+L1_HIT, L2_HIT = "l1tex__t_sector_hit_rate.pct", "lts__t_sector_hit_rate.pct"
+LOOKED_UP, HIT, MISSED = (f"lts__t_sectors{what}.sum" for what in ("", "_lookup_hit", "_lookup_miss"))
+TEX_LOOKED_UP, TEX_HIT, TEX_MISSED = (
+    f"lts__t_sectors_srcunit_tex{what}.sum" for what in ("", "_lookup_hit", "_lookup_miss")
+)
+FMA_PIPE, FP64_PIPE, TENSOR_PIPE = (f"sm__pipe_{pipe}_cycles_active{ELAPSED}" for pipe in ("fma", "fp64", "tensor"))
+PACKED_FP32 = ("fadd2_pred_on_x2", "fmul2_pred_on_x2", "ffma2_pred_on_x4")
+VOLTA_TENSOR = "smsp__inst_executed_pipe_tensor.sum.per_cycle_elapsed"
+ALL_FP32 = SM_INSTRUCTIONS.format("fp32")
+HMMA, HGMMA, BF16 = (
+    "op_hmma_src_bf16_dst_fp32_sparsity_off",
+    "op_hgmma_src_bf16_dst_fp32_sparsity_off",
+    "src_bf16_dst_fp32",
+)
+INT8 = "src_int8_sparsity_off"
+SYSTEM_MISSES = "lts__t_sectors_aperture_sysmem_lookup_miss.sum"
+USED_SMS = "launch__sm_count"
+GREEN = "launch__uses_green_context"
+
+
+def rate_of(path: str) -> str:
+    return f"sm__ops_path_tensor_{path}.sum.per_cycle_elapsed"
+
+
+def peak_of(path: str) -> str:
+    return f"sm__ops_path_tensor_{path}.sum.peak_sustained"
+
+
+# What is on the two sides of a threshold differs by a percent of it at most.
+TRIOS: dict[str, list[Trio]] = {
+    "failed": [
+        Trio(
+            Launch(dict.fromkeys(BUSY), n_collected=3, n_not_finite=3),
+            just_not=(Launch(LONG, n_collected=3, n_not_finite=2),),
+            unknown=(Launch(n_collected=0),),  # nothing was asked for, so nothing failed
+        )
+    ],
+    "damaged_report": [Trio(Launch(BUSY, damage="cut off"), just_not=(Launch(BUSY),), unknown=(Launch(),))],
+    "counters_missing": [
+        # It is missing counters that make it hold; of a launch that failed, `failed` tells.
+        Trio(
+            Launch(LONG),
+            just_not=(Launch(BUSY),),
+            unknown=(Launch(LONG, n_collected=1, n_not_finite=1),),
+        )
+    ],
+    "far_below_roof": [
+        # 10 % of the FLOP peak; DRAM, the busiest unit that is known, 59.9 % against a threshold of 60 %
+        trio(
+            {**fused("f", 100.0), **DRAM, DRAM_RATE: 5.99e9},
+            {DRAM_RATE: 6.01e9},
+            BUSY,
+            needs=(DRAM_RATE, executed("ffma"), peak("f"), "dram__bytes.sum.peak_sustained"),
+            base=LONG,
+        ),
+        # The same from totals, which tell no utilisation.
+        Trio(
+            Launch({**LONG, **fused("f", 100.0), **DRAM, DRAM_RATE: 1e9}),
+            just_not=(),
+            unknown=(
+                Launch(
+                    {
+                        **LONG,
+                        **CLOCKS,
+                        **DRAM,
+                        DRAM_RATE: None,
+                        DRAM_READ: 1e6,
+                        DRAM_WRITE: 0.0,
+                        peak("f"): 1000.0,
+                        **{executed(op).removesuffix(".per_cycle_elapsed"): 1e8 for op in ("fadd", "fmul", "ffma")},
+                    }
+                ),
+            ),
+        ),
+    ],
+    "short_kernel": [trio({DURATION: 19_999.0}, {DURATION: 20_000.0}, needs=(DURATION,))],
+    "reduced_clock": [
+        # 0.899 and 0.901 of 1 GHz; the driver tells its clock in kHz
+        trio(
+            {"device__attribute_clock_rate": 1e6, SMSP_CLOCK: 0.899e9},
+            {SMSP_CLOCK: 0.901e9},
+            needs=("device__attribute_clock_rate", SMSP_CLOCK),
+        ),
+        Trio(
+            Launch(BUSY, clock_control="base"),
+            just_not=(Launch(BUSY, clock_control="none"),),
+            unknown=(Launch(BUSY, clock_control=None),),
+        ),
+    ],
+    "clock_drift": [
+        trio({**CLOCKS, SM_CLOCK: 1.0301e9}, {SM_CLOCK: 1.0299e9}, needs=(SM_CLOCK, SMSP_CLOCK)),
+        # Cycles over clock against the millisecond that it took, longer and shorter
+        *(
+            trio(
+                {GPC_CLOCK: 1e9, GPC_CYCLES: far},
+                {GPC_CYCLES: near},
+                needs=(GPC_CLOCK, GPC_CYCLES, DURATION),
+            )
+            for far, near in ((1.0301e6, 1.0299e6), (0.9699e6, 0.9701e6))
+        ),
+    ],
+    "hit_rate_over_100": [
+        trio({L1_HIT: 50.0, L2_HIT: 100.39}, {L2_HIT: 100.0}, needs=(L2_HIT,)),
+        trio({L1_HIT: 100.1, L2_HIT: 50.0}, {L1_HIT: 100.0}, needs=(L1_HIT,)),
+    ],
+    "l2_lookups": [
+        trio(
+            {looked_up: 1000.0, hit: 600.0, missed: far},
+            {missed: near},
+            needs=(looked_up, hit, missed),
+        )
+        for looked_up, hit, missed in ((LOOKED_UP, HIT, MISSED), (TEX_LOOKED_UP, TEX_HIT, TEX_MISSED))
+        for far, near in ((501.0, 499.0), (299.0, 301.0))
+    ],
+    "dram_closure": [
+        # 0.9 + 0.1 MB; GB/s for a millisecond
+        trio(
+            {DRAM_READ: 0.9e6, DRAM_WRITE: 0.1e6, DRAM_RATE: far},
+            {DRAM_RATE: near},
+            needs=(DRAM_READ, DRAM_WRITE, DRAM_RATE),
+        )
+        for far, near in ((1.101e9, 1.099e9), (0.899e9, 0.901e9))
+    ],
+    "work_over_pipe": [
+        # 52.51 % of the peak while the pipe was busy for 50 %: 5.02 % too much; 52.49 are 4.98 %
+        trio(
+            {**fused("f", 525.1), FMA_PIPE: 50.0},
+            {executed("ffma"): 524.9},
+            needs=(executed("fadd"), executed("fmul"), executed("ffma"), peak("f"), FMA_PIPE),
+        ),
+        trio(
+            {**fused("d", 525.1), FP64_PIPE: 50.0},
+            {executed("dfma"): 524.9},
+            needs=(executed("dadd"), executed("dmul"), executed("dfma"), peak("d"), FP64_PIPE),
+        ),
+        trio(
+            {**chip(8, 0), **tensor(INT8, 525.1), TENSOR_PIPE: 50.0},
+            {rate_of(INT8): 524.9},
+            needs=(rate_of(INT8), peak_of(INT8), SM_CLOCK, TENSOR_PIPE),
+        ),
+    ],
+    "unreliable_tensor_count": [
+        trio(
+            {**chip(7, 0), **CLOCKS, VOLTA_TENSOR: 1e-3},
+            {VOLTA_TENSOR: 0.0},
+            {"sm__ops_path_tensor_src_fp16_dst_fp32.sum": 512.0},
+            needs=(VOLTA_TENSOR, SMSP_CLOCK, MAJOR, MINOR),
+        )
+    ],
+    "work_is_a_bound": [
+        trio(
+            {ALL_FP32: 1.0},
+            {ALL_FP32: 0.0},
+            {SM_INSTRUCTIONS.format(op): 1.0 for op in ("fadd", "fmul", "ffma")},
+            needs=(ALL_FP32, DURATION),
+        ),
+        # Halves of which the FMAs alone were collected.
+        trio(
+            {executed("hfma"): 1.0, peak("h"): 1000.0, **CLOCKS},
+            {executed("hfma"): 0.0},
+            {executed("hadd"): 0.0, executed("hmul"): 0.0},
+            needs=(executed("hfma"), SMSP_CLOCK),
+        ),
+    ],
+    "tensor_split": [
+        # 1000 operations of BF16 in all, 989.9 and 990.1 of them on one path
+        trio(
+            {
+                **chip(9, 0),
+                **tensor(BF16, 1000.0, 20_000.0),
+                **tensor(HMMA, 0.0, 6666.0),
+                **tensor(HGMMA, 989.9, 10_000.0),
+            },
+            {rate_of(HGMMA): 990.1},
+            {rate_of(HGMMA): 1009.9},
+            needs=(rate_of(BF16), (rate_of(HMMA), rate_of(HGMMA)), SM_CLOCK),
+        )
+    ],
+    "fp16_upper_bound": [
+        trio(
+            fused("h", 1.0),
+            {executed("hfma"): 0.0},
+            needs=(executed("hadd"), executed("hmul"), executed("hfma"), SMSP_CLOCK),
+        )
+    ],
+    "packed_fp32_not_counted": [
+        trio(
+            {**chip(*capability), **fused("f", 1.0)},
+            chip(9, 0),
+            chip(12, 0),
+            {executed("ffma"): 0.0},
+            {f"derived__smsp__sass_thread_inst_executed_op_{op}": 0.0 for op in PACKED_FP32},
+            needs=(MAJOR, MINOR, executed("ffma"), SMSP_CLOCK),
+        )
+        for capability in ((10, 0), (10, 3))
+    ],
+    "slower_tensor_path": [
+        trio(
+            {**chip(9, 0), **tensor(HMMA, 10.0, 949.0), **tensor(HGMMA, 0.0, 1000.0)},
+            {peak_of(HMMA): 951.0},
+            {rate_of(HMMA): 0.0, rate_of(HGMMA): 10.0},
+            needs=(rate_of(HMMA), peak_of(HMMA), peak_of(HGMMA), SM_CLOCK),
+        )
+    ],
+    "read_only_traffic": [
+        # 501 of 1000 bytes written; the counters of a level's roof, and one that counts both ways
+        trio(
+            {DRAM_READ: 499.0, DRAM_WRITE: 501.0, **L2_READS},
+            {DRAM_READ: 500.0, DRAM_WRITE: 500.0},
+            L2_BOTH_WAYS,
+            needs=(DRAM_READ, DRAM_WRITE, "derived__lts__lts2xbar_bytes.sum.per_second"),
+        ),
+        trio(
+            {DRAM_READ: 499.0, DRAM_WRITE: 501.0, **L1_READS},
+            {DRAM_READ: 500.0, DRAM_WRITE: 500.0},
+            needs=(DRAM_READ, DRAM_WRITE, "derived__l1tex__lsu_writeback_bytes_mem_lg.sum.per_second"),
+        ),
+    ],
+    "dram_estimated": [
+        trio(
+            {**chip(*capability), SYSTEM_MISSES: 1000.0},
+            chip(8, 6),
+            {**chip(8, 6), **DRAM},
+            needs=(MAJOR, MINOR, SYSTEM_MISSES, DURATION),
+        )
+        for capability in ((7, 2), (8, 7), (11, 0), (12, 1))
+    ],
+    "datasheet_peak": [
+        trio(
+            FP64_OF_A100,
+            FP64_WITH_PEAK,
+            needs=(NAME, MAJOR, N_SMS, (SMSP_CLOCK, SM_CLOCK), SM_INSTRUCTIONS.format("dfma")),
+        ),
+        # Traffic of DRAM without a peak
+        trio(
+            {**A100, DRAM_READ: 1e6, DRAM_WRITE: 1e6},
+            {"dram__bytes.sum.peak_sustained": 10.0, "dram__cycles_elapsed.avg.per_second": 1e9},
+            needs=(NAME, MAJOR, DRAM_READ, DURATION),
+        ),
+    ],
+    "partial_gpu": [
+        trio({USED_SMS: 107.0, N_SMS: 108.0}, {USED_SMS: 108.0}, needs=(USED_SMS, N_SMS)),
+        trio({GREEN: 1.0}, {GREEN: 0.0}, needs=(GREEN,)),
+        trio({NAME: "NVIDIA A100-SXM4-40GB MIG 1g.5gb"}, {NAME: "NVIDIA A100-SXM4-40GB"}, needs=(NAME,)),
+    ],
+    "non_kernel_workload": [
+        Trio(Launch(BUSY, workload=workload), just_not=(Launch(BUSY),), unknown=(Launch(),))
+        for workload in ("range", "graph", "cmdlist")
+    ],
+    "above_roof": [
+        # Above the peak: FMAs of a pipe that is counted apart; above the slope: GB/s of 10
+        trio(
+            {**fused("f", 1021.0), **DRAM},
+            {executed("ffma"): 1019.0},
+            needs=(executed("ffma"), peak("f"), SMSP_CLOCK),
+        ),
+        trio(
+            {**fused("f", 1.0), **DRAM, DRAM_RATE: 1.021e10}, {DRAM_RATE: 1.019e10}, needs=(DRAM_RATE, executed("ffma"))
+        ),
+    ],
+}
+ELSEWHERE = {"embedded_chart"}  # it needs the charts that a report carries
+EACH = [(name, number) for name, trios in TRIOS.items() for number in range(len(trios))]
+
+
+def test_every_caveat_of_the_rules_has_its_trio() -> None:
+    assert set(TRIOS) | ELSEWHERE == set(RULES.caveats)
+
+
+Judge = Callable[[Launch], "dict[str, Any]"]
+
+
+@pytest.fixture(scope="module")
+def judge() -> Judge:
+    """What the analysis of all launches of the trios together says of one of them."""
+    launches = [
+        launch for trios in TRIOS.values() for each in trios for launch in (each.holds, *each.just_not, *each.unknown)
+    ]
+    entries = Reports(tuple(launch.report() for launch in launches)).analyse().to_dict()["kernels"]
+    number_by_launch = {id(launch): number for number, launch in enumerate(launches)}
+    return lambda launch: entries[number_by_launch[id(launch)]]
+
+
+@pytest.mark.parametrize(("name", "number"), EACH)
+def test_caveat_holds_and_nothing_else_does(name: str, number: int, judge: Judge) -> None:
+    assert judge(TRIOS[name][number].holds)["caveats"] == [name]
+
+
+@pytest.mark.parametrize(("name", "number"), EACH)
+def test_caveat_does_not_hold_a_hair_beside_its_threshold(name: str, number: int, judge: Judge) -> None:
+    for launch in TRIOS[name][number].just_not:
+        assert name not in judge(launch)["caveats"], launch
+
+
+@pytest.mark.parametrize(("name", "number"), EACH)
+def test_caveat_does_not_hold_where_one_of_its_counters_is_missing(name: str, number: int, judge: Judge) -> None:
+    for launch in TRIOS[name][number].unknown:
+        assert name not in judge(launch)["caveats"], launch
+
+
+@pytest.mark.parametrize(("name", "number"), [(name, n) for name, n in EACH if TRIOS[name][n].needs])
+def test_caveat_does_not_hold_in_a_report_that_knows_none_of_its_counters(name: str, number: int) -> None:
+    each = TRIOS[name][number]
+    assert name not in each.holds.without(each.needs).judged()["caveats"]
+
+
+# ---- confidence ----------------------------------------------------------------------------------------------------------------
+
+UNDECIDED = {"failed", "counters_missing"}
+"""With these there is no verdict, whose confidence could fall."""
+
+
+def test_nothing_to_warn_of_leaves_the_verdict_sure() -> None:
+    entry = Launch(BUSY).judged()
+    assert (entry["verdict"], entry["confidence"], entry["caveats"]) == ("memory", "high", [])
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [(name, n) for name, n in EACH if name not in UNDECIDED and TRIOS[name][n].just_not]
+)
+def test_caveat_that_weakens_takes_one_step_of_confidence_and_others_none(name: str, number: int, judge: Judge) -> None:
+    each = TRIOS[name][number]
+    held, beside = (CONFIDENCES.index(judge(launch)["confidence"]) for launch in (each.holds, each.just_not[0]))
+    assert held == beside - (1 if RULES.caveats[name].weakens else 0)
+
+
+@pytest.mark.parametrize("name", sorted(UNDECIDED))
+def test_without_a_verdict_confidence_is_low(name: str, judge: Judge) -> None:
+    entry = judge(TRIOS[name][0].holds)
+    assert (entry["verdict"], entry["confidence"]) == ("unknown", "low")
+
+
+def test_several_caveats_that_weaken_take_one_step_together() -> None:
+    both = Launch({**BUSY, DURATION: 19_999.0, GREEN: 1.0}, workload="range").judged()
+    assert both["caveats"] == ["short_kernel", "partial_gpu", "non_kernel_workload"]
+    assert both["confidence"] == "medium"
+
+
+# ---- why a point lies above its roof -------------------------------------------------------------------------------------------
+
+CAUSES = RULES.caveats["above_roof"].explained_by
+ABOVE: Counters = {**BUSY, **fused("f", 1021.0), **DRAM}
+# What makes each cause hold beside; each changes a counter that the others need not.
+BESIDE: dict[str, Counters] = {
+    "clock_drift": {"l1tex__cycles_elapsed.avg.per_second": 1.1e9},
+    "work_over_pipe": {FMA_PIPE: 50.0},
+    "dram_closure": {DRAM_READ: 1e9, DRAM_WRITE: 1e9},
+    "fp16_upper_bound": fused("h", 1.0),
+    "datasheet_peak": FP64_OF_A100,
+    "dram_estimated": chip(8, 7),
+    "short_kernel": {DURATION: 19_999.0},
+}
+
+
+def above(*causes: str) -> dict[str, Any]:
+    """A kernel above its roof with these causes; a data sheet that fits a GPU without DRAM counters is Orin's."""
+    counters = dict(ABOVE)
+    for cause in causes:
+        counters |= BESIDE[cause]
+    if {"dram_estimated", "datasheet_peak"} <= set(causes):
+        counters |= {NAME: "Orin", N_SMS: 16.0, **chip(8, 7)}
+    entry = Launch(counters).judged()
+    assert set(entry["caveats"]) == {"above_roof", *causes}
+    return entry
+
+
+def test_every_cause_of_the_rules_is_here() -> None:
+    assert set(BESIDE) == set(CAUSES)
+    assert set(CAUSES) <= set(RULES.caveats)
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_the_only_cause_is_told(cause: str) -> None:
+    assert above(cause)["above_roof_cause"] == cause
+
+
+@pytest.mark.parametrize("number", range(len(CAUSES)))
+def test_of_several_causes_the_first_of_the_rules_is_told(number: int) -> None:
+    assert above(*CAUSES[number:])["above_roof_cause"] == CAUSES[number]
+
+
+def test_without_a_cause_none_is_told() -> None:
+    assert above()["above_roof_cause"] is None
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_below_the_roof_no_cause_is_told(cause: str, judge: Judge) -> None:
+    entry = judge(TRIOS[cause][0].holds)
+    assert cause in entry["caveats"]
+    assert entry["above_roof_cause"] is None
