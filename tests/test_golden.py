@@ -256,9 +256,6 @@ def test_fp8_gemm_without_a_peak_is_judged_by_the_data_sheet(analyse: Analyse) -
     assert "datasheet_peak" in entry["caveats"]
 
 
-@pytest.mark.xfail(
-    strict=False, reason="no roof at all where no clock was collected; the sheet's at boost would bound it"
-)
 def test_fp8_gemm_without_peak_and_clock_is_judged_by_the_data_sheet_at_boost(analyse: Analyse) -> None:
     attributes = {"device__attribute_multiprocessor_count": 128, "device__attribute_clock_rate": 2_520_000}
     work = analyse("AD102", FP8_GEMM | attributes, "NVIDIA GeForce RTX 4090")["work"]["tensor_fp8"]

@@ -28,21 +28,6 @@ from tests.support.report_writer import write_report
 QUICK = settings(max_examples=12, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate])
 """A difference says where it is: there is no need to look for a smaller example, which takes minutes."""
 
-PEAK_LOST = pytest.mark.xfail(
-    strict=False,
-    reason="a tensor path that another report alone has, null here, makes the peak of the others null: the sheet's stands in",
-)
-RANK_OF_OTHERS = pytest.mark.xfail(
-    strict=False,
-    reason="Turing's src_fp16_dst_fp16 is taken for a sum over sparsity where another report has that split, and left out",
-)
-SAMPLES_OF_OTHERS = pytest.mark.xfail(
-    strict=False, reason="of the two names of stall samples one is read, for all reports of an analysis"
-)
-BREAKDOWN_OF_OTHERS = pytest.mark.xfail(
-    strict=False, reason="the busiest counter is sought in the breakdowns of all reports, in the order of the first"
-)
-
 
 Entry = dict[str, Any]
 ReportOf = Callable[..., RawReport]
@@ -124,12 +109,10 @@ def difference_of(reports: Sequence[RawReport]) -> list[str]:
     return differences(entries(reports), [entry for report in reports for entry in alone(report)])
 
 
-@PEAK_LOST
 def test_gpus_of_every_architecture_in_one_analysis_are_told_as_alone(report_of: ReportOf) -> None:
     assert difference_of([report_of(gpu) for gpu in GPUS]) == []
 
 
-@PEAK_LOST
 def test_gpus_of_every_architecture_have_the_ceilings_that_they_have_alone(report_of: ReportOf) -> None:
     reports = [report_of(gpu) for gpu in GPUS]
     together = Reports(tuple(reports)).analyse().to_dict()
@@ -141,7 +124,6 @@ def test_gpus_of_every_architecture_have_the_ceilings_that_they_have_alone(repor
             assert differences(roofs, single[kind], kind) == []
 
 
-@PEAK_LOST
 @QUICK
 @given(
     chosen=st.lists(st.tuples(st.sampled_from(sorted(GPUS)), st.sampled_from(LEFT_OUT)), min_size=2, max_size=5),
@@ -152,13 +134,7 @@ def test_reports_of_any_gpus_and_sections_are_told_as_alone(
     assert difference_of([report_of(gpu, without) for gpu, without in chosen]) == []
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(path, marks=RANK_OF_OTHERS if path == "src_fp16_dst_fp16" else ())
-        for path in GPUS["t4"].tensor_operations
-    ],
-)
+@pytest.mark.parametrize("path", GPUS["t4"].tensor_operations)
 def test_tensor_work_of_a_chip_without_sparsity_is_counted_beside_one_with_it(path: str, tmp_path: Path) -> None:
     # Turing's `src_fp16_dst_fp16` is a path of its own; on later chips that name is the sum over sparsity.
     done = 2.0**30
@@ -270,7 +246,6 @@ def sampled(name: str) -> RawReport:
 SAMPLES = ("smsp__pcsamp_warps_issue_stalled_{}", "smsp__pcsamp_warp_stall_{}")
 
 
-@SAMPLES_OF_OTHERS
 @pytest.mark.parametrize("names", [SAMPLES, SAMPLES[::-1]])
 def test_stall_samples_of_old_and_new_reports_are_told_as_alone(names: Sequence[str]) -> None:
     reports = [sampled(name) for name in names]
@@ -289,7 +264,6 @@ def broken_down(*members: str) -> RawReport:
     return raw_report({"gpu__time_duration.sum": 1e6, **THROUGHPUTS, **BUSY, **listing})
 
 
-@BREAKDOWN_OF_OTHERS
 def test_limiter_comes_from_the_kernels_own_breakdown() -> None:
     # The first lists L2 alone, though the counter of L1's requests is in the report as well; the second lists both.
     reports = [broken_down(f"lts__t_sectors{ELAPSED}"), broken_down(*BUSY)]
@@ -297,12 +271,10 @@ def test_limiter_comes_from_the_kernels_own_breakdown() -> None:
     assert difference_of(reports) == []
 
 
-@BREAKDOWN_OF_OTHERS
 def test_kernel_without_a_breakdown_borrows_none() -> None:
     assert difference_of([broken_down(), broken_down(*BUSY)]) == []
 
 
-@BREAKDOWN_OF_OTHERS
 def test_counters_that_tie_are_told_as_alone() -> None:
     # Two units equally busy, listed in opposite orders: which comes first must not depend on the other report.
     members = (f"lts__t_sectors{ELAPSED}", f"l1tex__lsuin_requests{ELAPSED}")

@@ -35,7 +35,7 @@ def add_checks(judged: pl.DataFrame, measurements: Measurements, roofline: Roofl
         measurements: DEVICES.
         roofline: WORK, BANDWIDTH and POINTS.
     """
-    tables = (_of_work(roofline.work), _of_levels(roofline.bandwidth), _of_points(roofline.points))
+    tables = (_of_work(roofline.work), _of_levels(roofline.bandwidth), _highest_fractions(roofline))
     checked = judged.with_columns(_facts(measurements))
     for table in tables:
         checked = checked.join(table, on="id", how="left", maintain_order="left")
@@ -96,8 +96,15 @@ def _of_levels(bandwidth: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _of_points(points: pl.DataFrame) -> pl.DataFrame:
-    return points.group_by("id").agg(pl.col("roof_frac").max().alias("check.highest_roof_frac"))
+def _highest_fractions(roofline: Roofline) -> pl.DataFrame:
+    """Return, per kernel, the largest share of a roof that a point, its work or its traffic reaches."""
+    fractions = (
+        roofline.points.select("id", pl.col("roof_frac").alias("frac")),
+        roofline.work.filter("reliable").select("id", "frac"),
+        roofline.bandwidth.select("id", "frac"),
+        roofline.instruction_points.select("id", pl.col("roof_frac").alias("frac")),
+    )
+    return pl.concat(fractions).group_by("id").agg(pl.col("frac").max().alias("check.highest_roof_frac"))
 
 
 def _is_from_sheet() -> pl.Expr:

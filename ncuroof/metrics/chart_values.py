@@ -189,7 +189,7 @@ def _tensor_paths(frame: pl.DataFrame, drawn: Sequence[_Drawn], tensor: Tensor) 
             for is_peak in (False, True)
         )
         counters = next((_counters(frame, each.pair.work) for each in pairs if not each.is_peak), name)
-        yield MeasuredPath(tensor_path(name, by_name.keys(), tensor), rate, peak, counters)
+        yield MeasuredPath(tensor_path(name, tensor), rate, peak, counters)
 
 
 def _value(frame: pl.DataFrame, drawn: _Drawn, side: _Side) -> pl.Expr:

@@ -190,20 +190,18 @@ def _busiest_counters(workloads: pl.DataFrame, table: CounterTable, catalogue: C
     """Return, for each side, the busiest counter of NVIDIA's breakdown that belongs to a resource."""
     columns = []
     for side, listing in BREAKDOWNS.items():
-        candidates = [
-            (counter, name)
-            for name in _members(workloads, listing)
-            if (counter := table.counter(name)) is not None and _resource(name, catalogue.resources[side]) is not None
-        ]
-        columns.append(largest(candidates).alias(f"limiter.{side}_counter"))
+        busiest = pl.lit(None, pl.String)
+        texts = workloads[listing] if listing in workloads.columns else pl.Series([], dtype=pl.String)
+        for text in texts.drop_nulls().unique(maintain_order=True):
+            candidates = [
+                (counter, name)
+                for name in dict.fromkeys(text.split(","))
+                if (counter := table.counter(name)) is not None
+                and _resource(name, catalogue.resources[side]) is not None
+            ]
+            busiest = pl.when(pl.lit(texts == text)).then(largest(candidates)).otherwise(busiest)
+        columns.append(busiest.alias(f"limiter.{side}_counter"))
     return columns
-
-
-def _members(workloads: pl.DataFrame, listing: str) -> list[str]:
-    if listing not in workloads.columns:
-        return []
-    listings = workloads[listing].drop_nulls().unique(maintain_order=True)
-    return list(dict.fromkeys(name for text in listings for name in text.split(",")))
 
 
 def _resource(name: str, resource_by_prefix: Mapping[str, str]) -> str | None:

@@ -93,12 +93,11 @@ def _columns(quantity: Quantity, table: CounterTable, known: frozenset[str]) -> 
 
 def _stall_columns(table: CounterTable, stalls: Stalls) -> list[pl.Expr]:
     """Return each reason's share of the warp latency: from the latency counters, else from samples."""
-    samples = {
-        reason: counter
+    found = {
+        reason: [counter for name in stalls.of_samples(reason) if (counter := table.counter(name)) is not None]
         for reason in stalls.reasons
-        for name in stalls.of_samples(reason)
-        if (counter := table.counter(name)) is not None
     }
+    samples = {reason: pl.coalesce(counters) for reason, counters in found.items() if counters}
     all_samples = pl.sum_horizontal(*samples.values()) if samples else pl.lit(None, pl.Float64)
     total = table.counter(stalls.total)
     columns = []

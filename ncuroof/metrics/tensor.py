@@ -8,7 +8,7 @@ SpeedOfLight_HierarchicalTensorRooflineChart since 2025.1, which lists the names
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -53,23 +53,16 @@ class TensorPath:
     is_known: bool = True
 
 
-def tensor_path(name: str, names: Collection[str], tensor: Tensor) -> TensorPath:
-    """Return what the name of a path tells.
-
-    Args:
-        name: without the counter's prefix and suffix.
-        names: all names that were collected together: a name that another one splits further counts more than one path.
-        tensor: precisions by input type.
-    """
+def tensor_path(name: str, tensor: Tensor) -> TensorPath:
+    """Return what the name of a path tells; the name is without the counter's prefix and suffix."""
     match = _NAME.match(name)
     if match is None:
         return TensorPath(name, UNKNOWN_PRECISION, rank=0, is_known=False)
     precision = tensor.precision_by_source.get(match["src"], f"tensor_{match['src']}")
     if match["sparsity"] == "on":
         precision += SPARSE_SUFFIX
-    is_split_further = any(f"{name}_{part}" in other for other in names for part in ("dst_", "sparsity_"))
-    rank = (0 if match["op"] else 2) + is_split_further + (not match["op"] and not match["sparsity"])
     is_both = match["sparsity"] is None and match["src"] not in tensor.never_sparse
+    rank = is_both if match["op"] else 2 + (match["sparsity"] is None)
     return TensorPath(name, precision, rank, is_dense_and_sparse=is_both)
 
 
@@ -137,7 +130,10 @@ def _family(paths: Sequence[MeasuredPath], members: Sequence[int]) -> pl.Expr:
     total, fastest = pl.sum_horizontal(rates), pl.max_horizontal(peaks)
     shares = [pl.when(rate > 0).then(rate / peak) for rate, peak in zip(rates, peaks, strict=True)]
     time_share = pl.sum_horizontal(shares)
-    is_whole = ~pl.any_horizontal((rate > 0) & peak.is_null() for rate, peak in zip(rates, peaks, strict=True))
+    is_whole = ~pl.any_horizontal(
+        ((rate > 0) & peak.is_null()).fill_null(value=False)  # a path that was not collected did no work
+        for rate, peak in zip(rates, peaks, strict=True)
+    )
     is_named = [(rate > 0) | ((total == 0) & rate.is_not_null()) for rate in rates]
     names = [pl.when(is_one).then(pl.lit(paths[n].counter)) for n, is_one in zip(members, is_named, strict=True)]
     family = pl.struct(
@@ -178,7 +174,7 @@ def _measured_paths(table: CounterTable, tensor: Tensor) -> list[MeasuredPath]:
             table.counter_or_null(f"{counter}.peak_sustained") * clock,
             table.counter_or_null(f"{counter}.peak_sustained_elapsed.per_second"),
         )
-        measured.append(MeasuredPath(tensor_path(name, names, tensor), rate, peak, f"{prefix}{name}"))
+        measured.append(MeasuredPath(tensor_path(name, tensor), rate, peak, f"{prefix}{name}"))
     return measured
 
 

@@ -19,6 +19,8 @@ def with_datasheet_peaks(
 ) -> pl.DataFrame:
     """Return WORK with a peak where the counters give none: operations per clock and SM × SMs × measured SM clock.
 
+    Where the report holds no clock, the peak is the data sheet's own, at boost.
+
     Args:
         work: WORK.
         kernels: KERNELS with `sm_clock_hz` and `device.sm_count`.
@@ -30,14 +32,14 @@ def with_datasheet_peaks(
     check(kernels, KERNELS, table="KERNELS")
     rates = pl.DataFrame(
         [row for device, profile in profiles.items() if profile is not None for row in _rates(device, profile)],
-        schema={"device": pl.UInt32, "precision": pl.String, "per_clock_per_sm": pl.Float64},
+        schema={"device": pl.UInt32, "precision": pl.String, "per_clock_per_sm": pl.Float64, "at_boost": pl.Float64},
         orient="row",
     )
     where = kernels.select("id", "device", (pl.col("sm_clock_hz") * pl.col("device.sm_count")).alias("sm_cycles_per_s"))
     joined = work.join(where, on="id", how="left", maintain_order="left").join(
         rates, on=["device", "precision"], how="left", maintain_order="left"
     )
-    sheet = pl.col("per_clock_per_sm") * pl.col("sm_cycles_per_s")
+    sheet = pl.coalesce(pl.col("per_clock_per_sm") * pl.col("sm_cycles_per_s"), "at_boost")
     return check(_filled(joined, "flop_per_s", "peak_flop_per_s", sheet).select(*WORK), WORK, table="WORK")
 
 
@@ -72,10 +74,11 @@ def with_datasheet_bandwidth(
     return check(filled, BANDWIDTH, table="BANDWIDTH")
 
 
-def _rates(device: int, profile: GpuProfile) -> Iterator[tuple[int, str, float]]:
-    for precision, rate in profile.peak_flop_per_clock_per_sm.items():
-        yield device, precision, rate
-        yield device, precision + SPARSE_SUFFIX, _SPARSE_SPEEDUP * rate
+def _rates(device: int, profile: GpuProfile) -> Iterator[tuple[int, str, float | None, float]]:
+    for precision, at_boost in profile.peak_flop_per_s.items():
+        rate = profile.peak_flop_per_clock_per_sm.get(precision)
+        yield device, precision, rate, at_boost
+        yield device, precision + SPARSE_SUFFIX, rate and _SPARSE_SPEEDUP * rate, _SPARSE_SPEEDUP * at_boost
 
 
 def _filled(rows: pl.DataFrame, achieved: str, peak: str, sheet: pl.Expr) -> pl.DataFrame:

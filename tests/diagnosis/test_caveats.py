@@ -291,6 +291,16 @@ TRIOS: dict[str, list[Trio]] = {
             needs=(VOLTA_TENSOR, SMSP_CLOCK, MAJOR, MINOR),
         )
     ],
+    "work_not_counted": [
+        # The tensor pipe was busier than 2 %, and than the 1 % of FP32 that was counted; its operations were not.
+        trio(
+            {**fused("f", 10.0), TENSOR_PIPE: 2.1},
+            {TENSOR_PIPE: 2.0},
+            {**fused("f", 22.0)},
+            {**tensor(BF16, 1.0, 20_000.0)},
+            needs=(TENSOR_PIPE, executed("ffma")),
+        )
+    ],
     "work_is_a_bound": [
         trio(
             {ALL_FP32: 1.0},
@@ -373,7 +383,7 @@ TRIOS: dict[str, list[Trio]] = {
         trio(
             FP64_OF_A100,
             FP64_WITH_PEAK,
-            needs=(NAME, MAJOR, N_SMS, (SMSP_CLOCK, SM_CLOCK), SM_INSTRUCTIONS.format("dfma")),
+            needs=(NAME, MAJOR, SM_INSTRUCTIONS.format("dfma")),
         ),
         # Traffic of DRAM without a peak
         trio(
@@ -398,12 +408,10 @@ TRIOS: dict[str, list[Trio]] = {
             {executed("ffma"): 1019.0},
             needs=(executed("ffma"), peak("f"), SMSP_CLOCK),
         ),
-        trio(
-            {**fused("f", 1.0), **DRAM, DRAM_RATE: 1.021e10}, {DRAM_RATE: 1.019e10}, needs=(DRAM_RATE, executed("ffma"))
-        ),
+        trio({**fused("f", 1.0), **DRAM, DRAM_RATE: 1.021e10}, {DRAM_RATE: 1.019e10}, needs=(DRAM_RATE,)),
     ],
 }
-ELSEWHERE = {"embedded_chart"}  # it needs the charts that a report carries
+ELSEWHERE = {"embedded_chart"}  # tests/metrics/test_chart_values.py: it needs the charts that a report carries
 EACH = [(name, number) for name, trios in TRIOS.items() for number in range(len(trios))]
 
 
