@@ -55,7 +55,8 @@ def _repeated(raw: RawReport, n_kernels: int) -> RawReport:
     def again(table: pl.DataFrame) -> pl.DataFrame:
         return pl.concat([table] * n_times).head(n_kernels).rechunk()
 
-    return replace(raw, workloads=again(raw.workloads), counters=again(raw.counters), texts=again(raw.texts))
+    rows = {name: again(getattr(raw, name)) for name in ("workloads", "processes", "counters", "texts")}
+    return replace(raw, **rows)
 
 
 def _analyse(raw: RawReport) -> dict[str, float]:

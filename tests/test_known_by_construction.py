@@ -163,3 +163,17 @@ def test_with_launch_data_alone_the_verdict_is_unknown_and_says_what_to_collect(
     assert not one["failed"]
     assert one["occupancy"]["waves"] is not None
     assert "--section SpeedOfLight" in {entry["collect"] for entry in one["missing"]}
+
+
+@pytest.mark.parametrize("kind", ["range", "graph", "cmdlist"])
+def test_other_workloads_than_kernels_are_counted_alike(kind: str, tmp_path: Path) -> None:
+    description = described("h200-sxm")
+    path = tmp_path / "one.ncu-rep"
+    path.write_bytes(write_report([kernel(description), replace(kernel(description), kind=kind)]))
+    document = ncuroof.read(path).analyse().to_dict()
+    one, other = document["kernels"]
+    assert (one["workload"], other["workload"]) == ("kernel", kind)
+    for block in ("work", "bandwidth", "traffic_bytes", "points", "utilisation"):
+        assert other[block] == one[block]
+    assert "non_kernel_workload" in other["caveats"]
+    assert document["summary"]["duration_ns"] == pytest.approx(2 * DURATION_NS)

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 
 from ncuroof.diagnosis import Rules, load_rules
-from ncuroof.diagnosis.rules import Condition, Finding
+from ncuroof.diagnosis.rules import Caveat, Condition, Finding
 from ncuroof.errors import UnknownNameError
 from ncuroof.metrics import Catalogue, load_catalogue
 from ncuroof.metrics.catalogue import Pair, Quantity
@@ -41,7 +41,7 @@ def _lines(name: str, rules: Rules, catalogue: Catalogue) -> Iterator[str]:
     elif name in rules.findings:
         yield from _finding(rules.findings[name], catalogue)
     elif name in rules.caveats:
-        yield from (f"{name}: caveat", "", rules.caveats[name].doc)
+        yield from _caveat(name, rules.caveats[name])
     elif name.removeprefix(_STALLS) in catalogue.stalls.reasons:
         yield from _stall(name.removeprefix(_STALLS), catalogue)
     else:
@@ -74,10 +74,7 @@ def _finding(finding: Finding, catalogue: Catalogue) -> Iterator[str]:
     yield f"For verdicts {', '.join(finding.verdicts)}" + (
         f"; limiters {', '.join(finding.limiters)}." if finding.limiters else "."
     )
-    conditions = [_condition(condition) for condition in finding.all_of]
-    if finding.any_of:
-        conditions.append("any of: " + "; ".join(_condition(condition) for condition in finding.any_of))
-    yield from ("", "Fires when:", *(f"  {condition}" for condition in conditions))
+    yield from ("", "Fires when:", *_conditions(finding))
     if finding.gain_by_limiter:
         yield from ("", f"Gain, as a share of the duration: {finding.gain_basis}.")
         yield from (f"  {limiter}: {formula.text}" for limiter, formula in finding.gain_by_limiter.items())
@@ -87,6 +84,20 @@ def _finding(finding: Finding, catalogue: Catalogue) -> Iterator[str]:
     collect = _collect(finding.evidence, catalogue)
     if collect:
         yield from ("", f"Its evidence is collected with: {' '.join(collect)}")
+
+
+def _caveat(name: str, caveat: Caveat) -> Iterator[str]:
+    yield from (f"{name}: caveat", "", caveat.doc, "", "Holds where:", *_conditions(caveat))
+    if caveat.explained_by:
+        yield from ("", f"Likely causes, the likeliest first: {', '.join(caveat.explained_by)}.")
+    if caveat.weakens:
+        yield from ("", "It takes a step off the verdict's confidence.")
+
+
+def _conditions(rule: Finding | Caveat) -> Iterator[str]:
+    yield from (f"  {_condition(condition)}" for condition in rule.all_of)
+    if rule.any_of:
+        yield f"  any of: {'; '.join(map(_condition, rule.any_of))}"
 
 
 def _collect(evidence: Sequence[str], catalogue: Catalogue) -> list[str]:

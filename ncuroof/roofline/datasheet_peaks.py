@@ -30,6 +30,8 @@ def with_datasheet_peaks(
         SchemaError: a column is absent or has another type.
     """
     check(kernels, KERNELS, table="KERNELS")
+    if not check(work, WORK, table="WORK")["peak_flop_per_s"].has_nulls():
+        return work
     rates = pl.DataFrame(
         [row for device, profile in profiles.items() if profile is not None for row in _rates(device, profile)],
         schema={"device": pl.UInt32, "precision": pl.String, "per_clock_per_sm": pl.Float64, "at_boost": pl.Float64},
@@ -57,6 +59,8 @@ def with_datasheet_bandwidth(
         SchemaError: a column is absent or has another type.
     """
     check(kernels, KERNELS, table="KERNELS")
+    if not check(bandwidth, BANDWIDTH, table="BANDWIDTH")["peak_bytes_per_s"].has_nulls():
+        return bandwidth
     level = MemoryLevel.DRAM.value
     peaks = pl.DataFrame(
         [
