@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ncuroof.metrics import Catalogue, load_catalogue
 from ncuroof.metrics.availability import Availability, load_availability
-from ncuroof.metrics.catalogue import Pair, Quantity, Source
+from ncuroof.metrics.entries import Pair, Quantity, Source
 from ncuroof.metrics.formula import Formula
 
 FOLDER = Path(__file__).parent / "quantities"

@@ -1,6 +1,7 @@
 """From raw reports to canonical quantities in base units."""
 
-from ncuroof.metrics.catalogue import Catalogue, Quantity, load_catalogue
+from ncuroof.metrics.catalogue import Catalogue, load_catalogue
+from ncuroof.metrics.entries import Quantity
 from ncuroof.metrics.measure import Measurements, measure, selection
 from ncuroof.metrics.quantities import largest
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from ncuroof.ingest import ChartPair, ChartValue, EmbeddedChart, RawReport
-from ncuroof.metrics.catalogue import Catalogue, Tensor
+from ncuroof.metrics.catalogue import Catalogue
+from ncuroof.metrics.entries import Tensor
 from ncuroof.metrics.quantities import CounterTable
 from ncuroof.metrics.tensor import MeasuredPath, tensor_path, work_by_precision
 from ncuroof.metrics.work import stacked, with_flop

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from ncuroof.errors import ProfileError
-from ncuroof.metrics.catalogue import Catalogue, Quantity, Stalls
+from ncuroof.metrics.catalogue import Catalogue
+from ncuroof.metrics.entries import Quantity, Stalls
 
 MEANINGFUL_STALLS_EXCEPT = frozenset({"selected", "not_selected"})
 """States in which a warp was ready: shares of the latency, but no reason for it."""

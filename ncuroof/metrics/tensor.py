@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ncuroof.metrics.catalogue import Tensor
+from ncuroof.metrics.entries import Tensor
 from ncuroof.metrics.quantities import CounterTable
 from ncuroof.model import SPARSE_SUFFIX
 

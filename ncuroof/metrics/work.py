@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ncuroof.metrics.catalogue import Catalogue, Pair
+from ncuroof.metrics.catalogue import Catalogue
+from ncuroof.metrics.entries import Pair
 from ncuroof.metrics.quantities import CounterTable
 from ncuroof.metrics.tensor import tensor_instructions, tensor_operations
 from ncuroof.model import CeilingSource

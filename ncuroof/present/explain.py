@@ -9,7 +9,7 @@ from ncuroof.diagnosis import Rules, load_rules
 from ncuroof.diagnosis.rules import Caveat, Condition, Finding
 from ncuroof.errors import UnknownNameError
 from ncuroof.metrics import Catalogue, load_catalogue
-from ncuroof.metrics.catalogue import Pair, Quantity
+from ncuroof.metrics.entries import Pair, Quantity
 from ncuroof.present import format as text
 
 _STALLS = "stalls."

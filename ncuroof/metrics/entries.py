@@ -1,0 +1,138 @@
+"""The entries of the catalogue: a quantity, a pair of roof traffic or work, stalls, tensor work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ncuroof.metrics.formula import Formula
+
+_REASON = "<reason>"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One way to get a quantity.
+
+    Attributes:
+        formula: over counters and other quantities.
+        note: what the number then counts or misses, or None.
+        capabilities: compute capabilities (major × 10 + minor) on which it holds; empty: all.
+    """
+
+    formula: Formula
+    note: str | None
+    capabilities: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A canonical quantity.
+
+    Attributes:
+        name: dotted, as in tables, document and rules.
+        unit: of the value; "share" is 0..1.
+        doc: one sentence.
+        collect: options of ncu that collect it, or None where every report has it or nothing collects it alone.
+        sources: in order of preference; none where it is computed from other tables.
+        is_defined: the tables say by which of its sources each number was found.
+        excludes: what the number does not count, or counts besides, or None where nothing is worth saying.
+        collect_on: compute capabilities (major × 10 + minor) on which other options collect it, with these.
+    """
+
+    name: str
+    unit: str
+    doc: str
+    collect: str | None
+    sources: tuple[Source, ...]
+    is_defined: bool = False
+    excludes: str | None = None
+    collect_on: tuple[tuple[tuple[int, ...], str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Achieved and peak of one kind of roof traffic or work.
+
+    Attributes:
+        achieved: byte/s or flop/s; a count in flop where `is_count`.
+        peak: per second at the measured clock, or None.
+        definition: what is counted.
+        is_count: `achieved` is a total, to be divided by the duration.
+        is_reliable: a verdict may rest on it; False for bounds and estimates.
+        capabilities: compute capabilities (major × 10 + minor) on which it holds; empty: all.
+        excludes: what it does not count, or counts besides, apart from what holds for all pairs of its name, or None.
+    """
+
+    achieved: Formula
+    peak: Formula | None
+    definition: str
+    is_count: bool = False
+    is_reliable: bool = True
+    capabilities: tuple[int, ...] = ()
+    excludes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stalls:
+    """How stall shares are found: counters per reason over their total, else samples over all samples."""
+
+    doc: str
+    excludes: str
+    reasons: tuple[str, ...]
+    counter: str
+    total: str
+    sampled_counters: tuple[str, ...]
+    sampled_names: Mapping[str, str]
+    collect: str
+
+    def of_latency(self, reason: str) -> str:
+        """Return the counter of the cycles that warps stall for a reason."""
+        return self.counter.replace(_REASON, reason)
+
+    def of_samples(self, reason: str) -> tuple[str, ...]:
+        """Return the counters of the samples that found a warp stalled for a reason; two reasons have other names there."""
+        name = self.sampled_names.get(reason, reason)
+        return tuple(counter.replace(_REASON, name) for counter in self.sampled_counters)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInstruction:
+    """What one tensor instruction of a kernel is worth, where its shape can be told.
+
+    Attributes:
+        name_pattern: regular expression that the kernel's name fits; it names the instruction's shape.
+        precision: of the inputs.
+        n_flop: of one warp-level instruction.
+        definition: what is counted.
+        capabilities: compute capabilities (major × 10 + minor) on which it holds; empty: all.
+    """
+
+    name_pattern: str
+    precision: str
+    n_flop: float
+    definition: str
+    capabilities: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """How tensor work is found: by the names of `sm__ops_path_tensor_*`, else by instructions.
+
+    Attributes:
+        counter_prefix: of the counters of operations.
+        cycles_per_second: the clock that goes with their rates and peaks per cycle.
+        precision_by_source: precision by the input types in a counter's name.
+        sparse_since: compute capability from which a counter that is not split by sparsity has the sparse peak.
+        never_sparse: input types without structured sparsity.
+        instruction_rate: warp-level tensor instructions per second.
+        instructions: what these are worth, the first that fits.
+    """
+
+    counter_prefix: str
+    cycles_per_second: str
+    precision_by_source: Mapping[str, str]
+    sparse_since: int
+    never_sparse: frozenset[str]
+    instruction_rate: Formula
+    instructions: tuple[TensorInstruction, ...]
