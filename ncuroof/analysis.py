@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, Union
 
 import polars as pl
 
-from ncuroof.diagnosis import Diagnosis, Summary, diagnose, group_launches, rank_actions, summarise
+from ncuroof.diagnosis import (
+    Diagnosis,
+    Summary,
+    diagnose,
+    group_launches,
+    rank_actions,
+    summarise,
+    total_work,
+)
 from ncuroof.errors import MissingExtraError
 from ncuroof.ingest import RawReport, open_report
 from ncuroof.metrics import Measurements, measure, selection
@@ -107,6 +115,11 @@ class Analysis:
     def groups(self) -> pl.DataFrame:
         """GROUPS: equal launches together, the most recoverable time first."""
         return group_launches(self.measurements.kernels, self.roofline.bounds, self.diagnosis.verdicts)
+
+    @property
+    def totals(self) -> pl.DataFrame:
+        """TOTALS: work, rate and DRAM intensity of the whole run in each precision."""
+        return total_work(self.measurements.kernels, self.roofline.work)
 
     @property
     def actions(self) -> pl.DataFrame:

@@ -187,6 +187,17 @@ MISSING = pl.Schema(
 )
 """One row per kernel and quantity that a full diagnosis would use and the report lacks."""
 
+TOTALS = pl.Schema(
+    {
+        "precision": pl.String(),  # Precision, or with the suffix `_sparse`
+        "flop": pl.Float64(),  # summed over launches
+        "n_launches": pl.UInt32(),  # in which it was counted, be it as zero
+        "flop_per_s": pl.Float64(),  # summed work over summed time
+        "intensity_flop_per_byte": pl.Float64(),  # summed work over summed DRAM bytes
+    }
+)
+"""One row per precision that was counted in any launch of the run: sums, and ratios of sums."""
+
 GROUPS = pl.Schema(
     {
         "id": pl.UInt32(),  # the longest launch of the group stands for it

@@ -177,3 +177,22 @@ def test_other_workloads_than_kernels_are_counted_alike(kind: str, tmp_path: Pat
         assert other[block] == one[block]
     assert "non_kernel_workload" in other["caveats"]
     assert document["summary"]["duration_ns"] == pytest.approx(2 * DURATION_NS)
+
+
+def test_gpus_of_one_report_each_have_their_own_roofs(tmp_path: Path) -> None:
+    first, second = (kernel(described(gpu)) for gpu in ("a100-sxm-80gb", "t4"))
+    second = replace(second, metrics={**second.metrics, "launch__device_id": 1})
+    path = tmp_path / "two.ncu-rep"
+    path.write_bytes(write_report([first, second, first]))
+    document = ncuroof.read(path).analyse().to_dict()
+    assert [device["profile"] for device in document["devices"]] == ["a100-sxm-80gb", "t4"]
+    assert [entry["device"] for entry in document["kernels"]] == [0, 1, 0]
+    # 108 SMs · 64 FMAs · 2 · 1.41 GHz, and 40 SMs · 64 · 2 · 1.59 GHz
+    peaks = [entry["work"]["fp32"]["peak_flop_per_s"] for entry in document["kernels"]]
+    assert peaks == pytest.approx([19.49e12, 8.14e12, 19.49e12], rel=1e-3)
+    fp32 = {
+        roof["device"]: roof["per_s"]
+        for roof in document["ceilings"]
+        if roof["name"] == "fp32" and roof["source"] == "counters"
+    }
+    assert fp32 == pytest.approx({0: 19.49e12, 1: 8.14e12}, rel=1e-3)

@@ -3,6 +3,7 @@
 from ncuroof.diagnosis.diagnose import Diagnosis, diagnose
 from ncuroof.diagnosis.rules import Rules, load_rules
 from ncuroof.diagnosis.summary import Share, Summary, group_launches, rank_actions, summarise
+from ncuroof.diagnosis.totals import total_work
 
 __all__ = [
     "Diagnosis",
@@ -14,4 +15,5 @@ __all__ = [
     "load_rules",
     "rank_actions",
     "summarise",
+    "total_work",
 ]

@@ -81,6 +81,10 @@ class Analysed(Protocol):
         """GROUPS."""
 
     @property
+    def totals(self) -> pl.DataFrame:
+        """TOTALS."""
+
+    @property
     def actions(self) -> pl.DataFrame:
         """ACTIONS."""
 
@@ -97,7 +101,7 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
         "tool": {"name": "ncuroof", "version": __version__},
         "sources": [_source(report) for report in analysed.reports],
         "devices": _devices(analysed),
-        "summary": _summary(analysed.summary),
+        "summary": _summary(analysed.summary) | {"work": _totals(analysed)},
         "ceilings": analysed.roofline.ceilings.to_dicts(),
         "instruction_ceilings": analysed.roofline.instruction_ceilings.to_dicts(),
         "groups": analysed.groups.to_dicts(),
@@ -156,6 +160,10 @@ def _summary(summary: Summary) -> Document:
             for name, share in summary.by_verdict.items()
         },
     }
+
+
+def _totals(analysed: Analysed) -> Document:
+    return {row.pop("precision"): row for row in analysed.totals.to_dicts()}
 
 
 def _actions(analysed: Analysed) -> list[Document]:

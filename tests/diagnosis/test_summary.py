@@ -102,3 +102,34 @@ def test_actions_count_each_launch_once_and_add_up_over_launches() -> None:
 
 def test_actions_of_a_run_without_time_have_no_share() -> None:
     assert rank_actions(pl.DataFrame(schema=FINDINGS), 0.0).is_empty()
+
+
+def worked(duration_ns: float, ffma_per_cycle: float, dram_read: float | None) -> dict[str, float]:
+    """One launch of FMAs at 1 GHz."""
+    rates = {"fadd": 0.0, "fmul": 0.0, "ffma": ffma_per_cycle}
+    counters = {
+        "gpu__time_duration.sum": duration_ns,
+        "smsp__cycles_elapsed.avg.per_second": 1e9,
+        **{
+            f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum.per_cycle_elapsed": rate for op, rate in rates.items()
+        },
+    }
+    return (
+        counters if dram_read is None else {**counters, "dram__bytes_read.sum": dram_read, "dram__bytes_write.sum": 0.0}
+    )
+
+
+def test_rates_and_intensities_of_the_run_are_ratios_of_sums() -> None:
+    launches = [worked(1e6, 500.0, 1e6), worked(3e6, 0.0, 2e6), worked(1e6, 50.0, None)]
+    total = analysed(*launches, names=("a", "b", "c")).totals.row(0, named=True)
+    # 2 · 500 · 1e6 cycles + 0 + 2 · 50 · 1e6 cycles = 1.1e9 FLOP in 5 ms; of them 1e9 for the 3e6 bytes of the first two launches
+    assert (total["precision"], total["n_launches"]) == ("fp32", 3)
+    assert total["flop"] == pytest.approx(1.1e9)
+    assert total["flop_per_s"] == pytest.approx(1.1e9 / 5e-3)
+    assert total["intensity_flop_per_byte"] == pytest.approx(1e9 / 3e6)
+
+
+def test_a_run_that_moved_nothing_has_no_intensity() -> None:
+    analysis = analysed(worked(1e6, 500.0, 0.0), names=("a",))
+    assert analysis.totals["intensity_flop_per_byte"].to_list() == [None]
+    assert analysis.to_dict()["summary"]["work"]["fp32"]["flop"] == pytest.approx(1e9)

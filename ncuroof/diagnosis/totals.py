@@ -1,0 +1,46 @@
+"""Work and traffic of the whole run: sums over launches, and ratios of sums, never means of ratios."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ncuroof.tables import KERNELS, TOTALS, WORK, check, conform
+
+_NS_PER_S = 1e9
+
+
+def total_work(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
+    """Return what the run did in each precision, in the order of WORK; failed launches and unreliable counts are left out.
+
+    rate = ΣFLOP / ΣT over the launches in which the precision was counted, be it as zero; intensity = ΣFLOP / Σ DRAM bytes over
+    those of them whose DRAM bytes are known. Both are null where the divisor is zero or not known.
+
+    Args:
+        kernels: KERNELS with `traffic_bytes.dram`.
+        work: WORK.
+
+    Returns:
+        TOTALS.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+    """
+    check(kernels, KERNELS, table="KERNELS")
+    check(work, WORK, table="WORK")
+    launches = kernels.filter(~pl.col("failed")).select("id", "duration_ns", pl.col("traffic_bytes.dram").alias("dram"))
+    counted = work.filter(pl.col("reliable") & pl.col("flop").is_not_null()).join(
+        launches, on="id", maintain_order="left"
+    )
+    flop, moves = pl.col("flop"), pl.col("dram").is_not_null()
+    seconds = pl.col("duration_ns").sum() / _NS_PER_S
+    dram_bytes = pl.col("dram").sum()
+    return (
+        counted.group_by("precision", maintain_order=True)
+        .agg(
+            flop.sum(),
+            pl.len().alias("n_launches"),
+            pl.when(seconds > 0).then(flop.sum() / seconds).alias("flop_per_s"),
+            pl.when(dram_bytes > 0).then(flop.filter(moves).sum() / dram_bytes).alias("intensity_flop_per_byte"),
+        )
+        .pipe(conform, TOTALS)
+    )
