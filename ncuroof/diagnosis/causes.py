@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 
@@ -10,6 +10,10 @@ from ncuroof.diagnosis.rules import Finding, LatencyCause, Rules
 from ncuroof.metrics.formula import Formula
 from ncuroof.model import Verdict
 from ncuroof.tables import FINDINGS, conform
+
+MEMORY_UNITS = ("dram", "l2", "l1")
+COMPUTE_UNITS = ("fp64", "tensor", "fp32", "fp16", "xu", "alu", "lsu", "issue")
+"""Units whose utilisation stands in for a side's total; each is a limiter by its name."""
 
 _DEFAULT = "default"
 _STALL = "stall"
@@ -109,19 +113,25 @@ def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
     gain = default
     for limiter, formula in by_limiter.items():
         gain = pl.when(pl.col("limiter") == limiter).then(_value(formula, known)).otherwise(gain)
+    memory, compute = (_busy(side, units) for side, units in (("memory", MEMORY_UNITS), ("compute", COMPUTE_UNITS)))
     other_side = (
         pl.when(pl.col("verdict") == Verdict.MEMORY.value)
-        .then(pl.col("utilisation.compute"))
+        .then(compute)
         .when(pl.col("verdict") == Verdict.COMPUTE.value)
-        .then(pl.col("utilisation.memory"))
+        .then(memory)
         .when((pl.col("verdict") == Verdict.BALANCED.value) & pl.lit(not finding.relieves_both_sides))
-        .then(pl.min_horizontal("utilisation.memory", "utilisation.compute"))
+        .then(pl.min_horizontal(memory, compute))
     )
     roofline = pl.when(pl.lit(not finding.changes_arithmetic) & pl.col("limiter").ne_missing("dram")).then(
         pl.col("roofline.min_time_frac")
     )
     most = (1 - pl.max_horizontal(other_side, roofline)).clip(lower_bound=0)
     return pl.when(gain.is_not_null()).then(pl.min_horizontal(gain.clip(lower_bound=0), most))
+
+
+def _busy(side: str, units: Sequence[str]) -> pl.Expr:
+    """Return how busy a side is: its total, or its busiest known unit in reports without the total."""
+    return pl.coalesce(f"utilisation.{side}", pl.max_horizontal(f"utilisation.{unit}" for unit in units))
 
 
 def _value(formula: Formula | None, known: frozenset[str]) -> pl.Expr:

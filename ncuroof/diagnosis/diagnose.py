@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ncuroof.diagnosis.causes import add_firing, collect_findings, latency_limiter
+from ncuroof.diagnosis.causes import COMPUTE_UNITS, MEMORY_UNITS, add_firing, collect_findings, latency_limiter
 from ncuroof.diagnosis.caveats import add_checks, caveats
 from ncuroof.diagnosis.rules import Rules, load_rules
 from ncuroof.diagnosis.tree import walk_tree
@@ -20,8 +20,6 @@ NEAR_THRESHOLD_FRAC = 0.05
 """A decision this close to its threshold could as well have gone the other way: one step less confidence."""
 
 _TENSOR = "tensor"
-_MEMORY_UNITS = ("dram", "l2", "l1")
-_COMPUTE_UNITS = ("fp64", "tensor", "fp32", "fp16", "xu", "alu", "lsu", "issue")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +64,8 @@ def _limiter(rules: Rules) -> pl.Expr:
 
     Where the report carries no breakdown of the two totals, the busiest unit whose utilisation is known stands in.
     """
-    memory = pl.coalesce("limiter.memory", _busiest_of(_MEMORY_UNITS), _from_roofline("dram"))
-    compute = pl.coalesce("limiter.compute", _busiest_of(_COMPUTE_UNITS), "dominant_precision")
+    memory = pl.coalesce("limiter.memory", _busiest_of(MEMORY_UNITS), _from_roofline("dram"))
+    compute = pl.coalesce("limiter.compute", _busiest_of(COMPUTE_UNITS), "dominant_precision")
     return (
         pl.when(pl.col("verdict") == Verdict.MEMORY.value)
         .then(memory)

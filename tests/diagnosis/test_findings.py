@@ -148,7 +148,14 @@ def test_gain_does_not_undercut_the_roofline_unless_it_moves_it() -> None:
     assert gain_ns("fp64_on_slow_part", slow | {"roofline.min_time_frac": 0.9}) == pytest.approx(0.9e6)
 
 
-def gain_ns(name: str, quantities: dict[str, float]) -> float | None:
+def test_gain_leaves_the_busiest_known_unit_of_a_side_whose_total_was_not_collected() -> None:
+    slow = {"device.fp64_ratio": 64.0, "utilisation.fp64": 0.9, "utilisation.memory": None}
+    gain = gain_ns("fp64_on_slow_part", slow | {"utilisation.dram": 0.2, "utilisation.l2": 0.3, "utilisation.l1": None})
+    # 1 - 1/64 would be 98 % of 1 ms; L2 stays busy for 30 % of it
+    assert gain == pytest.approx(0.7e6)
+
+
+def gain_ns(name: str, quantities: dict[str, float | None]) -> float | None:
     frame = row_for(RULES.findings[name], **quantities)
     rows = collect_findings(add_firing(frame, RULES.findings.values()), RULES)
     return rows.filter(pl.col("finding") == name)["gain_ns"].item()
