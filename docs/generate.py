@@ -174,7 +174,7 @@ class Writer:
         yield from _code([laid_out(formula.text)])
 
     def _pair(self, number: int, pair: Pair, name: str) -> Iterator[str]:
-        yield from ("", f"{number}. {self._prose(pair.definition, name)}{_limits(pair.capabilities)}")
+        yield from ("", f"{number}. {self._prose(pair.whole_definition, name)}{_limits(pair.capabilities)}")
         formulas = [("total" if pair.is_count else "achieved", pair.achieved), ("peak", pair.peak)]
         yield from _code([laid_out(f"{what} = {formula.text}") for what, formula in formulas if formula is not None])
         if not pair.is_reliable:

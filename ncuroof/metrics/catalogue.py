@@ -187,6 +187,7 @@ def _pair(entry: Mapping[str, Any]) -> Pair:
         entry.get("reliable", True),
         tuple(entry.get("compute_capability", ())),
         entry.get("excludes"),
+        entry.get("peak_definition"),
     )
 
 

@@ -62,6 +62,7 @@ class Pair:
         is_reliable: a verdict may rest on it; False for bounds and estimates.
         capabilities: compute capabilities (major × 10 + minor) on which it holds; empty: all.
         excludes: what it does not count, or counts besides, apart from what holds for all pairs of its name, or None.
+        peak_definition: what the peak is, where `definition` does not say it, or None.
     """
 
     achieved: Formula
@@ -71,6 +72,12 @@ class Pair:
     is_reliable: bool = True
     capabilities: tuple[int, ...] = ()
     excludes: str | None = None
+    peak_definition: str | None = None
+
+    @property
+    def whole_definition(self) -> str:
+        """What is counted, and what the peak is."""
+        return f"{self.definition}; {self.peak_definition}" if self.peak_definition else self.definition
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,15 +68,16 @@ def _first_pair(table: CounterTable, pairs: Sequence[Pair], achieved: str, peak:
             reached = _NS_PER_S * reached / pl.col("duration_ns")
         ceiling = pair.peak.expression(table.counter, known) if pair.peak is not None else None
         ceiling = pl.lit(None, pl.Float64) if ceiling is None else pl.when(ceiling > 0).then(ceiling)
+        is_whole = ceiling.is_not_null()
+        definition = pl.when(is_whole).then(pl.lit(pair.whole_definition)).otherwise(pl.lit(pair.definition))
         row = pl.struct(
             reached.cast(pl.Float64).alias(achieved),
             ceiling.cast(pl.Float64).alias(peak),
-            pl.lit(pair.definition).alias("definition"),
+            definition.alias("definition"),
             pl.lit(pair.is_reliable).alias("reliable"),
         )
         is_reached = reached.is_not_null() & table.is_on(pair.capabilities)
-        is_whole = ceiling.is_not_null() if not pair.capabilities else pl.lit(value=True)
-        complete.append(pl.when(is_reached & is_whole).then(row))
+        complete.append(pl.when(is_reached & (is_whole | pl.lit(bool(pair.capabilities)))).then(row))
         halves.append(pl.when(is_reached).then(row))
     empty = {
         "id": pl.UInt32,

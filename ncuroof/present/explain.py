@@ -135,7 +135,7 @@ def _quantity(quantity: Quantity, pairs: Sequence[Pair]) -> Iterator[str]:
 
 
 def _pair(pair: Pair) -> Iterator[str]:
-    yield f"  {pair.definition}"
+    yield f"  {pair.whole_definition}"
     yield f"    {'total' if pair.is_count else 'achieved'}: {pair.achieved.text}"
     if pair.peak is not None:
         yield f"    peak: {pair.peak.text}"
