@@ -157,10 +157,14 @@ def test_clock_hit_rates_throughputs_and_occupancy_are_those_printed(
 
 
 @pytest.mark.parametrize("name", list(BUSY))
-def test_l2_roof_counts_what_l1_reads(kernels: dict[str, dict[str, Any]], name: str) -> None:
+def test_l2_roof_counts_what_l1_reads_and_the_little_that_others_read(
+    kernels: dict[str, dict[str, Any]], name: str
+) -> None:
     kernel = kernels[name]
     read = kernel["bandwidth"]["l2"]["bytes_per_s"] * kernel["duration_ns"] / 1e9
-    assert read == pytest.approx(BUSY[name][-1])
+    # L2 returns constants and instructions as well, which L1TEX does not see: 0.05 to 1.7 % in these samples.
+    assert 1 <= read / BUSY[name][-1] < 1.02
+    assert read / 32 == pytest.approx(round(read / 32), abs=1e-3)
 
 
 def test_fp64_of_a_sample_is_at_half_its_roof_where_the_busiest_unit_says_85_percent(

@@ -248,3 +248,43 @@ def test_pascals_vocabulary_is_read() -> None:
     dram = measured.bandwidth.row(0, named=True)
     # 1e8 byte / 400 µs = 250 GB/s; 2 · 5 GHz · 32 byte = 320 GB/s
     assert (dram["bytes_per_s"], dram["peak_bytes_per_s"]) == (pytest.approx(2.5e11), pytest.approx(3.2e11))
+
+
+def test_l2_roof_of_a_full_report_rests_on_the_slices_in_use_and_not_on_the_drivers_count() -> None:
+    # 100 µs; 44 slices at 1.2 GHz: 44 · 120 000 cycles. Sectors looked up at 10 % of one per slice and cycle; reads returned in
+    # 20 % of the cycles. The driver says 48 slices, as it does of an RTX 2080 Ti.
+    slice_cycles = 44 * 120_000
+    row = measure(
+        [
+            raw_report(
+                {
+                    "device__attribute_compute_capability_major": 7.0,
+                    "device__attribute_compute_capability_minor": 5.0,
+                    "device__attribute_l2s_count": 48.0,
+                    "gpu__time_duration.sum": 1e5,
+                    "lts__t_sectors.sum": 0.1 * slice_cycles,
+                    f"lts__t_sectors{PCT}": 10.0,
+                    f"lts__lts2xbar_cycles_active{PCT}": 20.0,
+                }
+            )
+        ]
+    ).bandwidth.row(0, named=True)
+    # 32 byte per slice and cycle
+    assert row["peak_bytes_per_s"] == pytest.approx(44 * 1.2e9 * 32)
+    assert row["bytes_per_s"] == pytest.approx(0.2 * 44 * 1.2e9 * 32)
+
+
+def test_dram_roof_of_a_speed_of_light_report_is_that_of_the_chart() -> None:
+    # 40 % of 2 · 256 bit / 8 · 5 GHz = 320 GB/s, for 100 µs
+    counters = {
+        "device__attribute_compute_capability_major": 7.0,
+        "device__attribute_compute_capability_minor": 5.0,
+        "device__attribute_global_memory_bus_width": 256.0,
+        "gpu__time_duration.sum": 1e5,
+        "dram__cycles_elapsed.avg.per_second": 5e9,
+        f"dram__cycles_active{PCT}": 40.0,
+    }
+    measured = measure([raw_report(counters)])
+    row = measured.bandwidth.row(0, named=True)
+    assert (row["bytes_per_s"], row["peak_bytes_per_s"]) == (pytest.approx(1.28e11), pytest.approx(3.2e11))
+    assert measured.kernels["traffic_bytes.dram"][0] == pytest.approx(1.28e7)
