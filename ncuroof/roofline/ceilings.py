@@ -42,16 +42,13 @@ def ceilings(
     is_counted = pl.col("peak_source") == CeilingSource.COUNTERS.value
     slopes = check(bandwidth, BANDWIDTH, table="BANDWIDTH").filter(is_counted)
     peaks = check(work, WORK, table="WORK").filter(is_counted & pl.col("reliable"))
-    fastest = peaks.with_columns(pl.coalesce("fastest_peak_flop_per_s", "peak_flop_per_s").alias("peak_flop_per_s"))
-    is_slower = (pl.col("flop") > 0) & (
-        pl.col("peak_flop_per_s") < _SLOWER_PATH_FRAC * pl.col("fastest_peak_flop_per_s")
-    )
-    slower = peaks.filter(is_slower).with_columns(pl.col("precision") + SLOWER_PATH_SUFFIX)
+    highest = peaks.with_columns(pl.coalesce("fastest_peak_flop_per_s", "peak_flop_per_s").alias("peak_flop_per_s"))
+    fastest = longest_launch(kernels, highest, "compute", "precision", "peak_flop_per_s")
     measured = pl.concat(
         [
             longest_launch(kernels, slopes, "bandwidth", "level", "peak_bytes_per_s"),
-            longest_launch(kernels, fastest, "compute", "precision", "peak_flop_per_s"),
-            longest_launch(kernels, slower, "compute", "precision", "peak_flop_per_s"),
+            fastest,
+            _slower_paths(kernels, peaks, fastest),
         ]
     )
     sheets = pl.DataFrame(
@@ -66,6 +63,17 @@ def ceilings(
         .replace_strict(names, range(len(names)), default=len(names))
     )
     return pl.concat([measured, sheets]).sort("device", "kind", order, "source", maintain_order=True)
+
+
+def _slower_paths(kernels: pl.DataFrame, peaks: pl.DataFrame, fastest: pl.DataFrame) -> pl.DataFrame:
+    """Return a roof for each precision whose work ran on a slower path, as the same share of the fastest one's as in its launch."""
+    share = pl.col("peak_flop_per_s") / pl.col("fastest_peak_flop_per_s")
+    slower = peaks.filter((pl.col("flop") > 0) & (share < _SLOWER_PATH_FRAC)).with_columns(share.alias("share"))
+    shares = longest_launch(kernels, slower, "compute", "precision", "share").rename({"per_s": "share"})
+    roofs = shares.join(fastest.select("device", "name", "per_s"), on=["device", "name"], maintain_order="left")
+    return roofs.with_columns(
+        (pl.col("share") * pl.col("per_s")).alias("per_s"), pl.col("name") + SLOWER_PATH_SUFFIX
+    ).pipe(conform, CEILINGS)
 
 
 def longest_launch(kernels: pl.DataFrame, rows: pl.DataFrame, kind: str, name: str, peak: str) -> pl.DataFrame:

@@ -177,3 +177,21 @@ def test_tensor_work_that_nobody_counted_bounds_and_leaves_no_dot() -> None:
     # FP32 at 1 % of its peak, DRAM at 50 %: left of the ridge, as far as was counted.
     assert (barely["side"], idle["side"]) == ("memory", "memory")
     assert placed.points["id"].unique().to_list() == [1, 2]
+
+
+def test_a_slower_tensor_path_has_a_roof_below_the_fastest_at_the_same_clock() -> None:
+    def launch(duration_ns: float, clock_hz: float, hgmma: float, hmma: float) -> dict[str, float | str]:
+        prefix = "sm__ops_path_tensor_op_{}_src_bf16_dst_fp32_sparsity_off.sum."
+        return {
+            "gpu__time_duration.sum": duration_ns,
+            "sm__cycles_elapsed.avg.per_second": clock_hz,
+            prefix.format("hgmma") + "per_cycle_elapsed": hgmma,
+            prefix.format("hgmma") + "peak_sustained": 300.0,
+            prefix.format("hmma") + "per_cycle_elapsed": hmma,
+            prefix.format("hmma") + "peak_sustained": 200.0,
+        }
+
+    placed = roofline(measure([raw_report(launch(2e6, 2e9, 100.0, 0.0), launch(1e6, 1e9, 0.0, 100.0))]))
+    roofs = {row["name"]: row["per_s"] for row in placed.ceilings.to_dicts()}
+    # The longest launch's clock is 2 GHz: 300 · 2 GHz, and two thirds of it.
+    assert roofs == pytest.approx({"tensor_bf16": 6e11, "tensor_bf16_slower_path": 4e11})
