@@ -22,7 +22,7 @@ function axisTicks(axis, range) {
   return { tickvals: axis.ticks.values, ticktext: isFine ? axis.ticks.fine : axis.ticks.coarse };
 }
 
-/** Whether a slope's label goes below its line: where the next line above would run through it, and none below would. */
+/** Whether a label goes below its line: where the next line above would run through it, and none below would. */
 function isLabelledBelow(height, heights, pxPerDecade) {
   const distances = heights.map((other) => (other - height) * pxPerDecade);
   const isClose = (px) => px > LINE_PX / 3 && px < LINE_PX + 3; // nearer lines are as good as one
@@ -58,19 +58,23 @@ function slopeLabels(roofs, view) {
   }
 }
 
-/** Labels of the flat roofs: above the line at its right end, moved left where two would meet. */
+/** Labels of the flat roofs: above the line at its right end, or below it; moved left where two would meet. */
 function flatLabels(roofs, view) {
   const placed = [];
+  const heights = roofs.map((roof) => Math.log10(roof.y[0]));
   for (const roof of [...roofs].sort((a, b) => b.y[0] - a.y[0])) {
     const y = Math.log10(roof.y[0]);
+    const offset = isLabelledBelow(y, heights, view.yPx) ? -LABEL_SHIFT_PX : LABEL_SHIFT_PX;
+    const middle = y * view.yPx + offset;
     const length = view.text(roof).length * CHARACTER_PX;
     let right = 6;
     for (const other of placed) {
-      if (Math.abs(other.y - y) * view.yPx < LINE_PX && right < other.right + other.length) right = other.right + other.length + 14;
+      const isNear = Math.abs(other.middle - middle) < LINE_PX;
+      if (isNear && right < other.right + other.length) right = other.right + other.length + 14;
     }
-    placed.push({ y, right, length });
+    placed.push({ middle, right, length });
     if (y < view.y[0] || y > view.y[1]) continue;
-    roof.labelAt = { x: view.x[1], y, xanchor: "right", xshift: -right, yshift: 9 };
+    roof.labelAt = { x: view.x[1], y, xanchor: "right", xshift: -right, yshift: offset };
   }
 }
 

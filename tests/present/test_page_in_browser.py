@@ -190,6 +190,17 @@ def test_a_label_that_the_next_roof_would_cross_stands_below_its_own(visit):
     assert shifts["shared"] < 0 < min(shifts["DRAM"], shifts["L2"])
 
 
+def test_a_flat_label_that_the_roof_above_would_cross_stands_below_its_own(visit):
+    # At 150 to 200 pixels per decade the two are about 7 pixels apart, less than a label needs.
+    peaks = [ceiling("compute", "tensor_bf16", 1.1e13), ceiling("compute", "tensor_bf16_slower_path", 1e13)]
+    work = {"tensor_bf16": kernel()["work"]["fp32"]}
+    browser = visit(document(kernel(work=work), ceilings=[ceiling("bandwidth", "dram", 2e12), *peaks]))
+    shifts = dict(browser.run("document.getElementById('chart').layout.annotations.map(a => [a.text, a.yshift])"))
+    (slower,) = [shift for label, shift in shifts.items() if "slower path" in label]
+    (fastest,) = [shift for label, shift in shifts.items() if "slower path" not in label and "BF16" in label]
+    assert slower < 0 < fastest
+
+
 def test_a_column_sorts_by_click_and_by_key_with_the_unknown_last(visit):
     browser = visit(three_kernels())
     assert shown_names(browser) == ["gamma", "alpha", "beta"]
