@@ -15,6 +15,10 @@ from ncuroof.roofline.gpu_profiles import GpuProfile, match_profile
 from ncuroof.roofline.instructions import instruction_ceilings, place_instructions
 from ncuroof.roofline.points import place
 
+_MOSTLY = 0.5
+_TMA_IN_USE_FRAC = 0.01
+"""A bulk copy moves kilobytes with one instruction: where the pipe is busy for this share of the time, it carries the traffic."""
+
 _TENSOR_TYPES_FOR_FP32_WORK = ("tensor_tf32", "tensor_bf16", "tensor_fp16")
 
 
@@ -53,23 +57,34 @@ def roofline(measurements: Measurements) -> Roofline:
     work = with_datasheet_peaks(measurements.work, kernels, profiles)
     bandwidth = with_datasheet_bandwidth(measurements.bandwidth, kernels, profiles)
     bounds = bound(kernels, work, bandwidth)
+    past_l1 = _is_past_l1(kernels)
+    placed = bandwidth.filter(
+        ~(pl.col("id").is_in(kernels.filter(past_l1)["id"].implode()) & (pl.col("level") == "l1"))
+    )
     dwarfed = bounds.filter(pl.col("roofline.uncounted_frac").is_not_null())["id"].implode()
     speedup = {device: _tensor_speedup(profile) for device, profile in profiles.items()}
     roofs = ceilings(kernels, work, bandwidth, profiles)
     return Roofline(
         work=work,
         bandwidth=bandwidth,
-        points=place(work.filter(~pl.col("id").is_in(dwarfed)), bandwidth),
+        points=place(work.filter(~pl.col("id").is_in(dwarfed)), placed),
         ceilings=roofs,
-        instruction_points=place_instructions(kernels, bandwidth),
+        instruction_points=place_instructions(kernels, placed),
         instruction_ceilings=instruction_ceilings(kernels, roofs, profiles),
         bounds=bounds.with_columns(
             kernels["device"]
             .replace_strict(list(speedup), list(speedup.values()), return_dtype=pl.Float64)
-            .alias("device.tensor_speedup")
+            .alias("device.tensor_speedup"),
+            past_l1.cast(pl.Float64).alias("roofline.past_l1"),
         ),
         profiles=profiles,
     )
+
+
+def _is_past_l1(kernels: pl.DataFrame) -> pl.Series:
+    """Return whether most of what a kernel loads never returns to registers, so that L1's roof traffic does not hold it."""
+    is_past = (pl.col("access.async_copy_frac") > _MOSTLY) | (pl.col("utilisation.tma") > _TMA_IN_USE_FRAC)
+    return kernels.select(is_past.fill_null(value=False)).to_series()
 
 
 def _profile(name: str | None, compute_capability: int | None, row: Mapping[str, int | None]) -> GpuProfile | None:

@@ -148,6 +148,10 @@ TEX_LOOKED_UP, TEX_HIT, TEX_MISSED = (
     f"lts__t_sectors_srcunit_tex{what}.sum" for what in ("", "_lookup_hit", "_lookup_miss")
 )
 FMA_PIPE, FP64_PIPE, TENSOR_PIPE = (f"sm__pipe_{pipe}_cycles_active{ELAPSED}" for pipe in ("fma", "fp64", "tensor"))
+TMA_PIPE = f"sm__pipe_tma_cycles_active{ELAPSED}"
+ASYNC_BYTES = "sm__sass_l1tex_data_bytes_write_pipe_lsu_mem_shared_op_ldgsts_cache_access.sum"
+LOAD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+LOAD_BYTES_PER_SECTOR = "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio"
 PACKED_FP32 = ("fadd2_pred_on_x2", "fmul2_pred_on_x2", "ffma2_pred_on_x4")
 VOLTA_TENSOR = "smsp__inst_executed_pipe_tensor.sum.per_cycle_elapsed"
 ALL_FP32 = SM_INSTRUCTIONS.format("fp32")
@@ -391,6 +395,15 @@ TRIOS: dict[str, list[Trio]] = {
             {"dram__bytes.sum.peak_sustained": 10.0, "dram__cycles_elapsed.avg.per_second": 1e9},
             needs=(NAME, MAJOR, DRAM_READ, DURATION),
         ),
+    ],
+    "past_l1": [
+        # Copied past the registers 51 and 49 byte for 50 that were loaded into them.
+        trio(
+            {ASYNC_BYTES: 51.0, LOAD_SECTORS: 2.0, LOAD_BYTES_PER_SECTOR: 25.0},
+            {ASYNC_BYTES: 49.0},
+            needs=(ASYNC_BYTES, LOAD_SECTORS, LOAD_BYTES_PER_SECTOR),
+        ),
+        trio({TMA_PIPE: 1.01}, {TMA_PIPE: 0.99}, needs=(TMA_PIPE,)),
     ],
     "partial_gpu": [
         trio({USED_SMS: 107.0, N_SMS: 108.0}, {USED_SMS: 108.0}, needs=(USED_SMS, N_SMS)),

@@ -195,3 +195,18 @@ def test_a_slower_tensor_path_has_a_roof_below_the_fastest_at_the_same_clock() -
     roofs = {row["name"]: row["per_s"] for row in placed.ceilings.to_dicts()}
     # The longest launch's clock is 2 GHz: 300 · 2 GHz, and two thirds of it.
     assert roofs == pytest.approx({"tensor_bf16": 6e11, "tensor_bf16_slower_path": 4e11})
+
+
+def test_loads_past_the_registers_leave_no_dot_at_l1() -> None:
+    counters = {
+        **uncounted(0.0),
+        "l1tex__t_bytes.sum.per_second": 1e12,
+        "l1tex__t_bytes.sum.peak_sustained": 1e4,
+        "l1tex__cycles_elapsed.avg.per_second": 1e9,
+        "smsp__inst_executed.sum": 1e4,
+    }
+    bulk = {**counters, f"sm__pipe_tma_cycles_active{PCT}": 20.0}
+    placed = roofline(measure([raw_report(counters, bulk)]))
+    for points in (placed.points, placed.instruction_points):
+        assert points.select("id", "level").rows() == [(0, "dram"), (0, "l1"), (1, "dram")]
+    assert placed.bandwidth.height == 4
