@@ -168,6 +168,16 @@ PATH = pl.Schema(
 )
 """The decisions that led to a verdict, in order."""
 
+FLIPS = pl.Schema(
+    {
+        "id": pl.UInt32(),
+        "becomes": pl.String(),  # Verdict
+        "quantity": pl.String(),
+        "change_frac": pl.Float64(),  # of the quantity, relative to what it is
+    }
+)
+"""One row per kernel with a verdict that a change of one quantity would turn into another."""
+
 FINDINGS = pl.Schema(
     {
         "id": pl.UInt32(),

@@ -39,7 +39,12 @@ function pathBlock(kernel) {
     const numbers = make("span", { class: "soft" }, quantityLabel(quantity), `: ${value} ${condition}${margin ? `; ${margin}` : ""}`);
     return make("li", {}, make("span", { class: "answer" }, answer), make("span", {}, question, " ", numbers));
   });
-  return [make("h3", {}, "Why this verdict"), make("ol", { class: "path" }, ...steps)];
+  const flip = words(kernel.flip);
+  return [
+    make("h3", {}, "Why this verdict"),
+    make("ol", { class: "path" }, ...steps),
+    ...(flip ? [make("p", {}, flip)] : []),
+  ];
 }
 
 function findingBlock(finding) {

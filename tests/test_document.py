@@ -116,7 +116,7 @@ def test_path_findings_and_missing_have_their_fields(document: dict[str, Any]) -
                 assert set(item) == {"quantity", "value", "unit"}
         for entry in kernel["missing"]:
             assert set(entry) == {"quantity", "collect"}
-        assert set(kernel["vendor"]) == {"verdict", "rules"}
+        assert set(kernel["vendor"]) == {"verdict", "agreement", "why", "rules"}
 
 
 def test_vendor_rules_stand_beside_ours(document: dict[str, Any]) -> None:

@@ -9,12 +9,13 @@ import polars as pl
 
 from ncuroof.diagnosis.causes import COMPUTE_UNITS, MEMORY_UNITS, add_firing, collect_findings, latency_limiter
 from ncuroof.diagnosis.caveats import add_checks, caveats
+from ncuroof.diagnosis.flips import nearest_flips
 from ncuroof.diagnosis.rules import Rules, load_rules
 from ncuroof.diagnosis.tree import walk_tree
 from ncuroof.metrics import Catalogue, Measurements, Quantity, largest, load_catalogue
 from ncuroof.model import Confidence, Verdict
 from ncuroof.roofline import LEAST_UNCOUNTED_FRAC, Roofline
-from ncuroof.tables import FINDINGS, MISSING, PATH, VERDICTS, check, conform
+from ncuroof.tables import FINDINGS, FLIPS, MISSING, PATH, VERDICTS, check, conform
 
 NEAR_THRESHOLD_FRAC = 0.05
 """A decision this close to its threshold could as well have gone the other way: one step less confidence."""
@@ -29,12 +30,14 @@ class Diagnosis:
     Attributes:
         verdicts: VERDICTS, one row per kernel.
         path: PATH.
+        flips: FLIPS.
         findings: FINDINGS.
         missing: MISSING.
     """
 
     verdicts: pl.DataFrame
     path: pl.DataFrame
+    flips: pl.DataFrame
     findings: pl.DataFrame
     missing: pl.DataFrame
 
@@ -54,6 +57,7 @@ def diagnose(measurements: Measurements, roofline: Roofline, rules: Rules | None
     return Diagnosis(
         verdicts=check(verdict_table, VERDICTS, table="VERDICTS"),
         path=check(path, PATH, table="PATH"),
+        flips=check(nearest_flips(judged, rules.nodes), FLIPS, table="FLIPS"),
         findings=check(collect_findings(judged, rules), FINDINGS, table="FINDINGS"),
         missing=check(_missing(measurements, rules, load_catalogue()), MISSING, table="MISSING"),
     )

@@ -142,6 +142,15 @@ class Described:
 
 
 @dataclass(frozen=True, slots=True)
+class Refinement:
+    """A verdict of ours that says more than NVIDIA's rule, and does not contradict it."""
+
+    theirs: str
+    ours: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """All of `profiles/rules.toml`."""
 
@@ -155,6 +164,7 @@ class Rules:
     missing_unless_zero: Mapping[str, str]
     collect_work: str
     vendor_verdicts: Mapping[str, str]
+    vendor_refinements: tuple[Refinement, ...]
 
 
 @cache
@@ -177,6 +187,7 @@ def load_rules() -> Rules:
             missing_unless_zero=raw["missing"]["unless_zero"],
             collect_work=raw["missing"]["collect_work"],
             vendor_verdicts=raw["vendor_verdict"],
+            vendor_refinements=tuple(Refinement(**entry) for entry in raw["vendor_refinement"]),
         )
     except (KeyError, TypeError) as error:
         raise ProfileError(f"rules.toml: {error} is missing or of the wrong kind") from error

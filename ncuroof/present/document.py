@@ -6,7 +6,7 @@ Schema history:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import polars as pl
@@ -15,6 +15,7 @@ from ncuroof._version import __version__
 from ncuroof.diagnosis import Diagnosis, Rules, Summary, load_rules
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Catalogue, Measurements, load_catalogue
+from ncuroof.present.vendor import vendor_block, vendor_rules
 from ncuroof.roofline import INSTRUCTION_DEFINITION, Roofline
 
 SCHEMA = "ncuroof.analysis/1"
@@ -192,9 +193,10 @@ class _Kernels:
         self._points = _by_kernel(analysed.roofline.points, wanted)
         self._instruction_points = _by_kernel(analysed.roofline.instruction_points.drop("definition"), wanted)
         self._path = _by_kernel(diagnosis.path.drop("step"), wanted)
+        self._flips = _by_kernel(diagnosis.flips, wanted)
         self._findings = _by_kernel(diagnosis.findings, wanted)
         self._missing = _by_kernel(diagnosis.missing, wanted)
-        self._vendor = _by_kernel(_vendor_rules(analysed.reports), wanted)
+        self._vendor = _by_kernel(vendor_rules(analysed.reports), wanted)
 
     def describe(self) -> list[Document]:
         """Return the kernels' entries of the document."""
@@ -223,13 +225,14 @@ class _Kernels:
             "instructions": self._instructions(row),
             **{key: row[key] for key in ("verdict", "limiter", "side", "dominant_precision", "confidence")},
             "path": self._path.get(number, []),
+            "flip": next(iter(self._flips.get(number, [])), None),
             "caveats": row["caveats"],
             "above_roof_cause": self._above_roof_cause(row["caveats"]),
             "findings": [self._finding(entry, row, limiters) for entry in self._findings.get(number, [])],
             "min_time_ns": row["min_time_ns"],
             "recoverable_ns": row["recoverable_ns"],
             "missing": self._missing.get(number, []),
-            "vendor": self._vendor_block(number),
+            "vendor": vendor_block(self._vendor.get(number, []), row["verdict"], self._rules),
         }
 
     def _instructions(self, row: Mapping[str, Any]) -> Document | None:
@@ -281,12 +284,6 @@ class _Kernels:
             "gain_basis": rule.gain_basis if entry["gain_ns"] is not None else None,
         }
 
-    def _vendor_block(self, number: int) -> Document:
-        rules = [{"id": rule.pop("rule_id"), **rule} for rule in self._vendor.get(number, [])]
-        titles = [rule["title"] for rule in rules if rule["id"] == "SOLBottleneck"]
-        verdicts = [self._rules.vendor_verdicts[title] for title in titles if title in self._rules.vendor_verdicts]
-        return {"verdict": verdicts[0] if verdicts else None, "rules": rules}
-
 
 def _by_kernel(table: pl.DataFrame, ids: pl.Series) -> dict[int, list[Document]]:
     """Return the rows of a table by kernel, without their `id`."""
@@ -295,15 +292,6 @@ def _by_kernel(table: pl.DataFrame, ids: pl.Series) -> dict[int, list[Document]]
     for row in chosen.iter_rows(named=True):
         rows.setdefault(row.pop("id"), []).append(row)
     return rows
-
-
-def _vendor_rules(reports: Iterable[RawReport]) -> pl.DataFrame:
-    """Return the messages of NVIDIA's rules with the kernel's `id` over all reports."""
-    parts, n_before = [], 0
-    for report in reports:
-        parts.append(report.rules.with_columns((pl.col("row") + n_before).cast(pl.UInt32).alias("id")))
-        n_before += report.workloads.height
-    return pl.concat(parts).select("id", "rule_id", "type", "title", "message", "speedup_frac", "scope")
 
 
 def _tightest(limits: Mapping[str, float | None]) -> list[str]:

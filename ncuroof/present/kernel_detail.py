@@ -10,6 +10,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.metrics import Catalogue
 from ncuroof.present import format as text
 from ncuroof.present.document import ABOVE_ROOF
+from ncuroof.present.flip import flip_sentence
 from ncuroof.present.interned import Texts
 from ncuroof.present.methods import unit_of
 from ncuroof.present.point_rows import Cell, flop_points, instruction_points
@@ -94,6 +95,7 @@ class KernelDetails:
         return {
             "summary": self._summary(kernel),
             "path": [self._step(step) for step in kernel.get("path") or ()],
+            "flip": self._texts.add(flip_sentence(kernel, self._rules)),
             "findings": [self._finding(kernel, finding) for finding in kernel.get("findings") or ()],
             "caveats": [self._caveat(kernel, name) for name in kernel.get("caveats") or ()],
             "vendor": self._vendor(kernel),
@@ -178,21 +180,20 @@ class KernelDetails:
         # A rule that broke inside ncu reports paths of the machine it ran on; only their number is shown.
         n_broken = sum(rule["type"] == "error" for rule in rules)
         return {
-            "verdict": self._texts.add(self._vendor_sentence(vendor.get("verdict"), kernel["verdict"])),
+            "verdict": self._texts.add(self._vendor_sentence(vendor, kernel["verdict"])),
             "rules": [self._vendor_rule(rule) for rule in rules if rule["type"] != "error"],
             "broken": f"{n_broken} messages of rules that failed inside ncu are left out" if n_broken else "",
         }
 
-    def _vendor_sentence(self, theirs: str | None, ours: str) -> str:
+    def _vendor_sentence(self, vendor: Record, ours: str) -> str:
+        theirs = vendor.get("verdict")
         if theirs is None:
             return ""
         title = self._rules.verdicts[theirs].title
         if theirs == ours:
             return f"NVIDIA's Speed of Light rule agrees: {title}."
-        return (
-            f"NVIDIA's Speed of Light rule reads this kernel as {title}, ncuroof as {self._rules.verdicts[ours].title}: "
-            "the path above shows the numbers that ours rests on."
-        )
+        own = self._rules.verdicts[ours].title
+        return f"NVIDIA's Speed of Light rule reads this kernel as {title}, ncuroof as {own}. {vendor.get('why') or ''}"
 
     def _vendor_rule(self, rule: Record) -> list[Cell]:
         speedup = rule.get("speedup_frac")

@@ -1,0 +1,72 @@
+"""How far a verdict is from the next one: by how much one number would have to change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from ncuroof.diagnosis.rules import Node
+from ncuroof.errors import ProfileError
+from ncuroof.tables import FLIPS, conform
+
+_MEMORY, _COMPUTE, _RIDGE = "utilisation.memory", "utilisation.compute", "roofline.ridge_ratio"
+
+
+def nearest_flips(judged: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
+    """Return, per kernel, the verdict that it would have instead, and the relative change of one quantity that gives it.
+
+    A memory-bound kernel becomes compute-bound where the memory side's work falls to what keeps the SMs busy: by
+    1 - compute/memory, whatever the duration is then; the other way round likewise. A balanced kernel gets a side where the less
+    busy one's work falls until the two are the tree's gap apart. A latency-bound one gets its busier side, or balanced, where
+    that side becomes as busy as the tree asks for, and one that was judged by its intensity gets balanced where it comes near the
+    ridge.
+
+    Args:
+        judged: one row per kernel with `verdict`, `is_by_intensity` and the quantities of the tree.
+        nodes: the tree.
+
+    Returns:
+        FLIPS; kernels that are overhead or unknown, or one of whose numbers is zero or not known, have no row.
+
+    Raises:
+        ProfileError: the tree has no node for one of the thresholds.
+    """
+    memory, compute, ridge = (pl.col(name) for name in (_MEMORY, _COMPUTE, _RIDGE))
+    gap, busy = _threshold(nodes, "one_side_leads"), _threshold(nodes, "busy_enough")
+    left, right = _threshold(nodes, "left_of_ridge"), _threshold(nodes, "right_of_ridge")
+    verdict, by_intensity = pl.col("verdict"), pl.col("is_by_intensity").fill_null(value=False)
+    is_memory_busier, is_latency = memory >= compute, verdict == "latency"
+    # In less time both sides are busier, by the same factor.
+    is_close = (memory - compute).abs() * busy / pl.max_horizontal(memory, compute) < gap
+    cases = [
+        (by_intensity & (verdict == "memory"), "balanced", _RIDGE, left / ridge),
+        (by_intensity & (verdict == "compute"), "balanced", _RIDGE, right / ridge),
+        (~by_intensity & (verdict == "memory"), "compute", _MEMORY, compute / memory),
+        (~by_intensity & (verdict == "compute"), "memory", _COMPUTE, memory / compute),
+        (~by_intensity & (verdict == "balanced") & is_memory_busier, "memory", _COMPUTE, (memory - gap) / compute),
+        (~by_intensity & (verdict == "balanced") & ~is_memory_busier, "compute", _MEMORY, (compute - gap) / memory),
+        (is_latency & is_memory_busier & is_close, "balanced", _MEMORY, busy / memory),
+        (is_latency & ~is_memory_busier & is_close, "balanced", _COMPUTE, busy / compute),
+        (is_latency & is_memory_busier, "memory", _MEMORY, busy / memory),
+        (is_latency & ~is_memory_busier, "compute", _COMPUTE, busy / compute),
+    ]
+    flips = [
+        pl.when(condition & ratio.is_finite()).then(
+            pl.struct(
+                pl.lit(becomes).alias("becomes"),
+                pl.lit(quantity).alias("quantity"),
+                (ratio - 1).alias("change_frac"),
+            )
+        )
+        for condition, becomes, quantity, ratio in cases
+    ]
+    found = judged.select("id", pl.coalesce(flips).alias("flip"))
+    return found.filter(pl.col("flip").is_not_null()).unnest("flip").pipe(conform, FLIPS)
+
+
+def _threshold(nodes: Sequence[Node], name: str) -> float:
+    for node in nodes:
+        if node.id == name and node.condition.threshold is not None:
+            return node.condition.threshold
+    raise ProfileError(f"rules.toml: the tree has no node {name!r} with a threshold")

@@ -1,0 +1,29 @@
+"""How far a verdict is from the next one, in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ncuroof.diagnosis import Rules
+from ncuroof.model import Verdict
+from ncuroof.present import format as text
+
+_SIDES = {"memory": "the memory side", "compute": "the SMs"}
+
+
+def flip_sentence(kernel: Mapping[str, Any], rules: Rules) -> str:
+    """Return what would turn a kernel's verdict into another; empty where nothing is known to."""
+    flip = kernel.get("flip")
+    if not flip:
+        return ""
+    becomes, factor = rules.verdicts[flip["becomes"]].title, 1 + flip["change_frac"]
+    group, _, key = flip["quantity"].partition(".")
+    if key not in _SIDES:
+        return f"Would become {becomes} if its intensity were {factor:.3g} times what it is."
+    side = _SIDES[key]
+    if kernel["verdict"] == Verdict.LATENCY:
+        now = kernel[group][key]
+        wanted = text.share(now * factor)
+        return f"Would count as {becomes} if {side} were busy for {wanted} of the time instead of {text.share(now)}."
+    return f"Would become {becomes} if {side} had {text.share(1 - factor)} less to do."
