@@ -30,6 +30,8 @@ _N_RESULTS_TRIED = 16
 """The sections of a run are the same for all its kernels; the first may have failed before they were written."""
 
 _MAX_NESTING = 8
+_MAX_COUNTERS = 4096
+"""All charts of Nsight Compute 2025 together name some 400; more would make the tables as wide as a hostile file says."""
 
 Alternatives = tuple[str, ...]
 """Names of one counter on different chips: the first that a report holds counts."""
@@ -87,7 +89,8 @@ def read_charts(content: bytes, container: Container) -> tuple[EmbeddedChart, ..
         except (wire.WireError, UnicodeDecodeError):
             continue
         if charts:
-            return tuple(dict.fromkeys(charts))
+            distinct = tuple(dict.fromkeys(charts))
+            return distinct if len(counters_of(distinct)) <= _MAX_COUNTERS else ()
     return ()
 
 
