@@ -26,7 +26,7 @@ _VALUE_METRIC, _VALUE_PER_CYCLE = 2, 3
 _PER_CYCLE_METRICS, _PER_CYCLE_CLOCK = 1, 2
 _METRIC_NAME, _METRIC_ALTERNATIVES, _ALTERNATIVE_NAME = 1, 7, 1
 
-_N_RESULTS_TRIED = 16
+_N_RESULTS_TRIED = 3
 """The sections of a run are the same for all its kernels; the first may have failed before they were written."""
 
 _MAX_NESTING = 8
