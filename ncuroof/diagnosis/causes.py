@@ -60,6 +60,8 @@ def _fires(finding: Finding) -> pl.Expr:
         )
     if finding.name_pattern is not None:
         conditions.append(pl.col("name").str.contains(finding.name_pattern))
+    if finding.excluded_name_pattern is not None:
+        conditions.append(~pl.col("name").str.contains(finding.excluded_name_pattern))
     return pl.all_horizontal(*conditions).fill_null(value=False)
 
 

@@ -68,7 +68,6 @@ def _of_work(work: pl.DataFrame) -> pl.DataFrame:
     """Return, per kernel with work, how many of its precisions have each weakness."""
     is_tensor = pl.col("precision").str.starts_with("tensor")
     is_fp32 = pl.col("precision") == "fp32"
-    path_frac = pl.col("peak_flop_per_s") / pl.col("fastest_peak_flop_per_s")
     return (
         work.filter(pl.col("flop") > 0)
         .group_by("id")
@@ -79,7 +78,6 @@ def _of_work(work: pl.DataFrame) -> pl.DataFrame:
             _count(is_fp32 & ~pl.col("definition").str.contains(_PACKED_FP32), "check.n_unpacked_fp32"),
             _count(_is_from_sheet(), "n_datasheet_work"),
             _count(pl.col("is_from_chart"), "n_chart_work"),
-            path_frac.filter(is_tensor).min().alias("check.tensor_path_frac"),
             pl.col("frac").filter(is_tensor & pl.col("reliable")).sum().alias("tensor_frac"),
         )
     )

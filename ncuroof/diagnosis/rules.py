@@ -65,6 +65,7 @@ class Finding:
         all_of: conditions that must all hold.
         any_of: conditions of which one must hold; none where empty.
         name_pattern: regular expression that the kernel's name must match, or None.
+        excluded_name_pattern: regular expression that it must not match, or None.
         gain_by_limiter: share of the duration that mending it gives back; "default" for other limiters.
         gain_basis: what that share rests on.
         changes_arithmetic: mending it puts the work under another arithmetic roof.
@@ -83,6 +84,7 @@ class Finding:
     all_of: tuple[Condition, ...]
     any_of: tuple[Condition, ...]
     name_pattern: str | None
+    excluded_name_pattern: str | None
     gain_by_limiter: Mapping[str, Formula]
     gain_basis: str | None
     changes_arithmetic: bool
@@ -229,6 +231,7 @@ def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
         all_of=tuple(map(_condition, entry.get("when", ()))),
         any_of=tuple(map(_condition, entry.get("when_any", ()))),
         name_pattern=entry.get("name"),
+        excluded_name_pattern=entry.get("not_name"),
         gain_by_limiter={key: parse(text) for key, text in entry.get("gain", {}).items() if text},
         gain_basis=entry.get("gain_basis"),
         changes_arithmetic=entry.get("changes_arithmetic", False),

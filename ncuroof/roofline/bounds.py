@@ -28,8 +28,9 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
 
     Returns:
         BOUNDS and the quantities `roofline.min_time_frac`, `roofline.ridge_ratio` (DRAM intensity over ridge of the dominant
-        precision), `roofline.vector_flop_frac` (largest share of a non-tensor FLOP peak) and `roofline.uncounted_frac` (the busiest
-        pipe whose FLOPs were not collected, where it is busier than the work that was counted), rows as in `kernels`.
+        precision), `roofline.vector_flop_frac` (largest share of a non-tensor FLOP peak), `roofline.uncounted_frac` (the busiest
+        pipe whose FLOPs were not collected, where it is busier than the work that was counted) and `roofline.tensor_path_frac` (see
+        `_tensor_path_fraction`), rows as in `kernels`.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -42,6 +43,7 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
     fractions = (
         kernels.join(_dram_fraction(bandwidth), on="id", how="left", maintain_order="left")
         .join(_work_fractions(work), on="id", how="left", maintain_order="left")
+        .join(_tensor_path_fraction(work), on="id", how="left", maintain_order="left")
         .with_columns(pl.coalesce("dram_roof_frac", "utilisation.dram").alias("dram_frac"))
     )
     pipes = [pl.col(f"utilisation.{pipe}") for pipe in _ARITHMETIC_PIPES]
@@ -65,6 +67,7 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
         ridge_ratio.alias("roofline.ridge_ratio"),
         pl.col("vector_flop_frac").alias("roofline.vector_flop_frac"),
         pl.when(is_dwarfed).then(uncounted).alias("roofline.uncounted_frac"),
+        "roofline.tensor_path_frac",
     )
 
 
@@ -88,6 +91,21 @@ def _work_fractions(work: pl.DataFrame) -> pl.DataFrame:
         pl.col("frac").filter(is_vector).last().alias("vector_flop_frac"),
         *is_counted,
     )
+
+
+def _tensor_path_fraction(work: pl.DataFrame) -> pl.DataFrame:
+    """Return, per kernel, the time of its tensor work on the fastest paths of its types over that on the paths it used.
+
+    Each time is the sum of work / peak over the types. Work without a known peak is left out; a type that has one path alone
+    is on its fastest. There is no row for a kernel none of whose types has a faster path to compare with.
+    """
+    used = pl.col("flop_per_s") / pl.col("peak_flop_per_s")
+    fastest = pl.col("flop_per_s") / pl.coalesce("fastest_peak_flop_per_s", "peak_flop_per_s")
+    done = work.filter(
+        pl.col("precision").str.starts_with("tensor") & (pl.col("flop_per_s") > 0) & (pl.col("peak_flop_per_s") > 0)
+    )
+    compared = done.filter(pl.col("fastest_peak_flop_per_s").is_not_null().any().over("id"))
+    return compared.group_by("id").agg((fastest.sum() / used.sum()).alias("roofline.tensor_path_frac"))
 
 
 def _side(ridge_ratio: pl.Expr) -> pl.Expr:

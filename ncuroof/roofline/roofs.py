@@ -11,7 +11,7 @@ from ncuroof.metrics import Measurements
 from ncuroof.roofline.bounds import bound
 from ncuroof.roofline.ceilings import ceilings
 from ncuroof.roofline.datasheet_peaks import with_datasheet_bandwidth, with_datasheet_peaks
-from ncuroof.roofline.gpu_profiles import GpuProfile, match_profile
+from ncuroof.roofline.gpu_profiles import FP16_ACCUMULATE_SUFFIX, GpuProfile, match_profile
 from ncuroof.roofline.instructions import instruction_ceilings, place_instructions
 from ncuroof.roofline.points import place
 
@@ -20,6 +20,14 @@ _TMA_IN_USE_FRAC = 0.01
 """A bulk copy moves kilobytes with one instruction: where the pipe is busy for this share of the time, it carries the traffic."""
 
 _TENSOR_TYPES_FOR_FP32_WORK = ("tensor_tf32", "tensor_bf16", "tensor_fp16")
+_NARROWER_TENSOR_TYPE = {
+    "tensor_tf32": "tensor_bf16",
+    "tensor_bf16": "tensor_fp8",
+    "tensor_fp16": "tensor_fp8",
+    "tensor_fp8": "tensor_fp4",
+}
+_MOSTLY_FP32_ACCUMULATION = 0.75
+"""Where FP32 accumulation runs at half rate, a kernel whose paths reach less of the fastest one's peak than this uses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +41,7 @@ class Roofline:
         ceilings: CEILINGS.
         instruction_points: INSTRUCTION_POINTS.
         instruction_ceilings: CEILINGS of the instruction roofline.
-        bounds: BOUNDS with the quantities of `bound` and `device.tensor_speedup`.
+        bounds: BOUNDS with the quantities of `bound`, `device.tensor_speedup`, `device.narrower_speedup` and `roofline.past_l1`.
         profiles: data sheet by device, None where no profile fits.
     """
 
@@ -75,6 +83,7 @@ def roofline(measurements: Measurements) -> Roofline:
             kernels["device"]
             .replace_strict(list(speedup), list(speedup.values()), return_dtype=pl.Float64)
             .alias("device.tensor_speedup"),
+            _narrower_speedups(kernels, bounds, profiles),
             past_l1.cast(pl.Float64).alias("roofline.past_l1"),
         ),
         profiles=profiles,
@@ -106,3 +115,40 @@ def _tensor_speedup(profile: GpuProfile | None) -> float | None:
     rates = [profile.peak_flop_per_s.get(precision) for precision in _TENSOR_TYPES_FOR_FP32_WORK]
     known = [rate for rate in rates if rate is not None]
     return known[0] / profile.peak_flop_per_s["fp32"] if known else None
+
+
+def _narrower_speedups(
+    kernels: pl.DataFrame, bounds: pl.DataFrame, profiles: Mapping[int, GpuProfile | None]
+) -> pl.Series:
+    """Return `device.narrower_speedup`: one value per kernel, of its GPU and its dominant precision."""
+    is_slower = (pl.col("roofline.tensor_path_frac") < _MOSTLY_FP32_ACCUMULATION).fill_null(value=False)
+    keys = bounds.select(kernels["device"], "dominant_precision", is_slower.alias("is_slower_path"))
+    distinct = keys.drop_nulls().unique()
+    speedups = [
+        narrower_speedup(profiles[device], precision, is_slower_path=is_slower)
+        for device, precision, is_slower in distinct.iter_rows()
+    ]
+    by_key = distinct.with_columns(pl.Series("device.narrower_speedup", speedups, dtype=pl.Float64))
+    return keys.join(by_key, on=keys.columns, how="left", maintain_order="left")["device.narrower_speedup"]
+
+
+def narrower_speedup(profile: GpuProfile | None, precision: str, *, is_slower_path: bool) -> float | None:
+    """Return how much faster the next narrower tensor type is by the data sheet; None where the profile does not state both.
+
+    A GPU that accumulates in FP32 at half rate has two rates for a type. Unless its paths are known to be the slower ones, a
+    kernel is taken to accumulate in FP16, which leaves a narrower type less to gain.
+
+    Args:
+        profile: data sheet of the GPU, if there is one.
+        precision: dominant precision of the kernel.
+        is_slower_path: the kernel's tensor work ran mostly on slower paths than the GPU has for its type.
+    """
+    narrower = _NARROWER_TENSOR_TYPE.get(precision)
+    if profile is None or narrower is None:
+        return None
+    peaks = profile.peak_flop_per_s
+    fast, fast_narrower = precision + FP16_ACCUMULATE_SUFFIX, narrower + FP16_ACCUMULATE_SUFFIX
+    is_fp16_accumulation = fast in peaks and not is_slower_path
+    rate = peaks.get(fast if is_fp16_accumulation else precision)
+    narrower_rate = peaks.get(fast_narrower if is_fp16_accumulation and fast_narrower in peaks else narrower)
+    return None if rate is None or narrower_rate is None else narrower_rate / rate

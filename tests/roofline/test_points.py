@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ncuroof.metrics import measure
 from ncuroof.roofline import bound, place, profile_by_name, roofline
+from ncuroof.roofline.roofs import narrower_speedup
 from ncuroof.tables import SchemaError
 from tests.support.hand_tables import bandwidth_table, work_table
 from tests.support.raw import raw_report
@@ -210,3 +211,51 @@ def test_loads_past_the_registers_leave_no_dot_at_l1() -> None:
     for points in (placed.points, placed.instruction_points):
         assert points.select("id", "level").rows() == [(0, "dram"), (0, "l1"), (1, "dram")]
     assert placed.bandwidth.height == 4
+
+
+def tensor_path_frac(*rows: tuple[str, float, float, float | None]) -> object:
+    """Return `roofline.tensor_path_frac` of one kernel from (precision, rate, peak, fastest peak)."""
+    work = work_table(*((0, precision, rate, peak, True) for precision, rate, peak, _ in rows))
+    fastest = pl.Series("fastest_peak_flop_per_s", [row[3] for row in rows], dtype=pl.Float64)
+    return bounds_of({}, work.with_columns(fastest), bandwidth_table())["roofline.tensor_path_frac"]
+
+
+def test_time_on_the_fastest_tensor_paths_is_compared_with_that_on_the_ones_used() -> None:
+    # 6 Tflop/s at 660 of 990 Tflop/s
+    assert tensor_path_frac(("tensor_bf16", 6e12, 660e12, 990e12)) == pytest.approx(2 / 3)
+    # 6/600 + 5/1000 = 15 ms per s on the paths used, 6/1200 + 5/1000 = 10 on the fastest: FP8 has no other path
+    mixed = (("tensor_bf16", 6e12, 600e12, 1200e12), ("tensor_fp8", 5e12, 1000e12, None))
+    assert tensor_path_frac(*mixed) == pytest.approx(10 / 15)
+
+
+def test_tensor_work_without_another_path_is_compared_with_nothing() -> None:
+    assert tensor_path_frac(("tensor_bf16", 6e12, 660e12, None)) is None
+    assert tensor_path_frac(("tensor_bf16", 0.0, 660e12, 990e12), ("tensor_fp8", 5e12, 1000e12, None)) is None
+    assert tensor_path_frac(("fp32", 6e12, 66e12, 99e12)) is None
+
+
+@pytest.mark.parametrize(
+    ("gpu", "precision", "is_slower_path", "speedup"),
+    [
+        ("h200-sxm", "tensor_tf32", False, 2.0),  # 989 over 494.5 Tflop/s
+        ("h200-sxm", "tensor_bf16", True, 2.001),  # 1979 over 989: one rate of each type
+        ("h200-sxm", "tensor_fp8", False, None),  # Hopper has no FP4
+        ("b200", "tensor_fp8", False, 2.0),  # 9000 over 4500
+        ("a100-sxm-80gb", "tensor_bf16", False, None),  # nor Ampere FP8
+        ("rtx-4090", "tensor_fp16", True, 2.0),  # FP32 accumulation: 330.3 over 165.2
+        ("rtx-4090", "tensor_fp16", False, 2.0),  # FP16 accumulation: 660.6 over 330.3
+        ("rtx-5090", "tensor_fp8", False, 2.0),  # FP16 accumulation: 1676 over 838
+        ("h200-sxm", "fp32", False, None),
+        ("h200-sxm", "tensor_bf16_sparse", False, None),
+    ],
+)
+def test_speedup_of_the_next_narrower_type(
+    gpu: str, precision: str, is_slower_path: bool, speedup: float | None
+) -> None:
+    assert narrower_speedup(profile_by_name(gpu), precision, is_slower_path=is_slower_path) == (
+        None if speedup is None else pytest.approx(speedup, rel=1e-3)
+    )
+
+
+def test_speedup_of_a_narrower_type_is_not_known_without_a_profile() -> None:
+    assert narrower_speedup(None, "tensor_bf16", is_slower_path=False) is None

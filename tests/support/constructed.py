@@ -98,6 +98,11 @@ class Described:
         tensor: operations by counter name (after `sm__ops_path_tensor_`); on Volta by `PIPE_TENSOR`, which leaves these
             counters out as its charts do.
         warp_instructions: all of them; unless stated, what the description implies and half as many again.
+        predicated_on_threads_per_instruction: not collected unless stated.
+        l2_slices_active: shares of the elapsed cycles in which the average and the most active slice of L2 had something to do;
+            not collected unless stated.
+        dram_channel_imbalance_frac: one less the average over the maximum of the channels' active cycles; not collected unless
+            stated.
         busy: busyness (0..1) of units of the Speed-of-Light breakdown beyond what the description implies.
         achieved_occupancy_frac: 0.95 of the theoretical unless stated.
         active_frac: share of the elapsed cycles in which the average SM had work.
@@ -138,6 +143,9 @@ class Described:
     tensor: Mapping[str, float] = field(default_factory=dict)
     warp_instructions: float | None = None
     threads_per_instruction: float = 32.0
+    predicated_on_threads_per_instruction: float | None = None
+    l2_slices_active: tuple[float, float] | None = None
+    dram_channel_imbalance_frac: float | None = None
     busy: Mapping[str, float] = field(default_factory=dict)
     achieved_occupancy_frac: float | None = None
     active_frac: float | None = None
@@ -274,6 +282,8 @@ class Physics:
             "achieved occupancy above the theoretical",
         )
         _refuse(self.latency < 1, "fewer warps than instructions in flight")
+        predicated_on = self.described.predicated_on_threads_per_instruction or 0.0
+        _refuse(predicated_on > self.described.threads_per_instruction, "more threads predicated on than active")
 
 
 STALL_REASONS = [

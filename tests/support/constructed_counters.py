@@ -139,6 +139,7 @@ def _workload_distribution(p: Physics) -> Counters:
         "lts__cycles_elapsed.avg": p.slice_cycles / p.gpu.n_slices,
         "lts__cycles_elapsed.sum": p.slice_cycles,
         **_memory_cycles(p),
+        **_active_cycles(p),
     }
 
 
@@ -151,6 +152,26 @@ def _memory_cycles(p: Physics) -> Counters:
         return {}
     active = dram_frac(p, p.described.dram_read_bytes + p.described.dram_write_bytes) * cycles
     return {"mcc__cycles_active.avg": active}
+
+
+def _active_cycles(p: Physics) -> Counters:
+    """Return the active cycles of L2's slices and of DRAM's channels, average and maximum, where the description states them."""
+    d = p.described
+    stored: Counters = {}
+    if d.l2_slices_active is not None:
+        cycles = p.slice_cycles / p.gpu.n_slices
+        stored |= {
+            f"lts__cycles_active.{what}": frac * cycles
+            for what, frac in zip(("avg", "max"), d.l2_slices_active, strict=True)
+        }
+    if d.dram_channel_imbalance_frac is not None:
+        average = dram_frac(p, d.dram_read_bytes + d.dram_write_bytes)
+        highest = average / (1 - d.dram_channel_imbalance_frac)
+        if highest > 1:
+            raise ValueError("a DRAM channel busier than it can be")
+        cycles = p.gpu.dram_clock_hz * p.duration_s
+        stored |= {"dram__cycles_active.avg": average * cycles, "dram__cycles_active.max": highest * cycles}
+    return stored
 
 
 def _compute_workload(p: Physics) -> Counters:
@@ -259,7 +280,14 @@ def _stalls(p: Physics) -> Counters:
         "smsp__average_warp_latency_per_inst_issued.ratio": p.latency,
         **{name.format(reason): cycles for reason, cycles in p.stall_cycles.items()},
         "smsp__thread_inst_executed_per_inst_executed.ratio": p.described.threads_per_instruction,
+        **_predicated_on(p),
     }
+
+
+def _predicated_on(p: Physics) -> Counters:
+    n_threads = p.described.predicated_on_threads_per_instruction
+    name = "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio"
+    return {} if n_threads is None else {name: n_threads}
 
 
 def _source_counters(p: Physics) -> Counters:

@@ -1,0 +1,261 @@
+"""Causes in kernels that are constructed from what they physically do, through the whole chain from counters to findings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ncuroof.analysis import Reports
+from ncuroof.diagnosis import load_rules
+from tests.support.constructed import Accesses, Described
+from tests.support.constructed_counters import counters
+from tests.support.raw import raw_report
+
+RULES = load_rules()
+_HMMA, _HGMMA = "op_hmma_src_bf16_dst_fp32_sparsity_off", "op_hgmma_src_bf16_dst_fp32_sparsity_off"
+_ADA_FP32, _ADA_FP16 = (f"src_fp16_dst_{accumulator}_sparsity_off" for accumulator in ("fp32", "fp16"))
+
+
+def judged(described: Described) -> dict[str, Any]:
+    report = raw_report(counters(described), names=[described.name])
+    return Reports((report,)).analyse().to_dict()["kernels"][0]
+
+
+def gains(kernel: dict[str, Any]) -> dict[str, float | None]:
+    """Return the gains of a kernel's findings, as shares of its duration."""
+    return {
+        finding["id"]: None if finding["gain_ns"] is None else finding["gain_ns"] / kernel["duration_ns"]
+        for finding in kernel["findings"]
+    }
+
+
+# ---- tensor cores -----------------------------------------------------------------------------------------------------------
+
+# 1 ms on an H200 at 1.5 GHz: 1.5e6 cycles of 132 SMs, 85 % of them with the 8192/3 operations of mma.sync.
+PRODUCT = Described(
+    "gemm_bf16",
+    1_000_000,
+    sm_clock_hz=1.5e9,
+    tma_load_bytes=2**30,
+    tma_store_bytes=2**27,
+    dram_read_bytes=2**28,
+    dram_write_bytes=2**27,
+    tensor={_HMMA: 0.85 * 132 * 1.5e6 * 8192 / 3},
+    warp_instructions=2e7,
+    stalls={"math_pipe_throttle": 0.5},
+)
+
+
+def on_wgmma(frac: float) -> Described:
+    return replace(PRODUCT, tensor={_HGMMA: frac * 132 * 1.5e6 * 4096})
+
+
+def on_ada(path: str, operations_per_cycle: float) -> Described:
+    """A product that keeps the tensor cores of an RTX 4090 busy for 85 % of a millisecond."""
+    return replace(
+        PRODUCT,
+        gpu="rtx-4090",
+        sm_clock_hz=2.5e9,
+        tma_load_bytes=0,
+        tma_store_bytes=0,
+        loads=Accesses(2**19, 16, bytes_per_thread=16),
+        stores=Accesses(2**17, 16, bytes_per_thread=16),
+        tensor={path: 0.85 * 128 * 2.5e6 * operations_per_cycle},
+    )
+
+
+def test_mma_sync_on_hopper_leaves_a_third_of_wgmma() -> None:
+    kernel = judged(PRODUCT)
+    assert (kernel["verdict"], kernel["limiter"]) == ("compute", "tensor")
+    # two thirds of wgmma's rate, and the memory system is less busy than that
+    assert gains(kernel)["slower_tensor_instructions"] == pytest.approx(1 / 3, rel=1e-3)
+    assert "slower_tensor_accumulation" not in gains(kernel)
+    assert "slower_tensor_path" in kernel["caveats"]
+
+
+def test_wgmma_has_no_faster_path() -> None:
+    kernel = judged(on_wgmma(0.85))
+    assert (kernel["verdict"], kernel["limiter"]) == ("compute", "tensor")
+    assert not {"slower_tensor_instructions", "slower_tensor_accumulation"} & set(gains(kernel))
+
+
+def test_fp32_accumulation_on_geforce_runs_at_half_rate() -> None:
+    slow, fast = judged(on_ada(_ADA_FP32, 512)), judged(on_ada(_ADA_FP16, 1024))
+    assert slow["limiter"] == fast["limiter"] == "tensor"
+    assert gains(slow)["slower_tensor_accumulation"] == pytest.approx(0.5, rel=1e-3)
+    assert "slower_tensor_instructions" not in gains(slow)
+    assert "slower_tensor_accumulation" not in gains(fast)
+
+
+def test_a_full_tensor_pipe_has_a_narrower_type() -> None:
+    # FP8 over BF16 on an H200: 1979 over 989 Tflop/s
+    assert gains(judged(on_wgmma(0.85)))["narrower_type"] == pytest.approx(0.5, rel=1e-2)
+    # and both kinds of accumulation of an RTX 4090: 330.3 over 165.2, 660.6 over 330.3
+    for path, operations in ((_ADA_FP32, 512), (_ADA_FP16, 1024)):
+        assert gains(judged(on_ada(path, operations)))["narrower_type"] == pytest.approx(0.5, rel=1e-2)
+
+
+def test_a_tensor_pipe_that_is_not_the_limit_has_nothing_to_gain_from_a_narrower_type() -> None:
+    assert "narrower_type" not in gains(judged(on_wgmma(0.5)))
+
+
+def test_a_gpu_without_a_narrower_type_is_told_of_none() -> None:
+    fp8 = replace(PRODUCT, tensor={"src_fp8_sparsity_off": 0.85 * 132 * 1.5e6 * 8192})
+    kernel = judged(fp8)
+    assert (kernel["verdict"], kernel["limiter"]) == ("compute", "tensor")
+    assert "narrower_type" not in gains(kernel)
+
+
+# ---- L2 and DRAM ------------------------------------------------------------------------------------------------------------
+
+# 4.8 TB/s of an H200 in a millisecond; 60 % of them read and written in equal parts.
+STREAM = Described(
+    "scale",
+    1_000_000,
+    loads=Accesses(2_880_000, 16, bytes_per_thread=16),
+    stores=Accesses(2_880_000, 16, bytes_per_thread=16),
+    dram_read_bytes=2_880_000 * 512,
+    dram_write_bytes=2_880_000 * 512,
+    stalls={"long_scoreboard": 0.8},
+)
+
+
+def test_channels_of_dram_that_carry_most_are_found() -> None:
+    kernel = judged(replace(STREAM, dram_channel_imbalance_frac=0.3))
+    assert (kernel["verdict"], kernel["limiter"]) == ("memory", "dram")
+    # DRAM is busy for 2 · 1.4746 GB / 4.8 GB = 61.4 % of the time on average, its busiest channel for 61.4 / 0.7 = 87.8 %
+    assert gains(kernel)["dram_channel_imbalance"] == pytest.approx(0.878 - 0.614, abs=1e-3)
+    assert "dram_channel_imbalance" not in gains(judged(replace(STREAM, dram_channel_imbalance_frac=0.09)))
+    assert "dram_channel_imbalance" not in gains(judged(STREAM))
+
+
+def test_a_full_channel_limits_although_dram_seems_idle() -> None:
+    camping = replace(STREAM, duration_ns=2_000_000, dram_channel_imbalance_frac=0.6)
+    kernel = judged(camping)
+    assert kernel["verdict"] == "latency"
+    # 30.7 % on average, 76.8 % on the busiest channel
+    assert gains(kernel)["dram_channel_imbalance"] == pytest.approx(0.768 - 0.307, abs=1e-3)
+
+
+def test_channels_that_nobody_needs_may_differ() -> None:
+    idle = replace(STREAM, duration_ns=4_000_000, dram_channel_imbalance_frac=0.6)
+    assert "dram_channel_imbalance" not in gains(judged(idle))  # 38 % on the busiest
+
+
+def test_a_slice_of_l2_that_serves_most_is_found() -> None:
+    # The atomics of all threads on one address: nothing is busy, and one slice always has something to do.
+    hot = replace(STREAM, duration_ns=4_000_000, l2_slices_active=(0.25, 1.0))
+    kernel = judged(hot)
+    assert kernel["verdict"] == "latency"
+    assert gains(kernel)["l2_slice_imbalance"] == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("active", [(0.92, 1.0), (0.25, 0.85), None])
+def test_slices_of_l2_that_share_the_work_or_rest_are_sound(active: tuple[float, float] | None) -> None:
+    kernel = judged(replace(STREAM, duration_ns=4_000_000, l2_slices_active=active))
+    assert "l2_slice_imbalance" not in gains(kernel)
+
+
+def reading(n_l2_reads: int) -> Described:
+    """A kernel whose SMs read each byte of DRAM so often from L2."""
+    return replace(
+        STREAM,
+        loads=Accesses(2_880_000 * 2 * n_l2_reads, 16, bytes_per_thread=16),
+        stores=Accesses(2_880_000 // 8, 16, bytes_per_thread=16),
+        dram_read_bytes=2_880_000 * 2 * 512,
+        dram_write_bytes=2_880_000 // 8 * 512,
+    )
+
+
+def test_data_that_leaves_l2_before_it_is_used_again_is_found() -> None:
+    # 2.95 GB of DRAM reads are 47 times the 60 MB of L2
+    kernel = judged(reading(2))
+    assert (kernel["verdict"], kernel["limiter"]) == ("memory", "dram")
+    assert gains(kernel)["large_working_set"] is None
+    assert "large_working_set" in gains(kernel)
+
+
+def test_a_stream_has_nothing_to_keep_in_l2() -> None:
+    kernel = judged(reading(1))
+    assert (kernel["verdict"], kernel["limiter"]) == ("memory", "dram")
+    assert "large_working_set" not in gains(kernel)
+
+
+# ---- instructions -----------------------------------------------------------------------------------------------------------
+
+# Four schedulers of 132 SMs for 1.98e6 cycles are 1.045e9 issue slots; 85 % of them are taken.
+BUSY = Described(
+    "hash_rows",
+    1_000_000,
+    loads=Accesses(2**20, 4),
+    stores=Accesses(2**20, 4),
+    dram_read_bytes=2**27,
+    dram_write_bytes=2**27,
+    warp_instructions=0.85 * 4 * 132 * 1.98e6,
+    stalls={"not_selected": 0.3},
+)
+
+
+def test_lanes_that_predicates_switch_off_are_found() -> None:
+    kernel = judged(replace(BUSY, predicated_on_threads_per_instruction=16.0))
+    assert kernel["verdict"] == "compute"
+    # half of the lanes, 85 % of the time
+    assert gains(kernel)["predicated_off"] == pytest.approx(0.5 * 0.85, rel=1e-3)
+    assert "divergence" not in gains(kernel)
+
+
+def test_lanes_that_a_branch_switched_off_are_not_told_twice() -> None:
+    kernel = judged(replace(BUSY, threads_per_instruction=20.0, predicated_on_threads_per_instruction=16.0))
+    assert "divergence" in gains(kernel)
+    assert "predicated_off" not in gains(kernel)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "void at::native::(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4>",
+        "fused_dropout_kernel_vec",
+        "void monte_carlo(curandStateXORWOW *, float *)",
+        "triton_poi_fused_native_dropout_0",
+        "my_rand_kernel",
+    ],
+)
+def test_a_generator_of_random_numbers_is_not_told_to_fuse(name: str) -> None:
+    kernel = judged(replace(BUSY, name=name))
+    assert (kernel["verdict"], kernel["limiter"]) == ("compute", "issue")
+    assert gains(kernel)["random_numbers"] is None
+    assert "instruction_issue" not in gains(kernel)
+
+
+@pytest.mark.parametrize("name", ["hash_rows", "load_operand_tile", "redistribution_kernel", "randomized_svd"])
+def test_other_kernels_are_told_to_issue_less(name: str) -> None:
+    found = gains(judged(replace(BUSY, name=name)))
+    assert "instruction_issue" in found
+    assert "random_numbers" not in found
+
+
+def test_what_one_finding_leaves_out_the_other_takes() -> None:
+    excluded = RULES.findings["instruction_issue"].excluded_name_pattern
+    assert excluded is not None
+    assert excluded == RULES.findings["random_numbers"].name_pattern
+
+
+# ---- asynchronous copies ----------------------------------------------------------------------------------------------------
+
+
+def test_no_finding_rests_on_the_hit_rate_of_l1() -> None:
+    # Asynchronous and bulk copies pass L1 by: a good Hopper product hits it in 0 % of what little it asks.
+    for finding in RULES.findings.values():
+        conditions = {condition.quantity for condition in (*finding.all_of, *finding.any_of)}
+        formulas = {quantity for formula in finding.gain_by_limiter.values() for quantity in formula.quantities}
+        assert "access.l1_hit_frac" not in conditions | formulas, finding.id
+
+
+def test_a_product_that_loads_past_l1_is_not_blamed_for_it() -> None:
+    product = replace(on_wgmma(0.85), busy={"sm__pipe_tma_cycles_active": 0.05})
+    kernel = judged(product)
+    assert "past_l1" in kernel["caveats"]
+    assert counters(product)["l1tex__t_sector_hit_rate.pct"] == 0
+    assert set(gains(kernel)) == {"arithmetic_roof", "narrower_type"}
