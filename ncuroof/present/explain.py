@@ -74,7 +74,7 @@ def _finding(finding: Finding, catalogue: Catalogue) -> Iterator[str]:
     yield f"For verdicts {', '.join(finding.verdicts)}" + (
         f"; limiters {', '.join(finding.limiters)}." if finding.limiters else "."
     )
-    yield from ("", "Fires when:", *_conditions(finding))
+    yield from ("", "Fires when:", *_conditions(finding), *_names(finding))
     if finding.gain_by_limiter:
         yield from ("", f"Gain, as a share of the duration: {finding.gain_basis}.")
         yield from (f"  {limiter}: {formula.text}" for limiter, formula in finding.gain_by_limiter.items())
@@ -98,6 +98,13 @@ def _conditions(rule: Finding | Caveat) -> Iterator[str]:
     yield from (f"  {_condition(condition)}" for condition in rule.all_of)
     if rule.any_of:
         yield f"  any of: {'; '.join(map(_condition, rule.any_of))}"
+
+
+def _names(finding: Finding) -> Iterator[str]:
+    if finding.name_pattern:
+        yield f"  kernel name matches {finding.name_pattern}"
+    if finding.excluded_name_pattern:
+        yield f"  kernel name does not match {finding.excluded_name_pattern}"
 
 
 def _collect(evidence: Sequence[str], catalogue: Catalogue) -> list[str]:
