@@ -23,7 +23,7 @@ KERNELS = pl.Schema(
         "device": pl.UInt32(),  # `device` of DEVICES
         "name": pl.String(),  # demangled, with template arguments and parameters
         "short_name": pl.String(),  # fit for a table
-        "family": pl.String(),  # who wrote the kernel: pytorch, triton, library, or user
+        "family": pl.String(),  # whose code the kernel is: a name of profiles/families.toml, or user
         "workload": WORKLOAD,
         "failed": pl.Boolean(),  # the collection failed: no counter holds a number
         "grid": pl.List(pl.Int64),  # x, y, z
