@@ -21,6 +21,7 @@ class Family:
 
     Attributes:
         name: as in KERNELS, and in the `advice_<name>` of a finding.
+        title: the name for people.
         parent: the family whose advice stands in where there is none for this one.
         pattern: regular expression that the demangled name must match.
         unless: regular expression that it must not match, or None.
@@ -29,6 +30,7 @@ class Family:
     """
 
     name: str
+    title: str
     parent: str
     pattern: str
     remark: str
@@ -69,6 +71,12 @@ def lineage(name: str) -> tuple[Family, ...]:
         found.append(family)
         name = family.parent
     return tuple(found)
+
+
+def title(name: str) -> str:
+    """Return the name of a family for people."""
+    family = load_families().get(name)
+    return "own code" if family is None else family.title
 
 
 def families_of(demangled: pl.Series) -> pl.Series:

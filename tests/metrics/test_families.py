@@ -21,7 +21,10 @@ NAMES = {
         "void at::native::tensor_kernel_scan_innermost_dim<float, std::plus<float>>(T1 *, const T1 *, unsigned int)",
         "void multi_tensor_apply_kernel<TensorListMetadata<(int)4>, AdamFunctor<float>, float>(long, int volatile *, T1)",
     ],
-    "triton": ["triton_poi_fused_mul_silu_1", "triton_red_fused__softmax_2", "triton_tem_fused_mm_0", "_attn_fwd_0d1d2d34d5d6de"],
+    "triton": [
+        "triton_poi_fused_mul_silu_1", "triton_red_fused__softmax_2", "triton_per_fused_sum_0()", "triton_tem_fused_mm_0",
+        "_attn_fwd_0d1d2d34d5d6de",
+    ],
     "flash_attention": [
         "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<(int)64, (int)128, (int)128, (int)4>>(Flash_fwd_params)",
         "void flash::flash_fwd_splitkv_combine_kernel<Flash_fwd_kernel_traits<(int)128, (int)64, (int)128>>(Flash_fwd_params)",
@@ -52,6 +55,7 @@ NAMES = {
     ],
     "cublas": [
         "ampere_sgemm_128x64_nn",
+        "ampere_sgemm_128x64_nn()",
         "volta_h884gemm_256x64_ldg8_nn",
         "turing_fp16_s1688gemm_fp16_128x128_ldg8_f2f_tn",
         "maxwell_sgemmBatched_64x64_raggedMn_nn",
@@ -59,7 +63,7 @@ NAMES = {
         "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16_stage4_warpsize2x2x1_tensor16x8x8_execute_kernel_cublas",
         "sm90_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas",
         "nvjet_sm100_tst_64x32_64x16_2x1_2cta_v_bz_TNT",
-        "nvjet_hsh_128x256_64x4_2x1_v_bz_coopA_TNN",
+        "nvjet_hsh_128x256_64x4_2x1_v_bz_coopA_TNN()",
         "void gemvNSP_kernel<float, float, float, float, (int)1, (int)32, (int)4, (int)1024>(cublasGemvParamsEx<int, float>)",
         "void gemv2T_kernel_val<int, int, float, float, float, float, (int)128, (int)16>(T13, T5, T5)",
         "void cublasLt::splitKreduce_kernel<(int)32, (int)16, int, float, __half>(cublasLt::cublasSplitKParams<float>, const T4 *)",
@@ -142,9 +146,9 @@ def test_the_line_of_parents_ends_before_the_user() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[[family]]\nname = "a"\nparent = "b"\npattern = "x"\nremark = "y"\n', "parent 'b' of 'a'"),
-        ('[[family]]\nname = "a"\nparent = "a"\npattern = "x"\nremark = "y"\n', "parent 'a' of 'a'"),
-        ('[[family]]\nname = "a"\nparent = "user"\nremark = "y"\n', "pattern"),
+        ('[[family]]\nname = "a"\ntitle = "A"\nparent = "b"\npattern = "x"\nremark = "y"\n', "parent 'b' of 'a'"),
+        ('[[family]]\nname = "a"\ntitle = "A"\nparent = "a"\npattern = "x"\nremark = "y"\n', "parent 'a' of 'a'"),
+        ('[[family]]\nname = "a"\ntitle = "A"\nparent = "user"\nremark = "y"\n', "pattern"),
         ('[[other]]\nname = "a"\n', "family"),
     ],
 )
