@@ -13,6 +13,7 @@ import polars as pl
 from ncuroof.diagnosis import (
     Diagnosis,
     Summary,
+    break_down,
     diagnose,
     group_launches,
     rank_actions,
@@ -115,6 +116,11 @@ class Analysis:
     def groups(self) -> pl.DataFrame:
         """GROUPS: equal launches together, the most recoverable time first."""
         return group_launches(self.measurements.kernels, self.roofline.bounds, self.diagnosis.verdicts)
+
+    @property
+    def breakdowns(self) -> pl.DataFrame:
+        """BREAKDOWNS: time by family and by NVTX range."""
+        return break_down(self.measurements.kernels, self.roofline.bounds)
 
     @property
     def totals(self) -> pl.DataFrame:

@@ -23,7 +23,7 @@ KERNELS = pl.Schema(
         "device": pl.UInt32(),  # `device` of DEVICES
         "name": pl.String(),  # demangled, with template arguments and parameters
         "short_name": pl.String(),  # fit for a table
-        "family": pl.String(),  # who wrote the kernel: pytorch, triton, library, or user
+        "family": pl.String(),  # whose code the kernel is: a name of profiles/families.toml, or user
         "workload": WORKLOAD,
         "failed": pl.Boolean(),  # the collection failed: no counter holds a number
         "grid": pl.List(pl.Int64),  # x, y, z
@@ -214,10 +214,27 @@ GROUPS = pl.Schema(
         "n_launches": pl.UInt32(),
         "duration_ns": pl.Float64(),  # summed over launches; null where not known for any of them
         "recoverable_ns": pl.Float64(),  # summed over launches; null where not known for any of them
+        "min_duration_ns": pl.Float64(),  # of the shortest launch
+        "max_duration_ns": pl.Float64(),  # of the longest launch
+        "duration_cv": pl.Float64(),  # standard deviation over mean; null for fewer than two launches
     }
 )
 """Launches of one kernel, shape, device and verdict together, by recoverable time, then by duration."""
 
+BREAKDOWN_KINDS = ("family", "nvtx", "nvtx_path")
+"""Family, outermost NVTX range, whole path of NVTX ranges."""
+
+BREAKDOWNS = pl.Schema(
+    {
+        "kind": pl.Enum(BREAKDOWN_KINDS),
+        "key": pl.String(),  # family, range, or path of ranges joined by "/"; null outside any range
+        "n_launches": pl.UInt32(),
+        "duration_ns": pl.Float64(),  # summed over launches; null where not known for any of them
+        "share_frac": pl.Float64(),  # of the run's GPU time
+        "recoverable_ns": pl.Float64(),  # summed over launches; null where not known for any of them
+    }
+)
+"""The run by family and by NVTX range, failed launches left out, the longest time first; each kind adds up to the run."""
 
 ACTIONS = pl.Schema(
     {

@@ -1,5 +1,6 @@
 """From the roofline to verdicts and findings."""
 
+from ncuroof.diagnosis.breakdowns import break_down
 from ncuroof.diagnosis.diagnose import Diagnosis, diagnose
 from ncuroof.diagnosis.rules import Rules, load_rules
 from ncuroof.diagnosis.summary import Share, Summary, group_launches, rank_actions, summarise
@@ -10,6 +11,7 @@ __all__ = [
     "Rules",
     "Share",
     "Summary",
+    "break_down",
     "diagnose",
     "group_launches",
     "load_rules",

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from ncuroof.errors import ProfileError
+from ncuroof.metrics.families import USER, lineage
 from ncuroof.metrics.formula import Formula, parse
 from ncuroof.resources import folder, read_toml
 
@@ -72,7 +73,7 @@ class Finding:
         relieves_both_sides: its instructions are counted on both sides, so that neither stays busy without them.
         is_general: it says what to do about a busy unit whatever the cause, and stands after the causes.
         severity: where no gain can be told.
-        advice_by_family: what to do; "user" is for code of one's own.
+        advice_by_family: what to do, by whose code it is; "user" is for code of one's own.
         evidence: quantities to show.
     """
 
@@ -95,8 +96,16 @@ class Finding:
     evidence: tuple[str, ...]
 
     def advice(self, family: str) -> str:
-        """Return the advice in the words of whoever wrote the kernel."""
-        return self.advice_by_family.get(family, self.advice_by_family["user"])
+        """Return the advice in the words of whoever calls or wrote the kernel.
+
+        The finding's own for the family, else what the family's callers can change whatever the finding, else the same of its
+        parent, and at last what the author of a kernel can do.
+        """
+        for each in lineage(family):
+            advice = self.advice_by_family.get(each.name, each.advice)
+            if advice is not None:
+                return advice
+        return self.advice_by_family[USER]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +228,7 @@ def _caveat(entry: Mapping[str, Any]) -> Caveat:
 
 
 def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
-    advice = {"user": entry["advice"]} | {
+    advice = {USER: entry["advice"]} | {
         key.removeprefix("advice_"): text for key, text in entry.items() if key.startswith("advice_")
     }
     return Finding(

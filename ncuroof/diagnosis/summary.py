@@ -55,8 +55,8 @@ def summarise(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFram
     """
     judged = kernels.select("failed", "duration_ns").hstack([verdicts["verdict"], bounds["recoverable_ns"]])
     whole = judged.filter(~pl.col("failed"))
-    total, recoverable = whole.select(_known_sum("duration_ns"), _known_sum("recoverable_ns")).row(0)
-    groups = whole.group_by("verdict").agg(pl.len().alias("n"), _known_sum("duration_ns"))
+    total, recoverable = whole.select(known_sum("duration_ns"), known_sum("recoverable_ns")).row(0)
+    groups = whole.group_by("verdict").agg(pl.len().alias("n"), known_sum("duration_ns"))
     by_name = {name: (n, duration) for name, n, duration in groups.iter_rows()}
     return Summary(
         n_kernels=kernels.height,
@@ -75,6 +75,8 @@ def summarise(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFram
 def group_launches(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
     """Return GROUPS: equal launches together, the most recoverable time first; failed launches are left out.
 
+    duration_cv = standard deviation of T / mean of T, over the launches whose duration is known; null for fewer than two.
+
     Args:
         kernels: KERNELS.
         bounds: BOUNDS, rows as in `kernels`.
@@ -91,8 +93,11 @@ def group_launches(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.Dat
         .agg(
             pl.col("id").first(),
             pl.len().alias("n_launches"),
-            _known_sum("duration_ns"),
-            _known_sum("recoverable_ns"),
+            known_sum("duration_ns"),
+            known_sum("recoverable_ns"),
+            pl.col("duration_ns").min().alias("min_duration_ns"),
+            pl.col("duration_ns").max().alias("max_duration_ns"),
+            _variation("duration_ns").alias("duration_cv"),
         )
         .sort("recoverable_ns", "duration_ns", descending=True, nulls_last=True, maintain_order=True)
         .pipe(conform, GROUPS)
@@ -118,7 +123,13 @@ def rank_actions(findings: pl.DataFrame, duration_ns: float | None) -> pl.DataFr
     )
 
 
-def _known_sum(name: str) -> pl.Expr:
+def known_sum(name: str) -> pl.Expr:
     """Return the sum of what is known of a column; null, and not 0, where nothing is."""
     column = pl.col(name)
     return pl.when(column.is_not_null().any()).then(column.sum()).alias(name)
+
+
+def _variation(name: str) -> pl.Expr:
+    """Return a column's standard deviation over its mean; null for fewer than two values, or a mean of zero."""
+    column = pl.col(name)
+    return pl.when(column.count() > 1, column.mean() > 0).then(column.std(ddof=0) / column.mean())

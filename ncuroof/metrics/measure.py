@@ -11,7 +11,8 @@ from ncuroof.errors import UnitError
 from ncuroof.ingest import CounterSelection, RawReport
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME, Catalogue, load_catalogue
 from ncuroof.metrics.chart_values import with_chart_values
-from ncuroof.metrics.names import family, short_name
+from ncuroof.metrics.families import families_of
+from ncuroof.metrics.names import short_name
 from ncuroof.metrics.quantities import DEFINITION_PREFIX, CounterTable, add_quantities, largest, top_stall
 from ncuroof.metrics.tensor import tensor_split_error
 from ncuroof.metrics.units import scale
@@ -66,7 +67,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
         device_by_row,
         pl.col("demangled_name").alias("name"),
         short_name(pl.col("function_name"), pl.col("demangled_name")).alias("short_name"),
-        family(pl.col("demangled_name")).alias("family"),
+        families_of(workloads["demangled_name"]),
         "workload",
         ((pl.col("n_collected") > 0) & (pl.col("n_collected") == pl.col("n_not_finite"))).alias("failed"),
         "process_id",

@@ -11,6 +11,7 @@ import polars as pl
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.present import format as text
+from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_outer_range, differing, extremes
 from ncuroof.present.document import SIMULATED_MARK, Analysed, Document, document
 
 N_KERNELS = 10
@@ -51,6 +52,8 @@ class KernelLine:
         number: of the launch that stands for the group.
         name: short name.
         n_launches: in the group.
+        spread: of their times, deviation over mean; empty where they hardly differ.
+        extremes: shortest and longest of their times, with the spread; empty for a single launch.
         duration: of all its launches.
         recoverable: of all its launches.
         verdict: and `limiter`: what bounds it.
@@ -61,6 +64,8 @@ class KernelLine:
     number: int
     name: str
     n_launches: int
+    spread: str
+    extremes: str
     duration: str
     recoverable: str
     verdict: str
@@ -80,6 +85,8 @@ class Brief:
         tool: versions and collection.
         totals: kernels, time, recoverable time.
         shares: time by verdict.
+        families: time by whose code the kernels are.
+        ranges: time by NVTX range; empty where there is none.
         actions: the first things to do over the whole run, with what they give; empty where no gain can be told.
         kernels: the groups with the most recoverable time.
         n_more: groups that are not shown.
@@ -92,6 +99,8 @@ class Brief:
     tool: str
     totals: str
     shares: tuple[VerdictShare, ...]
+    families: tuple[BreakdownLine, ...]
+    ranges: tuple[BreakdownLine, ...]
     actions: tuple[ActionLine, ...]
     kernels: tuple[KernelLine, ...]
     n_more: int
@@ -111,6 +120,8 @@ def brief(analysed: Analysed, *, n_kernels: int = N_KERNELS) -> Brief:
         tool=_tool(analysed),
         totals=_totals(analysed),
         shares=tuple(_shares(analysed)),
+        families=by_family(entries["summary"]),
+        ranges=by_outer_range(entries["summary"]),
         actions=tuple(_actions(entries["actions"][:N_ACTIONS])),
         kernels=tuple(
             _line(kernel, group) for kernel, group in zip(entries["kernels"], shown.iter_rows(named=True), strict=True)
@@ -182,6 +193,8 @@ def _line(kernel: Document, group: Mapping[str, Any]) -> KernelLine:
         number=kernel["id"],
         name=text.printable(kernel["short_name"]),
         n_launches=group["n_launches"],
+        spread=differing(group),
+        extremes=extremes(group),
         duration=text.duration(group["duration_ns"]),
         recoverable=text.duration(group["recoverable_ns"]),
         verdict=kernel["verdict"],

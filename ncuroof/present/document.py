@@ -17,6 +17,7 @@ from ncuroof.ingest import RawReport
 from ncuroof.metrics import Catalogue, Measurements, load_catalogue
 from ncuroof.present.vendor import vendor_block, vendor_rules
 from ncuroof.roofline import INSTRUCTION_DEFINITION, Roofline
+from ncuroof.tables import BREAKDOWN_KINDS
 
 SCHEMA = "ncuroof.analysis/1"
 
@@ -82,6 +83,10 @@ class Analysed(Protocol):
         """GROUPS."""
 
     @property
+    def breakdowns(self) -> pl.DataFrame:
+        """BREAKDOWNS."""
+
+    @property
     def totals(self) -> pl.DataFrame:
         """TOTALS."""
 
@@ -102,7 +107,7 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
         "tool": {"name": "ncuroof", "version": __version__},
         "sources": [_source(report) for report in analysed.reports],
         "devices": _devices(analysed),
-        "summary": _summary(analysed.summary) | {"work": _totals(analysed)},
+        "summary": _summary(analysed.summary) | _breakdowns(analysed) | {"work": _totals(analysed)},
         "ceilings": analysed.roofline.ceilings.to_dicts(),
         "instruction_ceilings": analysed.roofline.instruction_ceilings.to_dicts(),
         "groups": analysed.groups.to_dicts(),
@@ -161,6 +166,13 @@ def _summary(summary: Summary) -> Document:
             for name, share in summary.by_verdict.items()
         },
     }
+
+
+def _breakdowns(analysed: Analysed) -> Document:
+    by_kind: Document = {f"by_{kind}": [] for kind in BREAKDOWN_KINDS}
+    for row in analysed.breakdowns.iter_rows(named=True):
+        by_kind[f"by_{row.pop('kind')}"].append(row)
+    return by_kind
 
 
 def _totals(analysed: Analysed) -> Document:

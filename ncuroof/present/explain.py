@@ -10,6 +10,7 @@ from ncuroof.diagnosis.rules import Caveat, Condition, Finding
 from ncuroof.errors import UnknownNameError
 from ncuroof.metrics import Catalogue, load_catalogue
 from ncuroof.metrics.entries import Pair, Quantity
+from ncuroof.metrics.families import USER, load_families
 from ncuroof.present import format as text
 
 _STALLS = "stalls."
@@ -79,11 +80,19 @@ def _finding(finding: Finding, catalogue: Catalogue) -> Iterator[str]:
         yield from ("", f"Gain, as a share of the duration: {finding.gain_basis}.")
         yield from (f"  {limiter}: {formula.text}" for limiter, formula in finding.gain_by_limiter.items())
     yield from ("", "What to do:")
-    for family, advice in finding.advice_by_family.items():
-        yield f"  {family}: {advice}"
+    yield from (f"  {family}: {advice}" for family, advice in _advice(finding))
     collect = _collect(finding.evidence, catalogue)
     if collect:
         yield from ("", f"Its evidence is collected with: {' '.join(collect)}")
+
+
+def _advice(finding: Finding) -> Iterator[tuple[str, str]]:
+    """Yield what to do by family, for those that are told something else than their parent."""
+    yield USER, finding.advice(USER)
+    for family in reversed(tuple(load_families().values())):
+        advice = finding.advice(family.name)
+        if advice != finding.advice(family.parent):
+            yield family.name, advice
 
 
 def _caveat(name: str, caveat: Caveat) -> Iterator[str]:

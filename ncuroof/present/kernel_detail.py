@@ -8,6 +8,7 @@ from typing import Any
 
 from ncuroof.diagnosis import Rules
 from ncuroof.metrics import Catalogue
+from ncuroof.metrics.families import title
 from ncuroof.present import format as text
 from ncuroof.present.document import ABOVE_ROOF
 from ncuroof.present.flip import flip_sentence
@@ -229,7 +230,7 @@ class KernelDetails:
             "stream": text.quantity(kernel.get("stream"), "count"),
             "context": text.quantity(kernel.get("context"), "count"),
             "kind": kernel.get("workload") or text.MISSING,
-            "written by": kernel.get("family") or text.MISSING,
+            "written by": title(family) if (family := kernel.get("family")) else text.MISSING,
             "report": self._file_by_source.get(kernel.get("source", -1), text.MISSING),
         }
         known = {label: value for label, value in launched.items() if value != text.MISSING}

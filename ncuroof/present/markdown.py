@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ncuroof._version import __version__
+from ncuroof.present.breakdown_lines import BreakdownLine
 from ncuroof.present.brief import KernelLine, brief
 from ncuroof.present.document import Analysed
 from ncuroof.present.format import share
+
+_N_BREAKDOWN = 10
+"""Families and ranges in a table."""
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
 
@@ -22,6 +26,7 @@ def to_markdown(analysis: Analysed) -> str:
     lines += [f"- {_escaped(line)}" for line in (*summary.devices, summary.tool, summary.totals, *summary.notes)]
     lines += ["", "| bound by | share of time | kernels |", "|---|--:|--:|"]
     lines += [f"| {part.title} | {share(part.share_frac)} | {part.n_kernels} |" for part in summary.shares]
+    lines += _breakdown("code", summary.families) + _breakdown("NVTX range", summary.ranges)
     if summary.actions:
         lines += ["", "What would give most, at most, of the run's GPU time:", ""]
         lines += [f"1. {line.gain}: {_escaped(line.title)} ({line.launches})" for line in summary.actions]
@@ -32,13 +37,27 @@ def to_markdown(analysis: Analysed) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _breakdown(title: str, parts: Sequence[BreakdownLine]) -> list[str]:
+    """Return the table of the time by family or range; nothing where there is none."""
+    if not parts:
+        return []
+    lines = ["", f"| {title} | share of time | time | above roof | launches |", "|---|--:|--:|--:|--:|"]
+    for part in parts[:_N_BREAKDOWN]:
+        cells = (part.name, part.share, part.duration, part.recoverable, part.launches)
+        lines.append(f"| {' | '.join(map(_escaped, cells))} |")
+    if len(parts) > _N_BREAKDOWN:
+        lines += ["", f"{len(parts) - _N_BREAKDOWN} more are not shown."]
+    return lines
+
+
 def _kernels(kernels: Iterable[KernelLine]) -> Iterator[str]:
     yield "| # | kernel | launches | time | above roof | bound by | first thing to do |"
     yield "|--:|---|--:|--:|--:|---|---|"
     for line in kernels:
         bound = f"{line.verdict} · {line.limiter}" if line.limiter else line.verdict
         advice = f"{line.advice} ({line.gain})" if line.gain else line.advice
-        cells = (line.name, str(line.n_launches), line.duration, line.recoverable, bound, advice)
+        launches = f"{line.n_launches}, {line.extremes}" if line.extremes else str(line.n_launches)
+        cells = (line.name, launches, line.duration, line.recoverable, bound, advice)
         yield f"| {line.number} | " + " | ".join(_escaped(cell) for cell in cells) + " |"
 
 

@@ -9,12 +9,16 @@ from typing import Annotated, Any
 
 from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
+from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_range_path, extremes
 from ncuroof.present.methods import Methods, methods
 from ncuroof.present.views import FLOP
 
 Record = Mapping[str, Any]
 
 _N_TOP = 3
+_MOST_PARTS = 100
+"""Families and ranges in a table; the document holds the others."""
+
 _MOST_NAME = 80
 """Characters of a kernel's short name that a table shows; the whole name is its title."""
 
@@ -59,6 +63,16 @@ class KernelRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Breakdown:
+    """The run in parts."""
+
+    title: Annotated[str, "what it is divided by"]
+    is_by_range: Annotated[bool, "whether the names are the program's own"]
+    lines: Annotated[Sequence[BreakdownLine], "the parts, the longest first"]
+    n_more: Annotated[int, "parts that are not shown"]
+
+
+@dataclass(frozen=True, slots=True)
 class PageContext:
     """All that the template may use."""
 
@@ -69,6 +83,7 @@ class PageContext:
     totals: Annotated[Sequence[tuple[str, str]], "label and value of sums over the run"]
     verdict_shares: Annotated[Sequence[VerdictShare], "time by verdict"]
     time_by_verdict: Annotated[str, "the same as one sentence, for readers of the screen"]
+    breakdowns: Annotated[Sequence[Breakdown], "time by family, and by NVTX range where there are any"]
     actions: Annotated[Sequence[tuple[str, str, str]], "gain, title and launches of what would give most over the run"]
     top_kernels: Annotated[Sequence[KernelRow], "the groups of equal launches with the most recoverable time"]
     columns: Annotated[Sequence[tuple[str, str, str]], "key, title and kind (number or text) of the table's columns"]
@@ -140,6 +155,7 @@ def page_context(document: Record, rules: Rules, unit_by_quantity: Mapping[str, 
         totals=_totals(document["summary"]),
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
+        breakdowns=list(_breakdowns(document["summary"])),
         actions=[
             (text.share(action["share_frac"]), action["title"], _launches(action["n_launches"]))
             for action in document["actions"][:_N_TOP]
@@ -154,6 +170,13 @@ def page_context(document: Record, rules: Rules, unit_by_quantity: Mapping[str, 
         ],
         methods=methods(document, rules, unit_by_quantity),
     )
+
+
+def _breakdowns(summary: Record) -> Iterable[Breakdown]:
+    families = by_family(summary)
+    for title, lines in (("Whose code", families), ("NVTX range", by_range_path(summary))):
+        if lines:
+            yield Breakdown(title, lines is not families, lines[:_MOST_PARTS], max(len(lines) - _MOST_PARTS, 0))
 
 
 def _row(position: int, kernel: Record, total_ns: float | None, rules: Rules) -> KernelRow:
@@ -193,6 +216,7 @@ def _top(groups: Sequence[Record], rows: Sequence[KernelRow]) -> list[KernelRow]
                 "launches": _launches(group["n_launches"]),
                 "time": text.duration(group["duration_ns"]),
                 "recoverable": text.duration(group["recoverable_ns"]),
+                "extremes": extremes(group),
             },
         )
         for group in groups[:_N_TOP]

@@ -8,6 +8,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from ncuroof.present.breakdown_lines import BreakdownLine
 from ncuroof.present.brief import ActionLine, Brief, KernelLine, VerdictShare, brief
 from ncuroof.present.console import result_console
 from ncuroof.present.document import Analysed
@@ -27,6 +28,12 @@ _STYLE_BY_VERDICT = {
 
 _COLUMN_WIDTHS = (4, 8, 10, 26)
 """Number, time, recoverable time, bound; the name takes the rest."""
+
+_BREAKDOWN_WIDTHS = (5, 8, 8, 19, 7)
+"""Title, share, time, recoverable time, launches; the name takes the rest."""
+
+_N_BREAKDOWN = 4
+"""Lines for the time by family, and by range."""
 
 _LEAST_NAME_WIDTH = 8
 """A terminal too narrow for the columns cuts the lines at its right end."""
@@ -65,6 +72,9 @@ def _summary(summary: Brief, width: int) -> RenderableType:
     parts += [Text(f"! {note}", style="bold", overflow="fold") for note in summary.notes]
     if any(part.share_frac is not None for part in summary.shares):
         parts += [Text(), _bar(summary.shares, width), *_legend(summary.shares)]
+    for title, lines in (("code", summary.families), ("NVTX", summary.ranges)):
+        if len(lines) > 1:
+            parts += [Text(), *_breakdown(title, lines, width)]
     if summary.actions:
         parts += [Text(), *_actions(summary.actions, width)]
     if summary.kernels:
@@ -97,6 +107,25 @@ def _legend(shares: tuple[VerdictShare, ...]) -> list[Text]:
         )
         legend.append(line)
     return legend
+
+
+def _breakdown(title: str, lines: tuple[BreakdownLine, ...], width: int) -> list[Text]:
+    """Return time by family or range in a few lines, the last of which says how many more there are."""
+    n_shown = len(lines) if len(lines) <= _N_BREAKDOWN else _N_BREAKDOWN - 1
+    name_width = max(width - sum(_BREAKDOWN_WIDTHS) - len(_BREAKDOWN_WIDTHS), _LEAST_NAME_WIDTH)
+    title_width, *widths = _BREAKDOWN_WIDTHS
+    shown = []
+    for number, line in enumerate(lines[:n_shown]):
+        cells = (line.share, line.duration, f"{line.recoverable} above roof", f"×{line.launches}")
+        numbers = " ".join(f"{cell:>{cell_width}}" for cell, cell_width in zip(cells, widths, strict=True))
+        name = set_cell_size(_fitted(line.name, name_width), name_width)
+        shown.append(
+            Text(f"{'' if number else title:<{title_width}} {name} {numbers}", no_wrap=True, overflow="ellipsis")
+        )
+        shown[-1].stylize("dim", 0, title_width)
+    if n_shown < len(lines):
+        shown.append(Text(f"{'':<{title_width}} and {len(lines) - n_shown} more", style="dim"))
+    return shown
 
 
 def _actions(lines: tuple[ActionLine, ...], width: int) -> list[Text]:
@@ -135,8 +164,9 @@ def _row(cells: tuple[str, str, str, str, str], name_width: int) -> Text:
 
 
 def _name(line: KernelLine, n_cells: int) -> str:
-    """Return the kernel's name with the number of launches, which is not what gets cut."""
+    """Return the kernel's name with the number of launches and how much their times differ, which is not what gets cut."""
     times = f" ×{line.n_launches}" if line.n_launches > 1 else ""
+    times += f" ±{line.spread}" if line.spread else ""
     return _fitted(line.name, n_cells - len(times)) + times
 
 

@@ -205,6 +205,9 @@ def document(*kernels, **changes):
                 "n_launches": 1,
                 "duration_ns": each["duration_ns"],
                 "recoverable_ns": each["recoverable_ns"],
+                "min_duration_ns": each["duration_ns"],
+                "max_duration_ns": each["duration_ns"],
+                "duration_cv": None,
             }
             for each in worth
         ],
@@ -232,6 +235,9 @@ def document(*kernels, **changes):
             "duration_ns": total_ns,
             "recoverable_ns": recoverable_ns,
             "by_verdict": by_verdict,
+            "by_family": [],
+            "by_nvtx": [],
+            "by_nvtx_path": [],
         },
         "ceilings": list(CEILINGS),
         "instruction_ceilings": list(INSTRUCTION_CEILINGS),

@@ -1,0 +1,55 @@
+"""The run's time by whose code the kernels are, and by the NVTX ranges around them."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ncuroof.diagnosis.summary import known_sum
+from ncuroof.tables import BOUNDS, BREAKDOWN_KINDS, BREAKDOWNS, KERNELS, check, conform
+
+_UNNAMED = "(unnamed)"
+"""A range whose name the report does not hold."""
+
+
+def break_down(kernels: pl.DataFrame, bounds: pl.DataFrame) -> pl.DataFrame:
+    """Return sums over launches by family, by outermost NVTX range, and by the whole path of ranges; failed launches are left out.
+
+    Each kind divides the whole run, so that its sums are the run's. share = ΣT of the key / ΣT of the run, null where either is not
+    known or the run took no time.
+
+    Args:
+        kernels: KERNELS.
+        bounds: BOUNDS, rows as in `kernels`.
+
+    Returns:
+        BREAKDOWNS.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+    """
+    check(kernels, KERNELS, table="KERNELS")
+    check(bounds, BOUNDS, table="BOUNDS")
+    ranges = pl.col("nvtx").list.eval(pl.element().fill_null(_UNNAMED))
+    has_ranges = pl.col("nvtx").list.len() > 0
+    launches = (
+        kernels.select("failed", "duration_ns", "family", ranges, bounds["recoverable_ns"])
+        .filter(~pl.col("failed"))
+        .with_columns(
+            pl.when(has_ranges).then(pl.col("nvtx").list.first()).alias("nvtx"),
+            pl.when(has_ranges).then(pl.col("nvtx").list.join("/")).alias("nvtx_path"),
+        )
+    )
+    return pl.concat(_sums(launches, kind) for kind in BREAKDOWN_KINDS)
+
+
+def _sums(launches: pl.DataFrame, kind: str) -> pl.DataFrame:
+    total = launches.select(known_sum("duration_ns")).item()
+    return (
+        launches.group_by(pl.col(kind).alias("key"), maintain_order=True)
+        .agg(pl.len().alias("n_launches"), known_sum("duration_ns"), known_sum("recoverable_ns"))
+        .with_columns(
+            pl.lit(kind).alias("kind"), (pl.col("duration_ns") / pl.lit(total or None, pl.Float64)).alias("share_frac")
+        )
+        .sort("duration_ns", descending=True, nulls_last=True, maintain_order=True)
+        .pipe(conform, BREAKDOWNS)
+    )

@@ -1,0 +1,89 @@
+"""Whose code a kernel is, told from its name by the patterns of `profiles/families.toml`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import polars as pl
+
+from ncuroof.errors import ProfileError
+from ncuroof.resources import folder, read_toml
+
+USER = "user"
+"""The family of what no pattern matches, and the last parent of every other one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Kernels of one origin.
+
+    Attributes:
+        name: as in KERNELS, and in the `advice_<name>` of a finding.
+        title: the name for people.
+        parent: the family whose advice stands in where there is none for this one.
+        pattern: regular expression that the demangled name must match.
+        unless: regular expression that it must not match, or None.
+        remark: why the pattern means this family.
+        advice: what a caller can change whatever the finding, or None.
+    """
+
+    name: str
+    title: str
+    parent: str
+    pattern: str
+    remark: str
+    unless: str | None = None
+    advice: str | None = None
+
+    def holds(self, demangled: pl.Expr) -> pl.Expr:
+        """Return whether a demangled name is one of this family."""
+        matches = demangled.str.contains(self.pattern)
+        return matches if self.unless is None else matches & ~demangled.str.contains(self.unless)
+
+
+@cache
+def load_families() -> Mapping[str, Family]:
+    """Return the families that ship with ncuroof by name, in the order in which their patterns are tried.
+
+    Raises:
+        ProfileError: `profiles/families.toml` is malformed, or a parent is no family that comes later.
+    """
+    raw = read_toml(folder("profiles") / "families.toml")
+    try:
+        families = {entry["name"]: Family(**entry) for entry in raw["family"]}
+    except (KeyError, TypeError) as error:
+        raise ProfileError(f"families.toml: {error} is missing or of the wrong kind") from error
+    later = {USER}
+    for family in reversed(tuple(families.values())):
+        if family.parent not in later:
+            raise ProfileError(f"families.toml: parent {family.parent!r} of {family.name!r} is no later family")
+        later.add(family.name)
+    return families
+
+
+def lineage(name: str) -> tuple[Family, ...]:
+    """Return a family and its parents up to, and without, "user"; nothing for a name that is no family's."""
+    families = load_families()
+    found = []
+    while (family := families.get(name)) is not None:
+        found.append(family)
+        name = family.parent
+    return tuple(found)
+
+
+def title(name: str) -> str:
+    """Return the name of a family for people."""
+    family = load_families().get(name)
+    return "own code" if family is None else family.title
+
+
+def families_of(demangled: pl.Series) -> pl.Series:
+    """Return the family of each kernel: that of the first pattern that its demangled name matches, else "user"."""
+    expression = pl.lit(USER)
+    for family in reversed(tuple(load_families().values())):
+        expression = pl.when(family.holds(pl.col("name"))).then(pl.lit(family.name)).otherwise(expression)
+    names = demangled.fill_null("").alias("name").to_frame()
+    family_by_name = names.unique().with_columns(expression.alias("family"))  # few names, many launches
+    return names.join(family_by_name, on="name", how="left", maintain_order="left")["family"]

@@ -1,0 +1,74 @@
+"""The run's time by family and by NVTX range, and how much launches of one group differ, as texts ready to show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from ncuroof.metrics.families import title
+from ncuroof.present import format as text
+
+NO_RANGE = "(outside any range)"
+"""Stands for launches around which no NVTX range was open."""
+
+_LEAST_SPREAD_FRAC = 0.05
+"""Launches that differ by less are as good as equal: the same launch, profiled again, differs by a few percent."""
+
+
+@dataclass(frozen=True, slots=True)
+class BreakdownLine:
+    """A part of the run."""
+
+    name: Annotated[str, "of the family or range"]
+    share: Annotated[str, "of the run's GPU time"]
+    duration: Annotated[str, "of its launches together"]
+    recoverable: Annotated[str, "of its launches together"]
+    launches: Annotated[str, "how many"]
+
+
+def by_family(summary: Mapping[str, Any]) -> tuple[BreakdownLine, ...]:
+    """Return the parts of the run by family, the longest first."""
+    return tuple(_line(title(entry["key"]), entry) for entry in summary["by_family"])
+
+
+def by_outer_range(summary: Mapping[str, Any]) -> tuple[BreakdownLine, ...]:
+    """Return the parts of the run by outermost NVTX range, by the whole path where there is but one; none without ranges."""
+    outermost = summary["by_nvtx"]
+    return _ranges(outermost if len(outermost) > 1 else summary["by_nvtx_path"])
+
+
+def by_range_path(summary: Mapping[str, Any]) -> tuple[BreakdownLine, ...]:
+    """Return the parts of the run by the whole path of NVTX ranges; none without ranges."""
+    return _ranges(summary["by_nvtx_path"])
+
+
+def differing(group: Mapping[str, Any]) -> str:
+    """Return how much the launches of a group differ ("8.3 %": deviation over mean); empty where they hardly do."""
+    spread = group["duration_cv"]
+    return "" if spread is None or spread < _LEAST_SPREAD_FRAC else text.share(spread)
+
+
+def extremes(group: Mapping[str, Any]) -> str:
+    """Return the times of a group's launches: "210 µs to 290 µs each (±8.3 %)"; empty for a single one."""
+    if group["duration_cv"] is None:
+        return ""
+    low, high = text.duration(group["min_duration_ns"]), text.duration(group["max_duration_ns"])
+    spread = differing(group)
+    return (f"{low} each" if low == high else f"{low} to {high} each") + (f" (±{spread})" if spread else "")
+
+
+def _ranges(entries: Sequence[Mapping[str, Any]]) -> tuple[BreakdownLine, ...]:
+    if all(entry["key"] is None for entry in entries):
+        return ()
+    return tuple(_line(NO_RANGE if entry["key"] is None else entry["key"], entry) for entry in entries)
+
+
+def _line(name: str, entry: Mapping[str, Any]) -> BreakdownLine:
+    return BreakdownLine(
+        name=text.printable(name),
+        share=text.share(entry["share_frac"]),
+        duration=text.duration(entry["duration_ns"]),
+        recoverable=text.duration(entry["recoverable_ns"]),
+        launches=str(entry["n_launches"]),
+    )

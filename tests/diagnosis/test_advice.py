@@ -1,0 +1,84 @@
+"""Advice is for whoever can follow it: nobody edits the kernels of a library."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from ncuroof.diagnosis import load_rules
+from ncuroof.metrics import families
+from ncuroof.metrics.families import USER, lineage, load_families
+
+FINDINGS = load_rules().findings
+FAMILIES = load_families()
+CLOSED = [name for name in FAMILIES if name != "triton"]
+"""Families whose kernels are called and not written; of CUTLASS, template parameters alone are chosen."""
+
+_CODE = re.compile(
+    r"float[24]|half2|__\w+|threadIdx|blockIdx|shared array|tile\[|local arrays? with|-maxrregcount|-Xptxas|--fmad|unroll|"
+    r"warp shuffle|(?:results|elements|bytes) per thread|cp\.async|ldmatrix|mma\.sync|exp2f|literals|grid-stride|inner loop"
+)
+"""Words that are of use to the author of a kernel alone."""
+
+_PARALLELISM = re.compile(r"occupancy|larger tile|smaller tile|split-K|more blocks")
+
+
+@pytest.mark.parametrize("finding", FINDINGS)
+@pytest.mark.parametrize("family", CLOSED)
+def test_advice_for_what_is_called_does_not_edit_kernels(finding: str, family: str) -> None:
+    rule = FINDINGS[finding]
+    assert not _CODE.search(rule.advice(family))
+    assert rule.advice(family) != rule.advice(USER)
+
+
+@pytest.mark.parametrize("finding", FINDINGS)
+def test_advice_for_communication_is_not_that_for_arithmetic(finding: str) -> None:
+    advice = FINDINGS[finding].advice("nccl")
+    assert not _PARALLELISM.search(advice)
+    assert re.search("bytes|messages|bucket", advice)
+
+
+@pytest.mark.parametrize("finding", FINDINGS)
+@pytest.mark.parametrize(
+    ("family", "foreign"),
+    [
+        ("cub", r"leading dimension|split-K|cuBLAS|cuDNN|channels_last|tensor core"),
+        ("flash_attention", r"leading dimension|cuBLAS|channels_last|cuSPARSE"),
+        ("pytorch", r"leading dimension|cuBLASLt|CUTLASS|the library"),
+        ("cublas", r"channels_last|benchmark mode|head dimension"),
+        ("cudnn", r"leading dimension|head dimension|strided-batched"),
+        ("triton", r"__\w+|threadIdx|warp shuffle|float4|CUTLASS"),
+    ],
+)
+def test_advice_does_not_speak_of_another_family(finding: str, family: str, foreign: str) -> None:
+    assert not re.search(foreign, FINDINGS[finding].advice(family))
+
+
+def test_advice_is_written_for_families_that_exist() -> None:
+    for finding in FINDINGS.values():
+        assert finding.advice_by_family.keys() <= {*FAMILIES, USER}, finding.id
+
+
+def test_advice_falls_back_along_the_parents() -> None:
+    rule = FINDINGS["stall_wait"]
+    assert not {"cub", "library"} & rule.advice_by_family.keys()
+    # Nobody has words of their own for it: what helps whatever the finding, and at last what helps the kernel's author.
+    assert rule.advice("cub") == FAMILIES["cub"].advice
+    assert rule.advice("library") == FAMILIES["library"].advice
+    assert rule.advice("not a family") == rule.advice_by_family[USER]
+    assert FINDINGS["remote_memory"].advice("triton") == FINDINGS["remote_memory"].advice_by_family[USER]
+
+
+def test_a_familys_parent_comes_before_the_author(monkeypatch: pytest.MonkeyPatch) -> None:
+    finding = replace(FINDINGS["stall_wait"], advice_by_family={USER: "unroll", "library": "another tile"})
+    silent = {name: replace(family, advice=None) for name, family in FAMILIES.items()}
+    monkeypatch.setattr(families, "load_families", lambda: silent)
+    assert finding.advice("cublas") == "another tile"
+    assert finding.advice("triton") == "unroll"
+
+
+def test_every_family_that_is_called_has_an_advice_for_all_findings() -> None:
+    for name in CLOSED:
+        assert any(family.advice for family in lineage(name)), name
