@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +11,12 @@ import polars as pl
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.present import format as text
+from ncuroof.present.action_lines import ActionLine, first_actions, together
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_outer_range, differing, extremes
 from ncuroof.present.document import SIMULATED_MARK, Analysed, Document, document
 
 N_KERNELS = 10
 """Kernels in a summary."""
-
-N_ACTIONS = 3
-"""Things to do that a summary names."""
 
 _CLAUSE_END = re.compile(r"(?<=[a-z0-9)])[.:;](?= |$)")
 _N_OPTIONS = 2
@@ -33,15 +31,6 @@ class VerdictShare:
     title: str
     share_frac: float | None
     n_kernels: int
-
-
-@dataclass(frozen=True, slots=True)
-class ActionLine:
-    """Something to do over the whole run: its gain at most, as a share of GPU time; what it is; in how many launches."""
-
-    gain: str
-    title: str
-    launches: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +77,7 @@ class Brief:
         families: time by whose code the kernels are.
         ranges: time by NVTX range; empty where there is none.
         actions: the first things to do over the whole run, with what they give; empty where no gain can be told.
+        together: what these give in total; empty where it cannot be told.
         kernels: the groups with the most recoverable time.
         n_more: groups that are not shown.
         notes: what a reader must know before trusting the numbers.
@@ -102,6 +92,7 @@ class Brief:
     families: tuple[BreakdownLine, ...]
     ranges: tuple[BreakdownLine, ...]
     actions: tuple[ActionLine, ...]
+    together: str
     kernels: tuple[KernelLine, ...]
     n_more: int
     notes: tuple[str, ...]
@@ -122,7 +113,8 @@ def brief(analysed: Analysed, *, n_kernels: int = N_KERNELS) -> Brief:
         shares=tuple(_shares(analysed)),
         families=by_family(entries["summary"]),
         ranges=by_outer_range(entries["summary"]),
-        actions=tuple(_actions(entries["actions"][:N_ACTIONS])),
+        actions=first_actions(entries["actions"]),
+        together=together(entries["actions"]),
         kernels=tuple(
             _line(kernel, group) for kernel, group in zip(entries["kernels"], shown.iter_rows(named=True), strict=True)
         ),
@@ -178,13 +170,6 @@ def _notes(analysed: Analysed) -> Iterator[str]:
     for report in analysed.reports:
         if report.damage is not None:
             yield f"{text.printable(report.file)} is damaged: {report.damage}"
-
-
-def _actions(actions: Sequence[Document]) -> Iterator[ActionLine]:
-    for action in actions:
-        n_launches = action["n_launches"]
-        launches = f"{n_launches} launches" if n_launches > 1 else "one launch"
-        yield ActionLine(text.share(action["share_frac"]), action["title"], launches)
 
 
 def _line(kernel: Document, group: Mapping[str, Any]) -> KernelLine:

@@ -151,6 +151,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def launches(number: int) -> str:
+    """Return a number of launches: "one launch", "3 launches"."""
+    return "one launch" if number == 1 else f"{number} launches"
+
+
 def operator(op: str) -> str:
     """Return a comparison of the rules as its mathematical sign."""
     return {">=": "≥", "<=": "≤"}.get(op, op)

@@ -30,6 +30,8 @@ def to_markdown(analysis: Analysed) -> str:
     if summary.actions:
         lines += ["", "What would give most, at most, of the run's GPU time:", ""]
         lines += [f"1. {line.gain}: {_escaped(line.title)} ({line.launches})" for line in summary.actions]
+        if summary.together:
+            lines += ["", f"{summary.together.capitalize()}."]
     if summary.kernels:
         lines += ["", *_kernels(summary.kernels)]
     if summary.n_more:

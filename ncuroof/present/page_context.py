@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
+from ncuroof.present.action_lines import ActionLine, first_actions, together
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_range_path, extremes
 from ncuroof.present.methods import Methods, methods
 from ncuroof.present.views import FLOP
@@ -84,7 +86,8 @@ class PageContext:
     verdict_shares: Annotated[Sequence[VerdictShare], "time by verdict"]
     time_by_verdict: Annotated[str, "the same as one sentence, for readers of the screen"]
     breakdowns: Annotated[Sequence[Breakdown], "time by family, and by NVTX range where there are any"]
-    actions: Annotated[Sequence[tuple[str, str, str]], "gain, title and launches of what would give most over the run"]
+    actions: Annotated[Sequence[ActionLine], "what would give most over the run"]
+    together: Annotated[str, "what these give in total"]
     top_kernels: Annotated[Sequence[KernelRow], "the groups of equal launches with the most recoverable time"]
     columns: Annotated[Sequence[tuple[str, str, str]], "key, title and kind (number or text) of the table's columns"]
     rows: Annotated[Sequence[KernelRow], "all kernels, most recoverable time first"]
@@ -156,10 +159,8 @@ def page_context(document: Record, rules: Rules, unit_by_quantity: Mapping[str, 
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
         breakdowns=list(_breakdowns(document["summary"])),
-        actions=[
-            (text.share(action["share_frac"]), action["title"], _launches(action["n_launches"]))
-            for action in document["actions"][:_N_TOP]
-        ],
+        actions=first_actions(document["actions"]),
+        together=together(document["actions"]),
         top_kernels=_top(document["groups"], rows),
         columns=COLUMNS,
         rows=rows,
@@ -213,7 +214,7 @@ def _top(groups: Sequence[Record], rows: Sequence[KernelRow]) -> list[KernelRow]
             row_by_id[group["id"]],
             cells={
                 **row_by_id[group["id"]].cells,
-                "launches": _launches(group["n_launches"]),
+                "launches": text.launches(group["n_launches"]),
                 "time": text.duration(group["duration_ns"]),
                 "recoverable": text.duration(group["recoverable_ns"]),
                 "extremes": extremes(group),
@@ -222,10 +223,6 @@ def _top(groups: Sequence[Record], rows: Sequence[KernelRow]) -> list[KernelRow]
         for group in groups[:_N_TOP]
         if group["recoverable_ns"]
     ]
-
-
-def _launches(number: int) -> str:
-    return "one launch" if number == 1 else f"{number} launches"
 
 
 def _source(source: Record) -> SourceFacts:
@@ -251,11 +248,13 @@ def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str,
     clocks = [
         kernel["sm_clock_hz"] for kernel in kernels if kernel.get("device") == index and kernel.get("sm_clock_hz")
     ]
-    low, high = (text.quantity(extreme(clocks), "hz") if clocks else text.MISSING for extreme in (min, max))
+    low, middle, high = (
+        text.quantity(choose(clocks), "hz") if clocks else text.MISSING for choose in (min, statistics.median, max)
+    )
     return device["name"] or "unknown GPU", [
         ("SMs", text.quantity(device.get("sm_count"), "count")),
         ("compute capability", device.get("compute_capability") or text.MISSING),
-        ("SM clock, measured", low if low == high else f"{low} to {high}"),
+        ("SM clock, measured", middle if low == high else f"{middle}, {low} to {high}"),
         ("GPU profile", device.get("profile") or "none of this name"),
     ]
 

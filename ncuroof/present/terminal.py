@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from ncuroof.present.breakdown_lines import BreakdownLine
-from ncuroof.present.brief import ActionLine, Brief, KernelLine, VerdictShare, brief
+from ncuroof.present.brief import Brief, KernelLine, VerdictShare, brief
 from ncuroof.present.console import result_console
 from ncuroof.present.document import Analysed
 from ncuroof.present.format import share
@@ -76,7 +76,7 @@ def _summary(summary: Brief, width: int) -> RenderableType:
         if len(lines) > 1:
             parts += [Text(), *_breakdown(title, lines, width)]
     if summary.actions:
-        parts += [Text(), *_actions(summary.actions, width)]
+        parts += [Text(), *_actions(summary, width)]
     if summary.kernels:
         parts += [Text(), _kernels(summary.kernels, width)]
     if summary.n_more:
@@ -128,10 +128,13 @@ def _breakdown(title: str, lines: tuple[BreakdownLine, ...], width: int) -> list
     return shown
 
 
-def _actions(lines: tuple[ActionLine, ...], width: int) -> list[Text]:
-    """Return what would give most over the run, a line each."""
+def _actions(summary: Brief, width: int) -> list[Text]:
+    """Return what would give most over the run, a line each, and what that is in total."""
     header = Text("what would give most, at most, of the run's GPU time", style="dim")
-    return [header, *(Text(_fitted(f"{line.gain:>8}  {line.title} ({line.launches})", width)) for line in lines)]
+    lines = [f"{line.gain:>8}  {line.title} ({line.launches})" for line in summary.actions]
+    if summary.together:
+        lines.append(f"{'':>8}  {summary.together}")
+    return [header, *(Text(_fitted(line, width)) for line in lines)]
 
 
 def _kernels(lines: tuple[KernelLine, ...], width: int) -> Group:
