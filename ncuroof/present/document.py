@@ -15,6 +15,7 @@ from ncuroof._version import __version__
 from ncuroof.diagnosis import Diagnosis, Rules, Summary, load_rules
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Catalogue, Measurements, load_catalogue
+from ncuroof.present.occupancy_limits import LIMITS, limiters_in_words, tightest
 from ncuroof.present.vendor import vendor_block, vendor_rules
 from ncuroof.roofline import INSTRUCTION_DEFINITION, Roofline
 from ncuroof.tables import BREAKDOWN_KINDS
@@ -44,15 +45,6 @@ _TRAFFIC_DEFINITION = "definition.traffic_bytes."
 
 ABOVE_ROOF = "above_roof"
 """The caveat whose likely cause is told kernel by kernel."""
-
-_LIMITS = {
-    "registers": "registers",
-    "shared_memory": "shared memory",
-    "warps": "warp slots",
-    "blocks": "block slots",
-    "barriers": "hardware barriers",
-}
-"""What limits the resident blocks, and its name in a sentence."""
 
 
 class Analysed(Protocol):
@@ -217,7 +209,7 @@ class _Kernels:
     def _kernel(self, row: Mapping[str, Any]) -> Document:
         number = row["id"]
         groups = self._groups(row)
-        limiters = " and ".join(_LIMITS[name] for name in groups["occupancy"]["limiters"]) or "its resources"
+        limiters = limiters_in_words(groups["occupancy"]["limiters"], row)
         process = {"id": row["process_id"], "name": row["process_name"]}
         return {
             **{
@@ -267,8 +259,7 @@ class _Kernels:
             if key and group in groups:
                 groups[group][key] = value
         occupancy = groups["occupancy"]
-        limits = {name: occupancy.pop(f"limit_{name}") for name in _LIMITS}
-        occupancy["limiters"] = _tightest(limits)
+        occupancy["limiters"] = tightest({name: occupancy.pop(f"limit_{name}") for name in LIMITS})
         groups["traffic_definition"] = {
             column.removeprefix(_TRAFFIC_DEFINITION): value
             for column, value in row.items()
@@ -304,9 +295,3 @@ def _by_kernel(table: pl.DataFrame, ids: pl.Series) -> dict[int, list[Document]]
     for row in chosen.iter_rows(named=True):
         rows.setdefault(row.pop("id"), []).append(row)
     return rows
-
-
-def _tightest(limits: Mapping[str, float | None]) -> list[str]:
-    """Return what allows the fewest blocks per SM; several where they tie."""
-    known = {name: limit for name, limit in limits.items() if limit is not None}
-    return [name for name, limit in known.items() if limit == min(known.values())] if known else []

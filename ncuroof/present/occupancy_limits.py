@@ -1,0 +1,50 @@
+"""What limits the blocks on an SM, and how much less of it would let one more in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+LIMITS = {
+    "registers": "registers",
+    "shared_memory": "shared memory",
+    "warps": "warp slots",
+    "blocks": "block slots",
+    "barriers": "hardware barriers",
+}
+"""What limits the resident blocks, and its name in a sentence."""
+
+
+def tightest(limits: Mapping[str, float | None]) -> list[str]:
+    """Return what allows the fewest blocks per SM; several where they tie."""
+    known = {name: limit for name, limit in limits.items() if limit is not None}
+    return [name for name, limit in known.items() if limit == min(known.values())] if known else []
+
+
+def limiters_in_words(limiters: Sequence[str], row: Mapping[str, Any]) -> str:
+    """Return what limits the blocks, with what would let one more in: "registers (96 per thread; 80 let one more in)".
+
+    Args:
+        limiters: names of `LIMITS`.
+        row: canonical quantities of the kernel.
+    """
+    return " and ".join(LIMITS[name] + _one_more(name, row) for name in limiters) or "its resources"
+
+
+def _one_more(limiter: str, row: Mapping[str, Any]) -> str:
+    if limiter == "registers":
+        now, then = row["launch.n_registers_per_thread"], row["occupancy.registers_for_one_more_block"]
+        return f" ({now:.0f} per thread; {then:.0f} let one more in)" if _is_reachable(now, then) else ""
+    if limiter == "shared_memory":
+        now, then = row["launch.shared_bytes_per_block"], row["occupancy.shared_bytes_for_one_more_block"]
+        if _is_reachable(now, then):
+            return f" ({_kibibytes(now)} per block; {_kibibytes(then)} let one more in)"
+    return ""
+
+
+def _is_reachable(now: float | None, then: float | None) -> bool:
+    return now is not None and then is not None and 0 < then < now
+
+
+def _kibibytes(value: float) -> str:
+    return f"{value / 1024:.3g} KiB"

@@ -1,0 +1,98 @@
+"""What would let one more block on an SM, against a search with the occupancy calculator's rules.
+
+The rules (registers in units of 256 per warp, four schedulers per SM; CUDA Occupancy Calculator) give the limits that Nsight
+Compute reports for each of the corpus's 841 launches.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ncuroof
+from ncuroof.metrics import measure
+from ncuroof.present.occupancy_limits import limiters_in_words, tightest
+from tests.support.raw import raw_report
+
+
+def _limit_by_registers(n_registers: int, n_threads: int) -> int:
+    n_warps = -(-n_threads // 32)
+    per_warp = -(-n_registers * 32 // 256) * 256
+    return 4 * (16384 // per_warp) // n_warps
+
+
+def _row(n_registers: int, n_threads: int, shared_bytes: int = 0) -> dict[str, Any]:
+    """Return a launch on an A100: 64 warps, 32 blocks, 65 536 registers and 167 936 bytes of shared memory per SM."""
+    by_registers = _limit_by_registers(n_registers, n_threads)
+    by_shared = 167936 // shared_bytes if shared_bytes else 32
+    by_warps = 64 // -(-n_threads // 32)
+    counters = {
+        "device__attribute_max_registers_per_multiprocessor": 65536.0,
+        "device__attribute_max_shared_memory_per_multiprocessor": 167936.0,
+        "device__attribute_max_warps_per_multiprocessor": 64.0,
+        "launch__block_size": float(n_threads),
+        "launch__registers_per_thread": float(n_registers),
+        "launch__shared_mem_per_block": float(shared_bytes),
+        "launch__occupancy_limit_registers": float(by_registers),
+        "launch__occupancy_limit_shared_mem": float(by_shared),
+        "launch__occupancy_limit_warps": float(by_warps),
+        "launch__occupancy_limit_blocks": 32.0,
+        "sm__maximum_warps_per_active_cycle_pct": 100
+        * min(by_registers, by_shared, by_warps, 32)
+        * -(-n_threads // 32)
+        / 64,
+    }
+    return measure([raw_report(counters)]).kernels.row(0, named=True)
+
+
+@pytest.mark.parametrize(
+    ("n_registers", "n_threads"), list(product((32, 40, 64, 96, 168, 255), (32, 96, 128, 256, 384, 512)))
+)
+def test_registers_for_one_more_block_are_the_most_that_work(n_registers: int, n_threads: int) -> None:
+    row = _row(n_registers, n_threads)
+    n_resident = min(_limit_by_registers(n_registers, n_threads), 64 // -(-n_threads // 32), 32)
+    assert row["occupancy.resident_blocks"] == n_resident
+    found = [number for number in range(1, 256) if _limit_by_registers(number, n_threads) > n_resident]
+    assert min(row["occupancy.registers_for_one_more_block"], 255) == max(found)
+
+
+def test_shared_memory_for_one_more_block_is_a_whole_share() -> None:
+    # 164 KiB for two blocks of 80 KiB; a third fits with 54.67 KiB or less: 167 936 / 3 = 55 978, in units of 256 bytes 55 808.
+    row = _row(32, 128, shared_bytes=81920)
+    assert row["occupancy.resident_blocks"] == 2
+    assert row["occupancy.shared_bytes_for_one_more_block"] == 55808
+    assert row["occupancy.one_more_block_frac"] == pytest.approx(3 * 4 / 64)
+    assert limiters_in_words(["shared_memory"], row) == "shared memory (80 KiB per block; 54.5 KiB let one more in)"
+
+
+def test_only_what_hinders_is_told_with_what_it_takes() -> None:
+    row = _row(64, 256)  # 4 blocks; five need 10 warps per scheduler, 1638 registers each: 6 · 256 / 32 = 48
+    assert limiters_in_words(["registers"], row) == "registers (64 per thread; 48 let one more in)"
+    assert (
+        limiters_in_words(["registers", "warps"], row) == "registers (64 per thread; 48 let one more in) and warp slots"
+    )
+    assert limiters_in_words(["shared_memory"], row) == "shared memory"
+    assert limiters_in_words(["registers"], dict.fromkeys(row)) == "registers"
+    assert limiters_in_words([], row) == "its resources"
+
+
+def test_the_tightest_limits_are_all_named() -> None:
+    assert tightest({"registers": 4.0, "warps": 4.0, "blocks": 16.0, "barriers": None}) == ["registers", "warps"]
+    assert tightest({"registers": None}) == []
+
+
+@pytest.mark.corpus
+def test_the_rules_give_the_limits_that_nsight_compute_reports(corpus: list[Path]) -> None:
+    n_compared = 0
+    for path in corpus[::8]:
+        kernels = ncuroof.read(path).analyse().measurements.kernels
+        for row in kernels.drop_nulls("occupancy.limit_registers").iter_rows(named=True):
+            limit = _limit_by_registers(
+                int(row["launch.n_registers_per_thread"]), int(row["launch.n_threads_per_block"])
+            )
+            assert limit == row["occupancy.limit_registers"]
+            n_compared += 1
+    assert n_compared > 50
