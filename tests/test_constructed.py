@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from tests.support import demo
-from tests.support.constructed import Accesses, Described, Physics, Shared
+from tests.support.constructed import Accesses, Described, Physics
 from tests.support.constructed_counters import GROUPS, NOT_IN_ROOFLINE_SET, counters, kernel
 from tests.support.constructed_gpus import GPUS
 from tests.support.constructed_tensor import PIPE_TENSOR
+from tests.support.every_unit import every_unit
 from tests.support.read_back import Counters, actions
 from tests.support.report_writer import write_report
 
@@ -35,23 +36,7 @@ _DRAM = ("dram__", "fbpa__", "gpu__dram_throughput")
 
 def everything(gpu: str) -> Described:
     """Return a kernel that uses every kind of unit a little."""
-    return Described(
-        "everything",
-        1_000_000,
-        gpu=gpu,
-        loads=Accesses(200_000, 8.5, 24, 6, hit_frac=0.25),
-        stores=Accesses(50_000, 4),
-        local_loads=Accesses(10_000, 4, hit_frac=0.5),
-        shared_loads=Shared(100_000, conflict_ways=3),
-        shared_stores=Shared(100_000),
-        dram_read_bytes=2**24,
-        dram_write_bytes=2**20,
-        fp64=(1e6, 2e6, 3e6),
-        fp32=(4e8, 5e8, 6e8),
-        fp16=(7e6, 8e6, 9e6),
-        tensor={_TENSOR_BY_GPU[gpu]: 1e10},
-        stalls={"long_scoreboard": 0.4, "not_selected": 0.1},
-    )
+    return every_unit(gpu, _TENSOR_BY_GPU[gpu])
 
 
 @pytest.fixture(scope="module", params=[*GPUS, "the simulated report"])

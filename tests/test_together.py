@@ -19,9 +19,10 @@ from ncuroof.analysis import Reports
 from ncuroof.ingest.raw_report import RawReport
 from ncuroof.metrics.catalogue import BREAKDOWNS
 from tests.diagnosis.test_caveats import TRIOS
-from tests.support.constructed import Accesses, Described, Shared
+from tests.support.constructed import Described
 from tests.support.constructed_counters import GROUPS, kernel
 from tests.support.constructed_gpus import GPUS
+from tests.support.every_unit import every_unit
 from tests.support.raw import raw_report
 from tests.support.report_writer import write_report
 
@@ -40,23 +41,7 @@ def described(gpu: str) -> Described:
     """Return a kernel that uses every kind of unit; how long it takes tells the GPUs apart."""
     part = GPUS[gpu]
     path = next(iter(part.tensor_operations))
-    return Described(
-        f"on_{gpu}",
-        1_000_000 + 1000 * part.n_sms,
-        gpu=gpu,
-        loads=Accesses(200_000, 8, 24, 6, hit_frac=0.25),
-        stores=Accesses(50_000, 4),
-        local_loads=Accesses(10_000, 4, hit_frac=0.5),
-        shared_loads=Shared(100_000, conflict_ways=3),
-        shared_stores=Shared(100_000),
-        dram_read_bytes=2**24,
-        dram_write_bytes=2**20,
-        fp64=(1e6, 2e6, 3e6),
-        fp32=(4e8, 5e8, 6e8),
-        fp16=(7e6, 8e6, 9e6),
-        tensor={path: 1e10},
-        stalls={"long_scoreboard": 0.4, "not_selected": 0.1},
-    )
+    return replace(every_unit(gpu, path), name=f"on_{gpu}", duration_ns=1_000_000 + 1000 * part.n_sms)
 
 
 @pytest.fixture(scope="module")

@@ -238,9 +238,10 @@ def test_other_kernels_are_told_to_issue_less(name: str) -> None:
 
 
 def test_what_one_finding_leaves_out_the_other_takes() -> None:
-    excluded = RULES.findings["instruction_issue"].excluded_name_pattern
-    assert excluded is not None
-    assert excluded == RULES.findings["random_numbers"].name_pattern
+    leaves, takes = RULES.findings["instruction_issue"], RULES.findings["random_numbers"]
+    assert leaves.excluded_name_pattern is not None
+    assert leaves.excluded_name_pattern == takes.name_pattern
+    assert (leaves.verdicts, leaves.limiters, leaves.all_of) == (takes.verdicts, takes.limiters, takes.all_of)
 
 
 # ---- asynchronous copies ----------------------------------------------------------------------------------------------------
