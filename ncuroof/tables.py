@@ -178,12 +178,18 @@ FLIPS = pl.Schema(
 )
 """One row per kernel with a verdict that a change of one quantity would turn into another."""
 
+WASTE_LEVELS = ("shared", "l1", "l2", "dram")
+"""Memory levels at which waste can land, from the SM outwards: values of MemoryLevel."""
+
 FINDINGS = pl.Schema(
     {
         "id": pl.UInt32(),
         "finding": pl.String(),
         "severity": pl.String(),
         "gain_ns": pl.Float64(),  # null where the counters cannot tell
+        "waste_bytes": pl.Struct(
+            dict.fromkeys(WASTE_LEVELS, pl.Float64())
+        ),  # moved in vain, by level; null where not known
     }
 )
 """One row per kernel and finding, by gain within a kernel."""

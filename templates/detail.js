@@ -57,6 +57,7 @@ function findingBlock(finding) {
     make("p", {}, gain, finding.basis === "" ? "" : make("span", { class: "soft" }, ": ", finding.basis)),
     make("p", {}, finding.advice),
   ];
+  if (finding.waste.length) parts.push(make("p", {}, `Moved in vain: ${finding.waste.join(", ")}.`));
   if (evidence.length) parts.push(make("p", { class: "soft" }, "Evidence: ", ...evidence));
   return make("article", { class: `finding ${finding.severity}` }, ...parts);
 }

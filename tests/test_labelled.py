@@ -77,7 +77,23 @@ LABELLED = [
     # Tensor-core distances that load synchronously: every warp waits for its tile.
     (
         "bwcurless__FaSTED/profiles__Shared_Mem_Conflicts_Sync_Vs_Async__Synchronous.ncu-rep", "",
-        "latency", {"occupancy", "long_scoreboard"}, "stall_long_scoreboard", "",
+        "latency", {"occupancy", "long_scoreboard"}, "serial_loads", "stall_long_scoreboard",
+    ),
+    # Searches of a tree, node after node; and the variant of one that its author wrote for instruction-level parallelism.
+    (
+        "bwd29__self-join-MiSTIC/profileMSDNEW.out.ncu-rep", "nodeByPoint",
+        "latency", {"long_scoreboard"}, "serial_loads", "stall_long_scoreboard",
+    ),
+    (
+        "bwd29__self-join-MiSTIC/ilpProf.ncu-rep", "nodeCalculationsKernel",
+        "latency", {"occupancy"}, "stall_long_scoreboard", "serial_loads",
+    ),
+    # 16 million blocks of one thread each.
+    ("amitadate__GPU_Power_Model/PS1_100_profile.ncu-rep", "", "latency", {"occupancy"}, "partial_warps", "divergence"),
+    # A transpose of one element per thread: 23 instructions per warp, and a third of the places for warps stays empty.
+    (
+        "2388612861__GPU-DEMO/ncu_report_optimized@bf4a812.ncu-rep",
+        "transposeMatrix", "latency", {"work_per_thread"}, "little_work_per_thread", "unfilled_occupancy",
     ),
     # A two-dimensional heat equation on a tiny grid: the launches cost more than the work.
     (

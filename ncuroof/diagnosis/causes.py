@@ -9,7 +9,7 @@ import polars as pl
 from ncuroof.diagnosis.rules import Finding, LatencyCause, Rules
 from ncuroof.metrics.formula import Formula
 from ncuroof.model import Verdict
-from ncuroof.tables import FINDINGS, conform
+from ncuroof.tables import FINDINGS, WASTE_LEVELS, conform
 
 MEMORY_UNITS = ("dram", "l2", "l1")
 COMPUTE_UNITS = ("fp64", "tensor", "fp32", "fp16", "xu", "alu", "lsu", "issue")
@@ -83,6 +83,9 @@ def _rows(diagnosed: pl.LazyFrame, finding: Finding, rules: Rules, known: frozen
         pl.lit(finding.id).alias("finding"),
         _severity(finding, rules).alias("severity"),
         (pl.col("gain_frac") * pl.col("duration_ns")).alias("gain_ns"),
+        pl.struct(_value(finding.waste_by_level.get(level), known).alias(level) for level in WASTE_LEVELS).alias(
+            "waste_bytes"
+        ),
         _rank(finding, rules).alias(_RANK),
     )
 

@@ -69,6 +69,7 @@ class Finding:
         excluded_name_pattern: regular expression that it must not match, or None.
         gain_by_limiter: share of the duration that mending it gives back; "default" for other limiters.
         gain_basis: what that share rests on.
+        waste_by_level: bytes that a memory level moved in vain.
         changes_arithmetic: mending it puts the work under another arithmetic roof.
         relieves_both_sides: its instructions are counted on both sides, so that neither stays busy without them.
         is_general: it says what to do about a busy unit whatever the cause, and stands after the causes.
@@ -88,6 +89,7 @@ class Finding:
     excluded_name_pattern: str | None
     gain_by_limiter: Mapping[str, Formula]
     gain_basis: str | None
+    waste_by_level: Mapping[str, Formula]
     changes_arithmetic: bool
     relieves_both_sides: bool
     is_general: bool
@@ -243,6 +245,7 @@ def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
         excluded_name_pattern=entry.get("not_name"),
         gain_by_limiter={key: parse(text) for key, text in entry.get("gain", {}).items() if text},
         gain_basis=entry.get("gain_basis"),
+        waste_by_level={level: parse(text) for level, text in entry.get("waste_bytes", {}).items()},
         changes_arithmetic=entry.get("changes_arithmetic", False),
         relieves_both_sides=entry.get("relieves_both_sides", False),
         is_general=entry.get("is_general", False),

@@ -285,6 +285,11 @@ class _Kernels:
             ],
             "gain_ns": entry["gain_ns"],
             "gain_basis": rule.gain_basis if entry["gain_ns"] is not None else None,
+            "waste": {
+                level: {"bytes": wasted, "frac": wasted / moved}
+                for level, wasted in entry["waste_bytes"].items()
+                if wasted and (moved := row[f"traffic_bytes.{level}"])
+            },
         }
 
 

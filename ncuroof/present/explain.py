@@ -79,6 +79,9 @@ def _finding(finding: Finding, catalogue: Catalogue) -> Iterator[str]:
     if finding.gain_by_limiter:
         yield from ("", f"Gain, as a share of the duration: {finding.gain_basis}.")
         yield from (f"  {limiter}: {formula.text}" for limiter, formula in finding.gain_by_limiter.items())
+    if finding.waste_by_level:
+        yield from ("", "Bytes moved in vain:")
+        yield from (f"  {level}: {formula.text}" for level, formula in finding.waste_by_level.items())
     yield from ("", "What to do:")
     yield from (f"  {family}: {advice}" for family, advice in _advice(finding))
     collect = _collect(finding.evidence, catalogue)

@@ -169,6 +169,10 @@ class KernelDetails:
             "advice": self._texts.add(finding["advice"]),
             "gain": gain if gain_ns is not None else None,
             "basis": self._texts.add(finding.get("gain_basis") or ""),
+            "waste": [
+                f"{text.byte_count(waste['bytes'])} at {text.label(level)} ({text.share(waste['frac'])} of what passed it)"
+                for level, waste in finding.get("waste", {}).items()
+            ],
             "evidence": [
                 [self._number(item["quantity"]), text.quantity(item["value"], item["unit"])]
                 for item in finding.get("evidence") or ()

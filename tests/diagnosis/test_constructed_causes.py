@@ -18,9 +18,21 @@ _HMMA, _HGMMA = "op_hmma_src_bf16_dst_fp32_sparsity_off", "op_hgmma_src_bf16_dst
 _ADA_FP32, _ADA_FP16 = (f"src_fp16_dst_{accumulator}_sparsity_off" for accumulator in ("fp32", "fp16"))
 
 
-def judged(described: Described) -> dict[str, Any]:
-    report = raw_report(counters(described), names=[described.name])
+def judged(described: Described, **more: float) -> dict[str, Any]:
+    """Diagnose a kernel from the counters that its description implies, and some of MORE."""
+    extra = {MORE[name]: value for name, value in more.items()}
+    report = raw_report(counters(described) | extra, names=[described.name])
     return Reports((report,)).analyse().to_dict()["kernels"][0]
+
+
+MORE = {
+    "reductions": "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum",
+    "atomics": "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum",
+    "compression_success_percent": "lts__average_gcomp_input_sector_success_rate.pct",
+    "compression_input_sectors": "lts__gcomp_input_sectors.sum",
+    "written_bytes": "l1tex__m_l1tex2xbar_write_bytes.sum",
+}
+"""Counters that no description implies."""
 
 
 def gains(kernel: dict[str, Any]) -> dict[str, float | None]:
@@ -184,6 +196,73 @@ def test_a_stream_has_nothing_to_keep_in_l2() -> None:
     assert "large_working_set" not in gains(kernel)
 
 
+# 4.8 TB/s of an H200 in a millisecond, 70 % of them, and four fifths of these written.
+def writing(write_frac: float) -> Described:
+    n_requests = int(0.7 * 4.8e9 / 512)
+    n_stores = int(n_requests * write_frac)
+    return replace(
+        STREAM,
+        loads=Accesses(n_requests - n_stores, 16, bytes_per_thread=16),
+        stores=Accesses(n_stores, 16, bytes_per_thread=16),
+        dram_read_bytes=(n_requests - n_stores) * 512,
+        dram_write_bytes=n_stores * 512,
+    )
+
+
+def test_traffic_that_is_mostly_written_back_is_told() -> None:
+    kernel = judged(writing(0.8))
+    assert (kernel["verdict"], kernel["limiter"]) == ("memory", "dram")
+    assert gains(kernel)["write_back"] is None
+    assert "write_back" not in gains(judged(writing(0.5)))  # a copy
+
+
+ADA = replace(STREAM, gpu="rtx-4090", duration_ns=5_000_000)
+
+
+def test_compressible_memory_that_does_not_compress_is_told() -> None:
+    kernel = judged(ADA, compression_success_percent=5, compression_input_sectors=1e6, written_bytes=32e6)
+    assert kernel["access"]["compression_input_frac"] == pytest.approx(1)
+    assert "incompressible_data" in gains(kernel)
+    assert "scattered_compressible_writes" not in gains(kernel)
+
+
+def test_compression_that_works_and_memory_that_is_not_compressible_are_sound() -> None:
+    works = judged(ADA, compression_success_percent=60, compression_input_sectors=1e6, written_bytes=32e6)
+    ordinary = judged(ADA, compression_success_percent=0, compression_input_sectors=0, written_bytes=32e6)
+    # Hopper's unit is offered all writes, and its counters have other names.
+    hopper = judged(STREAM, compression_success_percent=0, compression_input_sectors=1e6, written_bytes=32e6)
+    for kernel in (works, ordinary, hopper):
+        assert not {"incompressible_data", "scattered_compressible_writes"} & set(gains(kernel))
+
+
+def test_writes_that_touch_compressible_lines_in_parts_are_told() -> None:
+    scattered = judged(ADA, compression_success_percent=60, compression_input_sectors=5e6, written_bytes=32e6)
+    assert "scattered_compressible_writes" in gains(scattered)
+
+
+# ---- where waste lands ------------------------------------------------------------------------------------------------------
+
+
+def test_waste_is_told_at_each_level_where_it_lands() -> None:
+    # 8 of 32 bytes of each of 16 sectors are used; L1 serves half of the sectors, L2 half of the rest.
+    strided = replace(
+        STREAM,
+        loads=Accesses(4_000_000, 16, bytes_per_sector=8, hit_frac=0.5),
+        stores=Accesses(1_000_000, 4),
+        dram_read_bytes=4_000_000 * 16 * 32 // 4,
+        dram_write_bytes=1_000_000 * 128,
+        duration_ns=500_000,
+    )
+    kernel = judged(strided)
+    (finding,) = [entry for entry in kernel["findings"] if entry["id"] == "uncoalesced_global_load"]
+    # 2048 MB at L1, 1024 MB from L2, 512 MB from DRAM; the threads asked for 512 MB
+    assert finding["waste"]["l1"]["bytes"] == pytest.approx(2.048e9 - 0.512e9)
+    assert finding["waste"]["l2"]["bytes"] == pytest.approx(1.024e9 - 0.512e9)
+    assert "dram" not in finding["waste"]
+    # of 2048 MB loaded and 128 MB stored through L1
+    assert finding["waste"]["l1"]["frac"] == pytest.approx(1.536 / 2.176)
+
+
 # ---- instructions -----------------------------------------------------------------------------------------------------------
 
 # Four schedulers of 132 SMs for 1.98e6 cycles are 1.045e9 issue slots; 85 % of them are taken.
@@ -197,6 +276,17 @@ BUSY = Described(
     warp_instructions=0.85 * 4 * 132 * 1.98e6,
     stalls={"not_selected": 0.3},
 )
+
+
+def test_blocks_of_half_a_warp_are_found() -> None:
+    kernel = judged(replace(BUSY, block=(48, 1, 1), threads_per_instruction=24.0))
+    # a quarter of two warps' lanes has no thread
+    assert kernel["launch"]["unused_lane_frac"] == pytest.approx(0.25)
+    assert gains(kernel)["partial_warps"] == pytest.approx(0.25 * 0.85, rel=1e-3)
+    assert "partial_warps" not in gains(judged(replace(BUSY, block=(64, 1, 1))))
+    sixteen = gains(judged(replace(BUSY, block=(16, 1, 1), threads_per_instruction=16.0)))
+    assert "partial_warps" in sixteen
+    assert "divergence" not in sixteen  # lanes without a thread do not diverge
 
 
 def test_lanes_that_predicates_switch_off_are_found() -> None:
@@ -242,6 +332,85 @@ def test_what_one_finding_leaves_out_the_other_takes() -> None:
     assert leaves.excluded_name_pattern is not None
     assert leaves.excluded_name_pattern == takes.name_pattern
     assert (leaves.verdicts, leaves.limiters, leaves.all_of) == (takes.verdicts, takes.limiters, takes.all_of)
+
+
+# ---- latency ----------------------------------------------------------------------------------------------------------------
+
+# Of the 16 warps that fit on an SM, each scheduler has 3.8, and each of these waits for 0.8 of its time, in 98 % of 1.98e6 cycles.
+# That many loads can wait 480 cycles each, for DRAM.
+N_ALONE = round(0.8 * 3.8 * 4 * 132 * 0.98 * 1.98e6 / 480)
+
+NO_ATOMICS = {"atomics": 0.0, "reductions": 0.0}
+
+
+def chasing(n_loads: int, **changes: Any) -> Described:
+    chase = Described(
+        "follow_lists",
+        1_000_000,
+        registers=128,
+        loads=Accesses(n_loads, 4),
+        dram_read_bytes=n_loads * 128,
+        warp_instructions=1.2e7,
+        stalls={"long_scoreboard": 0.8},
+    )
+    return replace(chase, **changes)
+
+
+def test_a_chain_of_loads_is_told_from_loads_that_overlap() -> None:
+    alone = judged(chasing(N_ALONE), **NO_ATOMICS)
+    pairs = judged(chasing(2 * N_ALONE, warp_instructions=2.4e7), **NO_ATOMICS)
+    assert alone["access"]["loads_in_flight"] == pytest.approx(1, rel=1e-3)
+    assert pairs["access"]["loads_in_flight"] == pytest.approx(2, rel=1e-3)
+    assert "serial_loads" in gains(alone)
+    assert "stall_long_scoreboard" not in gains(alone)
+    assert "stall_long_scoreboard" in gains(pairs)
+    assert "serial_loads" not in gains(pairs)
+
+
+@pytest.mark.parametrize(
+    ("changes", "more"),
+    [
+        ({}, {}),  # atomics were not collected
+        ({}, NO_ATOMICS | {"atomics": N_ALONE}),  # atomics are waited for as well
+        ({"local_loads": Accesses(N_ALONE, 4, hit_frac=1.0)}, NO_ATOMICS),  # and so are spilled registers
+    ],
+)
+def test_a_chain_is_not_claimed_where_something_else_is_waited_for(
+    changes: dict[str, Any], more: dict[str, float]
+) -> None:
+    kernel = judged(chasing(N_ALONE, warp_instructions=2.4e7, **changes), **more)
+    assert kernel["access"]["loads_in_flight"] is None
+    assert "stall_long_scoreboard" in gains(kernel)
+    assert "serial_loads" not in gains(kernel)
+
+
+def short_blocks(n_instructions_per_warp: float, filled_frac: float = 0.6) -> Described:
+    # 132 SMs hold 8 blocks of 8 warps each; ten waves
+    n_warps = 10 * 132 * 8 * 8
+    return Described(
+        "set_to_one",
+        20_000,
+        stores=Accesses(n_warps, 4),
+        dram_write_bytes=n_warps * 128,
+        warp_instructions=n_warps * n_instructions_per_warp,
+        achieved_occupancy_frac=filled_frac,
+    )
+
+
+def test_threads_that_do_little_are_found() -> None:
+    kernel = judged(short_blocks(20))
+    assert kernel["verdict"] == "latency"
+    assert kernel["scheduler"]["n_instructions_per_warp"] == pytest.approx(20)
+    assert kernel["occupancy"]["filled_frac"] == pytest.approx(0.6)
+    assert gains(kernel)["little_work_per_thread"] == pytest.approx(0.4)
+    assert "unfilled_occupancy" not in gains(kernel)
+
+
+def test_places_for_warps_that_stay_empty_are_told_where_threads_do_enough() -> None:
+    kernel = judged(short_blocks(120))
+    assert gains(kernel)["unfilled_occupancy"] == pytest.approx(0.4)
+    assert "little_work_per_thread" not in gains(kernel)
+    assert "unfilled_occupancy" not in gains(judged(short_blocks(120, 0.9)))
 
 
 # ---- asynchronous copies ----------------------------------------------------------------------------------------------------

@@ -86,11 +86,11 @@ def test_a_run_without_kernels_that_worked_has_no_shares() -> None:
 def test_actions_count_each_launch_once_and_add_up_over_launches() -> None:
     findings = pl.DataFrame(
         [
-            (0, "bank_conflicts", "high", 30.0),
-            (0, "local_memory", "high", 50.0),  # overlaps with the first of the same launch
-            (1, "bank_conflicts", "high", 10.0),
-            (2, "dram_roof", "low", None),
-            (2, "tail_wave", "high", 20.0),
+            (0, "bank_conflicts", "high", 30.0, None),
+            (0, "local_memory", "high", 50.0, None),  # overlaps with the first of the same launch
+            (1, "bank_conflicts", "high", 10.0, None),
+            (2, "dram_roof", "low", None, None),
+            (2, "tail_wave", "high", 20.0, None),
         ],
         schema=FINDINGS,
         orient="row",

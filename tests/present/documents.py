@@ -121,6 +121,7 @@ _KERNEL = {
             "evidence": [{"quantity": "utilisation.dram", "value": 0.8, "unit": "share"}],
             "gain_ns": 10_000.0,
             "gain_basis": "a share of the duration",
+            "waste": {"l1": {"bytes": 6e6, "frac": 0.75}, "dram": {"bytes": 1.5e6, "frac": 0.25}},
         }
     ],
     "min_time_ns": 80_000.0,

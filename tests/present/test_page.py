@@ -166,6 +166,12 @@ def test_links_in_nvidias_messages_become_their_text():
     assert plain_message(message) == "See the Guide and Warp State."
 
 
+def test_a_finding_says_where_waste_lands():
+    html = render_page(document(kernel()))
+    assert "6.00 MB at L1 (75.0 % of what passed it)" in html
+    assert "1.50 MB at DRAM (25.0 % of what passed it)" in html
+
+
 def test_a_disagreement_with_nvidias_rule_is_said_and_private_paths_are_not():
     html = without_plotly(render_page(document(kernel())))
     assert "NVIDIA's Speed of Light rule reads this kernel as latency-bound, ncuroof as memory-bound" in html
