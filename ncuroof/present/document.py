@@ -15,7 +15,7 @@ from ncuroof._version import __version__
 from ncuroof.diagnosis import Diagnosis, Rules, Summary, load_rules
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Catalogue, Measurements, load_catalogue
-from ncuroof.present.occupancy_limits import LIMITS, limiters_in_words, tightest
+from ncuroof.present.occupancy_limits import LIMITS, tightest, with_limits
 from ncuroof.present.vendor import vendor_block, vendor_rules
 from ncuroof.roofline import INSTRUCTION_DEFINITION, Roofline
 from ncuroof.tables import BREAKDOWN_KINDS
@@ -209,7 +209,7 @@ class _Kernels:
     def _kernel(self, row: Mapping[str, Any]) -> Document:
         number = row["id"]
         groups = self._groups(row)
-        limiters = limiters_in_words(groups["occupancy"]["limiters"], row)
+        limiters = groups["occupancy"]["limiters"]
         process = {"id": row["process_id"], "name": row["process_name"]}
         return {
             **{
@@ -259,7 +259,8 @@ class _Kernels:
             if key and group in groups:
                 groups[group][key] = value
         occupancy = groups["occupancy"]
-        occupancy["limiters"] = tightest({name: occupancy.pop(f"limit_{name}") for name in LIMITS})
+        limits = {name: occupancy.pop(f"limit_{name}") for name in LIMITS}
+        occupancy["limiters"] = tightest(limits, row["launch.shared_bytes_per_block"])
         groups["traffic_definition"] = {
             column.removeprefix(_TRAFFIC_DEFINITION): value
             for column, value in row.items()
@@ -271,13 +272,13 @@ class _Kernels:
     def _above_roof_cause(self, caveats: Sequence[str]) -> str | None:
         return self._rules.caveats[ABOVE_ROOF].likely_cause(caveats) if ABOVE_ROOF in caveats else None
 
-    def _finding(self, entry: Document, row: Mapping[str, Any], limiters: str) -> Document:
+    def _finding(self, entry: Document, row: Mapping[str, Any], limiters: Sequence[str]) -> Document:
         rule = self._rules.findings[entry["finding"]]
         return {
             "id": rule.id,
             "title": rule.title,
             "severity": entry["severity"],
-            "advice": rule.advice(row["family"]).replace("{limiters}", limiters),
+            "advice": with_limits(rule.advice(row["family"]), limiters, row, self._rules.occupancy_cures),
             "evidence": [
                 {"quantity": name, "value": row[name], "unit": self._unit_by_quantity.get(name, "share")}
                 for name in rule.evidence

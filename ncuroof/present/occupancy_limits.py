@@ -15,10 +15,31 @@ LIMITS = {
 """What limits the resident blocks, and its name in a sentence."""
 
 
-def tightest(limits: Mapping[str, float | None]) -> list[str]:
-    """Return what allows the fewest blocks per SM; several where they tie."""
+def tightest(limits: Mapping[str, float | None], shared_bytes: float | None) -> list[str]:
+    """Return what allows the fewest blocks per SM; several where they tie.
+
+    Args:
+        limits: blocks per SM, by name of `LIMITS`.
+        shared_bytes: shared memory per block; without any, shared memory limits nothing.
+    """
     known = {name: limit for name, limit in limits.items() if limit is not None}
+    if shared_bytes == 0:
+        known.pop("shared_memory", None)  # the limit is that of the block slots, under another name
     return [name for name, limit in known.items() if limit == min(known.values())] if known else []
+
+
+def with_limits(advice: str, limiters: Sequence[str], row: Mapping[str, Any], cures: Mapping[str, str]) -> str:
+    """Return an advice in which `{limiters}` and `{cures}` are what limits this kernel's blocks, and what makes room there.
+
+    Args:
+        advice: with or without these marks.
+        limiters: names of `LIMITS`; empty where they are not known.
+        row: canonical quantities of the kernel.
+        cures: what makes room, by name of `LIMITS`.
+    """
+    likeliest = limiters or ("registers", "shared_memory")
+    filled = advice.replace("{limiters}", limiters_in_words(limiters, row))
+    return filled.replace("{cures}", "; ".join(cures[name] for name in likeliest))
 
 
 def limiters_in_words(limiters: Sequence[str], row: Mapping[str, Any]) -> str:

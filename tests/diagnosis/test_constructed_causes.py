@@ -327,6 +327,23 @@ def test_other_kernels_are_told_to_issue_less(name: str) -> None:
     assert "random_numbers" not in found
 
 
+def multiplying(n_ffma_per_slot: float) -> Described:
+    """A product on an H200 of which that share of the issued instructions are multiply-adds."""
+    return replace(BUSY, name="tiles", fp32=(0, 0, 32 * n_ffma_per_slot * BUSY.warp_instructions))
+
+
+def test_a_product_without_instructions_to_save_is_not_told_to_save_them() -> None:
+    kernel = judged(multiplying(0.9))
+    assert (kernel["verdict"], kernel["limiter"]) == ("compute", "issue")
+    assert kernel["arithmetic"]["fma_issue_frac"] == pytest.approx(0.9, rel=1e-3)
+    # slots are taken in 85 % of the cycles, and 95 % can be
+    assert gains(kernel)["multiply_add_issue"] == pytest.approx(1 - 0.85 / 0.95, rel=1e-3)
+    assert "instruction_issue" not in gains(kernel)
+    other = gains(judged(multiplying(0.7)))
+    assert "instruction_issue" in other
+    assert "multiply_add_issue" not in other
+
+
 def test_what_one_finding_leaves_out_the_other_takes() -> None:
     leaves, takes = RULES.findings["instruction_issue"], RULES.findings["random_numbers"]
     assert leaves.excluded_name_pattern is not None

@@ -14,7 +14,7 @@ import pytest
 
 import ncuroof
 from ncuroof.metrics import measure
-from ncuroof.present.occupancy_limits import limiters_in_words, tightest
+from ncuroof.present.occupancy_limits import limiters_in_words, tightest, with_limits
 from tests.support.raw import raw_report
 
 
@@ -80,8 +80,27 @@ def test_only_what_hinders_is_told_with_what_it_takes() -> None:
 
 
 def test_the_tightest_limits_are_all_named() -> None:
-    assert tightest({"registers": 4.0, "warps": 4.0, "blocks": 16.0, "barriers": None}) == ["registers", "warps"]
-    assert tightest({"registers": None}) == []
+    assert tightest({"registers": 4.0, "warps": 4.0, "blocks": 16.0, "barriers": None}, 1024.0) == [
+        "registers",
+        "warps",
+    ]
+    assert tightest({"registers": None}, None) == []
+    # Turing reports 16 blocks for shared memory that a kernel does not use: the number of block slots.
+    assert tightest({"shared_memory": 16.0, "blocks": 16.0}, 0.0) == ["blocks"]
+    assert tightest({"shared_memory": 16.0, "blocks": 16.0}, None) == ["shared_memory", "blocks"]
+
+
+def test_an_advice_names_what_limits_this_kernel_and_what_makes_room_there() -> None:
+    cures = {"registers": "fewer registers", "shared_memory": "smaller tiles", "blocks": "larger blocks"}
+    row = {"launch.n_registers_per_thread": 96.0, "occupancy.registers_for_one_more_block": 80.0}
+    advice = "Make room in {limiters}: {cures}."
+    assert with_limits(advice, ["blocks"], row, cures) == "Make room in block slots: larger blocks."
+    both = with_limits(advice, ["registers", "blocks"], row, cures)
+    assert (
+        both
+        == "Make room in registers (96 per thread; 80 let one more in) and block slots: fewer registers; larger blocks."
+    )
+    assert with_limits(advice, [], row, cures) == "Make room in its resources: fewer registers; smaller tiles."
 
 
 @pytest.mark.corpus
