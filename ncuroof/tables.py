@@ -217,6 +217,7 @@ TOTALS = pl.Schema(
 GROUPS = pl.Schema(
     {
         "id": pl.UInt32(),  # the longest launch of the group stands for it
+        "launches": pl.List(pl.UInt32()),  # its launches, in file order
         "n_launches": pl.UInt32(),
         "duration_ns": pl.Float64(),  # summed over launches; null where not known for any of them
         "recoverable_ns": pl.Float64(),  # summed over launches; null where not known for any of them

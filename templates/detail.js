@@ -1,129 +1,152 @@
-// The detail of a kernel: blocks in a fixed order, each laid out by its kind. All texts come with the data.
+// The detail of a launch: blocks in a fixed order, each laid out by its kind. All texts come with the data.
 
-/** Label of a quantity, its meaning on hover. */
-function quantityLabel(number, tag = "span") {
-  const [name, label, meaning] = DATA.quantities[number];
-  return make(tag, { title: [name, words(meaning)].filter(Boolean).join(": ") }, label);
-}
+class Detail {
+  constructor({ detail, texts, quantities }) {
+    Object.assign(this, { detail, texts, quantities });
+  }
 
-/** Rows that fill a block, and below them the rows of one cell, which are remarks. */
-function withNotes(rows, layOut) {
-  const notes = rows.filter((row) => row.length === 1).map(([note]) => make("p", { class: "soft" }, note));
-  const full = rows.filter((row) => row.length > 1);
-  return [...(full.length ? [layOut(full)] : []), ...notes];
-}
+  words(cell) {
+    return words(cell, this.texts);
+  }
 
-const LAYOUTS = {
-  facts: (rows) => {
-    const pairs = rows.flatMap(([label, value]) => [make("dt", {}, label), make("dd", {}, isolated(value))]);
+  /** Label of a quantity, its meaning on hover. */
+  quantity(number, tag = "span") {
+    const [name, label, meaning] = this.quantities[number];
+    return make(tag, { title: [name, this.words(meaning)].filter(Boolean).join(": ") }, this.words(label));
+  }
+
+  path() {
+    const steps = this.detail.path.map(([question, quantity, value, condition, outcome, margin]) => {
+      const answer = outcome === null ? "not known" : outcome ? "yes" : "no";
+      const numbers = make("span", { class: "soft" }, this.quantity(quantity), `: ${value} ${condition}${margin ? `; ${margin}` : ""}`);
+      return make("li", {}, make("span", { class: "answer" }, answer), make("span", {}, this.words(question), " ", numbers));
+    });
+    const flip = this.words(this.detail.flip);
+    return [make("h3", {}, "Why this verdict"), make("ol", { class: "path" }, ...steps), ...(flip ? [make("p", {}, flip)] : [])];
+  }
+
+  finding(finding) {
+    const evidence = finding.evidence.flatMap(([quantity, value], index) => [index ? ", " : "", this.quantity(quantity), ` ${value}`]);
+    const gain = finding.gain === null ? "" : make("strong", {}, finding.gain);
+    const basis = finding.basis === "" ? "" : make("span", { class: "soft" }, ": ", this.words(finding.basis));
+    const parts = [make("h4", {}, this.words(finding.title)), make("p", {}, gain, basis), make("p", {}, this.words(finding.advice))];
+    if (finding.waste.length) parts.push(make("p", {}, `Moved in vain: ${finding.waste.join(", ")}.`));
+    if (evidence.length) parts.push(make("p", { class: "soft" }, "Evidence: ", ...evidence));
+    return make("article", { class: `finding ${finding.severity}` }, ...parts);
+  }
+
+  findings() {
+    const none = make("p", { class: "soft" }, "None: nothing in the counters that were collected points to a cause.");
+    const { findings } = this.detail;
+    return [make("h3", {}, "Findings"), ...(findings.length ? findings.map((finding) => this.finding(finding)) : [none])];
+  }
+
+  caveats() {
+    if (!this.detail.caveats.length) return [];
+    const items = this.detail.caveats.map((meaning) => make("li", {}, this.words(meaning)));
+    return [make("h3", {}, "Caveats"), make("ul", {}, ...items)];
+  }
+
+  missing() {
+    const { quantities, options } = this.detail.missing;
+    if (!quantities.length) return [];
+    const names = quantities.flatMap((quantity, index) => [index ? ", " : "", this.quantity(quantity)]);
+    return [
+      make("h3", {}, "Not collected"),
+      make("p", {}, ...names, ". These options of ncu collect them:"),
+      make("code", { class: "options", tabindex: "0" }, this.words(options)),
+    ];
+  }
+
+  vendor() {
+    const { verdict, rules, broken } = this.detail.vendor;
+    const sentence = this.words(verdict);
+    if (!rules.length && sentence === "" && broken === "") return [];
+    const items = rules.flatMap(([title, message, speedup]) => [
+      make("dt", {}, isolated(this.words(title))),
+      make("dd", {}, isolated(this.words(message)), speedup ? make("strong", {}, ` ${this.words(speedup)}`) : ""),
+    ]);
+    return [
+      make("h3", {}, "What NVIDIA's rules say"), make("p", {}, sentence), make("dl", { class: "meanings" }, ...items),
+      make("p", { class: "soft" }, broken),
+    ];
+  }
+
+  /** Bytes on their way from the SMs to DRAM: units with their hit rates, between them what passed. */
+  flow() {
+    if (!this.detail.flow.length) return [];
+    const stations = this.detail.flow.map(([kind, text, note, width]) => {
+      const item = make("li", { class: kind }, make("span", {}, this.words(text)), note ? make("span", { class: "soft" }, this.words(note)) : "");
+      if (kind === "traffic") item.style.setProperty("--width", `${width}px`);
+      return item;
+    });
+    return [make("h3", {}, "Traffic from the SMs to DRAM"), make("ol", { class: "flow" }, ...stations)];
+  }
+
+  /** Rows of a block by its kind; those of one cell are remarks below. */
+  block(rows, kind, columns) {
+    const notes = rows.filter((row) => row.length === 1).map(([note]) => make("p", { class: "soft" }, this.words(note)));
+    const full = rows.filter((row) => row.length > 1);
+    if (!full.length) return notes.length ? notes : [make("p", { class: "soft" }, "Not collected.")];
+    return [this[kind](full, columns), ...notes];
+  }
+
+  facts(rows) {
+    const pairs = rows.flatMap(([label, value]) => [make("dt", {}, this.words(label)), make("dd", {}, isolated(this.words(value)))]);
     return make("dl", { class: "pairs" }, ...pairs);
-  },
-  quantities: (rows) => {
-    const pairs = rows.flatMap(([number, value]) => [quantityLabel(number, "dt"), make("dd", {}, value)]);
+  }
+
+  numbers(rows) {
+    const pairs = rows.flatMap(([number, value]) => [this.quantity(number, "dt"), make("dd", {}, this.words(value))]);
     return make("dl", { class: "pairs" }, ...pairs);
-  },
-  bars: (rows) => {
-    const cells = rows.flatMap(([number, text, share]) => {
+  }
+
+  bars(rows) {
+    const cells = rows.flatMap(([number, text, frac]) => {
       const fill = make("div", { class: "fill" });
-      fill.style.width = `${100 * share}%`;
-      return [quantityLabel(number, "dt"), make("div", { class: "track", "aria-hidden": "true" }, fill), make("dd", { class: "number" }, text)];
+      fill.style.width = `${100 * frac}%`;
+      return [this.quantity(number, "dt"), make("dd", { class: "track", "aria-hidden": "true" }, fill), make("dd", { class: "number" }, text)];
     });
     return make("dl", { class: "bars" }, ...cells);
-  },
-  table: (rows, titles) => makeTable(titles, rows, { wrap: [titles.indexOf("what is counted")] }),
-};
-
-function pathBlock(kernel) {
-  const steps = kernel.path.map(([question, quantity, value, condition, outcome, margin]) => {
-    const answer = outcome === null ? "not known" : outcome ? "yes" : "no";
-    const numbers = make("span", { class: "soft" }, quantityLabel(quantity), `: ${value} ${condition}${margin ? `; ${margin}` : ""}`);
-    return make("li", {}, make("span", { class: "answer" }, answer), make("span", {}, question, " ", numbers));
-  });
-  const flip = words(kernel.flip);
-  return [
-    make("h3", {}, "Why this verdict"),
-    make("ol", { class: "path" }, ...steps),
-    ...(flip ? [make("p", {}, flip)] : []),
-  ];
-}
-
-function findingBlock(finding) {
-  const evidence = finding.evidence.flatMap(([quantity, value], index) => [index ? ", " : "", quantityLabel(quantity), ` ${value}`]);
-  const gain = finding.gain === null
-    ? ""
-    : make("strong", {}, finding.gain);
-  const parts = [
-    make("h4", {}, finding.title),
-    make("p", {}, gain, finding.basis === "" ? "" : make("span", { class: "soft" }, ": ", finding.basis)),
-    make("p", {}, finding.advice),
-  ];
-  if (finding.waste.length) parts.push(make("p", {}, `Moved in vain: ${finding.waste.join(", ")}.`));
-  if (evidence.length) parts.push(make("p", { class: "soft" }, "Evidence: ", ...evidence));
-  return make("article", { class: `finding ${finding.severity}` }, ...parts);
-}
-
-function findingsBlock(kernel) {
-  const none = make("p", { class: "soft" }, "None: nothing in the counters that were collected points to a cause.");
-  return [make("h3", {}, "Findings"), ...(kernel.findings.length ? kernel.findings.map(findingBlock) : [none])];
-}
-
-function caveatsBlock(kernel) {
-  if (!kernel.caveats.length) return [];
-  const items = kernel.caveats.map((meaning) => make("li", {}, words(meaning)));
-  return [make("h3", {}, "Caveats"), make("ul", {}, ...items)];
-}
-
-function missingBlock(kernel) {
-  const { quantities, options } = kernel.missing;
-  if (!quantities.length) return [];
-  const names = quantities.flatMap((quantity, index) => [index ? ", " : "", quantityLabel(quantity)]);
-  return [
-    make("h3", {}, "Not collected"),
-    make("p", {}, ...names, ". These options of ncu collect them:"),
-    make("code", { class: "options", tabindex: "0" }, options),
-  ];
-}
-
-function vendorBlock(kernel) {
-  const { verdict, rules, broken } = kernel.vendor;
-  if (!rules.length && verdict === "" && broken === "") return [];
-  const items = rules.flatMap(([title, message, speedup]) => [
-    make("dt", {}, isolated(title)),
-    make("dd", {}, isolated(message), speedup ? make("strong", {}, ` ${words(speedup)}`) : ""),
-  ]);
-  return [
-    make("h3", {}, "What NVIDIA's rules say"),
-    make("p", {}, verdict),
-    make("dl", { class: "meanings" }, ...items),
-    make("p", { class: "soft" }, broken),
-  ];
-}
-
-/** The blocks that hold numbers: side by side where they are narrow, below each other where they are tables. */
-function numberBlocks(kernel) {
-  const cards = make("div", { class: "cards" });
-  const tables = make("div", {});
-  for (const [key, title, kind, columns] of DATA.sections) {
-    const contents = withNotes(kernel[key], (rows) => LAYOUTS[kind](rows, columns));
-    if (!contents.length) contents.push(make("p", { class: "soft" }, "Not collected."));
-    const block = make("div", { class: kind === "table" ? "wide" : "" }, make("h3", {}, title), ...contents);
-    (kind === "table" ? tables : cards).append(block);
   }
-  return [cards, tables];
+
+  table(rows, titles) {
+    const cells = rows.map((row) => row.map((cell) => this.words(cell)));
+    return makeTable(titles, cells, { wrap: [titles.indexOf("what is counted")] });
+  }
+
+  /** The blocks that hold numbers: side by side where they are narrow, below each other where they are tables. */
+  blocks() {
+    const cards = make("div", { class: "cards" });
+    const tables = make("div", {});
+    for (const [key, title, kind, columns] of DATA.sections) {
+      const parts = this.block(this.detail[key], kind, columns);
+      const block = make("div", { class: kind === "table" ? "wide" : "" }, make("h3", {}, title), ...parts);
+      (kind === "table" ? tables : cards).append(block);
+    }
+    return [cards, tables];
+  }
 }
 
-/** Show a kernel's detail. */
-function showDetail(kernel) {
-  const title = document.getElementById("detail-title");
-  title.replaceChildren(`#${kernel.id} `, isolated(kernel.short));
+/** The other launches that are alike, to choose from. */
+function alike(position) {
+  const group = ROWS.groups.find((row) => row.launches.includes(position));
+  if (!group || group.launches.length < 2) return [];
+  const options = group.launches.map((each) => [String(each), `#${LAUNCHES.id[each]}, ${duration(LAUNCHES.duration_ns[each])}`]);
+  return [make("p", {}, choice(`One of ${group.launches.length} launches that are alike:`, options, String(position), { id: "alike" }, (value) => choose(Number(value))))];
+}
+
+/** Show a launch's detail. */
+async function showDetail(position) {
+  const part = await details.of(position);
+  if (position !== state.selected) return; // another was chosen meanwhile
+  const detail = new Detail(part);
+  const verdict = LAUNCHES.failed[position] ? "failed" : LAUNCHES.verdict[position];
+  document.getElementById("detail-title").replaceChildren(`#${LAUNCHES.id[position]} `, isolated(words(LAUNCHES.short[position])));
   document.getElementById("detail-body").replaceChildren(
-    make("p", {}, verdictMark(kernel.verdict), `: ${words(kernel.summary)}`),
-    make("p", { class: "whole-name name", tabindex: "0" }, isolated(kernel.name)),
-    ...pathBlock(kernel),
-    ...findingsBlock(kernel),
-    ...caveatsBlock(kernel),
-    ...missingBlock(kernel),
-    ...numberBlocks(kernel),
-    ...vendorBlock(kernel),
+    make("p", {}, verdictMark(verdict), `: ${detail.words(part.detail.summary)}`),
+    make("p", { class: "whole-name name", tabindex: "0", role: "region", "aria-label": "Whole name" }, isolated(words(LAUNCHES.name[position]))),
+    ...alike(position),
+    ...detail.path(), ...detail.findings(), ...detail.caveats(), ...detail.missing(), ...detail.flow(), ...detail.blocks(), ...detail.vendor(),
   );
 }

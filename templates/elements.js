@@ -1,11 +1,4 @@
-// The page's data, and the few ways in which text gets into the document: always as text nodes, never as markup.
-
-const DATA = JSON.parse(document.getElementById("data").textContent);
-
-/** The text of a cell: a number stands for an entry of the table of texts. */
-function words(cell) {
-  return typeof cell === "number" ? DATA.texts[cell] : cell ?? "";
-}
+// The few ways in which text gets into the document: always as text nodes, never as markup.
 
 /** A new element; `attributes` are set as attributes, children are elements or texts. */
 function make(tag, attributes = {}, ...children) {
@@ -13,13 +6,21 @@ function make(tag, attributes = {}, ...children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined && value !== "") element.setAttribute(name, value);
   }
-  element.append(...children.map((child) => (child instanceof Node ? child : document.createTextNode(words(child)))));
+  element.append(...children.map((child) => (child instanceof Node ? child : document.createTextNode(String(child)))));
+  return element;
+}
+
+/** A new element of a picture. */
+function draw(tag, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
   return element;
 }
 
 /** Text of a report, kept from turning the direction of what surrounds it. */
-function isolated(cell) {
-  return make("bdi", {}, words(cell));
+function isolated(text) {
+  return make("bdi", {}, text);
 }
 
 /** A verdict with its mark. */
@@ -28,21 +29,38 @@ function verdictMark(name) {
   return make("span", { class: `verdict v-${name}` }, mark, DATA.verdicts[name] ?? name);
 }
 
-/** A link to a kernel's detail. */
-function kernelLink(kernel) {
-  return make("a", { class: "name", href: `#k${kernel.id}`, title: words(kernel.name) }, isolated(kernel.short));
+/** A link to a launch's detail. */
+function kernelLink(position) {
+  const name = words(LAUNCHES.name[position]);
+  return make("a", { class: "name", href: `#k${LAUNCHES.id[position]}`, title: name }, isolated(words(LAUNCHES.short[position])));
 }
 
 /** A table in a container that scrolls by itself; cells are texts or elements. */
-function makeTable(titles, rows, { numbers = [], wrap = [], height = "" } = {}) {
+function makeTable(titles, rows, { numbers = [], wrap = [], label = titles.join(", ") } = {}) {
   const kind = (column) => (numbers.includes(column) ? "number" : wrap.includes(column) ? "wrap" : "");
   const head = make("tr", {}, ...titles.map((title, column) => make("th", { scope: "col", class: kind(column) }, title)));
   const body = rows.map((cells) => make("tr", {}, ...cells.map((cell, column) => make("td", { class: kind(column) }, cell))));
   const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...body));
-  return make("div", { class: `scroll ${height}`, tabindex: "0" }, table);
+  return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
 }
 
 /** The value of a custom property of the style sheet, as it is in the present colour scheme. */
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+/** A control with its label. */
+function control(type, label, isChecked, attributes, onChange) {
+  const input = make("input", { type, ...attributes });
+  input.checked = isChecked;
+  input.addEventListener("change", () => onChange(input.checked));
+  return make("label", {}, input, make("span", {}, label));
+}
+
+/** A choice among options, each a value and a text. */
+function choice(label, options, chosen, attributes, onChange) {
+  const select = make("select", attributes, ...options.map(([value, text]) => new Option(text, value)));
+  select.value = chosen;
+  select.addEventListener("change", () => onChange(select.value));
+  return make("label", {}, `${label} `, select);
 }

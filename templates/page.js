@@ -1,183 +1,227 @@
-// What is chosen, and what follows from it: a kernel (also by #k12 in the address), the charts of a GPU, a view (which of its
-// rooflines), a level, sources of roofs.
+// What is chosen, and what follows from it: a launch (also by #k12 in the address), the GPU and its chart, a view, a level, sources of roofs.
 
-const state = { selected: null, isMarked: false, chart: null, view: null, level: null, sources: new Set() };
+const state = { selected: null, isMarked: false, view: null, level: null, sources: new Set() };
+const BARS = "bars";
+const SHEET_PX = 680;
 
-const table = new KernelTable(document.getElementById("table"));
-const roofline = new RooflineChart(document.getElementById("chart"), (position) => {
-  history.replaceState(null, "", `#k${DATA.kernels[position].id}`);
-  select(position);
-});
+const chartRoot = document.getElementById("chart");
+const chart = new RooflineChart(chartRoot);
+new ChartPointer(chart, tell, choose);
+const table = new RowTable(document.getElementById("table"), choose);
+let rows = [];
+
+/** What is told of a mark. */
+function tell({ row, dot }) {
+  const { position } = row;
+  const { level, view } = state;
+  const many = row.launches.length > 1 ? ` in ${row.launches.length} launches` : "";
+  const limiter = words(LAUNCHES.limiter[position]);
+  const bound = [DATA.verdicts[LAUNCHES.verdict[position]], limiter].filter(Boolean).join(", ");
+  const units = DATA.units[view];
+  const lines = [
+    `#${LAUNCHES.id[position]} ${words(LAUNCHES.short[position])}`,
+    `${duration(row.time)}${many}, ${share(VALUES.share(row))} of the run; ${bound}`,
+  ];
+  if (dot) {
+    const roof = dot.roof === null ? "" : `, ${share(dot.roof)} of its roof`;
+    const where = [DATA.levels[level], DATA.precisions[dot.precision] ?? ""].filter(Boolean).join(", ");
+    lines.push(`${where}: ${scaled(dot.x, units.intensity)}, ${scaled(dot.y, units.rate)}${roof}`);
+  } else {
+    const [memory, compute] = [VALUES.memory(row), VALUES.compute(row)];
+    lines.push(`memory ${share(memory)}, compute ${share(compute)}; ${words(DATA.off[view][position]) || figure().noLevel}`);
+  }
+  if (row.recoverable !== null) lines.push(`headroom to the roofline: ${duration(row.recoverable)}`);
+  return lines;
+}
+
+/** The charts of the GPU in view, or null. */
+function deviceChart() {
+  return DATA.charts.find((each) => each.device === filter.device) ?? null;
+}
 
 /** The roofline that is shown, or null. */
 function figure() {
-  return state.chart?.views[state.view] ?? null;
+  return deviceChart()?.views[state.view] ?? null;
 }
 
-/** Take the charts of a GPU: the view that was chosen if it has dots there, the roofs that are shown at first. */
-function chooseChart(chart) {
-  state.chart = chart;
-  state.sources = new Set();
-  if (chart) chooseView(figure()?.levels.length ? state.view : chart.opens);
+/** Take a GPU: the view that was chosen if it has dots there. */
+function chooseDevice(device) {
+  filter.device = device;
+  const own = deviceChart();
+  if (own && state.view !== BARS && !own.views[state.view]?.levels.length) state.view = own.opens;
+  chooseView(state.view);
 }
 
 /** Take a view: the level that was chosen if it has dots there, and of the roofs those chosen, else those shown at first. */
 function chooseView(view) {
   state.view = view;
-  const { levels, sources } = figure();
-  if (!levels.includes(state.level)) state.level = levels[0] ?? null;
-  if (!sources.some(([source]) => state.sources.has(source))) {
-    state.sources = new Set(sources.filter(([, isShown]) => isShown).map(([source]) => source));
+  const shown = figure();
+  if (!shown) return;
+  if (!shown.levels.includes(state.level)) state.level = shown.levels[0] ?? null;
+  if (!shown.sources.some(([source]) => state.sources.has(source))) {
+    state.sources = new Set(shown.sources.filter(([, isShown]) => isShown).map(([source]) => source));
   }
 }
 
-/** A control with its label. */
-function control(type, label, isChecked, attributes, onChange) {
-  const input = make("input", { type, ...attributes });
-  input.checked = isChecked;
-  input.addEventListener("change", () => onChange(input.checked));
-  return make("label", {}, input, ` ${label}`);
-}
-
-/** The switch between the rooflines. It is not drawn anew when it is used, so that the arrow keys go on from there. */
+/** The switch between the views. It is not drawn anew when it is used, so that the arrow keys go on from there. */
 function showViews() {
-  if (!state.chart) return;
-  const choices = Object.entries(DATA.views).map(([view, label]) => {
-    const input = make("input", { type: "radio", name: "view", value: view });
-    input.checked = view === state.view;
-    input.addEventListener("change", () => {
+  const views = { ...(deviceChart() ? DATA.views : {}), [BARS]: "Utilisation" };
+  if (!(state.view in views)) state.view = BARS;
+  const choices = Object.entries(views).map(([view, label]) =>
+    control("radio", label, view === state.view, { name: "view", value: view }, () => {
       chooseView(view);
       showControls();
       showChart();
-    });
-    return make("label", {}, input, make("span", {}, label));
-  });
-  const legend = make("legend", { class: "unseen" }, "Kind of roofline");
+    }),
+  );
+  const legend = make("legend", { class: "unseen" }, "View");
   document.getElementById("chart-views").replaceChildren(make("fieldset", { class: "switch" }, legend, ...choices));
 }
 
 function showControls() {
-  const { chart } = state;
-  const controls = [];
-  if (DATA.charts.length > 1) {
-    const options = DATA.charts.map((each, index) => make("option", { value: String(index) }, each.label));
-    const choice = make("select", { id: "device-choice" }, ...options);
-    choice.selectedIndex = DATA.charts.indexOf(chart);
-    choice.addEventListener("change", () => {
-      chooseChart(DATA.charts[choice.selectedIndex]);
-      showViews();
-      showControls();
-      showChart();
-      document.getElementById("device-choice").focus();
-    });
-    controls.push(make("label", {}, "GPU ", choice));
-  }
   const shown = figure();
+  const controls = [];
   if (shown?.levels.length) {
     const levels = shown.levels.map((level) =>
-      control("radio", DATA.levels[level], level === state.level, { name: "level", value: level }, () => {
+      control("radio", ` ${DATA.levels[level]}`, level === state.level, { name: "level", value: level }, () => {
         state.level = level;
         showChart();
       }),
     );
-    controls.push(make("fieldset", {}, make("legend", {}, shown.counted), ...levels));
-    for (const [source, isShown] of shown.sources) {
-      if (isShown) continue;
-      controls.push(
-        control("checkbox", `roofs of the ${source}`, state.sources.has(source), { name: "source", value: source }, (isChecked) => {
-          if (isChecked) state.sources.add(source);
-          else state.sources.delete(source);
-          showChart();
-        }),
-      );
-    }
+    const sources = shown.sources.map(([source]) =>
+      control("checkbox", ` ${source}`, state.sources.has(source), { name: "source", value: source }, (isChecked) => {
+        if (isChecked) state.sources.add(source);
+        else state.sources.delete(source);
+        showChart();
+      }),
+    );
+    controls.push(make("fieldset", {}, make("legend", {}, shown.counted), ...levels), make("fieldset", {}, make("legend", {}, "Roofs of"), ...sources));
   }
   document.getElementById("chart-controls").replaceChildren(...controls);
 }
 
-/** The kernels of the chart's device without a dot at the chosen level: never dropped, placed by utilisation. */
-function showOffChart() {
-  const { view, level } = state;
-  const hasNoDot = (kernel) => !kernel.dots[view]?.[level];
-  const kernels = DATA.kernels.filter((kernel) => kernel.device === (state.chart?.device ?? null) && hasNoDot(kernel));
-  const parts = [];
-  if (kernels.length) {
-    const rows = kernels.map((kernel) => [
-      `#${kernel.id}`, kernelLink(kernel), kernel.time, ...kernel.busy, verdictMark(kernel.verdict),
-      kernel.off[view ?? "flop"] ?? figure()?.noLevel,
-    ]);
-    const titles = ["#", "Kernel", "Time", "Memory", "Compute", "Verdict", "Why it has no dot"];
-    parts.push(
-      make("h3", {}, `Without a dot: placed by utilisation (${kernels.length})`),
-      makeTable(titles, rows, { numbers: [0, 2, 3, 4], height: "short" }),
-    );
-  }
-  document.getElementById("off-chart").replaceChildren(...parts);
-}
-
-function showChart() {
+async function showChart() {
   const shown = figure();
-  const hasDots = shown !== null && state.level !== null;
-  const root = document.getElementById("chart");
-  root.hidden = !hasDots;
+  const hasDots = Boolean(shown?.levels.length);
+  chartRoot.hidden = !hasDots;
+  document.getElementById("chart-buttons").hidden = !hasDots;
   document.getElementById("chart-note").textContent = hasDots
-    ? "Size: duration. Select a dot or a kernel to see its points at all levels. Drag to zoom, double-click to go back."
-    : shown?.noChart ?? "There is no chart: no GPU is known.";
-  if (hasDots) {
-    const { view, level, sources, selected, isMarked } = state;
-    root.setAttribute("aria-label", `${shown.label} chart; the details of the kernels below hold the same numbers`);
-    roofline.show({ figure: shown, device: state.chart.device, view, level, sources, selected: isMarked ? selected : null });
-  }
-  showOffChart();
+    ? "Size: time. Drag to zoom, double-click to see all. Arrow keys walk over the dots, Enter opens one."
+    : state.view === BARS ? "" : shown?.noChart ?? "There is no chart: no GPU is known.";
+  const hasBars = state.view === BARS || !hasDots;
+  document.getElementById("bars").replaceChildren(...(hasBars ? [utilisationBars(rows)] : []));
+  if (!hasDots) return;
+  const { view, level, sources } = state;
+  chartRoot.setAttribute("aria-label", `${shown.label} of ${inWords(rows)}; the table of kernels below holds the same numbers`);
+  const selected = state.isMarked ? await pointsOf(state.selected) : null;
+  chart.show({ figure: shown, device: filter.device, view, level, sources, rows, selected });
 }
 
-/** Select a kernel; one that the reader chose is marked on the chart and in the table. */
-function select(position, isMarked = true) {
-  const kernel = DATA.kernels[position];
-  if (!kernel) return;
+async function pointsOf(position) {
+  if (position === null || LAUNCHES.device[position] !== filter.device) return null;
+  const { detail } = await details.of(position);
+  return { position, points: detail.points_by_view };
+}
+
+/** Show what the filter leaves. */
+function showRows() {
+  rows = rowsInView();
+  document.getElementById("in-view").textContent = inWords(rows);
+  table.show(rows);
+  return showChart();
+}
+
+/** Choose a launch: the address says which, so that a link to it can be sent. */
+function choose(position) {
+  history.replaceState(null, "", `#k${LAUNCHES.id[position]}`);
+  select(position);
+}
+
+/** Select a launch; one that the reader chose is marked on the chart and in the table. */
+async function select(position, isMarked = true) {
   state.selected = position;
   state.isMarked = isMarked;
-  if (isMarked) {
-    table.mark(position);
-    const own = DATA.charts.find((chart) => chart.device === kernel.device);
-    if (own && own !== state.chart) {
-      chooseChart(own);
-      showViews();
-      showControls();
-    }
+  if (isMarked && LAUNCHES.device[position] !== filter.device) {
+    document.getElementById("device-filter").value = deviceValue(LAUNCHES.device[position]);
+    changeDevice(LAUNCHES.device[position]);
   }
-  showDetail(kernel);
-  showChart();
+  if (isMarked) table.mark(position);
+  await showDetail(position);
+  await showChart();
 }
 
-/** Follow #k12 in the address: show that kernel's detail and go there. */
+/** Follow #k12 in the address: show that launch's detail and go there. */
 function followAddress() {
   const match = /^#k(\d+)$/.exec(location.hash);
-  const position = match ? DATA.kernels.findIndex((kernel) => kernel.id === Number(match[1])) : -1;
+  const position = match ? LAUNCHES.id.indexOf(Number(match[1])) : -1;
   if (position < 0) return false;
-  select(position);
-  document.getElementById("detail").scrollIntoView();
-  document.getElementById("detail-title").focus({ preventScroll: true });
+  select(position).then(() => {
+    document.getElementById("detail").scrollIntoView();
+    document.getElementById("detail-title").focus({ preventScroll: true });
+  });
   return true;
 }
 
-chooseChart(DATA.charts[0] ?? null);
+function deviceValue(device) {
+  return device === null ? "" : String(device);
+}
+
+function changeDevice(device) {
+  chooseDevice(device);
+  showViews();
+  showControls();
+  showRows();
+}
+
+/** The choice among GPUs, where there are several. */
+function deviceControl() {
+  const devices = [...new Set([...DATA.charts.map((each) => each.device), ...LAUNCHES.device])];
+  if (devices.length < 2) return [];
+  const label = (device) => words(DATA.charts.find((each) => each.device === device)?.label ?? "unknown GPU");
+  const options = devices.map((device) => [deviceValue(device), label(device)]);
+  const change = (value) => changeDevice(value === "" ? null : Number(value));
+  return [choice("GPU", options, deviceValue(filter.device), { id: "device-filter" }, change)];
+}
+
+function button(label, onClick) {
+  const element = make("button", { type: "button" }, label);
+  element.addEventListener("click", onClick);
+  return element;
+}
+
+filter.device = (DATA.charts.find(({ device }) => LAUNCHES.device.includes(device))?.device ?? LAUNCHES.device[0]) ?? null;
+state.view = deviceChart()?.opens ?? BARS;
+chooseView(state.view);
+document.getElementById("filters").append(...deviceControl(), ...filterControls(showRows), make("span", { id: "in-view", role: "status", class: "soft" }));
+document.getElementById("chart-buttons").append(
+  button("Zoom in", () => chart.zoomTo(chart.plane.grown(KEY_ZOOM))),
+  button("Zoom out", () => chart.zoomTo(chart.plane.grown(1 / KEY_ZOOM))),
+  button("Show all", () => chart.zoomTo(null)),
+  button("Save SVG", () => save("roofline.svg", new Blob([chartAsSvg(chart)], { type: "image/svg+xml" }))),
+  button("Save PNG", () => saveAsPng(chart, "roofline.png")),
+);
+document.getElementById("table-buttons").append(
+  button("Copy as CSV", async (event) => {
+    await navigator.clipboard.writeText(table.csv());
+    event.target.textContent = "Copied";
+    setTimeout(() => (event.target.textContent = "Copy as CSV"), 2000);
+  }),
+);
 showViews();
 showControls();
-if (!followAddress()) {
-  const first = table.rows[0];
-  if (first) select(Number(first.row.dataset.position), false);
-  else showChart();
-}
+showRows();
+if (!followAddress() && table.rows.length) select(table.rows[0].position, false);
 window.addEventListener("hashchange", followAddress);
-// A link to the kernel that the address already names changes nothing, and still has to lead there.
+// A link to the launch that the address already names changes nothing, and still has to lead there.
 document.addEventListener("click", (event) => {
   if (event.target.closest?.("a")?.getAttribute("href") === location.hash) followAddress();
 });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => roofline.draw());
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => chart.redraw());
 window.addEventListener("beforeprint", () => {
-  for (const details of document.querySelectorAll("#methods details")) details.open = true;
+  table.whole(table.rows.length <= 2000);
+  for (const part of document.querySelectorAll("#methods details")) part.open = true;
 });
+window.addEventListener("afterprint", () => table.whole(false));
 // Colours are those of paper from this moment on; the width is that of a sheet, which no event tells.
-const SHEET_PX = 680;
-matchMedia("print").addEventListener("change", ({ matches }) => (matches ? roofline.draw(SHEET_PX) : roofline.draw()));
+matchMedia("print").addEventListener("change", ({ matches }) => (matches ? chart.redraw(SHEET_PX) : chart.redraw()));
+document.documentElement.dataset.ready = "true";

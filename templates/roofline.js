@@ -1,248 +1,260 @@
-// The roofline chart: roofs, a dot per kernel, and the points of the selected kernel. Geometry and sizes come with the data;
-// what is computed here is where labels go in the part of the chart that is in view.
+// The roofline chart: axes, roofs and ridges as a picture, a dot per row on a canvas, the points of the selected launch on top, and below it
+// the strip of what has no dot. Geometry is plane.js, texts are labels.js, what the reader does to it is pointer.js.
 
-const SYMBOLS = {
-  memory: "circle", compute: "square", balanced: "diamond", latency: "triangle-up", overhead: "triangle-down", unknown: "x",
+/** Marks of the verdicts, as paths of about one unit around the origin: a shape says what a colour says. */
+const MARKS = {
+  memory: "M1,0A1,1 0 1 1 -1,0A1,1 0 1 1 1,0Z",
+  compute: "M-0.9,-0.9H0.9V0.9H-0.9Z",
+  balanced: "M0,-1.25L1.25,0L0,1.25L-1.25,0Z",
+  latency: "M0,-1.15L1.15,0.85H-1.15Z",
+  overhead: "M0,1.15L1.15,-0.85H-1.15Z",
+  unknown: "M-1,-0.55L-0.55,-1L0,-0.45L0.55,-1L1,-0.55L0.45,0L1,0.55L0.55,1L0,0.45L-0.55,1L-1,0.55L-0.45,0Z",
 };
-const MARGIN = { l: 84, r: 18, t: 34, b: 48 };
-const NARROW_MARGIN = { l: 82, r: 8, t: 56, b: 48 };
-const CHARACTER_PX = 6.3; // of a label's font
-const LINE_PX = 15;
-const LABEL_SHIFT_PX = 10; // from a line to the middle of its label
-const FINE_TICKS_BELOW_DECADES = 2.2;
-
-/** Text for plotly, which reads a part of HTML in its labels. */
-function plotlyText(text) {
-  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-}
-
-/** Ticks of an axis for the decades in view. */
-function axisTicks(axis, range) {
-  const isFine = range[1] - range[0] < FINE_TICKS_BELOW_DECADES;
-  return { tickvals: axis.ticks.values, ticktext: isFine ? axis.ticks.fine : axis.ticks.coarse };
-}
-
-/** Whether a label goes below its line: where the next line above would run through it, and none below would. */
-function isLabelledBelow(height, heights, pxPerDecade) {
-  const distances = heights.map((other) => (other - height) * pxPerDecade);
-  const isClose = (px) => px > LINE_PX / 3 && px < LINE_PX + 3; // nearer lines are as good as one
-  return distances.some(isClose) && !distances.some((px) => isClose(-px));
-}
-
-/** Labels of the slopes: along the line, just above it, moved on along the line where two would meet. */
-function slopeLabels(roofs, view) {
-  const angle = Math.atan2(view.yPx, view.xPx);
-  const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
-  const placed = [];
-  const lines = roofs.map((roof) => ({ roof, height: Math.log10(roof.y[0]) - Math.log10(roof.x[0]) }));
-  lines.sort((a, b) => a.height - b.height);
-  const heights = lines.map(({ height }) => height);
-  for (const { roof, height } of lines) {
-    const offset = isLabelledBelow(height, heights, view.yPx * cos) ? -LABEL_SHIFT_PX : LABEL_SHIFT_PX;
-    const start = Math.max(view.x[0], view.y[0] - height);
-    const length = view.text(roof).length * CHARACTER_PX;
-    const across = height * view.yPx * cos;
-    let along = (start * view.xPx) / cos + sin * across + 14 + length / 2;
-    for (const other of placed) {
-      const isNear = Math.abs(other.middle - across - offset) < LINE_PX;
-      if (isNear && Math.abs(other.along - along) < (other.length + length) / 2 + 12) {
-        along = other.along + (other.length + length) / 2 + 14;
-      }
-    }
-    placed.push({ along, middle: across + offset, length });
-    const x = ((along - sin * across) * cos) / view.xPx;
-    const isVisible = x < view.x[1] && x + height < view.y[1] && 10 ** x < roof.x[1];
-    if (!isVisible) continue;
-    const shift = { xshift: -offset * sin, yshift: offset * cos };
-    roof.labelAt = { x, y: x + height, textangle: (-angle * 180) / Math.PI, ...shift };
-  }
-}
-
-/** Labels of the flat roofs: above the line at its right end, or below it; moved left where two would meet. */
-function flatLabels(roofs, view) {
-  const placed = [];
-  const heights = roofs.map((roof) => Math.log10(roof.y[0]));
-  for (const roof of [...roofs].sort((a, b) => b.y[0] - a.y[0])) {
-    const y = Math.log10(roof.y[0]);
-    const offset = isLabelledBelow(y, heights, view.yPx) ? -LABEL_SHIFT_PX : LABEL_SHIFT_PX;
-    const middle = y * view.yPx + offset;
-    const length = view.text(roof).length * CHARACTER_PX;
-    let right = 6;
-    for (const other of placed) {
-      const isNear = Math.abs(other.middle - middle) < LINE_PX;
-      if (isNear && right < other.right + other.length) right = other.right + other.length + 14;
-    }
-    placed.push({ middle, right, length });
-    if (y < view.y[0] || y > view.y[1]) continue;
-    roof.labelAt = { x: view.x[1], y, xanchor: "right", xshift: -right, yshift: offset };
-  }
-}
-
-/** Where the names of joined points go: below and above in turn from left to right, as neighbours may lie on each other. */
-function alternating(points) {
-  const fromLeft = [...points].sort((a, b) => a.dot[0] - b.dot[0]);
-  return points.map((point) => (fromLeft.indexOf(point) % 2 ? "top center" : "bottom center"));
-}
+const LEAST_RADIUS = 4.5;
+const MOST_RADIUS = 14;
+const LEAST_SPREAD = 1.05; // launches that differ by less are as good as equal
 
 class RooflineChart {
-  /** `onSelect` is called with the position of a kernel whose dot was clicked. */
-  constructor(root, onSelect) {
+  constructor(root) {
     this.root = root;
-    this.onSelect = onSelect;
-    this.isListening = false;
-    this.width = 0;
-    new ResizeObserver(() => this.width !== root.clientWidth && this.draw()).observe(root);
+    this.canvas = make("canvas", { "aria-hidden": "true" });
+    this.back = draw("svg", { "aria-hidden": "true", focusable: "false", class: "back" });
+    this.front = draw("svg", { "aria-hidden": "true", focusable: "false", class: "front" });
+    root.append(this.back, this.canvas, this.front);
+    this.zoomed = new Map(); // ranges that the reader chose, by chart
+    this.paths = Object.fromEntries(Object.entries(MARKS).map(([name, path]) => [name, new Path2D(path)]));
+    new ResizeObserver(() => this.width !== root.clientWidth && this.redraw()).observe(root);
   }
 
   /**
-   * Show a `figure` of the data: `device` and `view` that it is of, `level` of the dots, `sources` of the roofs, `selected`
-   * position of a kernel or null.
+   * Show a `figure` of the data: `device` and `view` that it is of, `level` of the dots, `sources` of the roofs, the `rows` in view,
+   * and the `selected` launch as {position, points}, or null.
    */
   show(choice) {
     this.choice = choice;
-    this.draw();
+    this.redraw();
   }
 
   /** Draw as wide as the container is, or as told. */
-  draw(width = this.root.clientWidth) {
+  redraw(width = this.root.clientWidth) {
     if (!this.choice || !width) return; // a hidden chart has no width
     this.width = width;
-    const layout = this.layout();
-    const config = {
-      displaylogo: false,
-      modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]], // none that knows a server
-    };
-    Plotly.react(this.root, this.traces(), layout, config);
-    if (this.isListening) return;
-    this.isListening = true;
-    this.root.on("plotly_click", (event) => {
-      const position = event.points[0]?.customdata;
-      if (position !== undefined) this.onSelect(position);
-    });
-    this.root.on("plotly_relayout", (change) => {
-      if (Object.keys(change).some((key) => /axis.*(range|autorange)/.test(key))) this.draw();
-    });
-  }
-
-  /** The ranges in view: what the reader zoomed to, or those of the data. */
-  ranges() {
     const { figure } = this.choice;
-    const isSame = this.root.layout?.meta === this.shownNow();
-    const zoomed = (axis, own) => (isSame && !axis?.autorange && axis?.range ? [...axis.range] : [...own]);
-    return { x: zoomed(this.root.layout?.xaxis, figure.x.range), y: zoomed(this.root.layout?.yaxis, figure.y.range) };
+    this.place(width, this.zoomed.get(this.key()) ?? { x: figure.x.range, y: figure.y.range });
+    for (const svg of [this.back, this.front]) {
+      svg.setAttribute("viewBox", `0 0 ${width} ${this.plane.height}`);
+      svg.setAttribute("width", width);
+      svg.setAttribute("height", this.plane.height);
+    }
+    this.back.replaceChildren(...this.backdrop());
+    this.front.replaceChildren(...this.foreground());
+    this.paint();
   }
 
   /** Name of what is shown, by which a zoom of one chart is told from that of another. */
-  shownNow() {
+  key() {
     return `${this.choice.device} ${this.choice.view}`;
   }
 
-  layout() {
-    const { figure } = this.choice;
-    const isNarrow = this.width < 600;
-    const margin = isNarrow ? NARROW_MARGIN : MARGIN;
-    const height = isNarrow ? 420 : 540;
-    const ranges = this.ranges();
-    const axis = (own, range, title) => ({
-      type: "log", range, title: { text: title, standoff: 8 }, tickmode: "array", ...axisTicks(own, range), zeroline: false,
-      gridcolor: colour("grid"), linecolor: colour("line"), showline: true, mirror: true, ticks: "",
+  /** Look at a part of the plane; null for all of it. */
+  zoomTo(ranges) {
+    if (ranges) this.zoomed.set(this.key(), ranges);
+    else this.zoomed.delete(this.key());
+    this.redraw();
+  }
+
+  /** Find where every row has its mark: on the plane, or in a lane of the strip. */
+  place(width, ranges) {
+    const { rows, view, level } = this.choice;
+    const longest = rows.reduce((most, row) => Math.max(most, row.time ?? 0), 0);
+    const radius = (row) => LEAST_RADIUS + (MOST_RADIUS - LEAST_RADIUS) * Math.sqrt(longest ? (row.time ?? 0) / longest : 0);
+    const marks = rows.map((row) => {
+      const verdict = LAUNCHES.verdict[row.position];
+      return { row, verdict, radius: radius(row), dot: dotOf(row.position, view, level) };
     });
-    return {
-      width: this.width, height, margin, meta: this.shownNow(),
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-      font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("ink") },
-      xaxis: axis(figure.x, ranges.x, figure.x.title),
-      yaxis: axis(figure.y, ranges.y, ""),
-      hovermode: "closest",
-      hoverlabel: { bgcolor: colour("panel"), bordercolor: colour("line"), font: { color: colour("ink"), size: 12 }, align: "left" },
-      dragmode: isNarrow ? false : "zoom",
-      showlegend: true,
-      legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom", itemsizing: "constant" },
-      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("soft"), activecolor: colour("ink") },
-      annotations: this.labels(ranges, margin, height, isNarrow),
-    };
+    const off = marks.filter(({ dot }) => dot === null);
+    this.lanes = Object.keys(DATA.verdicts).filter((verdict) => off.some((mark) => mark.verdict === verdict));
+    this.plane = new Plane(width, ranges, this.lanes.length);
+    for (const mark of marks) {
+      mark.isOnPlane = mark.dot !== null;
+      mark.px = mark.isOnPlane ? this.plane.x(mark.dot.x) : this.plane.stripX(busier(mark.row.position) ?? 0);
+      mark.py = mark.isOnPlane ? this.plane.y(mark.dot.y) : this.plane.laneY(this.lanes.indexOf(mark.verdict));
+      if (!mark.isOnPlane) mark.radius = Math.min(mark.radius, LANE_PX / 2 - 3);
+    }
+    marks.sort((a, b) => b.radius - a.radius); // small ones lie on top
+    this.marks = marks.filter((mark) => !mark.isOnPlane || this.plane.contains(mark.px, mark.py));
   }
 
   shownRoofs() {
     return this.choice.figure.roofs.filter((roof) => roof.standsIn || this.choice.sources.has(roof.source));
   }
 
-  labels(ranges, margin, height, isNarrow) {
-    const view = {
-      ...ranges,
-      xPx: (this.width - margin.l - margin.r) / (ranges.x[1] - ranges.x[0]),
-      yPx: (height - margin.t - margin.b) / (ranges.y[1] - ranges.y[0]),
-      text: (roof) => (isNarrow ? roof.short : roof.label),
-    };
-    const roofs = this.shownRoofs().map((roof) => ({ ...roof, labelAt: null }));
-    slopeLabels(roofs.filter((roof) => roof.kind === "bandwidth"), view);
-    flatLabels(roofs.filter((roof) => roof.kind === "compute"), view);
-    return roofs.filter((roof) => roof.labelAt).map((roof) => ({
-      ...roof.labelAt, text: plotlyText(view.text(roof)), showarrow: false, yanchor: "middle",
-      font: { size: 11, color: colour(roof.source === "counters" ? "ink" : "soft") },
+  /** Grid, ticks, roofs and the strip's lanes. */
+  backdrop() {
+    const { plane } = this;
+    const { figure } = this.choice;
+    const clip = draw("clipPath", { id: "plane" }, draw("rect", {
+      x: plane.left, y: plane.top, width: plane.right - plane.left, height: plane.bottom - plane.top,
     }));
+    const frame = draw("rect", {
+      x: plane.left, y: plane.top, width: plane.right - plane.left, height: plane.bottom - plane.top, fill: "none", stroke: colour("line"),
+    });
+    return [
+      draw("defs", {}, clip),
+      ...plane.ticks(figure.x, "x").flatMap(({ exponent, text, isDecade }) => [
+        this.line(plane.px(exponent), plane.top, plane.px(exponent), plane.bottom, colour(isDecade ? "line" : "grid")),
+        this.text(plane.px(exponent), plane.bottom + 16, text, { anchor: "middle", fill: colour("soft") }),
+      ]),
+      ...plane.ticks(figure.y, "y").flatMap(({ exponent, text, isDecade }) => [
+        this.line(plane.left, plane.py(exponent), plane.right, plane.py(exponent), colour(isDecade ? "line" : "grid")),
+        this.text(plane.left - 6, plane.py(exponent), text, { anchor: "end", fill: colour("soft") }),
+      ]),
+      this.text((plane.left + plane.right) / 2, plane.bottom + 37, figure.x.title, { anchor: "middle", fill: colour("ink") }),
+      frame,
+      draw("g", { "clip-path": "url(#plane)" }, ...this.shownRoofs().map((roof) => this.roofLine(roof)), ...this.ridges(), ...this.spreads()),
+      ...this.strip(),
+    ];
   }
 
-  traces() {
-    return [...this.shownRoofs().map((roof) => this.roofTrace(roof)), ...this.dotTraces(), ...this.selectedTraces()];
-  }
-
-  roofTrace(roof) {
+  roofLine(roof) {
+    const { plane } = this;
     const isCounted = roof.source === "counters";
-    return {
-      x: roof.x, y: roof.y, mode: "lines", hoverinfo: "skip", showlegend: false,
-      line: { color: colour(isCounted ? "ink" : "soft"), width: isCounted ? 1.3 : 1, dash: isCounted ? "solid" : "dash" },
-    };
+    const line = this.line(plane.x(roof.x[0]), plane.y(roof.y[0]), plane.x(roof.x[1]), plane.y(roof.y[1]), colour(isCounted ? "ink" : "soft"));
+    line.setAttribute("stroke-width", isCounted ? 1.3 : 1);
+    if (!isCounted) line.setAttribute("stroke-dasharray", "7 5");
+    line.setAttribute("class", "roof");
+    return line;
   }
 
-  /** The kernels of the chart's device that have a dot at the chosen level, by verdict. */
-  dotTraces() {
-    const { device, view, level } = this.choice;
-    const traces = [];
-    for (const [verdict, title] of Object.entries(DATA.verdicts)) {
-      const positions = [...DATA.kernels.keys()].filter((position) => {
-        const kernel = DATA.kernels[position];
-        return kernel.device === device && kernel.verdict === verdict && kernel.dots[view][level];
-      });
-      if (positions.length === 0) continue;
-      const kernels = positions.map((position) => DATA.kernels[position]);
-      const dots = kernels.map((kernel) => kernel.dots[view][level][0]);
-      traces.push({
-        name: plotlyText(title), mode: "markers", customdata: positions,
-        x: dots.map((dot) => dot[0]),
-        y: dots.map((dot) => dot[1]),
-        marker: {
-          symbol: SYMBOLS[verdict], size: kernels.map((kernel) => kernel.size), opacity: 0.8,
-          color: colour(verdict), line: { color: colour("paper"), width: 1 },
-        },
-        hoverinfo: "text", hovertext: kernels.map((kernel, index) => this.hover(kernel, dots[index])),
-      });
+  /** Where a flat roof meets the slope of the chosen level: a ring, and a dotted line down to its intensity. */
+  ridges() {
+    const { plane } = this;
+    const { level } = this.choice;
+    const slopes = this.shownRoofs().filter((roof) => roof.kind === "bandwidth" && roof.names.includes(level));
+    const flats = this.shownRoofs().filter((roof) => roof.kind === "compute");
+    const pairs = slopes.flatMap((slope) => flats.filter((flat) => flat.source === slope.source).map((flat) => [slope, flat]));
+    return pairs.flatMap(([slope, flat]) => {
+      const [x, y] = [plane.x(flat.per_s / slope.per_s), plane.y(flat.per_s)];
+      const fall = this.line(x, y, x, plane.bottom, colour("soft"));
+      fall.setAttribute("stroke-dasharray", "1 4");
+      const text = this.text(x + 4, plane.bottom - 8, `ridge ${scaled(flat.per_s / slope.per_s)}`, { anchor: "start", fill: colour("soft") });
+      text.setAttribute("class", "ridge");
+      const isFirst = flat === flats.reduce((lowest, other) => (other.per_s < lowest.per_s ? other : lowest)) || pairs.length < 4;
+      return [fall, draw("circle", { cx: x, cy: y, r: 3, fill: colour("paper"), stroke: colour("soft") }), ...(isFirst ? [text] : [])];
+    });
+  }
+
+  /** The range of a row's launches, where they differ: a line through its dot. */
+  spreads() {
+    const { view, level } = this.choice;
+    return this.marks.filter(({ row, isOnPlane }) => isOnPlane && row.launches.length > 1).flatMap(({ row, px }) => {
+      const heights = row.launches.map((position) => dotOf(position, view, level)?.y).filter((y) => y);
+      const [low, high] = [Math.min(...heights), Math.max(...heights)];
+      if (high < low * LEAST_SPREAD) return [];
+      const bar = this.line(px, this.plane.y(low), px, this.plane.y(high), colour(LAUNCHES.verdict[row.position]));
+      bar.setAttribute("stroke-width", 2);
+      bar.setAttribute("class", "spread");
+      return [bar];
+    });
+  }
+
+  strip() {
+    const { plane, lanes } = this;
+    if (!lanes.length) return [];
+    const n = this.choice.rows.filter((row) => dotOf(row.position, this.choice.view, this.choice.level) === null).length;
+    const ticks = [0, 0.2, 0.4, 0.6, 0.8, 1];
+    return [
+      this.text(plane.left, plane.stripTop - 12, `Without a dot here (${n}): by utilisation of the busier side`, { anchor: "start", fill: colour("ink") }),
+      ...ticks.flatMap((frac) => [
+        this.line(plane.stripX(frac), plane.stripTop, plane.stripX(frac), plane.stripBottom, colour("line")),
+        this.text(plane.stripX(frac), plane.stripBottom + 14, `${Math.round(frac * 100)} %`, { anchor: "middle", fill: colour("soft") }),
+      ]),
+      ...lanes.flatMap((verdict, lane) => [
+        this.line(plane.left, plane.laneY(lane), plane.right, plane.laneY(lane), colour("grid")),
+        this.text(plane.left - 6, plane.laneY(lane), DATA.verdicts[verdict].replace("-bound", ""), { anchor: "end", fill: colour("soft") }),
+      ]),
+    ];
+  }
+
+  /** Labels, and the points of the selected launch at all levels, a line per precision. */
+  foreground() {
+    const { plane } = this;
+    const roofs = this.shownRoofs();
+    const ofRoofs = [
+      ...slopeLabels(roofs.filter((roof) => roof.kind === "bandwidth"), plane),
+      ...flatLabels(roofs.filter((roof) => roof.kind === "compute"), plane),
+    ];
+    const points = this.selectedPoints();
+    const taken = [...ofRoofs.flatMap(boxesOf), ...points.map(({ x, y }) => ({ left: x - 20, right: x + 20, top: y - 20, bottom: y + 20 }))];
+    const ofDots = dotLabels(this.marks.filter(({ isOnPlane }) => isOnPlane), plane, taken);
+    return [
+      ...ofRoofs.map((label) => this.label(label, colour(label.roof.source === "counters" ? "ink" : "soft"), "roof-label")),
+      ...ofDots.map((label) => this.label(label, colour("ink"), "dot-label")),
+      ...this.selection(points),
+    ];
+  }
+
+  selectedPoints() {
+    const { selected, view } = this.choice;
+    if (!selected) return [];
+    return (selected.points[view] ?? []).map(([level, precision, x, y]) => ({ level, precision, x: this.plane.x(x), y: this.plane.y(y) }));
+  }
+
+  selection(points) {
+    const lines = [...new Set(points.map(({ precision }) => precision))].map((precision) => {
+      const joined = points.filter((point) => point.precision === precision).sort((a, b) => a.x - b.x);
+      const names = joined.map(({ level, x, y }, index) =>
+        this.text(x, y + (index % 2 ? -16 : 17), DATA.levels[level] ?? level, { anchor: "middle", fill: colour("ink"), halo: true }),
+      );
+      const line = draw("polyline", { points: joined.map(({ x, y }) => `${x},${y}`).join(" "), fill: "none", stroke: colour("ink") });
+      const rings = joined.map(({ x, y }) => draw("circle", { cx: x, cy: y, r: 7, fill: "none", stroke: colour("ink"), "stroke-width": 1.6 }));
+      return draw("g", { class: "selected" }, line, ...rings, ...names);
+    });
+    const own = this.marks.find(({ row, isOnPlane }) => !isOnPlane && row.position === this.choice.selected?.position);
+    const ring = own ? [draw("circle", { cx: own.px, cy: own.py, r: own.radius + 4, fill: "none", stroke: colour("ink"), "stroke-width": 1.6 })] : [];
+    return [...lines, ...ring];
+  }
+
+  /** The dots, on the canvas. */
+  paint() {
+    const scale = window.devicePixelRatio || 1;
+    this.canvas.width = this.width * scale;
+    this.canvas.height = this.plane.height * scale;
+    this.canvas.style.width = `${this.width}px`;
+    this.canvas.style.height = `${this.plane.height}px`;
+    const context = this.canvas.getContext("2d");
+    const [paper, colours] = [colour("paper"), Object.fromEntries(Object.keys(MARKS).map((verdict) => [verdict, colour(verdict)]))];
+    context.globalAlpha = 0.85;
+    context.strokeStyle = paper;
+    for (const { px, py, radius, verdict } of this.marks) {
+      context.setTransform(scale * radius, 0, 0, scale * radius, scale * px, scale * py);
+      context.fillStyle = colours[verdict];
+      context.lineWidth = 1 / radius;
+      context.fill(this.paths[verdict]);
+      context.stroke(this.paths[verdict]);
     }
-    return traces;
   }
 
-  hover(kernel, dot) {
-    const bound = `${DATA.verdicts[kernel.verdict]}, ${kernel.limiter}`;
-    return [`#${kernel.id} ${words(kernel.short)}`, `${kernel.time}, ${bound}`, dot[3]].map(plotlyText).join("<br>");
+  line(x1, y1, x2, y2, stroke) {
+    return draw("line", { x1, y1, x2, y2, stroke });
   }
 
-  /** The points of the selected kernel at all levels, a line per precision. */
-  selectedTraces() {
-    const { device, view, selected } = this.choice;
-    const kernel = DATA.kernels[selected];
-    if (!kernel || kernel.device !== device) return [];
-    const byPrecision = new Map();
-    for (const [level, dots] of Object.entries(kernel.dots[view])) {
-      for (const dot of dots) byPrecision.set(dot[2], [...(byPrecision.get(dot[2]) ?? []), { level, dot }]);
-    }
-    return [...byPrecision.values()].map((points) => ({
-      mode: "lines+markers+text", showlegend: false, cliponaxis: false,
-      x: points.map(({ dot }) => dot[0]), y: points.map(({ dot }) => dot[1]),
-      text: points.map(({ level }) => plotlyText(DATA.levels[level] ?? level)), textposition: alternating(points),
-      textfont: { size: 11, color: colour("ink") },
-      line: { color: colour("ink"), width: 1 },
-      marker: { symbol: "circle-open", size: Math.max(kernel.size + 6, 12), color: colour("ink"), line: { width: 1.5 } },
-      hoverinfo: "text", hovertext: points.map(({ dot }) => this.hover(kernel, dot)),
-    }));
+  text(x, y, text, { anchor, fill, halo = false }) {
+    const attributes = { x, y, "text-anchor": anchor, "dominant-baseline": "central", fill, "font-size": 11 };
+    const outline = halo ? { stroke: colour("paper"), "stroke-width": 3, "paint-order": "stroke" } : {};
+    return draw("text", { ...attributes, ...outline }, text);
   }
+
+  label({ x, y, angle, anchor, text }, fill, kind) {
+    const element = this.text(x, y, text, { anchor, fill, halo: true });
+    element.setAttribute("class", kind);
+    if (angle) element.setAttribute("transform", `rotate(${angle} ${x} ${y})`);
+    return element;
+  }
+}
+
+/** Utilisation of the busier side of a launch; null where none is known. */
+function busier(position) {
+  const sides = [LAUNCHES.utilisation.memory[position], LAUNCHES.utilisation.compute[position]].filter((side) => side !== null);
+  return sides.length ? Math.max(...sides) : null;
 }

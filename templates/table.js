@@ -1,61 +1,144 @@
-// The table of kernels: sorting by a column's button, filters by name and verdict. Rows are written by the page itself.
+// The table of rows: sorted by a column's button, walked by key, copied as CSV. Of many rows only those near the view are in the document.
 
-class KernelTable {
-  constructor(table) {
+const ROW_PX = 28; // as in page.css
+const MOST_WHOLE = 300; // rows up to which all are in the document, for printing and the browser's own search
+const BEYOND_VIEW = 20;
+
+class RowTable {
+  /** `onSelect` is called with the position of a launch. */
+  constructor(table, onSelect) {
+    this.table = table;
     this.body = table.tBodies[0];
+    this.scroller = table.parentElement;
+    this.onSelect = onSelect;
     this.headers = [...table.tHead.rows[0].cells];
-    this.rows = [...this.body.rows].map((row) => ({ row, kernel: DATA.kernels[Number(row.dataset.position)] }));
-    for (const { row, kernel } of this.rows) row.querySelector("th a").title = words(kernel.name);
-    this.headers.forEach((header, column) => {
-      header.querySelector("button").addEventListener("click", () => this.sortBy(header, column));
-    });
-    this.nameFilter = document.getElementById("name-filter");
-    this.verdictFilter = document.getElementById("verdict-filter");
-    this.nameFilter.addEventListener("input", () => this.filter());
-    this.verdictFilter.addEventListener("change", () => this.filter());
-    this.filter();
+    this.sorting = { key: "recoverable", order: "descending" };
+    this.rows = [];
+    this.selected = null;
+    this.isWhole = false;
+    this.headers.forEach((header) => header.querySelector("button").addEventListener("click", () => this.sortBy(header)));
+    this.scroller.addEventListener("scroll", () => this.fill());
+    this.body.addEventListener("keydown", (event) => this.typed(event));
+  }
+
+  show(rows) {
+    this.rows = this.sorted(rows);
+    this.table.setAttribute("aria-rowcount", this.rows.length + 1);
+    this.scroller.scrollTop = 0;
+    this.fill(true);
   }
 
   /** Sort by a column: numbers the largest first, texts from A; the other way round on the second click. */
-  sortBy(header, column) {
-    const isNumber = header.classList.contains("number");
-    const first = isNumber ? "descending" : "ascending";
-    const second = isNumber ? "ascending" : "descending";
-    const order = header.getAttribute("aria-sort") === first ? second : first;
+  sortBy(header) {
+    const { key } = header.dataset;
+    const first = header.classList.contains("number") ? "descending" : "ascending";
+    const second = first === "descending" ? "ascending" : "descending";
+    const isAgain = this.sorting.key === key && this.sorting.order === first;
+    this.sorting = { key, order: isAgain ? second : first };
     for (const other of this.headers) other.removeAttribute("aria-sort");
-    header.setAttribute("aria-sort", order);
+    header.setAttribute("aria-sort", this.sorting.order);
+    this.show(this.rows);
+  }
+
+  /** Rows in order; what is not known comes last both ways, and what is equal by time. */
+  sorted(rows) {
+    const { key, order } = this.sorting;
     const sign = order === "ascending" ? 1 : -1;
-    const key = header.dataset.key;
-    const value = ({ row, kernel }) => (isNumber ? kernel.sort[key] : row.cells[column].textContent.toLowerCase() || null);
-    const keyed = this.rows.map((entry) => ({ entry, value: value(entry) }));
-    keyed.sort((a, b) => this.compare(a.value, b.value, sign));
-    this.rows = keyed.map(({ entry }) => entry);
-    this.body.append(...this.rows.map(({ row }) => row));
+    const keyed = rows.map((row) => ({ row, value: VALUES[key](row) }));
+    const compare = (a, b) => {
+      if (a.value === null || b.value === null) return (a.value === null) - (b.value === null);
+      return a.value < b.value ? -sign : a.value > b.value ? sign : 0;
+    };
+    keyed.sort((a, b) => compare(a, b) || (b.row.time ?? -1) - (a.row.time ?? -1) || a.row.position - b.row.position);
+    return keyed.map(({ row }) => row);
   }
 
-  /** Order of two values; what is not known comes last both ways. */
-  compare(a, b, sign) {
-    if (a === null || b === null) return (a === null) - (b === null);
-    return a < b ? -sign : a > b ? sign : 0;
+  /** Put the rows near the view into the document. */
+  fill(isAnew = false) {
+    const n = this.rows.length;
+    const isWhole = this.isWhole || n <= MOST_WHOLE;
+    const first = isWhole ? 0 : Math.max(Math.floor(this.scroller.scrollTop / ROW_PX) - BEYOND_VIEW, 0);
+    const last = isWhole ? n : Math.min(first + Math.ceil(this.scroller.clientHeight / ROW_PX) + 2 * BEYOND_VIEW, n);
+    if (!isAnew && first === this.first && last === this.last) return;
+    Object.assign(this, { first, last });
+    const gap = (rows) => {
+      const row = make("tr", { "aria-hidden": "true", class: "gap" });
+      row.style.height = `${rows * ROW_PX}px`;
+      return rows ? [row] : [];
+    };
+    const focused = this.body.contains(document.activeElement) ? document.activeElement.closest("tr").dataset.index : null;
+    const shown = this.rows.slice(first, last).map((row, index) => this.row(row, first + index));
+    this.body.replaceChildren(...gap(first), ...shown, ...gap(n - last));
+    if (focused !== null) this.linkOf(focused)?.focus({ preventScroll: true });
   }
 
-  filter() {
-    const wanted = this.nameFilter.value.trim().toLowerCase();
-    const verdict = this.verdictFilter.value;
-    let nShown = 0;
-    for (const { row, kernel } of this.rows) {
-      const hasName = !wanted || words(kernel.name).toLowerCase().includes(wanted) || words(kernel.short).toLowerCase().includes(wanted);
-      row.hidden = !(hasName && (!verdict || kernel.verdict === verdict));
-      nShown += row.hidden ? 0 : 1;
-    }
-    document.getElementById("n-shown").textContent = `${nShown} of ${this.rows.length}`;
+  row(row, index) {
+    const cells = this.headers.map((header) => this.cell(row, header));
+    const isCurrent = row.launches.includes(this.selected);
+    return make("tr", { "aria-rowindex": index + 2, "data-index": index, "aria-current": isCurrent ? "true" : null }, ...cells);
   }
 
-  /** Mark the row of the selected kernel. */
+  cell(row, header) {
+    const { key } = header.dataset;
+    const kind = header.className;
+    if (key === "name") return make("th", { scope: "row", class: "name" }, kernelLink(row.position));
+    if (key === "verdict") return make("td", {}, verdictMark(LAUNCHES.failed[row.position] ? "failed" : LAUNCHES.verdict[row.position]));
+    const text = key === "id" ? String(LAUNCHES.id[row.position]) : key === "launches" ? String(row.launches.length) : TEXTS[key](row);
+    return make("td", { class: kind, title: key === "finding" ? text : null }, text);
+  }
+
+  /** Mark the row of the selected launch. */
   mark(position) {
-    for (const { row } of this.rows) {
-      if (Number(row.dataset.position) === position) row.setAttribute("aria-current", "true");
+    this.selected = position;
+    for (const row of this.body.rows) {
+      const isCurrent = this.rows[Number(row.dataset.index)]?.launches.includes(position);
+      if (isCurrent) row.setAttribute("aria-current", "true");
       else row.removeAttribute("aria-current");
     }
+  }
+
+  /** Arrows, Page, Home and End go from row to row; Enter follows the row's link as everywhere. */
+  typed(event) {
+    const row = event.target.closest("tr");
+    const page = Math.max(Math.floor(this.scroller.clientHeight / ROW_PX) - 2, 1);
+    const index = Number(row?.dataset.index);
+    const targets = { ArrowDown: index + 1, ArrowUp: index - 1, PageDown: index + page, PageUp: index - page, Home: 0, End: this.rows.length - 1 };
+    if (!(event.key in targets)) return;
+    event.preventDefault();
+    this.focus(Math.min(Math.max(targets[event.key], 0), this.rows.length - 1));
+  }
+
+  focus(index) {
+    const top = index * ROW_PX;
+    const head = this.table.tHead.offsetHeight;
+    const { scrollTop, clientHeight } = this.scroller;
+    if (top < scrollTop) this.scroller.scrollTop = top;
+    else if (top + ROW_PX + head > scrollTop + clientHeight) this.scroller.scrollTop = top + ROW_PX + head - clientHeight;
+    this.fill();
+    this.linkOf(index)?.focus({ preventScroll: true });
+  }
+
+  linkOf(index) {
+    return this.body.querySelector(`tr[data-index="${index}"] a`);
+  }
+
+  /** All rows as comma-separated values, in their order; numbers in base units. */
+  csv() {
+    const quoted = (value) => {
+      const text = value === null || value === undefined ? "" : String(value);
+      const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text; // no formula of a spreadsheet
+      return /[",\n\r]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
+    };
+    const units = { time: "time_ns", share: "share_of_run", recoverable: "recoverable_ns", intensity: "dram_flop_per_byte" };
+    const keys = this.headers.map((header) => header.dataset.key);
+    const value = (row, key) => (key === "name" ? words(LAUNCHES.name[row.position]) : VALUES[key](row));
+    const lines = this.rows.map((row) => keys.map((key) => quoted(value(row, key))).join(","));
+    return [keys.map((key) => units[key] ?? key).join(","), ...lines].join("\n");
+  }
+
+  /** Have all rows in the document, for a sheet of paper, or only those near the view. */
+  whole(isWhole) {
+    this.isWhole = isWhole;
+    this.fill(true);
   }
 }

@@ -92,6 +92,7 @@ def group_launches(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.Dat
         .group_by(same, maintain_order=True)
         .agg(
             pl.col("id").first(),
+            pl.col("id").sort().alias("launches"),
             pl.len().alias("n_launches"),
             known_sum("duration_ns"),
             known_sum("recoverable_ns"),

@@ -173,6 +173,8 @@ def _roof(
         short = f"{short} {source}"
     return {
         "kind": ceilings[0]["kind"],
+        "names": [ceiling["name"] for ceiling in ceilings],
+        "per_s": float(f"{ceilings[0]['per_s']:.6g}"),
         "source": source,
         "standsIn": stands_in,
         "label": f"{short} {amount}",

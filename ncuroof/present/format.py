@@ -122,7 +122,7 @@ def share(value_frac: float | None) -> str:
         return f"{value_frac * 100:.0f} %"
     if abs(value_frac) < 0.0005:
         return "<0.1 %" if value_frac > 0 else ">-0.1 %"
-    return f"{value_frac * 100:.1f} %" if abs(value_frac) < 100 else f"{value_frac * 100:.3g} %"
+    return f"{value_frac * 100:.1f} %" if abs(value_frac) < 100 else f"{float(f'{value_frac * 100:.3g}'):.0f} %"
 
 
 def quantity(value: float | None, unit: str) -> str:

@@ -16,6 +16,7 @@ from ncuroof.present.interned import Texts
 from ncuroof.present.methods import unit_of
 from ncuroof.present.point_rows import Cell, flop_points, instruction_points
 from ncuroof.present.rate_rows import bandwidth_rows, note, traffic_rows, work_rows
+from ncuroof.present.traffic_flow import traffic_flow
 
 Record = Mapping[str, Any]
 
@@ -23,10 +24,10 @@ SECTIONS = (
     ("facts", "Launch", "facts", ()),
     ("utilisation", "How busy each unit is", "bars", ()),
     ("stalls", "What the warps wait for", "bars", ()),
-    ("occupancy", "Occupancy and scheduling", "quantities", ()),
-    ("access", "Access pattern", "quantities", ()),
+    ("occupancy", "Occupancy and scheduling", "numbers", ()),
+    ("access", "Access pattern", "numbers", ()),
     ("traffic_bytes", "Traffic, both directions", "table", ("level", "bytes", "what is counted")),
-    ("check", "Counters checked against each other", "quantities", ()),
+    ("check", "Counters checked against each other", "numbers", ()),
     ("bandwidth", "Bandwidth", "table", ("level", "achieved", "peak", "share", "what is counted")),
     ("work", "Work", "table", ("precision", "work", "rate", "peak", "share", "what is counted", "reliable")),
     (
@@ -106,6 +107,7 @@ class KernelDetails:
             "stalls": self._bars(kernel, "stalls", frozenset()),
             "occupancy": self._limiters(kernel) + self._quantities(kernel, ("occupancy", "scheduler")),
             "access": self._quantities(kernel, ("access", "arithmetic")),
+            "flow": traffic_flow(kernel),
             "traffic_bytes": traffic_rows(kernel, self._texts),
             "check": self._quantities(kernel, ("check",)),
             "bandwidth": bandwidth_rows(kernel, self._texts),

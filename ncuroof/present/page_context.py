@@ -12,8 +12,9 @@ from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.action_lines import ActionLine, first_actions, together
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_range_path, extremes
+from ncuroof.present.headline import headline
 from ncuroof.present.methods import Methods, methods
-from ncuroof.present.views import FLOP
+from ncuroof.present.page_data import dram_intensity, efficiency, short_name
 
 Record = Mapping[str, Any]
 
@@ -21,8 +22,8 @@ _N_TOP = 3
 _MOST_PARTS = 100
 """Families and ranges in a table; the document holds the others."""
 
-_MOST_NAME = 80
-"""Characters of a kernel's short name that a table shows; the whole name is its title."""
+_MOST_ROWS = 50
+"""Kernels of the table that stand in the document before the script fills it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,6 @@ class VerdictShare:
 class KernelRow:
     """A kernel in the table."""
 
-    position: Annotated[int, "in the document, which the page's script goes by"]
     id: Annotated[int, "of the kernel"]
     name: Annotated[str, "short, cut to fit"]
     cells: Annotated[Mapping[str, str], "text by column key"]
@@ -82,6 +82,7 @@ class PageContext:
     is_simulated: Annotated[bool, "whether any report was written by ncuroof and not recorded on a GPU"]
     sources: Annotated[Sequence[SourceFacts], "the report files"]
     devices: Annotated[Sequence[tuple[str, Sequence[tuple[str, str]]]], "name of each GPU, and label and value facts"]
+    headline: Annotated[Sequence[str], "what the run is bound by, what to do first, and what that gives"]
     totals: Annotated[Sequence[tuple[str, str]], "label and value of sums over the run"]
     verdict_shares: Annotated[Sequence[VerdictShare], "time by verdict"]
     time_by_verdict: Annotated[str, "the same as one sentence, for readers of the screen"]
@@ -90,42 +91,29 @@ class PageContext:
     together: Annotated[str, "what these give in total"]
     top_kernels: Annotated[Sequence[KernelRow], "the groups of equal launches with the most recoverable time"]
     columns: Annotated[Sequence[tuple[str, str, str]], "key, title and kind (number or text) of the table's columns"]
-    rows: Annotated[Sequence[KernelRow], "all kernels, most recoverable time first"]
-    verdict_choices: Annotated[Sequence[tuple[str, str]], "name and title of the verdicts met, for the filter"]
+    rows: Annotated[
+        Sequence[KernelRow], "the first kernels of the table, most recoverable time first, for readers without scripts"
+    ]
+    n_more: Annotated[int, "kernels that the table holds besides"]
     methods: Annotated[Methods, "how the numbers came about"]
 
 
 COLUMNS = (
     ("id", "#", "number"),
     ("name", "Kernel", "text"),
+    ("launches", "Launches", "number"),
     ("time", "Time", "number"),
     ("share", "Share", "number"),
     ("recoverable", "Recoverable", "number"),
     ("verdict", "Verdict", "text"),
     ("limiter", "Limiter", "text"),
     ("intensity", "DRAM FLOP/B", "number"),
-    ("roof", "Of DRAM roof", "number"),
+    ("efficiency", "Of roofline", "number"),
     ("memory", "Memory", "number"),
     ("compute", "Compute", "number"),
     ("finding", "First finding", "text"),
 )
 """Key, title and kind of the columns of the table of kernels."""
-
-
-def sort_values(kernel: Record) -> dict[str, float | None]:
-    """Return the number behind each numeric column of a kernel's row."""
-    point = next(iter(FLOP.dots(kernel).get("dram", ())), {})
-    utilisation = kernel.get("utilisation") or {}
-    return {
-        "id": kernel["id"],
-        "time": kernel["duration_ns"],
-        "share": kernel["duration_ns"],
-        "recoverable": kernel.get("recoverable_ns"),
-        "intensity": point.get("intensity_flop_per_byte"),
-        "roof": point.get("roof_frac"),
-        "memory": utilisation.get("memory"),
-        "compute": utilisation.get("compute"),
-    }
 
 
 def default_order(kernels: Sequence[Record]) -> list[int]:
@@ -147,7 +135,8 @@ def page_context(document: Record, rules: Rules, unit_by_quantity: Mapping[str, 
     """Return the template's context for a document `ncuroof.analysis/1`."""
     kernels = document["kernels"]
     total_ns = document["summary"]["duration_ns"]
-    rows = [_row(position, kernels[position], total_ns, rules) for position in default_order(kernels)]
+    order = default_order(kernels)
+    row_by_position = {position: _row(kernels[position], total_ns, rules) for position in order[:_MOST_ROWS]}
     shares = list(_verdict_shares(document["summary"], rules))
     sources = document["sources"]
     return PageContext(
@@ -155,20 +144,17 @@ def page_context(document: Record, rules: Rules, unit_by_quantity: Mapping[str, 
         is_simulated=any(source.get("simulated") for source in sources),
         sources=[_source(source) for source in sources],
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
+        headline=headline(document, rules),
         totals=_totals(document["summary"]),
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
         breakdowns=list(_breakdowns(document["summary"])),
         actions=first_actions(document["actions"]),
         together=together(document["actions"]),
-        top_kernels=_top(document["groups"], rows),
+        top_kernels=_top(document, rules),
         columns=COLUMNS,
-        rows=rows,
-        verdict_choices=[
-            (name, verdict.title)
-            for name, verdict in rules.verdicts.items()
-            if any(kernel["verdict"] == name for kernel in kernels)
-        ],
+        rows=list(row_by_position.values()),
+        n_more=len(kernels) - len(row_by_position),
         methods=methods(document, rules, unit_by_quantity),
     )
 
@@ -180,24 +166,24 @@ def _breakdowns(summary: Record) -> Iterable[Breakdown]:
             yield Breakdown(title, lines is not families, lines[:_MOST_PARTS], max(len(lines) - _MOST_PARTS, 0))
 
 
-def _row(position: int, kernel: Record, total_ns: float | None, rules: Rules) -> KernelRow:
-    values = sort_values(kernel)
+def _row(kernel: Record, total_ns: float | None, rules: Rules) -> KernelRow:
     duration_ns = kernel["duration_ns"]
+    utilisation = kernel.get("utilisation") or {}
     finding = next(iter(kernel.get("findings") or ()), None)
     return KernelRow(
-        position=position,
         id=kernel["id"],
-        name=text.shortened(kernel["short_name"] or kernel["name"] or "(no name)", _MOST_NAME),
+        name=short_name(kernel),
         cells={
             "id": str(kernel["id"]),
+            "launches": "1",
             "time": text.duration(duration_ns),
             "share": text.share(duration_ns / total_ns if duration_ns is not None and total_ns else None),
-            "recoverable": text.duration(values["recoverable"]),
+            "recoverable": text.duration(kernel.get("recoverable_ns")),
             "limiter": text.label(kernel.get("limiter")),
-            "intensity": text.scaled(values["intensity"]),
-            "roof": text.share(values["roof"]),
-            "memory": text.share(values["memory"]),
-            "compute": text.share(values["compute"]),
+            "intensity": text.scaled(dram_intensity(kernel)),
+            "efficiency": text.share(efficiency(kernel)),
+            "memory": text.share(utilisation.get("memory")),
+            "compute": text.share(utilisation.get("compute")),
             "finding": finding["title"] if finding else "",
         },
         verdict=kernel["verdict"],
@@ -206,22 +192,23 @@ def _row(position: int, kernel: Record, total_ns: float | None, rules: Rules) ->
     )
 
 
-def _top(groups: Sequence[Record], rows: Sequence[KernelRow]) -> list[KernelRow]:
+def _top(document: Record, rules: Rules) -> list[KernelRow]:
     """Return the rows that stand for the first groups, with the times of all launches of a group."""
-    row_by_id = {row.id: row for row in rows}
+    kernel_by_id = {kernel["id"]: kernel for kernel in document["kernels"]}
+    groups = [group for group in document["groups"][:_N_TOP] if group["recoverable_ns"]]
+    rows = [_row(kernel_by_id[group["id"]], document["summary"]["duration_ns"], rules) for group in groups]
     return [
         replace(
-            row_by_id[group["id"]],
+            row,
             cells={
-                **row_by_id[group["id"]].cells,
+                **row.cells,
                 "launches": text.launches(group["n_launches"]),
                 "time": text.duration(group["duration_ns"]),
                 "recoverable": text.duration(group["recoverable_ns"]),
                 "extremes": extremes(group),
             },
         )
-        for group in groups[:_N_TOP]
-        if group["recoverable_ns"]
+        for row, group in zip(rows, groups, strict=True)
     ]
 
 

@@ -27,6 +27,7 @@ class View:
         counted: legend of the choice of levels.
         no_level: why a kernel with points has none at a level.
         no_chart: what stands in place of a chart without dots.
+        intensity_unit, rate_unit: symbols of the coordinates' units.
         write_intensity, write_rate, write_slope: coordinates and slopes as text.
     """
 
@@ -39,6 +40,8 @@ class View:
     counted: str
     no_level: str
     no_chart: str
+    intensity_unit: str
+    rate_unit: str
     write_intensity: Callable[[float | None], str]
     write_rate: Callable[[float | None], str]
     write_slope: Callable[[float | None], str]
@@ -106,6 +109,8 @@ FLOP = View(
     counted="Bytes counted at",
     no_level="no bytes at this level",
     no_chart="There is no chart: no kernel of this GPU has FLOPs and bytes that were both counted.",
+    intensity_unit="FLOP/B",
+    rate_unit="FLOP/s",
     write_intensity=text.intensity,
     write_rate=text.flop_rate,
     write_slope=text.byte_rate,
@@ -120,6 +125,8 @@ INSTRUCTION = View(
     counted="Transactions counted at",
     no_level="no transactions at this level",
     no_chart="There is no chart: no kernel of this GPU has instructions and bytes that were both counted.",
+    intensity_unit="inst/TXN",
+    rate_unit="IPS",
     write_intensity=text.instruction_intensity,
     write_rate=text.instruction_rate,
     write_slope=text.transaction_rate,

@@ -26,6 +26,12 @@ _OPTIONS = (
 _LOUD = frozenset({"Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"})
 
 
+_KEY_CODES = {
+    "Enter": 13, "Tab": 9, " ": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Home": 36, "End": 35,
+    "PageUp": 33, "PageDown": 34,
+}  # fmt: skip
+
+
 class Browser:
     """A browser with one tab; what the tab complained about and asked for is kept in `complaints` and `requests`."""
 
@@ -88,7 +94,7 @@ class Browser:
         """Press and release a key."""
         text = {"Enter": "\r", " ": " "}.get(key, "")
         for kind in ("keyDown", "keyUp"):
-            code = {"Enter": 13, "Tab": 9, " ": 32, "ArrowRight": 39}[key]
+            code = _KEY_CODES[key]
             self.call("Input.dispatchKeyEvent", type=kind, key=key, text=text, windowsVirtualKeyCode=code)
 
     def screenshot(self, path, *, whole=False):

@@ -203,6 +203,7 @@ def document(*kernels, **changes):
         "groups": [
             {
                 "id": each["id"],
+                "launches": [each["id"]],
                 "n_launches": 1,
                 "duration_ns": each["duration_ns"],
                 "recoverable_ns": each["recoverable_ns"],
@@ -281,6 +282,15 @@ def without_flop(**changes):
     """Return a kernel whose FLOPs were counted, and are none."""
     counted = kernel()["work"]["fp64"]
     return kernel(work={"fp64": counted}, points=[], **changes)
+
+
+def three_kernels():
+    """Return a document of one kernel with a dot, another, and one without FLOPs."""
+    return document(
+        kernel(id=10, short_name="alpha", duration_ns=1e5, recoverable_ns=1e4),
+        kernel(id=11, short_name="beta", duration_ns=3e5, recoverable_ns=None, verdict="compute"),
+        without_flop(id=12, short_name="gamma", duration_ns=2e5, recoverable_ns=9e4, verdict="latency"),
+    )
 
 
 HOSTILE = (

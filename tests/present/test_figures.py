@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.diagnosis import load_rules
-from ncuroof.metrics import load_catalogue
 from ncuroof.present import figures
-from ncuroof.present.page import payload
+from ncuroof.present.page_data import page_index
 from ncuroof.present.views import FLOP, INSTRUCTION
 from tests.present.documents import (
     CEILINGS,
@@ -155,7 +154,7 @@ def test_a_kernel_without_a_dot_on_the_instruction_roofline_says_why():
 
 
 def opens_first(*kernels):
-    return payload(document(*kernels), load_rules(), load_catalogue())["charts"][0]["opens"]
+    return page_index(document(*kernels), load_rules())["charts"][0]["opens"]
 
 
 def test_the_instruction_roofline_opens_first_where_no_kernel_has_flop():
@@ -166,5 +165,5 @@ def test_the_instruction_roofline_opens_first_where_no_kernel_has_flop():
 
 def test_the_payload_has_a_chart_for_every_device():
     two = document(kernel(), kernel(id=1, device=1))
-    charts = payload(two, load_rules(), load_catalogue())["charts"]
+    charts = page_index(two, load_rules())["charts"]
     assert [(chart["device"], len(chart["views"]["flop"]["roofs"])) for chart in charts] == [(0, 5), (1, 0)]

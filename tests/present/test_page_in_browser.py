@@ -1,244 +1,44 @@
+"""The page as a whole in a real browser: it opens from disk, asks for nothing, does no harm, and suits the reader's screen."""
+
 from __future__ import annotations
 
-import cmath
-import itertools
-import math
+import json
+import re
+import struct
+from importlib import resources
 
 import pytest
 
+from ncuroof.present import format as text
 from ncuroof.present.page import render_page
-from tests.present import chromium
-from tests.present.documents import (
-    EMPTY_DOCUMENTS,
-    HOSTILE,
-    ceiling,
-    document,
-    hostile_document,
-    kernel,
-    without_flop,
-)
+from ncuroof.resources import folder
+from tests.present.documents import EMPTY_DOCUMENTS, HOSTILE, document, hostile_document, kernel, three_kernels
 
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module")
-def browser():
-    if chromium.EXECUTABLE is None:
-        pytest.skip("Chromium is not installed")
-    opened = chromium.Browser()
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def visit(browser, tmp_path):
-    def open_page(content, fragment="", **options):
-        path = tmp_path / "page.html"
-        path.write_text(render_page(content), encoding="utf-8")
-        browser.open(path, fragment, **options)
-        return browser
-
-    return open_page
-
-
-def three_kernels():
-    return document(
-        kernel(id=10, short_name="alpha", duration_ns=1e5, recoverable_ns=1e4),
-        kernel(id=11, short_name="beta", duration_ns=3e5, recoverable_ns=None, verdict="compute"),
-        without_flop(id=12, short_name="gamma", duration_ns=2e5, recoverable_ns=9e4, verdict="latency"),
-    )
-
-
-def shown_names(browser):
-    return browser.run("[...document.querySelectorAll('#table tbody tr:not([hidden]) th')].map(th => th.textContent)")
-
-
-def traces(browser):
-    return browser.run(
-        "document.getElementById('chart').data.filter(t => t.showlegend !== false).map(t => [t.name, t.x.length])"
-    )
+def detail_title(browser):
+    return browser.run("document.getElementById('detail-title').textContent")
 
 
 def test_the_page_opens_from_disk_without_a_complaint_or_a_request(visit):
     browser = visit(three_kernels())
-    browser.wait_for("document.querySelectorAll('#chart .point').length > 0")
+    browser.wait_for("document.querySelectorAll('#chart .roof').length > 0")
     assert browser.complaints == []
     assert [url for url in browser.requests if not url.startswith(("file:", "data:", "about:"))] == []
     assert len([url for url in browser.requests if url.startswith("file:")]) == 1
 
 
-def test_the_chart_has_a_trace_for_every_verdict_with_dots(visit):
-    assert traces(visit(three_kernels())) == [["memory-bound", 1], ["compute-bound", 1]]
-
-
-def test_kernels_without_flop_are_listed_below_the_chart(visit):
-    assert visit(three_kernels()).run("document.getElementById('off-chart').textContent").count("gamma") == 1
-
-
-def test_the_datasheets_roofs_can_be_switched_on(visit):
-    browser = visit(three_kernels())
-    count = "document.getElementById('chart').data.filter(t => t.mode === 'lines').length"
-    assert browser.run(count) == 3
-    browser.run("document.querySelector('input[value=datasheet]').click()")
-    assert browser.run(count) == 5
-
-
-def test_the_level_of_the_dots_can_be_chosen(visit):
-    browser = visit(three_kernels())
-    browser.run("document.querySelector('input[value=l2]').click()")
-    assert browser.run("document.getElementById('chart').data.find(t => t.name === 'memory-bound').x") == [0.25]
-
-
-def chosen_view(browser):
-    return browser.run("document.querySelector('#chart-views :checked').value")
-
-
-def test_the_instruction_roofline_places_kernels_without_flop(visit):
-    browser = visit(three_kernels())
-    assert chosen_view(browser) == "flop"
-    browser.run("document.querySelector('input[value=instruction]').click()")
-    assert traces(browser) == [["memory-bound", 1], ["compute-bound", 1], ["latency-bound", 1]]
-    assert browser.run("document.getElementById('chart').data.find(t => t.name === 'latency-bound').x") == [0.8]
-    assert (
-        browser.run("document.getElementById('chart').layout.xaxis.title.text") == "warp instructions per transaction"
-    )
-    assert browser.run("document.getElementById('off-chart').textContent") == ""
-    assert browser.run("document.getElementById('chart').getAttribute('aria-label')").startswith("Instruction roofline")
-    assert browser.complaints == []
-
-
-def test_the_roofline_is_switched_by_key_and_keeps_the_focus(visit):
-    browser = visit(three_kernels())
-    browser.run("document.querySelector('input[value=flop]').focus()")
-    for view, reached in (("instruction", "GIPS"), ("flop", "FLOP/s")):
-        browser.press("ArrowRight")
-        assert chosen_view(browser) == view
-        assert browser.run("document.activeElement.value") == view
-        assert reached in browser.run("document.getElementById('chart').layout.yaxis.ticktext.join()")
-    name = "[...document.querySelectorAll('#chart-views label')].map(label => label.textContent)"
-    assert browser.run(name) == ["FLOP roofline", "Instruction roofline"]
-
-
-def test_the_instruction_roofline_opens_where_no_kernel_has_flop(visit):
-    browser = visit(document(without_flop(id=12, short_name="gamma")))
-    assert chosen_view(browser) == "instruction"
-    browser.run("document.querySelector('input[value=flop]').click()")
-    assert "no kernel of this GPU has FLOPs" in browser.run("document.getElementById('chart-note').textContent")
-    assert browser.run("document.getElementById('off-chart').textContent").count("gamma") == 1
-
-
-def test_a_dot_of_the_instruction_roofline_selects_its_kernel(visit):
-    browser = visit(three_kernels())
-    browser.run("document.querySelector('input[value=instruction]').click()")
-    browser.run(
-        "{const chart = document.getElementById('chart');"
-        "const {customdata} = chart.data.find(t => t.name === 'latency-bound');"
-        "chart.emit('plotly_click', {points: [{customdata: customdata[0]}]})}"
-    )
-    assert browser.run("location.hash") == "#k12"
-    assert browser.run("document.getElementById('detail-title').textContent") == "#12 gamma"
-    joined = "document.getElementById('chart').data.filter(t => t.mode === 'lines+markers+text').map(t => t.x)"
-    assert browser.run(joined) == [[0.8, 0.4]]
-    detail = browser.run("document.getElementById('detail-body').textContent")
-    assert "5.00 M warp instructions executed, 25.0 % of what the schedulers can issue." in detail
-    assert "None: no FLOPs." in detail
-
-
-def test_the_level_that_was_chosen_stays_from_one_roofline_to_the_other(visit):
-    browser = visit(three_kernels())
-    browser.run("document.querySelector('input[value=l2]').click()")
-    browser.run("document.querySelector('input[value=datasheet]').click()")
-    browser.run("document.querySelector('input[value=instruction]').click()")
-    assert browser.run("document.querySelector('input[name=level]:checked').value") == "l2"
-    assert browser.run("document.querySelector('input[value=datasheet]').checked")
-    assert browser.run("document.getElementById('chart').data.filter(t => t.mode === 'lines').length") == 5
-
-
-def test_labels_of_roofs_do_not_meet(visit):
-    sources = [ceiling("bandwidth", name, per_s) for name, per_s in (("dram", 2e12), ("l2", 2.1e12), ("l1", 2.2e12))]
-    peaks = [ceiling("compute", "fp32", 1e13), ceiling("compute", "fp64", 1.05e13)]
-    work = kernel()["work"]["fp32"]
-    browser = visit(document(kernel(work={"fp32": work, "fp64": work}), ceilings=sources + peaks))
-    boxes = browser.run(
-        "[...document.querySelectorAll('#chart .annotation-text')].map(e => {"
-        "const b = e.getBoundingClientRect(); return [e.textContent, b.left, b.right, b.top, b.bottom]})"
-    )
-    assert len(boxes) == 5
-    flat = [box for box in boxes if box[0].startswith("FP")]
-    assert flat[0][1] > flat[1][2] or flat[1][1] > flat[0][2]
-    angle = browser.run("document.getElementById('chart').layout.annotations[0].textangle")
-    along_slope = cmath.rect(1, math.radians(angle))
-    centres = [
-        complex(left + right, top + bottom) / 2 / along_slope
-        for name, left, right, top, bottom in boxes
-        if not name.startswith("FP")
-    ]
-    # "DRAM 2.00 TB/s" is 80 px long and not as high as 14 px.
-    for one, other in itertools.combinations(centres, 2):
-        assert abs((one - other).real) > 80 or abs((one - other).imag) > 14
-
-
-def test_a_label_that_the_next_roof_would_cross_stands_below_its_own(visit):
-    # On the chart L2 lies 0.12 decades above shared memory, and that 0.24 above DRAM.
-    ceilings = [
-        ceiling("bandwidth", name, per_s) for name, per_s in (("dram", 1.5e12), ("shared", 2.6e12), ("l2", 3.4e12))
-    ]
-    browser = visit(document(kernel(), ceilings=[*ceilings, ceiling("compute", "fp32", 1e13)]))
-    shifts = dict(
-        browser.run("document.getElementById('chart').layout.annotations.map(a => [a.text.split(' ')[0], a.yshift])")
-    )
-    assert shifts["shared"] < 0 < min(shifts["DRAM"], shifts["L2"])
-
-
-def test_a_flat_label_that_the_roof_above_would_cross_stands_below_its_own(visit):
-    # At 150 to 200 pixels per decade the two are about 7 pixels apart, less than a label needs.
-    peaks = [ceiling("compute", "tensor_bf16", 1.1e13), ceiling("compute", "tensor_bf16_slower_path", 1e13)]
-    work = {"tensor_bf16": kernel()["work"]["fp32"]}
-    browser = visit(document(kernel(work=work), ceilings=[ceiling("bandwidth", "dram", 2e12), *peaks]))
-    shifts = dict(browser.run("document.getElementById('chart').layout.annotations.map(a => [a.text, a.yshift])"))
-    (slower,) = [shift for label, shift in shifts.items() if "slower path" in label]
-    (fastest,) = [shift for label, shift in shifts.items() if "slower path" not in label and "BF16" in label]
-    assert slower < 0 < fastest
-
-
-def test_a_column_sorts_by_click_and_by_key_with_the_unknown_last(visit):
-    browser = visit(three_kernels())
-    assert shown_names(browser) == ["gamma", "alpha", "beta"]
-    browser.run("document.querySelector('[data-key=time] button').click()")
-    assert shown_names(browser) == ["beta", "gamma", "alpha"]
-    assert browser.run("document.querySelector('[data-key=time]').getAttribute('aria-sort')") == "descending"
-    assert browser.run("document.querySelectorAll('[aria-sort]').length") == 1
-    browser.run("document.querySelector('[data-key=recoverable] button').focus()")
-    browser.press("Enter")
-    browser.press("Enter")
-    assert shown_names(browser) == ["alpha", "gamma", "beta"]
-    browser.run("document.querySelector('[data-key=name] button').click()")
-    assert shown_names(browser) == ["alpha", "beta", "gamma"]
-
-
-def test_rows_are_filtered_by_name_and_verdict(visit):
-    browser = visit(three_kernels())
-    browser.run(
-        "{const i = document.getElementById('name-filter'); i.value = 'ALP'; i.dispatchEvent(new Event('input'))}"
-    )
-    assert shown_names(browser) == ["alpha"]
-    assert browser.run("document.getElementById('n-shown').textContent") == "1 of 3"
-    browser.run(
-        "{const i = document.getElementById('name-filter'); i.value = ''; i.dispatchEvent(new Event('input'));"
-        "const s = document.getElementById('verdict-filter'); s.value = 'latency'; s.dispatchEvent(new Event('change'))}"
-    )
-    assert shown_names(browser) == ["gamma"]
-
-
 def test_a_link_with_a_kernels_number_opens_its_detail(visit):
     browser = visit(three_kernels(), "#k10")
-    assert browser.run("document.getElementById('detail-title').textContent") == "#10 alpha"
-    assert browser.run("document.querySelector('[aria-current]').dataset.position") == "0"
+    browser.wait_for("document.getElementById('detail-title').textContent === '#10 alpha'")
+    browser.wait_for("document.querySelector('#table [aria-current] th')?.textContent === 'alpha'")
     detail = browser.run("document.getElementById('detail-body').textContent")
     for said in (
         "Is any unit busy?",
         "80.0 % ≥ 60 %; 33.3 % of the threshold away",
         "up to 10.0 µs (10.0 % of its time)",
+        "6.00 MB at L1 (75.0 % of what passed it)",
         "--section SchedulerStats --metrics lts__t_sector_hit_rate.pct",
         "epoch › step",
         "Measured as zero: FP64.",
@@ -247,14 +47,41 @@ def test_a_link_with_a_kernels_number_opens_its_detail(visit):
         assert said in detail
     browser.run("location.hash = '#k12'")
     browser.wait_for("document.getElementById('detail-title').textContent === '#12 gamma'")
+    assert browser.run("document.activeElement.id") == "detail-title"
 
 
-def test_a_selected_kernel_shows_its_points_of_all_levels_joined(visit):
-    browser = visit(three_kernels(), "#k10")
-    joined = browser.run(
-        "document.getElementById('chart').data.filter(t => t.mode === 'lines+markers+text').map(t => t.x)"
+def test_the_way_of_the_bytes_is_shown_with_hit_rates(visit):
+    traffic = {"l1": 8e9, "l2_all": 4e9, "dram": 2e9, "dram_read": 1.5e9, "dram_write": 0.5e9}
+    access = {"l1_hit_frac": 0.5, "l2_hit_frac": None}
+    browser = visit(document(kernel(traffic_bytes=traffic, access=access)), "#k0")
+    browser.wait_for("document.querySelector('.flow') !== null")
+    stations = browser.run(
+        "[...document.querySelectorAll('.flow li')].map(li => [...li.children].map(e => e.textContent).join('|'))"
     )
-    assert joined == [[0.5, 0.25]]
+    assert stations == [
+        "SMs",
+        "8.00 GB",
+        "L1|50.0 % hits",
+        "4.00 GB",
+        "L2",
+        "2.00 GB|1.50 GB read, 500 MB written",
+        "DRAM",
+    ]
+
+
+def test_launches_that_are_alike_can_be_looked_at_one_by_one(visit):
+    alike = [kernel(id=number, short_name="alpha", duration_ns=1e5 * (number + 1)) for number in range(3)]
+    group = document(alike[2])["groups"][0] | {"launches": [0, 1, 2], "n_launches": 3, "duration_ns": 6e5}
+    browser = visit(document(*alike, groups=[group]), "#k2")
+    browser.wait_for("document.getElementById('alike') !== null")
+    assert browser.run("[...document.getElementById('alike').options].map(o => o.text)") == [
+        "#0, 100 µs",
+        "#1, 200 µs",
+        "#2, 300 µs",
+    ]
+    browser.run("{const s = document.getElementById('alike'); s.value = '1'; s.dispatchEvent(new Event('change'))}")
+    browser.wait_for("document.getElementById('detail-title').textContent === '#1 alpha'")
+    assert browser.run("location.hash") == "#k1"
 
 
 def test_hostile_names_do_no_harm_and_are_read_as_text(visit):
@@ -267,41 +94,131 @@ def test_hostile_names_do_no_harm_and_are_read_as_text(visit):
     names = browser.run("[...document.querySelectorAll('#table tbody th a')].map(a => a.title)")
     assert HOSTILE[0] in names
     assert HOSTILE[4] in names
-    hover = browser.run(
-        "{const chart = document.getElementById('chart');"
-        "chart.data.find(t => t.name === 'memory-bound').hovertext[0].split('<br>')[0]}"
-    )
-    assert hover == "#0 &lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;"
     assert browser.run("document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.parametrize("name", ["no kernel", "failed kernel", "no devices", "blocks absent"])
+@pytest.mark.parametrize("name", EMPTY_DOCUMENTS)
 def test_documents_that_know_nothing_open(visit, name):
     browser = visit(EMPTY_DOCUMENTS[name])
     assert browser.complaints == []
     n_rows = len(EMPTY_DOCUMENTS[name]["kernels"])
-    assert browser.run("document.getElementById('n-shown').textContent") == f"{n_rows} of {n_rows}"
+    launches = "1 launch" if n_rows == 1 else f"{n_rows} launches"
+    assert browser.run("document.getElementById('in-view').textContent").startswith(f"{n_rows} of {launches}")
 
 
-def test_a_phone_scrolls_down_and_never_sideways(visit):
-    browser = visit(three_kernels(), width=390, height=844)
+@pytest.mark.parametrize("width", [320, 390, 768, 1400])
+def test_the_page_scrolls_down_and_never_sideways(visit, width):
+    browser = visit(three_kernels(), "#k10", width=width, height=844)
+    browser.wait_for("document.getElementById('detail-title').textContent === '#10 alpha'")
     assert browser.run("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_browser_that_cannot_unpack_says_so_and_shows_the_first_kernels(browser, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(render_page(three_kernels()), encoding="utf-8")
+    identifier = browser.call("Page.addScriptToEvaluateOnNewDocument", source="delete window.DecompressionStream")[
+        "identifier"
+    ]
+    try:
+        browser.open(path)
+        browser.wait_for("!document.getElementById('too-old').hidden")
+    finally:
+        browser.call("Page.removeScriptToEvaluateOnNewDocument", identifier=identifier)
+    assert browser.run("[...document.querySelectorAll('#table tbody th')].map(th => th.textContent)") == [
+        "gamma",
+        "alpha",
+        "beta",
+    ]
+    assert browser.complaints == []
+
+
+def ink(browser):
+    return browser.run("document.querySelector('#chart .roof').getAttribute('stroke')")
 
 
 def test_the_chart_follows_the_colour_scheme(visit):
     browser = visit(three_kernels())
-    ink = "document.getElementById('chart').layout.font.color"
-    assert browser.run(ink) == "#1a1e22"
+    assert ink(browser) == "#1a1e22"
     browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-    browser.wait_for(f"{ink} === '#e3e7ea'", seconds=5)
+    browser.wait_for("document.querySelector('#chart .roof').getAttribute('stroke') === '#e3e7ea'", seconds=5)
 
 
 def test_the_chart_is_printed_in_the_colours_and_width_of_paper(visit):
     browser = visit(three_kernels(), scheme="dark")
     browser.run(
-        "matchMedia('print').addEventListener('change', event => { const {layout} = document.getElementById('chart');"
-        "if (event.matches) window.printed = [layout.width, layout.font.color] })"
+        "matchMedia('print').addEventListener('change', event => { if (event.matches) window.printed = ["
+        "document.querySelector('#chart canvas').style.width, document.querySelector('#chart .roof').getAttribute('stroke')] })"
     )
     browser.call("Page.printToPDF")
-    assert browser.run("window.printed") == [680, "#000"]
-    browser.wait_for("document.getElementById('chart').layout.font.color === '#e3e7ea'", seconds=5)
+    assert browser.run("window.printed") == ["680px", "#000"]
+    browser.wait_for("document.querySelector('#chart .roof').getAttribute('stroke') === '#e3e7ea'", seconds=5)
+
+
+def numbers():
+    """Numbers whose third digit is no tie, which Python and JavaScript round to different sides."""
+    mantissas = (0.0, 1.0, 1.2344, 4.5678, 9.9949, 9.9951, 9.9999, 2.0, 123.0)
+    yield from (mantissa * 10.0**exponent for mantissa in mantissas for exponent in range(-9, 22))
+    yield from (0.00049, 0.0005, 0.5, 0.99996, 1.0, 99.99, 100.0, 1234.0, -0.00001, -0.3, -12.0, 5e-324)
+
+
+def test_the_script_writes_numbers_as_the_rest_of_the_program_does(browser, tmp_path):
+    path = tmp_path / "format.html"
+    script = (folder("templates") / "format.js").read_text(encoding="utf-8")
+    path.write_text(f"<!doctype html><meta charset='utf-8'><script>{script}</script>", encoding="utf-8")
+    browser.open(path)
+    values = [*numbers(), None]
+    written = browser.run(
+        f"{json.dumps(values)}.map(v => [duration(v), share(v), scaled(v), scaled(v, 'FLOP/s'), scaled(v, 'B', [-3, 6])])"
+    )
+    for value, line in zip(values, written, strict=True):
+        own = [text.duration(value), text.share(value), text.scaled(value), text.flop_rate(value)]
+        assert line == [*own, text.scaled(value, "B", exponents=(-3, 6))], value
+
+
+def axe():
+    return (resources.files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_has_no_barriers_that_axe_finds(visit, scheme):
+    browser = visit(three_kernels(), "#k10", scheme=scheme)
+    browser.wait_for("document.getElementById('detail-title').textContent === '#10 alpha'")
+    browser.run("for (const part of document.querySelectorAll('details')) part.open = true; 1")
+    browser.run(axe())
+    violations = browser.run(
+        "axe.run().then(r => r.violations.map(v => [v.id, v.nodes.map(n => n.html.slice(0, 200))]))"
+    )
+    assert violations == []
+
+
+def test_the_page_prints_to_sheets_with_all_of_its_rows(visit):
+    many = [kernel(id=number, short_name=f"kernel_{number}") for number in range(400)]
+    browser = visit(document(*many))
+    browser.run(
+        "addEventListener('beforeprint', () => setTimeout(() => 0)); matchMedia('print').addEventListener('change',"
+        "e => { if (e.matches) window.rows = document.querySelectorAll('#table tbody tr[data-index]').length })"
+    )
+    pdf = browser.call("Page.printToPDF")["data"]
+    assert len(pdf) > 10_000
+    assert browser.run("window.rows") == 400
+
+
+def test_the_picture_can_be_saved(visit):
+    browser = visit(three_kernels())
+    browser.run(
+        "window.saved = []; URL.createObjectURL = blob => { window.saved.push(blob); return 'blob:none' };"
+        "HTMLAnchorElement.prototype.click = function () { window.name = this.download }; 1"
+    )
+    buttons = "[...document.querySelectorAll('#chart-buttons button')]"
+    browser.run(f"{buttons}.find(b => b.textContent === 'Save SVG').click()")
+    picture = browser.run("window.saved[0].text()")
+    assert browser.run("window.name") == "roofline.svg"
+    assert picture.startswith("<svg")
+    assert len(re.findall("<path ", picture)) == 3  # the dots
+    assert "DRAM 2.50 TB/s" in picture
+    browser.run(f"{buttons}.find(b => b.textContent === 'Save PNG').click()")
+    browser.wait_for("window.saved.length === 2")
+    head = browser.run("window.saved[1].arrayBuffer().then(b => [...new Uint8Array(b).slice(0, 24)])")
+    width = browser.run("parseInt(document.querySelector('#chart canvas').style.width)")
+    assert bytes(head[1:4]) == b"PNG"
+    assert struct.unpack(">I", bytes(head[16:20]))[0] == 2 * width

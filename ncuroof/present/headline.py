@@ -1,0 +1,96 @@
+"""The run in three sentences: what it is bound by, what to do first, and what that gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ncuroof.diagnosis import Rules
+from ncuroof.present import format as text
+from ncuroof.present.action_lines import together
+
+Record = Mapping[str, Any]
+
+_MOST_NAME = 60
+_LEAST_SECOND_FRAC = 0.1
+"""A second verdict with less of the time is left to the bar."""
+
+
+def headline(document: Record, rules: Rules) -> tuple[str, ...]:
+    """Return up to three sentences; fewer where the report does not say enough."""
+    actions = document["actions"]
+    sentences = (_bound_by(document, rules), _first(document), _gives(actions))
+    return tuple(sentence for sentence in sentences if sentence)
+
+
+def _bound_by(document: Record, rules: Rules) -> str:
+    shares = {
+        name: entry["share_frac"]
+        for name, entry in document["summary"]["by_verdict"].items()
+        if entry["share_frac"] and name in rules.verdicts
+    }
+    ranked = sorted(shares, key=lambda name: -shares[name])
+    if not ranked:
+        return ""
+    first, *others = ranked
+    if first == "unknown":
+        return f"For {text.share(shares[first])} of the GPU time the report does not tell what bounds it."
+    sentence = (
+        f"{text.share(shares[first])} of the GPU time is {rules.verdicts[first].title}{_mostly_by(document, first)}"
+    )
+    if others and shares[others[0]] >= _LEAST_SECOND_FRAC:
+        other = "not told" if others[0] == "unknown" else rules.verdicts[others[0]].title
+        sentence += f", {text.share(shares[others[0]])} {other}"
+    return f"{sentence}."
+
+
+def _mostly_by(document: Record, verdict: str) -> str:
+    """Return the limiter with the most time among the kernels of a verdict."""
+    time_by_limiter: dict[str, float] = {}
+    for kernel in document["kernels"]:
+        if kernel["verdict"] == verdict and kernel.get("limiter") and kernel["duration_ns"]:
+            time_by_limiter[kernel["limiter"]] = time_by_limiter.get(kernel["limiter"], 0.0) + kernel["duration_ns"]
+    if not time_by_limiter or verdict == "overhead":
+        return ""
+    limiter = max(time_by_limiter, key=lambda name: time_by_limiter[name])
+    return f" ({'mostly ' if len(time_by_limiter) > 1 else ''}{text.label(limiter)})"
+
+
+def _first(document: Record) -> str:
+    """Return the advice of the first thing to do, in the words for the kernel that gains the most by it."""
+    actions = document["actions"]
+    if not actions:
+        return "No finding says what would give time back: the details tell what was not collected."
+    action = actions[0]
+    gains = [
+        (finding["gain_ns"], kernel, finding)
+        for kernel in document["kernels"]
+        for finding in kernel.get("findings") or ()
+        if finding["id"] == action["finding"] and finding["gain_ns"] is not None
+    ]
+    if not gains:
+        return ""
+    _, kernel, finding = max(gains, key=lambda entry: entry[0])
+    n_others = action["n_launches"] - 1
+    others = f" (and {n_others} other {'launch' if n_others == 1 else 'launches'})" if n_others else ""
+    name = text.shortened(text.printable(kernel["short_name"] or kernel["name"] or "(no name)"), _MOST_NAME)
+    return f"First, in {name}{others}: {_first_sentence(finding['advice'])}"
+
+
+def _first_sentence(advice: str) -> str:
+    end = advice.find(". ")
+    return advice if end < 0 else advice[: end + 1]
+
+
+def _gives(actions: Sequence[Record]) -> str:
+    if not actions or actions[0]["share_frac"] is None:
+        return ""
+    all_together = together(actions)
+    first = f"That gives back up to {text.share(actions[0]['share_frac'])} of the GPU time"
+    if not all_together:
+        return f"{first}."
+    return (
+        f"{first}; the first {min(len(actions), 3)} things to do, {all_together}."
+        if len(actions) > 1
+        else f"{first}, {all_together}."
+    )

@@ -1,0 +1,225 @@
+"""What the page's script shows, as data: an index of all launches column by column, and their details in parts.
+
+The index is what the chart, the table and the filters need of every launch. A detail is unpacked when a launch is opened, so that a
+page of ten thousand kernels opens as fast as one of ten.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ncuroof.diagnosis import Rules
+from ncuroof.metrics import Catalogue
+from ncuroof.metrics.families import title
+from ncuroof.present import format as text
+from ncuroof.present.figures import LEVELS, chart
+from ncuroof.present.interned import Texts
+from ncuroof.present.kernel_detail import SECTIONS, KernelDetails
+from ncuroof.present.views import FLOP, VIEWS, View
+
+Record = Mapping[str, Any]
+
+DETAILS_PER_PART = 64
+"""Launches whose details are unpacked together."""
+
+RESOURCES = (
+    "memory", "compute", "dram", "l2", "l1", "issue", "tensor", "fp32", "fp64", "fp16", "alu", "xu", "lsu",
+)  # fmt: skip
+"""Utilisations that have a column of bars."""
+
+_MOST_NAME = 80
+"""Characters of a short name that are shown; the whole name is its title."""
+
+_MOST_RANGES = 200
+"""NVTX ranges to choose from; a search finds the others."""
+
+RANGE_MARK = " › "
+"""Between an NVTX range and the one that was opened within it."""
+
+
+def packed(data: Any) -> str:
+    """Return data as JSON, compressed with gzip and written as base64; the same data gives the same text."""
+    raw = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return base64.b64encode(gzip.compress(raw, mtime=0)).decode()
+
+
+def page_index(document: Record, rules: Rules) -> dict[str, Any]:
+    """Return what is shown of every launch, the charts of every device, and the names that appear in either."""
+    texts = Texts()
+    kernels = document["kernels"]
+    precisions = {
+        name for kernel in kernels for name in (kernel.get("dominant_precision"), *_dot_precisions(kernel)) if name
+    }
+    return {
+        "run_ns": document["summary"]["duration_ns"],
+        "launches": _launches(kernels, texts),
+        "groups": _groups(document),
+        "dots": {view.name: {level.value: _dots(kernels, view, level.value) for level in LEVELS} for view in VIEWS},
+        "off": {view.name: [_cell(view.off_chart_reason(kernel), texts) for kernel in kernels] for view in VIEWS},
+        "charts": _charts(document, texts),
+        "views": {view.name: view.label for view in VIEWS},
+        "units": {view.name: {"intensity": view.intensity_unit, "rate": view.rate_unit} for view in VIEWS},
+        "levels": {level.value: text.label(level.value) for level in LEVELS},
+        "verdicts": {name: verdict.title for name, verdict in rules.verdicts.items()} | {"failed": "failed"},
+        "families": {
+            name: title(name) for name in sorted({kernel["family"] for kernel in kernels if kernel.get("family")})
+        },
+        "precisions": {name: text.label(name) for name in sorted(precisions)},
+        "resources": {name: text.label(name) for name in RESOURCES},
+        "ranges": _ranges(kernels),
+        "sections": SECTIONS,
+        "details_per_part": DETAILS_PER_PART,
+        "texts": texts.table(),
+    }
+
+
+def detail_parts(document: Record, rules: Rules, catalogue: Catalogue) -> Iterable[dict[str, Any]]:
+    """Yield the details of the launches, `DETAILS_PER_PART` at a time, each part with the texts and quantities it refers to."""
+    kernels = document["kernels"]
+    for first in range(0, len(kernels), DETAILS_PER_PART):
+        texts = Texts()
+        details = KernelDetails(document, rules, catalogue, texts)
+        described = [
+            details.describe(kernel) | {"points_by_view": {view.name: _points(kernel, view) for view in VIEWS}}
+            for kernel in kernels[first : first + DETAILS_PER_PART]
+        ]
+        yield {"kernels": described, "quantities": details.quantities, "texts": texts.table()}
+
+
+def short_name(kernel: Record) -> str:
+    """Return a name that fits a table."""
+    return text.shortened(kernel["short_name"] or kernel["name"] or "(no name)", _MOST_NAME)
+
+
+def efficiency(kernel: Record) -> float | None:
+    """Return roofline time over duration; None where either is not known."""
+    least, duration = kernel.get("min_time_ns"), kernel["duration_ns"]
+    return least / duration if least is not None and duration else None
+
+
+def dram_intensity(kernel: Record) -> float | None:
+    """Return FLOPs per DRAM byte of the precision that takes the longest; None where either is not known."""
+    point: Record = next(iter(FLOP.dots(kernel).get("dram", ())), {})
+    return point.get("intensity_flop_per_byte")
+
+
+def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
+    findings = [next(iter(kernel.get("findings") or ()), None) for kernel in kernels]
+    return {
+        "id": [kernel["id"] for kernel in kernels],
+        "name": [texts.add(kernel["name"] or kernel["short_name"] or "(no name)") for kernel in kernels],
+        "short": [texts.add(short_name(kernel)) for kernel in kernels],
+        "device": [kernel.get("device") for kernel in kernels],
+        "failed": [bool(kernel["failed"]) for kernel in kernels],
+        "verdict": [kernel["verdict"] for kernel in kernels],
+        "limiter": [_cell(text.label(name) if (name := kernel.get("limiter")) else None, texts) for kernel in kernels],
+        "family": [kernel.get("family") for kernel in kernels],
+        "precision": [kernel.get("dominant_precision") for kernel in kernels],
+        "range": [texts.add(RANGE_MARK.join(kernel.get("nvtx") or ())) for kernel in kernels],
+        "duration_ns": [rounded(kernel["duration_ns"]) for kernel in kernels],
+        "recoverable_ns": [rounded(kernel.get("recoverable_ns")) for kernel in kernels],
+        "intensity": [rounded(dram_intensity(kernel)) for kernel in kernels],
+        "efficiency": [rounded(efficiency(kernel)) for kernel in kernels],
+        "finding": [_cell(finding["title"] if finding else None, texts) for finding in findings],
+        "utilisation": {
+            name: [rounded((kernel.get("utilisation") or {}).get(name)) for kernel in kernels] for name in RESOURCES
+        },
+    }
+
+
+def _groups(document: Record) -> list[dict[str, Any]]:
+    """Return the groups of the document, and each launch that is in none (as its collection failed) by itself."""
+    position_by_id = {kernel["id"]: position for position, kernel in enumerate(document["kernels"])}
+    groups: list[dict[str, Any]] = [
+        {
+            "position": position_by_id[group["id"]],
+            "launches": [position_by_id[number] for number in group["launches"]],
+            "duration_ns": rounded(group["duration_ns"]),
+            "recoverable_ns": rounded(group["recoverable_ns"]),
+        }
+        for group in document["groups"]
+    ]
+    grouped = {position for group in groups for position in group["launches"]}
+    alone = [position for position in position_by_id.values() if position not in grouped]
+    return groups + [
+        {
+            "position": position,
+            "launches": [position],
+            "duration_ns": rounded(document["kernels"][position]["duration_ns"]),
+            "recoverable_ns": None,
+        }
+        for position in alone
+    ]
+
+
+def _dots(kernels: Sequence[Record], view: View, level: str) -> dict[str, list[Any]]:
+    """Return the dot of every launch at a level, that of the precision that takes the longest; None where it has none."""
+    points: list[Record] = [next(iter(view.dots(kernel).get(level, ())), {}) for kernel in kernels]
+    return {
+        "x": [rounded(point.get(view.intensity)) for point in points],
+        "y": [rounded(point.get(view.rate)) for point in points],
+        "precision": [point.get("precision") for point in points],
+        "roof": [rounded(point.get("roof_frac")) for point in points],
+    }
+
+
+def _dot_precisions(kernel: Record) -> Iterable[str]:
+    return (point["precision"] for point in FLOP.points(kernel))
+
+
+def _points(kernel: Record, view: View) -> list[list[Any]]:
+    """Return level, precision and place of all of a launch's points that can be drawn."""
+    return [
+        [level, point.get("precision", ""), rounded(point[view.intensity]), rounded(point[view.rate])]
+        for level, points in view.dots(kernel).items()
+        for point in points
+    ]
+
+
+def _charts(document: Record, texts: Texts) -> list[dict[str, Any]]:
+    """Return the charts of each device, those included that the document names in its kernels or ceilings alone."""
+    devices, kernels = document["devices"], document["kernels"]
+    numbers = {*range(len(devices)), *(kernel.get("device") for kernel in kernels)} - {None}
+    return [
+        {
+            "device": number,
+            "label": texts.add(
+                ": ".join([f"GPU {number}", *(each["name"] or "" for each in devices[number : number + 1])])
+            ),
+            **_views(document, number),
+        }
+        for number in sorted(numbers)
+    ]
+
+
+def _views(document: Record, device: int) -> dict[str, Any]:
+    """Return a device's chart by view, and which of them opens first: the first that has dots."""
+    kernels = [kernel for kernel in document["kernels"] if kernel.get("device") == device]
+    views = {
+        view.name: chart(
+            [ceiling for ceiling in document.get(view.ceilings) or () if ceiling["device"] == device], kernels, view
+        )
+        for view in VIEWS
+    }
+    opens = next((name for name, figure in views.items() if figure["levels"]), FLOP.name)
+    return {"views": views, "opens": opens}
+
+
+def _ranges(kernels: Sequence[Record]) -> list[str]:
+    """Return the NVTX ranges of the launches, the outer ones before those within them."""
+    paths = {tuple(kernel.get("nvtx") or ()) for kernel in kernels}
+    prefixes = {path[:length] for path in paths for length in range(1, len(path) + 1)}
+    return [text.printable(RANGE_MARK.join(path)) for path in sorted(prefixes)[:_MOST_RANGES]]
+
+
+def _cell(value: str | None, texts: Texts) -> str | int | None:
+    return None if value is None else texts.add(value)
+
+
+def rounded(value: float | None) -> float | None:
+    """Return a number with the digits that sorting, drawing and writing need."""
+    return None if value is None else float(f"{value:.6g}")

@@ -1,0 +1,86 @@
+// The page's data. The index holds what the chart, the table and the filters show of every launch, column by column; the details of
+// launches come in parts, which are unpacked when one of theirs is opened.
+
+/** A block of the page: JSON, compressed with gzip, written as base64. */
+async function unpack(id) {
+  const packed = atob(document.getElementById(id).textContent.trim());
+  const bytes = Uint8Array.from(packed, (character) => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+if (!("DecompressionStream" in window)) {
+  document.getElementById("too-old").hidden = false;
+  return;
+}
+const DATA = await unpack("index");
+const LAUNCHES = DATA.launches;
+
+/** The text of a cell: a number stands for an entry of a table of texts, by default the index's. */
+function words(cell, texts = DATA.texts) {
+  return typeof cell === "number" ? texts[cell] : cell ?? "";
+}
+
+/**
+ * The rows of the page: launches that are alike together, or each by itself. A row is named and placed by one launch, its `position`
+ * in the columns; its times are those of all its launches.
+ */
+const ROWS = {
+  groups: DATA.groups.map(({ position, launches, duration_ns: time, recoverable_ns: recoverable }) => ({ position, launches, time, recoverable })),
+  launches: LAUNCHES.id.map((_, position) => ({
+    position, launches: [position], time: LAUNCHES.duration_ns[position], recoverable: LAUNCHES.recoverable_ns[position],
+  })),
+};
+
+/** The GPU time of the run in nanoseconds, or null. */
+const RUN_NS = DATA.run_ns;
+
+const details = {
+  parts: new Map(),
+
+  /** The detail of a launch, with the tables of its texts and quantities. */
+  async of(position) {
+    const part = Math.floor(position / DATA.details_per_part);
+    if (!this.parts.has(part)) this.parts.set(part, unpack(`details-${part}`));
+    const { kernels, texts, quantities } = await this.parts.get(part);
+    return { detail: kernels[position % DATA.details_per_part], texts, quantities };
+  },
+};
+
+/** The dot of a launch in a view at a level as {x, y, precision, roof}; null where it has none. */
+function dotOf(position, view, level) {
+  const columns = DATA.dots[view]?.[level];
+  const x = columns?.x[position] ?? null;
+  if (x === null) return null;
+  return { x, y: columns.y[position], precision: columns.precision[position], roof: columns.roof[position] };
+}
+
+/** A number of a row for sorting and the table; null where it is not known. */
+const VALUES = {
+  id: (row) => LAUNCHES.id[row.position],
+  name: (row) => words(LAUNCHES.short[row.position]).toLowerCase(),
+  launches: (row) => row.launches.length,
+  time: (row) => row.time,
+  share: (row) => (RUN_NS && row.time !== null ? row.time / RUN_NS : null),
+  recoverable: (row) => row.recoverable,
+  verdict: (row) => DATA.verdicts[LAUNCHES.verdict[row.position]],
+  limiter: (row) => words(LAUNCHES.limiter[row.position]) || null,
+  intensity: (row) => LAUNCHES.intensity[row.position],
+  efficiency: (row) => LAUNCHES.efficiency[row.position],
+  memory: (row) => LAUNCHES.utilisation.memory[row.position],
+  compute: (row) => LAUNCHES.utilisation.compute[row.position],
+  finding: (row) => words(LAUNCHES.finding[row.position]) || null,
+};
+
+/** The same as text. */
+const TEXTS = {
+  time: (row) => duration(row.time),
+  share: (row) => share(VALUES.share(row)),
+  recoverable: (row) => duration(row.recoverable),
+  intensity: (row) => scaled(VALUES.intensity(row)),
+  efficiency: (row) => share(VALUES.efficiency(row)),
+  memory: (row) => share(VALUES.memory(row)),
+  compute: (row) => share(VALUES.compute(row)),
+  limiter: (row) => words(LAUNCHES.limiter[row.position]) || MISSING,
+  finding: (row) => words(LAUNCHES.finding[row.position]),
+};

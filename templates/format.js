@@ -1,0 +1,36 @@
+// Numbers as text, by the same rules as ncuroof/present/format.py, which a test compares with this file: three significant digits, SI
+// prefixes, a dash for what is not known.
+
+const MISSING = "—";
+const PREFIXES = { "-9": "n", "-6": "µ", "-3": "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E" };
+
+/** A number with three significant digits, an SI prefix between two exponents, and a unit's symbol. */
+function scaled(value, symbol = "", [least, greatest] = [0, 18]) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return MISSING;
+  if (value === 0) return `0 ${symbol}`.trimEnd();
+  const [mantissa, exponentText] = value.toExponential(2).split("e");
+  const exponent = Number(exponentText);
+  const prefix = Math.min(Math.max(3 * Math.floor(exponent / 3), least), greatest);
+  const place = exponent - prefix;
+  if (place < -6 || place > 5) return `${mantissa}e${place} ${PREFIXES[prefix]}${symbol}`.trimEnd();
+  if (prefix === 0 && Number.isInteger(value)) return `${value} ${symbol}`.trimEnd();
+  return `${(Number(mantissa) * 10 ** place).toFixed(Math.max(2 - place, 0))} ${PREFIXES[prefix]}${symbol}`.trimEnd();
+}
+
+/** A time in nanoseconds: "12.3 µs". */
+function duration(ns) {
+  return ns === null || ns === undefined ? MISSING : scaled(ns * 1e-9, "s", [-9, 0]);
+}
+
+/** A share of 1 in percent; what is not zero does not look like zero. */
+function share(frac) {
+  if (frac === null || frac === undefined || !Number.isFinite(frac)) return MISSING;
+  if (frac === 0 || frac === 1) return `${frac * 100} %`;
+  if (Math.abs(frac) < 0.0005) return frac > 0 ? "<0.1 %" : ">-0.1 %";
+  return Math.abs(frac) < 100 ? `${(frac * 100).toFixed(1)} %` : `${BigInt(Math.round(Number((frac * 100).toPrecision(3))))} %`;
+}
+
+/** A number of things: "1 launch", "3 launches". */
+function counted(number, one, many) {
+  return number === 1 ? `1 ${one}` : `${number} ${many}`;
+}

@@ -1,0 +1,87 @@
+// Where things lie on the chart: a plane with two logarithmic axes, and the strip below it. Lengths are pixels, ranges exponents of ten.
+
+const FINE_TICKS_BELOW_DECADES = 2.2;
+const LANE_PX = 24;
+const LEAST_SPAN_DECADES = 0.2;
+
+class Plane {
+  /** `ranges` are those of x and y in view; `lanes` is how many rows the strip below has. */
+  constructor(width, ranges, lanes) {
+    this.isNarrow = width < 600;
+    this.width = width;
+    this.ranges = ranges;
+    this.left = this.isNarrow ? 78 : 84;
+    this.top = 12;
+    this.right = width - (this.isNarrow ? 10 : 18);
+    this.bottom = this.top + (this.isNarrow ? 340 : 450);
+    this.stripTop = this.bottom + 70;
+    this.stripBottom = this.stripTop + lanes * LANE_PX;
+    this.height = lanes ? this.stripBottom + 40 : this.bottom + 48;
+    this.pxPerX = (this.right - this.left) / (ranges.x[1] - ranges.x[0]);
+    this.pxPerY = (this.bottom - this.top) / (ranges.y[1] - ranges.y[0]);
+  }
+
+  /** Pixels of an exponent. */
+  px(exponent) {
+    return this.left + (exponent - this.ranges.x[0]) * this.pxPerX;
+  }
+
+  py(exponent) {
+    return this.bottom - (exponent - this.ranges.y[0]) * this.pxPerY;
+  }
+
+  /** Pixels of a value. */
+  x(value) {
+    return this.px(Math.log10(value));
+  }
+
+  y(value) {
+    return this.py(Math.log10(value));
+  }
+
+  /** Pixels of a share of 1 on the strip. */
+  stripX(frac) {
+    return this.left + Math.min(Math.max(frac, 0), 1) * (this.right - this.left);
+  }
+
+  laneY(lane) {
+    return this.stripTop + (lane + 0.5) * LANE_PX;
+  }
+
+  contains(px, py, slack = 0) {
+    return px >= this.left - slack && px <= this.right + slack && py >= this.top - slack && py <= this.bottom + slack;
+  }
+
+  /** The ticks of an axis that are in view: where, and what they say. */
+  ticks(axis, name) {
+    const [low, high] = this.ranges[name];
+    const isFine = high - low < FINE_TICKS_BELOW_DECADES;
+    const texts = isFine ? axis.ticks.fine : axis.ticks.coarse;
+    return axis.ticks.values
+      .map((value, index) => ({ exponent: Math.log10(value), text: texts[index], isDecade: Number.isInteger(Math.log10(value)) }))
+      .filter(({ exponent }) => exponent >= low - 1e-9 && exponent <= high + 1e-9);
+  }
+
+  /** The ranges between two corners in pixels, none narrower than can be read. */
+  between(from, to) {
+    const exponents = (a, b, start, perDecade) => {
+      const [low, high] = [start + Math.min(a, b) / perDecade, start + Math.max(a, b) / perDecade];
+      const lack = Math.max(LEAST_SPAN_DECADES - (high - low), 0) / 2;
+      return [low - lack, high + lack];
+    };
+    return {
+      x: exponents(from.x - this.left, to.x - this.left, this.ranges.x[0], this.pxPerX),
+      y: exponents(this.bottom - from.y, this.bottom - to.y, this.ranges.y[0], this.pxPerY),
+    };
+  }
+
+  /** The ranges after growing by a factor about the middle. */
+  grown(factor) {
+    const grow = ([low, high]) => {
+      const middle = (low + high) / 2;
+      const half = Math.max(((high - low) / 2) * factor, LEAST_SPAN_DECADES / 2);
+      return [middle - half, middle + half];
+    };
+    return { x: grow(this.ranges.x), y: grow(this.ranges.y) };
+  }
+}

@@ -1,0 +1,147 @@
+// What a reader does to the chart: point at a dot, choose it, zoom in and out, walk from dot to dot by key, save the picture.
+
+const REACH_PX = 6;
+const LEAST_DRAG_PX = 6;
+const KEY_ZOOM = 0.7;
+
+class ChartPointer {
+  /** `tell` gives the lines that are told of a mark; `onSelect` is called with the position of a chosen launch. */
+  constructor(chart, tell, onSelect) {
+    Object.assign(this, { chart, tell, onSelect, from: null, current: null });
+    this.tip = make("div", { class: "tip", role: "status" });
+    this.tip.hidden = true;
+    this.frame = make("div", { class: "zoom-frame" });
+    this.frame.hidden = true;
+    chart.root.append(this.frame, this.tip);
+    const listen = (type, handle) => chart.root.addEventListener(type, handle.bind(this));
+    listen("pointermove", this.moved);
+    listen("pointerdown", this.pressed);
+    listen("pointerup", this.released);
+    listen("pointerleave", () => this.forget());
+    listen("dblclick", () => chart.zoomTo(null));
+    listen("keydown", this.typed);
+    listen("blur", () => this.forget());
+  }
+
+  place(event) {
+    const box = this.chart.root.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  }
+
+  /** The mark under or nearest to a place, among those within reach. */
+  markAt({ x, y }) {
+    let [nearest, least] = [null, Infinity];
+    for (const mark of this.chart.marks ?? []) {
+      const distance = Math.hypot(mark.px - x, mark.py - y) - mark.radius;
+      if (distance < REACH_PX && distance <= least) [nearest, least] = [mark, distance];
+    }
+    return nearest;
+  }
+
+  moved(event) {
+    const at = this.place(event);
+    if (this.from && event.pointerType !== "touch") return this.drag(at);
+    const mark = this.markAt(at);
+    this.chart.root.classList.toggle("over-dot", mark !== null);
+    return this.point(mark);
+  }
+
+  pressed(event) {
+    if (event.button === 0) this.from = this.place(event);
+  }
+
+  released(event) {
+    const [from, to] = [this.from, this.place(event)];
+    this.from = null;
+    this.frame.hidden = true;
+    if (!from) return;
+    const isDragged = Math.hypot(to.x - from.x, to.y - from.y) >= LEAST_DRAG_PX;
+    const { plane } = this.chart;
+    if (isDragged && event.pointerType !== "touch" && plane.contains(from.x, from.y)) this.chart.zoomTo(plane.between(from, to));
+    const mark = isDragged ? null : this.markAt(to);
+    if (mark) this.onSelect(mark.row.position);
+  }
+
+  drag(to) {
+    const { from } = this;
+    this.frame.hidden = false;
+    this.frame.style.left = `${Math.min(from.x, to.x)}px`;
+    this.frame.style.top = `${Math.min(from.y, to.y)}px`;
+    this.frame.style.width = `${Math.abs(to.x - from.x)}px`;
+    this.frame.style.height = `${Math.abs(to.y - from.y)}px`;
+  }
+
+  /** Tell of a mark beside it; of none, nothing. */
+  point(mark) {
+    if (mark === this.current) return;
+    this.current = mark;
+    this.tip.hidden = mark === null;
+    if (!mark) return;
+    this.tip.replaceChildren(...this.tell(mark).map((line) => make("div", {}, isolated(line))));
+    const { width, plane } = this.chart;
+    const toLeft = mark.px > width / 2;
+    this.tip.style.left = toLeft ? "auto" : `${mark.px + mark.radius + 10}px`;
+    this.tip.style.right = toLeft ? `${width - mark.px + mark.radius + 10}px` : "auto";
+    this.tip.style.top = `${Math.min(mark.py - 12, plane.height - 120)}px`;
+  }
+
+  forget() {
+    this.from = null;
+    this.frame.hidden = true;
+    this.chart.root.classList.remove("over-dot");
+    this.point(null);
+  }
+
+  /** Arrows walk over the dots by their time, Enter chooses, + and - zoom, 0 shows all. */
+  typed(event) {
+    const { chart } = this;
+    const walk = (step) => {
+      const marks = [...chart.marks].sort((a, b) => (b.row.time ?? 0) - (a.row.time ?? 0));
+      const index = marks.findIndex((mark) => mark.row.position === this.current?.row.position);
+      this.point(marks[index < 0 ? 0 : (index + step + marks.length) % marks.length] ?? null);
+    };
+    const actions = {
+      ArrowRight: () => walk(1), ArrowDown: () => walk(1), ArrowLeft: () => walk(-1), ArrowUp: () => walk(-1),
+      Enter: () => this.current && this.onSelect(this.current.row.position),
+      Escape: () => this.point(null),
+      "+": () => chart.zoomTo(chart.plane.grown(KEY_ZOOM)), "-": () => chart.zoomTo(chart.plane.grown(1 / KEY_ZOOM)), 0: () => chart.zoomTo(null),
+    };
+    if (!actions[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    actions[event.key]();
+  }
+}
+
+/** The chart as one SVG text, its dots included. */
+function chartAsSvg(chart) {
+  const { width, plane } = chart;
+  const font = getComputedStyle(document.body).fontFamily;
+  const whole = draw("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${width} ${plane.height}`, width, height: plane.height, "font-family": font });
+  const dots = chart.marks.map(({ px, py, radius, verdict }) =>
+    draw("path", {
+      d: MARKS[verdict], transform: `translate(${px} ${py}) scale(${radius})`, fill: colour(verdict), "fill-opacity": 0.85,
+      stroke: colour("paper"), "stroke-width": 1 / radius,
+    }),
+  );
+  const paper = draw("rect", { width, height: plane.height, fill: colour("paper") });
+  const copies = (svg) => [...svg.childNodes].map((node) => node.cloneNode(true));
+  whole.append(paper, ...copies(chart.back), ...dots, ...copies(chart.front));
+  return new XMLSerializer().serializeToString(whole);
+}
+
+/** Save text or data under a name. */
+function save(name, blob) {
+  const link = make("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** Save the chart as a picture of points, twice as fine as it is shown. */
+async function saveAsPng(chart, name) {
+  const picture = new Image();
+  picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(chartAsSvg(chart))}`;
+  await picture.decode();
+  const canvas = make("canvas", { width: 2 * chart.width, height: 2 * chart.plane.height });
+  canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+  canvas.toBlob((blob) => save(name, blob));
+}

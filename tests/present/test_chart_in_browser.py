@@ -1,0 +1,360 @@
+"""The roofline chart in a real browser: where dots lie is read off the labels of the ticks, what they say by pointing at them."""
+
+from __future__ import annotations
+
+import cmath
+import itertools
+import math
+import re
+
+import pytest
+
+from tests.present.documents import ceiling, document, kernel, three_kernels, without_flop
+
+pytestmark = pytest.mark.browser
+
+_EXPONENTS = {"": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
+_TICKS = (
+    "[...document.querySelectorAll('#chart .back text')]"
+    ".map(t => [t.textContent, +t.getAttribute('x'), +t.getAttribute('y'), t.getAttribute('text-anchor')])"
+)
+
+
+def axes(browser):
+    """Return for both axes where two of the labelled decades lie, as ((value, px), (value, px))."""
+    ticks = browser.run(_TICKS)
+    x = [(float(label), px) for label, px, _, anchor in ticks if anchor == "middle" and re.fullmatch(r"[0-9.]+", label)]
+    y = []
+    for label, _, px, anchor in ticks:
+        match = re.fullmatch(r"([0-9.]+) ?([kMGTP]?)(FLOP/s|IPS)", label)
+        if match and anchor == "end":
+            y.append((float(match[1]) * 10 ** _EXPONENTS[match[2]], px))
+    return (x[0], x[-1]), (y[0], y[-1])
+
+
+def place(browser, x, y):
+    """Return where a pair of intensity and rate lies on the chart, in pixels of the chart."""
+
+    def between(value, axis):
+        (low, low_px), (high, high_px) = axis
+        return low_px + (high_px - low_px) * math.log(value / low) / math.log(high / low)
+
+    x_axis, y_axis = axes(browser)
+    return between(x, x_axis), between(y, y_axis)
+
+
+def point_at(browser, px, py, *, click=False):
+    """Move the mouse over a place of the chart; return what is told there, line by line."""
+    browser.run("document.getElementById('chart').scrollIntoView({block: 'center'})")
+    left, top = browser.run("(b => [b.left, b.top])(document.getElementById('chart').getBoundingClientRect())")
+    at = {"x": left + px, "y": top + py}
+    browser.call("Input.dispatchMouseEvent", type="mouseMoved", **at)
+    if click:
+        for kind in ("mousePressed", "mouseReleased"):
+            browser.call("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **at)
+    return browser.run(
+        "document.querySelector('.tip').hidden ? [] : [...document.querySelectorAll('.tip div')].map(d => d.textContent)"
+    )
+
+
+def drag(browser, start, end):
+    browser.run("document.getElementById('chart').scrollIntoView({block: 'center'})")
+    left, top = browser.run("(b => [b.left, b.top])(document.getElementById('chart').getBoundingClientRect())")
+    for kind, (px, py) in (("mousePressed", start), ("mouseMoved", end), ("mouseReleased", end)):
+        browser.call(
+            "Input.dispatchMouseEvent", type=kind, button="left", buttons=1, clickCount=1, x=left + px, y=top + py
+        )
+
+
+def strip(browser):
+    return browser.run(f"{_TICKS}.filter(t => t[0].startsWith('Without a dot')).map(t => t[0])")
+
+
+def choose(browser, value):
+    browser.run(f"document.querySelector('#roofline input[value={value}]').click()")
+
+
+def roofs(browser):
+    return browser.run("document.querySelectorAll('#chart .roof').length")
+
+
+def labels(browser, kind):
+    return browser.run(f"[...document.querySelectorAll('#chart .{kind}')].map(t => t.textContent)")
+
+
+def test_a_dot_lies_at_its_intensity_and_rate_and_tells_of_its_kernel(visit):
+    browser = visit(three_kernels())
+    told = point_at(browser, *place(browser, 0.5, 1e12))
+    assert told[0] in ("#10 alpha", "#11 beta")
+    assert told[2] == "DRAM, FP32: 0.500 FLOP/B, 1.00 TFLOP/s, 80.0 % of its roof"
+    assert point_at(browser, *place(browser, 5, 1e12)) == []
+
+
+def test_what_is_told_of_a_dot(visit):
+    told = point_at(
+        browser := visit(document(kernel(id=10, short_name="alpha", recoverable_ns=2e4))), *place(browser, 0.5, 1e12)
+    )
+    assert told == [
+        "#10 alpha",
+        "100 µs, 100 % of the run; memory-bound, DRAM",
+        "DRAM, FP32: 0.500 FLOP/B, 1.00 TFLOP/s, 80.0 % of its roof",
+        "headroom to the roofline: 20.0 µs",
+    ]
+
+
+def test_a_click_on_a_dot_opens_its_kernel_and_joins_its_points(visit):
+    browser = visit(document(kernel(id=10, short_name="alpha")))
+    point_at(browser, *place(browser, 0.5, 1e12), click=True)
+    browser.wait_for("document.getElementById('detail-title').textContent === '#10 alpha'")
+    assert browser.run("location.hash") == "#k10"
+    browser.wait_for("document.querySelector('#chart .selected') !== null")
+    points = browser.run("document.querySelector('#chart .selected polyline').getAttribute('points')")
+    drawn = [tuple(map(float, pair.split(","))) for pair in points.split()]
+    assert len(drawn) == 2
+    for one, x in zip(drawn, (0.25, 0.5), strict=True):  # at L2 and at DRAM
+        assert one == pytest.approx(place(browser, x, 1e12), abs=0.5)
+    assert sorted(browser.run("[...document.querySelectorAll('#chart .selected text')].map(t => t.textContent)")) == [
+        "DRAM",
+        "L2",
+    ]
+
+
+def test_kernels_without_flop_are_in_the_strip_by_their_utilisation(visit):
+    browser = visit(three_kernels())
+    assert strip(browser) == ["Without a dot here (1): by utilisation of the busier side"]
+    ticks = browser.run(_TICKS)
+    marks = {label: px for label, px, _, anchor in ticks if anchor == "middle" and label.endswith("%")}
+    (lane,) = [py for label, _, py, anchor in ticks if anchor == "end" and label == "latency"]
+    told = point_at(browser, marks["0 %"] + 0.8 * (marks["100 %"] - marks["0 %"]), lane)
+    assert told[0] == "#12 gamma"
+    assert told[2] == "memory 80.0 %, compute 20.0 %; no FLOPs"
+
+
+def test_the_datasheets_roofs_can_be_switched_on_and_those_of_the_counters_off(visit):
+    browser = visit(three_kernels())
+    assert roofs(browser) == 3
+    choose(browser, "datasheet")
+    assert roofs(browser) == 5
+    assert browser.run("document.querySelectorAll('#chart .roof[stroke-dasharray]').length") == 2
+    choose(browser, "counters")
+    # the data sheet has no roof of L2
+    assert roofs(browser) == 2
+
+
+def test_the_ridge_of_the_chosen_level_is_marked_where_it_is(visit):
+    browser = visit(three_kernels())
+    # 10 Tflop/s over 2.5 TB/s
+    assert labels(browser, "ridge") == ["ridge 4"]
+    x = browser.run("+document.querySelector('#chart .back circle').getAttribute('cx')")
+    assert x == pytest.approx(place(browser, 4, 1e13)[0], abs=0.5)
+    choose(browser, "l2")
+    assert labels(browser, "ridge") == ["ridge 2"]
+
+
+def test_the_level_of_the_dots_can_be_chosen(visit):
+    browser = visit(three_kernels())
+    choose(browser, "l2")
+    assert point_at(browser, *place(browser, 0.25, 1e12))[2].startswith("L2, FP32: 0.250 FLOP/B")
+
+
+def test_the_range_of_alike_launches_is_a_line_through_their_dot(visit):
+    alike = [kernel(id=number) for number in range(2)]
+    alike[1]["points"] = [point | {"flop_per_s": point["flop_per_s"] / 2} for point in alike[1]["points"]]
+    group = document(alike[0])["groups"][0] | {"launches": [0, 1], "n_launches": 2}
+    browser = visit(document(*alike, groups=[group]))
+    bar = browser.run(
+        "(l => ['x1', 'y1', 'x2', 'y2'].map(a => +l.getAttribute(a)))(document.querySelector('#chart .spread'))"
+    )
+    assert bar == pytest.approx([*place(browser, 0.5, 5e11), *place(browser, 0.5, 1e12)], abs=0.5)
+
+
+def chosen_view(browser):
+    return browser.run("document.querySelector('#chart-views :checked').value")
+
+
+def test_the_instruction_roofline_places_kernels_without_flop(visit):
+    browser = visit(three_kernels())
+    assert chosen_view(browser) == "flop"
+    choose(browser, "instruction")
+    assert strip(browser) == []
+    assert labels(browser, "dot-label")
+    assert "warp instructions per transaction" in browser.run("document.querySelector('#chart .back').textContent")
+    assert browser.run("document.getElementById('chart').getAttribute('aria-label')").startswith(
+        "Instruction roofline of 3"
+    )
+    assert point_at(browser, *place(browser, 0.8, 5e10))[2].startswith("DRAM: 0.800 inst/TXN, 50.0 GIPS")
+    assert browser.complaints == []
+
+
+def test_the_views_are_switched_by_key_and_keep_the_focus(visit):
+    browser = visit(three_kernels())
+    browser.run("document.querySelector('input[value=flop]').focus()")
+    for view, reached in (("instruction", "GIPS"), ("bars", None), ("flop", "FLOP/s")):
+        browser.press("ArrowRight")
+        assert chosen_view(browser) == view
+        assert browser.run("document.activeElement.value") == view
+        if reached:
+            assert reached in browser.run("document.querySelector('#chart .back').textContent")
+    name = "[...document.querySelectorAll('#chart-views label')].map(label => label.textContent)"
+    assert browser.run(name) == ["FLOP roofline", "Instruction roofline", "Utilisation"]
+
+
+def test_the_view_of_utilisations_has_a_bar_per_resource_and_an_average_by_time(visit):
+    busy = {"memory": 0.8, "compute": 0.2, "dram": None}
+    idle = {"memory": 0.4, "compute": None, "dram": None}
+    kernels = [
+        kernel(id=0, short_name="alpha", duration_ns=3e5, utilisation=busy),
+        kernel(id=1, short_name="beta", duration_ns=1e5, utilisation=idle),
+    ]
+    browser = visit(document(*kernels))
+    choose(browser, "bars")
+    rows = browser.run("[...document.querySelectorAll('#bars tr')].map(tr => [...tr.cells].map(c => c.textContent))")
+    assert rows == [
+        ["Kernel", "Share", "memory", "compute"],
+        ["all in view, by time", "", "70.0 %", "20.0 %"],  # (0.8 · 3 + 0.4) / 4; compute is known of the first alone
+        ["alpha", "75.0 %", "80.0 %", "20.0 %"],
+        ["beta", "25.0 %", "40.0 %", "—"],
+    ]
+    width = browser.run("document.querySelector('#bars tbody tr:nth-child(2) .meter-fill').style.width")
+    assert width == "80%"
+    assert browser.run("document.getElementById('chart').hidden")
+
+
+def test_the_instruction_roofline_opens_where_no_kernel_has_flop(visit):
+    browser = visit(document(without_flop(id=12, short_name="gamma")))
+    assert chosen_view(browser) == "instruction"
+    choose(browser, "flop")
+    assert "no kernel of this GPU has FLOPs" in browser.run("document.getElementById('chart-note').textContent")
+    assert "gamma" in browser.run("document.getElementById('bars').textContent")
+
+
+def test_the_level_that_was_chosen_stays_from_one_roofline_to_the_other(visit):
+    browser = visit(three_kernels())
+    choose(browser, "l2")
+    choose(browser, "datasheet")
+    choose(browser, "instruction")
+    assert browser.run("document.querySelector('input[name=level]:checked').value") == "l2"
+    assert browser.run("document.querySelector('input[value=datasheet]').checked")
+    assert roofs(browser) == 5
+
+
+def test_dragging_looks_closer_and_a_double_click_shows_all(visit):
+    browser = visit(document(kernel(id=10, short_name="alpha")))
+    whole = axes(browser)
+    px, py = place(browser, 0.5, 1e12)
+    drag(browser, (px - 250, py - 90), (px + 250, py + 90))
+    assert axes(browser) != whole
+    centre = place(browser, 0.5, 1e12)
+    box = browser.run(
+        "(r => ['x', 'y', 'width', 'height'].map(a => +r.getAttribute(a)))(document.querySelector('#chart clipPath rect'))"
+    )
+    assert centre == pytest.approx((box[0] + box[2] / 2, box[1] + box[3] / 2), abs=1.5)
+    assert point_at(browser, *centre)[0] == "#10 alpha"
+    browser.run("document.getElementById('chart').dispatchEvent(new MouseEvent('dblclick'))")
+    assert axes(browser) == whole
+
+
+def test_keys_walk_over_the_dots_by_time_and_open_one(visit):
+    browser = visit(three_kernels())
+    browser.run("document.getElementById('chart').focus()")
+    told = "document.querySelector('.tip div').textContent"
+    for name in ("#11 beta", "#12 gamma", "#10 alpha", "#11 beta"):
+        browser.press("ArrowRight")
+        assert browser.run(told) == name
+    browser.press("Enter")
+    browser.wait_for("document.getElementById('detail-title').textContent === '#11 beta'")
+
+
+def test_the_gpu_can_be_chosen_and_a_link_goes_to_its_own(visit):
+    devices = [
+        {"name": name, "compute_capability": "9.0", "sm_count": 1, "profile": None} for name in ("Here", "There")
+    ]
+    both = [ceiling("bandwidth", "dram", 1e12, device=number) for number in (0, 1)]
+    kernels = [kernel(id=0, short_name="alpha"), kernel(id=1, short_name="beta", device=1)]
+    browser = visit(document(*kernels, devices=devices, ceilings=both), "#k1")
+    browser.wait_for("document.getElementById('detail-title').textContent === '#1 beta'")
+    assert browser.run("document.getElementById('device-filter').value") == "1"
+    assert browser.run("document.getElementById('in-view').textContent").startswith("1 of 2 launches")
+    browser.run(
+        "{const s = document.getElementById('device-filter'); s.value = '0'; s.dispatchEvent(new Event('change'))}"
+    )
+    browser.wait_for("document.querySelector('#chart .dot-label')?.textContent === 'alpha'")
+
+
+def boxes(browser, kind):
+    return browser.run(
+        f"[...document.querySelectorAll('#chart .{kind}')].map(e => {{"
+        "const b = e.getBoundingClientRect(); return [e.textContent, b.left, b.right, b.top, b.bottom]})"
+    )
+
+
+def test_labels_of_roofs_do_not_meet(visit):
+    sources = [ceiling("bandwidth", name, per_s) for name, per_s in (("dram", 2e12), ("l2", 2.1e12), ("l1", 2.2e12))]
+    peaks = [ceiling("compute", "fp32", 1e13), ceiling("compute", "fp64", 1.05e13)]
+    work = kernel()["work"]["fp32"]
+    browser = visit(document(kernel(work={"fp32": work, "fp64": work}), ceilings=sources + peaks))
+    found = boxes(browser, "roof-label")
+    assert len(found) == 5
+    flat = [box for box in found if box[0].startswith("FP")]
+    assert flat[0][1] > flat[1][2] or flat[1][1] > flat[0][2]
+    transform = browser.run("document.querySelector('#chart .roof-label[transform]').getAttribute('transform')")
+    along_slope = cmath.rect(1, math.radians(float(re.match(r"rotate\((\S+)", transform)[1])))
+    centres = [
+        complex(left + right, top + bottom) / 2 / along_slope
+        for name, left, right, top, bottom in found
+        if not name.startswith("FP")
+    ]
+    # "DRAM 2.00 TB/s" is 80 px long and not as high as 14 px.
+    for one, other in itertools.combinations(centres, 2):
+        assert abs((one - other).real) > 80 or abs((one - other).imag) > 14
+
+
+def test_names_of_dots_meet_neither_each_other_nor_other_dots(visit):
+    kernels = [kernel(id=number, short_name=f"a_kernel_with_a_name_{number}") for number in range(12)]
+    for number, each in enumerate(kernels):
+        each["points"] = [
+            point | {"flop_per_s": 1e12 * (1 + number % 4 / 10), "intensity_flop_per_byte": 0.5 * (1 + number / 20)}
+            for point in each["points"]
+        ]
+    browser = visit(document(*kernels))
+    found = boxes(browser, "dot-label")
+    assert len(found) >= 3
+    for one, other in itertools.combinations(found, 2):
+        assert one[2] <= other[1] or other[2] <= one[1] or one[4] <= other[3] + 3 or other[4] <= one[3] + 3
+
+
+def label_heights(browser):
+    """Return the label and the height of its middle, for the roofs' labels."""
+    return dict(
+        browser.run(
+            "[...document.querySelectorAll('#chart .roof-label')].map(t => [t.textContent, +t.getAttribute('y')])"
+        )
+    )
+
+
+def test_a_flat_label_that_the_roof_above_would_cross_stands_below_its_own(visit):
+    # At 150 pixels per decade the two are about 6 pixels apart, less than a label needs.
+    peaks = [ceiling("compute", "tensor_bf16", 1.1e13), ceiling("compute", "tensor_bf16_slower_path", 1e13)]
+    work = {"tensor_bf16": kernel()["work"]["fp32"]}
+    browser = visit(document(kernel(work=work), ceilings=[ceiling("bandwidth", "dram", 2e12), *peaks]))
+    heights = label_heights(browser)
+    (slower,) = [py for label, py in heights.items() if "slower path" in label]
+    (fastest,) = [py for label, py in heights.items() if "slower path" not in label and "BF16" in label]
+    assert fastest < place(browser, 1, 1.1e13)[1] < place(browser, 1, 1e13)[1] < slower
+
+
+def test_a_label_that_the_next_slope_would_cross_stands_below_its_own(visit):
+    # On the chart L2 lies 0.12 decades above shared memory, and that 0.24 above DRAM.
+    per_s = {"DRAM": 1.5e12, "shared": 2.6e12, "L2": 3.4e12}
+    ceilings = [ceiling("bandwidth", name.lower(), value) for name, value in per_s.items()]
+    browser = visit(document(kernel(), ceilings=[*ceilings, ceiling("compute", "fp32", 1e13)]))
+    (low, low_px), (high, high_px) = axes(browser)[0]
+    found = browser.run(
+        "[...document.querySelectorAll('#chart .roof-label[transform]')]"
+        ".map(t => [t.textContent.split(' ')[0], +t.getAttribute('x'), +t.getAttribute('y')])"
+    )
+    above = {}
+    for name, px, py in found:
+        intensity = low * (high / low) ** ((px - low_px) / (high_px - low_px))
+        above[name] = place(browser, intensity, per_s[name] * intensity)[1] - py
+    assert above["shared"] < 0 < min(above["DRAM"], above["L2"])
