@@ -51,7 +51,7 @@ class Reports:
         return Analysis(
             reports=self.raw,
             measurements=measurements,
-            roofline=placed,
+            roofline_tables=placed,
             diagnosis=diagnosis,
             summary=summarise(measurements.kernels, placed.bounds, diagnosis.verdicts),
         )
@@ -64,14 +64,14 @@ class Analysis:
     Attributes:
         reports: what was read.
         measurements: canonical quantities, work, bandwidth, devices.
-        roofline: points, ceilings, bounds.
+        roofline_tables: points, ceilings, bounds.
         diagnosis: verdicts, paths, findings, what is missing.
         summary: sums over the run.
     """
 
     reports: tuple[RawReport, ...]
     measurements: Measurements
-    roofline: Roofline
+    roofline_tables: Roofline
     diagnosis: Diagnosis
     summary: Summary
 
@@ -83,14 +83,14 @@ class Analysis:
         `bandwidth.<level>.frac`, `intensity.<level>` in flop/byte of the dominant precision, and
         `instruction_intensity.<level>` in warp instructions per transaction.
         """
-        parts = (self.roofline.bounds, self.diagnosis.verdicts)
+        parts = (self.roofline_tables.bounds, self.diagnosis.verdicts)
         kernels = self.measurements.kernels.hstack([column for part in parts for column in part.drop("id")])
-        dominant = self.roofline.points.join(
+        dominant = self.roofline_tables.points.join(
             kernels.select("id", precision="dominant_precision"), on=["id", "precision"], how="semi"
         )
         for spread in (
-            _spread(self.roofline.work, "work", "precision", ("flop", "frac")),
-            _spread(self.roofline.bandwidth, "bandwidth", "level", ("bytes_per_s", "frac")),
+            _spread(self.roofline_tables.work, "work", "precision", ("flop", "frac")),
+            _spread(self.roofline_tables.bandwidth, "bandwidth", "level", ("bytes_per_s", "frac")),
             _spread(dominant, "intensity", "level", ("intensity_flop_per_byte",)),
             _spread(self.instruction_points, "instruction_intensity", "level", ("intensity_inst_per_transaction",)),
         ):
@@ -100,12 +100,12 @@ class Analysis:
     @property
     def points(self) -> pl.DataFrame:
         """POINTS: one row per kernel, memory level and precision."""
-        return self.roofline.points
+        return self.roofline_tables.points
 
     @property
     def instruction_points(self) -> pl.DataFrame:
         """INSTRUCTION_POINTS: one row per kernel and memory level."""
-        return self.roofline.instruction_points
+        return self.roofline_tables.instruction_points
 
     @property
     def findings(self) -> pl.DataFrame:
@@ -115,17 +115,17 @@ class Analysis:
     @property
     def groups(self) -> pl.DataFrame:
         """GROUPS: equal launches together, the most recoverable time first."""
-        return group_launches(self.measurements.kernels, self.roofline.bounds, self.diagnosis.verdicts)
+        return group_launches(self.measurements.kernels, self.roofline_tables.bounds, self.diagnosis.verdicts)
 
     @property
     def breakdowns(self) -> pl.DataFrame:
         """BREAKDOWNS: time by family and by NVTX range."""
-        return break_down(self.measurements.kernels, self.roofline.bounds)
+        return break_down(self.measurements.kernels, self.roofline_tables.bounds)
 
     @property
     def totals(self) -> pl.DataFrame:
         """TOTALS: work, rate and DRAM intensity of the whole run in each precision."""
-        return total_work(self.measurements.kernels, self.roofline.work)
+        return total_work(self.measurements.kernels, self.roofline_tables.work)
 
     @property
     def actions(self) -> pl.DataFrame:
