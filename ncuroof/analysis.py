@@ -27,6 +27,7 @@ from ncuroof.roofline import Roofline, roofline
 
 if TYPE_CHECKING:
     import pandas as pd
+    from plotly.graph_objects import Figure
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -137,6 +138,30 @@ class Analysis:
         from ncuroof.present.document import document  # noqa: PLC0415  presenting is not needed to analyse
 
         return document(self)
+
+    def roofline(self, *, device: int = 0, view: str = "flop", level: str | None = None) -> Figure:
+        """Return the roofline chart of a GPU as a plotly figure, which a notebook shows by itself.
+
+        Each dot is a group of equal launches: colour and symbol tell its verdict, the area its time. Axes are logarithmic:
+        FLOP/s over FLOP/byte, or warp instructions per second over warp instructions per transaction. Where nothing can be
+        drawn, the figure says why.
+
+        Static pictures need kaleido, which `ncuroof[plot]` brings, and Chrome or Chromium:
+
+            analysis.roofline().write_image("roofline.svg")  # also .pdf and .png
+
+        Args:
+            device: index of the GPU in the document's `devices`.
+            view: "flop", or "instruction" for the instruction roofline.
+            level: memory level of the dots ("dram", "l2", "l1", "shared"); by default the first of them that has dots.
+
+        Raises:
+            MissingExtraError: plotly is not installed.
+            UnknownNameError: no such GPU, view or level.
+        """
+        from ncuroof.present.plotly_figure import roofline_figure  # noqa: PLC0415  presenting is not needed to analyse
+
+        return roofline_figure(self.to_dict(), device=device, view=view, level=level)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return `kernels` as a pandas table.
