@@ -3,6 +3,7 @@
     >>> import ncuroof
     >>> analysis = ncuroof.read("run.ncu-rep").analyse()
     >>> analysis.kernels                    # a polars table, one row per kernel
+    >>> analysis.roofline()                 # a plotly figure, a dot per group of equal launches
     >>> analysis.to_html("run.html")        # one page that works offline
 
 Importing the package alone loads nothing heavy: the verbs are found when they are first used.

@@ -27,6 +27,7 @@ from ncuroof.roofline import Roofline, roofline
 
 if TYPE_CHECKING:
     import pandas as pd
+    from plotly.graph_objects import Figure
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -51,7 +52,7 @@ class Reports:
         return Analysis(
             reports=self.raw,
             measurements=measurements,
-            roofline=placed,
+            roofline_tables=placed,
             diagnosis=diagnosis,
             summary=summarise(measurements.kernels, placed.bounds, diagnosis.verdicts),
         )
@@ -64,14 +65,14 @@ class Analysis:
     Attributes:
         reports: what was read.
         measurements: canonical quantities, work, bandwidth, devices.
-        roofline: points, ceilings, bounds.
+        roofline_tables: points, ceilings, bounds.
         diagnosis: verdicts, paths, findings, what is missing.
         summary: sums over the run.
     """
 
     reports: tuple[RawReport, ...]
     measurements: Measurements
-    roofline: Roofline
+    roofline_tables: Roofline
     diagnosis: Diagnosis
     summary: Summary
 
@@ -83,14 +84,14 @@ class Analysis:
         `bandwidth.<level>.frac`, `intensity.<level>` in flop/byte of the dominant precision, and
         `instruction_intensity.<level>` in warp instructions per transaction.
         """
-        parts = (self.roofline.bounds, self.diagnosis.verdicts)
+        parts = (self.roofline_tables.bounds, self.diagnosis.verdicts)
         kernels = self.measurements.kernels.hstack([column for part in parts for column in part.drop("id")])
-        dominant = self.roofline.points.join(
+        dominant = self.roofline_tables.points.join(
             kernels.select("id", precision="dominant_precision"), on=["id", "precision"], how="semi"
         )
         for spread in (
-            _spread(self.roofline.work, "work", "precision", ("flop", "frac")),
-            _spread(self.roofline.bandwidth, "bandwidth", "level", ("bytes_per_s", "frac")),
+            _spread(self.roofline_tables.work, "work", "precision", ("flop", "frac")),
+            _spread(self.roofline_tables.bandwidth, "bandwidth", "level", ("bytes_per_s", "frac")),
             _spread(dominant, "intensity", "level", ("intensity_flop_per_byte",)),
             _spread(self.instruction_points, "instruction_intensity", "level", ("intensity_inst_per_transaction",)),
         ):
@@ -100,12 +101,12 @@ class Analysis:
     @property
     def points(self) -> pl.DataFrame:
         """POINTS: one row per kernel, memory level and precision."""
-        return self.roofline.points
+        return self.roofline_tables.points
 
     @property
     def instruction_points(self) -> pl.DataFrame:
         """INSTRUCTION_POINTS: one row per kernel and memory level."""
-        return self.roofline.instruction_points
+        return self.roofline_tables.instruction_points
 
     @property
     def findings(self) -> pl.DataFrame:
@@ -115,17 +116,17 @@ class Analysis:
     @property
     def groups(self) -> pl.DataFrame:
         """GROUPS: equal launches together, the most recoverable time first."""
-        return group_launches(self.measurements.kernels, self.roofline.bounds, self.diagnosis.verdicts)
+        return group_launches(self.measurements.kernels, self.roofline_tables.bounds, self.diagnosis.verdicts)
 
     @property
     def breakdowns(self) -> pl.DataFrame:
         """BREAKDOWNS: time by family and by NVTX range."""
-        return break_down(self.measurements.kernels, self.roofline.bounds)
+        return break_down(self.measurements.kernels, self.roofline_tables.bounds)
 
     @property
     def totals(self) -> pl.DataFrame:
         """TOTALS: work, rate and DRAM intensity of the whole run in each precision."""
-        return total_work(self.measurements.kernels, self.roofline.work)
+        return total_work(self.measurements.kernels, self.roofline_tables.work)
 
     @property
     def actions(self) -> pl.DataFrame:
@@ -137,6 +138,30 @@ class Analysis:
         from ncuroof.present.document import document  # noqa: PLC0415  presenting is not needed to analyse
 
         return document(self)
+
+    def roofline(self, *, device: int = 0, view: str = "flop", level: str | None = None) -> Figure:
+        """Return the roofline chart of a GPU as a plotly figure, which a notebook shows by itself.
+
+        Each dot is a group of equal launches: colour and symbol tell its verdict, the area its time. Axes are logarithmic:
+        FLOP/s over FLOP/byte, or warp instructions per second over warp instructions per transaction. Where nothing can be
+        drawn, the figure says why.
+
+        Static pictures need kaleido, which `ncuroof[plot]` brings, and Chrome or Chromium:
+
+            analysis.roofline().write_image("roofline.svg")  # also .pdf and .png
+
+        Args:
+            device: index of the GPU in the document's `devices`.
+            view: "flop", or "instruction" for the instruction roofline.
+            level: memory level of the dots ("dram", "l2", "l1", "shared"); by default the first of them that has dots.
+
+        Raises:
+            MissingExtraError: plotly is not installed.
+            UnknownNameError: no such GPU, view or level.
+        """
+        from ncuroof.present.plotly_figure import roofline_figure  # noqa: PLC0415  presenting is not needed to analyse
+
+        return roofline_figure(self.to_dict(), device=device, view=view, level=level)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return `kernels` as a pandas table.

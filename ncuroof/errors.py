@@ -79,7 +79,7 @@ class SchemaError(NcuroofError, TypeError):
 
 
 class UnknownNameError(NcuroofError, KeyError):
-    """A GPU, verdict, finding, caveat or quantity of that name does not exist."""
+    """A GPU, verdict, finding, caveat, quantity, view or memory level of that name does not exist."""
 
     slug = "unknown-name"
 

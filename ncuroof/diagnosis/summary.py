@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ncuroof.model import Verdict
-from ncuroof.tables import ACTIONS, GROUPS, conform
+from ncuroof.tables import ACTIONS, GROUPS, SAME_LAUNCH, conform
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +85,10 @@ def group_launches(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.Dat
     launches = kernels.select("id", "device", "name", "workload", "grid", "block", "failed", "duration_ns").hstack(
         [verdicts["verdict"], verdicts["limiter"], bounds["recoverable_ns"]]
     )
-    same = ["device", "name", "workload", "grid", "block", "verdict", "limiter"]
     return (
         launches.filter(~pl.col("failed"))
         .sort("duration_ns", descending=True, nulls_last=True, maintain_order=True)
-        .group_by(same, maintain_order=True)
+        .group_by(SAME_LAUNCH, maintain_order=True)
         .agg(
             pl.col("id").first(),
             pl.col("id").sort().alias("launches"),

@@ -59,7 +59,7 @@ class Analysed(Protocol):
         """Canonical quantities."""
 
     @property
-    def roofline(self) -> Roofline:
+    def roofline_tables(self) -> Roofline:
         """Points, ceilings, bounds."""
 
     @property
@@ -100,8 +100,8 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
         "sources": [_source(report) for report in analysed.reports],
         "devices": _devices(analysed),
         "summary": _summary(analysed.summary) | _breakdowns(analysed) | {"work": _totals(analysed)},
-        "ceilings": analysed.roofline.ceilings.to_dicts(),
-        "instruction_ceilings": analysed.roofline.instruction_ceilings.to_dicts(),
+        "ceilings": analysed.roofline_tables.ceilings.to_dicts(),
+        "instruction_ceilings": analysed.roofline_tables.instruction_ceilings.to_dicts(),
         "groups": analysed.groups.to_dicts(),
         "actions": _actions(analysed),
         "kernels": _Kernels(analysed, ids, load_rules(), load_catalogue()).describe(),
@@ -127,7 +127,7 @@ def _source(report: RawReport) -> Document:
 
 
 def _devices(analysed: Analysed) -> list[Document]:
-    profiles = analysed.roofline.profiles
+    profiles = analysed.roofline_tables.profiles
     return [
         {
             "name": row["name"],
@@ -180,10 +180,10 @@ class _Kernels:
     """Describes kernels; the tables that belong to them are grouped by kernel once."""
 
     def __init__(self, analysed: Analysed, ids: Sequence[int] | None, rules: Rules, catalogue: Catalogue) -> None:
-        measurements, diagnosis = analysed.measurements, analysed.diagnosis
+        placed, diagnosis = analysed.roofline_tables, analysed.diagnosis
         self._rules = rules
         self._unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.described()}
-        table = measurements.kernels.hstack(analysed.roofline.bounds.drop("id")).hstack(diagnosis.verdicts.drop("id"))
+        table = analysed.measurements.kernels.hstack(placed.bounds.drop("id")).hstack(diagnosis.verdicts.drop("id"))
         self._rows = (
             table
             if ids is None
@@ -192,10 +192,10 @@ class _Kernels:
             )
         )
         wanted = self._rows["id"]
-        self._work = _by_kernel(analysed.roofline.work, wanted)
-        self._bandwidth = _by_kernel(analysed.roofline.bandwidth, wanted)
-        self._points = _by_kernel(analysed.roofline.points, wanted)
-        self._instruction_points = _by_kernel(analysed.roofline.instruction_points.drop("definition"), wanted)
+        self._work = _by_kernel(placed.work, wanted)
+        self._bandwidth = _by_kernel(placed.bandwidth, wanted)
+        self._points = _by_kernel(placed.points, wanted)
+        self._instruction_points = _by_kernel(placed.instruction_points.drop("definition"), wanted)
         self._path = _by_kernel(diagnosis.path.drop("step"), wanted)
         self._flips = _by_kernel(diagnosis.flips, wanted)
         self._findings = _by_kernel(diagnosis.findings, wanted)

@@ -79,7 +79,7 @@ def test_a_run_without_kernels_that_worked_has_no_shares() -> None:
     assert (analysis.summary.n_kernels, analysis.summary.n_failed) == (1, 1)
     assert analysis.summary.by_verdict == {}
     assert group_launches(
-        analysis.measurements.kernels, analysis.roofline.bounds, analysis.diagnosis.verdicts
+        analysis.measurements.kernels, analysis.roofline_tables.bounds, analysis.diagnosis.verdicts
     ).is_empty()
 
 
