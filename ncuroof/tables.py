@@ -228,9 +228,6 @@ GROUPS = pl.Schema(
 )
 """Launches of one kernel, shape, device and verdict together, by recoverable time, then by duration."""
 
-SAME_LAUNCH = ("device", "name", "workload", "grid", "block", "verdict", "limiter")
-"""What the launches of a group have in common."""
-
 BREAKDOWN_KINDS = ("family", "nvtx", "nvtx_path")
 """Family, outermost NVTX range, whole path of NVTX ranges."""
 

@@ -55,6 +55,14 @@ function dotOf(position, view, level) {
   return { x, y: columns.y[position], precision: columns.precision[position], roof: columns.roof[position] };
 }
 
+/** The dot of a row: that of its launch, or where this has none, of the first that has one. */
+function dotOfRow(row, view, level) {
+  const own = dotOf(row.position, view, level);
+  if (own) return own;
+  const other = row.launches.find((position) => dotOf(position, view, level));
+  return other === undefined ? null : dotOf(other, view, level);
+}
+
 /** A number of a row for sorting and the table; null where it is not known. */
 const VALUES = {
   id: (row) => LAUNCHES.id[row.position],

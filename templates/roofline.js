@@ -70,7 +70,7 @@ class RooflineChart {
     const radius = (row) => LEAST_RADIUS + (MOST_RADIUS - LEAST_RADIUS) * Math.sqrt(longest ? (row.time ?? 0) / longest : 0);
     const marks = rows.map((row) => {
       const verdict = LAUNCHES.verdict[row.position];
-      return { row, verdict, radius: radius(row), dot: dotOf(row.position, view, level) };
+      return { row, verdict, radius: radius(row), dot: dotOfRow(row, view, level) };
     });
     const off = marks.filter(({ dot }) => dot === null);
     this.lanes = Object.keys(DATA.verdicts).filter((verdict) => off.some((mark) => mark.verdict === verdict));
@@ -147,8 +147,9 @@ class RooflineChart {
   /** The range of a row's launches, where they differ: a line through its dot. */
   spreads() {
     const { view, level } = this.choice;
-    return this.marks.filter(({ row, isOnPlane }) => isOnPlane && row.launches.length > 1).flatMap(({ row, px }) => {
-      const heights = row.launches.map((position) => dotOf(position, view, level)?.y).filter((y) => y);
+    return this.marks.filter(({ row, isOnPlane }) => isOnPlane && row.launches.length > 1).flatMap(({ row, dot, px }) => {
+      const dots = row.launches.map((position) => dotOf(position, view, level));
+      const heights = dots.filter((each) => each?.precision === dot.precision).map(({ y }) => y);
       const [low, high] = [Math.min(...heights), Math.max(...heights)];
       if (high < low * LEAST_SPREAD) return [];
       const bar = this.line(px, this.plane.y(low), px, this.plane.y(high), colour(LAUNCHES.verdict[row.position]));
@@ -161,7 +162,7 @@ class RooflineChart {
   strip() {
     const { plane, lanes } = this;
     if (!lanes.length) return [];
-    const n = this.choice.rows.filter((row) => dotOf(row.position, this.choice.view, this.choice.level) === null).length;
+    const n = this.marks.filter(({ isOnPlane }) => !isOnPlane).length;
     const ticks = [0, 0.2, 0.4, 0.6, 0.8, 1];
     return [
       this.text(plane.left, plane.stripTop - 12, `Without a dot here (${n}): by utilisation of the busier side`, { anchor: "start", fill: colour("ink") }),

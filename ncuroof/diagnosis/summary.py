@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ncuroof.model import Verdict
-from ncuroof.tables import ACTIONS, GROUPS, SAME_LAUNCH, conform
+from ncuroof.tables import ACTIONS, GROUPS, conform
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,10 @@ def summarise(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFram
             for n, duration in (found,)
         },
     )
+
+
+SAME_LAUNCH = ("device", "name", "workload", "grid", "block", "verdict", "limiter")
+"""What launches of one group have in common."""
 
 
 def group_launches(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:

@@ -11,7 +11,6 @@ from ncuroof.present import format as text
 from ncuroof.present.breakdown_lines import extremes
 from ncuroof.present.figures import dot_sizes_px
 from ncuroof.present.views import View
-from ncuroof.tables import SAME_LAUNCH
 
 Record = Mapping[str, Any]
 
@@ -53,33 +52,24 @@ def group_dots(document: Record, *, device: int, view: View, level: str) -> list
     """
     groups = document["groups"]
     kernel_by_id = {kernel["id"]: kernel for kernel in document["kernels"]}
-    equal: dict[tuple[Any, ...], list[Record]] = {}
-    for kernel in kernel_by_id.values():
-        if not kernel["failed"]:
-            equal.setdefault(_sameness(kernel), []).append(kernel)
     sizes_px = dot_sizes_px([group["duration_ns"] for group in groups])
     dots = []
     for group, size_px in zip(groups, sizes_px, strict=True):
         kernel = kernel_by_id.get(group["id"])
         if kernel is None or kernel.get("device") != device:
             continue
-        launches = _longest_first(kernel, equal.get(_sameness(kernel), ()), group["n_launches"])
+        launches = _longest_first(kernel, [kernel_by_id.get(number) for number in group["launches"]])
         lines = _of_group(group, document["summary"]["duration_ns"])
         dots.append(_dot(launches, view, level, size_px, lines))
     return dots
 
 
-def _sameness(kernel: Record) -> tuple[Any, ...]:
-    """Return what a launch has in common with the others of its group."""
-    values = (kernel.get(name) for name in SAME_LAUNCH)
-    return tuple(tuple(value) if isinstance(value, list) else value for value in values)
-
-
-def _longest_first(representative: Record, equal: Sequence[Record], n_launches: int) -> list[Record]:
+def _longest_first(representative: Record, launches: Sequence[Record | None]) -> list[Record]:
     """Return the launches of a group; its representative alone where the document does not hold them all."""
-    if len(equal) != n_launches:
+    known = [kernel for kernel in launches if kernel is not None]
+    if len(known) < len(launches):
         return [representative]
-    others = [kernel for kernel in equal if kernel is not representative]
+    others = [kernel for kernel in known if kernel is not representative]
     return [representative, *sorted(others, key=lambda kernel: -(kernel["duration_ns"] or 0.0))]
 
 

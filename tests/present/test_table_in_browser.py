@@ -121,8 +121,8 @@ def test_keys_walk_from_row_to_row_also_to_those_out_of_view(visit):
         assert browser.run(focused) == f"kernel_{reached:05}", key
     browser.press("PageDown")
     assert browser.run(focused) > "kernel_00005"
-    browser.press("Enter")
     number = int(browser.run(focused).removeprefix("kernel_"))
+    browser.press("Enter")
     browser.wait_for(f"document.getElementById('detail-title').textContent.startsWith('#{number} ')")
 
 
