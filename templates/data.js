@@ -47,6 +47,15 @@ const details = {
   },
 };
 
+/** The counters of a launch as they were recorded, each as [name, value, unit]; null where the page holds none. */
+async function countersOf(position) {
+  const id = `counters-${Math.floor(position / DATA.details_per_part)}`;
+  if (!document.getElementById(id)) return null;
+  const { names, units, values } = await unpack(id);
+  const own = values[position % DATA.details_per_part];
+  return names.map((name, index) => [name, own[index], units[index]]).filter(([, value]) => value !== null);
+}
+
 /** The dot of a launch in a view at a level as {x, y, precision, roof}; null where it has none. */
 function dotOf(position, view, level) {
   const columns = DATA.dots[view]?.[level];

@@ -128,6 +128,19 @@ class Detail {
   }
 }
 
+/** The counters as they were recorded, unpacked when they are asked for. */
+function rawCounters(position) {
+  const part = make("details", {}, make("summary", {}, "Counters as recorded"));
+  part.addEventListener("toggle", async () => {
+    if (!part.open || part.children.length > 1) return;
+    const counters = await countersOf(position);
+    const rows = (counters ?? []).map(([name, value, unit]) => [name, String(value), unit]);
+    const none = make("p", { class: "soft" }, "Not in this page: ncu --import REPORT --page raw prints them.");
+    part.append(counters ? makeTable(["counter", "value", "unit"], rows, { numbers: [1], label: "Counters as recorded" }) : none);
+  });
+  return part;
+}
+
 /** The other launches that are alike, to choose from. */
 function alike(position) {
   const group = ROWS.groups.find((row) => row.launches.includes(position));
@@ -147,6 +160,6 @@ async function showDetail(position) {
     make("p", {}, verdictMark(verdict), `: ${detail.words(part.detail.summary)}`),
     make("p", { class: "whole-name name", tabindex: "0", role: "region", "aria-label": "Whole name" }, isolated(words(LAUNCHES.name[position]))),
     ...alike(position),
-    ...detail.path(), ...detail.findings(), ...detail.caveats(), ...detail.missing(), ...detail.flow(), ...detail.blocks(), ...detail.vendor(),
+    ...detail.path(), ...detail.findings(), ...detail.caveats(), ...detail.missing(), ...detail.flow(), ...detail.blocks(), ...detail.vendor(), rawCounters(position),
   );
 }

@@ -106,7 +106,7 @@ async function showChart() {
   chartRoot.hidden = !hasDots;
   document.getElementById("chart-buttons").hidden = !hasDots;
   document.getElementById("chart-note").textContent = hasDots
-    ? "Size: time. Drag to zoom, double-click to see all. Arrow keys walk over the dots, Enter opens one."
+    ? "Size: time. A click on a dot opens it. Drag to zoom, double-click to see all. Arrow keys walk over the dots, Enter opens one, Escape lets go."
     : state.view === BARS ? "" : shown?.noChart ?? "There is no chart: no GPU is known.";
   const hasBars = state.view === BARS || !hasDots;
   document.getElementById("bars").replaceChildren(...(hasBars ? [utilisationBars(rows)] : []));
@@ -131,8 +131,14 @@ function showRows() {
   return showChart();
 }
 
-/** Choose a launch: the address says which, so that a link to it can be sent. */
+/** Choose a launch: the address says which, so that a link to it can be sent. With null, let go of the one that is chosen. */
 function choose(position) {
+  if (position === null) {
+    state.isMarked = false;
+    table.mark(null);
+    showChart();
+    return;
+  }
   history.replaceState(null, "", `#k${LAUNCHES.id[position]}`);
   select(position);
 }
@@ -196,7 +202,10 @@ document.getElementById("filters").append(...deviceControl(), ...filterControls(
 document.getElementById("chart-buttons").append(
   button("Zoom in", () => chart.zoomTo(chart.plane.grown(KEY_ZOOM))),
   button("Zoom out", () => chart.zoomTo(chart.plane.grown(1 / KEY_ZOOM))),
-  button("Show all", () => chart.zoomTo(null)),
+  button("Show all", () => {
+    chart.zoomTo(null);
+    choose(null);
+  }),
   button("Save SVG", () => save("roofline.svg", new Blob([chartAsSvg(chart)], { type: "image/svg+xml" }))),
   button("Save PNG", () => saveAsPng(chart, "roofline.png")),
 );

@@ -5,7 +5,7 @@ const LEAST_DRAG_PX = 6;
 const KEY_ZOOM = 0.7;
 
 class ChartPointer {
-  /** `tell` gives the lines that are told of a mark; `onSelect` is called with the position of a chosen launch. */
+  /** `tell` gives the lines that are told of a mark; `onSelect` is called with the position of a chosen launch, or null for none. */
   constructor(chart, tell, onSelect) {
     Object.assign(this, { chart, tell, onSelect, from: null, current: null });
     this.tip = make("div", { class: "tip", role: "status" });
@@ -92,7 +92,7 @@ class ChartPointer {
     this.point(null);
   }
 
-  /** Arrows walk over the dots by their time, Enter chooses, + and - zoom, 0 shows all. */
+  /** Arrows walk over the dots by their time, Enter chooses, Escape lets go, + and - zoom, 0 shows all. */
   typed(event) {
     const { chart } = this;
     const walk = (step) => {
@@ -103,7 +103,10 @@ class ChartPointer {
     const actions = {
       ArrowRight: () => walk(1), ArrowDown: () => walk(1), ArrowLeft: () => walk(-1), ArrowUp: () => walk(-1),
       Enter: () => this.current && this.onSelect(this.current.row.position),
-      Escape: () => this.point(null),
+      Escape: () => {
+        this.point(null);
+        this.onSelect(null);
+      },
       "+": () => chart.zoomTo(chart.plane.grown(KEY_ZOOM)), "-": () => chart.zoomTo(chart.plane.grown(1 / KEY_ZOOM)), 0: () => chart.zoomTo(null),
     };
     if (!actions[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -12,6 +12,7 @@ const MARKS = {
 };
 const LEAST_RADIUS = 4.5;
 const MOST_RADIUS = 14;
+const FADED = 0.25; // of the others, where one is selected
 const LEAST_SPREAD = 1.05; // launches that differ by less are as good as equal
 
 class RooflineChart {
@@ -225,9 +226,10 @@ class RooflineChart {
     this.canvas.style.height = `${this.plane.height}px`;
     const context = this.canvas.getContext("2d");
     const [paper, colours] = [colour("paper"), Object.fromEntries(Object.keys(MARKS).map((verdict) => [verdict, colour(verdict)]))];
-    context.globalAlpha = 0.85;
+    const { selected } = this.choice;
     context.strokeStyle = paper;
-    for (const { px, py, radius, verdict } of this.marks) {
+    for (const { row, px, py, radius, verdict } of this.marks) {
+      context.globalAlpha = selected && !row.launches.includes(selected.position) ? FADED : 0.85;
       context.setTransform(scale * radius, 0, 0, scale * radius, scale * px, scale * py);
       context.fillStyle = colours[verdict];
       context.lineWidth = 1 / radius;

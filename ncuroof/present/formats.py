@@ -25,7 +25,7 @@ class Presentable(Analysed, Protocol):
 def _html(analysis: Presentable) -> bytes:
     from ncuroof.present.page import render_page  # noqa: PLC0415
 
-    return render_page(document(analysis)).encode()
+    return render_page(document(analysis), analysis.reports).encode()
 
 
 def _json(analysis: Presentable) -> bytes:

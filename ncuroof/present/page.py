@@ -17,10 +17,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ncuroof.diagnosis import load_rules
+from ncuroof.ingest.raw_report import RawReport
 from ncuroof.metrics import load_catalogue
 from ncuroof.present import format as text
 from ncuroof.present.page_context import page_context
-from ncuroof.present.page_data import detail_parts, packed, page_index
+from ncuroof.present.page_data import DETAILS_PER_PART, detail_parts, packed, page_index
+from ncuroof.present.raw_counters import counter_parts
 from ncuroof.resources import folder
 
 Record = Mapping[str, Any]
@@ -42,11 +44,16 @@ class Assets:
     style: Annotated[Markup, "style sheet"]
     index: Annotated[Markup, "what is shown of every launch, packed"]
     details: Annotated[Sequence[Markup], "details of the launches, packed part by part"]
+    counters: Annotated[Sequence[Markup], "counters of the launches as recorded, packed part by part, or none"]
     script: Annotated[Markup, "the scripts as one"]
 
 
-def render_page(document: Record) -> str:
+def render_page(document: Record, reports: Sequence[RawReport] = ()) -> str:
     """Return the page of a document `ncuroof.analysis/1` as HTML; the same document gives the same text.
+
+    Args:
+        document: an analysis.
+        reports: those that it was made from, for the counters as they were recorded; without them the page has none.
 
     Raises:
         ProfileError: the rules, the catalogue or the templates that ship with ncuroof are broken or missing.
@@ -60,6 +67,7 @@ def render_page(document: Record) -> str:
         style=Markup((folder("templates") / STYLE).read_text(encoding="utf-8")),  # noqa: S704 (a file of ours)
         index=Markup(packed(page_index(document, rules))),  # noqa: S704 (base64)
         details=[Markup(packed(part)) for part in detail_parts(document, rules, catalogue)],  # noqa: S704 (base64)
+        counters=[Markup(packed(part)) for part in counter_parts(reports, DETAILS_PER_PART)],  # noqa: S704 (base64)
         script=Markup(script),  # noqa: S704 (files of ours)
     )
     named = {part.name: getattr(context, part.name) for part in fields(context)}

@@ -13,6 +13,7 @@ from ncuroof.present import format as text
 from ncuroof.present.page import render_page
 from ncuroof.resources import folder
 from tests.present.documents import EMPTY_DOCUMENTS, HOSTILE, document, hostile_document, kernel, three_kernels
+from tests.support.raw import raw_report
 
 pytestmark = pytest.mark.browser
 
@@ -67,6 +68,20 @@ def test_the_way_of_the_bytes_is_shown_with_hit_rates(visit):
         "2.00 GB|1.50 GB read, 500 MB written",
         "DRAM",
     ]
+
+
+def test_counters_as_recorded_are_shown_when_they_are_asked_for(browser, tmp_path):
+    path = tmp_path / "page.html"
+    reports = [raw_report({"a__counter.sum": 12.5, "b__counter.avg": float(number)}) for number in range(2)]
+    kernels = [kernel(id=number) for number in range(2)]
+    path.write_text(render_page(document(*kernels), reports), encoding="utf-8")
+    browser.open(path, "#k1")
+    browser.wait_for("document.getElementById('detail-title').textContent.startsWith('#1 ')")
+    browser.run("[...document.querySelectorAll('#detail details')].at(-1).open = true")
+    cells = "map(tr => [...tr.cells].slice(0, 2).map(c => c.textContent))"
+    rows = f"[...document.querySelectorAll('#detail details table tbody tr')].{cells}"
+    browser.wait_for(f"{rows}.length === 2")
+    assert browser.run(rows) == [["a__counter.sum", "12.5"], ["b__counter.avg", "1"]]
 
 
 def test_launches_that_are_alike_can_be_looked_at_one_by_one(visit):
