@@ -1,4 +1,4 @@
-"""`python -m benchmarks [one_kernel] [many_kernels] [diagnosis] [--rounds N] [--large]`."""
+"""`python -m benchmarks [one_kernel] [many_kernels] [diagnosis] [page] [--rounds N] [--large]`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from benchmarks import diagnosis, many_kernels, one_kernel
+from benchmarks import diagnosis, many_kernels, one_kernel, page
 from benchmarks.timing import machine
 
-NAMES = ("one_kernel", "many_kernels", "diagnosis")
+NAMES = ("one_kernel", "many_kernels", "diagnosis", "page")
 
 
 def main() -> None:
@@ -27,8 +27,10 @@ def main() -> None:
             one_kernel.benchmark(Path(folder), arguments.rounds)
         if "many_kernels" in chosen:
             many_kernels.benchmark(Path(folder), arguments.rounds, large=arguments.large)
-    if "diagnosis" in chosen:
-        diagnosis.benchmark(arguments.rounds)
+        if "diagnosis" in chosen:
+            diagnosis.benchmark(arguments.rounds)
+        if "page" in chosen:
+            page.benchmark(Path(folder), arguments.rounds)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ GOAL_SECONDS = 5
 def benchmark(rounds: int) -> None:
     """Print how long measuring and diagnosing take, stage by stage, and whether that grows with the kernels alone."""
     (raw,) = read(REPORT).raw
-    reports = {n_kernels: _repeated(raw, n_kernels) for n_kernels in SIZES}
+    reports = {n_kernels: repeated(raw, n_kernels) for n_kernels in SIZES}
     told: dict[int, list[dict[str, float]]] = {n_kernels: [] for n_kernels in SIZES}
     for number in range(rounds + 1):
         for n_kernels, report in reports.items():
@@ -48,7 +48,7 @@ def benchmark(rounds: int) -> None:
     )
 
 
-def _repeated(raw: RawReport, n_kernels: int) -> RawReport:
+def repeated(raw: RawReport, n_kernels: int) -> RawReport:
     """Return a report whose launches are those of `raw` over and over."""
     n_times = -(-n_kernels // raw.workloads.height)
 

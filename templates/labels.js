@@ -1,10 +1,18 @@
 // Where texts go on the chart so that they do not meet: along the slopes, at the right end of the flat roofs, and beside the largest dots.
 
-const CHARACTER_PX = 6.1; // of a label's font
+const LABEL_PX = 11; // of a label's font
 const LINE_PX = 15;
 const LABEL_SHIFT_PX = 10; // from a line to the middle of its label
 const MOST_NAMES = 14;
 const NAME_LENGTH = 30;
+
+const measuring = make("canvas").getContext("2d");
+
+/** How wide a text is in the font of the labels. */
+function textWidth(text) {
+  measuring.font = `${LABEL_PX}px ${getComputedStyle(document.body).fontFamily}`;
+  return measuring.measureText(text).width;
+}
 
 /** Whether a label goes below its line: where the next line above would run through it, and none below would. */
 function isLabelledBelow(height, heights, pxPerDecade) {
@@ -31,7 +39,7 @@ function slopeLabels(roofs, plane) {
     const text = roofText(roof, plane);
     const offset = isLabelledBelow(height, heights, plane.pxPerY * cos) ? -LABEL_SHIFT_PX : LABEL_SHIFT_PX;
     const start = Math.max(plane.ranges.x[0], plane.ranges.y[0] - height);
-    const length = text.length * CHARACTER_PX;
+    const length = textWidth(text);
     const across = height * plane.pxPerY * cos;
     let along = (start * plane.pxPerX) / cos + sin * across + 14 + length / 2;
     for (const other of placed) {
@@ -58,7 +66,7 @@ function flatLabels(roofs, plane) {
     const offset = isLabelledBelow(exponent, heights, plane.pxPerY) ? -LABEL_SHIFT_PX : LABEL_SHIFT_PX;
     const text = roofText(roof, plane);
     const y = plane.py(exponent) - offset;
-    const length = text.length * CHARACTER_PX;
+    const length = textWidth(text);
     let right = plane.right - 6;
     for (const other of placed) {
       if (Math.abs(other.y - y) < LINE_PX && right > other.right - other.length) right = other.right - other.length - 14;
@@ -97,7 +105,7 @@ function dotLabels(dots, plane, taken) {
   for (const dot of largest.slice(0, plane.isNarrow ? MOST_NAMES / 2 : MOST_NAMES)) {
     const name = words(LAUNCHES.short[dot.row.position]);
     const text = name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH - 1)}…` : name;
-    const length = text.length * CHARACTER_PX;
+    const length = textWidth(text);
     const places = [
       { x: dot.px + dot.radius + 4, y: dot.py, anchor: "start" },
       { x: dot.px - dot.radius - 4, y: dot.py, anchor: "end" },

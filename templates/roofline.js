@@ -217,7 +217,7 @@ class RooflineChart {
     return [...lines, ...ring];
   }
 
-  /** The dots, on the canvas. */
+  /** The dots, on the canvas: each a copy of a stamp, as filling ten thousand outlines takes too long. */
   paint() {
     const scale = window.devicePixelRatio || 1;
     this.canvas.width = this.width * scale;
@@ -225,17 +225,32 @@ class RooflineChart {
     this.canvas.style.width = `${this.width}px`;
     this.canvas.style.height = `${this.plane.height}px`;
     const context = this.canvas.getContext("2d");
-    const [paper, colours] = [colour("paper"), Object.fromEntries(Object.keys(MARKS).map((verdict) => [verdict, colour(verdict)]))];
     const { selected } = this.choice;
-    context.strokeStyle = paper;
+    const stamps = new Map();
     for (const { row, px, py, radius, verdict } of this.marks) {
-      context.globalAlpha = selected && !row.launches.includes(selected.position) ? FADED : 0.85;
-      context.setTransform(scale * radius, 0, 0, scale * radius, scale * px, scale * py);
-      context.fillStyle = colours[verdict];
-      context.lineWidth = 1 / radius;
-      context.fill(this.paths[verdict]);
-      context.stroke(this.paths[verdict]);
+      const alpha = selected && !row.launches.includes(selected.position) ? FADED : 0.85;
+      const key = `${verdict} ${Math.round(2 * radius)} ${alpha}`;
+      if (!stamps.has(key)) stamps.set(key, { stamp: this.stamp(verdict, Math.round(2 * radius) / 2, alpha, scale), places: new Set() });
+      const { stamp, places } = stamps.get(key);
+      const [x, y] = [Math.round(px * scale - stamp.width / 2), Math.round(py * scale - stamp.height / 2)];
+      const place = x * this.canvas.height + y;
+      if (!places.has(place)) context.drawImage(stamp, x, y); // the same again would only look less transparent
+      places.add(place);
     }
+  }
+
+  stamp(verdict, radius, alpha, scale) {
+    const half = Math.ceil((1.3 * radius + 1) * scale);
+    const canvas = make("canvas", { width: 2 * half, height: 2 * half });
+    const context = canvas.getContext("2d");
+    context.setTransform(scale * radius, 0, 0, scale * radius, half, half);
+    context.globalAlpha = alpha;
+    context.fillStyle = colour(verdict);
+    context.strokeStyle = colour("paper");
+    context.lineWidth = 1 / radius;
+    context.fill(this.paths[verdict]);
+    context.stroke(this.paths[verdict]);
+    return canvas;
   }
 
   line(x1, y1, x2, y2, stroke) {
@@ -243,7 +258,7 @@ class RooflineChart {
   }
 
   text(x, y, text, { anchor, fill, halo = false }) {
-    const attributes = { x, y, "text-anchor": anchor, "dominant-baseline": "central", fill, "font-size": 11 };
+    const attributes = { x, y, "text-anchor": anchor, "dominant-baseline": "central", fill, "font-size": LABEL_PX };
     const outline = halo ? { stroke: colour("paper"), "stroke-width": 3, "paint-order": "stroke" } : {};
     return draw("text", { ...attributes, ...outline }, text);
   }

@@ -1,7 +1,7 @@
 // The table of rows: sorted by a column's button, walked by key, copied as CSV. Of many rows only those near the view are in the document.
 
 const ROW_PX = 28; // as in page.css
-const MOST_WHOLE = 300; // rows up to which all are in the document, for printing and the browser's own search
+const MOST_WHOLE = 60; // rows up to which all are in the document, for printing and the browser's own search
 const BEYOND_VIEW = 20;
 
 class RowTable {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from ncuroof.model import SLOWER_PATH_SUFFIX, SPARSE_SUFFIX
 
@@ -166,6 +167,7 @@ def extent(sizes: Iterable[int] | None) -> str:
     return MISSING if sizes is None else " × ".join(map(str, sizes))
 
 
+@lru_cache(maxsize=1024)
 def label(name: str | None) -> str:
     """Return a name of the document (level, precision, limiter, key of a quantity) as words: "DRAM", "TF32 tensor", "waves"."""
     if name is None:
