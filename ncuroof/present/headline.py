@@ -8,6 +8,7 @@ from typing import Any
 from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.action_lines import together
+from ncuroof.present.kernel_detail import collect_options
 
 Record = Mapping[str, Any]
 
@@ -57,10 +58,13 @@ def _mostly_by(document: Record, verdict: str) -> str:
 
 
 def _first(document: Record) -> str:
-    """Return the advice of the first thing to do, in the words for the kernel that gains the most by it."""
+    """Return the advice of the first thing to do, in the words for the kernel that gains the most by it.
+
+    Where no gain can be told, it is the first advice for the kernel that takes the longest, or how to record what is missing.
+    """
     actions = document["actions"]
     if not actions:
-        return "No finding says what would give time back: the details tell what was not collected."
+        return _for_the_longest(document)
     action = actions[0]
     gains = [
         (finding["gain_ns"], kernel, finding)
@@ -73,8 +77,23 @@ def _first(document: Record) -> str:
     _, kernel, finding = max(gains, key=lambda entry: entry[0])
     n_others = action["n_launches"] - 1
     others = f" (and {n_others} other {'launch' if n_others == 1 else 'launches'})" if n_others else ""
-    name = text.shortened(text.printable(kernel["short_name"] or kernel["name"] or "(no name)"), _MOST_NAME)
-    return f"First, in {name}{others}: {_first_sentence(finding['advice'])}"
+    return f"First, in {_name(kernel)}{others}: {_first_sentence(finding['advice'])}"
+
+
+def _for_the_longest(document: Record) -> str:
+    timed = [kernel for kernel in document["kernels"] if kernel["duration_ns"]]
+    if not timed:
+        return ""
+    longest = max(timed, key=lambda kernel: kernel["duration_ns"])
+    finding = next(iter(longest.get("findings") or ()), None)
+    if finding is not None:
+        return f"In {_name(longest)}, which takes the longest: {_first_sentence(finding['advice'])}"
+    options = collect_options(entry["collect"] for entry in longest.get("missing") or ())
+    return f"To learn more, record again with ncu {options}." if options else ""
+
+
+def _name(kernel: Record) -> str:
+    return text.shortened(text.printable(kernel["short_name"] or kernel["name"] or "(no name)"), _MOST_NAME)
 
 
 def _first_sentence(advice: str) -> str:

@@ -335,7 +335,7 @@ def multiplying(n_ffma_per_slot: float) -> Described:
 def test_a_product_without_instructions_to_save_is_not_told_to_save_them() -> None:
     kernel = judged(multiplying(0.9))
     assert (kernel["verdict"], kernel["limiter"]) == ("compute", "issue")
-    assert kernel["arithmetic"]["fma_issue_frac"] == pytest.approx(0.9, rel=1e-3)
+    assert kernel["arithmetic"]["fp32_issue_frac"] == pytest.approx(0.9, rel=1e-3)
     # slots are taken in 85 % of the cycles, and 95 % can be
     assert gains(kernel)["multiply_add_issue"] == pytest.approx(1 - 0.85 / 0.95, rel=1e-3)
     assert "instruction_issue" not in gains(kernel)

@@ -1,0 +1,86 @@
+"""The run in three sentences; what they say is worked out by hand."""
+
+from __future__ import annotations
+
+from ncuroof.diagnosis import load_rules
+from ncuroof.present.headline import headline
+from tests.present.documents import document, kernel, unknown_kernel
+
+
+def finding(gain_ns, **changes):
+    return {
+        "id": "dram_roof",
+        "title": "It runs close to what DRAM can deliver",
+        "severity": "low",
+        "advice": "Move fewer bytes. If it cannot, it is done.",
+        "evidence": [],
+        "gain_ns": gain_ns,
+        "gain_basis": None,
+        "waste": {},
+    } | changes
+
+
+def action(share_frac, name="dram_roof", n_launches=1):
+    return {"finding": name, "title": "A title", "n_launches": n_launches, "gain_ns": 1.0, "share_frac": share_frac}
+
+
+def said(*kernels, **changes):
+    return headline(document(*kernels, **changes), load_rules())
+
+
+def test_what_bounds_the_run_is_told_with_its_share_and_what_limits_most():
+    kernels = [
+        kernel(id=0, duration_ns=300.0, limiter="l2"),
+        kernel(id=1, duration_ns=350.0, limiter="dram"),
+        kernel(id=2, duration_ns=250.0, verdict="latency", limiter="tail"),
+        kernel(id=3, duration_ns=100.0, verdict="compute", limiter="fp32"),
+    ]
+    assert said(*kernels)[0] == "65.0 % of the GPU time is memory-bound (mostly DRAM), 25.0 % latency-bound."
+
+
+def test_one_limiter_is_not_mostly_and_little_is_left_to_the_bar():
+    kernels = [kernel(id=0, duration_ns=950.0), kernel(id=1, duration_ns=50.0, verdict="compute")]
+    assert said(*kernels)[0] == "95.0 % of the GPU time is memory-bound (DRAM)."
+
+
+def test_the_first_thing_to_do_is_told_in_the_words_for_the_kernel_that_gains_most():
+    kernels = [
+        kernel(id=0, short_name="small", findings=[finding(10.0)]),
+        kernel(id=1, short_name="large", findings=[finding(30.0, advice="Widen the loads. And more.")]),
+    ]
+    _, first, gives = said(*kernels, actions=[action(0.25, n_launches=2), action(0.05, "tail_wave")])
+    assert first == "First, in large (and 1 other launch): Widen the loads."
+    # 1 / (1 - 0.3) = 1.43
+    assert gives == (
+        "That gives back up to 25.0 % of the GPU time; the first 2 things to do, 30.0 % together, the run 1.43 times as fast."
+    )
+
+
+def test_one_thing_to_do_is_not_summed_up_with_others():
+    gives = said(kernel(findings=[finding(10.0)]), actions=[action(0.5)])[2]
+    assert gives == "That gives back up to 50.0 % of the GPU time, the run 2 times as fast."
+
+
+def test_without_a_gain_the_longest_kernels_advice_is_told():
+    kernels = [
+        kernel(id=0, short_name="short", duration_ns=1.0),
+        kernel(id=1, short_name="long", duration_ns=2.0, findings=[finding(None)]),
+    ]
+    assert said(*kernels)[1:] == ("In long, which takes the longest: Move fewer bytes.",)
+
+
+def test_without_findings_it_is_told_how_to_record_more():
+    lacking = [{"quantity": "stalls", "collect": "--section WarpStateStats"}]
+    assert said(kernel(findings=[], missing=lacking))[1:] == (
+        "To learn more, record again with ncu --section WarpStateStats.",
+    )
+
+
+def test_a_run_of_which_nothing_is_known_is_left_alone():
+    assert said(unknown_kernel()) == ()
+    assert said() == ()
+
+
+def test_time_that_the_report_does_not_explain_is_told_as_such():
+    kernels = [kernel(id=0, duration_ns=750.0, verdict="unknown", limiter=None), kernel(id=1, duration_ns=250.0)]
+    assert said(*kernels)[0] == "For 75.0 % of the GPU time the report does not tell what bounds it."
