@@ -141,6 +141,15 @@ function rawCounters(position) {
   return part;
 }
 
+/** Fill the list of explanations when it is opened: each name with the text of `ncuroof explain`. */
+function showExplanations(list) {
+  list.addEventListener("toggle", async () => {
+    if (!list.open || list.children.length > 1) return;
+    const entries = await unpack("explained-data");
+    list.append(...entries.map(([name, text]) => make("details", {}, make("summary", {}, name), make("pre", { tabindex: "0" }, text))));
+  });
+}
+
 /** The other launches that are alike, to choose from. */
 function alike(position) {
   const group = ROWS.groups.find((row) => row.launches.includes(position));

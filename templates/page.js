@@ -233,4 +233,5 @@ window.addEventListener("beforeprint", () => {
 window.addEventListener("afterprint", () => table.whole(false));
 // Colours are those of paper from this moment on; the width is that of a sheet, which no event tells.
 matchMedia("print").addEventListener("change", ({ matches }) => (matches ? chart.redraw(SHEET_PX) : chart.redraw()));
+showExplanations(document.getElementById("explained"));
 document.documentElement.dataset.ready = "true";

@@ -20,6 +20,7 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.ingest.raw_report import RawReport
 from ncuroof.metrics import load_catalogue
 from ncuroof.present import format as text
+from ncuroof.present.explained import explained
 from ncuroof.present.page_context import page_context
 from ncuroof.present.page_data import DETAILS_PER_PART, detail_parts, packed, page_index
 from ncuroof.present.raw_counters import counter_parts
@@ -45,6 +46,7 @@ class Assets:
     index: Annotated[Markup, "what is shown of every launch, packed"]
     details: Annotated[Sequence[Markup], "details of the launches, packed part by part"]
     counters: Annotated[Sequence[Markup], "counters of the launches as recorded, packed part by part, or none"]
+    explained: Annotated[Markup, "how the names on the page come about, packed"]
     script: Annotated[Markup, "the scripts as one"]
 
 
@@ -68,6 +70,7 @@ def render_page(document: Record, reports: Sequence[RawReport] = ()) -> str:
         index=Markup(packed(page_index(document, rules))),  # noqa: S704 (base64)
         details=[Markup(packed(part)) for part in detail_parts(document, rules, catalogue)],  # noqa: S704 (base64)
         counters=[Markup(packed(part)) for part in counter_parts(reports, DETAILS_PER_PART)],  # noqa: S704 (base64)
+        explained=Markup(packed(explained(document))),  # noqa: S704 (base64)
         script=Markup(script),  # noqa: S704 (files of ours)
     )
     named = {part.name: getattr(context, part.name) for part in fields(context)}

@@ -10,6 +10,7 @@ from importlib import resources
 import pytest
 
 from ncuroof.present import format as text
+from ncuroof.present.explain import explain
 from ncuroof.present.page import render_page
 from ncuroof.resources import folder
 from tests.present.documents import EMPTY_DOCUMENTS, HOSTILE, document, hostile_document, kernel, three_kernels
@@ -82,6 +83,16 @@ def test_counters_as_recorded_are_shown_when_they_are_asked_for(browser, tmp_pat
     rows = f"[...document.querySelectorAll('#detail details table tbody tr')].{cells}"
     browser.wait_for(f"{rows}.length === 2")
     assert browser.run(rows) == [["a__counter.sum", "12.5"], ["b__counter.avg", "1"]]
+
+
+def test_the_page_explains_the_names_on_it_as_the_command_does(visit):
+    browser = visit(three_kernels())
+    browser.run("document.getElementById('explained').open = true; 1")
+    entries = "[...document.querySelectorAll('#explained details')].map(d => [...d.children].map(c => c.textContent))"
+    browser.wait_for(f"{entries}.length > 0")
+    texts = dict(browser.run(entries))
+    assert {"memory", "dram_roof", "short_kernel", "utilisation.dram"} <= set(texts)
+    assert texts["dram_roof"] == explain("dram_roof")
 
 
 def test_launches_that_are_alike_can_be_looked_at_one_by_one(visit):

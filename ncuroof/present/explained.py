@@ -1,0 +1,41 @@
+"""How the names that a document uses come about, for the page: the texts of `ncuroof explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ncuroof.present.explain import explain, names
+
+Record = Mapping[str, Any]
+
+_GROUPS = (
+    "utilisation",
+    "occupancy",
+    "scheduler",
+    "access",
+    "arithmetic",
+    "check",
+    "traffic_bytes",
+    "launch",
+    "stalls",
+)
+"""Blocks of a kernel whose keys are quantities of the block's name."""
+
+
+def explained(document: Record) -> list[tuple[str, str]]:
+    """Return name and explanation of the verdicts, findings, caveats and quantities that the document tells of, by name."""
+    met = {name for kernel in document["kernels"] for name in _names_of(kernel)}
+    return [(name, explain(name)) for name in sorted(met & set(names()))]
+
+
+def _names_of(kernel: Record) -> Iterable[str]:
+    yield kernel["verdict"]
+    yield from kernel.get("caveats") or ()
+    for step in kernel.get("path") or ():
+        yield step["quantity"]
+    for finding in kernel.get("findings") or ():
+        yield finding["id"]
+        yield from (item["quantity"] for item in finding.get("evidence") or ())
+    for group in _GROUPS:
+        yield from (f"{group}.{key}" for key, value in (kernel.get(group) or {}).items() if value is not None)
