@@ -5,6 +5,7 @@
     >>> analysis.kernels                    # a polars table, one row per kernel
     >>> analysis.roofline()                 # a plotly figure, a dot per group of equal launches
     >>> analysis.to_html("run.html")        # one page that works offline
+    >>> ncuroof.compare(before, after)      # of two analyses, what changed and why
 
 Importing the package alone loads nothing heavy: the verbs are found when they are first used.
 """
@@ -16,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from ncuroof._version import __version__
 
 if TYPE_CHECKING:
-    from ncuroof.analysis import Analysis, Reports, read
+    from ncuroof.analysis import Analysis, Reports, compare, read
 
-__all__ = ["Analysis", "Reports", "__version__", "read"]
+__all__ = ["Analysis", "Reports", "__version__", "compare", "read"]
 
 
 def __getattr__(name: str) -> Any:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
+    from ncuroof.compare import Comparison, Side
+
 PathLike = Union[str, "os.PathLike[str]"]
 
 
@@ -133,6 +135,28 @@ class Analysis:
         """ACTIONS: what to do, by what it gives over the whole run."""
         return rank_actions(self.diagnosis.findings, self.summary.duration_ns)
 
+    def side(self, label: str | None = None) -> Side:
+        """Return the run as one side of a comparison; `label` is what to call it, by default its reports' names."""
+        from ncuroof.compare import Recording, Side, group_side, told  # noqa: PLC0415  comparing is not needed to analyse
+
+        sessions = [report.session for report in self.reports]
+        clocks = self.measurements.kernels["sm_clock_hz"].drop_nulls()
+        return Side(
+            label=label or ", ".join(report.file for report in self.reports),
+            recording=Recording(
+                gpus=told(self.measurements.devices["name"].to_list()),
+                drivers=told([session.driver_version for session in sessions]),
+                ncu_versions=told([session.ncu_version for session in sessions]),
+                clock_controls=told([session.clock_control for session in sessions]),
+                cache_controls=told([session.cache_control for session in sessions]),
+                sections=told([section for report in self.reports for section in report.sections]),
+                sm_clock_hz=_median(clocks),
+            ),
+            groups=group_side(self.kernels, self.diagnosis.findings),
+            n_kernels=self.summary.n_kernels,
+            n_failed=self.summary.n_failed,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the document `ncuroof.analysis/1`."""
         from ncuroof.present.document import document  # noqa: PLC0415  presenting is not needed to analyse
@@ -187,6 +211,11 @@ class Analysis:
         return write(self, Path(path), "html")
 
 
+def _median(values: pl.Series) -> float | None:
+    middle = values.median()
+    return None if middle is None else float(middle)  # type: ignore[arg-type]  # of floats
+
+
 def _spread(table: pl.DataFrame, prefix: str, name: str, values: Sequence[str]) -> pl.DataFrame:
     """Return a long table with a row per kernel, and a column per name and value; one value needs no name of its own."""
     spread = table.select("id").unique(maintain_order=True)
@@ -218,3 +247,10 @@ def read(paths: PathLike | Sequence[PathLike]) -> Reports:
         if first is not report:
             repeated.append((report.file, first.file))
     return Reports(tuple(by_content.values()), tuple(repeated))
+
+
+def compare(before: Analysis, after: Analysis) -> Comparison:
+    """Return what changed from one run to another: matches, times, what explains them, what can be compared at all."""
+    from ncuroof.compare import compare as compared  # noqa: PLC0415  comparing is not needed to analyse
+
+    return compared(before.side(), after.side())

@@ -91,3 +91,23 @@ class MissingExtraError(NcuroofError, ImportError):
     """An optional dependency is not installed."""
 
     slug = "missing-extra"
+
+
+class GateError(NcuroofError, ValueError):
+    """A gate is not written as gates are."""
+
+    slug = "gate"
+    exit_code = 2
+
+
+class BaselineError(NcuroofError, ValueError):
+    """A file is no baseline that ncuroof wrote, or is damaged."""
+
+    slug = "baseline"
+
+
+class GatesFailedError(NcuroofError):
+    """Some gates did not hold: what was compared has been written all the same."""
+
+    slug = "gates-failed"
+    exit_code = 3

@@ -14,6 +14,8 @@ _BEGINNINGS = (
     b"<!-- ncuroof ",
     b"id,source,device,name,short_name,family,",
     "ncuroof · ".encode(),
+    b'{"schema":"ncuroof.',
+    b"<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"ncuroof compare\"",
 )
 """How our own documents, Markdown, tables and summaries begin."""
 

@@ -1,0 +1,109 @@
+"""`ncuroof compare`: two runs in, what changed and why out, and gates for CI."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ncuroof import read
+from ncuroof.cli.options import common, say
+from ncuroof.compare import Side, judge, parse_gate, read_baseline, write_baseline
+from ncuroof.compare import compare as compared
+from ncuroof.errors import GateError, GatesFailedError, OutputFormatError
+from ncuroof.present.comparison_document import comparison_document
+from ncuroof.present.comparison_text import to_markdown, to_text
+from ncuroof.present.gate_reports import to_annotations, to_junit
+from ncuroof.present.output import write_whole
+from ncuroof.resources import read_toml
+
+STANDARD_OUTPUT = "-"
+
+Document = Mapping[str, Any]
+
+_FORMATS: Mapping[str, Callable[[Document], bytes]] = {
+    "term": lambda document: to_text(document).encode(),
+    "json": lambda document: (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode(),
+    "md": lambda document: to_markdown(document).encode(),
+    "junit": to_junit,
+}
+_FORMAT_BY_SUFFIX = {".json": "json", ".md": "md", ".xml": "junit", ".txt": "term"}
+
+
+@click.command()
+@click.argument("before", type=click.Path(readable=False, path_type=Path))
+@click.argument("after", type=click.Path(readable=False, path_type=Path))
+@click.option(
+    "-o", "--output", "outputs", multiple=True, help="File to write; its suffix names the format. Again for more."
+)
+@click.option("--format", "form", type=click.Choice(list(_FORMATS)), help="Format on standard output, instead of text.")
+@click.option(
+    "--gate", "gates", multiple=True, metavar="EXPR", help="Condition to meet, e.g. time:+5%; again for more."
+)
+@click.option(
+    "--save-baseline", type=click.Path(path_type=Path), help="Write AFTER as a baseline, to compare later runs with."
+)
+@click.option("--force", is_flag=True, help="Replace files that ncuroof did not write.")
+@common
+def compare(
+    *,
+    before: Path,
+    after: Path,
+    outputs: tuple[str, ...],
+    form: str | None,
+    gates: tuple[str, ...],
+    save_baseline: Path | None,
+    **flags: bool,
+) -> None:
+    """Compare the run AFTER with the run BEFORE: which kernels changed, by how much beyond chance, and why.
+
+    Each is a report (.ncu-rep) or a baseline (.json) of --save-baseline. Gates come from --gate, else from the list `gates` of
+    [tool.ncuroof] in pyproject.toml of the working directory; where one fails, the exit code is 3.
+    """
+    wanted = [parse_gate(text) for text in gates or _configured()]
+    forms = [(_format_of(name), Path(name)) for name in outputs]
+    sides = _side(before), _side(after)
+    comparison = compared(*sides)
+    verdicts = judge(wanted, comparison)
+    document = comparison_document(comparison, verdicts)
+    if save_baseline is not None:
+        write_whole(save_baseline, write_baseline(sides[1]), force=flags["force"])
+    for chosen, path in forms:
+        write_whole(path, _FORMATS[chosen](document), force=flags["force"])
+    if form is not None or not flags["quiet"]:
+        click.echo(_FORMATS[form or "term"](document).decode(), nl=False)
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        for line in to_annotations(document):
+            say(line)
+    failed = [verdict.gate for verdict in verdicts if not verdict.has_passed]
+    if failed:
+        raise GatesFailedError(f"{len(failed)} of {len(verdicts)} gates failed: {', '.join(failed)}")
+
+
+def _side(path: Path) -> Side:
+    return read_baseline(path) if path.suffix == ".json" else read(path).analyse().side()
+
+
+def _format_of(name: str) -> str:
+    suffix = Path(name).suffix
+    if suffix not in _FORMAT_BY_SUFFIX:
+        raise OutputFormatError(
+            f"{name}: a suffix of {', '.join(_FORMAT_BY_SUFFIX)} was wanted, found {suffix or 'none'}",
+            hint="rename the file",
+        )
+    return _FORMAT_BY_SUFFIX[suffix]
+
+
+def _configured() -> Sequence[str]:
+    """Return the gates of the working directory's pyproject.toml; none where it has none."""
+    path = Path("pyproject.toml")
+    if not path.is_file():
+        return ()
+    gates = read_toml(path).get("tool", {}).get("ncuroof", {}).get("gates", [])
+    if not isinstance(gates, list) or not all(isinstance(gate, str) for gate in gates):
+        raise GateError("pyproject.toml: [tool.ncuroof] gates has to be a list of texts", hint='gates = ["time:+5%"]')
+    return gates

@@ -1,0 +1,33 @@
+"""Two analyses → what changed: matching of kernels, significance, explanations, gates, baselines."""
+
+from ncuroof.compare.baseline import read_baseline, write_baseline
+from ncuroof.compare.comparable import Comparable
+from ncuroof.compare.comparison import Comparison, compare, run_change, total_ns
+from ncuroof.compare.deltas import Change, Delta
+from ncuroof.compare.gates import Gate, Verdict, judge, parse_gate
+from ncuroof.compare.matching import How, Match, Matching, Sureness
+from ncuroof.compare.side import Recording, Side, group_side, told
+
+__all__ = [
+    "Change",
+    "Comparable",
+    "Comparison",
+    "Delta",
+    "Gate",
+    "How",
+    "Match",
+    "Matching",
+    "Recording",
+    "Side",
+    "Sureness",
+    "Verdict",
+    "compare",
+    "group_side",
+    "judge",
+    "parse_gate",
+    "read_baseline",
+    "run_change",
+    "told",
+    "total_ns",
+    "write_baseline",
+]

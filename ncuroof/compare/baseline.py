@@ -1,0 +1,95 @@
+"""A run as a small file that can be committed, and compared with later runs without the report it came from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ncuroof.compare.side import Recording, Side, explaining_quantities
+from ncuroof.errors import BaselineError, ReportAccessError, ReportNotFoundError
+
+SCHEMA = "ncuroof.baseline/1"
+
+_TEXTS = ("name", "workload", "range", "short_name", "verdict", "limiter", "renamed", "variant")
+_COUNTS = ("group", "n_launches", "n_high", "n_medium")
+_SIZES = ("grid", "block")
+_NUMBERS = ("duration_ns", "mean_ns", "deviation_ns", "recoverable_ns", "roof_frac")
+
+
+def write_baseline(side: Side) -> bytes:
+    """Return a run as a baseline: what comparing needs of its groups; the same run gives the same bytes."""
+    columns: dict[str, list[Any]] = {}
+    for name in (*_COUNTS, *_TEXTS, *_SIZES):
+        columns[name] = side.groups[name].to_list()
+    for name in (*_NUMBERS, *explaining_quantities()):
+        columns[name] = [None if value is None else float(f"{value:.6g}") for value in side.groups[name]]
+    recording = {field: getattr(side.recording, field) for field in Recording.__slots__}
+    content = {
+        "schema": SCHEMA,
+        "label": side.label,
+        "n_kernels": side.n_kernels,
+        "n_failed": side.n_failed,
+        "recording": recording,
+        "groups": columns,
+    }
+    return (
+        json.dumps(content, ensure_ascii=False, allow_nan=False, indent=None, separators=(",", ":")) + "\n"
+    ).encode()
+
+
+def read_baseline(path: Path) -> Side:
+    """Return the run of a baseline.
+
+    Raises:
+        BaselineError: the file is no baseline, of another schema, or damaged.
+        ReportNotFoundError: there is no such file.
+        ReportAccessError: it cannot be read.
+    """
+    hint = "write one with: ncuroof compare REPORT REPORT --save-baseline FILE"
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError as error:
+        raise ReportNotFoundError(f"{path}: no such baseline", hint=hint) from error
+    except OSError as error:
+        raise ReportAccessError(f"{path}: {error.strerror}", hint="check its permissions") from error
+    try:
+        content = json.loads(raw)
+        schema = content["schema"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise BaselineError(f"{path}: a baseline was wanted, found {type(error).__name__}", hint=hint) from error
+    if schema != SCHEMA:
+        raise BaselineError(f"{path}: schema {SCHEMA} was wanted, found {schema}", hint=hint)
+    try:
+        return _side(content)
+    except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise BaselineError(f"{path}: the baseline is damaged: {type(error).__name__}: {error}", hint=hint) from error
+
+
+def _side(content: dict[str, Any]) -> Side:
+    columns = content["groups"]
+    known = {
+        **{name: pl.UInt32() for name in _COUNTS},
+        **{name: pl.String() for name in _TEXTS},
+        **{name: pl.List(pl.Int64()) for name in _SIZES},
+        **{name: pl.Float64() for name in _NUMBERS},
+    }
+    n_groups = len(columns["group"])
+    absent = [name for name in explaining_quantities() if name not in columns]
+    quantities = {name: columns[name] for name in explaining_quantities() if name in columns}
+    groups = pl.DataFrame(
+        {name: columns[name] for name in known} | quantities | {name: [None] * n_groups for name in absent},
+        schema=known | {name: pl.Float64() for name in (*quantities, *absent)},
+    )
+    recording: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in content["recording"].items()
+    }
+    return Side(
+        label=str(content["label"]),
+        recording=Recording(**recording),
+        groups=groups.with_columns(pl.lit([], pl.List(pl.UInt32)).alias("ids")),
+        n_kernels=int(content["n_kernels"]),
+        n_failed=int(content["n_failed"]),
+    )

@@ -1,0 +1,53 @@
+"""Whether times of two runs can be compared, and what else differs in how they were recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ncuroof.compare.rules import load_comparison_rules
+from ncuroof.compare.side import Recording
+
+
+@dataclass(frozen=True, slots=True)
+class Comparable:
+    """What of two runs can be compared.
+
+    Attributes:
+        is_time_comparable: whether a change of time is one of the program; amounts (FLOPs, bytes) are always compared.
+        reasons: why times are not comparable; empty where they are.
+        remarks: what differs besides, and may matter.
+    """
+
+    is_time_comparable: bool
+    reasons: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+def comparable(before: Recording, after: Recording) -> Comparable:
+    """Return what can be compared; what a report does not say is taken for equal."""
+    reasons = [
+        f"{what} differs: {', '.join(old)} before, {', '.join(new)} after"
+        for what, old, new in (
+            ("the GPU", before.gpus, after.gpus),
+            ("clock control", before.clock_controls, after.clock_controls),
+            ("cache control", before.cache_controls, after.cache_controls),
+        )
+        if old and new and old != new
+    ]
+    clocks = (before.sm_clock_hz, after.sm_clock_hz)
+    if clocks[0] and clocks[1] and not reasons:
+        difference = abs(clocks[1] / clocks[0] - 1)
+        if difference > load_comparison_rules().noise.clock_difference_frac:
+            was, became = (f"{clock / 1e6:.0f} MHz" for clock in clocks if clock)
+            reasons.append(f"the SM clock differs by {100 * difference:.1f} %: {was} before, {became} after")
+    remarks = [
+        f"{what} differs: {', '.join(old)} before, {', '.join(new)} after"
+        for what, old, new in (
+            ("the driver", before.drivers, after.drivers),
+            ("Nsight Compute", before.ncu_versions, after.ncu_versions),
+        )
+        if old and new and old != new
+    ]
+    if before.sections and after.sections and before.sections != after.sections:
+        remarks.append("different sections were collected: what only one run has explains nothing")
+    return Comparable(not reasons, tuple(reasons), tuple(remarks))

@@ -1,0 +1,199 @@
+"""Gates: conditions that a run has to meet, against the run before or by itself.
+
+    time:+5%                         the run's GPU time grows by at most 5 %
+    kernel(flash.*).time:+3%         the time of a launch of each such kernel, likewise
+    kernel(flash.*).roof_frac>=0.7   roofline time over duration of each such kernel
+    findings.high==0                 findings of high severity in the run after
+    run.recoverable_frac<0.3         recoverable time over GPU time of the run after
+
+A gate that cannot be judged (no kernel of that name, times that are not comparable, a quantity that was not collected) fails, and
+says why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ncuroof.compare.comparison import Comparison, run_change, total_ns
+from ncuroof.errors import GateError
+
+_GATE = re.compile(
+    r"^\s*(?:(?P<subject>time|run|findings)|kernel\((?P<pattern>.*)\))(?:\.(?P<metric>[A-Za-z_][\w.]*))?"
+    r"\s*(?::\s*(?P<limit>[+-]\d+(?:\.\d+)?)\s*%|(?P<op>>=|<=|==|!=|<|>)\s*(?P<value>-?\d+(?:\.\d+)?(?:e[+-]?\d+)?))\s*$"
+)
+_OPS: Mapping[str, Callable[[float, float], bool]] = {
+    ">=": lambda a, b: a >= b,
+    "<=": lambda a, b: a <= b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    ">": lambda a, b: a > b,
+}
+_HINT = "gates look like time:+5%, kernel(REGEX).time:+3%, kernel(REGEX).roof_frac>=0.7, findings.high==0, run.recoverable_frac<0.3"
+_SEVERITIES = ("high", "medium")
+_RUN_METRICS = ("duration_ns", "recoverable_ns", "recoverable_frac", "n_kernels", "n_failed")
+_TIME = "time"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A condition.
+
+    Attributes:
+        text: as it was written.
+        subject: "time", "run", "findings" or "kernel".
+        pattern: regular expression of kernel names, for "kernel".
+        metric: what of the subject; "time" where none was named.
+        limit_frac: most growth from the run before, or None.
+        op, value: comparison and number, where there is no limit.
+    """
+
+    text: str
+    subject: str
+    pattern: re.Pattern[str] | None
+    metric: str
+    limit_frac: float | None
+    op: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a gate held: the gate as written, and the reasons why not, or what was found where it did."""
+
+    gate: str
+    has_passed: bool
+    reasons: tuple[str, ...]
+
+
+def parse_gate(text: str) -> Gate:
+    """Return the gate that a text describes.
+
+    Raises:
+        GateError: it describes none.
+    """
+    found = _GATE.match(text)
+    if found is None:
+        raise GateError(f"no gate: {text!r}", hint=_HINT)
+    subject = found["subject"] or "kernel"
+    metric = found["metric"] or _TIME
+    _check(text, subject, metric, has_limit=found["limit"] is not None)
+    try:
+        pattern = re.compile(found["pattern"]) if found["pattern"] is not None else None
+    except re.error as error:
+        raise GateError(f"{found['pattern']!r} in {text!r} is no regular expression: {error}", hint=_HINT) from error
+    return Gate(
+        text=text.strip(),
+        subject=subject,
+        pattern=pattern,
+        metric=metric,
+        limit_frac=float(found["limit"]) / 100 if found["limit"] else None,
+        op=found["op"] or "",
+        value=float(found["value"]) if found["value"] else 0.0,
+    )
+
+
+def _check(text: str, subject: str, metric: str, *, has_limit: bool) -> None:
+    if has_limit and metric != _TIME:
+        raise GateError(f"only time has a limit in percent: {text!r}", hint=_HINT)
+    if not has_limit and metric == _TIME:
+        raise GateError(f"time wants a limit in percent: {text!r}", hint=_HINT)
+    known = {"findings": _SEVERITIES, "run": _RUN_METRICS, "time": (_TIME,)}.get(subject)
+    if known is not None and metric not in known:
+        raise GateError(f"{subject} has no {metric!r}: {', '.join(known)}", hint=_HINT)
+
+
+def judge(gates: Sequence[Gate], comparison: Comparison) -> list[Verdict]:
+    """Return whether each gate held."""
+    judges = {"time": _time, "run": _run, "findings": _findings, "kernel": _kernels}
+    return [judges[gate.subject](gate, comparison) for gate in gates]
+
+
+def _time(gate: Gate, comparison: Comparison) -> Verdict:
+    if reasons := comparison.comparable.reasons:
+        return Verdict(
+            gate.text, has_passed=False, reasons=tuple(f"times are not comparable: {reason}" for reason in reasons)
+        )
+    change, noise = run_change(comparison)
+    if change is None or noise is None:
+        return Verdict(gate.text, has_passed=False, reasons=("the GPU time of a run is not known",))
+    limit = gate.limit_frac or 0.0
+    has_passed = change <= (
+        max(limit, noise) if limit >= 0 else limit
+    )  # growth within chance is none; less time has to be shown
+    reason = f"GPU time changed by {100 * change:+.1f} % (chance: ±{100 * noise:.1f} %)"
+    return Verdict(gate.text, has_passed=has_passed, reasons=(reason,))
+
+
+def _run(gate: Gate, comparison: Comparison) -> Verdict:
+    after = comparison.after
+    duration, recoverable = total_ns(after), after.groups["recoverable_ns"].drop_nulls()
+    known = float(recoverable.sum()) if len(recoverable) else None
+    values: dict[str, float | None] = {
+        "duration_ns": duration,
+        "recoverable_ns": known,
+        "recoverable_frac": known / duration if known is not None and duration else None,
+        "n_kernels": float(after.n_kernels),
+        "n_failed": float(after.n_failed),
+    }
+    return _held(gate, [("run", values[gate.metric])])
+
+
+def _findings(gate: Gate, comparison: Comparison) -> Verdict:
+    column = comparison.after.groups[f"n_{gate.metric}"]
+    return _held(gate, [(f"findings of {gate.metric} severity", float(column.sum()))])
+
+
+def _kernels(gate: Gate, comparison: Comparison) -> Verdict:
+    assert gate.pattern is not None  # noqa: S101 (parsed so)
+    rows = [row for row in comparison.after.groups.iter_rows(named=True) if gate.pattern.search(row["name"] or "")]
+    if not rows:
+        return Verdict(gate.text, has_passed=False, reasons=(f"no kernel's name matches {gate.pattern.pattern!r}",))
+    if gate.limit_frac is not None:
+        return _kernel_times(gate, comparison, {row["group"] for row in rows})
+    if gate.metric not in rows[0]:
+        return Verdict(
+            gate.text, has_passed=False, reasons=(f"kernels have no {gate.metric!r}: {', '.join(_metrics(rows[0]))}",)
+        )
+    return _held(gate, [(row["short_name"] or row["name"], row[gate.metric]) for row in rows])
+
+
+def _metrics(row: Mapping[str, Any]) -> list[str]:
+    return sorted(name for name, value in row.items() if isinstance(value, float))
+
+
+def _kernel_times(gate: Gate, comparison: Comparison, groups: set[int]) -> Verdict:
+    if reasons := comparison.comparable.reasons:
+        return Verdict(
+            gate.text, has_passed=False, reasons=tuple(f"times are not comparable: {reason}" for reason in reasons)
+        )
+    limit = gate.limit_frac or 0.0
+    chosen = [delta for delta in comparison.deltas if groups & set(delta.match.after)]
+    if not chosen:
+        return Verdict(gate.text, has_passed=False, reasons=("none of these kernels was in the run before",))
+    slower = [
+        f"{delta.names[1]} changed by {100 * delta.change_frac:+.1f} % (chance: ±{100 * (delta.noise_frac or 0):.1f} %)"
+        for delta in chosen
+        if delta.change_frac is not None and delta.is_significant and delta.change_frac > limit
+    ]
+    unknown = [f"the time of {delta.names[1]} is not known" for delta in chosen if delta.change_frac is None]
+    return Verdict(
+        gate.text, not (slower or unknown), tuple(slower + unknown) or (f"{len(chosen)} kernels within the limit",)
+    )
+
+
+def _held(gate: Gate, values: Sequence[tuple[str, float | None]]) -> Verdict:
+    holds = _OPS[gate.op]
+    broken = [
+        f"{name}: {gate.metric} was not collected" if value is None else f"{name}: {gate.metric} is {value:.4g}"
+        for name, value in values
+        if value is None or not holds(value, gate.value)
+    ]
+    return Verdict(
+        gate.text,
+        not broken,
+        tuple(broken) or tuple(f"{name}: {gate.metric} is {value:.4g}" for name, value in values[:1]),
+    )

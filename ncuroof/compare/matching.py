@@ -1,0 +1,124 @@
+"""Which kernels of one run are those of the other: by name and shape, by what is left of a name, and by place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import polars as pl
+
+from ncuroof.compare.place import match_by_place
+from ncuroof.compare.side import Side
+
+
+class How(str, Enum):
+    """By what a match was made."""
+
+    SAME = "same"  # name, shape and NVTX range
+    MOVED = "moved"  # name and shape, in another NVTX range
+    SHAPE = "shape"  # name, launched with another grid or block
+    RENAMED = "renamed"  # the name but for numbers at its end, hashes and parameters
+    VARIANT = "variant"  # the name but for template arguments and numbers
+    PLACE = "place"  # between the same kernels, with about the same work
+    FUSED = "fused"  # several kernels before, one after, in the same place
+    SPLIT = "split"  # one kernel before, several after, in the same place
+    REWRITTEN = "rewritten"  # several before and several after, in the same place
+
+
+class Sureness(str, Enum):
+    """How sure a match is."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    GUESS = "guess"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Groups of launches that are taken for the same.
+
+    Attributes:
+        before, after: numbers of groups.
+        how: by what.
+        sureness: how sure it is.
+    """
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    how: How
+    sureness: Sureness
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """All groups of two runs.
+
+    Attributes:
+        matches: in order of the groups after, then before.
+        removed: groups that are in the run before alone.
+        added: groups that are in the run after alone.
+    """
+
+    matches: tuple[Match, ...]
+    removed: tuple[int, ...]
+    added: tuple[int, ...]
+
+
+_SHAPE = ("grid", "block")
+_STAGES = (
+    (("name", "workload", *_SHAPE, "range"), How.SAME, Sureness.CERTAIN),
+    (("name", "workload", *_SHAPE), How.MOVED, Sureness.CERTAIN),
+    (("name", "workload", "range"), How.SHAPE, Sureness.LIKELY),
+    (("name", "workload"), How.SHAPE, Sureness.LIKELY),
+    (("renamed", "workload", *_SHAPE, "range"), How.RENAMED, Sureness.LIKELY),
+    (("renamed", "workload", *_SHAPE), How.RENAMED, Sureness.LIKELY),
+    (("renamed", "workload", "range"), How.RENAMED, Sureness.LIKELY),
+    (("renamed", "workload"), How.RENAMED, Sureness.LIKELY),
+    (("variant", "workload", "range"), How.VARIANT, Sureness.LIKELY),
+    (("variant", "workload"), How.VARIANT, Sureness.GUESS),
+)
+"""What has to be equal, the most first; within equal ones the first goes with the first."""
+
+
+def match(before: Side, after: Side) -> Matching:
+    """Return which groups are the same; every group is in one match, or removed, or added."""
+    left, right = before.groups, after.groups
+    matches: list[Match] = []
+    for keys, how, sureness in _STAGES:
+        pairs = _equal(left, right, keys)
+        matches += [Match((old,), (new,), how, sureness) for old, new in pairs]
+        left = left.filter(~pl.col("group").is_in([old for old, _ in pairs]))
+        right = right.filter(~pl.col("group").is_in([new for _, new in pairs]))
+    anchors = {found.before[0]: found.after[0] for found in matches}
+    for placed in match_by_place(before.groups, after.groups, anchors):
+        how = _how(len(placed.before), len(placed.after))
+        sureness = Sureness.LIKELY if placed.is_same_work else Sureness.GUESS
+        matches.append(Match(placed.before, placed.after, how, sureness))
+    old_groups = {group for found in matches for group in found.before}
+    new_groups = {group for found in matches for group in found.after}
+    return Matching(
+        matches=tuple(sorted(matches, key=lambda found: (found.after, found.before))),
+        removed=tuple(group for group in before.groups["group"] if group not in old_groups),
+        added=tuple(group for group in after.groups["group"] if group not in new_groups),
+    )
+
+
+def _equal(left: pl.DataFrame, right: pl.DataFrame, keys: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Return pairs of groups with equal keys, the n-th of one run with the n-th of the other."""
+    if left.is_empty() or right.is_empty():
+        return []
+    numbered = [
+        side.select("group", *keys, pl.int_range(pl.len()).over(keys).alias("occurrence")) for side in (left, right)
+    ]
+    pairs = numbered[0].join(
+        numbered[1], on=[*keys, "occurrence"], how="inner", nulls_equal=True, maintain_order="left", suffix="_after"
+    )
+    return list(pairs.select("group", "group_after").iter_rows())
+
+
+def _how(n_before: int, n_after: int) -> How:
+    if n_before == n_after == 1:
+        return How.PLACE
+    if n_after == 1:
+        return How.FUSED
+    return How.SPLIT if n_before == 1 else How.REWRITTEN

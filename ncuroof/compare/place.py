@@ -1,0 +1,106 @@
+"""Matching by place: what stands between the same kernels, in the same NVTX range, and does about the same work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+_SAME_WORK_FRAC = 0.1
+"""Amounts of work that differ by less are the same: padding and epilogues come and go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Groups that take each other's place.
+
+    Attributes:
+        before, after: numbers of groups.
+        is_same_work: whether their FLOPs agree, or where there are none, their DRAM bytes.
+    """
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    is_same_work: bool
+
+
+def match_by_place(before: pl.DataFrame, after: pl.DataFrame, anchors: Mapping[int, int]) -> list[Placed]:
+    """Return what takes the place of what, among the groups that are no anchors.
+
+    Args:
+        before: `groups` of the run before, in order of first appearance.
+        after: likewise of the run after.
+        anchors: groups that are matched already, those after by those before.
+    """
+    back = {new: old for old, new in anchors.items()}
+    old_gaps = _gaps(before, {group: group for group in anchors})
+    new_gaps = _gaps(after, back)
+    return [
+        placed
+        for gap, old in old_gaps.items()
+        if (new := new_gaps.get(gap)) is not None
+        for placed in _within(old, new)
+    ]
+
+
+Gap = tuple[str, int | None, int | None]
+"""NVTX range, and the anchors before and behind, by their number in the run before."""
+
+
+def _gaps(groups: pl.DataFrame, anchor_by_group: Mapping[int, int]) -> dict[Gap, list[dict[str, Any]]]:
+    """Return the groups that are no anchors by the gap in which they stand."""
+    columns = ("group", "range", "n_launches", "work.flop", "traffic_bytes.dram")
+    rows = list(groups.select(columns).iter_rows(named=True))
+    behind: list[int | None] = [None] * len(rows)
+    following: int | None = None
+    for index in range(len(rows) - 1, -1, -1):
+        behind[index] = following
+        following = anchor_by_group.get(rows[index]["group"], following)
+    gaps: dict[Gap, list[dict[str, Any]]] = {}
+    leading: int | None = None
+    for index, row in enumerate(rows):
+        anchor = anchor_by_group.get(row["group"])
+        if anchor is None:
+            gaps.setdefault((row["range"], leading, behind[index]), []).append(row)
+        else:
+            leading = anchor
+    return gaps
+
+
+def _within(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> Iterator[Placed]:
+    """Yield matches within one gap: one by one where their numbers are equal and the work agrees, else all with all.
+
+    What neither does the same work nor stands in an NVTX range of the program's own is not matched: a place alone is no evidence.
+    """
+    if len(old) == len(new) and all(_agrees([one], [other]) for one, other in zip(old, new, strict=True)):
+        for one, other in zip(old, new, strict=True):
+            yield Placed((one["group"],), (other["group"],), is_same_work=True)
+        return
+    is_same_work = _agrees(old, new)
+    if is_same_work or (old[0]["range"] and _may_agree(old, new)):
+        yield Placed(tuple(row["group"] for row in old), tuple(row["group"] for row in new), is_same_work=is_same_work)
+
+
+def _may_agree(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
+    """Return whether the FLOPs do not speak against it: one side has none, or they were not counted."""
+    amounts = [_total(rows, "work.flop") for rows in (old, new)]
+    return not all(amounts)
+
+
+def _agrees(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
+    """Return whether FLOPs of all launches agree; where there are none on both sides, their DRAM bytes."""
+    for quantity in ("work.flop", "traffic_bytes.dram"):
+        amounts = [_total(rows, quantity) for rows in (old, new)]
+        if None in amounts:
+            return False
+        least, most = sorted(amount for amount in amounts if amount is not None)
+        if most > 0:
+            return least >= most * (1 - _SAME_WORK_FRAC)
+    return False
+
+
+def _total(rows: list[dict[str, Any]], quantity: str) -> float | None:
+    amounts = [row[quantity] * row["n_launches"] for row in rows if row[quantity] is not None]
+    return sum(amounts) if len(amounts) == len(rows) else None

@@ -1,0 +1,64 @@
+"""The rules of comparing, read from `profiles/comparison.toml`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from ncuroof.errors import ProfileError
+from ncuroof.resources import folder, read_toml
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """How much launches differ by chance.
+
+    Attributes:
+        jitter_ns: standard deviation of a launch's time, whatever its length.
+        deviation_frac: standard deviation of a launch's time, as a share of it.
+        least_change_frac: a smaller change between two runs is none.
+        n_standard_errors: a change counts where it exceeds so many standard errors.
+        n_launches_to_estimate: from so many launches on their own deviation counts.
+        clock_difference_frac: clocks that differ by more make times incomparable.
+    """
+
+    jitter_ns: float
+    deviation_frac: float
+    least_change_frac: float
+    n_standard_errors: float
+    n_launches_to_estimate: int
+    clock_difference_frac: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A quantity whose change can explain a change of time."""
+
+    quantity: str
+    words: str
+    kind: Literal["amount", "share"]
+    goes_with: Literal["time", "speed"]
+    least: float
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRules:
+    """All of `profiles/comparison.toml`."""
+
+    noise: Noise
+    explanations: tuple[Explanation, ...]
+
+
+@cache
+def load_comparison_rules() -> ComparisonRules:
+    """Return the rules that ship with ncuroof.
+
+    Raises:
+        ProfileError: `profiles/comparison.toml` is malformed.
+    """
+    raw = read_toml(folder("profiles") / "comparison.toml")
+    try:
+        return ComparisonRules(Noise(**raw["noise"]), tuple(Explanation(**entry) for entry in raw["explanation"]))
+    except (KeyError, TypeError) as error:
+        raise ProfileError(f"comparison.toml: {error} is missing or of the wrong kind") from error

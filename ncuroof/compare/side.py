@@ -1,0 +1,143 @@
+"""One of the runs that are compared: its launches in groups of equal ones, and how it was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from ncuroof.compare.rules import load_comparison_rules
+from ncuroof.compare.signatures import range_path, renamed, variant
+from ncuroof.errors import SchemaError
+
+SAME_LAUNCH = ("name", "workload", "grid", "block", "range")
+"""What the launches of a group have in common; the same kernel in another NVTX range is another group."""
+
+WORK = "work.flop"
+"""FLOPs of a launch, all precisions together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """How a run was recorded; each field holds what its reports say, sorted, more than one value where they differ.
+
+    Attributes:
+        gpus: names of the GPUs.
+        drivers: of the drivers.
+        ncu_versions: of Nsight Compute.
+        clock_controls, cache_controls: as told to ncu.
+        sections: that were collected.
+        sm_clock_hz: median over the launches; None where not known.
+    """
+
+    gpus: tuple[str, ...]
+    drivers: tuple[str, ...]
+    ncu_versions: tuple[str, ...]
+    clock_controls: tuple[str, ...]
+    cache_controls: tuple[str, ...]
+    sections: tuple[str, ...]
+    sm_clock_hz: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the runs.
+
+    Attributes:
+        label: what to call it.
+        recording: how it was recorded.
+        groups: one row per group of launches, in order of first appearance: `group` (its number), SAME_LAUNCH, `short_name`,
+            `renamed` and `variant` (see `signatures`), `ids` and `durations_ns` of its launches, `n_launches`, `duration_ns` (their
+            sum), `mean_ns`, `deviation_ns`, `verdict`, `limiter` and `recoverable_ns` (sum), `roof_frac` (roofline time over
+            duration), `n_high` and `n_medium` findings, and the mean of every quantity that can explain a change.
+        n_kernels: launches that were profiled.
+        n_failed: launches whose profiling failed; they are in no group.
+    """
+
+    label: str
+    recording: Recording
+    groups: pl.DataFrame
+    n_kernels: int
+    n_failed: int
+
+
+def explaining_quantities() -> list[str]:
+    """Return the quantities that can explain a change."""
+    return [explanation.quantity for explanation in load_comparison_rules().explanations]
+
+
+def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
+    """Return the `groups` of a Side.
+
+    Args:
+        kernels: one row per launch, as `Analysis.kernels`.
+        findings: FINDINGS.
+
+    Raises:
+        SchemaError: a column is absent.
+    """
+    if missing := {"id", "name", "grid", "block", "nvtx", "duration_ns", "verdict"} - set(kernels.columns):
+        raise SchemaError(f"launches to compare lack {', '.join(sorted(missing))}")
+    severe = findings.group_by("id").agg(
+        (pl.col("severity") == "high").sum().alias("n_high"), (pl.col("severity") == "medium").sum().alias("n_medium")
+    )
+    launches = (
+        kernels.lazy()
+        .filter(~pl.col("failed"))
+        .join(severe.lazy(), on="id", how="left", maintain_order="left")
+        .with_columns(
+            pl.col("name").fill_null("").alias("name"),
+            pl.col("workload").cast(pl.String),
+            range_path(pl.col("nvtx")).alias("range"),
+            _work(kernels).alias(WORK),
+            pl.col("n_high", "n_medium").fill_null(0),
+        )
+    )
+    quantities = [name for name in explaining_quantities() if name in {*kernels.columns, WORK}]
+    absent = [name for name in explaining_quantities() if name not in quantities]
+    longest = pl.col("duration_ns").arg_max().fill_null(0)
+    return (
+        launches.group_by(SAME_LAUNCH, maintain_order=True)
+        .agg(
+            pl.col("short_name").first(),
+            pl.col("id").alias("ids"),
+            pl.col("duration_ns").alias("durations_ns"),
+            pl.len().alias("n_launches"),
+            _sum("duration_ns"),
+            pl.col("duration_ns").mean().alias("mean_ns"),
+            pl.col("duration_ns").std().alias("deviation_ns"),
+            pl.col("verdict").get(longest),
+            pl.col("limiter").get(longest),
+            _sum("recoverable_ns"),
+            (_sum("min_time_ns") / _sum("duration_ns")).alias("roof_frac"),
+            pl.col("n_high").sum(),
+            pl.col("n_medium").sum(),
+            *(pl.col(name).mean() for name in quantities),
+        )
+        .with_columns(
+            renamed(pl.col("name")).alias("renamed"),
+            variant(pl.col("name")).alias("variant"),
+            *(pl.lit(None, pl.Float64).alias(name) for name in absent),
+        )
+        .with_row_index("group")
+        .collect()
+    )
+
+
+def _work(kernels: pl.DataFrame) -> pl.Expr:
+    columns = [name for name in kernels.columns if name.startswith("work.") and name.endswith(".flop")]
+    if not columns:
+        return pl.lit(None, pl.Float64)
+    known = pl.any_horizontal(pl.col(name).is_not_null() for name in columns)
+    return pl.when(known).then(pl.sum_horizontal(columns))
+
+
+def _sum(column: str) -> pl.Expr:
+    """Return the sum over launches; null where it is not known for any of them."""
+    return pl.when(pl.col(column).is_not_null().any()).then(pl.col(column).sum()).alias(column)
+
+
+def told(values: Sequence[str | None]) -> tuple[str, ...]:
+    """Return what several reports say, each once, sorted; nothing for what they do not say."""
+    return tuple(sorted({value for value in values if value}))

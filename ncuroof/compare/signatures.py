@@ -1,0 +1,34 @@
+"""Kernel names without what changes from build to build: numbers of generated code, hashes, template arguments, tile sizes."""
+
+from __future__ import annotations
+
+import polars as pl
+
+_PARAMETERS = r"\((?:[^()]|\([^()]*\))*\)\s*(?:\[clone [^\]]*\])?$"
+_TRITON_ARGUMENTS = r"_0d1d\w*$"
+_HASH = r"_?\b[0-9a-f]*\d[0-9a-f]*[a-f][0-9a-f]{5,}\b|_[0-9a-f]{8,}$"
+_LAST_NUMBER = r"(?:_?v?\d+)+$"
+_NUMBER = r"\d+"
+_ARGUMENTS = r"<.*>"
+
+
+def renamed(names: pl.Expr) -> pl.Expr:
+    """Return names without parameters, hashes and a number or version at the end: "triton_poi_fused_add_7" and "…_12" are one."""
+    base = (
+        names.str.replace(_PARAMETERS, "")
+        .str.replace(r"^void\s+", "")
+        .str.replace(_TRITON_ARGUMENTS, "")
+        .str.replace_all(_HASH, "")
+        .str.strip_chars()
+    )
+    return base.str.replace(_LAST_NUMBER, "")
+
+
+def variant(names: pl.Expr) -> pl.Expr:
+    """Return names without template arguments and any number: tiles, types by width, autotuned variants are one."""
+    return renamed(names).str.replace(_ARGUMENTS, "").str.replace_all(_NUMBER, "#")
+
+
+def range_path(nvtx: pl.Expr) -> pl.Expr:
+    """Return the NVTX ranges of a launch as one text, their numbers left out: iterations of a loop are one; "" outside any."""
+    return nvtx.list.join(" › ").fill_null("").str.replace_all(_NUMBER, "#")

@@ -1,0 +1,64 @@
+"""A change in one sentence: how much faster or slower, and what explains it."""
+
+from __future__ import annotations
+
+from ncuroof.compare import Change, Delta
+from ncuroof.diagnosis import load_rules
+from ncuroof.present import format as text
+
+_MOST_EXPLANATIONS = 3
+
+
+def change_sentence(delta: Delta, *, is_time_comparable: bool = True) -> str:
+    """Return what changed in a match: "2.1× faster: DRAM bytes −52.0 %; now memory-bound (DRAM), was latency-bound (tail)"."""
+    parts = [_time(delta) if is_time_comparable else "times are not compared"]
+    shown = [change for change in delta.changes if change.explains or not is_time_comparable][:_MOST_EXPLANATIONS]
+    if shown:
+        parts[0] += ": " + ", ".join(map(_change, shown))
+    elif is_time_comparable and delta.is_significant:
+        parts[0] += "; nothing that both runs collected explains it"
+    if "unknown" in delta.verdicts:
+        pass  # what was not collected is no change
+    elif delta.verdicts[0] != delta.verdicts[1] or (delta.is_significant and delta.limiters[0] != delta.limiters[1]):
+        parts.append(f"now {_bound(delta, 1)}, was {_bound(delta, 0)}")
+    if delta.n_launches[0] != delta.n_launches[1]:
+        parts.append(f"launched {delta.n_launches[1]} instead of {delta.n_launches[0]} times")
+    return "; ".join(parts)
+
+
+def factor(change_frac: float) -> str:
+    """Return a change of time as a factor of speed: "2.10× faster", "1.06× slower"."""
+    ratio = 1 + change_frac
+    if ratio <= 0:
+        return "takes no time now"
+    return f"{1 / ratio:.3g}× faster" if ratio < 1 else f"{ratio:.3g}× slower"
+
+
+def signed_share(frac: float) -> str:
+    """Return a change in percent with its sign: "−52.0 %", "+3.1 %"."""
+    return f"{'+' if frac >= 0 else '−'}{text.share(abs(frac))}"
+
+
+def _time(delta: Delta) -> str:
+    if delta.change_frac is None:
+        return "its time is not known on both sides"
+    if not delta.is_significant:
+        return f"no change beyond chance (±{text.share(delta.noise_frac)})"
+    return factor(delta.change_frac)
+
+
+def _change(change: Change) -> str:
+    if change.kind == "share":
+        return f"{change.words} {text.share(change.before)} → {text.share(change.after)}"
+    if not change.before:
+        return f"{change.words} {text.scaled(change.after)}, none before"
+    if not change.after:
+        return f"no {change.words} any more"
+    ratio = change.after / change.before
+    return f"{change.words} ×{ratio:.3g}" if ratio > 2 else f"{change.words} {signed_share(ratio - 1)}"
+
+
+def _bound(delta: Delta, side: int) -> str:
+    verdict, limiter = delta.verdicts[side], delta.limiters[side]
+    title = load_rules().verdicts[verdict].title
+    return title if limiter is None else f"{title} ({text.label(limiter)})"

@@ -1,0 +1,98 @@
+"""The document `ncuroof.comparison/1`: numbers in base units, None for what is not known, a sentence per change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ncuroof._version import __version__
+from ncuroof.compare import Comparison, Delta, Side, Verdict, run_change, total_ns
+from ncuroof.present.change_sentence import change_sentence
+
+SCHEMA = "ncuroof.comparison/1"
+
+Document = dict[str, Any]
+
+
+def comparison_document(comparison: Comparison, verdicts: Sequence[Verdict] = ()) -> Document:
+    """Return the document of a comparison and of its gates; matches by the time they gained or lost, the most first."""
+    change_frac, noise_frac = run_change(comparison)
+    is_comparable = comparison.comparable.is_time_comparable
+    return {
+        "schema": SCHEMA,
+        "tool": {"name": "ncuroof", "version": __version__},
+        "comparable": {
+            "time": is_comparable,
+            "reasons": list(comparison.comparable.reasons),
+            "remarks": list(comparison.comparable.remarks),
+        },
+        "before": _side(comparison.before),
+        "after": _side(comparison.after),
+        "summary": {
+            "duration_change_frac": change_frac,
+            "noise_frac": noise_frac,
+            "n_matches": len(comparison.deltas),
+            "n_faster": sum(delta.is_significant and (delta.change_frac or 0) < 0 for delta in comparison.deltas),
+            "n_slower": sum(delta.is_significant and (delta.change_frac or 0) > 0 for delta in comparison.deltas),
+            "n_added": len(comparison.matching.added),
+            "n_removed": len(comparison.matching.removed),
+        },
+        "matches": [
+            _match(delta, comparison, is_comparable=is_comparable) for delta in sorted(comparison.deltas, key=_order)
+        ],
+        "added": [_group(comparison.after, group) for group in comparison.matching.added],
+        "removed": [_group(comparison.before, group) for group in comparison.matching.removed],
+        "gates": [asdict(verdict) for verdict in verdicts],
+    }
+
+
+def _order(delta: Delta) -> tuple[bool, float]:
+    """Return where a change stands: those beyond chance first, by the time they moved."""
+    was, became = delta.duration_ns
+    moved = abs((became or 0.0) - (was or 0.0))
+    return (not delta.is_significant, -moved)
+
+
+def _side(side: Side) -> Document:
+    return {
+        "label": side.label,
+        **{name: _plain(getattr(side.recording, name)) for name in side.recording.__slots__},
+        "n_kernels": side.n_kernels,
+        "n_failed": side.n_failed,
+        "duration_ns": total_ns(side),
+    }
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _match(delta: Delta, comparison: Comparison, *, is_comparable: bool) -> Document:
+    return {
+        "before": [_group(comparison.before, group) for group in delta.match.before],
+        "after": [_group(comparison.after, group) for group in delta.match.after],
+        "how": delta.match.how.value,
+        "sureness": delta.match.sureness.value,
+        "sentence": change_sentence(delta, is_time_comparable=is_comparable),
+        "is_significant": delta.is_significant,
+        "change_frac": delta.change_frac,
+        "noise_frac": delta.noise_frac,
+        "duration_ns": list(delta.duration_ns),
+        "mean_ns": list(delta.mean_ns),
+        "n_launches": list(delta.n_launches),
+        "verdict": list(delta.verdicts),
+        "limiter": list(delta.limiters),
+        "recoverable_ns": list(delta.recoverable_ns),
+        "roof_frac": list(delta.roof_frac),
+        "changes": [
+            {"quantity": change.quantity, "before": change.before, "after": change.after, "explains": change.explains}
+            for change in delta.changes
+        ],
+    }
+
+
+def _group(side: Side, group: int) -> Document:
+    row = side.groups.row(group, named=True)
+    names = ("name", "short_name", "grid", "block", "range", "n_launches", "duration_ns", "verdict", "limiter")
+    return {"ids": list(row["ids"]), **{name: row[name] for name in names}}

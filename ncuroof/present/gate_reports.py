@@ -1,0 +1,44 @@
+"""Gates for machines: JUnit XML for CI systems, and annotations for GitHub Actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from ncuroof.present import format as text
+
+Record = Mapping[str, Any]
+
+
+def to_junit(document: Record) -> bytes:
+    """Return the gates as JUnit XML, a test case each; the reasons of one that failed are its message."""
+    gates = document["gates"]
+    failed = [gate for gate in gates if not gate["has_passed"]]
+    suite = ET.Element("testsuite", name="ncuroof compare", tests=str(len(gates)), failures=str(len(failed)))
+    for gate in gates:
+        case = ET.SubElement(suite, "testcase", classname="ncuroof.gates", name=text.printable(gate["gate"]))
+        reasons = text.printable("; ".join(gate["reasons"]))
+        if gate["has_passed"]:
+            ET.SubElement(case, "system-out").text = reasons
+        else:
+            ET.SubElement(case, "failure", message=reasons)
+    ET.indent(suite)
+    written: bytes = ET.tostring(suite, encoding="utf-8", xml_declaration=True)
+    return written + b"\n"
+
+
+def to_annotations(document: Record) -> Iterator[str]:
+    """Yield workflow commands of GitHub Actions: an error per gate that failed, a notice where all passed.
+
+    Source: GitHub Docs, "Workflow commands for GitHub Actions" (escapes of %, carriage return, line feed).
+    """
+    failed = [gate for gate in document["gates"] if not gate["has_passed"]]
+    for gate in failed:
+        yield f"::error title=ncuroof gate failed::{_escaped(gate['gate'])}: {_escaped('; '.join(gate['reasons']))}"
+    if document["gates"] and not failed:
+        yield f"::notice title=ncuroof::{len(document['gates'])} gates passed"
+
+
+def _escaped(value: str) -> str:
+    return text.printable(value).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

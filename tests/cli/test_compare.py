@@ -1,0 +1,164 @@
+"""`ncuroof compare` as programs see it: exit codes, formats, gates from options and pyproject.toml, baselines."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import ncuroof
+from ncuroof.cli import main
+from ncuroof.compare import compare, judge, parse_gate
+from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
+
+
+def written(folder: Path, name: str, times_us: dict[str, float]) -> Path:
+    path = folder / name
+    kernels = [
+        Kernel(kernel, {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 1e3 * us, "dram__bytes.sum": 1e6})
+        for kernel, us in times_us.items()
+    ]
+    path.write_bytes(write_report(kernels))
+    return path
+
+
+TIMES = {"saxpy": 400.0, "softmax": 900.0, "reduce": 250.0}
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Path:
+    return written(tmp_path, "before.ncu-rep", TIMES)
+
+
+def _main(*arguments: str | Path) -> int:
+    try:
+        main([str(argument) for argument in arguments])
+    except SystemExit as exited:
+        return int(exited.code or 0)
+    return 0
+
+
+def test_a_run_compared_with_itself_changes_nothing_and_passes_every_gate(before: Path, capfd) -> None:
+    code = _main(
+        "compare", before, before, "--gate", "time:+0%", "--gate", "kernel(.*).time:+0%", "--gate", "run.n_failed==0"
+    )
+    said = capfd.readouterr().out
+    assert code == 0
+    assert "did not change beyond chance" in said
+    assert said.count("gate passed") == 3
+
+
+def test_noise_does_not_trip_a_gate_and_a_regression_of_six_percent_does(before: Path, tmp_path: Path, capfd) -> None:
+    draw = random.Random(3)
+    noisy = written(tmp_path, "noisy.ncu-rep", {name: us * draw.gauss(1, 0.005) for name, us in TIMES.items()})
+    slower = written(tmp_path, "slower.ncu-rep", TIMES | {"softmax": 900 * 1.06})
+    assert _main("compare", before, noisy, "--gate", "kernel(.*).time:+5%") == 0
+    capfd.readouterr()
+    assert _main("compare", before, slower, "--gate", "kernel(.*).time:+5%") == 3
+    said = capfd.readouterr().out
+    assert "gate FAILED: kernel(.*).time:+5%" in said
+    assert "softmax changed by +6.0 %" in said
+    assert "saxpy changed" not in said
+
+
+def test_formats_follow_the_suffix_and_hold_the_same(before: Path, tmp_path: Path, capfd) -> None:
+    after = written(tmp_path, "after.ncu-rep", TIMES | {"softmax": 300.0})
+    outputs = [tmp_path / name for name in ("c.json", "c.md", "c.xml", "c.txt")]
+    options = [part for path in outputs for part in ("-o", path)]
+    assert (
+        _main("compare", before, after, "--gate", "time:-10%", "--gate", "findings.high==9", "--quiet", *options) == 3
+    )
+    assert capfd.readouterr().out == ""
+    document = json.loads(outputs[0].read_text(encoding="utf-8"))
+    assert document["schema"] == "ncuroof.comparison/1"
+    (first, *_) = document["matches"]
+    assert (first["before"][0]["short_name"], first["how"], first["sureness"]) == ("softmax", "same", "certain")
+    assert first["sentence"].startswith("3× faster")
+    assert first["change_frac"] == pytest.approx(-2 / 3)
+    assert [gate["has_passed"] for gate in document["gates"]] == [True, False]
+    markdown = outputs[1].read_text(encoding="utf-8")
+    assert "| `softmax` | 900 µs | 300 µs | 3× faster" in markdown
+    assert "❌ `findings.high==9`" in markdown
+    suite = ET.fromstring(outputs[2].read_bytes())
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert [case.get("name") for case in suite] == ["time:-10%", "findings.high==9"]
+    assert outputs[3].read_text(encoding="utf-8").startswith("ncuroof · compare")
+    assert max(map(len, outputs[3].read_text(encoding="utf-8").splitlines())) <= 110
+    # what ncuroof wrote may be written over, what others wrote may not
+    assert _main("compare", before, after, "--quiet", *options) == 0
+    foreign = tmp_path / "notes.md"
+    foreign.write_text("mine", encoding="utf-8")
+    assert _main("compare", before, after, "--quiet", "-o", foreign) == 1
+    assert foreign.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_baseline_stands_in_for_the_report(before: Path, tmp_path: Path, capfd) -> None:
+    baseline = tmp_path / "baseline.json"
+    assert _main("compare", before, before, "--save-baseline", baseline, "--quiet") == 0
+    assert baseline.stat().st_size < 5000
+    before.unlink()
+    after = written(tmp_path, "after.ncu-rep", TIMES | {"saxpy": 800.0})
+    assert _main("compare", baseline, after, "--gate", "kernel(saxpy):+5%") == 3
+    assert "2× slower" in capfd.readouterr().out
+
+
+def test_gates_of_the_project_hold_where_no_option_names_any(before: Path, tmp_path: Path, monkeypatch, capfd) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pyproject.toml").write_text('[tool.ncuroof]\ngates = ["findings.high==9"]\n', encoding="utf-8")
+    assert _main("compare", before, before) == 3
+    assert _main("compare", before, before, "--gate", "time:+1%") == 0
+    Path("pyproject.toml").write_text('[tool.ncuroof]\ngates = "time:+1%"\n', encoding="utf-8")
+    assert _main("compare", before, before) == 2
+    Path("pyproject.toml").write_text("[tool.ncuroof\n", encoding="utf-8")
+    assert _main("compare", before, before) == 1
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_github_is_told_in_its_own_words(before: Path, tmp_path: Path, monkeypatch, capfd) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    after = written(tmp_path, "after.ncu-rep", TIMES | {"saxpy": 800.0})
+    assert _main("compare", before, after, "--gate", "time:+5%") == 3
+    assert "::error title=ncuroof gate failed::time:+5%25: GPU time changed by +25.8 %25" in capfd.readouterr().err
+    assert _main("compare", before, before, "--gate", "time:+5%") == 0
+    assert "::notice title=ncuroof::1 gates passed" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("none.ncu-rep", "none.ncu-rep"), 1, "none.ncu-rep"),
+        (("BEFORE", "none.json"), 1, "none.json"),
+        (("BEFORE", "BEFORE", "--gate", "time>3"), 2, "time wants a limit in percent"),
+        (("BEFORE", "BEFORE", "-o", "out.pdf"), 1, "a suffix of .json, .md, .xml, .txt was wanted, found .pdf"),
+        (("BEFORE",), 2, "AFTER"),
+    ],
+)
+def test_bad_input_gets_a_named_error(before: Path, capfd, arguments: tuple[str, ...], code: int, said: str) -> None:
+    assert _main("compare", *(str(before) if part == "BEFORE" else part for part in arguments)) == code
+    errors = capfd.readouterr().err
+    assert said in errors
+    assert "Traceback" not in errors
+
+
+def test_hostile_names_do_no_harm(tmp_path: Path, capfd) -> None:
+    name = "evil</script>|`rm -rf`\x1b[31m\u202e"
+    before, after = (written(tmp_path, f"{us}.ncu-rep", {name: us, "saxpy": 100.0}) for us in (100.0, 300.0))
+    out = tmp_path / "c.md"
+    assert _main("compare", before, after, "-o", out) == 0
+    said = capfd.readouterr().out + out.read_text(encoding="utf-8")
+    assert "\x1b" not in said
+    assert "\u202e" not in said
+    assert "</script>" not in out.read_text(encoding="utf-8")
+
+
+@pytest.mark.corpus
+def test_every_report_compared_with_itself_is_empty(corpus: list[Path]) -> None:
+    for path in corpus:
+        side = ncuroof.read(path).analyse().side()
+        found = compare(side, side)
+        assert found.is_empty, path
+        if any(side.groups["duration_ns"].is_not_null()):
+            assert all(verdict.has_passed for verdict in judge([parse_gate("time:+0%")], found)), path

@@ -1,0 +1,64 @@
+"""Baselines: what is read back compares like the run itself; what is no baseline is refused by name."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ncuroof.compare import compare, read_baseline, write_baseline
+from ncuroof.errors import BaselineError
+from tests.compare.sides import launch, run
+
+SIDE = run(
+    launch("a", 1000.0),
+    launch("b", 2000.0, grid=[7, 1, 1]),
+    launch("b", 2100.0, grid=[7, 1, 1]),
+    launch("c", None, failed=True),
+)
+
+
+def test_a_baseline_compares_like_its_run(tmp_path) -> None:
+    path = tmp_path / "run.json"
+    path.write_bytes(write_baseline(SIDE))
+    back = read_baseline(path)
+    assert compare(back, SIDE).is_empty
+    assert back.recording == SIDE.recording
+    assert (back.n_kernels, back.n_failed) == (4, 1)
+    slower = run(launch("a", 1000.0), launch("b", 3000.0, grid=[7, 1, 1]))
+    found = [
+        (delta.names[1], round(delta.change_frac, 3)) for delta in compare(back, slower).deltas if delta.is_significant
+    ]
+    assert found == [("b", round(3000 / 2050 - 1, 3))]
+    assert write_baseline(back) == write_baseline(SIDE)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "a baseline was wanted"),
+        (b"\xff\xfe", "a baseline was wanted"),
+        (b"[1, 2]", "a baseline was wanted"),
+        (b'{"schema": "ncuroof.analysis/1"}', "schema ncuroof.baseline/1 was wanted, found ncuroof.analysis/1"),
+        (b'{"schema": "ncuroof.baseline/1"}', "the baseline is damaged"),
+    ],
+)
+def test_what_is_no_baseline_is_refused(tmp_path, content: bytes, said: str) -> None:
+    path = tmp_path / "run.json"
+    path.write_bytes(content)
+    with pytest.raises(BaselineError, match=said):
+        read_baseline(path)
+
+
+def test_a_baseline_that_lost_a_column_or_holds_nonsense_is_damaged(tmp_path) -> None:
+    whole = json.loads(write_baseline(SIDE))
+    path = tmp_path / "run.json"
+    for key in whole["groups"]:
+        if key not in ("work.flop", "traffic_bytes.dram") and "." not in key and key != "sm_clock_hz":
+            broken = whole | {"groups": {name: column for name, column in whole["groups"].items() if name != key}}
+            path.write_text(json.dumps(broken), encoding="utf-8")
+            with pytest.raises(BaselineError, match="damaged"):
+                read_baseline(path)
+    path.write_text(json.dumps(whole | {"groups": whole["groups"] | {"mean_ns": ["fast", "slow"]}}), encoding="utf-8")
+    with pytest.raises(BaselineError, match="damaged"):
+        read_baseline(path)

@@ -1,0 +1,115 @@
+"""Changes: is it more than chance, how large, and what explains it. All numbers are worked out by hand."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+
+import pytest
+
+from ncuroof.compare import compare, run_change
+from ncuroof.present.change_sentence import change_sentence
+from tests.compare.sides import RECORDING, launch, run
+
+
+def only(before, after):
+    (delta,) = compare(run(*before), run(*after)).deltas
+    return delta
+
+
+def test_a_long_kernel_changes_from_two_percent_on() -> None:
+    # 1 ms: jitter 0.7 µs and 1 % give 1.0 % per run, twice the root of two of it 2.83 %
+    for us, is_significant in ((1030.0, True), (1025.0, False), (971.0, True), (975.0, False)):
+        delta = only([launch("a", 1000.0)], [launch("a", us)])
+        assert delta.is_significant is is_significant, us
+    assert delta.noise_frac == pytest.approx(2 * math.hypot(0.0100245, 0.0100245 * 1000 / 975), rel=0.02)
+
+
+def test_a_short_kernel_has_to_change_by_more() -> None:
+    # 5 µs: 0.7 µs are 14 %
+    assert not only([launch("a", 5.0)], [launch("a", 6.0)]).is_significant
+    assert only([launch("a", 5.0)], [launch("a", 9.0)]).is_significant
+
+
+def test_many_launches_that_agree_make_a_small_change_count() -> None:
+    before = [launch("a", us) for us in (100.0, 100.2, 99.8, 100.0)]
+    after = [launch("a", us) for us in (103.0, 103.2, 102.8, 103.0)]
+    assert only(before, after).is_significant
+    assert not only(before[:1], after[:1]).is_significant
+
+
+def test_launches_that_scatter_hide_a_change() -> None:
+    before = [launch("a", us) for us in (80.0, 120.0, 90.0, 110.0)]
+    after = [launch("a", us) for us in (85.0, 130.0, 95.0, 115.0)]
+    assert not only(before, after).is_significant
+
+
+def test_what_moves_with_the_time_explains_it() -> None:
+    before = launch("a", 200.0, **{"traffic_bytes.dram": 2e9, "work.fp32.flop": 1e9}, verdict="latency", limiter="tail")
+    after = launch("a", 100.0, **{"traffic_bytes.dram": 0.8e9, "work.fp32.flop": 1.5e9})
+    delta = only([before], [after])
+    assert [(change.quantity, change.explains) for change in delta.changes] == [
+        ("traffic_bytes.dram", True),
+        ("work.flop", False),
+    ]
+    assert change_sentence(delta) == "2× faster: DRAM bytes −60.0 %; now memory-bound (DRAM), was latency-bound (tail)"
+
+
+def test_a_change_that_nothing_explains_says_so() -> None:
+    delta = only([launch("a", 100.0)], [launch("a", 150.0)])
+    assert change_sentence(delta) == "1.5× slower; nothing that both runs collected explains it"
+
+
+def test_no_change_says_how_large_one_would_have_to_be() -> None:
+    assert change_sentence(only([launch("a", 1000.0)], [launch("a", 1001.0)])) == "no change beyond chance (±2.8 %)"
+
+
+def test_an_unknown_time_is_not_compared() -> None:
+    delta = only([launch("a", None)], [launch("a", 100.0)])
+    assert (delta.change_frac, delta.is_significant) == (None, False)
+    assert change_sentence(delta) == "its time is not known on both sides"
+
+
+def test_a_run_compared_with_itself_is_empty() -> None:
+    side = run(*(launch(name, us) for name, us in zip("abc", (3.0, 50.0, 4000.0), strict=True)))
+    assert compare(side, side).is_empty
+    assert run_change(compare(side, side))[0] == 0
+
+
+def test_noise_of_one_percent_moves_nothing() -> None:
+    draw = random.Random(7)
+    names = [f"kernel_{'abcdefghij'[index % 10]}{index // 10}x" for index in range(200)]
+    before, after = (run(*(launch(name, 500.0 * draw.gauss(1, 0.01)) for name in names)) for _ in range(2))
+    moved = sum(delta.is_significant for delta in compare(before, after).deltas)
+    # 2.8 % are two standard errors: one in twenty by chance
+    assert moved < 20
+    change, noise = run_change(compare(before, after))
+    assert abs(change) < noise
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "is_comparable"),
+    [
+        ("gpus", ("NVIDIA A100",), False),
+        ("clock_controls", ("base",), False),
+        ("cache_controls", ("none",), False),
+        ("sm_clock_hz", 1.6e9, False),
+        ("sm_clock_hz", 1.53e9, True),
+        ("drivers", ("570.1",), True),
+        ("ncu_versions", ("2024.1.1",), True),
+        ("sections", ("Occupancy",), True),
+        ("gpus", (), True),
+    ],
+)
+def test_times_are_compared_where_the_recordings_allow_it(field: str, value: object, *, is_comparable: bool) -> None:
+    after = run(launch("a", 200.0), recording=replace(RECORDING, **{field: value}))
+    found = compare(run(launch("a")), after).comparable
+    assert found.is_time_comparable is is_comparable
+    assert bool(found.reasons) is not is_comparable
+
+
+def test_amounts_are_compared_where_times_are_not() -> None:
+    after = run(launch("a", 20.0, **{"traffic_bytes.dram": 3e6}), recording=replace(RECORDING, gpus=("NVIDIA B200",)))
+    comparison = compare(run(launch("a")), after)
+    assert change_sentence(comparison.deltas[0], is_time_comparable=False) == "times are not compared: DRAM bytes ×3"

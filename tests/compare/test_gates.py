@@ -1,0 +1,107 @@
+"""Gates: what they say, when they hold, and what is said where they cannot be judged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ncuroof.compare import compare, judge, parse_gate
+from ncuroof.errors import GateError
+from tests.compare.sides import RECORDING, launch, run
+
+BEFORE = run(launch("flash_fwd", 1000.0), launch("norm", 1000.0))
+
+
+def verdict(text, after=BEFORE, before=BEFORE):
+    (found,) = judge([parse_gate(text)], compare(before, after))
+    return found
+
+
+def grown(factor):
+    return run(launch("flash_fwd", 1000.0 * factor), launch("norm", 1000.0 * factor))
+
+
+@pytest.mark.parametrize(("factor", "has_passed"), [(1.0, True), (0.5, True), (1.04, True), (1.06, False)])
+def test_the_run_may_grow_by_so_much(factor: float, *, has_passed: bool) -> None:
+    assert verdict("time:+5%", grown(factor)).has_passed is has_passed
+
+
+def test_chance_does_not_trip_a_gate() -> None:
+    assert verdict("time:+0%", grown(1.01)).has_passed
+    assert not verdict("time:+0%", grown(1.05)).has_passed
+
+
+def test_a_run_can_be_asked_to_become_faster() -> None:
+    assert not verdict("time:-10%", grown(0.95)).has_passed
+    assert verdict("time:-10%", grown(0.85)).has_passed
+
+
+def test_a_kernel_may_not_hide_behind_the_rest_of_the_run() -> None:
+    after = run(launch("flash_fwd", 1100.0), launch("norm", 500.0))
+    assert verdict("time:+5%", after).has_passed
+    found = verdict("kernel(flash.*).time:+5%", after)
+    assert not found.has_passed
+    assert found.reasons == ("flash_fwd changed by +10.0 % (chance: ±2.8 %)",)
+    assert verdict("kernel(flash.*):+15%", after).has_passed
+
+
+@pytest.mark.parametrize(
+    ("text", "has_passed"),
+    [
+        ("kernel(flash.*).roof_frac>=0.7", True),  # 800 of 1000 µs
+        ("kernel(flash.*).roof_frac>=0.81", False),
+        ("kernel(.*).traffic_bytes.dram<=1e6", True),
+        ("kernel(.*).traffic_bytes.dram<1e6", False),
+        ("findings.high==0", True),
+        ("findings.high<=1", True),
+        ("run.recoverable_frac<0.3", True),  # 400 of 2000 µs
+        ("run.recoverable_frac<0.2", False),
+        ("run.n_failed==0", True),
+        ("run.duration_ns<=2e6", True),
+        (" kernel(a(b|c)?norm|norm).n_launches != 2 ", True),
+    ],
+)
+def test_the_run_after_is_judged_by_itself(text: str, *, has_passed: bool) -> None:
+    assert verdict(text).has_passed is has_passed
+
+
+def test_findings_are_counted_over_all_launches() -> None:
+    after = run(launch("flash_fwd"), launch("norm"), findings=[(0, "high"), (0, "low"), (1, "high"), (1, "medium")])
+    assert not verdict("findings.high<2", after).has_passed
+    assert verdict("findings.medium==1", after).has_passed
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("kernel(nothing).time:+5%", "no kernel's name matches 'nothing'"),
+        ("kernel(norm).access.l2_hit_frac>0.5", "norm: access.l2_hit_frac was not collected"),
+        ("kernel(norm).beauty>1", "kernels have no 'beauty'"),
+    ],
+)
+def test_what_cannot_be_judged_fails_and_says_why(text: str, reason: str) -> None:
+    found = verdict(text)
+    assert not found.has_passed
+    assert found.reasons[0].startswith(reason)
+
+
+def test_times_of_another_gpu_fail_a_gate_on_time_and_no_other() -> None:
+    after = run(launch("flash_fwd", 10.0), launch("norm", 10.0), recording=replace(RECORDING, gpus=("NVIDIA B200",)))
+    assert verdict("time:+5%", after).reasons[0].startswith("times are not comparable: the GPU differs")
+    assert not verdict("kernel(norm):+5%", after).has_passed
+    assert verdict("kernel(norm).traffic_bytes.dram<=1e6", after).has_passed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "time", "time:5%", "time>3", "tempo:+5%", "kernel(flash.*)", "kernel(().time:+5%", "findings.low==0", "run.beauty>1",
+        "time.x:+5%", "kernel(a).roof_frac:+5%", "kernel(a).roof_frac>=much", "findings.high=0",
+    ],
+)  # fmt: skip
+def test_what_is_no_gate_is_refused_by_name(text: str) -> None:
+    with pytest.raises(GateError) as caught:
+        parse_gate(text)
+    assert caught.value.exit_code == 2
+    assert "time:+5%" in (caught.value.hint or "")

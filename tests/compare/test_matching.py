@@ -1,0 +1,133 @@
+"""Matching survives what happens to programs between two runs; who belongs to whom is known by construction."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ncuroof.compare import How, Side, Sureness, compare
+from ncuroof.compare.matching import match
+from ncuroof.compare.signatures import renamed, variant
+from tests.compare.sides import launch, run
+
+
+def matched(before: Side, after: Side) -> list[tuple[list[str], list[str], str]]:
+    """Return short names before and after, and by what they were matched."""
+    names = [side.groups["short_name"].to_list() for side in (before, after)]
+    return [
+        ([names[0][group] for group in found.before], [names[1][group] for group in found.after], found.how.value)
+        for found in match(before, after).matches
+    ]
+
+
+def test_equal_runs_match_one_by_one_whatever_their_order() -> None:
+    launches = [launch(name) for name in "abcde"]
+    shuffled = random.Random(1).sample(launches, 5)
+    found = match(run(*launches), run(*shuffled))
+    assert {each.how for each in found.matches} == {How.SAME}
+    assert {each.sureness for each in found.matches} == {Sureness.CERTAIN}
+    assert (found.added, found.removed) == ((), ())
+
+
+def test_launches_of_one_name_and_shape_are_one_group() -> None:
+    before, after = run(*[launch("a")] * 3, launch("b")), run(*[launch("a")] * 5, launch("b"))
+    assert matched(before, after) == [(["a"], ["a"], "same"), (["b"], ["b"], "same")]
+    (delta, _) = compare(before, after).deltas
+    assert delta.n_launches == (3, 5)
+    assert delta.change_frac == pytest.approx(0)
+
+
+def test_another_shape_of_the_same_kernel_is_found() -> None:
+    before, after = run(launch("a"), launch("b")), run(launch("a", grid=[264, 1, 1]), launch("b"))
+    assert matched(before, after) == [(["a"], ["a"], "shape"), (["b"], ["b"], "same")]
+
+
+def test_the_same_shape_goes_before_the_same_order() -> None:
+    small, large = launch("a", 10), launch("a", 80, grid=[1056, 1, 1])
+    assert [names[:2] for names in matched(run(small, large), run(large, small))] == [(["a"], ["a"])] * 2
+    assert [delta.change_frac for delta in compare(run(small, large), run(large, small)).deltas] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "how"),
+    [
+        ("triton_poi_fused_add_mul_7", "triton_poi_fused_add_mul_12", "renamed"),
+        ("_rms_norm_fwd_0d1d2de", "_rms_norm_fwd_0d1d2d3", "renamed"),
+        ("rmsnorm_v1", "rmsnorm_v2", "renamed"),
+        ("kernel_3f9ac01b7d", "kernel_77be012fa9", "renamed"),
+        ("gemm<128, 64, 8>", "gemm<256, 128, 16>", "variant"),
+        ("cutlass_80_simt_sgemm_128x64_8x5_nn", "cutlass_80_simt_sgemm_256x128_8x4_nn", "variant"),
+    ],
+)
+def test_generated_names_are_told_from_their_numbers(old: str, new: str, how: str) -> None:
+    assert matched(run(launch("first"), launch(old)), run(launch("first"), launch(new)))[1][2] == how
+
+
+def test_different_kernels_are_not_one_after_their_numbers_are_gone() -> None:
+    import polars as pl  # noqa: PLC0415
+
+    names = pl.DataFrame({"name": ["softmax_fwd", "softmax_bwd", "dgemm", "sgemm", "a_b", "a_c"]})
+    for signature in (renamed, variant):
+        assert names.select(signature(pl.col("name"))).n_unique() == 6
+
+
+def test_several_kernels_that_became_one_are_a_fusion() -> None:
+    before = run(launch("first"), launch("add"), launch("mul"), launch("gelu"), launch("last"))
+    after = run(launch("first"), launch("fused_add_mul_gelu", **{"work.fp32.flop": 3e9}), launch("last"))
+    assert matched(before, after)[1] == (["add", "mul", "gelu"], ["fused_add_mul_gelu"], "fused")
+    # 300 µs before, 100 µs after
+    assert compare(before, after).deltas[1].change_frac == pytest.approx(-2 / 3)
+
+
+def test_one_kernel_that_became_several_is_a_split() -> None:
+    before = run(launch("first"), launch("norm", **{"work.fp32.flop": 2e9}), launch("last"))
+    after = run(launch("first"), launch("statistics"), launch("apply"), launch("last"))
+    assert matched(before, after)[1] == (["norm"], ["statistics", "apply"], "split")
+
+
+def test_a_rewritten_kernel_is_told_by_its_place_and_work() -> None:
+    before, after = (
+        run(launch("first"), launch("naive"), launch("last")),
+        run(launch("first"), launch("tiled"), launch("last")),
+    )
+    assert matched(before, after)[1] == (["naive"], ["tiled"], "place")
+
+
+def test_a_place_alone_is_no_evidence() -> None:
+    before = run(launch("first"), launch("naive"), launch("last"))
+    after = run(launch("first"), launch("other", **{"work.fp32.flop": 5e9}), launch("last"))
+    found = match(before, after)
+    assert (found.removed, found.added) == ((1,), (1,))
+
+
+def test_the_programs_own_range_is_evidence_where_work_was_not_counted() -> None:
+    unknown = {"work.fp32.flop": None, "traffic_bytes.dram": None, "nvtx": ["step", "mlp"]}
+    before = run(launch("first"), launch("gelu", **unknown), launch("mul", **unknown))
+    after = run(launch("first"), launch("fused", **unknown))
+    assert matched(before, after)[1] == (["gelu", "mul"], ["fused"], "fused")
+    assert match(before, after).matches[1].sureness == Sureness.GUESS
+
+
+def test_iterations_of_a_loop_are_one_range() -> None:
+    launches = [launch("a", nvtx=[f"step {number}"]) for number in range(3)]
+    assert run(*launches).groups["n_launches"].to_list() == [3]
+
+
+def test_a_kernel_in_two_ranges_is_matched_with_its_own() -> None:
+    forward, backward = launch("a", 10, nvtx=["forward"]), launch("a", 90, nvtx=["backward"])
+    slower = launch("a", 20, nvtx=["forward"])
+    changes = [delta.change_frac for delta in compare(run(forward, backward), run(backward, slower)).deltas]
+    assert sorted(changes) == [0, 1]
+
+
+def test_what_came_and_went_is_told() -> None:
+    found = match(
+        run(launch("a"), launch("gone", **{"work.fp32.flop": 9e9})),
+        run(launch("new", **{"work.fp32.flop": 2e9}), launch("a")),
+    )
+    assert (found.removed, found.added) == ((1,), (0,))
+
+
+def test_failed_launches_are_in_no_group() -> None:
+    assert run(launch("a"), launch("b", None, failed=True)).groups["short_name"].to_list() == ["a"]
