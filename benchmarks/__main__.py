@@ -1,4 +1,4 @@
-"""`python -m benchmarks [one_kernel] [many_kernels] [diagnosis] [page] [--rounds N] [--large]`."""
+"""`python -m benchmarks [one_kernel] [many_kernels] [diagnosis] [comparison] [page] [--rounds N] [--large]`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from benchmarks import diagnosis, many_kernels, one_kernel, page
+from benchmarks import comparison, diagnosis, many_kernels, one_kernel, page
 from benchmarks.timing import machine
 
-NAMES = ("one_kernel", "many_kernels", "diagnosis", "page")
+NAMES = ("one_kernel", "many_kernels", "diagnosis", "comparison", "page")
 
 
 def main() -> None:
@@ -29,6 +29,8 @@ def main() -> None:
             many_kernels.benchmark(Path(folder), arguments.rounds, large=arguments.large)
         if "diagnosis" in chosen:
             diagnosis.benchmark(arguments.rounds)
+        if "comparison" in chosen:
+            comparison.benchmark(arguments.rounds)
         if "page" in chosen:
             page.benchmark(Path(folder), arguments.rounds)
 

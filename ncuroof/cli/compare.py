@@ -14,10 +14,12 @@ from ncuroof import read
 from ncuroof.cli.options import common, say
 from ncuroof.compare import Side, judge, parse_gate, read_baseline, write_baseline
 from ncuroof.compare import compare as compared
+from ncuroof.compare.history import history
 from ncuroof.errors import GateError, GatesFailedError, OutputFormatError
 from ncuroof.present.comparison_document import comparison_document
 from ncuroof.present.comparison_text import to_markdown, to_text
 from ncuroof.present.gate_reports import to_annotations, to_junit
+from ncuroof.present.history_text import history_document, history_text
 from ncuroof.present.output import write_whole
 from ncuroof.resources import read_toml
 
@@ -35,8 +37,9 @@ _FORMAT_BY_SUFFIX = {".json": "json", ".md": "md", ".xml": "junit", ".txt": "ter
 
 
 @click.command()
-@click.argument("before", type=click.Path(readable=False, path_type=Path))
-@click.argument("after", type=click.Path(readable=False, path_type=Path))
+@click.argument(
+    "runs", nargs=-1, required=True, metavar="BEFORE AFTER", type=click.Path(readable=False, path_type=Path)
+)
 @click.option(
     "-o", "--output", "outputs", multiple=True, help="File to write; its suffix names the format. Again for more."
 )
@@ -47,12 +50,17 @@ _FORMAT_BY_SUFFIX = {".json": "json", ".md": "md", ".xml": "junit", ".txt": "ter
 @click.option(
     "--save-baseline", type=click.Path(path_type=Path), help="Write AFTER as a baseline, to compare later runs with."
 )
+@click.option(
+    "--history",
+    "is_history",
+    is_flag=True,
+    help="Many runs in order instead of two: the time of each kernel over them.",
+)
 @click.option("--force", is_flag=True, help="Replace files that ncuroof did not write.")
 @common
 def compare(
     *,
-    before: Path,
-    after: Path,
+    runs: tuple[Path, ...],
     outputs: tuple[str, ...],
     form: str | None,
     gates: tuple[str, ...],
@@ -64,9 +72,14 @@ def compare(
     Each is a report (.ncu-rep) or a baseline (.json) of --save-baseline. Gates come from --gate, else from the list `gates` of
     [tool.ncuroof] in pyproject.toml of the working directory; where one fails, the exit code is 3.
     """
+    if flags["is_history"]:
+        _over_time(runs, outputs, form, gates, force=flags["force"])
+        return
+    if len(runs) != 2:
+        raise click.UsageError(f"two runs were wanted, BEFORE and AFTER, found {len(runs)}; --history takes more")
     wanted = [parse_gate(text) for text in gates or _configured()]
     forms = [(_format_of(name), Path(name)) for name in outputs]
-    sides = _side(before), _side(after)
+    sides = _side(runs[0]), _side(runs[1])
     comparison = compared(*sides)
     verdicts = judge(wanted, comparison)
     document = comparison_document(comparison, verdicts)
@@ -82,6 +95,24 @@ def compare(
     failed = [verdict.gate for verdict in verdicts if not verdict.has_passed]
     if failed:
         raise GatesFailedError(f"{len(failed)} of {len(verdicts)} gates failed: {', '.join(failed)}")
+
+
+def _over_time(
+    runs: tuple[Path, ...], outputs: tuple[str, ...], form: str | None, gates: tuple[str, ...], *, force: bool
+) -> None:
+    if len(runs) < 2 or gates:
+        raise click.UsageError("--history wants two runs or more, and no gate")
+    found = history([_side(path) for path in runs])
+    document = json.dumps(history_document(found), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    contents = {"term": history_text(found), "json": document}
+    chosen = [(_format_of(name), Path(name)) for name in outputs]
+    if wrong := {form or "term", *(each for each, _ in chosen)} - set(contents):
+        raise OutputFormatError(
+            f"--history is written as .json or .txt, found {', '.join(sorted(wrong))}", hint="choose one of them"
+        )
+    for each, path in chosen:
+        write_whole(path, contents[each].encode(), force=force)
+    click.echo(contents[form or "term"], nl=False)
 
 
 def _side(path: Path) -> Side:

@@ -133,7 +133,10 @@ def test_github_is_told_in_its_own_words(before: Path, tmp_path: Path, monkeypat
         (("BEFORE", "none.json"), 1, "none.json"),
         (("BEFORE", "BEFORE", "--gate", "time>3"), 2, "time wants a limit in percent"),
         (("BEFORE", "BEFORE", "-o", "out.pdf"), 1, "a suffix of .json, .md, .xml, .txt was wanted, found .pdf"),
-        (("BEFORE",), 2, "AFTER"),
+        (("BEFORE",), 2, "two runs were wanted, BEFORE and AFTER, found 1"),
+        (("BEFORE", "--history"), 2, "--history wants two runs or more"),
+        (("BEFORE", "BEFORE", "--history", "--gate", "time:+5%"), 2, "no gate"),
+        (("BEFORE", "BEFORE", "--history", "-o", "h.md"), 1, "--history is written as .json or .txt"),
     ],
 )
 def test_bad_input_gets_a_named_error(before: Path, capfd, arguments: tuple[str, ...], code: int, said: str) -> None:
@@ -152,6 +155,23 @@ def test_hostile_names_do_no_harm(tmp_path: Path, capfd) -> None:
     assert "\x1b" not in said
     assert "\u202e" not in said
     assert "</script>" not in out.read_text(encoding="utf-8")
+
+
+def test_many_runs_are_a_line_per_kernel_with_jumps_marked(before: Path, tmp_path: Path, capfd) -> None:
+    second = written(tmp_path, "second.ncu-rep", TIMES | {"softmax": 903.0})
+    third = written(tmp_path, "third.ncu-rep", {"saxpy": 400.0, "softmax": 450.0})
+    out = tmp_path / "h.json"
+    assert _main("compare", "--history", before, second, third, "-o", out) == 0
+    said = capfd.readouterr().out
+    (line,) = [line for line in said.splitlines() if line.startswith("softmax")]
+    assert line.split() == ["softmax", "900", "µs", "903", "µs", "-450", "µs", "−50.0", "%"]
+    document = json.loads(out.read_text(encoding="utf-8"))
+    assert document["schema"] == "ncuroof.history/1"
+    first, *_ = document["trends"]
+    assert (first["name"], first["mean_ns"]) == ("softmax", [9e5, 9.03e5, 4.5e5])
+    assert [jump["run"] for jump in first["jumps"]] == [2]
+    gone = next(trend for trend in document["trends"] if trend["name"] == "reduce")
+    assert gone["mean_ns"] == [2.5e5, 2.5e5, None]
 
 
 @pytest.mark.corpus

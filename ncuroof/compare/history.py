@@ -1,0 +1,79 @@
+"""Many runs in order: how the time of each kernel went from run to run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from ncuroof.compare.comparison import Comparison, compare
+from ncuroof.compare.side import Side
+
+
+@dataclass(slots=True)
+class Trend:
+    """A kernel over the runs.
+
+    Attributes:
+        name: short name in the run in which it was seen last.
+        mean_ns: time of one launch, run by run; None where it was not there, or its time is not known.
+        jumps: runs in which its time changed beyond chance from the run before, with that change as a share.
+    """
+
+    name: str
+    mean_ns: list[float | None]
+    jumps: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def change_frac(self) -> float | None:
+        """Its last known time over the first, less one; None for fewer than two."""
+        known = [value for value in self.mean_ns if value]
+        return known[-1] / known[0] - 1 if len(known) > 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Runs in order, and the trends of their kernels.
+
+    Attributes:
+        runs: the runs.
+        steps: each run compared with the one before.
+        trends: those that changed the most time, up or down, first.
+    """
+
+    runs: tuple[Side, ...]
+    steps: tuple[Comparison, ...]
+    trends: tuple[Trend, ...]
+
+
+def history(runs: Sequence[Side]) -> History:
+    """Return how kernels went over two or more runs; one that was fused, split or rewritten begins anew."""
+    steps = [compare(before, after) for before, after in pairwise(runs)]
+    trends: list[Trend] = []
+    current: dict[int, Trend] = {}
+    for number, run in enumerate(runs):
+        known = _carried_on(steps[number - 1], current, number) if number else {}
+        current = {}
+        for row in run.groups.iter_rows(named=True):
+            trend = known.get(row["group"])
+            if trend is None:
+                trend = Trend("", [None] * len(runs))
+                trends.append(trend)
+            trend.name = row["short_name"] or row["name"]
+            trend.mean_ns[number] = row["mean_ns"]
+            current[row["group"]] = trend
+    moved = sorted(
+        trends, key=lambda trend: -abs((trend.change_frac or 0.0) * (next(filter(None, trend.mean_ns), 0.0) or 0.0))
+    )
+    return History(tuple(runs), tuple(steps), tuple(moved))
+
+
+def _carried_on(step: Comparison, current: dict[int, Trend], number: int) -> dict[int, Trend]:
+    """Return the trends that go on in a run, by its groups, with the jumps into it noted."""
+    carried = {}
+    for delta in step.deltas:
+        if len(delta.match.before) == len(delta.match.after) == 1 and (trend := current.get(delta.match.before[0])):
+            carried[delta.match.after[0]] = trend
+            if delta.is_significant and delta.change_frac is not None and step.comparable.is_time_comparable:
+                trend.jumps[number] = delta.change_frac
+    return carried
