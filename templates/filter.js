@@ -1,6 +1,11 @@
 // Which rows are in view: search, verdict, whose code, NVTX range, precision and GPU, and whether launches that are alike stand together.
 
-const filter = { text: "", verdict: "", family: "", range: "", precision: "", device: null, isGrouped: true };
+const filter = { text: "", verdict: "", family: "", range: "", precision: "", device: null, isGrouped: true, isChangedOnly: false };
+
+/** On the page of a comparison: launches of the kernels whose time changed. */
+const changedPositions = new Set(
+  DATA.arrows.filter(([, , , isChanged]) => isChanged).flatMap(([position]) => ROWS.groups.find((row) => row.launches.includes(position))?.launches ?? []),
+);
 
 /** Whether a launch is in view, the GPU aside. */
 function isInView(position) {
@@ -8,6 +13,7 @@ function isInView(position) {
   const range = filter.range === "" ? "" : DATA.ranges[filter.range];
   const own = words(LAUNCHES.range[position]);
   return (
+    (!filter.isChangedOnly || changedPositions.has(position)) &&
     (!filter.verdict || LAUNCHES.verdict[position] === filter.verdict) &&
     (!filter.family || LAUNCHES.family[position] === filter.family) &&
     (!filter.precision || LAUNCHES.precision[position] === filter.precision) &&
@@ -75,6 +81,7 @@ function filterControls(onChange) {
   return [
     make("label", {}, "Search ", search),
     ...choices.filter(([, , options]) => options.length).map(([label, key, options]) => choice(label, options, "", { id: `${key}-filter` }, set(key))),
+    ...(changedPositions.size ? [control("checkbox", " changed only", false, { id: "changed-only" }, set("isChangedOnly"))] : []),
     ...(hasGroups ? [control("checkbox", " each launch by itself", false, { id: "each-launch" }, (isChecked) => set("isGrouped")(!isChecked))] : []),
   ];
 }

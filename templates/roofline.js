@@ -112,7 +112,7 @@ class RooflineChart {
       ]),
       this.text((plane.left + plane.right) / 2, plane.bottom + 37, figure.x.title, { anchor: "middle", fill: colour("ink") }),
       frame,
-      draw("g", { "clip-path": "url(#plane)" }, ...this.shownRoofs().map((roof) => this.roofLine(roof)), ...this.ridges(), ...this.spreads()),
+      draw("g", { "clip-path": "url(#plane)" }, ...this.shownRoofs().map((roof) => this.roofLine(roof)), ...this.ridges(), ...this.spreads(), ...arrowsOf(this)),
       ...this.strip(),
     ];
   }

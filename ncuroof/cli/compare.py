@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ncuroof import read
+from ncuroof.analysis import Analysis
 from ncuroof.cli.options import common, say
 from ncuroof.compare import Side, judge, parse_gate, read_baseline, write_baseline
 from ncuroof.compare import compare as compared
@@ -27,13 +28,15 @@ STANDARD_OUTPUT = "-"
 
 Document = Mapping[str, Any]
 
+_PAGE = "html"
+
 _FORMATS: Mapping[str, Callable[[Document], bytes]] = {
     "term": lambda document: to_text(document).encode(),
     "json": lambda document: (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode(),
     "md": lambda document: to_markdown(document).encode(),
     "junit": to_junit,
 }
-_FORMAT_BY_SUFFIX = {".json": "json", ".md": "md", ".xml": "junit", ".txt": "term"}
+_FORMAT_BY_SUFFIX = {".json": "json", ".md": "md", ".xml": "junit", ".txt": "term", ".html": _PAGE}
 
 
 @click.command()
@@ -79,14 +82,16 @@ def compare(
         raise click.UsageError(f"two runs were wanted, BEFORE and AFTER, found {len(runs)}; --history takes more")
     wanted = [parse_gate(text) for text in gates or _configured()]
     forms = [(_format_of(name), Path(name)) for name in outputs]
-    sides = _side(runs[0]), _side(runs[1])
+    after = read(runs[1]).analyse() if runs[1].suffix != ".json" else None
+    sides = _side(runs[0]), after.side() if after else _side(runs[1])
     comparison = compared(*sides)
     verdicts = judge(wanted, comparison)
     document = comparison_document(comparison, verdicts)
     if save_baseline is not None:
         write_whole(save_baseline, write_baseline(sides[1]), force=flags["force"])
     for chosen, path in forms:
-        write_whole(path, _FORMATS[chosen](document), force=flags["force"])
+        content = _page(document, after) if chosen == _PAGE else _FORMATS[chosen](document)
+        write_whole(path, content, force=flags["force"])
     if form is not None or not flags["quiet"]:
         click.echo(_FORMATS[form or "term"](document).decode(), nl=False)
     if os.environ.get("GITHUB_ACTIONS") == "true":
@@ -95,6 +100,16 @@ def compare(
     failed = [verdict.gate for verdict in verdicts if not verdict.has_passed]
     if failed:
         raise GatesFailedError(f"{len(failed)} of {len(verdicts)} gates failed: {', '.join(failed)}")
+
+
+def _page(document: Document, after: Analysis | None) -> bytes:
+    if after is None:
+        raise OutputFormatError(
+            "the page wants the report of the run after, found a baseline", hint="choose another format"
+        )
+    from ncuroof.present.page import render_page  # noqa: PLC0415  loads the template engine
+
+    return render_page(after.to_dict(), after.reports, document).encode()
 
 
 def _over_time(

@@ -18,7 +18,7 @@ class Placed:
 
     Attributes:
         before, after: numbers of groups.
-        is_same_work: whether their FLOPs agree, or where there are none, their DRAM bytes.
+        is_same_work: whether the FLOPs of all in the gap agree, or where there are none, their DRAM bytes.
     """
 
     before: tuple[int, ...]
@@ -72,7 +72,8 @@ def _gaps(groups: pl.DataFrame, anchor_by_group: Mapping[int, int]) -> dict[Gap,
 def _within(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> Iterator[Placed]:
     """Yield matches within one gap: one by one where their numbers are equal and the work agrees, else all with all.
 
-    What neither does the same work nor stands in an NVTX range of the program's own is not matched: a place alone is no evidence.
+    Where neither holds, one does the work of one. What does the work of none and stands in no NVTX range of the program's own is
+    not matched: a place alone is no evidence.
     """
     if len(old) == len(new) and all(_agrees([one], [other]) for one, other in zip(old, new, strict=True)):
         for one, other in zip(old, new, strict=True):
@@ -81,6 +82,12 @@ def _within(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> Iterator[Pl
     is_same_work = _agrees(old, new)
     if is_same_work or (old[0]["range"] and _may_agree(old, new)):
         yield Placed(tuple(row["group"] for row in old), tuple(row["group"] for row in new), is_same_work=is_same_work)
+        return
+    left = list(old)
+    for row in new:
+        for one in [other for other in left if _agrees([other], [row])][:1]:
+            left.remove(one)
+            yield Placed((one["group"],), (row["group"],), is_same_work=False)  # others may be meant: a guess
 
 
 def _may_agree(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:

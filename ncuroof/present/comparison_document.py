@@ -95,4 +95,10 @@ def _match(delta: Delta, comparison: Comparison, *, is_comparable: bool) -> Docu
 def _group(side: Side, group: int) -> Document:
     row = side.groups.row(group, named=True)
     names = ("name", "short_name", "grid", "block", "range", "n_launches", "duration_ns", "verdict", "limiter")
-    return {"ids": list(row["ids"]), **{name: row[name] for name in names}}
+    work, moved, mean_ns = row["work.flop"], row["traffic_bytes.dram"], row["mean_ns"]
+    return {
+        "ids": list(row["ids"]),
+        **{name: row[name] for name in names},
+        "intensity_flop_per_byte": work / moved if work is not None and moved else None,
+        "flop_per_s": 1e9 * work / mean_ns if work is not None and mean_ns else None,
+    }

@@ -18,23 +18,21 @@ _WIDTH = 80
 def to_text(document: Record) -> str:
     """Return a comparison as lines of plain text."""
     return (
-        "\n".join(
-            ["ncuroof · compare", *_heading(document), *_changes(document), *_others(document), *_gates(document)]
-        )
+        "\n".join(["ncuroof · compare", *heading(document), *_changes(document), *_others(document), *_gates(document)])
         + "\n"
     )
 
 
 def to_markdown(document: Record) -> str:
     """Return a comparison as Markdown: what moved as a table, gates as a list."""
-    lines = ["<!-- ncuroof compare -->", "", "# ncuroof compare", "", *(f"{line}  " for line in _heading(document)), ""]
-    moved = _moved(document)
-    if moved:
+    lines = ["<!-- ncuroof compare -->", "", "# ncuroof compare", "", *(f"{line}  " for line in heading(document)), ""]
+    shown = moved(document)
+    if shown:
         lines += ["| kernel | before | after | change |", "|---|---:|---:|---|"]
         lines += [
-            f"| `{_cell(_name(match))}` | {text.duration(match['duration_ns'][0])} | {text.duration(match['duration_ns'][1])} "
+            f"| `{_cell(match_name(match))}` | {text.duration(match['duration_ns'][0])} | {text.duration(match['duration_ns'][1])} "
             f"| {_cell(match['sentence'])} |"
-            for match in moved[:_MOST_LINES]
+            for match in shown[:_MOST_LINES]
         ]
         lines.append("")
     lines += [f"- {_cell(line.strip())}" for line in _others(document)]
@@ -47,7 +45,8 @@ def to_markdown(document: Record) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _heading(document: Record) -> Iterator[str]:
+def heading(document: Record) -> Iterator[str]:
+    """Yield the runs, what of them can be compared, and the change as a whole."""
     before, after, summary = document["before"], document["after"], document["summary"]
     yield f"before: {_side(before)}"
     yield f"after:  {_side(after)}"
@@ -78,7 +77,7 @@ def _side(side: Record) -> str:
     return f"{text.printable(side['label'])} · {gpus} · {text.launches(side['n_kernels'])}, {text.duration(side['duration_ns'])}"
 
 
-def _moved(document: Record) -> list[Record]:
+def moved(document: Record) -> list[Record]:
     """Return the matches to tell of: those that changed beyond chance, or in verdict, or, where times say nothing, in amounts."""
     is_comparable = document["comparable"]["time"]
     return [
@@ -91,18 +90,19 @@ def _moved(document: Record) -> list[Record]:
 
 
 def _changes(document: Record) -> Iterator[str]:
-    moved = _moved(document)
-    for match in moved[:_MOST_LINES]:
+    shown = moved(document)
+    for match in shown[:_MOST_LINES]:
         yield ""
-        yield f"  {_name(match)}"
+        yield f"  {match_name(match)}"
         was, became = match["duration_ns"]
         yield f"    {text.duration(was)} → {text.duration(became)}{_how(match)}"
         yield from _wrapped(match["sentence"], "    ")
-    if len(moved) > _MOST_LINES:
-        yield f"  {len(moved) - _MOST_LINES} more in the JSON document"
+    if len(shown) > _MOST_LINES:
+        yield f"  {len(shown) - _MOST_LINES} more in the JSON document"
 
 
-def _name(match: Record) -> str:
+def match_name(match: Record) -> str:
+    """Return the names of a match, once where they are the same before and after."""
     before, after = (" + ".join(_short(group) for group in match[side]) for side in ("before", "after"))
     return text.printable(before if before == after else f"{before} → {after}")
 

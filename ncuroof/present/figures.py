@@ -39,13 +39,16 @@ def dot_sizes_px(durations_ns: Sequence[float | None]) -> list[float]:
     ]
 
 
-def chart(ceilings: Iterable[Record], kernels: Sequence[Record], view: View = FLOP) -> dict[str, Any]:
+def chart(
+    ceilings: Iterable[Record], kernels: Sequence[Record], view: View = FLOP, places: Sequence[tuple[float, float]] = ()
+) -> dict[str, Any]:
     """Return the chart of one device.
 
     Args:
         ceilings: of that device and view, from the document.
         kernels: of that device, from the document.
         view: which roofline.
+        places: further intensities and rates to be in view.
 
     Returns:
         `roofs` (line ends, label, source), `sources` (of the roofs, each with whether it is shown at first), `x` and `y` (range as
@@ -61,7 +64,8 @@ def chart(ceilings: Iterable[Record], kernels: Sequence[Record], view: View = FL
         ]
     dots = [view.dots(kernel) for kernel in kernels]
     points = [point for by_level in dots for level in by_level.values() for point in level]
-    x_range, y_range = _ranges(drawn, points, view)
+    further = [{view.intensity: x, view.rate: y} for x, y in places]
+    x_range, y_range = _ranges(drawn, [*points, *further], view)
     sources = [source.value for source in CeilingSource if any(roof["source"] == source for roof in drawn)]
     counted = {
         (roof["kind"], roof["name"]) for roof in drawn if roof["source"] == CeilingSource.COUNTERS

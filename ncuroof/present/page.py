@@ -31,8 +31,8 @@ Record = Mapping[str, Any]
 TEMPLATE = "report.html.j2"
 STYLE = "page.css"
 SCRIPTS = (
-    "format.js", "data.js", "elements.js", "plane.js", "labels.js", "roofline.js", "pointer.js", "filter.js", "utilisation.js",
-    "table.js", "detail.js", "page.js",
+    "format.js", "data.js", "elements.js", "plane.js", "labels.js", "arrows.js", "roofline.js", "pointer.js", "filter.js",
+    "utilisation.js", "table.js", "detail.js", "page.js",
 )  # fmt: skip
 """In the order in which they need each other."""
 
@@ -50,11 +50,12 @@ class Assets:
     script: Annotated[Markup, "the scripts as one"]
 
 
-def render_page(document: Record, reports: Sequence[RawReport] = ()) -> str:
+def render_page(document: Record, reports: Sequence[RawReport] = (), comparison: Record | None = None) -> str:
     """Return the page of a document `ncuroof.analysis/1` as HTML; the same document gives the same text.
 
     Args:
         document: an analysis.
+        comparison: the document `ncuroof.comparison/1` whose run after it is: the page says what changed, and draws how dots moved.
         reports: those that it was made from, for the counters as they were recorded; without them the page has none.
 
     Raises:
@@ -62,12 +63,12 @@ def render_page(document: Record, reports: Sequence[RawReport] = ()) -> str:
     """
     rules, catalogue = load_rules(), load_catalogue()
     unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.described()}
-    context = page_context(document, rules, unit_by_quantity)
+    context = page_context(document, rules, unit_by_quantity, comparison)
     script = _script()
     assets = Assets(
         policy=_policy(script),
         style=Markup((folder("templates") / STYLE).read_text(encoding="utf-8")),  # noqa: S704 (a file of ours)
-        index=Markup(packed(page_index(document, rules))),  # noqa: S704 (base64)
+        index=Markup(packed(page_index(document, rules, comparison))),  # noqa: S704 (base64)
         details=[Markup(packed(part)) for part in detail_parts(document, rules, catalogue)],  # noqa: S704 (base64)
         counters=[Markup(packed(part)) for part in counter_parts(reports, DETAILS_PER_PART)],  # noqa: S704 (base64)
         explained=Markup(packed(explained(document))),  # noqa: S704 (base64)

@@ -14,6 +14,7 @@ from ncuroof.present.action_lines import ActionLine, first_actions, together
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_range_path, extremes
 from ncuroof.present.headline import headline
 from ncuroof.present.methods import Methods, methods
+from ncuroof.present.page_changes import Changes, changes
 from ncuroof.present.page_data import dram_intensity, efficiency, short_name
 
 Record = Mapping[str, Any]
@@ -86,6 +87,7 @@ class PageContext:
     totals: Annotated[Sequence[tuple[str, str]], "label and value of sums over the run"]
     verdict_shares: Annotated[Sequence[VerdictShare], "time by verdict"]
     time_by_verdict: Annotated[str, "the same as one sentence, for readers of the screen"]
+    changes: Annotated[Changes | None, "what changed from another run, on the page of a comparison"]
     breakdowns: Annotated[Sequence[Breakdown], "time by family, and by NVTX range where there are any"]
     actions: Annotated[Sequence[ActionLine], "what would give most over the run"]
     together: Annotated[str, "what these give in total"]
@@ -131,8 +133,10 @@ def default_order(kernels: Sequence[Record]) -> list[int]:
     return sorted(range(len(kernels)), key=rank)
 
 
-def page_context(document: Record, rules: Rules, unit_by_quantity: Mapping[str, str]) -> PageContext:
-    """Return the template's context for a document `ncuroof.analysis/1`."""
+def page_context(
+    document: Record, rules: Rules, unit_by_quantity: Mapping[str, str], comparison: Record | None = None
+) -> PageContext:
+    """Return the template's context for a document `ncuroof.analysis/1`, and the `ncuroof.comparison/1` that led to it."""
     kernels = document["kernels"]
     total_ns = document["summary"]["duration_ns"]
     order = default_order(kernels)
@@ -148,6 +152,7 @@ def page_context(document: Record, rules: Rules, unit_by_quantity: Mapping[str, 
         totals=_totals(document["summary"]),
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
+        changes=changes(comparison) if comparison is not None else None,
         breakdowns=list(_breakdowns(document["summary"])),
         actions=first_actions(document["actions"]),
         together=together(document["actions"]),

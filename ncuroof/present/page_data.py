@@ -19,6 +19,7 @@ from ncuroof.present import format as text
 from ncuroof.present.figures import LEVELS, chart
 from ncuroof.present.interned import Texts
 from ncuroof.present.kernel_detail import SECTIONS, KernelDetails
+from ncuroof.present.page_changes import arrows
 from ncuroof.present.views import FLOP, VIEWS, View
 
 Record = Mapping[str, Any]
@@ -47,10 +48,11 @@ def packed(data: Any) -> str:
     return base64.b64encode(gzip.compress(raw, mtime=0)).decode()
 
 
-def page_index(document: Record, rules: Rules) -> dict[str, Any]:
+def page_index(document: Record, rules: Rules, comparison: Record | None = None) -> dict[str, Any]:
     """Return what is shown of every launch, the charts of every device, and the names that appear in either."""
     texts = Texts()
     kernels = document["kernels"]
+    moved = arrows(comparison, kernels)
     precisions = {
         name for kernel in kernels for name in (kernel.get("dominant_precision"), *_dot_precisions(kernel)) if name
     }
@@ -60,7 +62,7 @@ def page_index(document: Record, rules: Rules) -> dict[str, Any]:
         "groups": _groups(document),
         "dots": {view.name: {level.value: _dots(kernels, view, level.value) for level in LEVELS} for view in VIEWS},
         "off": {view.name: [_cell(view.off_chart_reason(kernel), texts) for kernel in kernels] for view in VIEWS},
-        "charts": _charts(document, texts),
+        "charts": _charts(document, texts, moved),
         "views": {view.name: view.label for view in VIEWS},
         "units": {view.name: {"intensity": view.intensity_unit, "rate": view.rate_unit} for view in VIEWS},
         "levels": {level.value: text.label(level.value) for level in LEVELS},
@@ -71,6 +73,7 @@ def page_index(document: Record, rules: Rules) -> dict[str, Any]:
         "precisions": {name: text.label(name) for name in sorted(precisions)},
         "resources": {name: text.label(name) for name in RESOURCES},
         "ranges": _ranges(kernels),
+        "arrows": moved,
         "sections": SECTIONS,
         "details_per_part": DETAILS_PER_PART,
         "texts": texts.table(),
@@ -180,7 +183,7 @@ def _points(kernel: Record, view: View) -> list[list[Any]]:
     ]
 
 
-def _charts(document: Record, texts: Texts) -> list[dict[str, Any]]:
+def _charts(document: Record, texts: Texts, moved: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
     """Return the charts of each device, those included that the document names in its kernels or ceilings alone."""
     devices, kernels = document["devices"], document["kernels"]
     numbers = {*range(len(devices)), *(kernel.get("device") for kernel in kernels)} - {None}
@@ -190,18 +193,22 @@ def _charts(document: Record, texts: Texts) -> list[dict[str, Any]]:
             "label": texts.add(
                 ": ".join([f"GPU {number}", *(each["name"] or "" for each in devices[number : number + 1])])
             ),
-            **_views(document, number),
+            **_views(document, number, moved),
         }
         for number in sorted(numbers)
     ]
 
 
-def _views(document: Record, device: int) -> dict[str, Any]:
+def _views(document: Record, device: int, moved: Sequence[Sequence[Any]]) -> dict[str, Any]:
     """Return a device's chart by view, and which of them opens first: the first that has dots."""
     kernels = [kernel for kernel in document["kernels"] if kernel.get("device") == device]
+    places = [(x, y) for position, x, y, _ in moved if document["kernels"][position].get("device") == device]
     views = {
         view.name: chart(
-            [ceiling for ceiling in document.get(view.ceilings) or () if ceiling["device"] == device], kernels, view
+            [ceiling for ceiling in document.get(view.ceilings) or () if ceiling["device"] == device],
+            kernels,
+            view,
+            places if view is FLOP else (),
         )
         for view in VIEWS
     }

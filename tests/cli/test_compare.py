@@ -132,7 +132,7 @@ def test_github_is_told_in_its_own_words(before: Path, tmp_path: Path, monkeypat
         (("none.ncu-rep", "none.ncu-rep"), 1, "none.ncu-rep"),
         (("BEFORE", "none.json"), 1, "none.json"),
         (("BEFORE", "BEFORE", "--gate", "time>3"), 2, "time wants a limit in percent"),
-        (("BEFORE", "BEFORE", "-o", "out.pdf"), 1, "a suffix of .json, .md, .xml, .txt was wanted, found .pdf"),
+        (("BEFORE", "BEFORE", "-o", "out.pdf"), 1, "a suffix of .json, .md, .xml, .txt, .html was wanted, found .pdf"),
         (("BEFORE",), 2, "two runs were wanted, BEFORE and AFTER, found 1"),
         (("BEFORE", "--history"), 2, "--history wants two runs or more"),
         (("BEFORE", "BEFORE", "--history", "--gate", "time:+5%"), 2, "no gate"),

@@ -94,6 +94,15 @@ def test_a_rewritten_kernel_is_told_by_its_place_and_work() -> None:
     assert matched(before, after)[1] == (["naive"], ["tiled"], "place")
 
 
+def test_one_of_several_that_does_the_same_work_is_a_guess() -> None:
+    heavy = {"work.fp32.flop": 7e9}
+    before = run(launch("setup"), launch("naive", **heavy), launch("naive_too", **heavy))
+    after = run(launch("setup"), launch("tiled", **heavy))
+    assert matched(before, after)[1] == (["naive"], ["tiled"], "place")
+    found = match(before, after)
+    assert (found.matches[1].sureness, found.removed) == (Sureness.GUESS, (2,))
+
+
 def test_a_place_alone_is_no_evidence() -> None:
     before = run(launch("first"), launch("naive"), launch("last"))
     after = run(launch("first"), launch("other", **{"work.fp32.flop": 5e9}), launch("last"))

@@ -9,6 +9,7 @@ import re
 
 import pytest
 
+from ncuroof.present.page import render_page
 from tests.present.documents import ceiling, document, kernel, three_kernels, without_flop
 
 pytestmark = pytest.mark.browser
@@ -252,6 +253,79 @@ def test_dragging_looks_closer_and_a_double_click_shows_all(visit):
     assert point_at(browser, *centre)[0] == "#10 alpha"
     browser.run("document.getElementById('chart').dispatchEvent(new MouseEvent('dblclick'))")
     assert axes(browser) == whole
+
+
+def comparison(after):
+    """Return the comparison that led to a run: its first kernel did 0.05 Tflop/s at 0.1 FLOP/B before, in twice the time."""
+    before = {
+        "ids": [0],
+        "name": "slow()",
+        "short_name": "slow",
+        "grid": [1],
+        "block": [1],
+        "range": "",
+        "n_launches": 1,
+        "duration_ns": 2e5,
+        "verdict": "latency",
+        "limiter": "tail",
+        "intensity_flop_per_byte": 0.1,
+        "flop_per_s": 5e10,
+    }
+    now = before | {"ids": [after["kernels"][0]["id"]], "short_name": "alpha", "duration_ns": 1e5}
+    match = {
+        "before": [before],
+        "after": [now],
+        "how": "renamed",
+        "sureness": "likely",
+        "sentence": "2× faster: DRAM bytes −50.0 %",
+        "is_significant": True,
+        "change_frac": -0.5,
+        "noise_frac": 0.02,
+        "duration_ns": [2e5, 1e5],
+        "verdict": ["latency", "memory"],
+        "changes": [],
+    }
+    side = {"label": "run", "gpus": ["NVIDIA Imaginary"], "n_kernels": 1, "duration_ns": 1e5}
+    summary = {
+        "duration_change_frac": -0.5,
+        "noise_frac": 0.02,
+        "n_matches": 1,
+        "n_faster": 1,
+        "n_slower": 0,
+        "n_added": 0,
+        "n_removed": 0,
+    }
+    return {
+        "before": side,
+        "after": side,
+        "summary": summary,
+        "comparable": {"time": True, "reasons": [], "remarks": []},
+        "matches": [match],
+        "added": [],
+        "removed": [],
+        "gates": [{"gate": "time:+5%", "has_passed": True, "reasons": ["it fell"]}],
+    }
+
+
+def test_an_arrow_leads_from_where_a_kernel_was(browser, tmp_path):
+    after = three_kernels()
+    path = tmp_path / "page.html"
+    path.write_text(render_page(after, comparison=comparison(after)), encoding="utf-8")
+    browser.open(path)
+    browser.wait_for("document.querySelector('#chart .arrow') !== null")
+    start = browser.run("(l => ['x1', 'y1'].map(a => +l.getAttribute(a)))(document.querySelector('#chart .arrow'))")
+    assert start == pytest.approx(place(browser, 0.1, 5e10), abs=0.5)
+    end = browser.run("(l => ['x2', 'y2'].map(a => +l.getAttribute(a)))(document.querySelector('#chart .arrow'))")
+    assert math.dist(end, place(browser, 0.5, 1e12)) < 20  # at the rim of the dot
+    cells = "[...document.querySelectorAll('#changes tbody tr')].map(tr => [...tr.cells].map(c => c.textContent))"
+    assert browser.run(cells) == [
+        ["slow → alpha", "200 µs", "100 µs", "2× faster: DRAM bytes −50.0 %", "renamed, likely"]
+    ]
+    browser.run("document.getElementById('changed-only').click()")
+    assert browser.run("document.getElementById('in-view').textContent").startswith("1 of 3 launches")
+    choose(browser, "l2")
+    assert browser.run("document.querySelector('#chart .arrow')") is None
+    assert browser.complaints == []
 
 
 def test_keys_walk_over_the_dots_by_time_and_open_one(visit):

@@ -11,7 +11,7 @@ import pytest
 from jinja2 import Environment, meta
 
 from ncuroof.diagnosis import load_rules
-from ncuroof.present import methods, page, page_context
+from ncuroof.present import methods, page, page_changes, page_context
 from ncuroof.present.kernel_detail import collect_options, plain_message
 from ncuroof.present.page import render_page
 from ncuroof.resources import folder
@@ -115,6 +115,8 @@ def test_the_template_uses_what_the_context_explains_and_nothing_else():
         page_context.VerdictShare,
         page_context.KernelRow,
         methods.Methods,
+        page_changes.Changes,
+        page_changes.ChangeLine,
         page.Assets,
     ],
 )

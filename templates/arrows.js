@@ -1,0 +1,33 @@
+// How dots moved: on the page of a comparison, an arrow from where a kernel was before to where it is, at DRAM.
+
+const ARROW_HEAD_PX = 7;
+const LEAST_ARROW_PX = 6;
+
+/** The arrows of the rows in view. */
+function arrowsOf(chart) {
+  const { view, level } = chart.choice;
+  if (view !== "flop" || level !== "dram") return [];
+  const markByPosition = new Map();
+  for (const mark of chart.marks) for (const position of mark.row.launches) if (mark.isOnPlane) markByPosition.set(position, mark);
+  return DATA.arrows.flatMap(([position, x, y, isChanged]) => {
+    const mark = markByPosition.get(position);
+    return mark ? arrow(chart, mark, chart.plane.x(x), chart.plane.y(y), isChanged) : [];
+  });
+}
+
+function arrow(chart, mark, fromX, fromY, isChanged) {
+  const length = Math.hypot(mark.px - fromX, mark.py - fromY);
+  if (length < LEAST_ARROW_PX + mark.radius) return [];
+  const [unitX, unitY] = [(mark.px - fromX) / length, (mark.py - fromY) / length];
+  const [tipX, tipY] = [mark.px - unitX * (mark.radius + 1), mark.py - unitY * (mark.radius + 1)];
+  const side = (sign) => {
+    const [backX, backY] = [tipX - unitX * ARROW_HEAD_PX, tipY - unitY * ARROW_HEAD_PX];
+    return `${backX + sign * unitY * (ARROW_HEAD_PX / 2)},${backY - sign * unitX * (ARROW_HEAD_PX / 2)}`;
+  };
+  const stroke = colour(isChanged ? mark.verdict : "soft");
+  const line = chart.line(fromX, fromY, tipX, tipY, stroke);
+  line.setAttribute("stroke-width", isChanged ? 2 : 1);
+  line.setAttribute("class", "arrow");
+  const start = draw("circle", { cx: fromX, cy: fromY, r: 3, fill: colour("paper"), stroke });
+  return [line, start, draw("polygon", { points: `${tipX},${tipY} ${side(1)} ${side(-1)}`, fill: stroke })];
+}
