@@ -72,15 +72,15 @@ def _gaps(groups: pl.DataFrame, anchor_by_group: Mapping[int, int]) -> dict[Gap,
 def _within(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> Iterator[Placed]:
     """Yield matches within one gap: one by one where their numbers are equal and the work agrees, else all with all.
 
-    Where neither holds, one does the work of one. What does the work of none and stands in no NVTX range of the program's own is
-    not matched: a place alone is no evidence.
+    Where neither holds, one does the work of one. What does the work of none is matched where it stands in an NVTX range of the
+    program's own, or is launched as often: a place alone is no evidence.
     """
     if len(old) == len(new) and all(_agrees([one], [other]) for one, other in zip(old, new, strict=True)):
         for one, other in zip(old, new, strict=True):
             yield Placed((one["group"],), (other["group"],), is_same_work=True)
         return
     is_same_work = _agrees(old, new)
-    if is_same_work or (old[0]["range"] and _may_agree(old, new)):
+    if is_same_work or (_is_marked(old, new) and _may_agree(old, new)):
         yield Placed(tuple(row["group"] for row in old), tuple(row["group"] for row in new), is_same_work=is_same_work)
         return
     left = list(old)
@@ -88,6 +88,12 @@ def _within(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> Iterator[Pl
         for one in [other for other in left if _agrees([other], [row])][:1]:
             left.remove(one)
             yield Placed((one["group"],), (row["group"],), is_same_work=False)  # others may be meant: a guess
+
+
+def _is_marked(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
+    """Return whether more than the place speaks for a match: the program's own range, or one kernel each, as often launched."""
+    counts = [row["n_launches"] for row in (*old, *new)]
+    return bool(old[0]["range"]) or (len(counts) == 2 and counts[0] == counts[1] > 1)
 
 
 def _may_agree(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:

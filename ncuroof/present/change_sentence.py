@@ -44,7 +44,7 @@ def _time(delta: Delta) -> str:
         return "its time is not known on both sides"
     if not delta.is_significant:
         return f"no change beyond chance (±{text.share(delta.noise_frac)})"
-    return factor(delta.change_frac)
+    return factor(delta.change_frac) + (" per launch" if delta.n_launches[0] != delta.n_launches[1] else "")
 
 
 def _change(change: Change) -> str:

@@ -61,6 +61,13 @@ def test_a_change_that_nothing_explains_says_so() -> None:
     assert change_sentence(delta) == "1.5× slower; nothing that both runs collected explains it"
 
 
+def test_another_number_of_launches_is_compared_launch_by_launch() -> None:
+    delta = only([launch("a", 100.0)] * 4, [launch("a", 200.0)])
+    assert delta.duration_ns == (4e5, 2e5)
+    assert change_sentence(delta).startswith("2× slower per launch")
+    assert change_sentence(delta).endswith("; launched 1 instead of 4 times")
+
+
 def test_no_change_says_how_large_one_would_have_to_be() -> None:
     assert change_sentence(only([launch("a", 1000.0)], [launch("a", 1001.0)])) == "no change beyond chance (±2.8 %)"
 

@@ -103,6 +103,14 @@ def test_one_of_several_that_does_the_same_work_is_a_guess() -> None:
     assert (found.matches[1].sureness, found.removed) == (Sureness.GUESS, (2,))
 
 
+def test_one_kernel_each_that_is_launched_as_often_is_a_guess() -> None:
+    unknown = {"work.fp32.flop": None, "traffic_bytes.dram": None}
+    before, after = run(*[launch("sgemm", **unknown)] * 11), run(*[launch("ours", **unknown)] * 11)
+    found = match(before, after)
+    assert [(each.how, each.sureness) for each in found.matches] == [(How.PLACE, Sureness.GUESS)]
+    assert match(before, run(*[launch("ours", **unknown)] * 7)).matches == ()
+
+
 def test_a_place_alone_is_no_evidence() -> None:
     before = run(launch("first"), launch("naive"), launch("last"))
     after = run(launch("first"), launch("other", **{"work.fp32.flop": 5e9}), launch("last"))
