@@ -29,6 +29,7 @@ STANDARD_OUTPUT = "-"
 Document = Mapping[str, Any]
 
 _PAGE = "html"
+_GATES_HINT = 'gates = ["time:+5%"] in [tool.ncuroof], or time = "+5%" in [tool.ncuroof.gates]'
 
 _FORMATS: Mapping[str, Callable[[Document], bytes]] = {
     "term": lambda document: to_text(document).encode(),
@@ -72,8 +73,8 @@ def compare(
 ) -> None:
     """Compare the run AFTER with the run BEFORE: which kernels changed, by how much beyond chance, and why.
 
-    Each is a report (.ncu-rep) or a baseline (.json) of --save-baseline. Gates come from --gate, else from the list `gates` of
-    [tool.ncuroof] in pyproject.toml of the working directory; where one fails, the exit code is 3.
+    Each is a report (.ncu-rep) or a baseline (.json) of --save-baseline. Gates come from --gate, else from [tool.ncuroof.gates] in
+    pyproject.toml of the working directory; where one fails, the exit code is 3.
     """
     if flags["is_history"]:
         _over_time(runs, outputs, form, gates, force=flags["force"])
@@ -150,6 +151,10 @@ def _configured() -> Sequence[str]:
     if not path.is_file():
         return ()
     gates = read_toml(path).get("tool", {}).get("ncuroof", {}).get("gates", [])
+    if isinstance(gates, dict):  # [tool.ncuroof.gates]: time = "+5%", "findings.high" = "==0"
+        gates = [f"{name}{':' if str(limit)[:1] in {'+', '-'} else ''}{limit}" for name, limit in gates.items()]
     if not isinstance(gates, list) or not all(isinstance(gate, str) for gate in gates):
-        raise GateError("pyproject.toml: [tool.ncuroof] gates has to be a list of texts", hint='gates = ["time:+5%"]')
+        raise GateError(
+            "pyproject.toml: the gates of [tool.ncuroof] have to be a list of texts or a table", hint=_GATES_HINT
+        )
     return gates

@@ -110,6 +110,13 @@ def test_gates_of_the_project_hold_where_no_option_names_any(before: Path, tmp_p
     Path("pyproject.toml").write_text('[tool.ncuroof]\ngates = ["findings.high==9"]\n', encoding="utf-8")
     assert _main("compare", before, before) == 3
     assert _main("compare", before, before, "--gate", "time:+1%") == 0
+    table = '[tool.ncuroof.gates]\ntime = "+0%"\n"findings.high" = "==9"\n"kernel(sax.*).roof_frac" = ">=0"\n'
+    Path("pyproject.toml").write_text(table, encoding="utf-8")
+    capfd.readouterr()
+    assert _main("compare", before, before) == 3
+    said = capfd.readouterr().out
+    assert "gate passed: time:+0%" in said
+    assert "gate FAILED: findings.high==9" in said
     Path("pyproject.toml").write_text('[tool.ncuroof]\ngates = "time:+1%"\n', encoding="utf-8")
     assert _main("compare", before, before) == 2
     Path("pyproject.toml").write_text("[tool.ncuroof\n", encoding="utf-8")
