@@ -69,7 +69,9 @@ def test_a_stripped_report_stays_as_it_is(report: bytes) -> None:
 
 
 def test_a_report_without_secrets_keeps_every_payload() -> None:
-    bare = write_report([kernel(Described("copy", 250_000, loads=Accesses(2**20)))], Session(processes=((4242, "app"),)))
+    bare = write_report(
+        [kernel(Described("copy", 250_000, loads=Accesses(2**20)))], Session(processes=((4242, "app"),))
+    )
     assert _payloads(bare) == _payloads(stripped(bare))
 
 
