@@ -173,6 +173,12 @@ def test_a_failing_case_costs_no_other_and_is_told(tools: dict[str, str], tmp_pa
     assert done.stdout.endswith("1 reports recorded, 2 failures, 0 left\n")
 
 
+def test_where_ncu_does_not_work_at_all_little_time_is_lost(tools: dict[str, str], tmp_path: Path) -> None:
+    done = run({**tools, "ncu": tools["nvcc"]}, tmp_path, "--only", "^l1|^copy|^fp")  # a program that does nothing
+    assert "nothing was recorded" in done.stderr
+    assert "the first 4 calls recorded nothing" in done.stderr
+
+
 def test_a_case_that_hangs_ends_with_the_budget_and_the_rest_is_left(tools: dict[str, str], tmp_path: Path) -> None:
     done = run(tools, tmp_path, "--only", "^copy_4$|^strided_2$|^gather_random$", "--budget-seconds", "24")
     assert done.returncode == 1
