@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint types unit bench fixtures clean
+.PHONY: help setup demo test lint types unit bench fixtures record clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -38,6 +38,9 @@ bench: $(READY)  ## benchmarks, as ratios measured side by side
 
 fixtures: $(READY)  ## write the simulated report again
 	$(RUN)/python -m tests.support.demo
+
+record:  ## record the suite of known kernels (needs a GPU, nvcc and ncu; ARGS='--only PATTERN …')
+	$(PYTHON) fixtures/suite/record.py --out out/recordings $(ARGS)
 
 clean:  ## remove what was made here
 	rm -rf $(VENV) out build dist

@@ -339,6 +339,13 @@ def test_a_product_without_instructions_to_save_is_not_told_to_save_them() -> No
     # slots are taken in 85 % of the cycles, and 95 % can be
     assert gains(kernel)["multiply_add_issue"] == pytest.approx(1 - 0.85 / 0.95, rel=1e-3)
     assert "instruction_issue" not in gains(kernel)
+    full = replace(
+        multiplying(0.95), warp_instructions=0.95 * 4 * 132 * 1.98e6, fp32=(0, 0, 32 * 0.95 * 0.95 * 4 * 132 * 1.98e6)
+    )
+    kernel = judged(full)
+    assert (kernel["verdict"], kernel["limiter"]) == ("compute", "issue")
+    assert set(gains(kernel)) >= {"arithmetic_roof"}
+    assert not {"multiply_add_issue", "instruction_issue"} & set(gains(kernel))  # no slot is empty
     other = gains(judged(multiplying(0.7)))
     assert "instruction_issue" in other
     assert "multiply_add_issue" not in other

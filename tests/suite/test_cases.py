@@ -1,0 +1,175 @@
+"""The planted answers are complete, name what the rules know, and their numbers are those of a count by hand."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cases import CASES, HERE, Case, evaluate, load
+from suite_error import SuiteError
+
+from ncuroof.model import Precision, Verdict
+from ncuroof.resources import read_toml
+
+PROFILES = HERE.parents[1] / "profiles"
+SUITE = load()
+BY_ID = {case.id: case for case in SUITE.cases}
+SMS = 132
+
+
+def _limiters() -> set[str]:
+    rules, metrics = read_toml(PROFILES / "rules.toml"), read_toml(PROFILES / "metrics.toml")
+    named = {limiter for finding in rules["finding"].values() for limiter in finding.get("limiters", ())}
+    causes = {cause["limiter"] for cause in rules["latency_cause"]} - {"stall"}
+    resources = {name for side in metrics["resource"].values() for name in side.values()}
+    return named - {"stall"} | causes | resources | set(metrics["stalls"]["reasons"]) | {"launch"}
+
+
+def test_ids_are_unique_and_fit_a_file_name() -> None:
+    assert len(BY_ID) == len(SUITE.cases)
+    assert all(re.fullmatch(r"[a-z0-9_]+", name) for name in BY_ID)
+
+
+def test_every_name_of_an_answer_exists() -> None:
+    findings = set(read_toml(PROFILES / "rules.toml")["finding"])
+    limiters = _limiters()
+    for case in SUITE.cases:
+        assert set(case.verdicts) <= {verdict.value for verdict in Verdict}, case.id
+        assert set(case.limiters) <= limiters, case.id
+        assert {*case.must, *case.one_of, *case.must_not} <= findings, case.id
+        assert not {*case.must, *case.one_of} & {*case.must_not}, case.id
+        assert set(case.flop) <= {precision.value for precision in Precision}, case.id
+        assert case.planted.endswith("."), case.id
+
+
+def test_only_the_training_step_has_no_planted_verdict() -> None:
+    assert [case.id for case in SUITE.cases if not case.verdicts] == ["training_step"]
+
+
+def test_programs_and_their_functions_exist() -> None:
+    for case in SUITE.cases:
+        source = (HERE / case.program).read_text(encoding="utf-8")
+        named = f'{{"{case.function}", ' if case.is_cuda else case.function
+        assert named in source, case.id
+        assert case.kernel in source, case.id
+        re.compile(case.kernel)
+        re.compile(case.judged)
+
+
+def test_sizes_are_those_that_the_programs_ask_for() -> None:
+    for case in SUITE.cases:
+        source = (HERE / case.program).read_text(encoding="utf-8")
+        assert all(f'"{name}"' in source or f"{name}: int" in source or name == "value_bytes" for name in case.sizes), (
+            case.id
+        )
+
+
+def test_formulas_evaluate() -> None:
+    for case in SUITE.cases:
+        assert all(flop > 0 for flop in case.work_flop(SMS).values()), case.id
+        assert case.read_bytes(SMS) >= 0, case.id
+        assert case.write_bytes(SMS) >= 0, case.id
+
+
+def test_no_property_is_missing() -> None:
+    wanted = """copy_4 copy_8 copy_16 copy_misaligned strided_2 strided_8 strided_32 gather_random l2_resident l2_thrashing
+    shared_conflicts_1 shared_conflicts_2 shared_conflicts_8 shared_conflicts_32 spills pointer_chase few_blocks tail_105 tail_195
+    occupancy_registers occupancy_shared occupancy_block barriers divergent atomics_one atomics_spread fp64_chain fp32_chain
+    fp16_chain integer_chain fp32_unfused special_functions gemv_naive gemv_vectorised gemv_shared layer_norm rms_norm softmax gelu
+    rope_eager embedding cross_entropy adamw_fused adamw_unfused cos_cos_eager cos_cos_compiled training_step tiny_launches
+    cuda_graph two_streams"""
+    products = {
+        f"gemm_{kind}_{n}" for kind in ("fp32", "tf32", "bf16", "fp16", "fp8", "int8") for n in (128, 1024, 8192)
+    }
+    assert {*wanted.split(), *products} <= BY_ID.keys()
+
+
+def test_levels_are_known_and_some_case_is_recorded_at_each() -> None:
+    assert set(SUITE.options_by_level) == {"quick", "roofline", "full"}
+    assert all(set(case.levels) <= set(SUITE.options_by_level) for case in SUITE.cases)
+    assert sum(len(case.levels) == 3 for case in SUITE.cases) >= 3
+
+
+# Counted by hand: work in FLOP, bytes read and written.
+@pytest.mark.parametrize(
+    ("name", "flop", "read", "written"),
+    [
+        # 2^28 floats in, as many out
+        ("copy_4", {}, 2**30, 2**30),
+        # every eighth float: 2^25 sectors of 32 bytes in, 2^25 floats out
+        ("strided_8", {}, 2**30, 2**27),
+        # 4 chains × 4096 steps × 2 FLOP, in 132 SMs × 8 blocks × 4 waves of 256 threads
+        ("fp32_chain", {"fp32": 32768 * 1_081_344}, 64, 16 * 1_081_344),
+        # a packed pair is two lanes of 2 FLOP
+        ("fp16_chain", {"fp16": 65536 * 1_081_344}, 64, 16 * 1_081_344),
+        # 138 blocks of 1024 threads: 132 SMs × 1.05
+        ("tail_105", {"fp32": 2 * 16384 * 1024 * 138}, 0, 4 * 1024 * 138),
+        # a line of 128 bytes per hop
+        ("pointer_chase", {}, 256_000, 128),
+        # lanes run 1 + 2 + … + 32 = 528 laps of 256 steps: 8 warps × 8 blocks × 132 SMs × 4 waves
+        ("divergent", {"fp32": 2 * 256 * 528 * 33_792}, 0, 4_325_376),
+        # 16384² products and sums, and five additions of 32 lanes for each row
+        ("gemv_vectorised", {"fp32": 536_870_912 + 2_621_440}, 1_073_807_360, 65_536),
+        # 2 · 8192³; two operands of 2 bytes, one result
+        ("gemm_bf16_8192", {"tensor_bf16": 1_099_511_627_776}, 268_435_456, 134_217_728),
+        ("gemm_int8_1024", {"tensor_int8": 2_147_483_648}, 2_097_152, 4_194_304),
+        # two products of 4096 × 64 × 4096 in 16 heads
+        ("attention_flash_64_4096", {"tensor_bf16": 2 * 2 * 4096 * 64 * 4096 * 16}, 3 * 8_388_608, 8_388_608 + 262_144),
+        # parameter, gradient, two moments in; all but the gradient out
+        ("adamw_fused", {"fp32": 14 * 2**26}, 2**30, 3 * 2**28),
+    ],
+)
+def test_paper_numbers_are_those_of_a_count_by_hand(name: str, flop: dict[str, int], read: int, written: int) -> None:
+    case = BY_ID[name]
+    assert (case.work_flop(SMS), case.read_bytes(SMS), case.write_bytes(SMS)) == (flop, read, written)
+
+
+# What moves at most: four bytes and a FLOP per cycle and lane, to see that no case lasts for seconds.
+def test_no_case_lasts_longer_than_a_few_milliseconds_on_paper() -> None:
+    peak = {"fp64": 33e12, "fp32": 67e12, "fp16": 134e12}
+    for case in SUITE.cases:
+        if case.id == "training_step":
+            continue
+        compute_s = sum(flop / peak.get(name, 400e12) for name, flop in case.work_flop(SMS).items())
+        memory_s = (case.read_bytes(SMS) + case.write_bytes(SMS)) / 4.8e12
+        assert max(compute_s, memory_s) < 20e-3, case.id
+
+
+def test_a_formula_holds_nothing_but_arithmetic() -> None:
+    assert evaluate("2 * n ** 2 - (n // 3)", {"n": 10}, where="here") == 197
+    for bad in ("__import__('os')", "n / 2", "m + 1", "1 +", "n.real", "True"):
+        with pytest.raises(SuiteError, match="here"):
+            evaluate(bad, {"n": 10}, where="here")
+
+
+def test_a_broken_file_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "cases.toml"
+    for text, told in (("[", "was wanted"), ("schema = 1", "level"), (_with_unknown_field(), "colour")):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(SuiteError, match=told):
+            load(path)
+
+
+def _with_unknown_field() -> str:
+    return CASES.read_text(encoding="utf-8").replace("skip = 2", 'skip = 2\ncolour = "red"', 1)
+
+
+def test_arguments_hold_function_and_sizes() -> None:
+    assert BY_ID["strided_2"].arguments == ("strided", "n=134217728", "stride=2")
+    assert BY_ID["gemm_fp8_128"].arguments == ("gemm_fp8_128", "gemm_fp8", "n=128")
+    assert isinstance(BY_ID["strided_2"], Case)
+
+
+def test_the_table_of_the_documentation_is_fresh() -> None:
+    written = subprocess.run(
+        [sys.executable, "-c", _PAGE], cwd=HERE.parents[1], capture_output=True, text=True, check=True
+    )
+    assert written.stdout == (HERE.parents[1] / "docs/suite.md").read_text(encoding="utf-8"), "run python docs/suite.py"
+
+
+_PAGE = (
+    "import sys; sys.path.insert(0, 'docs'); import suite; sys.stdout.write(suite.page(suite.PAGE.read_text('utf-8')))"
+)

@@ -1,0 +1,80 @@
+"""The programs compile, refuse a wrong call in plain words, and spill where they are meant to."""
+
+from __future__ import annotations
+
+import py_compile
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import recorded
+from cases import HERE
+from jobs import Tools, build_command
+
+CUDA = sorted(HERE.glob("*.cu"))
+SCRIPTS = ("products.py", "attention.py", "elementwise.py", "training_step.py")
+
+pytestmark = pytest.mark.filterwarnings("default::ResourceWarning")
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("nvcc") is None:
+        pytest.skip("there is no nvcc on this machine")
+    return tmp_path_factory.mktemp("suite")
+
+
+@pytest.mark.parametrize("source", CUDA, ids=lambda path: path.stem)
+def test_a_cuda_program_compiles_and_refuses_a_wrong_call(source: Path, build: Path) -> None:
+    tools = Tools("ncu", "nvcc", sys.executable, build, "none", "sm_90")
+    command = [*build_command(source.name, tools), "-Xptxas", "-v", "-Werror", "all-warnings"]
+    compiled = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
+    assert compiled.returncode == 0, compiled.stderr
+    spilling = re.findall(
+        r"Function properties for (\w+)\n\s+\d+ bytes stack frame, [1-9]\d* bytes spill", compiled.stderr
+    )
+    assert [name for name in spilling if "spill_registers" not in name] == []
+    assert bool(spilling) == (source.name == "contention.cu")
+    # No kernel but march_registers holds so many registers that occupancy suffers by accident: per_sm counts on it.
+    used = [int(n) for n in re.findall(r"Used (\d+) registers", compiled.stderr)]
+    assert sum(n > 48 for n in used) == (source.name == "waiting.cu")
+    called = subprocess.run([build / source.stem, "no_such_case"], capture_output=True, text=True, check=False)
+    assert called.returncode == 2
+    assert called.stderr.startswith("error: one of ")
+    assert "no_such_case was found" in called.stderr
+
+
+@pytest.mark.parametrize("name", [*SCRIPTS, "recorded.py", "triton_kernels.py"])
+def test_a_python_program_compiles(name: str, tmp_path: Path) -> None:
+    py_compile.compile(str(HERE / name), cfile=str(tmp_path / "compiled"), doraise=True)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [([], "nothing was found"), (["id", "no_such"], "no_such was found"), (["id", "FUNCTION", "n=x"], "n was found")],
+)
+def test_a_python_program_refuses_a_wrong_call(name: str, words: list[str], told: str) -> None:
+    function = re.findall(r"^def ([a-z]\w+)\(.*\) -> Step:", (HERE / name).read_text(encoding="utf-8"), re.MULTILINE)[
+        -1
+    ]
+    words = [function if word == "FUNCTION" else word for word in words]
+    done = subprocess.run([sys.executable, HERE / name, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_cases_are_separated_by_dashes(capsys: pytest.CaptureFixture[str]) -> None:
+    def failing(n: int) -> recorded.Step:
+        raise RuntimeError(f"no memory for {n}")
+
+    assert recorded.main({"failing": failing}, ["a", "failing", "n=1", "--", "b", "failing", "n=2"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "error: case a: RuntimeError: no memory for 1",
+        "error: case b: RuntimeError: no memory for 2",
+    ]
