@@ -13,7 +13,9 @@ from functools import cache
 from ncuroof import resources
 
 _PERCENT = re.compile(r".*\.pct(_of_peak_\w+)?")
-_NAME = re.compile(r"(?P<counted>.+?)\.(?:sum|avg|min|max)(?:\.(?P<rate>per_cycle_\w+|peak_sustained|(?:.*\.)?per_second))?")
+_NAME = re.compile(
+    r"(?P<counted>.+?)\.(?:sum|avg|min|max)(?:\.(?P<rate>per_cycle_\w+|peak_sustained|(?:.*\.)?per_second))?"
+)
 _MAX_NAME_LENGTH = 512
 """The longest counter of a recorded report has 143 characters; patterns need not be tried on what only damage writes."""
 

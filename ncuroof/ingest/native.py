@@ -7,6 +7,7 @@ Source: Nsight Compute Customization Guide, "Report File Format".
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -59,10 +60,9 @@ def read_native(content: bytes, container: Container, selection: CounterSelectio
         raise DeclinedError(f"its string table is malformed: {error}") from error
     tables = _Tables(CounterColumns(names, CounterChoice(selection, report)))
     for kind, encoded in _results(view, container):
-        try:
+        # What is malformed is lost; the caller compares how many results there should be.
+        with contextlib.suppress(DecodeError, wire.WireError):
             _read_result(tables, kind, encoded, schema)
-        except (DecodeError, wire.WireError):
-            continue  # lost: the caller compares how many results there should be
     return _contents(tables)
 
 
@@ -125,30 +125,36 @@ def _workload_names(kind: str, result: Any) -> tuple[str, str]:
 
 
 def _contents(tables: _Tables) -> Contents:
-    numbers, texts = tables.counters.tables(len(tables.workloads))
-    units = _units(numbers.columns)
-    counters = numbers.select(
-        pl.when((pl.all() == 0) | pl.all().abs().is_between(LEAST_VALUE, GREATEST_VALUE)).then(pl.all())
-    )
+    n_rows = len(tables.workloads)
+    numbers, texts = tables.counters.tables(n_rows)
+    counters = _possible(numbers)
     collected = [name for name in numbers.columns if not name.startswith(ALWAYS_STORED)]
-    n_collected, n_possible = (_n_values(frame.select(collected), numbers.height) for frame in (numbers, counters))
+    n_collected, n_possible = (_n_values(frame, collected, n_rows) for frame in (numbers, counters))
     columns = list(zip(*tables.workloads, strict=True)) or [()] * 4
     workloads = dict(zip(RAW_WORKLOADS, [*columns, n_collected, n_collected - n_possible], strict=True))
     return Contents(
         workloads=pl.DataFrame(workloads, schema=RAW_WORKLOADS),
         counters=counters,
-        units=units,
+        units=_units(numbers.columns),
         texts=texts,
         rules=pl.DataFrame(tables.rules, schema=RAW_RULES, orient="row"),
         sections=tuple(tables.sections),
     )
 
 
-def _n_values(frame: pl.DataFrame, n_rows: int) -> pl.Series:
-    """Return how many values each row has."""
-    if not frame.width:
+def _possible(numbers: pl.DataFrame) -> pl.DataFrame:
+    """Return the numbers, null where no counter can have that value."""
+    if not numbers.width:
+        return numbers
+    is_possible = (pl.all() == 0) | pl.all().abs().is_between(LEAST_VALUE, GREATEST_VALUE)
+    return numbers.select(pl.when(is_possible).then(pl.all()))
+
+
+def _n_values(frame: pl.DataFrame, columns: list[str], n_rows: int) -> pl.Series:
+    """Return how many of the columns have a value, row by row."""
+    if not columns:
         return pl.repeat(0, n_rows, dtype=pl.UInt32, eager=True)
-    return frame.select(pl.sum_horizontal(pl.all().is_not_null()).cast(pl.UInt32)).to_series()
+    return frame.select(pl.sum_horizontal(pl.col(columns).is_not_null()).cast(pl.UInt32)).to_series()
 
 
 def _units(counters: list[str]) -> dict[str, str]:

@@ -50,7 +50,9 @@ def open_ranges(state: bytes, thread: int, schema: Mapping[str, Any]) -> list[st
     pushed = next((each.pushed for each in nvtx.threads if each.id == thread), ())
     found = []
     for kept in (pushed, nvtx.started):
-        ranges_by_domain = {each.domain: each.ranges for each in reversed(kept)}  # of one that is there twice the first counts
+        ranges_by_domain = {
+            each.domain: each.ranges for each in reversed(kept)
+        }  # of one that is there twice the first counts
         found += [text(item.name) for domain in nvtx.domains for item in ranges_by_domain.get(domain.id, ())]
     return found
 

@@ -105,11 +105,12 @@ class CounterColumns:
         if layout is None:
             layout = self._layouts[key] = self._layout(metrics)
         listed_in = _values(metrics, layout.listings)
-        cells = self._cells.get((key, *listed_in))
+        stored = (key, *listed_in)
+        cells = self._cells.get(stored)
         if cells is None:
             wanted = self._choice.of(list(layout.place_by_name), listed_in)
             cells = _Cells(wanted, [layout.place_by_name[name] for name in wanted])
-            self._cells[key, *listed_in] = cells
+            self._cells[stored] = cells
         return cells
 
     def _layout(self, metrics: Sequence[bytes]) -> _Layout:
@@ -118,7 +119,10 @@ class CounterColumns:
             identifier, n_bytes = _name_id(metric, self._prefix_bytes)
             name = self._names[identifier] if identifier < len(self._names) else None
             if name is not None:
-                places[name] = position, n_bytes  # of a name that is stored twice the last value counts, as for the module
+                places[name] = (
+                    position,
+                    n_bytes,
+                )  # of a name that is stored twice the last value counts, as for the module
         listings = [places[name] for name in self._choice.listings if name in places]
         return _Layout(dict(sorted(places.items())), listings)
 
@@ -139,10 +143,12 @@ class CounterColumns:
         by_name: dict[str, Sequence[Value]] = {}
         while self._cells:
             _, cells = self._cells.popitem()
+            if not cells.rows:
+                continue  # every result with this layout is malformed
             columns = zip(*cells.values, strict=True)
             if len(cells.rows) == n_rows:
                 return dict(zip(cells.names, columns, strict=True))
-            for name, column in zip(cells.names, columns, strict=False):
+            for name, column in zip(cells.names, columns, strict=True):
                 whole = by_name.setdefault(name, [None] * n_rows)
                 for row, value in zip(cells.rows, column, strict=True):
                     whole[row] = value  # type: ignore[index]

@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof.errors import ReportAccessError
+from ncuroof.errors import MissingExtraError, ReportAccessError
 from ncuroof.ingest.contents import ALWAYS_STORED, GREATEST_VALUE, LEAST_VALUE, Contents
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
@@ -63,10 +63,10 @@ def read_contents(path: Path, selection: CounterSelection | None) -> Contents:
     Raises:
         ReportFormatError: the report lists more counters of a kind than any GPU has.
         ReportAccessError: the file went away meanwhile.
+        MissingExtraError: the module is not installed.
     """
     with _quiet_standard_error():
-        import ncu_report  # noqa: PLC0415  a heavy module that only reading needs
-
+        ncu_report = _module()
         try:
             context = ncu_report.load_report(str(path))
         except OSError as error:
@@ -79,6 +79,22 @@ def read_contents(path: Path, selection: CounterSelection | None) -> Contents:
             if action.name() is not None  # a result whose message is damaged has no name and no metrics
         )
         return _Collector(ncu_report, path, selection).collect(actions)
+
+
+def _module() -> Any:
+    """Return NVIDIA's module, which is heavy.
+
+    Raises:
+        MissingExtraError: it is not installed, or its library does not load on this machine.
+    """
+    try:
+        import ncu_report  # noqa: PLC0415  only this reader needs it
+    except ImportError as error:
+        raise MissingExtraError(
+            f"NVIDIA's module ncu_report was wanted, it cannot be imported: {error}",
+            hint="pip install ncu-report, or read with --reader native",
+        ) from error
+    return ncu_report
 
 
 @contextlib.contextmanager
