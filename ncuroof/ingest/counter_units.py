@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from ncuroof import resources
 
@@ -18,6 +18,9 @@ _NAME = re.compile(
 )
 _MAX_NAME_LENGTH = 512
 """The longest counter of a recorded report has 143 characters; patterns need not be tried on what only damage writes."""
+
+_N_CACHED = 1 << 12
+"""Reports of one program store the same counters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,16 @@ class UnitTable:
         parts = _NAME.fullmatch(counter)
         kind = _first(self.counted, parts["counted"]) if parts else None
         return self.rates[kind].get(_rate(parts["rate"])) if parts and kind else None
+
+
+@lru_cache(maxsize=_N_CACHED)
+def unit_of(counter: str) -> str | None:
+    """Return a counter's unit by the table that ships with ncuroof, "" where it has none, or None where it is not known.
+
+    Raises:
+        ProfileError: the installation is broken.
+    """
+    return load_units().unit(counter)
 
 
 @cache

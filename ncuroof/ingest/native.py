@@ -18,7 +18,7 @@ from ncuroof.ingest import wire
 from ncuroof.ingest.container import Block, Container, entries
 from ncuroof.ingest.contents import ALWAYS_STORED, GREATEST_VALUE, LEAST_VALUE, Contents, DeclinedError
 from ncuroof.ingest.counter_choice import CounterChoice
-from ncuroof.ingest.counter_units import load_units
+from ncuroof.ingest.counter_units import unit_of
 from ncuroof.ingest.native_annotations import c_text, open_ranges, rule_rows, section_identifiers
 from ncuroof.ingest.native_columns import CounterColumns
 from ncuroof.ingest.native_schema import messages
@@ -163,8 +163,7 @@ def _units(counters: list[str]) -> dict[str, str]:
     Raises:
         DeclinedError: one is not known.
     """
-    table = load_units()
-    unit_by_counter = {counter: table.unit(counter) for counter in counters}
+    unit_by_counter = {counter: unit_of(counter) for counter in counters}
     unknown = [counter for counter, unit in unit_by_counter.items() if unit is None]
     if unknown:
         more = f" and of {len(unknown) - _N_UNITS_TOLD} more" if len(unknown) > _N_UNITS_TOLD else ""

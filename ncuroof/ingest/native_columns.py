@@ -6,57 +6,44 @@ its counters; where the wanted ones stand among them is looked up by it. Only wa
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from operator import itemgetter
 
 import polars as pl
 
 from ncuroof.ingest.contents import DeclinedError
 from ncuroof.ingest.counter_choice import CounterChoice
-from ncuroof.ingest.native_annotations import c_text
-from ncuroof.ingest.native_schema import messages
-from ncuroof.ingest.wire import WireError
+from ncuroof.ingest.native_values import Decoder, Place, Value, decode, name_id
 
-Value = float | str | None
-
-_NAME_TAG, _VALUE_TAG = b"\x08", 0x12
-_LONGEST_SHORT_VALUE = 0x7F
-_DOUBLE = b"\x12\x09\x19"
-"""A value (field 2) of nine bytes that is a double (field 3, 64 bits)."""
-
-_DOUBLE_BYTES = 8
 _SHORT_PREFIX_BYTES, _LONG_PREFIX_BYTES = 3, 4
 _N_SHORT_NAMES, _N_LONG_NAMES = 1 << 14, 1 << 21
 """Identifiers below these take up to two and three bytes: with the tag before them they are in the first bytes of a counter."""
 
-_N_CACHED_VALUES = 1 << 14
-
 
 @dataclass(slots=True)
 class _Cells:
-    """Where the wanted counters of a layout stand, and what the results with that layout hold there.
+    """What the results with one layout hold.
 
     Attributes:
         names: of the wanted counters.
-        places: position in the result, and length of the name's field, of each.
+        decoder: gives their values.
         rows: of the results.
         values: of each result, in the order of `names`.
     """
 
     names: list[str]
-    places: list[tuple[int, int]]
+    decoder: Decoder
     rows: list[int] = field(default_factory=list)
-    values: list[Sequence[Value]] = field(default_factory=list)
+    values: list[list[Value]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class _Layout:
     """Positions by name, each name once, sorted; and those of the metrics that list further counters."""
 
-    place_by_name: dict[str, tuple[int, int]]
-    listings: list[tuple[int, int]]
+    place_by_name: dict[str, Place]
+    listings: list[Place]
 
 
 class CounterColumns:
@@ -76,6 +63,7 @@ class CounterColumns:
         self._names = names
         self._choice = choice
         self._prefix_bytes = _SHORT_PREFIX_BYTES if len(names) <= _N_SHORT_NAMES else _LONG_PREFIX_BYTES
+        self._prefix = itemgetter(slice(self._prefix_bytes))
         self._layouts: dict[object, _Layout] = {}
         self._cells: dict[tuple[object, ...], _Cells] = {}
 
@@ -92,32 +80,34 @@ class CounterColumns:
             ReportFormatError: the report lists more counters of a kind than any GPU has.
         """
         cells = self._cells_of(metrics)
-        values = _values(metrics, cells.places)
+        values = cells.decoder.values(metrics)
         cells.rows.append(row)
         cells.values.append(values)
 
     def _cells_of(self, metrics: Sequence[bytes]) -> _Cells:
-        n = self._prefix_bytes
-        prefixes = [metric[:n] for metric in metrics]
+        prefixes = list(map(self._prefix, metrics))
         joined = b"".join(prefixes)
-        key = joined if len(joined) == n * len(prefixes) else tuple(prefixes)
+        key = joined if len(joined) == self._prefix_bytes * len(prefixes) else tuple(prefixes)
         layout = self._layouts.get(key)
         if layout is None:
             layout = self._layouts[key] = self._layout(metrics)
-        listed_in = _values(metrics, layout.listings)
+        listed_in = decode(metrics, layout.listings)
         stored = (key, *listed_in)
         cells = self._cells.get(stored)
         if cells is None:
             wanted = self._choice.of(list(layout.place_by_name), listed_in)
-            cells = _Cells(wanted, [layout.place_by_name[name] for name in wanted])
+            decoder = Decoder([layout.place_by_name[name] for name in wanted], metrics)
+            cells = _Cells([wanted[index] for index in decoder.order], decoder)
             self._cells[stored] = cells
         return cells
 
     def _layout(self, metrics: Sequence[bytes]) -> _Layout:
-        places: dict[str, tuple[int, int]] = {}
+        places: dict[str, Place] = {}
         for position, metric in enumerate(metrics):
-            identifier, n_bytes = _name_id(metric, self._prefix_bytes)
-            name = self._names[identifier] if identifier < len(self._names) else None
+            identifier, n_bytes = name_id(metric, self._prefix_bytes)
+            name = (
+                self._names[identifier] if identifier < len(self._names) else None
+            )  # what has no name cannot be asked for
             if name is not None:
                 places[name] = (
                     position,
@@ -161,62 +151,11 @@ def _only(kind: type, column: Sequence[Value]) -> list[Value]:
 
 def _series(name: str, column: Sequence[Value], dtype: pl.DataType) -> tuple[int, pl.Series]:
     """Return a column and the row of its first value."""
-    series = pl.Series(name, column, dtype=dtype)
-    return series.is_not_null().arg_max() or 0, series
+    first = next(row for row, value in enumerate(column) if value is not None)
+    return first, pl.Series(name, column, dtype=dtype)
 
 
 def _frame(columns: list[tuple[int, pl.Series]], n_rows: int) -> pl.DataFrame:
     if not columns:
         return pl.DataFrame({"": [None] * n_rows}).select([])
     return pl.DataFrame([series for _, series in sorted(columns, key=lambda column: (column[0], column[1].name))])
-
-
-def _name_id(metric: bytes, n_prefix: int) -> tuple[int, int]:
-    """Return the identifier of a counter's name, and how many bytes it takes with its tag.
-
-    Raises:
-        WireError: the counter does not begin with it, or it is longer than that of any name.
-    """
-    identifier = 0
-    if metric[:1] != _NAME_TAG:
-        raise WireError("a counter does not begin with its name")
-    for index, byte in enumerate(metric[1:n_prefix]):
-        identifier |= (byte & 0x7F) << 7 * index
-        if byte < 0x80:
-            return identifier, 2 + index
-    raise WireError("the name of a counter is cut or too long")
-
-
-def _values(metrics: Sequence[bytes], places: Iterable[tuple[int, int]]) -> list[Value]:
-    values: list[Value] = []
-    put = values.append
-    for position, start in places:
-        metric = metrics[position]
-        if metric[start : start + 3] == _DOUBLE and len(metric) >= start + 3 + _DOUBLE_BYTES:
-            put(_unpack_double(metric, start + 3)[0])
-        else:
-            put(_value(metric[start:]))
-    return values
-
-
-_unpack_double = struct.Struct("<d").unpack_from
-
-
-def _value(encoded: bytes) -> Value:
-    """Return the value of a counter, without its name: None where it has only instances."""
-    if len(encoded) > 1 and encoded[0] == _VALUE_TAG and encoded[1] <= _LONGEST_SHORT_VALUE:
-        end = 2 + encoded[1]
-        if end <= len(encoded):
-            return _decoded(encoded[2:end])
-    metric = messages()["Metric"].FromString(encoded)
-    return _decoded(metric.value) if metric.HasField("value") else None
-
-
-@lru_cache(maxsize=_N_CACHED_VALUES)
-def _decoded(encoded: bytes) -> Value:
-    """Return an encoded value; integers become doubles. Attributes of the device are the same in every result."""
-    value = messages()["Value"].FromString(encoded)
-    for kind in ("long", "double", "single", "short"):
-        if value.HasField(kind):
-            return float(getattr(value, kind))
-    return c_text(value.text) if value.HasField("text") else None

@@ -98,7 +98,8 @@ def _bytes(path: Path) -> bytes:
             head = file.read(SNIFF_BYTES)
             if sniff(head) not in (FileKind.REPORT, FileKind.ZSTD):
                 walk(head, where=_readable(path.name))  # raises, and says what the file is instead
-            return head + file.read()
+            file.seek(0)
+            return file.read()
     except NcuroofError:
         raise
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
