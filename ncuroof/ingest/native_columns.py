@@ -6,7 +6,7 @@ its counters; where the wanted ones stand among them is looked up by it. Only wa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
@@ -19,6 +19,10 @@ from ncuroof.ingest.native_values import Decoder, Place, Value, decode, name_id
 _SHORT_PREFIX_BYTES, _LONG_PREFIX_BYTES = 3, 4
 _N_SHORT_NAMES, _N_LONG_NAMES = 1 << 14, 1 << 21
 """Identifiers below these take up to two and three bytes: with the tag before them they are in the first bytes of a counter."""
+
+
+_MAX_LAYOUTS = 256
+"""Held at a time. Recorded reports have a few; where every result has its own, each costs as much memory as its values."""
 
 
 @dataclass(slots=True)
@@ -65,6 +69,7 @@ class CounterColumns:
         self._prefix_bytes = _SHORT_PREFIX_BYTES if len(names) <= _N_SHORT_NAMES else _LONG_PREFIX_BYTES
         self._prefix = itemgetter(slice(self._prefix_bytes))
         self._layouts: dict[object, _Layout] = {}
+        self._columns: dict[str, list[Value]] = {}
         self._cells: dict[tuple[object, ...], _Cells] = {}
 
     def add(self, row: int, metrics: Sequence[bytes]) -> None:
@@ -79,6 +84,8 @@ class CounterColumns:
             DecodeError: likewise.
             ReportFormatError: the report lists more counters of a kind than any GPU has.
         """
+        if len(self._layouts) > _MAX_LAYOUTS or len(self._cells) > _MAX_LAYOUTS:
+            self._flush(row)
         cells = self._cells_of(metrics)
         values = cells.decoder.values(metrics)
         cells.rows.append(row)
@@ -105,14 +112,9 @@ class CounterColumns:
         places: dict[str, Place] = {}
         for position, metric in enumerate(metrics):
             identifier, n_bytes = name_id(metric, self._prefix_bytes)
-            name = (
-                self._names[identifier] if identifier < len(self._names) else None
-            )  # what has no name cannot be asked for
+            name = self._names[identifier] if identifier < len(self._names) else None
             if name is not None:
-                places[name] = (
-                    position,
-                    n_bytes,
-                )  # of a name that is stored twice the last value counts, as for the module
+                places[name] = position, n_bytes  # of a name that is stored twice the last value counts
         listings = [places[name] for name in self._choice.listings if name in places]
         return _Layout(dict(sorted(places.items())), listings)
 
@@ -128,21 +130,27 @@ class CounterColumns:
                 texts.append(_series(name, _only(str, column) if float in kinds else column, pl.String()))
         return _frame(numbers, n_rows), _frame(texts, n_rows)
 
-    def _by_name(self, n_rows: int) -> dict[str, Sequence[Value]]:
-        """Return the cells of each name, and free what was collected."""
-        by_name: dict[str, Sequence[Value]] = {}
-        while self._cells:
-            _, cells = self._cells.popitem()
-            if not cells.rows:
-                continue  # every result with this layout is malformed
-            columns = zip(*cells.values, strict=True)
-            if len(cells.rows) == n_rows:
-                return dict(zip(cells.names, columns, strict=True))
-            for name, column in zip(cells.names, columns, strict=True):
-                whole = by_name.setdefault(name, [None] * n_rows)
-                for row, value in zip(cells.rows, column, strict=True):
-                    whole[row] = value  # type: ignore[index]
-        return by_name
+    def _by_name(self, n_rows: int) -> Mapping[str, Sequence[Value]]:
+        """Return the cells of each name."""
+        if not self._columns and len(self._cells) == 1:
+            (cells,) = self._cells.values()
+            if len(cells.rows) == n_rows > 0:
+                return dict(zip(cells.names, zip(*cells.values, strict=True), strict=True))
+        self._flush(n_rows)
+        for column in self._columns.values():
+            column.extend([None] * (n_rows - len(column)))
+        return self._columns
+
+    def _flush(self, n_rows: int) -> None:
+        """Move what was collected into columns of `n_rows` rows, and forget the layouts."""
+        for cells in self._cells.values():
+            for name, values in zip(cells.names, zip(*cells.values, strict=True), strict=False):
+                column = self._columns.setdefault(name, [])
+                column += [None] * (n_rows - len(column))
+                for row, value in zip(cells.rows, values, strict=True):
+                    column[row] = value
+        self._cells.clear()
+        self._layouts.clear()
 
 
 def _only(kind: type, column: Sequence[Value]) -> list[Value]:

@@ -27,7 +27,7 @@ _DOUBLE = b"\x12\x09\x19"
 """A value (field 2) of nine bytes that is a double (field 3, 64 bits)."""
 
 _DOUBLE_BYTES = 8
-_N_CACHED_VALUES = 1 << 14
+_SHORT_BYTES, _N_CACHED_VALUES = 32, 1 << 14
 
 _unpack_double = struct.Struct("<d").unpack_from
 
@@ -107,6 +107,8 @@ def _decode(metrics: Sequence[bytes], places: Iterable[Place]) -> Iterator[Value
         metric = metrics[position]
         if metric.startswith(_DOUBLE, start) and len(metric) >= start + len(_DOUBLE) + _DOUBLE_BYTES:
             yield _unpack_double(metric, start + len(_DOUBLE))[0]
+        elif len(metric) <= _SHORT_BYTES:
+            yield _short_value(metric, start)
         else:
             yield _value(metric, start)
 
@@ -121,9 +123,12 @@ def _value(metric: bytes, start: int) -> Value:
     return _one_value(whole.value) if whole.HasField("value") else None
 
 
-@lru_cache(maxsize=_N_CACHED_VALUES)
+_short_value = lru_cache(maxsize=_N_CACHED_VALUES)(_value)
+"""Attributes of the device are the same in every result, and many a launch is like the one before."""
+
+
 def _one_value(encoded: bytes) -> Value:
-    """Return an encoded value; integers become doubles. Attributes of the device are the same in every result."""
+    """Return an encoded value; integers become doubles."""
     value = messages()["Value"].FromString(encoded)
     for kind in ("long", "double", "single", "short"):
         if value.HasField(kind):

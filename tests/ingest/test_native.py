@@ -264,6 +264,19 @@ def test_any_number_of_names_is_read_as_by_the_module(tmp_path: Path, n_names: i
     assert ours.counters["sm__inst_executed.sum"].to_list() == [7.0, None, 9.0]
 
 
+def test_any_number_of_layouts_is_read_as_by_the_module(tmp_path: Path) -> None:
+    """Nearly every kernel stores another set of counters: more layouts than are held at a time."""
+    wanted = sorted(name for name in selection().names if name.endswith((".sum", ".per_second")))[:40]
+    kernels = [
+        Kernel(f"k{index}", {**CHIP, f"other__{index % 300}": 1, **dict.fromkeys(wanted[index % 37 :], index + 0.5)})
+        for index in range(700)
+    ]
+    path = tmp_path / "layouts.ncu-rep"
+    path.write_bytes(write_report(kernels, kernels_per_block=50))
+    ours, theirs = _both(path)
+    assert _compare(ours, theirs)["numbers"] > 10_000
+
+
 def test_a_compressed_report_is_read_as_the_plain_one(tmp_path: Path) -> None:
     path = tmp_path / "step.ncu-repz"
     path.write_bytes(zstandard.compress(demo.REPORT.read_bytes()))
