@@ -6,8 +6,11 @@ import struct
 import sys
 import time
 from collections import Counter
-from contextlib import nullcontext
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields
+from multiprocessing import get_context
 from pathlib import Path
 
 import polars as pl
@@ -16,7 +19,7 @@ import zstandard
 
 from ncuroof.cli import main
 from ncuroof.errors import MissingExtraError, NcuroofError, ReaderDeclinedError
-from ncuroof.ingest import RawReport, ReaderName, open_report
+from ncuroof.ingest import CounterSelection, RawReport, ReaderName, open_report
 from ncuroof.metrics.measure import selection
 from ncuroof.metrics.units import scale
 from tests.support import demo, report_writer
@@ -40,10 +43,28 @@ LONGEST_S = 5.0
 """For a damaged report of some kilobytes, on a busy machine; it takes milliseconds."""
 
 
-def _both(path: Path, *, every_counter: bool = False) -> tuple[RawReport, RawReport]:
-    wanted = None if every_counter else selection()
-    ours, theirs = (open_report(path, selection=wanted, reader=reader) for reader in ("native", "nvidia"))
-    return ours, theirs
+@contextmanager
+def _fresh_process() -> Iterator[Executor]:
+    """A process for NVIDIA's module, in whose words for units shows what it has read before, damaged files above all."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[Executor]:
+    """The process that reads undamaged reports with NVIDIA's module."""
+    with _fresh_process() as pool:
+        yield pool
+
+
+def _read(path: Path, reference: Executor, wanted: CounterSelection | None) -> tuple[RawReport, RawReport]:
+    """Return what our reader gives, and what the module gives."""
+    theirs = reference.submit(open_report, path, selection=wanted, reader="nvidia")
+    return open_report(path, selection=wanted, reader="native"), theirs.result()
+
+
+def _both(path: Path, reference: Executor, *, every_counter: bool = False) -> tuple[RawReport, RawReport]:
+    return _read(path, reference, None if every_counter else selection())
 
 
 def _written(path: Path, *kernels: Kernel) -> Path:
@@ -96,13 +117,12 @@ def _compare_units_by_effect(ours: RawReport, theirs: RawReport) -> None:
 
 
 @pytest.mark.corpus
-def test_every_report_of_the_corpus_is_read_as_by_the_module(corpus: list[Path]) -> None:
+def test_every_report_of_the_corpus_is_read_as_by_the_module(corpus: list[Path], reference: Executor) -> None:
     compared: Counter[str] = Counter()
     declined = []
     for path in corpus:
-        theirs = open_report(path, selection=selection(), reader="nvidia")
         try:
-            ours = open_report(path, selection=selection(), reader="native")
+            ours, theirs = _both(path, reference)
         except ReaderDeclinedError as error:
             declined.append(str(error))
             continue
@@ -116,32 +136,34 @@ def test_every_report_of_the_corpus_is_read_as_by_the_module(corpus: list[Path])
 
 
 @pytest.mark.corpus
-def test_every_counter_of_the_corpus_is_read_as_by_the_module(corpus: list[Path]) -> None:
+def test_every_counter_of_the_corpus_is_read_as_by_the_module(corpus: list[Path], reference: Executor) -> None:
     """Half of the reports hold counters that ncuroof never asks for and whose unit is not in the table: they are declined."""
     compared: Counter[str] = Counter()
     n_declined = 0
     for path in corpus:
         try:
-            ours = open_report(path, reader="native")
+            ours, theirs = _both(path, reference, every_counter=True)
         except ReaderDeclinedError:
             n_declined += 1
             continue
-        compared += _compare(ours, open_report(path, reader="nvidia"))
+        compared += _compare(ours, theirs)
     print(f"compared: {dict(compared)}, declined: {n_declined}")
     assert compared["numbers"] > 150_000
     assert n_declined < len(corpus) * 0.6
 
 
-def test_the_constructed_step_is_read_as_by_the_module() -> None:
-    ours, theirs = _both(demo.REPORT)
+def test_the_constructed_step_is_read_as_by_the_module(reference: Executor) -> None:
+    ours, theirs = _both(demo.REPORT, reference)
     assert _compare(ours, theirs)["numbers"] > 5_000
     _compare_units_by_effect(ours, theirs)
 
 
 @pytest.mark.parametrize("chip", METRICS_BY_CHIP)
-def test_units_scale_as_the_modules_do_on_every_chip(tmp_path: Path, chip: str) -> None:
+def test_units_scale_as_the_modules_do_on_every_chip(tmp_path: Path, chip: str, reference: Executor) -> None:
     counters = {name: 1.0 for name in selection().names if not name.startswith("device__")}
-    ours, theirs = _both(_written(tmp_path / "all.ncu-rep", Kernel("k", {**METRICS_BY_CHIP[chip], **counters})))
+    ours, theirs = _both(
+        _written(tmp_path / "all.ncu-rep", Kernel("k", {**METRICS_BY_CHIP[chip], **counters})), reference
+    )
     _compare(ours, theirs)
     for counter, unit in theirs.units.items():
         if _is_scaled(unit) and "." in counter and not counter.endswith(".pct"):
@@ -166,14 +188,14 @@ SCALARS = [
 
 
 @pytest.mark.parametrize("counter", ["gpu__time_duration.sum", "launch__grid_size", "device__attribute_display_name"])
-def test_every_kind_of_value_is_read_as_by_the_module(tmp_path: Path, counter: str) -> None:
+def test_every_kind_of_value_is_read_as_by_the_module(tmp_path: Path, counter: str, reference: Executor) -> None:
     kernels = [Kernel(f"k{index}", {**CHIP, counter: value}) for index, value in enumerate(SCALARS)]
     path = _written(tmp_path / "values.ncu-rep", *kernels, *reversed(kernels))
     for every_counter in (True, False):
-        _compare(*_both(path, every_counter=every_counter))
+        _compare(*_both(path, reference, every_counter=every_counter))
 
 
-def test_names_rules_sections_and_ranges_are_read_as_by_the_module(tmp_path: Path) -> None:
+def test_names_rules_sections_and_ranges_are_read_as_by_the_module(tmp_path: Path, reference: Executor) -> None:
     rules = tuple(
         Rule(f"r{kind}", "rule", "s", "title", "message\u00d7", type=kind, speedup=speedup)
         for kind in ("none", "ok", "warning", "error", "optimization")
@@ -188,7 +210,7 @@ def test_names_rules_sections_and_ranges_are_read_as_by_the_module(tmp_path: Pat
         Kernel("r", CHIP, kind="range"),
         Kernel("z\0hidden", {}, demangled="z\0()"),
     )
-    counted = _compare(*_both(path, every_counter=True))
+    counted = _compare(*_both(path, reference, every_counter=True))
     assert counted["rules"] == 22
     assert counted["nvtx"] == 3
     assert counted["sections"] == 5
@@ -227,16 +249,16 @@ def _started(domain: int, *names: str) -> bytes:
     ],
 )
 def test_ranges_of_any_order_are_read_as_by_the_module(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: list[bytes], expected: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: list[bytes], expected: list[str], reference: Executor
 ) -> None:
     monkeypatch.setattr(report_writer, "_nvtx", lambda number, kernel: message(number, *state))
-    ours, theirs = _both(_written(tmp_path / "nvtx.ncu-rep", Kernel("k", CHIP, thread_id=5)))
+    ours, theirs = _both(_written(tmp_path / "nvtx.ncu-rep", Kernel("k", CHIP, thread_id=5)), reference)
     _compare(ours, theirs)
     assert ours.workloads["nvtx"].to_list() == [expected]
 
 
 def test_of_a_counter_that_is_stored_twice_the_last_value_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: Executor
 ) -> None:
     # As in reports of 2025.1 whose duration was measured again.
     def twice(number: int, metrics: object, names: object) -> list[bytes]:
@@ -244,13 +266,13 @@ def test_of_a_counter_that_is_stored_twice_the_last_value_counts(
         return [message(number, identifier, message(2, double(3, value)), integer(4, 0)) for value in (1.0, 2.0)]
 
     monkeypatch.setattr(report_writer, "_metrics", twice)
-    ours, theirs = _both(_written(tmp_path / "twice.ncu-rep", Kernel("a"), Kernel("b")))
+    ours, theirs = _both(_written(tmp_path / "twice.ncu-rep", Kernel("a"), Kernel("b")), reference)
     _compare(ours, theirs)
     assert ours.counters["gpu__time_duration.sum"].to_list() == [2.0, 2.0]
 
 
 @pytest.mark.parametrize("n_names", [100, 130, 20_000])
-def test_any_number_of_names_is_read_as_by_the_module(tmp_path: Path, n_names: int) -> None:
+def test_any_number_of_names_is_read_as_by_the_module(tmp_path: Path, n_names: int, reference: Executor) -> None:
     """Identifiers take one, two or three bytes."""
     others = {f"other__{number}": 1.0 for number in range(n_names)}
     path = _written(
@@ -259,12 +281,12 @@ def test_any_number_of_names_is_read_as_by_the_module(tmp_path: Path, n_names: i
         Kernel("b", {**others, **TIMED, "launch__grid_size": 3}),
         Kernel("c", {**TIMED, "sm__inst_executed.sum": 9}),
     )
-    ours, theirs = _both(path)
+    ours, theirs = _both(path, reference)
     _compare(ours, theirs)
     assert ours.counters["sm__inst_executed.sum"].to_list() == [7.0, None, 9.0]
 
 
-def test_any_number_of_layouts_is_read_as_by_the_module(tmp_path: Path) -> None:
+def test_any_number_of_layouts_is_read_as_by_the_module(tmp_path: Path, reference: Executor) -> None:
     """Nearly every kernel stores another set of counters: more layouts than are held at a time."""
     wanted = sorted(name for name in selection().names if name.endswith((".sum", ".per_second")))[:40]
     kernels = [
@@ -273,14 +295,14 @@ def test_any_number_of_layouts_is_read_as_by_the_module(tmp_path: Path) -> None:
     ]
     path = tmp_path / "layouts.ncu-rep"
     path.write_bytes(write_report(kernels, kernels_per_block=50))
-    ours, theirs = _both(path)
+    ours, theirs = _both(path, reference)
     assert _compare(ours, theirs)["numbers"] > 10_000
 
 
-def test_a_compressed_report_is_read_as_the_plain_one(tmp_path: Path) -> None:
+def test_a_compressed_report_is_read_as_the_plain_one(tmp_path: Path, reference: Executor) -> None:
     path = tmp_path / "step.ncu-repz"
     path.write_bytes(zstandard.compress(demo.REPORT.read_bytes()))
-    ours, theirs = _both(path)
+    ours, theirs = _both(path, reference)
     _compare(ours, theirs)
 
 
@@ -323,11 +345,13 @@ def _n_read(path: Path, reader: ReaderName) -> int:
 def test_of_a_report_with_a_wrong_byte_as_much_is_read_as_by_the_module(tmp_path: Path) -> None:
     path = tmp_path / "wrong.ncu-rep"
     differences: Counter[int] = Counter()
-    for offset in range(0, len(SMALL), 3):
-        content = bytearray(SMALL)
-        content[offset] ^= 0xFF if offset % 2 else 0x80
-        path.write_bytes(content)
-        differences[_n_read(path, "auto") - _n_read(path, "nvidia")] += 1
+    with _fresh_process() as damaged:
+        for offset in range(0, len(SMALL), 3):
+            content = bytearray(SMALL)
+            content[offset] ^= 0xFF if offset % 2 else 0x80
+            path.write_bytes(content)
+            theirs = damaged.submit(_n_read, path, "nvidia")
+            differences[_n_read(path, "native") - theirs.result()] += 1
     # The module loses a result for what is wrong in parts that we skip; we lose one for a stray end of a group in it, where the
     # module stops reading the result and keeps what came before.
     n_fewer = sum(n for difference, n in differences.items() if difference < 0)
