@@ -33,6 +33,9 @@ def _size(report: Path, n_kernels: int, rounds: int) -> None:
     commands = {
         "ncuroof: summary": [*python, "ncuroof", "report", report, "-o", "-"],
         "ncuroof: JSON document": [*python, "ncuroof", "report", report, "-o", "-", "--format", "json"],
+        "ncuroof: summary, --reader nvidia": [*python, "ncuroof", "report", report, "-o", "-", "--reader", "nvidia"],
+        "ncuroof: reading, native": [*python, "benchmarks.programs", "read_native", report],
+        "ncuroof: reading, nvidia": [*python, "benchmarks.programs", "read_nvidia", report],
         "NVIDIA's module, every value": [*python, "benchmarks.programs", "module_all", report],
     }
     tool = ncu()
@@ -57,14 +60,19 @@ def _verdict(seconds_by_name: dict[str, float], ours: float) -> None:
     """Say plainly where NVIDIA's tools are faster."""
     faster = [f"{name} ({ours / seconds:.2f} times)" for name, seconds in seconds_by_name.items() if seconds < ours]
     if faster:
-        print(f"Faster than the summary: {', '.join(faster)}. Reading goes through NVIDIA's module.\n")
+        print(f"Faster than the summary: {', '.join(faster)}.\n")
     else:
-        print("The summary is the fastest of them.\n")
+        slower = [f"{name} {seconds / ours:.1f} times" for name, seconds in seconds_by_name.items()]
+        print(f"The summary is the fastest of them; as long take {', '.join(slower)}.\n")
 
 
 def _in_process(report: Path, rounds: int) -> None:
-    command = [sys.executable, "-m", "benchmarks.programs", "stages", str(report)]
-    told = [json.loads(subprocess.check_output(command)) for _ in range(rounds)]
-    read = Spread.of([seconds["read"] for seconds in told])
-    analyse = Spread.of([seconds["measure"] + seconds["roofline"] + seconds["diagnose"] for seconds in told])
-    print(f"In process: reading {read}, analysing {analyse}\n")
+    told: dict[str, list[dict[str, float]]] = {"native": [], "nvidia": []}
+    for _ in range(rounds):
+        for reader, seconds in told.items():
+            command = [sys.executable, "-m", "benchmarks.programs", "stages", str(report), reader]
+            seconds.append(json.loads(subprocess.check_output(command)))
+    native, nvidia = (Spread.of([one["read"] for one in told[reader]]) for reader in told)
+    analyse = Spread.of([one["measure"] + one["roofline"] + one["diagnose"] for one in told["native"]])
+    ratio = nvidia.median / native.median
+    print(f"In process: reading {native}, with NVIDIA's module {nvidia}: {ratio:.1f} times; analysing {analyse}\n")

@@ -10,7 +10,7 @@ import sys
 import time
 
 
-def stages(report: str) -> None:
+def stages(report: str, reader: str = "auto") -> None:
     """Analyse a report as `ncuroof report REPORT -o -` does; print the seconds of each stage as JSON."""
     import json
 
@@ -34,7 +34,7 @@ def stages(report: str) -> None:
     load_catalogue()
     load_rules()
     done("catalogue and rules")
-    reports = read(report)
+    reports = read(report, reader=reader)
     done("read")
     measurements = measure(reports.raw)
     done("measure")
@@ -46,6 +46,20 @@ def stages(report: str) -> None:
     to_text(Analysis(reports.raw, measurements, placed, diagnosis, summary))
     done("present")
     print(json.dumps(seconds))
+
+
+def read_native(report: str) -> None:
+    """Read the counters that ncuroof asks for with its own reader."""
+    from ncuroof import read
+
+    read(report, reader="native")
+
+
+def read_nvidia(report: str) -> None:
+    """Read them into the same tables with NVIDIA's module."""
+    from ncuroof import read
+
+    read(report, reader="nvidia")
 
 
 def module_all(report: str) -> None:
@@ -75,4 +89,5 @@ def _actions(context):
 
 
 if __name__ == "__main__":
-    {"stages": stages, "module_all": module_all, "module_same": module_same}[sys.argv[1]](*sys.argv[2:])
+    programs = (stages, read_native, read_nvidia, module_all, module_same)
+    {program.__name__: program for program in programs}[sys.argv[1]](*sys.argv[2:])

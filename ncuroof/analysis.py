@@ -21,7 +21,7 @@ from ncuroof.diagnosis import (
     total_work,
 )
 from ncuroof.errors import MissingExtraError
-from ncuroof.ingest import RawReport, open_report
+from ncuroof.ingest import RawReport, ReaderName, open_report
 from ncuroof.metrics import Measurements, measure, selection
 from ncuroof.roofline import Roofline, roofline
 
@@ -228,21 +228,27 @@ def _spread(table: pl.DataFrame, prefix: str, name: str, values: Sequence[str]) 
     return spread
 
 
-def read(paths: PathLike | Sequence[PathLike]) -> Reports:
+def read(paths: PathLike | Sequence[PathLike], *, reader: ReaderName = "auto") -> Reports:
     """Return the report, or reports, at `paths`; of several files with the same content the first.
+
+    Args:
+        paths: of one report, or of several.
+        reader: "native" is ncuroof's own, "nvidia" NVIDIA's module, and "auto" our own, and the module where ours declines.
 
     Raises:
         ReportNotFoundError: there is no such file, or it is a directory.
         ReportAccessError: a file cannot be read.
         ReportFormatError: a file is not a report, or nothing of it can be read.
         ReportEmptyError: a report holds no profiled kernel.
+        ReaderDeclinedError: the native reader declines, and the module is not to be asked or not installed.
+        MissingExtraError: NVIDIA's module is asked for and not installed.
     """
     files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     wanted = selection()
     by_content: dict[str, RawReport] = {}
     repeated = []
     for file in files:
-        report = open_report(Path(file), selection=wanted)
+        report = open_report(Path(file), selection=wanted, reader=reader)
         first = by_content.setdefault(report.sha256, report)
         if first is not report:
             repeated.append((report.file, first.file))

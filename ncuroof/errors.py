@@ -48,6 +48,12 @@ class ReportAccessError(NcuroofError, OSError):
     slug = "report-access"
 
 
+class ReaderDeclinedError(NcuroofError, ValueError):
+    """ncuroof's own reader cannot be sure to read this report as NVIDIA's module does, and the module was not to be had."""
+
+    slug = "reader-declined"
+
+
 class OutputError(NcuroofError, OSError):
     """The output could not be written; nothing was left half-written."""
 

@@ -17,7 +17,18 @@ from ncuroof._version import __version__
 from tests.support import demo
 
 ROOT = Path(__file__).resolve().parents[1]
-HEAVY = ["torch", "pandas", "plotly", "ncu_report", "polars", "pyarrow", "jinja2", "rich", "zstandard"]
+HEAVY = [
+    "torch",
+    "pandas",
+    "plotly",
+    "ncu_report",
+    "polars",
+    "pyarrow",
+    "jinja2",
+    "rich",
+    "zstandard",
+    "google.protobuf",
+]
 
 
 def _loaded(code: str) -> set[str]:

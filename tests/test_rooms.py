@@ -15,7 +15,7 @@ FLOW = ["collect", "ingest", "metrics", "roofline", "diagnosis", "compare", "pre
 
 WORDS = {"errors", "model", "tables", "resources", "_version"}
 WITH_ALL_ROOMS = {"analysis", "cli"}
-HEAVY = {"torch", "pandas", "plotly", "ncu_report", "pyarrow", "zstandard"}
+HEAVY = {"torch", "pandas", "plotly", "ncu_report", "pyarrow", "zstandard", "google"}
 MAX_LINES = 330
 
 

@@ -11,6 +11,7 @@ from ncuroof import read
 from ncuroof.analysis import Analysis, Reports
 from ncuroof.cli.options import common, say, wants_color
 from ncuroof.errors import OutputError, OutputFormatError
+from ncuroof.ingest import READERS, ReaderName
 from ncuroof.present import FORMATS, format_of, render, write
 from ncuroof.present.format import printable
 
@@ -22,13 +23,21 @@ STANDARD_OUTPUT = "-"
 @click.option("-o", "--output", help="File to write, its suffix names the format; '-' is standard output.")
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Format, where the suffix does not say.")
 @click.option("--force", is_flag=True, help="Replace a file that ncuroof did not write.")
+@click.option(
+    "--reader",
+    type=click.Choice(READERS),
+    default="auto",
+    show_default=True,
+    help="What reads the reports: ncuroof itself (native), NVIDIA's module (nvidia), or ncuroof, and the module where it declines.",
+)
 @common
-def report(
+def report(  # noqa: PLR0913  an argument per option
     *,
     reports: tuple[Path, ...],
     output: str | None,
     form: str | None,
     force: bool,
+    reader: ReaderName,
     quiet: bool,
     verbose: bool,
     no_color: bool,
@@ -39,11 +48,13 @@ def report(
     """
     if output is not None and output != STANDARD_OUTPUT and form is None:
         form = format_of(Path(output))
-    found = read(reports)
+    found = read(reports, reader=reader)
     analysis = found.analyse()
     if not quiet:
         _warn(found, analysis)
     if verbose:
+        for line in (f"{raw.file}: {remark}" for raw in found.raw for remark in raw.remarks):
+            say(line)
         say(f"read {analysis.summary.n_kernels} kernels of {len(found.raw)} reports")
     if output is None and form is None:
         _show(analysis, no_color=no_color)

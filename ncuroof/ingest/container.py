@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MAGIC = b"NVR\0"
 SNIFF_BYTES = 64
+KNOWN_VERSION = 7
+"""Of the file format: in every report from 2019 to 2026."""
 
 _LENGTH = struct.Struct("<I")
 

@@ -11,47 +11,27 @@ import math
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from ncuroof.errors import ReportAccessError, ReportFormatError
+from ncuroof.errors import MissingExtraError, ReportAccessError
+from ncuroof.ingest.contents import ALWAYS_STORED, GREATEST_VALUE, LEAST_VALUE, Contents
+from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
 
 _RULE_TYPES = ("none", "ok", "optimization", "warning", "error")
 """The module's own numbering; in the file a warning is 2 and an optimization 4."""
 
 _SCOPES = {1: "local", 2: "global"}
-_ALWAYS_STORED = ("device__", "launch__", "profiler__", "smsp__maximum_", "sm__maximum_")
-"""Counters that need no collection: a launch whose collection failed still has them."""
-
-_LEAST_VALUE, _GREATEST_VALUE = 1e-30, 1e30
-"""Counters lie far inside these, in any unit; products and ratios of a few values within them stay finite."""
-
-_MAX_NAMES, _MAX_FAMILIES = 8192, 1000
-"""Of counters that are chosen by prefix or list: names, and names up to the first dot. A full H100 report has 728 and 84."""
-
 _STORED_UNIT = {"s": "ns"}
 """Units are not in the file; the module looks them up, and after a damaged report calls times seconds for the rest of the
 process. What is stored stays nanoseconds."""
 
-_COUNTER_MARK = "__"
-"""Every counter that a breakdown lists has it in its name, and no column of ours does."""
-
-
-@dataclass(slots=True)
-class Contents:
-    """What the module tells of a report: the tables of `RawReport` that come from it."""
-
-    workloads: pl.DataFrame
-    counters: pl.DataFrame
-    units: Mapping[str, str]
-    texts: pl.DataFrame
-    rules: pl.DataFrame
-    sections: tuple[str, ...]
+_PERCENT_SUFFIX = ".pct"
 
 
 @dataclass(slots=True)
@@ -83,10 +63,10 @@ def read_contents(path: Path, selection: CounterSelection | None) -> Contents:
     Raises:
         ReportFormatError: the report lists more counters of a kind than any GPU has.
         ReportAccessError: the file went away meanwhile.
+        MissingExtraError: the module is not installed.
     """
     with _quiet_standard_error():
-        import ncu_report  # noqa: PLC0415  a heavy module that only reading needs
-
+        ncu_report = _module()
         try:
             context = ncu_report.load_report(str(path))
         except OSError as error:
@@ -99,6 +79,22 @@ def read_contents(path: Path, selection: CounterSelection | None) -> Contents:
             if action.name() is not None  # a result whose message is damaged has no name and no metrics
         )
         return _Collector(ncu_report, path, selection).collect(actions)
+
+
+def _module() -> Any:
+    """Return NVIDIA's module, which is heavy.
+
+    Raises:
+        MissingExtraError: it is not installed, or its library does not load on this machine.
+    """
+    try:
+        import ncu_report  # noqa: PLC0415  only this reader needs it
+    except ImportError as error:
+        raise MissingExtraError(
+            f"NVIDIA's module ncu_report was wanted, it cannot be imported: {error}",
+            hint="pip install ncu-report, or read with --reader native",
+        ) from error
+    return ncu_report
 
 
 @contextlib.contextmanager
@@ -125,9 +121,7 @@ class _Collector:
     """Copies workloads out of the module's objects, row by row."""
 
     def __init__(self, module: Any, path: Path, selection: CounterSelection | None) -> None:
-        self._path = path
-        self._selection = selection
-        self._found_names: set[str] = set()
+        self._choice = CounterChoice(selection, path.name)
         self._counters = _Columns()
         self._texts = _Columns()
         self._units: dict[str, str] = {}
@@ -183,13 +177,12 @@ class _Collector:
                 self._texts.put(name, row, _text(value))
             elif value is not None:
                 is_number = _is_possible(value)
-                if not name.startswith(_ALWAYS_STORED):
+                if not name.startswith(ALWAYS_STORED):
                     n_collected += 1
                     n_not_finite += not is_number
                 self._counters.put(name, row, value if is_number else None)
                 if name not in self._units:
-                    unit = _text(metric.unit()) or ""
-                    self._units[name] = _STORED_UNIT.get(unit, unit)
+                    self._units[name] = _unit(name, _text(metric.unit()) or "")
         return n_collected, n_not_finite
 
     def _wanted(self, action: Any) -> list[str]:
@@ -197,34 +190,14 @@ class _Collector:
 
         Nearly every workload of a report stores the same counters, so the choice is made once for each distinct set of them.
         """
-        listings = self._selection.lists if self._selection else ()
+        listings = self._choice.listings
         members = [self._value(metric) for name in listings if (metric := action.metric_by_name(name)) is not None]
         stored = action.metric_names()
         key = (stored, *members)
         if key not in self._wanted_by_stored:
-            listed = {name for listing in members for name in str(listing).split(",") if _COUNTER_MARK in name}
             names = [name for name in dict.fromkeys(stored) if _text(name) == name]
-            self._wanted_by_stored[key] = self._selected(names, listed)
+            self._wanted_by_stored[key] = self._choice.of(names, members)
         return self._wanted_by_stored[key]
-
-    def _selected(self, names: list[str], listed: set[str]) -> list[str]:
-        selection = self._selection
-        if selection is None:
-            return names
-        chosen = selection.names | selection.texts | selection.lists | listed
-        wanted = [name for name in names if name in chosen or name.startswith(selection.prefixes)]
-        self._limit(name for name in wanted if name not in selection.names)
-        return wanted
-
-    def _limit(self, found: Iterable[str]) -> None:
-        """Refuse a file that names counters without end: the table would be as wide as the file says."""
-        self._found_names.update(found)
-        n_families = len({name.partition(".")[0] for name in self._found_names})
-        if len(self._found_names) > _MAX_NAMES or n_families > _MAX_FAMILIES:
-            raise ReportFormatError(
-                f"{self._path.name}: lists more counters of a kind than any GPU has ({len(self._found_names)})",
-                hint="the file is damaged, or was made to do harm; record it again",
-            )
 
     def _value(self, metric: Any) -> float | str | None:
         """Return a metric's own value; None where it has only instances, or text that is not UTF-8.
@@ -234,7 +207,8 @@ class _Collector:
         kind = metric.kind()
         try:
             if kind in self._number_kinds:
-                return float(metric.as_double())
+                value = float(metric.as_double())
+                return value if value or metric.has_value() else None
             text: str | None = metric.as_string() if kind == self._text_kind else None
         except (UnicodeDecodeError, SystemError, TypeError):
             return None
@@ -243,7 +217,12 @@ class _Collector:
 
 def _is_possible(value: float) -> bool:
     """Return whether a counter can have this value; NaN, infinity and what only flipped bits give are not values."""
-    return value == 0 or _LEAST_VALUE <= abs(value) <= _GREATEST_VALUE
+    return value == 0 or LEAST_VALUE <= abs(value) <= GREATEST_VALUE
+
+
+def _unit(name: str, told: str) -> str:
+    """Return the unit of what is stored; the module calls the success rate of compression on two chips sectors."""
+    return "%" if told and name.endswith(_PERCENT_SUFFIX) else _STORED_UNIT.get(told, told)
 
 
 def _text(value: str | None) -> str | None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import stat
-import tempfile
 from pathlib import Path
-from typing import Protocol
 
 import polars as pl
 
@@ -18,37 +16,31 @@ from ncuroof.errors import (
     ReportNotFoundError,
 )
 from ncuroof.ingest.compressed import decompress
-from ncuroof.ingest.container import SNIFF_BYTES, Container, FileKind, sniff, walk
+from ncuroof.ingest.container import KNOWN_VERSION, SNIFF_BYTES, Container, FileKind, sniff, walk
 from ncuroof.ingest.embedded_charts import counters_of, read_charts
 from ncuroof.ingest.launch_shapes import MARK, believable, launch_shapes
-from ncuroof.ingest.nvidia_module import Contents, read_contents
 from ncuroof.ingest.processes import workload_processes
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
+from ncuroof.ingest.readers import ReaderName, ReportSource, read_results
 from ncuroof.ingest.session import read_session
 
 
-class ReportReader(Protocol):
-    """Reads the workloads of an undamaged report file."""
-
-    def __call__(self, path: Path, selection: CounterSelection | None) -> Contents:
-        """Return the report's workloads with the selected counters (all of them for None)."""
-
-
-def open_report(
-    path: Path, *, selection: CounterSelection | None = None, reader: ReportReader = read_contents
-) -> RawReport:
+def open_report(path: Path, *, selection: CounterSelection | None = None, reader: ReaderName = "auto") -> RawReport:
     """Return the report at `path`; of a damaged one, what is whole, with the loss told in `damage`.
 
     Args:
         path: a `.ncu-rep`, or the older `.nsight-cuprof-report`.
         selection: the counters to read; all of them for None.
-        reader: what reads the workloads.
+        reader: what reads the workloads: "native" is ncuroof's own, "nvidia" NVIDIA's module, and "auto" our own, and the module
+            where ours declines.
 
     Raises:
         ReportNotFoundError: there is no such file, or it is a directory.
         ReportAccessError: the file cannot be read.
         ReportFormatError: it is not a report, or no complete workload is left of it.
         ReportEmptyError: it is a whole report in which no kernel was profiled.
+        ReaderDeclinedError: the native reader declines, and the module is not to be asked or not installed.
+        MissingExtraError: NVIDIA's module is asked for and not installed.
     """
     name = _readable(path.name)
     stored = _bytes(path)
@@ -62,12 +54,9 @@ def open_report(
         raise _nothing_inside(name, loss)
     charts = read_charts(content, container)
     selection = selection.and_names(counters_of(charts)) if selection is not None else None
-    # NVIDIA's module goes by the suffix, takes only UTF-8 for a path, and gives nothing of a file that is damaged.
-    is_plain = not is_compressed and path.suffix != ".ncu-repz" and _readable(str(path)) == str(path)
-    if is_plain and container.damage is None:
-        contents = reader(path, selection)
-    else:
-        contents = _read_copy(content[: container.intact_bytes], name, selection, reader)
+    is_plain = not is_compressed and container.damage is None
+    source = ReportSource(name, content, container, selection, path if is_plain else None)
+    contents, remark = read_results(source, reader)
     n_read = contents.workloads.height
     if n_read == 0:
         raise ReportFormatError(
@@ -88,6 +77,7 @@ def open_report(
         sections=contents.sections,
         charts=charts,
         damage=_damage(loss, n_read=n_read, n_workloads=container.n_workloads),
+        remarks=tuple(filter(None, (_newer(container.version), remark))),
     )
 
 
@@ -108,7 +98,8 @@ def _bytes(path: Path) -> bytes:
             head = file.read(SNIFF_BYTES)
             if sniff(head) not in (FileKind.REPORT, FileKind.ZSTD):
                 walk(head, where=_readable(path.name))  # raises, and says what the file is instead
-            return head + file.read()
+            file.seek(0)
+            return file.read()
     except NcuroofError:
         raise
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
@@ -145,28 +136,18 @@ def _nothing_inside(name: str, loss: str | None) -> ReportFormatError | ReportEm
     )
 
 
-def _read_copy(content: bytes, name: str, selection: CounterSelection | None, reader: ReportReader) -> Contents:
-    """Read the workloads from a copy on disk: NVIDIA's module takes nothing but paths."""
-    try:
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            copy = Path(folder) / "copy.ncu-rep"
-            copy.write_bytes(content)
-            return reader(copy, selection)
-    except NcuroofError:
-        raise
-    except OSError as error:
-        raise ReportAccessError(
-            f"{name}: a copy of its undamaged part cannot be written: {error.strerror}",
-            hint="point TMPDIR to a folder with more space",
-        ) from error
-
-
 def _damage(loss: str | None, *, n_read: int, n_workloads: int) -> str | None:
     if loss is not None:
         return f"{loss}; what follows it is lost"
     if n_read < n_workloads:
         return f"{n_workloads - n_read} of {n_workloads} results are malformed and lost"
     return None
+
+
+def _newer(version: int) -> str | None:
+    if version <= KNOWN_VERSION:
+        return None
+    return f"its file version {version} is newer than {KNOWN_VERSION}, the last that is known: what is new in it is not read"
 
 
 def _readable(path: str) -> str:

@@ -78,6 +78,7 @@ class RawReport:
         sections: identifiers of the sections that were collected, over all workloads, in order of first appearance.
         charts: the roofline charts that the report carries.
         damage: what is wrong with the file and what was lost, or None.
+        remarks: what else there is to say about how it was read; nothing, as a rule.
     """
 
     file: str
@@ -92,3 +93,4 @@ class RawReport:
     sections: tuple[str, ...] = ()
     charts: tuple[EmbeddedChart, ...] = ()
     damage: str | None = field(default=None)
+    remarks: tuple[str, ...] = ()

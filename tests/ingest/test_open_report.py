@@ -23,7 +23,8 @@ from ncuroof.errors import (
     ReportNotFoundError,
 )
 from ncuroof.ingest import open_report
-from ncuroof.ingest.nvidia_module import Contents, read_contents
+from ncuroof.ingest.contents import Contents
+from ncuroof.ingest.nvidia_module import read_contents
 from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS
 from tests.support import demo
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
@@ -250,7 +251,7 @@ def _read_in_a_process(path: Path) -> tuple[str, int]:
 # ---- readers -----------------------------------------------------------------------------------------
 
 
-def test_a_reader_that_finds_nothing_is_an_error(tmp_path: Path) -> None:
+def test_a_reader_that_finds_nothing_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "run.ncu-rep"
     path.write_bytes(REPORT)
 
@@ -258,8 +259,9 @@ def test_a_reader_that_finds_nothing_is_an_error(tmp_path: Path) -> None:
         nothing = pl.DataFrame()
         return Contents(pl.DataFrame(schema=RAW_WORKLOADS), nothing, {}, nothing, pl.DataFrame(schema=RAW_RULES), ())
 
+    monkeypatch.setattr("ncuroof.ingest.readers.read_contents", blind)
     with pytest.raises(ReportFormatError, match="finds none in it"):
-        open_report(path, reader=blind)
+        open_report(path, reader="nvidia")
 
 
 def test_a_full_temporary_folder_is_an_access_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,7 +269,7 @@ def test_a_full_temporary_folder_is_an_access_error(tmp_path: Path, monkeypatch:
     path.write_bytes(REPORT + b"\x01")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "absent"))
     with pytest.raises(ReportAccessError, match="copy"):
-        open_report(path)
+        open_report(path, reader="nvidia")
 
 
 def test_times_are_nanoseconds_whatever_unit_the_module_names(tmp_path: Path) -> None:

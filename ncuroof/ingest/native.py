@@ -1,0 +1,171 @@
+"""The reader of our own: the results of a report from its bytes, without NVIDIA's module.
+
+It gives what the module gives, and declines where it cannot be sure to: then the module reads the report.
+
+Source: Nsight Compute Customization Guide, "Report File Format".
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from ncuroof.ingest import wire
+from ncuroof.ingest.container import Block, Container, entries
+from ncuroof.ingest.contents import ALWAYS_STORED, GREATEST_VALUE, LEAST_VALUE, Contents, DeclinedError
+from ncuroof.ingest.counter_choice import CounterChoice
+from ncuroof.ingest.counter_units import unit_of
+from ncuroof.ingest.native_annotations import c_text, open_ranges, rule_rows, section_identifiers
+from ncuroof.ingest.native_columns import CounterColumns
+from ncuroof.ingest.native_schema import messages
+from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
+
+_N_UNITS_TOLD = 3
+
+
+@dataclass(slots=True)
+class _Tables:
+    """Rows that are filled result by result."""
+
+    counters: CounterColumns
+    workloads: list[tuple[str, str, str, list[str]]] = field(default_factory=list)
+    rules: list[tuple[object, ...]] = field(default_factory=list)
+    sections: dict[str, None] = field(default_factory=dict)
+
+
+def read_native(content: bytes, container: Container, selection: CounterSelection | None, report: str) -> Contents:
+    """Return the results of a report with the selected counters (all of them for None); malformed results are left out.
+
+    Args:
+        content: the report's bytes.
+        container: its intact blocks.
+        selection: the counters to read.
+        report: the file's name, for error messages.
+
+    Raises:
+        ReportFormatError: the report lists more counters of a kind than any GPU has.
+        DeclinedError: it has a counter whose unit is not known, or a string table that cannot be read.
+    """
+    from google.protobuf.message import DecodeError  # noqa: PLC0415  only reading needs protobuf
+
+    schema = messages()
+    view = memoryview(content)
+    try:
+        names = _names(container, schema)
+    except DecodeError as error:
+        raise DeclinedError(f"its string table is malformed: {error}") from error
+    tables = _Tables(CounterColumns(names, CounterChoice(selection, report)))
+    for kind, encoded in _results(view, container):
+        # What is malformed is lost; the caller compares how many results there should be.
+        with contextlib.suppress(DecodeError, wire.WireError):
+            _read_result(tables, kind, encoded, schema)
+    return _contents(tables)
+
+
+def _names(container: Container, schema: Mapping[str, Any]) -> list[str | None]:
+    """Return the string table, which goes on from block to block; None for what can be no name: it is no UTF-8, or ends early."""
+    names: list[str | None] = []
+    for block in container.blocks:
+        for encoded in schema["Header"].FromString(block.header).string_table.strings:
+            name = c_text(encoded)
+            names.append(name if name.encode() == encoded else None)
+    return names
+
+
+def _results(view: memoryview, container: Container) -> Iterator[tuple[str, memoryview]]:
+    """Yield the kind and the encoded message of each result, in file order."""
+    for block in container.blocks:
+        if block.n_workloads:
+            messages_of_block = entries(view[block.payload_offset : block.end_offset])
+            for kind, encoded in zip(_kinds(block), messages_of_block, strict=False):
+                if kind is not None:
+                    yield kind, encoded
+
+
+def _kinds(block: Block) -> Iterator[str | None]:
+    """Yield what each entry of a block is, None for a source."""
+    yield from [None] * block.n_sources
+    yield from ["kernel"] * block.n_results
+    yield from ["range"] * block.n_range_results
+    yield from ["cmdlist"] * block.n_cmdlist_results
+    yield from ["graph"] * block.n_graph_results
+
+
+_MESSAGE_BY_KIND = {"kernel": "Kernel", "range": "Range", "cmdlist": "CommandList", "graph": "Graph"}
+
+
+def _read_result(tables: _Tables, kind: str, encoded: memoryview, schema: Mapping[str, Any]) -> None:
+    """Append a result to the tables; where it is malformed, nothing is appended.
+
+    Raises:
+        DecodeError, WireError: it is malformed.
+    """
+    result = schema[_MESSAGE_BY_KIND[kind]].FromString(encoded)
+    row = len(tables.workloads)
+    sections = list(section_identifiers(result.sections, schema))
+    nvtx = open_ranges(result.nvtx, result.thread, schema) if result.HasField("nvtx") else []
+    name, demangled = _workload_names(kind, result)
+    rules = list(rule_rows(row, result.rules)) if kind in {"kernel", "cmdlist"} else []
+    tables.counters.add(row, list(result.metrics))
+    tables.workloads.append((name, demangled, kind, nvtx))
+    tables.rules += rules
+    tables.sections.update(dict.fromkeys(sections))
+
+
+def _workload_names(kind: str, result: Any) -> tuple[str, str]:
+    """Return the short and the demangled name; a range and a graph have none of their own."""
+    if kind == "kernel":
+        return c_text(result.name or result.mangled), c_text(result.demangled or result.mangled)
+    name = c_text(result.name) if kind == "cmdlist" else kind
+    return name, name
+
+
+def _contents(tables: _Tables) -> Contents:
+    n_rows = len(tables.workloads)
+    numbers, texts = tables.counters.tables(n_rows)
+    counters = _possible(numbers)
+    collected = [name for name in numbers.columns if not name.startswith(ALWAYS_STORED)]
+    n_collected, n_possible = (_n_values(frame, collected, n_rows) for frame in (numbers, counters))
+    columns = list(zip(*tables.workloads, strict=True)) or [()] * 4
+    workloads = dict(zip(RAW_WORKLOADS, [*columns, n_collected, n_collected - n_possible], strict=True))
+    return Contents(
+        workloads=pl.DataFrame(workloads, schema=RAW_WORKLOADS),
+        counters=counters,
+        units=_units(numbers.columns),
+        texts=texts,
+        rules=pl.DataFrame(tables.rules, schema=RAW_RULES, orient="row"),
+        sections=tuple(tables.sections),
+    )
+
+
+def _possible(numbers: pl.DataFrame) -> pl.DataFrame:
+    """Return the numbers, null where no counter can have that value."""
+    if not numbers.width:
+        return numbers
+    is_possible = (pl.all() == 0) | pl.all().abs().is_between(LEAST_VALUE, GREATEST_VALUE)
+    return numbers.select(pl.when(is_possible).then(pl.all()))
+
+
+def _n_values(frame: pl.DataFrame, columns: list[str], n_rows: int) -> pl.Series:
+    """Return how many of the columns have a value, row by row."""
+    if not columns:
+        return pl.repeat(0, n_rows, dtype=pl.UInt32, eager=True)
+    return frame.select(pl.sum_horizontal(pl.col(columns).is_not_null()).cast(pl.UInt32)).to_series()
+
+
+def _units(counters: list[str]) -> dict[str, str]:
+    """Return the units by counter.
+
+    Raises:
+        DeclinedError: one is not known.
+    """
+    unit_by_counter = {counter: unit_of(counter) for counter in counters}
+    unknown = [counter for counter, unit in unit_by_counter.items() if unit is None]
+    if unknown:
+        more = f" and of {len(unknown) - _N_UNITS_TOLD} more" if len(unknown) > _N_UNITS_TOLD else ""
+        raise DeclinedError(f"the unit of {', '.join(unknown[:_N_UNITS_TOLD])}{more} is not known")
+    return {counter: unit for counter, unit in unit_by_counter.items() if unit is not None}

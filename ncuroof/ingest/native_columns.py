@@ -1,0 +1,169 @@
+"""Counters of all results as columns: which values a result holds is found out once for each distinct layout.
+
+The results of a report store nearly the same counters in the same order. What a result stores is its layout, the identifiers of
+its counters; where the wanted ones stand among them is looked up by it. Only wanted values are decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+
+import polars as pl
+
+from ncuroof.ingest.contents import DeclinedError
+from ncuroof.ingest.counter_choice import CounterChoice
+from ncuroof.ingest.native_values import Decoder, Place, Value, decode, name_id
+
+_SHORT_PREFIX_BYTES, _LONG_PREFIX_BYTES = 3, 4
+_N_SHORT_NAMES, _N_LONG_NAMES = 1 << 14, 1 << 21
+"""Identifiers below these take up to two and three bytes: with the tag before them they are in the first bytes of a counter."""
+
+
+_MAX_LAYOUTS = 256
+"""Held at a time. Recorded reports have a few; where every result has its own, each costs as much memory as its values."""
+
+
+@dataclass(slots=True)
+class _Cells:
+    """What the results with one layout hold.
+
+    Attributes:
+        names: of the wanted counters.
+        decoder: gives their values.
+        rows: of the results.
+        values: of each result, in the order of `names`.
+    """
+
+    names: list[str]
+    decoder: Decoder
+    rows: list[int] = field(default_factory=list)
+    values: list[list[Value]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Layout:
+    """Positions by name, each name once, sorted; and those of the metrics that list further counters."""
+
+    place_by_name: dict[str, Place]
+    listings: list[Place]
+
+
+class CounterColumns:
+    """Collects the wanted counters of results, one after another.
+
+    Args:
+        names: the report's string table; None for what can be no name.
+        choice: which counters to read.
+
+    Raises:
+        DeclinedError: the report has more names than any recorded one by far.
+    """
+
+    def __init__(self, names: Sequence[str | None], choice: CounterChoice) -> None:
+        if len(names) > _N_LONG_NAMES:
+            raise DeclinedError(f"it has {len(names)} names of counters")
+        self._names = names
+        self._choice = choice
+        self._prefix_bytes = _SHORT_PREFIX_BYTES if len(names) <= _N_SHORT_NAMES else _LONG_PREFIX_BYTES
+        self._prefix = itemgetter(slice(self._prefix_bytes))
+        self._layouts: dict[object, _Layout] = {}
+        self._columns: dict[str, list[Value]] = {}
+        self._cells: dict[tuple[object, ...], _Cells] = {}
+
+    def add(self, row: int, metrics: Sequence[bytes]) -> None:
+        """Read the wanted counters of the result in row `row`.
+
+        Args:
+            row: of the tables; higher than any before.
+            metrics: the result's encoded counters.
+
+        Raises:
+            WireError: a counter is malformed; then nothing of the result is kept.
+            DecodeError: likewise.
+            ReportFormatError: the report lists more counters of a kind than any GPU has.
+        """
+        if len(self._layouts) > _MAX_LAYOUTS or len(self._cells) > _MAX_LAYOUTS:
+            self._flush(row)
+        cells = self._cells_of(metrics)
+        values = cells.decoder.values(metrics)
+        cells.rows.append(row)
+        cells.values.append(values)
+
+    def _cells_of(self, metrics: Sequence[bytes]) -> _Cells:
+        prefixes = list(map(self._prefix, metrics))
+        joined = b"".join(prefixes)
+        key = joined if len(joined) == self._prefix_bytes * len(prefixes) else tuple(prefixes)
+        layout = self._layouts.get(key)
+        if layout is None:
+            layout = self._layouts[key] = self._layout(metrics)
+        listed_in = decode(metrics, layout.listings)
+        stored = (key, *listed_in)
+        cells = self._cells.get(stored)
+        if cells is None:
+            wanted = self._choice.of(list(layout.place_by_name), listed_in)
+            decoder = Decoder([layout.place_by_name[name] for name in wanted], metrics)
+            cells = _Cells([wanted[index] for index in decoder.order], decoder)
+            self._cells[stored] = cells
+        return cells
+
+    def _layout(self, metrics: Sequence[bytes]) -> _Layout:
+        places: dict[str, Place] = {}
+        for position, metric in enumerate(metrics):
+            identifier, n_bytes = name_id(metric, self._prefix_bytes)
+            name = self._names[identifier] if identifier < len(self._names) else None
+            if name is not None:
+                places[name] = position, n_bytes  # of a name that is stored twice the last value counts
+        listings = [places[name] for name in self._choice.listings if name in places]
+        return _Layout(dict(sorted(places.items())), listings)
+
+    def tables(self, n_rows: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return the numbers (Float64) and the texts (String), a column per name in order of its first value."""
+        numbers: list[tuple[int, pl.Series]] = []
+        texts: list[tuple[int, pl.Series]] = []
+        for name, column in self._by_name(n_rows).items():
+            kinds = set(map(type, column))
+            if float in kinds:
+                numbers.append(_series(name, _only(float, column) if str in kinds else column, pl.Float64()))
+            if str in kinds:
+                texts.append(_series(name, _only(str, column) if float in kinds else column, pl.String()))
+        return _frame(numbers, n_rows), _frame(texts, n_rows)
+
+    def _by_name(self, n_rows: int) -> Mapping[str, Sequence[Value]]:
+        """Return the cells of each name."""
+        if not self._columns and len(self._cells) == 1:
+            (cells,) = self._cells.values()
+            if len(cells.rows) == n_rows > 0:
+                return dict(zip(cells.names, zip(*cells.values, strict=True), strict=True))
+        self._flush(n_rows)
+        for column in self._columns.values():
+            column.extend([None] * (n_rows - len(column)))
+        return self._columns
+
+    def _flush(self, n_rows: int) -> None:
+        """Move what was collected into columns of `n_rows` rows, and forget the layouts."""
+        for cells in self._cells.values():
+            for name, values in zip(cells.names, zip(*cells.values, strict=True), strict=False):
+                column = self._columns.setdefault(name, [])
+                column += [None] * (n_rows - len(column))
+                for row, value in zip(cells.rows, values, strict=True):
+                    column[row] = value
+        self._cells.clear()
+        self._layouts.clear()
+
+
+def _only(kind: type, column: Sequence[Value]) -> list[Value]:
+    return [value if type(value) is kind else None for value in column]
+
+
+def _series(name: str, column: Sequence[Value], dtype: pl.DataType) -> tuple[int, pl.Series]:
+    """Return a column and the row of its first value."""
+    first = next(row for row, value in enumerate(column) if value is not None)
+    return first, pl.Series(name, column, dtype=dtype)
+
+
+def _frame(columns: list[tuple[int, pl.Series]], n_rows: int) -> pl.DataFrame:
+    if not columns:
+        return pl.DataFrame({"": [None] * n_rows}).select([])
+    return pl.DataFrame([series for _, series in sorted(columns, key=lambda column: (column[0], column[1].name))])

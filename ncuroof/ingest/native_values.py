@@ -1,0 +1,156 @@
+"""Encoded counters to numbers and texts: many doubles at once where they lie alike, anything else one by one.
+
+Source: Nsight Compute Customization Guide, "Report File Format": ProfileMetricResult and ProfileMetricValue; Protocol Buffers
+documentation, "Encoding".
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from ncuroof.ingest.native_annotations import c_text
+from ncuroof.ingest.native_schema import messages
+from ncuroof.ingest.wire import WireError
+
+Value = float | str | None
+Place = tuple[int, int]
+"""Of a counter: its position in the result, and how many bytes its name takes."""
+
+_NAME_TAG, _VALUE_TAG = b"\x08", 0x12
+_LONGEST_SHORT_VALUE = 0x7F
+_DOUBLE = b"\x12\x09\x19"
+"""A value (field 2) of nine bytes that is a double (field 3, 64 bits)."""
+
+_DOUBLE_BYTES = 8
+_SHORT_BYTES, _N_CACHED_VALUES = 32, 1 << 14
+
+_unpack_double = struct.Struct("<d").unpack_from
+
+
+class Decoder:
+    """Decodes the same counters of one result after another.
+
+    Args:
+        places: of the counters.
+        first: the encoded counters of one of the results. Where this one has doubles, the others are expected to have some, too.
+
+    Attributes:
+        order: indices into `places`, in the order in which values come out.
+    """
+
+    def __init__(self, places: Sequence[Place], first: Sequence[bytes]) -> None:
+        size = {index: len(first[position]) for index, (position, _) in enumerate(places)}
+        plain = [
+            index
+            for index, (position, start) in enumerate(places)
+            if size[index] == start + len(_DOUBLE) + _DOUBLE_BYTES and first[position].startswith(_DOUBLE, start)
+        ]
+        plain.sort(key=size.__getitem__)
+        self.order = plain + sorted(set(size).difference(plain))
+        self._alike = [
+            _Doubles([places[index] for index in indices]) for _, indices in groupby(plain, key=size.__getitem__)
+        ]
+        self._others = [places[index] for index in self.order[len(plain) :]]
+
+    def values(self, metrics: Sequence[bytes]) -> list[Value]:
+        """Return the values of a result's counters.
+
+        Raises:
+            WireError, DecodeError: a counter is malformed.
+        """
+        values: list[Value] = []
+        for doubles in self._alike:
+            values += doubles.values(metrics)
+        values += decode(metrics, self._others)
+        return values
+
+
+class _Doubles:
+    """Counters whose encoded forms are doubles of equal size, so that one call unpacks them all."""
+
+    def __init__(self, places: list[Place]) -> None:
+        self._places = places
+        self._start = places[0][1]
+        head = self._start + len(_DOUBLE)
+        self._stride = head + _DOUBLE_BYTES
+        self._unpack = struct.Struct("<" + f"{head}xd" * len(places)).unpack
+        self._marks = [bytes([byte]) * len(places) for byte in _DOUBLE]
+        self._pick: Callable[[Sequence[bytes]], Any] = itemgetter(*(position for position, _ in places))
+
+    def values(self, metrics: Sequence[bytes]) -> Sequence[Value]:
+        if len(self._places) == 1:
+            return decode(metrics, self._places)
+        picked = self._pick(metrics)
+        joined = b"".join(picked)
+        is_alike = set(map(len, picked)) == {self._stride} and all(
+            joined[offset :: self._stride] == mark for offset, mark in enumerate(self._marks, start=self._start)
+        )
+        return self._unpack(joined) if is_alike else decode(metrics, self._places)
+
+
+def decode(metrics: Sequence[bytes], places: Iterable[Place]) -> list[Value]:
+    """Return the values at some places of a result, one by one.
+
+    Raises:
+        WireError, DecodeError: a counter is malformed.
+    """
+    return list(_decode(metrics, places))
+
+
+def _decode(metrics: Sequence[bytes], places: Iterable[Place]) -> Iterator[Value]:
+    for position, start in places:
+        metric = metrics[position]
+        if metric.startswith(_DOUBLE, start) and len(metric) >= start + len(_DOUBLE) + _DOUBLE_BYTES:
+            yield _unpack_double(metric, start + len(_DOUBLE))[0]
+        elif len(metric) <= _SHORT_BYTES:
+            yield _short_value(metric, start)
+        else:
+            yield _value(metric, start)
+
+
+def _value(metric: bytes, start: int) -> Value:
+    """Return the value of a counter: None where it has only instances."""
+    if len(metric) > start + 1 and metric[start] == _VALUE_TAG and metric[start + 1] <= _LONGEST_SHORT_VALUE:
+        end = start + 2 + metric[start + 1]
+        if end <= len(metric):
+            return _one_value(metric[start + 2 : end])
+    whole = messages()["Metric"].FromString(metric)
+    return _one_value(whole.value) if whole.HasField("value") else None
+
+
+_short_value = lru_cache(maxsize=_N_CACHED_VALUES)(_value)
+"""Attributes of the device are the same in every result, and many a launch is like the one before."""
+
+
+def _one_value(encoded: bytes) -> Value:
+    """Return an encoded value; integers become doubles."""
+    value = messages()["Value"].FromString(encoded)
+    for kind in ("long", "double", "single", "short"):
+        if value.HasField(kind):
+            return float(getattr(value, kind))
+    return c_text(value.text) if value.HasField("text") else None
+
+
+def name_id(metric: bytes, n_prefix: int) -> tuple[int, int]:
+    """Return the identifier of a counter's name, and how many bytes it takes with its tag.
+
+    Args:
+        metric: the encoded counter.
+        n_prefix: the most bytes that it can take.
+
+    Raises:
+        WireError: the counter does not begin with it, or it takes more.
+    """
+    identifier = 0
+    if metric[:1] != _NAME_TAG:
+        raise WireError("a counter does not begin with its name")
+    for index, byte in enumerate(metric[1:n_prefix]):
+        identifier |= (byte & 0x7F) << 7 * index
+        if byte < 0x80:
+            return identifier, 2 + index
+    raise WireError("the name of a counter is cut or too long")

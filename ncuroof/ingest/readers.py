@@ -1,0 +1,90 @@
+"""The two readers of a report's results, and which of them is asked: our own first, NVIDIA's module where ours declines."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from ncuroof.errors import MissingExtraError, NcuroofError, ReaderDeclinedError, ReportAccessError
+from ncuroof.ingest.container import Container
+from ncuroof.ingest.contents import Contents, DeclinedError
+from ncuroof.ingest.native import read_native
+from ncuroof.ingest.nvidia_module import read_contents
+from ncuroof.ingest.raw_report import CounterSelection
+
+ReaderName = Literal["auto", "native", "nvidia"]
+READERS: tuple[ReaderName, ...] = get_args(ReaderName)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSource:
+    """A report to read.
+
+    Attributes:
+        name: of the file, for error messages.
+        content: the report's bytes, decompressed.
+        container: its intact blocks.
+        selection: the counters to read; all of them for None.
+        path: of a file that holds just these bytes; None where it is compressed or damaged.
+    """
+
+    name: str
+    content: bytes
+    container: Container
+    selection: CounterSelection | None
+    path: Path | None
+
+
+def read_results(source: ReportSource, reader: ReaderName) -> tuple[Contents, str | None]:
+    """Return the results of a report, and why another reader than the first read it, or None.
+
+    Raises:
+        ReportFormatError: the report lists more counters of a kind than any GPU has.
+        ReportAccessError: no copy can be written for NVIDIA's module, or the file went away meanwhile.
+        ReaderDeclinedError: the native reader declines, and the module is not to be asked or not installed.
+        MissingExtraError: NVIDIA's module is asked for and not installed.
+    """
+    if reader == "nvidia":
+        return _with_module(source), None
+    try:
+        return read_native(source.content, source.container, source.selection, source.name), None
+    except DeclinedError as declined:
+        if reader == "native":
+            raise _refusal(source, declined, "read it with NVIDIA's module: --reader nvidia") from declined
+        try:
+            return _with_module(source), f"read with NVIDIA's module: {declined}"
+        except MissingExtraError as error:
+            raise _refusal(source, declined, "install NVIDIA's module: pip install ncu-report") from error
+
+
+def _refusal(source: ReportSource, declined: DeclinedError, hint: str) -> ReaderDeclinedError:
+    return ReaderDeclinedError(f"{source.name}: ncuroof's own reader declines: {declined}", hint=hint)
+
+
+def _with_module(source: ReportSource) -> Contents:
+    """Read with NVIDIA's module, which goes by the suffix, takes only UTF-8 for a path, and gives nothing of a damaged file."""
+    if source.path is not None and source.path.suffix != ".ncu-repz" and _is_utf8(source.path):
+        return read_contents(source.path, source.selection)
+    return _from_copy(source)
+
+
+def _is_utf8(path: Path) -> bool:
+    return not any("\udc80" <= character <= "\udcff" for character in str(path))
+
+
+def _from_copy(source: ReportSource) -> Contents:
+    """Read from a copy on disk of what is intact: NVIDIA's module takes nothing but paths."""
+    try:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            copy = Path(folder) / "copy.ncu-rep"
+            copy.write_bytes(memoryview(source.content)[: source.container.intact_bytes])
+            return read_contents(copy, source.selection)
+    except NcuroofError:
+        raise
+    except OSError as error:
+        raise ReportAccessError(
+            f"{source.name}: a copy of its undamaged part cannot be written: {error.strerror}",
+            hint="point TMPDIR to a folder with more space, or read with --reader native",
+        ) from error
