@@ -117,8 +117,9 @@ class _Parser:
             if self._take() == "*":
                 product = product * self._atom()
             else:
+                is_number = self._next < len(self._tokens) and self._tokens[self._next][0] == "number"
                 divisor = self._atom()
-                product = product / pl.when(divisor != 0).then(divisor)
+                product = product / (divisor if is_number else pl.when(divisor != 0).then(divisor))
         return product
 
     def _atom(self) -> pl.Expr:
