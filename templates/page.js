@@ -211,8 +211,13 @@ document.getElementById("chart-buttons").append(
 );
 document.getElementById("table-buttons").append(
   button("Copy as CSV", async (event) => {
-    await navigator.clipboard.writeText(table.csv());
-    event.target.textContent = "Copied";
+    try {
+      await navigator.clipboard.writeText(table.csv());
+      event.target.textContent = "Copied";
+    } catch { // the browser or the reader does not allow it
+      save("kernels.csv", new Blob([table.csv()], { type: "text/csv" }));
+      event.target.textContent = "Saved";
+    }
     setTimeout(() => (event.target.textContent = "Copy as CSV"), 2000);
   }),
 );

@@ -86,8 +86,8 @@ def compare(
     after = read(runs[1]).analyse() if runs[1].suffix != ".json" else None
     sides = _side(runs[0]), after.side() if after else _side(runs[1])
     comparison = compared(*sides)
-    verdicts = judge(wanted, comparison)
-    document = comparison_document(comparison, verdicts)
+    results = judge(wanted, comparison)
+    document = comparison_document(comparison, results)
     if save_baseline is not None:
         write_whole(save_baseline, write_baseline(sides[1]), force=flags["force"])
     for chosen, path in forms:
@@ -98,9 +98,9 @@ def compare(
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in to_annotations(document):
             say(line)
-    failed = [verdict.gate for verdict in verdicts if not verdict.has_passed]
+    failed = [result.gate for result in results if not result.has_passed]
     if failed:
-        raise GatesFailedError(f"{len(failed)} of {len(verdicts)} gates failed: {', '.join(failed)}")
+        raise GatesFailedError(f"{len(failed)} of {len(results)} gates failed: {', '.join(failed)}")
 
 
 def _page(document: Document, after: Analysis | None) -> bytes:

@@ -4,7 +4,7 @@ from ncuroof.compare.baseline import read_baseline, write_baseline
 from ncuroof.compare.comparable import Comparable
 from ncuroof.compare.comparison import Comparison, compare, run_change, total_ns
 from ncuroof.compare.deltas import Change, Delta
-from ncuroof.compare.gates import Gate, Verdict, judge, parse_gate
+from ncuroof.compare.gates import Gate, GateResult, judge, parse_gate
 from ncuroof.compare.matching import How, Match, Matching, Sureness
 from ncuroof.compare.side import Recording, Side, group_side, told
 
@@ -14,13 +14,13 @@ __all__ = [
     "Comparison",
     "Delta",
     "Gate",
+    "GateResult",
     "How",
     "Match",
     "Matching",
     "Recording",
     "Side",
     "Sureness",
-    "Verdict",
     "compare",
     "group_side",
     "judge",

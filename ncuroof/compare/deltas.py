@@ -37,7 +37,7 @@ class Delta:
         names: short names before and after.
         n_launches: launches before and after.
         duration_ns: GPU time of all launches, before and after; None where not known.
-        mean_ns: time of one launch (for several groups: of one of each), before and after.
+        mean_ns: time of one launch, before and after; of several groups that of all, over how often they were launched together.
         change_frac: of `mean_ns`, after over before less one; None where either is not known.
         noise_frac: a smaller change is none.
         is_significant: whether the change is more than chance.
@@ -76,9 +76,9 @@ def _by_group(groups: pl.DataFrame) -> dict[int, Row]:
 
 
 def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules) -> Delta:
-    means = tuple(_known_sum(row["mean_ns"] for row in rows) for rows in (old, new))
+    means = tuple(_per_launch(rows, "mean_ns") for rows in (old, new))
     noise = _noise_frac(old, new, rules.noise)
-    change = means[1] / means[0] - 1 if means[0] and means[1] is not None else None
+    change = means[1] / means[0] - 1 if means[0] and means[1] else None
     is_significant = change is not None and noise is not None and abs(math.log1p(change)) > math.log1p(noise)
     longest = tuple(max(rows, key=lambda row: row["duration_ns"] or 0.0) for rows in (old, new))
     return Delta(
@@ -106,8 +106,15 @@ def _names(rows: list[Row]) -> str:
 
 
 def _launches(rows: list[Row]) -> int:
-    """Return how often the groups were launched together: once each counts as once."""
+    """Return how often the groups were launched together: as often as the one that was launched the most."""
     return max(int(row["n_launches"]) for row in rows)
+
+
+def _per_launch(rows: list[Row], quantity: str) -> float | None:
+    """Return an amount of all groups over how often they were launched together; None where it is not known for any."""
+    return _known_sum(
+        None if row[quantity] is None else row[quantity] * row["n_launches"] / _launches(rows) for row in rows
+    )
 
 
 def _noise_frac(old: list[Row], new: list[Row], noise: Noise) -> float | None:
@@ -118,10 +125,12 @@ def _noise_frac(old: list[Row], new: list[Row], noise: Noise) -> float | None:
     """
     variance = 0.0
     for rows in (old, new):
-        mean = _known_sum(row["mean_ns"] for row in rows)
+        mean = _per_launch(rows, "mean_ns")
         if not mean:
             return None
-        variance += sum(_standard_error_ns(row, noise) ** 2 for row in rows) / mean**2
+        variance += (
+            sum((_standard_error_ns(row, noise) * row["n_launches"] / _launches(rows)) ** 2 for row in rows) / mean**2
+        )
     return max(noise.least_change_frac, noise.n_standard_errors * math.sqrt(variance))
 
 
@@ -156,7 +165,7 @@ def _change(old: list[Row], new: list[Row], explanation: Explanation, time_chang
     if was is None or became is None:
         return None
     size = abs(became - was)
-    if explanation.kind == "amount":
+    if explanation.kind != "share":
         size /= max(abs(was), abs(became)) or 1.0
     if size < explanation.least:
         return None
@@ -165,11 +174,11 @@ def _change(old: list[Row], new: list[Row], explanation: Explanation, time_chang
 
 
 def _over_groups(rows: list[Row], explanation: Explanation) -> float | None:
-    """Return a quantity of one launch of each group: an amount summed, a share averaged by time; None where any is not known."""
-    values = [row[explanation.quantity] for row in rows]
+    """Return a quantity of the groups: an amount per launch, a share or rate averaged by time; None where any is not known."""
     if explanation.kind == "amount":
-        return _known_sum(values)
-    weights = [row["mean_ns"] or 0.0 for row in rows]
+        return _per_launch(rows, explanation.quantity)
+    values = [row[explanation.quantity] for row in rows]
+    weights = [(row["mean_ns"] or 0.0) * row["n_launches"] for row in rows]
     if None in values or not sum(weights):
         return None
     return float(sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights))

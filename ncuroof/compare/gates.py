@@ -61,7 +61,7 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GateResult:
     """Whether a gate held: the gate as written, and the reasons why not, or what was found where it did."""
 
     gate: str
@@ -106,56 +106,58 @@ def _check(text: str, subject: str, metric: str, *, has_limit: bool) -> None:
         raise GateError(f"{subject} has no {metric!r}: {', '.join(known)}", hint=_HINT)
 
 
-def judge(gates: Sequence[Gate], comparison: Comparison) -> list[Verdict]:
+def judge(gates: Sequence[Gate], comparison: Comparison) -> list[GateResult]:
     """Return whether each gate held."""
     judges = {"time": _time, "run": _run, "findings": _findings, "kernel": _kernels}
     return [judges[gate.subject](gate, comparison) for gate in gates]
 
 
-def _time(gate: Gate, comparison: Comparison) -> Verdict:
+def _time(gate: Gate, comparison: Comparison) -> GateResult:
     if reasons := comparison.comparable.reasons:
-        return Verdict(
+        return GateResult(
             gate.text, has_passed=False, reasons=tuple(f"times are not comparable: {reason}" for reason in reasons)
         )
     change, noise = run_change(comparison)
     if change is None or noise is None:
-        return Verdict(gate.text, has_passed=False, reasons=("the GPU time of a run is not known",))
+        return GateResult(gate.text, has_passed=False, reasons=("the GPU time of a run is not known",))
     limit = gate.limit_frac or 0.0
     has_passed = change <= (
         max(limit, noise) if limit >= 0 else limit
     )  # growth within chance is none; less time has to be shown
     reason = f"GPU time changed by {100 * change:+.1f} % (chance: ±{100 * noise:.1f} %)"
-    return Verdict(gate.text, has_passed=has_passed, reasons=(reason,))
+    return GateResult(gate.text, has_passed=has_passed, reasons=(reason,))
 
 
-def _run(gate: Gate, comparison: Comparison) -> Verdict:
+def _run(gate: Gate, comparison: Comparison) -> GateResult:
     after = comparison.after
-    duration, recoverable = total_ns(after), after.groups["recoverable_ns"].drop_nulls()
-    known = float(recoverable.sum()) if len(recoverable) else None
+    known = after.groups.filter(after.groups["recoverable_ns"].is_not_null())
+    recoverable, of_these = (
+        float(known[name].sum()) if known.height else None for name in ("recoverable_ns", "duration_ns")
+    )
     values: dict[str, float | None] = {
-        "duration_ns": duration,
-        "recoverable_ns": known,
-        "recoverable_frac": known / duration if known is not None and duration else None,
+        "duration_ns": total_ns(after),
+        "recoverable_ns": recoverable,
+        "recoverable_frac": recoverable / of_these if recoverable is not None and of_these else None,
         "n_kernels": float(after.n_kernels),
         "n_failed": float(after.n_failed),
     }
     return _held(gate, [("run", values[gate.metric])])
 
 
-def _findings(gate: Gate, comparison: Comparison) -> Verdict:
+def _findings(gate: Gate, comparison: Comparison) -> GateResult:
     column = comparison.after.groups[f"n_{gate.metric}"]
     return _held(gate, [(f"findings of {gate.metric} severity", float(column.sum()))])
 
 
-def _kernels(gate: Gate, comparison: Comparison) -> Verdict:
+def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
     assert gate.pattern is not None  # noqa: S101 (parsed so)
     rows = [row for row in comparison.after.groups.iter_rows(named=True) if gate.pattern.search(row["name"] or "")]
     if not rows:
-        return Verdict(gate.text, has_passed=False, reasons=(f"no kernel's name matches {gate.pattern.pattern!r}",))
+        return GateResult(gate.text, has_passed=False, reasons=(f"no kernel's name matches {gate.pattern.pattern!r}",))
     if gate.limit_frac is not None:
         return _kernel_times(gate, comparison, {row["group"] for row in rows})
     if gate.metric not in rows[0]:
-        return Verdict(
+        return GateResult(
             gate.text, has_passed=False, reasons=(f"kernels have no {gate.metric!r}: {', '.join(_metrics(rows[0]))}",)
         )
     return _held(gate, [(row["short_name"] or row["name"], row[gate.metric]) for row in rows])
@@ -165,34 +167,35 @@ def _metrics(row: Mapping[str, Any]) -> list[str]:
     return sorted(name for name, value in row.items() if isinstance(value, float))
 
 
-def _kernel_times(gate: Gate, comparison: Comparison, groups: set[int]) -> Verdict:
+def _kernel_times(gate: Gate, comparison: Comparison, groups: set[int]) -> GateResult:
     if reasons := comparison.comparable.reasons:
-        return Verdict(
+        return GateResult(
             gate.text, has_passed=False, reasons=tuple(f"times are not comparable: {reason}" for reason in reasons)
         )
     limit = gate.limit_frac or 0.0
     chosen = [delta for delta in comparison.deltas if groups & set(delta.match.after)]
     if not chosen:
-        return Verdict(gate.text, has_passed=False, reasons=("none of these kernels was in the run before",))
+        return GateResult(gate.text, has_passed=False, reasons=("none of these kernels was in the run before",))
     slower = [
         f"{delta.names[1]} changed by {100 * delta.change_frac:+.1f} % (chance: ±{100 * (delta.noise_frac or 0):.1f} %)"
         for delta in chosen
         if delta.change_frac is not None and delta.is_significant and delta.change_frac > limit
     ]
+    matched = {group for delta in chosen for group in delta.match.after}
+    n_new = len(groups - matched)
     unknown = [f"the time of {delta.names[1]} is not known" for delta in chosen if delta.change_frac is None]
-    return Verdict(
-        gate.text, not (slower or unknown), tuple(slower + unknown) or (f"{len(chosen)} kernels within the limit",)
-    )
+    within = f"{len(chosen)} kernels within the limit" + (f", {n_new} were not in the run before" if n_new else "")
+    return GateResult(gate.text, not (slower or unknown), tuple(slower + unknown) or (within,))
 
 
-def _held(gate: Gate, values: Sequence[tuple[str, float | None]]) -> Verdict:
+def _held(gate: Gate, values: Sequence[tuple[str, float | None]]) -> GateResult:
     holds = _OPS[gate.op]
     broken = [
         f"{name}: {gate.metric} was not collected" if value is None else f"{name}: {gate.metric} is {value:.4g}"
         for name, value in values
         if value is None or not holds(value, gate.value)
     ]
-    return Verdict(
+    return GateResult(
         gate.text,
         not broken,
         tuple(broken) or tuple(f"{name}: {gate.metric} is {value:.4g}" for name, value in values[:1]),

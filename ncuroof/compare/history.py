@@ -18,16 +18,18 @@ class Trend:
         name: short name in the run in which it was seen last.
         mean_ns: time of one launch, run by run; None where it was not there, or its time is not known.
         jumps: runs in which its time changed beyond chance from the run before, with that change as a share.
+        first_comparable: the first run whose times can be compared with those of the last.
     """
 
     name: str
     mean_ns: list[float | None]
     jumps: dict[int, float] = field(default_factory=dict)
+    first_comparable: int = 0
 
     @property
     def change_frac(self) -> float | None:
-        """Its last known time over the first, less one; None for fewer than two."""
-        known = [value for value in self.mean_ns if value]
+        """Its last known time over the first that can be compared with it, less one; None for fewer than two."""
+        known = [value for value in self.mean_ns[self.first_comparable :] if value]
         return known[-1] / known[0] - 1 if len(known) > 1 else None
 
 
@@ -49,6 +51,9 @@ class History:
 def history(runs: Sequence[Side]) -> History:
     """Return how kernels went over two or more runs; one that was fused, split or rewritten begins anew."""
     steps = [compare(before, after) for before, after in pairwise(runs)]
+    first_comparable = max(
+        (number for number, step in enumerate(steps, start=1) if not step.comparable.is_time_comparable), default=0
+    )
     trends: list[Trend] = []
     current: dict[int, Trend] = {}
     for number, run in enumerate(runs):
@@ -57,7 +62,7 @@ def history(runs: Sequence[Side]) -> History:
         for row in run.groups.iter_rows(named=True):
             trend = known.get(row["group"])
             if trend is None:
-                trend = Trend("", [None] * len(runs))
+                trend = Trend("", [None] * len(runs), first_comparable=first_comparable)
                 trends.append(trend)
             trend.name = row["short_name"] or row["name"]
             trend.mean_ns[number] = row["mean_ns"]

@@ -37,7 +37,7 @@ class Explanation:
 
     quantity: str
     words: str
-    kind: Literal["amount", "share"]
+    kind: Literal["amount", "rate", "share"]
     goes_with: Literal["time", "speed"]
     least: float
 

@@ -48,7 +48,7 @@ class Side:
         label: what to call it.
         recording: how it was recorded.
         groups: one row per group of launches, in order of first appearance: `group` (its number), SAME_LAUNCH, `short_name`,
-            `renamed` and `variant` (see `signatures`), `ids` and `durations_ns` of its launches, `n_launches`, `duration_ns` (their
+            `renamed` and `variant` (see `signatures`), `ids` of its launches, `n_launches`, `duration_ns` (their
             sum), `mean_ns`, `deviation_ns`, `verdict`, `limiter` and `recoverable_ns` (sum), `roof_frac` (roofline time over
             duration), `n_high` and `n_medium` findings, and the mean of every quantity that can explain a change.
         n_kernels: launches that were profiled.
@@ -102,7 +102,6 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
         .agg(
             pl.col("short_name").first(),
             pl.col("id").alias("ids"),
-            pl.col("duration_ns").alias("durations_ns"),
             pl.len().alias("n_launches"),
             _sum("duration_ns"),
             pl.col("duration_ns").mean().alias("mean_ns"),
@@ -110,7 +109,7 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
             pl.col("verdict").get(longest),
             pl.col("limiter").get(longest),
             _sum("recoverable_ns"),
-            (_sum("min_time_ns") / _sum("duration_ns")).alias("roof_frac"),
+            _roof_frac(),
             pl.col("n_high").sum(),
             pl.col("n_medium").sum(),
             *(pl.col(name).mean() for name in quantities),
@@ -131,6 +130,13 @@ def _work(kernels: pl.DataFrame) -> pl.Expr:
         return pl.lit(None, pl.Float64)
     known = pl.any_horizontal(pl.col(name).is_not_null() for name in columns)
     return pl.when(known).then(pl.sum_horizontal(columns))
+
+
+def _roof_frac() -> pl.Expr:
+    """Return roofline time over duration, over the launches of which both are known."""
+    are_known = pl.col("min_time_ns").is_not_null() & pl.col("duration_ns").is_not_null()
+    duration = pl.col("duration_ns").filter(are_known).sum()
+    return (pl.col("min_time_ns").filter(are_known).sum() / pl.when(duration > 0).then(duration)).alias("roof_frac")
 
 
 def _sum(column: str) -> pl.Expr:

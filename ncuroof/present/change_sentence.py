@@ -17,13 +17,18 @@ def change_sentence(delta: Delta, *, is_time_comparable: bool = True) -> str:
         parts[0] += ": " + ", ".join(map(_change, shown))
     elif is_time_comparable and delta.is_significant:
         parts[0] += "; nothing that both runs collected explains it"
-    if "unknown" in delta.verdicts:
-        pass  # what was not collected is no change
-    elif delta.verdicts[0] != delta.verdicts[1] or (delta.is_significant and delta.limiters[0] != delta.limiters[1]):
+    if _is_bound_otherwise(delta):
         parts.append(f"now {_bound(delta, 1)}, was {_bound(delta, 0)}")
     if delta.n_launches[0] != delta.n_launches[1]:
         parts.append(f"launched {delta.n_launches[1]} instead of {delta.n_launches[0]} times")
     return "; ".join(parts)
+
+
+def _is_bound_otherwise(delta: Delta) -> bool:
+    """Return whether another thing bounds it now; what was not collected is no change."""
+    if "unknown" in delta.verdicts:
+        return False
+    return delta.verdicts[0] != delta.verdicts[1] or (delta.is_significant and delta.limiters[0] != delta.limiters[1])
 
 
 def factor(change_frac: float) -> str:

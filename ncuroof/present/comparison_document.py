@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ncuroof._version import __version__
-from ncuroof.compare import Comparison, Delta, Side, Verdict, run_change, total_ns
+from ncuroof.compare import Comparison, Delta, GateResult, Side, run_change, total_ns
 from ncuroof.present.change_sentence import change_sentence
 
 SCHEMA = "ncuroof.comparison/1"
@@ -15,10 +15,11 @@ SCHEMA = "ncuroof.comparison/1"
 Document = dict[str, Any]
 
 
-def comparison_document(comparison: Comparison, verdicts: Sequence[Verdict] = ()) -> Document:
+def comparison_document(comparison: Comparison, results: Sequence[GateResult] = ()) -> Document:
     """Return the document of a comparison and of its gates; matches by the time they gained or lost, the most first."""
     change_frac, noise_frac = run_change(comparison)
     is_comparable = comparison.comparable.is_time_comparable
+    moved = [delta for delta in comparison.deltas if is_comparable and delta.is_significant]
     return {
         "schema": SCHEMA,
         "tool": {"name": "ncuroof", "version": __version__},
@@ -30,11 +31,11 @@ def comparison_document(comparison: Comparison, verdicts: Sequence[Verdict] = ()
         "before": _side(comparison.before),
         "after": _side(comparison.after),
         "summary": {
-            "duration_change_frac": change_frac,
-            "noise_frac": noise_frac,
+            "duration_change_frac": change_frac if is_comparable else None,
+            "noise_frac": noise_frac if is_comparable else None,
             "n_matches": len(comparison.deltas),
-            "n_faster": sum(delta.is_significant and (delta.change_frac or 0) < 0 for delta in comparison.deltas),
-            "n_slower": sum(delta.is_significant and (delta.change_frac or 0) > 0 for delta in comparison.deltas),
+            "n_faster": sum((delta.change_frac or 0) < 0 for delta in moved),
+            "n_slower": sum((delta.change_frac or 0) > 0 for delta in moved),
             "n_added": len(comparison.matching.added),
             "n_removed": len(comparison.matching.removed),
         },
@@ -43,7 +44,7 @@ def comparison_document(comparison: Comparison, verdicts: Sequence[Verdict] = ()
         ],
         "added": [_group(comparison.after, group) for group in comparison.matching.added],
         "removed": [_group(comparison.before, group) for group in comparison.matching.removed],
-        "gates": [asdict(verdict) for verdict in verdicts],
+        "gates": [asdict(result) for result in results],
     }
 
 
@@ -75,9 +76,9 @@ def _match(delta: Delta, comparison: Comparison, *, is_comparable: bool) -> Docu
         "how": delta.match.how.value,
         "sureness": delta.match.sureness.value,
         "sentence": change_sentence(delta, is_time_comparable=is_comparable),
-        "is_significant": delta.is_significant,
-        "change_frac": delta.change_frac,
-        "noise_frac": delta.noise_frac,
+        "is_significant": delta.is_significant and is_comparable,
+        "change_frac": delta.change_frac if is_comparable else None,
+        "noise_frac": delta.noise_frac if is_comparable else None,
         "duration_ns": list(delta.duration_ns),
         "mean_ns": list(delta.mean_ns),
         "n_launches": list(delta.n_launches),

@@ -109,7 +109,7 @@ def _gives(actions: Sequence[Record]) -> str:
     if not all_together:
         return f"{first}."
     return (
-        f"{first}; the first {min(len(actions), 3)} things to do, {all_together}."
+        f"{first}; the first {min(len(actions), 3)} things to do, {all_together} at most."
         if len(actions) > 1
-        else f"{first}, {all_together}."
+        else f"{first}, {all_together} at most."
     )

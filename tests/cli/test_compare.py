@@ -10,8 +10,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import ncuroof
-from ncuroof.cli import main
 from ncuroof.compare import compare, judge, parse_gate
+from tests.cli.running import run_main
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
 
 
@@ -33,16 +33,8 @@ def before(tmp_path: Path) -> Path:
     return written(tmp_path, "before.ncu-rep", TIMES)
 
 
-def _main(*arguments: str | Path) -> int:
-    try:
-        main([str(argument) for argument in arguments])
-    except SystemExit as exited:
-        return int(exited.code or 0)
-    return 0
-
-
 def test_a_run_compared_with_itself_changes_nothing_and_passes_every_gate(before: Path, capfd) -> None:
-    code = _main(
+    code = run_main(
         "compare", before, before, "--gate", "time:+0%", "--gate", "kernel(.*).time:+0%", "--gate", "run.n_failed==0"
     )
     said = capfd.readouterr().out
@@ -55,9 +47,9 @@ def test_noise_does_not_trip_a_gate_and_a_regression_of_six_percent_does(before:
     draw = random.Random(3)
     noisy = written(tmp_path, "noisy.ncu-rep", {name: us * draw.gauss(1, 0.005) for name, us in TIMES.items()})
     slower = written(tmp_path, "slower.ncu-rep", TIMES | {"softmax": 900 * 1.06})
-    assert _main("compare", before, noisy, "--gate", "kernel(.*).time:+5%") == 0
+    assert run_main("compare", before, noisy, "--gate", "kernel(.*).time:+5%") == 0
     capfd.readouterr()
-    assert _main("compare", before, slower, "--gate", "kernel(.*).time:+5%") == 3
+    assert run_main("compare", before, slower, "--gate", "kernel(.*).time:+5%") == 3
     said = capfd.readouterr().out
     assert "gate FAILED: kernel(.*).time:+5%" in said
     assert "softmax changed by +6.0 %" in said
@@ -69,7 +61,8 @@ def test_formats_follow_the_suffix_and_hold_the_same(before: Path, tmp_path: Pat
     outputs = [tmp_path / name for name in ("c.json", "c.md", "c.xml", "c.txt")]
     options = [part for path in outputs for part in ("-o", path)]
     assert (
-        _main("compare", before, after, "--gate", "time:-10%", "--gate", "findings.high==9", "--quiet", *options) == 3
+        run_main("compare", before, after, "--gate", "time:-10%", "--gate", "findings.high==9", "--quiet", *options)
+        == 3
     )
     assert capfd.readouterr().out == ""
     document = json.loads(outputs[0].read_text(encoding="utf-8"))
@@ -88,48 +81,48 @@ def test_formats_follow_the_suffix_and_hold_the_same(before: Path, tmp_path: Pat
     assert outputs[3].read_text(encoding="utf-8").startswith("ncuroof · compare")
     assert max(map(len, outputs[3].read_text(encoding="utf-8").splitlines())) <= 110
     # what ncuroof wrote may be written over, what others wrote may not
-    assert _main("compare", before, after, "--quiet", *options) == 0
+    assert run_main("compare", before, after, "--quiet", *options) == 0
     foreign = tmp_path / "notes.md"
     foreign.write_text("mine", encoding="utf-8")
-    assert _main("compare", before, after, "--quiet", "-o", foreign) == 1
+    assert run_main("compare", before, after, "--quiet", "-o", foreign) == 1
     assert foreign.read_text(encoding="utf-8") == "mine"
 
 
 def test_a_baseline_stands_in_for_the_report(before: Path, tmp_path: Path, capfd) -> None:
     baseline = tmp_path / "baseline.json"
-    assert _main("compare", before, before, "--save-baseline", baseline, "--quiet") == 0
+    assert run_main("compare", before, before, "--save-baseline", baseline, "--quiet") == 0
     assert baseline.stat().st_size < 5000
     before.unlink()
     after = written(tmp_path, "after.ncu-rep", TIMES | {"saxpy": 800.0})
-    assert _main("compare", baseline, after, "--gate", "kernel(saxpy):+5%") == 3
+    assert run_main("compare", baseline, after, "--gate", "kernel(saxpy):+5%") == 3
     assert "2× slower" in capfd.readouterr().out
 
 
 def test_gates_of_the_project_hold_where_no_option_names_any(before: Path, tmp_path: Path, monkeypatch, capfd) -> None:
     monkeypatch.chdir(tmp_path)
     Path("pyproject.toml").write_text('[tool.ncuroof]\ngates = ["findings.high==9"]\n', encoding="utf-8")
-    assert _main("compare", before, before) == 3
-    assert _main("compare", before, before, "--gate", "time:+1%") == 0
+    assert run_main("compare", before, before) == 3
+    assert run_main("compare", before, before, "--gate", "time:+1%") == 0
     table = '[tool.ncuroof.gates]\ntime = "+0%"\n"findings.high" = "==9"\n"kernel(sax.*).roof_frac" = ">=0"\n'
     Path("pyproject.toml").write_text(table, encoding="utf-8")
     capfd.readouterr()
-    assert _main("compare", before, before) == 3
+    assert run_main("compare", before, before) == 3
     said = capfd.readouterr().out
     assert "gate passed: time:+0%" in said
     assert "gate FAILED: findings.high==9" in said
     Path("pyproject.toml").write_text('[tool.ncuroof]\ngates = "time:+1%"\n', encoding="utf-8")
-    assert _main("compare", before, before) == 2
+    assert run_main("compare", before, before) == 2
     Path("pyproject.toml").write_text("[tool.ncuroof\n", encoding="utf-8")
-    assert _main("compare", before, before) == 1
+    assert run_main("compare", before, before) == 1
     assert "Traceback" not in capfd.readouterr().err
 
 
 def test_github_is_told_in_its_own_words(before: Path, tmp_path: Path, monkeypatch, capfd) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     after = written(tmp_path, "after.ncu-rep", TIMES | {"saxpy": 800.0})
-    assert _main("compare", before, after, "--gate", "time:+5%") == 3
+    assert run_main("compare", before, after, "--gate", "time:+5%") == 3
     assert "::error title=ncuroof gate failed::time:+5%25: GPU time changed by +25.8 %25" in capfd.readouterr().err
-    assert _main("compare", before, before, "--gate", "time:+5%") == 0
+    assert run_main("compare", before, before, "--gate", "time:+5%") == 0
     assert "::notice title=ncuroof::1 gates passed" in capfd.readouterr().err
 
 
@@ -147,7 +140,7 @@ def test_github_is_told_in_its_own_words(before: Path, tmp_path: Path, monkeypat
     ],
 )
 def test_bad_input_gets_a_named_error(before: Path, capfd, arguments: tuple[str, ...], code: int, said: str) -> None:
-    assert _main("compare", *(str(before) if part == "BEFORE" else part for part in arguments)) == code
+    assert run_main("compare", *(str(before) if part == "BEFORE" else part for part in arguments)) == code
     errors = capfd.readouterr().err
     assert said in errors
     assert "Traceback" not in errors
@@ -157,7 +150,7 @@ def test_hostile_names_do_no_harm(tmp_path: Path, capfd) -> None:
     name = "evil</script>|`rm -rf`\x1b[31m\u202e"
     before, after = (written(tmp_path, f"{us}.ncu-rep", {name: us, "saxpy": 100.0}) for us in (100.0, 300.0))
     out = tmp_path / "c.md"
-    assert _main("compare", before, after, "-o", out) == 0
+    assert run_main("compare", before, after, "-o", out) == 0
     said = capfd.readouterr().out + out.read_text(encoding="utf-8")
     assert "\x1b" not in said
     assert "\u202e" not in said
@@ -168,7 +161,7 @@ def test_many_runs_are_a_line_per_kernel_with_jumps_marked(before: Path, tmp_pat
     second = written(tmp_path, "second.ncu-rep", TIMES | {"softmax": 903.0})
     third = written(tmp_path, "third.ncu-rep", {"saxpy": 400.0, "softmax": 450.0})
     out = tmp_path / "h.json"
-    assert _main("compare", "--history", before, second, third, "-o", out) == 0
+    assert run_main("compare", "--history", before, second, third, "-o", out) == 0
     said = capfd.readouterr().out
     (line,) = [line for line in said.splitlines() if line.startswith("softmax")]
     assert line.split() == ["softmax", "900", "µs", "903", "µs", "-450", "µs", "−50.0", "%"]

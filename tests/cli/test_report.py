@@ -17,7 +17,7 @@ from typing import IO
 import polars as pl
 import pytest
 
-from ncuroof.cli import main
+from tests.cli.running import run_main
 from tests.support import demo
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
 
@@ -39,15 +39,6 @@ def small(tmp_path: Path) -> Path:
     path = tmp_path / "small.ncu-rep"
     path.write_bytes(SMALL)
     return path
-
-
-def _main(*arguments: str | Path) -> int:
-    """Run the program in this process and return its exit code; output is for capfd."""
-    try:
-        main([str(argument) for argument in arguments])
-    except SystemExit as exited:
-        return int(exited.code or 0)
-    return 0
 
 
 def _run(
@@ -81,7 +72,7 @@ def _assert_one_error(capfd: pytest.CaptureFixture[str], said: str) -> None:
 def test_without_options_a_summary_and_a_page_beside_the_report(
     report: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert _main("report", report) == 0
+    assert run_main("report", report) == 0
     out, err = capfd.readouterr()
     page = report.with_suffix(".html")
     assert out.startswith("ncuroof · run.ncu-rep\n")
@@ -92,26 +83,26 @@ def test_without_options_a_summary_and_a_page_beside_the_report(
 
 
 def test_a_second_run_replaces_the_page(report: Path) -> None:
-    assert _main("report", report) == 0
+    assert run_main("report", report) == 0
     first = report.with_suffix(".html").read_bytes()
-    assert _main("report", report) == 0
+    assert run_main("report", report) == 0
     assert report.with_suffix(".html").read_bytes() == first
 
 
 def test_a_page_of_someone_else_is_kept(small: Path, capfd: pytest.CaptureFixture[str]) -> None:
     page = small.with_suffix(".html")
     page.write_bytes(b"<!doctype html>mine")
-    assert _main("report", small) == 1
+    assert run_main("report", small) == 1
     assert "exists" in capfd.readouterr().err
     assert page.read_bytes() == b"<!doctype html>mine"
-    assert _main("report", small, "--force") == 0
+    assert run_main("report", small, "--force") == 0
     assert b"mine" not in page.read_bytes()[:100]
 
 
 @pytest.mark.parametrize("name", ["run", "run.nsight-cuprof-report", "run.v2.ncu-repz"])
 def test_the_page_is_named_after_any_report(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(SMALL)
-    assert _main("report", tmp_path / name) == 0
+    assert run_main("report", tmp_path / name) == 0
     assert (tmp_path / name).with_suffix(".html").is_file()
     assert (tmp_path / name).read_bytes() == SMALL
 
@@ -124,10 +115,10 @@ def test_a_dash_is_standard_output_and_gives_what_a_file_would_hold(
     report: Path, capfdbinary: pytest.CaptureFixture[bytes], form: str
 ) -> None:
     file = report.with_name(f"out.{form}")
-    assert _main("report", report, "-o", file, "--format", form) == 0
+    assert run_main("report", report, "-o", file, "--format", form) == 0
     assert capfdbinary.readouterr() == (b"", b"")
     for arguments in (["-o", "-", "--format", form], ["--format", form]):
-        assert _main("report", report, *arguments) == 0
+        assert run_main("report", report, *arguments) == 0
         out, err = capfdbinary.readouterr()
         assert out == file.read_bytes() != b""
         assert err == b""
@@ -137,7 +128,7 @@ def test_a_dash_is_standard_output_and_gives_what_a_file_would_hold(
 def test_the_suffix_chooses_the_format(report: Path) -> None:
     files = {suffix: report.with_name(f"out.{suffix}") for suffix in ("json", "csv", "parquet", "md", "html", "txt")}
     for file in files.values():
-        assert _main("report", report, "-o", file) == 0
+        assert run_main("report", report, "-o", file) == 0
     assert len(json.loads(files["json"].read_text())["kernels"]) == N_KERNELS
     assert len(list(csv.reader(io.StringIO(files["csv"].read_text())))) == N_KERNELS + 1
     assert pl.read_parquet(files["parquet"]).height == N_KERNELS
@@ -150,21 +141,21 @@ def test_the_suffix_chooses_the_format(report: Path) -> None:
 def test_an_unknown_suffix_is_refused_before_the_report_is_read(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str
 ) -> None:
-    assert _main("report", tmp_path / "absent.ncu-rep", "-o", name) == 1
+    assert run_main("report", tmp_path / "absent.ncu-rep", "-o", name) == 1
     _assert_one_error(capfd, "names no format")
 
 
 def test_a_copy_is_counted_once_and_said_so(small: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     copy = tmp_path / "copy.ncu-rep"
     copy.write_bytes(small.read_bytes())
-    assert _main("report", small, copy, "-o", "-", "--format", "json") == 0
+    assert run_main("report", small, copy, "-o", "-", "--format", "json") == 0
     said = capfd.readouterr().err
     assert f"copy.ncu-rep has the same content as {small.name}: its kernels are counted once" in said
 
 
 def test_several_reports_are_one_analysis(report: Path, small: Path) -> None:
     out = report.with_name("both.json")
-    assert _main("report", report, small, "-o", out) == 0
+    assert run_main("report", report, small, "-o", out) == 0
     document = json.loads(out.read_text())
     assert [source["file"] for source in document["sources"]] == ["run.ncu-rep", "small.ncu-rep"]
     assert [kernel["id"] for kernel in document["kernels"]] == list(range(N_KERNELS + 1))
@@ -188,7 +179,7 @@ def test_a_bad_report_is_one_line_and_a_hint(
     path = tmp_path / "x.ncu-rep"
     if content is not None:
         path.write_bytes(content)
-    assert _main("report", path) == 1
+    assert run_main("report", path) == 1
     _assert_one_error(capfd, said)
     assert not path.with_suffix(".html").exists()
 
@@ -202,13 +193,13 @@ def test_a_file_without_read_permission_is_a_named_error_and_not_wrong_usage(
 
     monkeypatch.setattr("os.access", lambda *_, **__: False)
     monkeypatch.setattr("pathlib.Path.open", refused)
-    assert _main("report", small, "-o", small.with_name("out.json")) == 1
+    assert run_main("report", small, "-o", small.with_name("out.json")) == 1
     _assert_one_error(capfd, "cannot be read: Permission denied")
 
 
 def test_one_bad_report_of_two_writes_nothing(small: Path, capfd: pytest.CaptureFixture[str]) -> None:
     out = small.with_name("out.json")
-    assert _main("report", small, small.with_name("absent"), "-o", out) == 1
+    assert run_main("report", small, small.with_name("absent"), "-o", out) == 1
     _assert_one_error(capfd, "no such file")
     assert not out.exists()
 
@@ -217,7 +208,7 @@ def test_one_bad_report_of_two_writes_nothing(small: Path, capfd: pytest.Capture
     "arguments", [["report"], ["report", "x", "--format", "xml"], ["report", "x", "--nonsense"], ["nonsense"], []]
 )
 def test_wrong_usage_exits_2(capfd: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-    assert _main(*arguments) == 2
+    assert run_main(*arguments) == 2
     out, err = capfd.readouterr()
     assert out == ""
     assert "Usage: ncuroof" in err
@@ -227,19 +218,19 @@ def test_wrong_usage_exits_2(capfd: pytest.CaptureFixture[str], arguments: list[
 def test_damage_is_a_warning_on_standard_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "cut.ncu-rep"
     path.write_bytes(demo.REPORT.read_bytes()[:-100])
-    assert _main("report", path, "-o", "-", "--format", "json") == 0
+    assert run_main("report", path, "-o", "-", "--format", "json") == 0
     out, err = capfd.readouterr()
     assert len(json.loads(out)["kernels"]) == N_KERNELS - 1
     assert err.startswith("warning: cut.ncu-rep is damaged: ")
     assert len(err.splitlines()) == 1
-    assert _main("report", path, "-o", "-", "--format", "json", "--quiet") == 0
+    assert run_main("report", path, "-o", "-", "--format", "json", "--quiet") == 0
     assert capfd.readouterr() == (out, "")
 
 
 def test_verbose_talks_on_standard_error_only(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert _main("report", report, "-o", "-", "--format", "json") == 0
+    assert run_main("report", report, "-o", "-", "--format", "json") == 0
     plain = capfd.readouterr().out
-    assert _main("report", report, "-o", "-", "--format", "json", "--verbose") == 0
+    assert run_main("report", report, "-o", "-", "--format", "json", "--verbose") == 0
     out, err = capfd.readouterr()
     assert out == plain
     assert f"read {N_KERNELS} kernels" in err
@@ -249,7 +240,7 @@ def test_errors_do_not_pass_on_what_acts_on_a_terminal(tmp_path: Path, capfd: py
     for name in ("\x1b[31mred", "\u202eevil", os.fsdecode(b"\xff"), "two\nlines"):
         for path in (tmp_path / name, tmp_path / name / "inside"):
             (tmp_path / name).write_bytes(b"hello")
-            assert _main("report", path) == 1
+            assert run_main("report", path) == 1
             err = capfd.readouterr().err
             assert err.startswith("ncuroof: ")
             assert "\x1b" not in err
@@ -260,7 +251,7 @@ def test_errors_do_not_pass_on_what_acts_on_a_terminal(tmp_path: Path, capfd: py
 def test_a_page_with_a_hostile_name_is_announced_harmlessly(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / os.fsdecode(b"\x1b[31m\xff.ncu-rep")
     path.write_bytes(SMALL)
-    assert _main("report", path) == 0
+    assert run_main("report", path) == 0
     out = capfd.readouterr().out
     assert path.with_suffix(".html").exists()
     assert "\x1b" not in out
@@ -380,7 +371,7 @@ def test_interrupting_exits_130_and_leaves_nothing(
     for step in ("ncuroof.analysis.measure", "ncuroof.present.formats.document", "pathlib.Path.replace"):
         with monkeypatch.context() as patch:
             patch.setattr(step, interrupted)
-            assert _main("report", small, "-o", small.with_name("out.json")) == 130
+            assert run_main("report", small, "-o", small.with_name("out.json")) == 130
         out, err = capfd.readouterr()
         assert (out, err.strip()) == ("", "ncuroof: interrupted")
         assert list(small.parent.iterdir()) == [small]

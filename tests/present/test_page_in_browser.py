@@ -19,10 +19,6 @@ from tests.support.raw import raw_report
 pytestmark = pytest.mark.browser
 
 
-def detail_title(browser):
-    return browser.run("document.getElementById('detail-title').textContent")
-
-
 def test_the_page_opens_from_disk_without_a_complaint_or_a_request(visit):
     browser = visit(three_kernels())
     browser.wait_for("document.querySelectorAll('#chart .roof').length > 0")
@@ -221,7 +217,7 @@ def test_the_page_prints_to_sheets_with_all_of_its_rows(visit):
     many = [kernel(id=number, short_name=f"kernel_{number}") for number in range(400)]
     browser = visit(document(*many))
     browser.run(
-        "addEventListener('beforeprint', () => setTimeout(() => 0)); matchMedia('print').addEventListener('change',"
+        "matchMedia('print').addEventListener('change',"
         "e => { if (e.matches) window.rows = document.querySelectorAll('#table tbody tr[data-index]').length })"
     )
     pdf = browser.call("Page.printToPDF")["data"]
