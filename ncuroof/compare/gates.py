@@ -184,8 +184,14 @@ def _kernel_times(gate: Gate, comparison: Comparison, groups: set[int]) -> GateR
     matched = {group for delta in chosen for group in delta.match.after}
     n_new = len(groups - matched)
     unknown = [f"the time of {delta.names[1]} is not known" for delta in chosen if delta.change_frac is None]
-    within = f"{len(chosen)} kernels within the limit" + (f", {n_new} were not in the run before" if n_new else "")
+    within = _counted(len(chosen), "kernel") + " within the limit"
+    if n_new:
+        within += f", {n_new} {'was' if n_new == 1 else 'were'} not in the run before"
     return GateResult(gate.text, not (slower or unknown), tuple(slower + unknown) or (within,))
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _held(gate: Gate, values: Sequence[tuple[str, float | None]]) -> GateResult:

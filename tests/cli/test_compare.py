@@ -181,4 +181,4 @@ def test_every_report_compared_with_itself_is_empty(corpus: list[Path]) -> None:
         found = compare(side, side)
         assert found.is_empty, path
         if any(side.groups["duration_ns"].is_not_null()):
-            assert all(verdict.has_passed for verdict in judge([parse_gate("time:+0%")], found)), path
+            assert all(result.has_passed for result in judge([parse_gate("time:+0%")], found)), path

@@ -68,6 +68,21 @@ def test_another_number_of_launches_is_compared_launch_by_launch() -> None:
     assert change_sentence(delta).endswith("; launched 1 instead of 4 times")
 
 
+def test_kernels_of_unequal_launches_count_by_how_often_they_run() -> None:
+    # before: 4 x a of 100 µs and 1 x b of 200 µs, 600 µs over 4 joint launches = 150 µs; after: 4 x fused of 120 µs.
+    # A sum of the means, 300 µs, would call 120 µs a gain of 60 %; it is 20 %.
+    before = run(
+        launch("first"), *[launch("a", 100.0)] * 4, launch("b", 200.0, **{"work.fp32.flop": 4e9}), launch("last")
+    )
+    fused = launch("fused", 120.0, **{"work.fp32.flop": 2e9, "traffic_bytes.dram": 5e6 / 4})
+    delta = compare(before, run(launch("first"), *[fused] * 4, launch("last"))).deltas[1]
+    assert delta.names == ("a + b", "fused")
+    assert delta.mean_ns == pytest.approx((150e3, 120e3))
+    assert delta.change_frac == pytest.approx(-0.2)
+    # 4 x 1e9 + 1 x 4e9 = 8e9 FLOPs over 4 joint launches are 2e9; 5 x 1e6 bytes over 4 are 1.25e6: neither changed
+    assert delta.changes == ()
+
+
 def test_no_change_says_how_large_one_would_have_to_be() -> None:
     assert change_sentence(only([launch("a", 1000.0)], [launch("a", 1001.0)])) == "no change beyond chance (±2.8 %)"
 
@@ -76,6 +91,19 @@ def test_an_unknown_time_is_not_compared() -> None:
     delta = only([launch("a", None)], [launch("a", 100.0)])
     assert (delta.change_frac, delta.is_significant) == (None, False)
     assert change_sentence(delta) == "its time is not known on both sides"
+
+
+def test_a_time_of_zero_is_not_known() -> None:
+    for before, after in ((0.0, 100.0), (100.0, 0.0), (0.0, 0.0)):
+        delta = only([launch("a", before)], [launch("a", after)])
+        assert (delta.change_frac, delta.is_significant) == (None, False)
+
+
+def test_the_share_of_the_roof_is_over_launches_of_which_both_times_are_known() -> None:
+    # (800 + 80) of (1000 + 100) µs; the launch without a roofline time counts for neither
+    side = run(launch("a", 1000.0), launch("a", 100.0), launch("a", 5000.0, min_time_ns=None))
+    assert side.groups["roof_frac"].to_list() == pytest.approx([0.8])
+    assert run(launch("a", 0.0)).groups["roof_frac"].to_list() == [None]
 
 
 def test_a_run_compared_with_itself_is_empty() -> None:

@@ -13,7 +13,7 @@ from tests.compare.sides import RECORDING, launch, run
 BEFORE = run(launch("flash_fwd", 1000.0), launch("norm", 1000.0))
 
 
-def verdict(text, after=BEFORE, before=BEFORE):
+def result(text, after=BEFORE, before=BEFORE):
     (found,) = judge([parse_gate(text)], compare(before, after))
     return found
 
@@ -24,26 +24,40 @@ def grown(factor):
 
 @pytest.mark.parametrize(("factor", "has_passed"), [(1.0, True), (0.5, True), (1.04, True), (1.06, False)])
 def test_the_run_may_grow_by_so_much(factor: float, *, has_passed: bool) -> None:
-    assert verdict("time:+5%", grown(factor)).has_passed is has_passed
+    assert result("time:+5%", grown(factor)).has_passed is has_passed
 
 
 def test_chance_does_not_trip_a_gate() -> None:
-    assert verdict("time:+0%", grown(1.01)).has_passed
-    assert not verdict("time:+0%", grown(1.05)).has_passed
+    assert result("time:+0%", grown(1.01)).has_passed
+    assert not result("time:+0%", grown(1.05)).has_passed
 
 
 def test_a_run_can_be_asked_to_become_faster() -> None:
-    assert not verdict("time:-10%", grown(0.95)).has_passed
-    assert verdict("time:-10%", grown(0.85)).has_passed
+    assert not result("time:-10%", grown(0.95)).has_passed
+    assert result("time:-10%", grown(0.85)).has_passed
 
 
 def test_a_kernel_may_not_hide_behind_the_rest_of_the_run() -> None:
     after = run(launch("flash_fwd", 1100.0), launch("norm", 500.0))
-    assert verdict("time:+5%", after).has_passed
-    found = verdict("kernel(flash.*).time:+5%", after)
+    assert result("time:+5%", after).has_passed
+    found = result("kernel(flash.*).time:+5%", after)
     assert not found.has_passed
     assert found.reasons == ("flash_fwd changed by +10.0 % (chance: ±2.8 %)",)
-    assert verdict("kernel(flash.*):+15%", after).has_passed
+    assert result("kernel(flash.*):+15%", after).has_passed
+
+
+def test_kernels_that_are_new_are_told_and_not_judged() -> None:
+    after = run(
+        launch("flash_fwd", 1000.0), launch("norm", 1000.0), launch("flash_bwd", 9000.0, **{"work.fp32.flop": 7e9})
+    )
+    assert result("kernel(flash.*):+5%", after).reasons == ("1 kernel within the limit, 1 was not in the run before",)
+
+
+def test_recoverable_time_is_a_share_of_the_kernels_of_which_it_is_known() -> None:
+    # 200 of 1000 µs; the 3000 µs of the other are not in the denominator
+    after = run(launch("flash_fwd", 1000.0), launch("norm", 3000.0, recoverable_ns=None))
+    assert result("run.recoverable_frac<0.21", after).has_passed
+    assert not result("run.recoverable_frac<0.19", after).has_passed
 
 
 @pytest.mark.parametrize(
@@ -63,13 +77,13 @@ def test_a_kernel_may_not_hide_behind_the_rest_of_the_run() -> None:
     ],
 )
 def test_the_run_after_is_judged_by_itself(text: str, *, has_passed: bool) -> None:
-    assert verdict(text).has_passed is has_passed
+    assert result(text).has_passed is has_passed
 
 
 def test_findings_are_counted_over_all_launches() -> None:
     after = run(launch("flash_fwd"), launch("norm"), findings=[(0, "high"), (0, "low"), (1, "high"), (1, "medium")])
-    assert not verdict("findings.high<2", after).has_passed
-    assert verdict("findings.medium==1", after).has_passed
+    assert not result("findings.high<2", after).has_passed
+    assert result("findings.medium==1", after).has_passed
 
 
 @pytest.mark.parametrize(
@@ -81,16 +95,16 @@ def test_findings_are_counted_over_all_launches() -> None:
     ],
 )
 def test_what_cannot_be_judged_fails_and_says_why(text: str, reason: str) -> None:
-    found = verdict(text)
+    found = result(text)
     assert not found.has_passed
     assert found.reasons[0].startswith(reason)
 
 
 def test_times_of_another_gpu_fail_a_gate_on_time_and_no_other() -> None:
     after = run(launch("flash_fwd", 10.0), launch("norm", 10.0), recording=replace(RECORDING, gpus=("NVIDIA B200",)))
-    assert verdict("time:+5%", after).reasons[0].startswith("times are not comparable: the GPU differs")
-    assert not verdict("kernel(norm):+5%", after).has_passed
-    assert verdict("kernel(norm).traffic_bytes.dram<=1e6", after).has_passed
+    assert result("time:+5%", after).reasons[0].startswith("times are not comparable: the GPU differs")
+    assert not result("kernel(norm):+5%", after).has_passed
+    assert result("kernel(norm).traffic_bytes.dram<=1e6", after).has_passed
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,8 @@ def test_the_first_thing_to_do_is_told_in_the_words_for_the_kernel_that_gains_mo
     assert first == "First, in large (and 1 other launch): Widen the loads."
     # 1 / (1 - 0.3) = 1.43
     assert gives == (
-        "That gives back up to 25.0 % of the GPU time; the first 2 things to do, 30.0 % together, the run 1.43 times as fast at most."
+        "That gives back up to 25.0 % of the GPU time; the first 2 things to do, 30.0 % together, "
+        "the run 1.43 times as fast at most."
     )
 
 

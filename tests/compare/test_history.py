@@ -1,0 +1,33 @@
+"""Trends: who goes on from run to run, and from where on a change is one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ncuroof.compare.history import history
+from tests.compare.sides import RECORDING, launch, run
+
+
+def test_a_change_is_counted_since_the_last_run_on_another_gpu() -> None:
+    other = replace(RECORDING, gpus=("NVIDIA B200",))
+    found = history([run(launch("a", 900.0)), *(run(launch("a", us), recording=other) for us in (300.0, 400.0, 450.0))])
+    (trend,) = found.trends
+    assert trend.mean_ns == [9e5, 3e5, 4e5, 4.5e5]
+    # 450 / 300, not 450 / 900; and the fall from 900 to 300 is no jump
+    assert trend.change_frac == pytest.approx(0.5)
+    assert sorted(trend.jumps) == [2, 3]
+
+
+def test_a_kernel_that_was_fused_begins_anew_and_one_that_is_gone_ends() -> None:
+    before = run(launch("first"), launch("add"), launch("mul"), launch("last"))
+    after = run(launch("first"), launch("add_mul", 150.0, **{"work.fp32.flop": 2e9}), launch("last"))
+    times = {trend.name: trend.mean_ns for trend in history([before, after]).trends}
+    assert times == {
+        "first": [1e5, 1e5],
+        "last": [1e5, 1e5],
+        "add": [1e5, None],
+        "mul": [1e5, None],
+        "add_mul": [None, 1.5e5],
+    }
