@@ -2,7 +2,7 @@
 
 from ncuroof.compare.baseline import read_baseline, write_baseline
 from ncuroof.compare.comparable import Comparable
-from ncuroof.compare.comparison import Comparison, compare, run_change, total_ns
+from ncuroof.compare.comparison import Comparison, compare, matched_change, run_change, total_ns
 from ncuroof.compare.deltas import Change, Delta
 from ncuroof.compare.gates import Gate, GateResult, judge, parse_gate
 from ncuroof.compare.matching import How, Match, Matching, Sureness
@@ -24,6 +24,7 @@ __all__ = [
     "compare",
     "group_side",
     "judge",
+    "matched_change",
     "parse_gate",
     "read_baseline",
     "run_change",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import polars as pl
@@ -9,6 +10,7 @@ import polars as pl
 from ncuroof.compare.comparable import Comparable, comparable
 from ncuroof.compare.deltas import Delta, deltas, noise_of_runs
 from ncuroof.compare.matching import Matching, match
+from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.side import Side
 
 
@@ -53,6 +55,24 @@ def run_change(comparison: Comparison) -> tuple[float | None, float | None]:
     if not was or became is None:
         return None, None
     return became / was - 1, noise_of_runs(comparison.before.groups, comparison.after.groups)
+
+
+def matched_change(comparison: Comparison) -> tuple[float | None, float | None]:
+    """Return the change of what both runs launched, launch for launch, and the change that chance alone makes seem possible.
+
+    Time of the matched kernels after, as often as they were launched before, over their time before, less one: what is left of a
+    run's change without kernels and launches that one run has more of. None where no kernel's time is known on both sides.
+    """
+    was = became = variance = 0.0
+    for delta in comparison.deltas:
+        if delta.change_frac is not None and delta.noise_frac is not None and delta.mean_ns[0]:
+            time_ns = delta.n_launches[0] * delta.mean_ns[0]
+            was += time_ns
+            became += time_ns * (1 + delta.change_frac)
+            variance += (time_ns * delta.noise_frac) ** 2
+    if not was:
+        return None, None
+    return became / was - 1, max(load_comparison_rules().noise.least_change_frac, math.sqrt(variance) / was)
 
 
 def total_ns(side: Side, groups: tuple[int, ...] | None = None) -> float | None:

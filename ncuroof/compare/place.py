@@ -11,6 +11,9 @@ import polars as pl
 _SAME_WORK_FRAC = 0.1
 """Amounts of work that differ by less are the same: padding and epilogues come and go."""
 
+_MOST_TRAFFIC_RATIO = 10.0
+"""One kernel that takes the place of another may be better at keeping data on the chip by so much; more is another problem."""
+
 
 @dataclass(frozen=True, slots=True)
 class Placed:
@@ -97,9 +100,13 @@ def _is_marked(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
 
 
 def _may_agree(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
-    """Return whether the FLOPs do not speak against it: one side has none, or they were not counted."""
-    amounts = [_total(rows, "work.flop") for rows in (old, new)]
-    return not all(amounts)
+    """Return whether nothing speaks against it: the FLOPs, where both sides have some, or DRAM bytes of another order."""
+    if all(_total(rows, "work.flop") for rows in (old, new)):
+        return False
+    moved = [_total(rows, "traffic_bytes.dram") for rows in (old, new)]
+    if not moved[0] or not moved[1]:
+        return True
+    return max(moved[0] / moved[1], moved[1] / moved[0]) <= _MOST_TRAFFIC_RATIO
 
 
 def _agrees(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ncuroof._version import __version__
-from ncuroof.compare import Comparison, Delta, GateResult, Side, run_change, total_ns
+from ncuroof.compare import Comparison, Delta, GateResult, Side, matched_change, run_change, total_ns
 from ncuroof.present.change_sentence import change_sentence
 
 SCHEMA = "ncuroof.comparison/1"
@@ -17,8 +17,10 @@ Document = dict[str, Any]
 
 def comparison_document(comparison: Comparison, results: Sequence[GateResult] = ()) -> Document:
     """Return the document of a comparison and of its gates; matches by the time they gained or lost, the most first."""
-    change_frac, noise_frac = run_change(comparison)
     is_comparable = comparison.comparable.is_time_comparable
+    of_run, of_matched = (
+        change(comparison) if is_comparable else (None, None) for change in (run_change, matched_change)
+    )
     moved = [delta for delta in comparison.deltas if is_comparable and delta.is_significant]
     return {
         "schema": SCHEMA,
@@ -31,11 +33,14 @@ def comparison_document(comparison: Comparison, results: Sequence[GateResult] = 
         "before": _side(comparison.before),
         "after": _side(comparison.after),
         "summary": {
-            "duration_change_frac": change_frac if is_comparable else None,
-            "noise_frac": noise_frac if is_comparable else None,
+            "duration_change_frac": of_run[0],
+            "noise_frac": of_run[1],
+            "matched_change_frac": of_matched[0],
+            "matched_noise_frac": of_matched[1],
             "n_matches": len(comparison.deltas),
             "n_faster": sum((delta.change_frac or 0) < 0 for delta in moved),
             "n_slower": sum((delta.change_frac or 0) > 0 for delta in moved),
+            "n_unknown": sum(delta.change_frac is None for delta in comparison.deltas),
             "n_added": len(comparison.matching.added),
             "n_removed": len(comparison.matching.removed),
         },

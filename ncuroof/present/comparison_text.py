@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ncuroof.present import format as text
@@ -61,15 +61,32 @@ def heading(document: Record) -> Iterator[str]:
             if is_moved
             else f"the run's time did not change beyond chance (±{text.share(noise)})"
         )
+        if _is_launched_otherwise(document) and summary["matched_change_frac"] is not None:
+            yield f"launch for launch, over what both runs launched: {_of_matched(summary)}"
     yield from (f"note: {text.printable(remark)}" for remark in comparable["remarks"])
-    if not comparable["time"]:
-        yield f"{text.counted(summary['n_matches'], 'kernel')} matched, {summary['n_added']} added, {summary['n_removed']} removed"
-        return
-    yield (
-        f"{text.counted(summary['n_faster'], 'kernel')} faster, {summary['n_slower']} slower, "
-        f"{summary['n_matches'] - summary['n_faster'] - summary['n_slower']} unchanged, "
-        f"{summary['n_added']} added, {summary['n_removed']} removed"
+    yield _counts(summary, is_time_comparable=comparable["time"])
+
+
+def _of_matched(summary: Record) -> str:
+    change, noise = summary["matched_change_frac"], summary["matched_noise_frac"]
+    return factor(change) if abs(change) > noise else f"no change beyond chance (±{text.share(noise)})"
+
+
+def _is_launched_otherwise(document: Record) -> bool:
+    """Return whether one run launched kernels that the other did not, or launched some more often."""
+    return bool(document["added"] or document["removed"]) or any(
+        match["n_launches"][0] != match["n_launches"][1] for match in document["matches"]
     )
+
+
+def _counts(summary: Record, *, is_time_comparable: bool) -> str:
+    alone = f"{summary['n_added']} added, {summary['n_removed']} removed"
+    if not is_time_comparable:
+        return f"{text.counted(summary['n_matches'], 'kernel')} matched, {alone}"
+    n_faster, n_slower, n_unknown = (summary[key] for key in ("n_faster", "n_slower", "n_unknown"))
+    n_unchanged = summary["n_matches"] - n_faster - n_slower - n_unknown
+    unknown = f"{n_unknown} of unknown time, " if n_unknown else ""
+    return f"{text.counted(n_faster, 'kernel')} faster, {n_slower} slower, {n_unchanged} unchanged, {unknown}{alone}"
 
 
 def _side(side: Record) -> str:
@@ -94,8 +111,9 @@ def _changes(document: Record) -> Iterator[str]:
     for match in shown[:_MOST_LINES]:
         yield ""
         yield f"  {match_name(match)}"
-        was, became = match["duration_ns"]
-        yield f"    {text.duration(was)} → {text.duration(became)}{_how(match)}"
+        yield f"    {_both(match['duration_ns'])}, recoverable {_both(match['recoverable_ns'])}"
+        if how := how_matched(match):
+            yield from _wrapped(f"matched as {how}", "    ")
         yield from _wrapped(match["sentence"], "    ")
     if len(shown) > _MOST_LINES:
         yield f"  {len(shown) - _MOST_LINES} more in the JSON document"
@@ -111,11 +129,31 @@ def _short(group: Record) -> str:
     return text.shortened(group["short_name"] or group["name"] or "(no name)", _MOST_NAME)
 
 
-def _how(match: Record) -> str:
-    if match["how"] == "same":
+def _both(durations_ns: Sequence[float | None]) -> str:
+    return " → ".join(map(text.duration, durations_ns))
+
+
+def how_matched(match: Record) -> str:
+    """Return by what kernels were matched, how sure that is, and their shapes where these differ; "" for the very same."""
+    before, after = match["before"], match["after"]
+    shapes = [_launched(side[0]) for side in (before, after)] if len(before) == len(after) == 1 else ["", ""]
+    if match["how"] == "same" and shapes[0] == shapes[1]:
         return ""
     sure = "" if match["sureness"] == "certain" else f", {match['sureness']}"
-    return f"  (matched as {match['how']}{sure})"
+    return f"{match['how']}{sure}" + (f": {shapes[0]} → {shapes[1]}" if shapes[0] != shapes[1] else "")
+
+
+def _launched(group: Record) -> str:
+    n_blocks, n_threads = (_trimmed_extent(group[size]) for size in ("grid", "block"))
+    return f"{n_blocks} block{'' if n_blocks == '1' else 's'} of {n_threads}"
+
+
+def _trimmed_extent(sizes: Sequence[int] | None) -> str:
+    """Return a size without the ones at its end, of which most grids and blocks have some."""
+    whole = text.extent(sizes)
+    while whole.endswith(" × 1"):
+        whole = whole[: -len(" × 1")]
+    return whole
 
 
 def _others(document: Record) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from ncuroof.present import format as text
-from ncuroof.present.comparison_text import heading, match_name, moved
+from ncuroof.present.comparison_text import heading, how_matched, match_name, moved
 from ncuroof.present.views import is_plottable
 
 Record = Mapping[str, Any]
@@ -24,6 +24,7 @@ class ChangeLine:
     name: Annotated[str, "before and after"]
     before: Annotated[str, "GPU time before"]
     after: Annotated[str, "GPU time after"]
+    recoverable: Annotated[str, "recoverable time before and after"]
     sentence: Annotated[str, "what changed, and what explains it"]
     how: Annotated[str, "by what it was matched, and how sure that is"]
 
@@ -74,8 +75,9 @@ def _matched(match: Record) -> ChangeLine:
         name=text.shortened(match_name(match), _MOST_NAME),
         before=text.duration(was),
         after=text.duration(became),
+        recoverable=" → ".join(map(text.duration, match["recoverable_ns"])),
         sentence=match["sentence"],
-        how=match["how"] if match["sureness"] == "certain" else f"{match['how']}, {match['sureness']}",
+        how=how_matched(match) or match["how"],
     )
 
 
@@ -88,6 +90,7 @@ def _alone(group: Record, kind: str, side: int) -> ChangeLine:
         name=name,
         before=times[0],
         after=times[1],
+        recoverable=text.MISSING,
         sentence=f"{kind}: {text.launches(group['n_launches'])}",
         how="",
     )

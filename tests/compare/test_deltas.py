@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from ncuroof.compare import compare, run_change
+from ncuroof.compare import compare, matched_change, run_change
 from ncuroof.present.change_sentence import change_sentence
 from tests.compare.sides import RECORDING, launch, run
 
@@ -148,3 +148,13 @@ def test_amounts_are_compared_where_times_are_not() -> None:
     after = run(launch("a", 20.0, **{"traffic_bytes.dram": 3e6}), recording=replace(RECORDING, gpus=("NVIDIA B200",)))
     comparison = compare(run(launch("a")), after)
     assert change_sentence(comparison.deltas[0], is_time_comparable=False) == "times are not compared: DRAM bytes ×3"
+
+
+def test_what_both_runs_launched_is_compared_launch_for_launch() -> None:
+    # before 2 x 100 + 1 x 300; after 4 x 50, a new kernel, and 1 x 300: 2 x 50 + 300 of 500 µs is -20 %, the run grows by 100 %
+    before = run(launch("a", 100.0), launch("a", 100.0), launch("b", 300.0))
+    after = run(*[launch("a", 50.0)] * 4, launch("new", 500.0, **{"work.fp32.flop": 7e9}), launch("b", 300.0))
+    comparison = compare(before, after)
+    assert run_change(comparison)[0] == pytest.approx(1.0)
+    assert matched_change(comparison)[0] == pytest.approx(-0.2)
+    assert matched_change(compare(run(launch("a", None)), run(launch("a")))) == (None, None)

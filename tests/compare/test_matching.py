@@ -148,3 +148,12 @@ def test_what_came_and_went_is_told() -> None:
 
 def test_failed_launches_are_in_no_group() -> None:
     assert run(launch("a"), launch("b", None, failed=True)).groups["short_name"].to_list() == ["a"]
+
+
+@pytest.mark.parametrize(("dram_bytes", "is_matched"), [(1.2e5, True), (0.8e5, False), (8e6, True), (12e6, False)])
+def test_traffic_of_another_order_is_another_problem(dram_bytes: float, *, is_matched: bool) -> None:
+    no_flop = {"work.fp32.flop": None}
+    before = run(launch("first"), *[launch("simt_sgemm", **no_flop)] * 2, launch("last"))
+    other = launch("tensor_op_gemm", **no_flop, **{"traffic_bytes.dram": dram_bytes})
+    after = run(launch("first"), other, other, launch("last"))
+    assert ("place" in [how for _, _, how in matched(before, after)]) is is_matched

@@ -282,6 +282,8 @@ def comparison(after):
         "change_frac": -0.5,
         "noise_frac": 0.02,
         "duration_ns": [2e5, 1e5],
+        "n_launches": [1, 1],
+        "recoverable_ns": [1.5e5, 2e4],
         "verdict": ["latency", "memory"],
         "changes": [],
     }
@@ -292,6 +294,7 @@ def comparison(after):
         "n_matches": 1,
         "n_faster": 1,
         "n_slower": 0,
+        "n_unknown": 0,
         "n_added": 0,
         "n_removed": 0,
     }
@@ -319,7 +322,7 @@ def test_an_arrow_leads_from_where_a_kernel_was(browser, tmp_path):
     assert math.dist(end, place(browser, 0.5, 1e12)) < 20  # at the rim of the dot
     cells = "[...document.querySelectorAll('#changes tbody tr')].map(tr => [...tr.cells].map(c => c.textContent))"
     assert browser.run(cells) == [
-        ["slow → alpha", "200 µs", "100 µs", "2× faster: DRAM bytes −50.0 %", "renamed, likely"]
+        ["slow → alpha", "200 µs", "100 µs", "150 µs → 20.0 µs", "2× faster: DRAM bytes −50.0 %", "renamed, likely"]
     ]
     browser.run("document.getElementById('changed-only').click()")
     assert browser.run("document.getElementById('in-view').textContent").startswith("1 of 3 launches")

@@ -1,0 +1,33 @@
+"""A comparison for people: what is said where runs do not launch the same, and by what kernels were matched."""
+
+from __future__ import annotations
+
+from ncuroof.compare import compare
+from ncuroof.present.comparison_document import comparison_document
+from ncuroof.present.comparison_text import to_text
+from tests.compare.sides import launch, run
+
+
+def told(before: list[dict[str, object]], after: list[dict[str, object]]) -> list[str]:
+    document = comparison_document(compare(run(*before), run(*after)))
+    return [line.strip() for line in to_text(document).splitlines()]
+
+
+def test_a_run_of_more_launches_is_not_called_slower_without_a_word() -> None:
+    lines = told([launch("a", 300.0)], [launch("a", 200.0)] * 3)
+    # 300 µs before, 600 µs after; a launch of 300 µs takes 200 µs
+    assert "the run is 2× slower" in lines
+    assert "launch for launch, over what both runs launched: 1.5× faster" in lines
+    same = told([launch("a", 300.0)], [launch("a", 200.0)])
+    assert not any(line.startswith("launch for launch") for line in same)
+
+
+def test_a_kernel_of_unknown_time_is_not_called_unchanged() -> None:
+    lines = told([launch("a", None), launch("b")], [launch("a"), launch("b")])
+    assert "0 kernels faster, 0 slower, 1 unchanged, 1 of unknown time, 0 added, 0 removed" in lines
+
+
+def test_another_shape_and_what_can_be_had_back_are_told() -> None:
+    lines = told([launch("a", 300.0, grid=[1, 1, 1])], [launch("a", 100.0, grid=[64, 8, 1], block=[32, 4, 1])])
+    assert "matched as shape, likely: 1 block of 256 → 64 × 8 blocks of 32 × 4" in lines
+    assert "300 µs → 100 µs, recoverable 60.0 µs → 20.0 µs" in lines
