@@ -151,6 +151,7 @@ class Analysis:
                 cache_controls=told([session.cache_control for session in sessions]),
                 sections=told([section for report in self.reports for section in report.sections]),
                 sm_clock_hz=_median(clocks),
+                is_simulated=any(session.is_simulated for session in sessions),
             ),
             groups=group_side(self.kernels, self.diagnosis.findings),
             n_kernels=self.summary.n_kernels,

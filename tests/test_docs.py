@@ -17,6 +17,7 @@ from ncuroof.metrics import load_catalogue
 from ncuroof.metrics.availability import load_availability
 from ncuroof.present.explain import explain
 from ncuroof.resources import read_toml
+from tests.cli.running import run_main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs/quantities"
@@ -39,6 +40,14 @@ GENERATE = _script("generate")
 def test_the_pages_of_quantities_are_fresh() -> None:
     stored = {path.name: path.read_text(encoding="utf-8") for path in PAGES.iterdir()}
     assert stored == GENERATE.pages(), "run python docs/generate.py"
+
+
+def test_the_example_of_a_comparison_is_what_the_program_prints(capfd, monkeypatch) -> None:
+    text = (ROOT / "docs/compare.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```text\n\$ ncuroof (.+?)\n(.+?)```", text, re.DOTALL)
+    monkeypatch.chdir(ROOT / "fixtures/simulated")
+    assert run_main(*example[0].split()) == 0
+    assert capfd.readouterr().out == example[1]
 
 
 def test_the_pages_are_the_same_every_time() -> None:

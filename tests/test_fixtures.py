@@ -32,14 +32,16 @@ def planted() -> list[Counters]:
     return [Counters(action) for action in actions(demo.REPORT)]
 
 
-def test_the_fixture_is_what_its_script_writes() -> None:
+def test_the_fixtures_are_what_their_script_writes() -> None:
     assert demo.REPORT.read_bytes() == demo.report()
+    assert demo.REPORT_MENDED.read_bytes() == demo.report_mended()
 
 
-def test_provenance_names_the_fixture_and_its_hash() -> None:
-    (entry,) = read_toml(demo.PROVENANCE)["file"]
-    assert entry["sha256"] == hashlib.sha256(demo.REPORT.read_bytes()).hexdigest()
-    assert (entry["name"], entry["simulated"]) == (demo.REPORT.name, True)
+def test_provenance_names_the_fixtures_and_their_hashes() -> None:
+    entries = read_toml(demo.PROVENANCE)["file"]
+    for entry, path in zip(entries, (demo.REPORT, demo.REPORT_MENDED), strict=True):
+        assert entry["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+        assert (entry["name"], entry["simulated"]) == (path.name, True)
 
 
 def test_the_fixture_is_small_and_says_that_it_is_simulated() -> None:

@@ -29,6 +29,7 @@ class Recording:
         clock_controls, cache_controls: as told to ncu.
         sections: that were collected.
         sm_clock_hz: median over the launches; None where not known.
+        is_simulated: whether a report was written by ncuroof and not recorded.
     """
 
     gpus: tuple[str, ...]
@@ -38,6 +39,7 @@ class Recording:
     cache_controls: tuple[str, ...]
     sections: tuple[str, ...]
     sm_clock_hz: float | None
+    is_simulated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ _FLAGS = frozenset(
         "--verbose",
     }
 )
+_SIMULATED_MARK = "--simulated-by-ncuroof"
 _WORD = re.compile(r'(?:"[^"]*"|[^\s"])+')
 
 
@@ -111,6 +112,11 @@ class Session:
     sections: tuple[str, ...]
     processes: tuple[Process, ...]
     devices: tuple[Device, ...]
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether ncuroof wrote the report itself; whatever shows it says so."""
+        return _SIMULATED_MARK in (self.command_line or "")
 
 
 def read_session(headers: Iterable[wire.Bytes]) -> Session:

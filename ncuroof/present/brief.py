@@ -13,7 +13,7 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.present import format as text
 from ncuroof.present.action_lines import ActionLine, first_actions, together
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_outer_range, differing, extremes
-from ncuroof.present.document import SIMULATED_MARK, Analysed, Document, document
+from ncuroof.present.document import Analysed, Document, document
 
 N_KERNELS = 10
 """Kernels in a summary."""
@@ -106,7 +106,7 @@ def brief(analysed: Analysed, *, n_kernels: int = N_KERNELS) -> Brief:
     return Brief(
         title=", ".join(text.printable(report.file) for report in analysed.reports[:3])
         + (f" and {len(analysed.reports) - 3} more" if len(analysed.reports) > 3 else ""),
-        is_simulated=any(SIMULATED_MARK in (report.session.command_line or "") for report in analysed.reports),
+        is_simulated=any(report.session.is_simulated for report in analysed.reports),
         devices=tuple(_devices(analysed, entries)),
         tool=_tool(analysed),
         totals=_totals(analysed),

@@ -91,7 +91,9 @@ def _counts(summary: Record, *, is_time_comparable: bool) -> str:
 
 def _side(side: Record) -> str:
     gpus = ", ".join(map(text.printable, side["gpus"])) or "unknown GPU"
-    return f"{text.printable(side['label'])} · {gpus} · {text.launches(side['n_kernels'])}, {text.duration(side['duration_ns'])}"
+    simulated = " (simulated, not recorded)" if side["is_simulated"] else ""
+    time = f"{text.launches(side['n_kernels'])}, {text.duration(side['duration_ns'])}"
+    return f"{text.printable(side['label'])} · {gpus} · {time}{simulated}"
 
 
 def moved(document: Record) -> list[Record]:

@@ -22,8 +22,6 @@ from ncuroof.tables import BREAKDOWN_KINDS
 
 SCHEMA = "ncuroof.analysis/1"
 
-SIMULATED_MARK = "--simulated-by-ncuroof"
-"""A report that ncuroof wrote itself says so in its command line; whatever shows it says "simulated"."""
 
 Document = dict[str, Any]
 
@@ -122,7 +120,7 @@ def _source(report: RawReport) -> Document:
         "replay_mode": session.replay_mode,
         "sections": list(report.sections),
         "damage": report.damage,
-        "simulated": SIMULATED_MARK in (session.command_line or ""),
+        "simulated": session.is_simulated,
     }
 
 

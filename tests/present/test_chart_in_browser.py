@@ -287,7 +287,7 @@ def comparison(after):
         "verdict": ["latency", "memory"],
         "changes": [],
     }
-    side = {"label": "run", "gpus": ["NVIDIA Imaginary"], "n_kernels": 1, "duration_ns": 1e5}
+    side = {"label": "run", "gpus": ["NVIDIA Imaginary"], "n_kernels": 1, "duration_ns": 1e5, "is_simulated": False}
     summary = {
         "duration_change_frac": -0.5,
         "noise_frac": 0.02,

@@ -1,9 +1,9 @@
-"""Writes the simulated report of the fixtures: `python -m tests.support.demo`.
+"""Writes the simulated reports of the fixtures: `python -m tests.support.demo`.
 
-The report shows what ncuroof says of a training step on an H200, and gives tests exact numbers. PLANTED is the
+The first report shows what ncuroof says of a training step on an H200, and gives tests exact numbers. PLANTED is the
 table of its kernels in file order, each with the property planted in it and the verdict, limiter and findings
 that follow by `profiles/rules.toml`. Nothing in it was measured: `--simulated-by-ncuroof` in its command line
-says so, and whatever shows the report repeats it.
+says so, and whatever shows the report repeats it. The second is the same run after some work on it, for comparisons.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from tests.support.constructed_counters import kernel
 from tests.support.constructed_gpus import GPUS, attributes
 from tests.support.demo_backward import BACKWARD, OPTIMIZER, TEACHING
 from tests.support.demo_forward import FORWARD
+from tests.support.demo_mended import MENDED
 from tests.support.report_writer import Device, Session, write_report
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "simulated"
 REPORT = FOLDER / "h200-training-step.ncu-rep"
+REPORT_MENDED = FOLDER / "h200-training-step-mended.ncu-rep"
 PROVENANCE = FOLDER / "PROVENANCE.toml"
 SIMULATED = "--simulated-by-ncuroof"
 PLANTED = (*FORWARD, *BACKWARD, *OPTIMIZER, *TEACHING)
@@ -45,8 +47,13 @@ def report() -> bytes:
     return write_report([kernel(planted.kernel) for planted in PLANTED], _SESSION)
 
 
-def provenance(written: bytes) -> str:
-    """Return what there is to know about the report, as TOML."""
+def report_mended() -> bytes:
+    """Return the bytes of the report of the run after."""
+    return write_report([kernel(described) for described in MENDED], _SESSION)
+
+
+def provenance(written: bytes, mended: bytes) -> str:
+    """Return what there is to know about the reports, as TOML."""
     return f"""\
 [[file]]
 name = "{REPORT.name}"
@@ -56,14 +63,24 @@ how = "tests/support/report_writer.py wrote what tests/support/demo_forward.py a
 command = "python -m tests.support.demo"
 date = 2026-11-20
 sha256 = "{hashlib.sha256(written).hexdigest()}"
+
+[[file]]
+name = "{REPORT_MENDED.name}"
+simulated = true
+what = "the same run after some work on it: four kernels are faster, one is slower; nothing is measured"
+how = "tests/support/report_writer.py wrote what tests/support/demo_mended.py describes"
+command = "python -m tests.support.demo"
+date = 2026-11-20
+sha256 = "{hashlib.sha256(mended).hexdigest()}"
 """
 
 
 def main() -> None:
-    written = report()
+    written, mended = report(), report_mended()
     FOLDER.mkdir(parents=True, exist_ok=True)
     REPORT.write_bytes(written)
-    PROVENANCE.write_text(provenance(written), encoding="utf-8")
+    REPORT_MENDED.write_bytes(mended)
+    PROVENANCE.write_text(provenance(written, mended), encoding="utf-8")
 
 
 if __name__ == "__main__":
