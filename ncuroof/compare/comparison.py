@@ -63,16 +63,17 @@ def matched_change(comparison: Comparison) -> tuple[float | None, float | None]:
     Time of the matched kernels after, as often as they were launched before, over their time before, less one: what is left of a
     run's change without kernels and launches that one run has more of. None where no kernel's time is known on both sides.
     """
-    was = became = variance = 0.0
+    was = became = 0.0
+    noises_ns: list[float] = []
     for delta in comparison.deltas:
         if delta.change_frac is not None and delta.noise_frac is not None and delta.mean_ns[0]:
             time_ns = delta.n_launches[0] * delta.mean_ns[0]
             was += time_ns
             became += time_ns * (1 + delta.change_frac)
-            variance += (time_ns * delta.noise_frac) ** 2
+            noises_ns.append(time_ns * delta.noise_frac)
     if not was:
         return None, None
-    return became / was - 1, max(load_comparison_rules().noise.least_change_frac, math.sqrt(variance) / was)
+    return became / was - 1, max(load_comparison_rules().noise.least_change_frac, math.hypot(*noises_ns) / was)
 
 
 def total_ns(side: Side, groups: tuple[int, ...] | None = None) -> float | None:

@@ -123,28 +123,26 @@ def _noise_frac(old: list[Row], new: list[Row], noise: Noise) -> float | None:
     Standard errors of the means: the launches' own deviation where there are enough of them, else what launches of such a length
     have been seen to differ by; of both runs, root of the sum of squares; times `n_standard_errors`, at least `least_change_frac`.
     """
-    variance = 0.0
+    errors_frac: list[float] = []
     for rows in (old, new):
         mean = _per_launch(rows, "mean_ns")
         if not mean:
             return None
-        variance += (
-            sum((_standard_error_ns(row, noise) * row["n_launches"] / _launches(rows)) ** 2 for row in rows) / mean**2
-        )
-    return max(noise.least_change_frac, noise.n_standard_errors * math.sqrt(variance))
+        errors_frac += [_standard_error_ns(row, noise) * row["n_launches"] / _launches(rows) / mean for row in rows]
+    return max(noise.least_change_frac, noise.n_standard_errors * math.hypot(*errors_frac))
 
 
 def noise_of_runs(before: pl.DataFrame, after: pl.DataFrame) -> float | None:
     """Return the change of a run's whole time that chance alone makes seem possible; None where a time is not known."""
     noise = load_comparison_rules().noise
-    variance = 0.0
+    errors_frac: list[float] = []
     for groups in (before, after):
         rows = list(groups.filter(pl.col("mean_ns").is_not_null()).iter_rows(named=True))
         total = sum(row["mean_ns"] * row["n_launches"] for row in rows)
         if not total:
             return None
-        variance += sum((_standard_error_ns(row, noise) * row["n_launches"]) ** 2 for row in rows) / total**2
-    return max(noise.least_change_frac, noise.n_standard_errors * math.sqrt(variance))
+        errors_frac += [_standard_error_ns(row, noise) * row["n_launches"] / total for row in rows]
+    return max(noise.least_change_frac, noise.n_standard_errors * math.hypot(*errors_frac))
 
 
 def _standard_error_ns(row: Row, noise: Noise) -> float:
