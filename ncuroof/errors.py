@@ -112,6 +112,13 @@ class BaselineError(NcuroofError, ValueError):
     slug = "baseline"
 
 
+class WhatIfError(NcuroofError, ValueError):
+    """A change, a fusion or a projection that cannot be made was asked for."""
+
+    slug = "what-if"
+    exit_code = 2
+
+
 class GatesFailedError(NcuroofError):
     """Some gates did not hold: what was compared has been written all the same."""
 

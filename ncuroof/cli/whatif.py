@@ -1,0 +1,101 @@
+"""`ncuroof whatif`: a run on other GPUs, or after changes that nobody has written yet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ncuroof import read
+from ncuroof.cli.options import common
+from ncuroof.errors import OutputFormatError
+from ncuroof.present.output import write_whole
+from ncuroof.present.projection_document import projection_document
+from ncuroof.present.projection_text import to_markdown, to_text
+from ncuroof.whatif import Target, busy_times, change, fuse, parse_change, parse_fusion, parse_target, project
+
+_FORMATS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "term": to_text,
+    "json": lambda document: json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n",
+    "md": to_markdown,
+}
+_FORMAT_BY_SUFFIX = {".json": "json", ".md": "md", ".txt": "term"}
+
+
+@click.command()
+@click.argument("reports", nargs=-1, required=True, metavar="REPORT…", type=click.Path(readable=False, path_type=Path))
+@click.option(
+    "--gpu",
+    "gpus",
+    multiple=True,
+    metavar="NAME",
+    help="GPU to project to, e.g. b200 or h100-sxm@1500MHz; again for more.",
+)
+@click.option(
+    "--change",
+    "changes",
+    multiple=True,
+    metavar="WHAT:HOW",
+    help="bytes:0.5, l2:0.5, flop:0.5, sm:0.5, batch:4, dtype:bf16.",
+)
+@click.option("--only", metavar="REGEX", help="Kernels that the changes concern, by name.")
+@click.option(
+    "--fuse", "fusions", multiple=True, metavar="NAME,NAME", help="Kernel that writes and kernel that reads, as one."
+)
+@click.option(
+    "-o", "--output", "outputs", multiple=True, help="File to write; its suffix names the format. Again for more."
+)
+@click.option("--format", "form", type=click.Choice(list(_FORMATS)), help="Format on standard output, instead of text.")
+@click.option("--force", is_flag=True, help="Replace files that ncuroof did not write.")
+@common
+def whatif(
+    *,
+    reports: tuple[Path, ...],
+    gpus: tuple[str, ...],
+    changes: tuple[str, ...],
+    only: str | None,
+    fusions: tuple[str, ...],
+    outputs: tuple[str, ...],
+    form: str | None,
+    **flags: bool,
+) -> None:
+    """Say what the kernels of REPORT would take on other GPUs, or after changes: expected, and between which hypotheses.
+
+    Without --gpu, changes are tried on the GPU that recorded the report. The name "same" stands for it: same@1.98GHz is that GPU at
+    another SM clock.
+    """
+    if not (gpus or changes or fusions):
+        raise click.UsageError("nothing to try: name a --gpu, a --change or two kernels to --fuse")
+    targets = [parse_target(name) for name in gpus] or [Target()]
+    wanted = [parse_change(text) for text in changes]
+    files = [(_format_of(name), Path(name)) for name in outputs]
+    analysis = read(reports).analyse()
+    busy = busy_times(analysis.kernels, analysis.roofline_tables.work)
+    for text in fusions:
+        busy = fuse(busy, *parse_fusion(text, busy))
+    for each in wanted:
+        busy = change(busy, each, only)
+    projection = project(busy, analysis.roofline_tables.profiles, targets)
+    document = projection_document(
+        busy,
+        projection,
+        sources=[report.file for report in analysis.reports],
+        changes=[*(f"{text} for {only}" if only else text for text in changes), *(f"fuse {text}" for text in fusions)],
+    )
+    for chosen, path in files:
+        write_whole(path, _FORMATS[chosen](document).encode(), force=flags["force"])
+    if form is not None or not flags["quiet"]:
+        click.echo(_FORMATS[form or "term"](document), nl=False)
+
+
+def _format_of(name: str) -> str:
+    suffix = Path(name).suffix
+    if suffix not in _FORMAT_BY_SUFFIX:
+        raise OutputFormatError(
+            f"{name}: a suffix of {', '.join(_FORMAT_BY_SUFFIX)} was wanted, found {suffix or 'none'}",
+            hint="rename the file",
+        )
+    return _FORMAT_BY_SUFFIX[suffix]

@@ -1,0 +1,109 @@
+"""What a run would take elsewhere, as a document: `ncuroof.whatif/1`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from ncuroof._version import __version__
+from ncuroof.tables import BUSY_TIMES, PROJECTION, check
+
+SCHEMA = "ncuroof.whatif/1"
+
+ASSUMPTIONS = (
+    "A time lies between two hypotheses: the kernel reaches the same fraction of its limiting roof (expected of kernels bound by "
+    "a resource), or waits as many SM cycles per wave of blocks as when recorded (expected of those bound by latency or overhead).",
+    "Peaks are those of the data sheets; the SM clock is the one given, else the same share of the boost clock as when recorded.",
+    "Traffic, hit rates, instructions and resident blocks per SM stay what they are: a larger L2 may do better, a kernel that is "
+    "not tuned for the GPU worse. L2 bandwidth grows with SMs and clock where no document states it.",
+)
+
+Document = dict[str, Any]
+
+
+def projection_document(
+    busy: pl.DataFrame, projection: pl.DataFrame, *, sources: Sequence[str], changes: Sequence[str]
+) -> Document:
+    """Return the document of a projection; kernels by the time they gain or lose on the first target, the most first.
+
+    Args:
+        busy: BUSY_TIMES after all changes and fusions.
+        projection: PROJECTION of it.
+        sources: what the reports are called.
+        changes: changes and fusions, as they were written.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+    """
+    check(busy, BUSY_TIMES, table="BUSY_TIMES")
+    check(projection, PROJECTION, table="PROJECTION")
+    launches = busy.select(
+        "id", "name", "short_name", "limiter", "verdict", "recorded_ridge_ratio", recorded_ns="duration_ns"
+    )
+    rows = projection.rename({"limiter": "limiter_there"}).join(launches, on="id", how="left", maintain_order="left")
+    is_known = pl.col("duration_ns").is_not_null()
+    sums = [
+        pl.len().alias("n_launches"),
+        (~is_known).sum().alias("n_unknown"),
+        pl.col("recorded_ns").filter(is_known).sum().alias("recorded_ns"),
+        *(pl.col(name).sum() for name in ("duration_ns", "least_ns", "most_ns")),
+        pl.col("crosses_ridge").sum().alias("n_crossing"),
+    ]
+    by_kernel = rows.group_by("target", "name", maintain_order=True).agg(
+        *sums,
+        *(pl.col(name).first() for name in ("id", "short_name", "verdict", "limiter", "limiter_there", "ridge_ratio")),
+        pl.col("recorded_ridge_ratio").first(),
+        pl.when(pl.col("recorded_ns").count() > 0).then(pl.col("recorded_ns").sum()).alias("all_recorded_ns"),
+        pl.col("reason").drop_nulls().first(),
+    )
+    return {
+        "schema": SCHEMA,
+        "tool": {"name": "ncuroof", "version": __version__},
+        "sources": list(sources),
+        "changes": list(changes),
+        "targets": [
+            _total(row) for row in rows.group_by("target", maintain_order=True).agg(sums).iter_rows(named=True)
+        ],
+        "kernels": _kernels(by_kernel),
+        "assumptions": list(ASSUMPTIONS),
+    }
+
+
+def _total(row: dict[str, Any]) -> Document:
+    return _times(row) | {key: row[key] for key in ("target", "n_launches", "n_unknown", "n_crossing")}
+
+
+def _times(row: dict[str, Any]) -> Document:
+    """Return times of the launches that could be projected; null where none could."""
+    is_known = row["n_launches"] > row["n_unknown"]
+    times = {key: row[key] if is_known else None for key in ("recorded_ns", "duration_ns", "least_ns", "most_ns")}
+    return times | {"speedup": row["recorded_ns"] / row["duration_ns"] if is_known and row["duration_ns"] else None}
+
+
+def _kernels(rows: pl.DataFrame) -> list[Document]:
+    kernels: dict[str, Document] = {}
+    for row in rows.iter_rows(named=True):
+        kernel = kernels.setdefault(
+            row["name"],
+            {
+                **{key: row[key] for key in ("id", "name", "short_name", "n_launches", "verdict", "limiter")},
+                "recorded_ns": row["all_recorded_ns"],
+                "ridge_ratio": row["recorded_ridge_ratio"],
+                "projections": [],
+            },
+        )
+        kernel["projections"].append(
+            _times(row)
+            | {"target": row["target"], "limiter": row["limiter_there"], "ridge_ratio": row["ridge_ratio"]}
+            | {"n_crossing": row["n_crossing"], "n_unknown": row["n_unknown"], "reason": row["reason"]}
+        )
+    return sorted(kernels.values(), key=_order)
+
+
+def _order(kernel: Document) -> tuple[float, float]:
+    """Return where a kernel stands: by the time that it gains or loses on the first target, then by its time."""
+    first = kernel["projections"][0]
+    moved = abs(first["recorded_ns"] - first["duration_ns"]) if first["duration_ns"] is not None else 0.0
+    return -moved, -(kernel["recorded_ns"] or 0.0)

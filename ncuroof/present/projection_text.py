@@ -1,0 +1,138 @@
+"""What a run would take elsewhere, for people: on the terminal and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ncuroof.present import format as text
+
+Record = Mapping[str, Any]
+
+_MOST_KERNELS = 20
+_NAME_WIDTH = 32
+_CELL_WIDTH = 22
+_WIDTH = 100
+
+
+def to_text(document: Record) -> str:
+    """Return a projection as lines of plain text."""
+    lines = ["ncuroof · what if", text.printable(", ".join(document["sources"]))]
+    if document["changes"]:
+        lines.append("changed: " + text.printable(", ".join(document["changes"])))
+    lines += ["", *_totals(document), "", *_kernels(document), *_crossing(document), *_unknown(document), ""]
+    for assumption in document["assumptions"]:
+        lines += _wrapped(f"· {assumption}")
+    return "\n".join(lines) + "\n"
+
+
+def to_markdown(document: Record) -> str:
+    """Return a projection as Markdown: the run, then the kernels."""
+    targets = [total["target"] for total in document["targets"]]
+    lines = ["<!-- ncuroof whatif -->", "", "# ncuroof: what if", ""]
+    if document["changes"]:
+        lines += ["Changed: " + ", ".join(f"`{_cell(change)}`" for change in document["changes"]), ""]
+    lines += ["| target | recorded | expected | between | speed |", "|---|---:|---:|---:|---:|"]
+    lines += [f"| {' | '.join(map(_cell, _total(total)))} |" for total in document["targets"]]
+    lines += ["", f"| kernel | recorded | {' | '.join(map(_cell, targets))} |", "|---|---:|" + "---:|" * len(targets)]
+    for kernel in document["kernels"][:_MOST_KERNELS]:
+        cells = [text.duration(kernel["recorded_ns"]), *(_time(projection) for projection in kernel["projections"])]
+        lines.append(f"| `{_cell(_name(kernel))}` | {' | '.join(cells)} |")
+    notes = [*_crossing(document), *_unknown(document), *document["assumptions"]]
+    return "\n".join([*lines, "", *(f"- {_cell(note.strip())}" for note in notes)]) + "\n"
+
+
+def _totals(document: Record) -> Iterator[str]:
+    rows = [("run on", "recorded", "expected", "between", "speed"), *map(_total, document["targets"])]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        yield "  ".join(cells).rstrip()
+
+
+def _total(total: Record) -> tuple[str, str, str, str, str]:
+    speed = text.MISSING if total["speedup"] is None else f"{total['speedup']:.3g}×"
+    return (
+        total["target"],
+        text.duration(total["recorded_ns"]),
+        text.duration(total["duration_ns"]),
+        _between(total),
+        speed,
+    )
+
+
+def _between(times: Record) -> str:
+    least, most = (text.duration(times[key]) for key in ("least_ns", "most_ns"))
+    return least if least == most else f"{least} to {most}"
+
+
+def _kernels(document: Record) -> Iterator[str]:
+    kernels = document["kernels"]
+    head = [f"{'kernel':<{_NAME_WIDTH}}", f"{'recorded':>10}"]
+    yield "".join(
+        [
+            *head,
+            *(f"{text.shortened(total['target'], _CELL_WIDTH - 2):>{_CELL_WIDTH}}" for total in document["targets"]),
+        ]
+    )
+    for kernel in kernels[:_MOST_KERNELS]:
+        name = text.shortened(text.printable(_name(kernel)), _NAME_WIDTH - 1)
+        cells = "".join(f"{_time(projection):>{_CELL_WIDTH}}" for projection in kernel["projections"])
+        yield f"{name:<{_NAME_WIDTH}}{text.duration(kernel['recorded_ns']):>10}{cells}"
+    if len(kernels) > _MOST_KERNELS:
+        yield f"{len(kernels) - _MOST_KERNELS} more in the JSON document"
+
+
+def _name(kernel: Record) -> str:
+    times = f"{kernel['n_launches']} × " if kernel["n_launches"] > 1 else ""
+    return times + str(kernel["short_name"] or kernel["name"])
+
+
+def _time(projection: Record) -> str:
+    """Return the expected time and, where they differ by a twentieth or more, how far the hypotheses are apart."""
+    expected, least, most = (projection[key] for key in ("duration_ns", "least_ns", "most_ns"))
+    if expected is None:
+        return text.MISSING
+    spread = max(expected - least, most - expected) / expected if expected else 0.0
+    sign = "+" if most - expected > expected - least else "−"
+    return text.duration(expected) + (f" ({sign}{100 * spread:.0f} %)" if spread >= 0.05 else "")
+
+
+def _crossing(document: Record) -> Iterator[str]:
+    """Yield which kernels lie on the other side of the ridge there."""
+    for index, total in enumerate(document["targets"]):
+        crossing = [kernel for kernel in document["kernels"] if kernel["projections"][index]["n_crossing"]]
+        for side, becomes_memory in (("memory", True), ("compute", False)):
+            names = [
+                _name(kernel)
+                for kernel in crossing
+                if (kernel["projections"][index]["ridge_ratio"] < 1) == becomes_memory
+            ]
+            if names:
+                shown = ", ".join(text.printable(name) for name in names[:3]) + (
+                    f" and {len(names) - 3} more" if len(names) > 3 else ""
+                )
+                yield f"on {total['target']} these cross the ridge to the {side} side: {shown}"
+
+
+def _unknown(document: Record) -> Iterator[str]:
+    for index, total in enumerate(document["targets"]):
+        if total["n_unknown"]:
+            reasons = {kernel["projections"][index]["reason"] for kernel in document["kernels"]} - {None}
+            yield f"{text.launches(total['n_unknown'])} not projected to {total['target']}: {'; '.join(sorted(reasons))}"
+
+
+def _wrapped(sentence: str) -> Iterator[str]:
+    line = ""
+    for word in sentence.split(" "):
+        if line and len(line) + len(word) + 1 > _WIDTH:
+            yield line
+            line = "  " + word
+        else:
+            line = f"{line} {word}" if line else word
+    yield line
+
+
+def _cell(value: str) -> str:
+    """Return text of a report that stays within a table's cell and is no markup."""
+    return text.printable(value).replace("|", "\\|").replace("`", "'").replace("<", "&lt;")

@@ -1,0 +1,20 @@
+"""What a run would take on another GPU, or after a change that nobody has written yet."""
+
+from ncuroof.whatif.busy_times import RESOURCES, busy_times
+from ncuroof.whatif.changes import Change, change, parse_change
+from ncuroof.whatif.fusion import fuse, parse_fusion
+from ncuroof.whatif.peak_ratios import Target, parse_target
+from ncuroof.whatif.projection import project
+
+__all__ = [
+    "RESOURCES",
+    "Change",
+    "Target",
+    "busy_times",
+    "change",
+    "fuse",
+    "parse_change",
+    "parse_fusion",
+    "parse_target",
+    "project",
+]

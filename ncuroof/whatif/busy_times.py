@@ -1,0 +1,105 @@
+"""How long each resource of the GPU was needed at its peak: the part of a kernel's time that scales with that peak."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from ncuroof.tables import BUSY_TIMES, KERNELS, check, conform
+
+RESOURCES = ("dram", "l2", "sm", "fp64", "fp32", "fp16", "tensor")
+"""What has a peak: two memory levels, four kinds of arithmetic, and `sm`: all else that goes with the number and clock of the SMs
+(L1, shared memory, issue slots, and the pipes that no FLOP counter shows)."""
+
+PER_SM = ("sm", "fp64", "fp32", "fp16", "tensor")
+"""Resources that each SM has its own of: those of idle SMs are of no use."""
+
+_SOURCES = {
+    "dram": ("utilisation.dram", "bandwidth.dram.frac"),
+    "l2": ("utilisation.l2", "bandwidth.l2.frac"),
+    "sm": (
+        "utilisation.l1", "bandwidth.l1.frac", "bandwidth.shared.frac", "utilisation.issue", "utilisation.alu", "utilisation.xu",
+        "utilisation.lsu", "utilisation.tex", "utilisation.uniform", "utilisation.branch", "utilisation.address", "utilisation.tma",
+        "utilisation.mio",
+    ),
+    "fp64": ("utilisation.fp64", "work.fp64.frac"),
+    "fp32": ("utilisation.fp32", "work.fp32.frac"),
+    "fp16": ("utilisation.fp16", "work.fp16.frac"),
+    "tensor": ("utilisation.tensor",),
+}  # fmt: skip
+"""The busiest of these is how busy the resource was."""
+
+
+def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
+    """Return how long each launch needs each resource, were it used at its peak without a pause.
+
+    Args:
+        kernels: one row per launch, as `Analysis.kernels`.
+        work: WORK.
+
+    Returns:
+        BUSY_TIMES, rows as in `kernels`.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+
+    Source: Wang et al., arXiv 2009.04598 (time-based roofline): bytes / bandwidth and work / peak are times.
+    """
+    check(kernels, KERNELS, table="KERNELS")
+    rows = (
+        kernels.join(_tensor_types(work), on="id", how="left", maintain_order="left")
+        .with_columns(pl.coalesce("utilisation.tensor", "tensor_frac").alias("utilisation.tensor"))
+        .with_columns(
+            pl.col("tensor_precision").alias("to_precision"),
+            (pl.col("launch.n_blocks") / pl.col("occupancy.waves")).alias("n_resident_blocks"),
+            *(pl.col("launch.n_blocks").alias(name) for name in ("recorded_n_blocks", "n_blocks")),
+            pl.col("device.sm_count").alias("sm_count"),
+            pl.col("traffic_bytes.dram_read").alias("dram_read_bytes"),
+            pl.col("traffic_bytes.dram_write").alias("dram_write_bytes"),
+            *(pl.col("roofline.ridge_ratio").alias(name) for name in ("recorded_ridge_ratio", "ridge_ratio")),
+        )
+    )
+    share = {name: sm_share(pl.col("n_blocks"), pl.col("sm_count")) if name in PER_SM else 1.0 for name in RESOURCES}
+    # A counter of the busiest SM can hold more than the average SM could: at most all of the time of those that had blocks.
+    reached = {name: (_busiest(name, kernels.columns) / share[name]).clip(0, 1) for name in RESOURCES}
+    most = pl.max_horizontal(reached.values())
+    is_known = reached["dram"].is_not_null() & reached["sm"].is_not_null() & ~pl.col("failed") & (most > 0)
+    return rows.with_columns(
+        *((reached[name] * share[name] * pl.col("duration_ns")).alias(f"busy.{name}") for name in RESOURCES),
+        pl.when(is_known).then(most).alias("reached_frac"),
+        longest(reached).alias("limiter"),
+    ).pipe(conform, BUSY_TIMES)
+
+
+def sm_share(n_blocks: pl.Expr, sm_count: pl.Expr) -> pl.Expr:
+    """Return the share of the SMs' time that so many blocks, evenly dealt, can use: blocks / (SMs × ceil(blocks / SMs)).
+
+    132 blocks fill 132 SMs, 133 keep one of them busy twice as long as the others: 133 / 264. 1 where blocks or SMs are not known.
+    """
+    rounds = (n_blocks / sm_count).ceil()
+    return pl.when((n_blocks > 0) & (sm_count > 0)).then(n_blocks / (sm_count * rounds)).otherwise(1.0)
+
+
+def longest(times: Mapping[str, pl.Expr]) -> pl.Expr:
+    """Return the name of the largest of some expressions, the first of equal ones; null where all are null or 0."""
+    largest = pl.max_horizontal(times.values())
+    return pl.coalesce(pl.when((value == largest) & (largest > 0)).then(pl.lit(name)) for name, value in times.items())
+
+
+def _busiest(resource: str, columns: list[str]) -> pl.Expr:
+    known = [name for name in _SOURCES[resource] if name in columns]
+    return pl.max_horizontal(known).clip(0, 1) if known else pl.lit(None, pl.Float64)
+
+
+def _tensor_types(work: pl.DataFrame) -> pl.DataFrame:
+    """Return, per kernel, the tensor type whose work takes longest, without its sparsity, and the share of the time of all."""
+    done = work.filter(pl.col("precision").str.starts_with("tensor_") & (pl.col("frac") > 0) & pl.col("reliable"))
+    return (
+        done.sort("id", "frac", maintain_order=True)
+        .group_by("id", maintain_order=True)
+        .agg(
+            pl.col("precision").last().str.replace(r"_sparse$", "").alias("tensor_precision"),
+            pl.col("frac").sum().alias("tensor_frac"),
+        )
+    )

@@ -1,0 +1,130 @@
+"""Peaks of one GPU over those of another: what a busy time is multiplied with to be the time there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from ncuroof.errors import WhatIfError
+from ncuroof.roofline import GpuProfile, profile_by_name
+from ncuroof.tables import BUSY_TIMES, check
+from ncuroof.whatif.busy_times import RESOURCES
+
+KEYS = ("device", "tensor_precision", "to_precision", "dominant_precision")
+RATIOS = pl.Schema(
+    {
+        "device": pl.UInt32(),
+        **dict.fromkeys(KEYS[1:], pl.String()),
+        **{f"ratio.{name}": pl.Float64() for name in RESOURCES},
+        "ratio.dominant": pl.Float64(),  # of the dominant precision
+        "ratio.clock": pl.Float64(),  # of boost clocks
+        "sm_count_there": pl.Float64(),
+    }
+)
+"""One row per device and types that occur together: peak here over peak there; null where one is not known."""
+
+_SAME = "same"
+_TENSOR = "tensor"
+_TENSOR_OF_UNKNOWN_TYPE = "tensor_fp16"
+"""Which every GPU with tensor cores has."""
+_CLOCK = re.compile(r"^(?P<gpu>.+?)(?:@\s*(?P<clock>\d+(?:\.\d+)?)\s*(?P<unit>[MG])Hz)?$", re.IGNORECASE)
+
+Profiles = Mapping[int, "GpuProfile | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where to project to.
+
+    Attributes:
+        profile: of the GPU; None for the one that each launch was recorded on.
+        sm_clock_hz: SM clock there; None for the same share of the boost clock as when recorded.
+    """
+
+    profile: GpuProfile | None = None
+    sm_clock_hz: float | None = None
+
+    @property
+    def label(self) -> str:
+        """What to call it: "h100-sxm", "h100-sxm@1500MHz", "same"."""
+        name = _SAME if self.profile is None else self.profile.id
+        return name if self.sm_clock_hz is None else f"{name}@{self.sm_clock_hz / 1e6:g}MHz"
+
+
+def parse_target(text: str) -> Target:
+    """Return the target that a text names: a GPU, or "same", and perhaps an SM clock: "h100-sxm", "same@1.98GHz".
+
+    Raises:
+        UnknownNameError: there is no such GPU, or several.
+        WhatIfError: the clock is none.
+    """
+    found = _CLOCK.match(text.strip())
+    if found is None or "@" in found["gpu"]:
+        raise WhatIfError(f"no GPU: {text!r}", hint="a GPU looks like h100-sxm, h100-sxm@1500MHz or same@1.98GHz")
+    clock = float(found["clock"]) * {"m": 1e6, "g": 1e9}[found["unit"].lower()] if found["clock"] else None
+    if clock == 0:
+        raise WhatIfError(f"{text!r}: a clock above zero was wanted", hint="for example h100-sxm@1500MHz")
+    return Target(None if found["gpu"].lower() == _SAME else profile_by_name(found["gpu"]), clock)
+
+
+def peak_ratios(busy: pl.DataFrame, profiles: Profiles, there: GpuProfile | None) -> pl.DataFrame:
+    """Return RATIOS from the GPUs that the launches were recorded on to another one.
+
+    Args:
+        busy: BUSY_TIMES.
+        profiles: data sheet by device of the report; None where none fits.
+        there: data sheet of the other one; None for the same GPU.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+    """
+    check(busy, BUSY_TIMES, table="BUSY_TIMES")
+    keys = busy.select(KEYS).unique(maintain_order=True).iter_rows()
+    return pl.DataFrame([(*key, *_row(key, profiles, there)) for key in keys], schema=RATIOS, orient="row")
+
+
+def _row(
+    key: tuple[int, str | None, str | None, str | None], profiles: Profiles, there: GpuProfile | None
+) -> Iterator[float | None]:
+    device, tensor, to_tensor, dominant = key
+    here = profiles.get(device)
+    after = here if there is None else there
+    kind = _TENSOR if (dominant or "").startswith(_TENSOR) else dominant
+    if there is None:
+        ratios: dict[str, float | None] = dict.fromkeys(RESOURCES, 1.0)
+        if tensor != to_tensor:
+            ratios[_TENSOR] = None if here is None else _flop_ratio(here, here, tensor, to_tensor)
+        clock: float | None = 1.0
+    elif here is None:
+        ratios, clock = dict.fromkeys(RESOURCES), None
+    else:
+        ratios = {name: _ratio(name, here, there) for name in RESOURCES}
+        ratios[_TENSOR] = _flop_ratio(here, there, tensor, to_tensor)
+        clock = here.sm_boost_clock_hz / there.sm_boost_clock_hz
+    yield from ratios.values()
+    yield ratios.get(kind or "")
+    yield clock
+    yield None if after is None else float(after.sm_count)
+
+
+def _ratio(resource: str, here: GpuProfile, there: GpuProfile) -> float | None:
+    of_sms = here.sm_count * here.sm_boost_clock_hz / (there.sm_count * there.sm_boost_clock_hz)
+    if resource == "sm":
+        return of_sms
+    if resource in ("dram", "l2"):
+        was, becomes = (profile.bandwidth_bytes_per_s.get(resource) for profile in (here, there))
+        if resource == "l2" and not (was and becomes):
+            return of_sms  # few documents state it; it grows with the chip
+        return was / becomes if was and becomes else None
+    if resource == "fp16" and "fp16" not in (here.peak_flop_per_s.keys() & there.peak_flop_per_s.keys()):
+        return _flop_ratio(here, there, "fp32", "fp32")
+    return _flop_ratio(here, there, resource, resource)
+
+
+def _flop_ratio(here: GpuProfile, there: GpuProfile, before: str | None, after: str | None) -> float | None:
+    was = here.peak_flop_per_s.get(before or _TENSOR_OF_UNKNOWN_TYPE)
+    becomes = there.peak_flop_per_s.get(after or _TENSOR_OF_UNKNOWN_TYPE)
+    return was / becomes if was and becomes else None

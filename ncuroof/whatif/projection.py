@@ -1,0 +1,118 @@
+"""Launches under other roofs: what they would take, between two hypotheses, and which of them cross the ridge.
+
+A kernel needs each resource for a while (BUSY_TIMES) and takes longer than the longest of these times, because it waits besides. On
+another GPU each time scales with that GPU's peak. What becomes of the waiting is not known, hence two hypotheses:
+
+    efficiency kept   it shrinks with the rest: the kernel reaches the same fraction of its limiting roof
+    latency kept      it lasts as long for each wave of blocks, in cycles of the SM clock, whatever the resources do
+
+The first is expected of kernels that are bound by a resource, the second of those bound by latency or overhead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from ncuroof.model import Verdict
+from ncuroof.tables import BUSY_TIMES, PROJECTION, check, conform
+from ncuroof.whatif.busy_times import PER_SM, RESOURCES, longest, sm_share
+from ncuroof.whatif.peak_ratios import KEYS, Profiles, Target, peak_ratios
+
+_WAITING = (Verdict.LATENCY.value, Verdict.OVERHEAD.value, Verdict.UNKNOWN.value)
+_AT_SM_CLOCK = (*PER_SM, "l2")
+"""The clock of L2 follows that of the SMs."""
+
+
+def project(busy: pl.DataFrame, profiles: Profiles, targets: Sequence[Target]) -> pl.DataFrame:
+    """Return what each launch would take on each GPU.
+
+    Peaks are those of the data sheets on both sides. The SM clock is the target's, else taken to be the same share of the boost
+    clock as when recorded. Traffic, hit rates and instructions are taken to stay what they are.
+
+    Args:
+        busy: BUSY_TIMES.
+        profiles: data sheet by device of the report; None where none fits.
+        targets: where to.
+
+    Returns:
+        PROJECTION: all launches for the first target, then for the next.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+    """
+    check(busy, BUSY_TIMES, table="BUSY_TIMES")
+    parts = [_on(busy, profiles, target) for target in targets]
+    return pl.concat(parts) if parts else pl.DataFrame(schema=PROJECTION)
+
+
+def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
+    ratios = peak_ratios(busy, profiles, target.profile)
+    rows = busy.join(ratios, on=list(KEYS), how="left", maintain_order="left", nulls_equal=True)
+    clock = (
+        pl.lit(1.0)
+        if target.sm_clock_hz is None
+        else pl.col("sm_clock_hz") / (pl.col("ratio.clock") * target.sm_clock_hz)
+    )
+    share = _share_there()
+    needed = {
+        name: pl.col(f"busy.{name}")
+        * pl.col(f"ratio.{name}")
+        * (clock if name in _AT_SM_CLOCK else 1.0)
+        / (share if name in PER_SM else 1.0)
+        for name in RESOURCES
+    }
+    rows = rows.with_columns(pl.max_horizontal(needed.values()).alias("needed_ns"), _reason(target).alias("reason"))
+    waits = pl.col("duration_ns") * (1 - pl.col("reached_frac")) * _waves_ratio()
+    efficiency_kept = pl.col("needed_ns") / pl.col("reached_frac")
+    latency_kept = pl.col("needed_ns") + waits * pl.col("ratio.clock") * clock
+    expected = pl.when(pl.col("verdict").is_in(_WAITING)).then(latency_kept).otherwise(efficiency_kept)
+    ridge_ratio = pl.col("ridge_ratio") * pl.col("ratio.dominant") * clock / pl.col("ratio.dram")
+    values = {
+        "duration_ns": expected,
+        "least_ns": pl.min_horizontal(efficiency_kept, latency_kept),
+        "most_ns": pl.max_horizontal(efficiency_kept, latency_kept),
+        "limiter": longest(needed),
+        "ridge_ratio": ridge_ratio,
+        "crosses_ridge": (pl.col("recorded_ridge_ratio") < 1) != (ridge_ratio < 1),
+    }
+    known = [pl.when(pl.col("reason").is_null()).then(value).alias(name) for name, value in values.items()]
+    return rows.select("id", pl.lit(target.label).alias("target"), *known, "reason").pipe(conform, PROJECTION)
+
+
+def _waves_ratio() -> pl.Expr:
+    """Return how many times as many waves the blocks run in there, as many of them resident per SM; less than one wave is one."""
+    resident = pl.coalesce("n_resident_blocks", "sm_count")
+    resident_there = resident * pl.coalesce("sm_count_there", "sm_count") / pl.col("sm_count")
+    recorded = pl.max_horizontal(pl.col("recorded_n_blocks") / resident, 1.0)
+    there = pl.max_horizontal(pl.col("n_blocks") / resident_there, 1.0)
+    return pl.when(pl.col("n_blocks").is_not_null() & (resident > 0)).then(there / recorded).otherwise(1.0)
+
+
+def _share_there() -> pl.Expr:
+    """Return the share of the SMs' time there that the blocks can use; all of it for a grid made for its GPU (n per SM)."""
+    is_made_for_it = (pl.col("n_blocks") % pl.col("sm_count") == 0).fill_null(value=False)
+    dealt = sm_share(pl.col("n_blocks"), pl.coalesce("sm_count_there", "sm_count"))
+    return pl.when(is_made_for_it).then(1.0).otherwise(dealt)
+
+
+def _reason(target: Target) -> pl.Expr:
+    """Return why a launch cannot be projected; null where it can."""
+    lacks = [
+        pl.when((pl.col(f"busy.{name}") > 0) & pl.col(f"ratio.{name}").is_null()).then(
+            pl.format(f"{target.label} is not known to run {{}}", pl.coalesce("to_precision", pl.lit("tensor cores")))
+            if name == "tensor"
+            else pl.lit(f"the data sheets do not state the peak of {name}")
+        )
+        for name in RESOURCES
+    ]
+    is_clock_missing = pl.lit(target.sm_clock_hz is not None) & pl.col("sm_clock_hz").is_null()
+    return pl.coalesce(
+        pl.when(pl.col("duration_ns").is_null() | pl.col("reached_frac").is_null()).then(
+            pl.lit("utilisation of DRAM and SMs was not collected")
+        ),
+        pl.when(pl.col("ratio.clock").is_null()).then(pl.lit("there is no data sheet of the GPU that recorded it")),
+        pl.when(is_clock_missing).then(pl.lit("the SM clock was not recorded")),
+        *lacks,
+    )

@@ -1,0 +1,111 @@
+"""`ncuroof whatif` as programs see it: formats, exit codes, errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import ncuroof
+from ncuroof.tables import BUSY_TIMES
+from ncuroof.whatif import Target, busy_times, change, parse_change, project
+from tests.cli.running import run_main
+from tests.support import demo
+
+
+def test_the_run_is_told_on_each_gpu(capfd) -> None:
+    assert run_main("whatif", demo.REPORT, "--gpu", "b200", "--gpu", "a100-sxm-80gb") == 0
+    lines = capfd.readouterr().out.splitlines()
+    rows = {line.split()[0]: line for line in lines if line}
+    assert rows["b200"].split()[-1] == "1.21×"
+    assert "sgemm_naive_vec4" in rows
+    assert max(map(len, lines)) <= 100
+
+
+def test_formats_hold_the_same(tmp_path: Path, capfd) -> None:
+    files = [tmp_path / f"w{suffix}" for suffix in (".json", ".md", ".txt")]
+    options = [part for path in files for part in ("-o", path)]
+    assert run_main("whatif", demo.REPORT, "--change", "bytes:0.5", "--quiet", *options) == 0
+    assert capfd.readouterr().out == ""
+    document = json.loads(files[0].read_text(encoding="utf-8"))
+    assert document["schema"] == "ncuroof.whatif/1"
+    assert document["changes"] == ["bytes:0.5"]
+    (total,) = document["targets"]
+    # 16 of 17: one failed to profile
+    assert (total["target"], total["n_launches"], total["n_unknown"]) == ("same", 17, 1)
+    assert total["duration_ns"] == pytest.approx(
+        sum(kernel["projections"][0]["duration_ns"] or 0 for kernel in document["kernels"])
+    )
+    adam = next(kernel for kernel in document["kernels"] if kernel["short_name"] == "multi_tensor_apply_kernel")
+    # at 90 % of DRAM; half of the bytes are half of the time where nothing else is as busy
+    assert adam["projections"][0]["duration_ns"] == pytest.approx(652_288 / 2, rel=1e-3)
+    assert "| same |" in files[1].read_text(encoding="utf-8")
+    assert files[2].read_text(encoding="utf-8").startswith("ncuroof · what if")
+    assert run_main("whatif", demo.REPORT, "--change", "bytes:0.5", "--quiet", *options) == 0  # its own files
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ((), 2, "nothing to try"),
+        (("--gpu", "h1000"), 1, "no GPU profile matches"),
+        (("--gpu", "h100-sxm@0MHz"), 2, "a clock above zero was wanted"),
+        (("--change", "speed:2"), 2, "no change"),
+        (("--change", "bytes:0.5", "--only", "nothing"), 2, "no kernel's name matches"),
+        (("--fuse", "a,b"), 2, "none is called 'a'"),
+        (("--gpu", "b200", "-o", "w.pdf"), 1, "a suffix of .json, .md, .txt was wanted, found .pdf"),
+    ],
+)
+def test_bad_input_gets_a_named_error(capfd, arguments: tuple[str, ...], code: int, said: str) -> None:
+    assert run_main("whatif", demo.REPORT, *arguments) == code
+    errors = capfd.readouterr().err
+    assert said in errors
+    assert "Traceback" not in errors
+
+
+@pytest.mark.corpus
+def test_every_kernel_takes_its_own_time_on_its_own_gpu(corpus: list[Path]) -> None:
+    for path in corpus:
+        analysis = ncuroof.read(path).analyse()
+        busy = busy_times(analysis.kernels, analysis.roofline_tables.work)
+        profiles = analysis.roofline_tables.profiles
+        for device, profile in profiles.items():
+            here = busy.filter(pl.col("device") == device)
+            for target in (Target(), *([Target(profile)] if profile else [])):
+                found = project(here, profiles, [target]).with_columns(here["duration_ns"].alias("recorded_ns"))
+                known = found.filter(pl.col("reason").is_null())
+                for key in ("duration_ns", "least_ns", "most_ns"):
+                    assert ((known[key] / known["recorded_ns"] - 1).abs() < 1e-9).all(), (path, key)
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize(
+    ("recorded", "wanted", "kernel", "error_frac"),
+    [
+        # one SGEMM on a GTX 1660 SUPER and, with 64 times the products, on an RTX 4090
+        ("gemm__reps__global_mem_coalesce", "profiling__profiles__coalesceMemoryAccess", "sgemm_global_mem_coalesce", 0.10),
+        ("profiling__profiles__coalesceMemoryAccess", "gemm__reps__global_mem_coalesce", "sgemm_global_mem_coalesce", 0.10),
+        # a latency-bound kernel on an RTX 3070 Ti at 1.56 GHz and on a laptop's RTX 3060 at 0.90 GHz
+        ("full_profile@4dbc67d", "profile_output@218ba7a", "delayAndSum", 0.05),
+        ("profile_output@218ba7a", "full_profile@4dbc67d", "delayAndSum", 0.05),
+    ],
+)  # fmt: skip
+def test_a_kernel_that_was_recorded_on_two_gpus(
+    corpus: list[Path], recorded: str, wanted: str, kernel: str, error_frac: float
+) -> None:
+    here, there = (_first(corpus, name, kernel) for name in (recorded, wanted))
+    factor = there[1]["instructions.warp_executed"][0] / here[1]["instructions.warp_executed"][0]
+    busy = change(here[1].select(list(BUSY_TIMES)), parse_change(f"batch:{factor}"))
+    profile = there[0].roofline_tables.profiles[there[1]["device"][0]]
+    target = Target(profile, there[1]["sm_clock_hz"][0])
+    (expected,) = project(busy, here[0].roofline_tables.profiles, [target])["duration_ns"]
+    assert expected == pytest.approx(there[1]["duration_ns"][0], rel=error_frac)
+
+
+def _first(corpus: list[Path], name: str, kernel: str):
+    analysis = ncuroof.read(next(path for path in corpus if path.name.startswith(name))).analyse()
+    busy = busy_times(analysis.kernels, analysis.roofline_tables.work)
+    rows = busy.hstack(analysis.kernels.select("instructions.warp_executed"))
+    return analysis, rows.filter(pl.col("short_name") == kernel).head(1)

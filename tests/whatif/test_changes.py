@@ -1,0 +1,139 @@
+"""Changes and fusions: what they do to the time for which each resource is needed, by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncuroof.errors import WhatIfError
+from ncuroof.roofline import profile_by_name
+from ncuroof.whatif import Target, change, fuse, parse_change, parse_fusion, project
+from tests.whatif.launches import launch, table
+
+H100 = {0: profile_by_name("h100-sxm")}
+
+
+def after(text: str, *launches, only=None):
+    changed = change(table(*launches), parse_change(text), only)
+    return project(changed, H100, [Target()]).to_dicts()
+
+
+def test_half_the_bytes_move_the_limit_to_the_next_resource() -> None:
+    (found,) = after("bytes:0.5", launch())
+    # DRAM 45 µs, SMs 50 µs: efficiency kept 50 / 0.9, latency kept 50 + 10
+    assert found["limiter"] == "sm"
+    assert found["duration_ns"] == pytest.approx(5e4 / 0.9)
+    assert found["most_ns"] == pytest.approx(6e4)
+
+
+def test_half_the_bytes_double_the_intensity() -> None:
+    (found,) = after("bytes:0.5", launch(recorded_ridge_ratio=0.6, ridge_ratio=0.6, dominant_precision="fp32"))
+    assert found["ridge_ratio"] == pytest.approx(1.2)
+    assert found["crosses_ridge"]
+    (found,) = after("flop:0.5", launch(recorded_ridge_ratio=1.5, ridge_ratio=1.5, dominant_precision="fp32", fp32=0.7))
+    assert (found["ridge_ratio"], found["crosses_ridge"]) == (pytest.approx(0.75), True)
+
+
+def test_each_change_touches_its_own_resource() -> None:
+    shares = {"dram": 0.5, "l2": 0.6, "sm": 0.7, "fp32": 0.8, "tensor": 0.4}
+    before = table(launch(**shares)).row(0, named=True)
+    for kind, touched in (
+        ("bytes", {"dram"}),
+        ("l2", {"l2"}),
+        ("sm", {"sm"}),
+        ("flop", {"fp32", "tensor"}),
+        ("batch", set(shares)),
+    ):
+        changed = change(table(launch(**shares)), parse_change(f"{kind}:3")).row(0, named=True)
+        moved = {name for name in shares if changed[f"busy.{name}"] == pytest.approx(3 * before[f"busy.{name}"])}
+        assert moved == touched, kind
+
+
+def test_a_larger_batch_fills_sms_that_were_idle() -> None:
+    # 66 of 132 SMs busy all the time: twice the blocks take the other half
+    few = launch(dram=0.01, sm=0.5, reached_frac=1.0, recorded_n_blocks=66.0, n_blocks=66.0, verdict="compute")
+    (found,) = after("batch:2", few)
+    assert found["duration_ns"] == pytest.approx(1e5)
+    (found,) = after("batch:4", few)
+    assert found["duration_ns"] == pytest.approx(2e5)
+
+
+def test_a_narrower_type_moves_fewer_bytes_and_multiplies_faster() -> None:
+    types = dict.fromkeys(("tensor_precision", "to_precision", "dominant_precision"), "tensor_tf32")
+    (found,) = after("dtype:bf16", launch(dram=0.4, sm=0.1, tensor=0.8, verdict="compute", **types))
+    # DRAM 40 / 2 = 20 µs; tensor 80 * 494.5 / 989 = 40 µs
+    assert found["duration_ns"] == pytest.approx(4e4 / 0.8)
+    # vector arithmetic stays what it is
+    (found,) = after("dtype:bf16", launch(dram=0.9, sm=0.1, fp32=0.3, dominant_precision="fp32"))
+    assert found["duration_ns"] == pytest.approx(4.5e4 / 0.9)
+    # and where the type is not known, nothing changes
+    (found,) = after("dtype:bf16", launch())
+    assert found["duration_ns"] == pytest.approx(1e5)
+
+
+def test_a_type_that_the_gpu_has_not_is_told() -> None:
+    types = dict.fromkeys(("tensor_precision", "to_precision", "dominant_precision"), "tensor_bf16")
+    (found,) = after("dtype:fp4", launch(tensor=0.8, **types))
+    assert found["reason"] == "same is not known to run tensor_fp4"
+
+
+def test_only_the_kernels_that_are_named_change() -> None:
+    first, second = after("bytes:0.5", launch("softmax"), launch("gemm"), only="^soft")
+    assert (first["duration_ns"] < 6e4, second["duration_ns"]) == (True, pytest.approx(1e5))
+    for wrong in ("nothing", "("):
+        with pytest.raises(WhatIfError):
+            after("bytes:0.5", launch("softmax"), only=wrong)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "bytes",
+        "bytes:",
+        "bytes:x",
+        "bytes:0",
+        "bytes:-1",
+        "bytes:inf",
+        "bytes:nan",
+        "time:2",
+        "dtype:",
+        "dtype:bf17",
+        "batch:1e999",
+    ],
+)
+def test_what_is_no_change_is_refused(text: str) -> None:
+    with pytest.raises(WhatIfError) as caught:
+        parse_change(text)
+    assert "bytes:0.5" in (caught.value.hint or "")
+
+
+def test_cos_of_cos_in_one_kernel_moves_half_of_the_bytes() -> None:
+    # each reads and writes 1 GB: 4 GB together; the one in between is written and read no more: 2 GB
+    traffic = {"dram_read_bytes": 1e9, "dram_write_bytes": 1e9, "dram": 1.0, "sm": 0.1}
+    fused = fuse(table(launch("cos", **traffic), launch("cos_2", **traffic), launch("rest")), "cos", "cos_2")
+    one, rest = project(fused, H100, [Target()]).to_dicts()
+    assert fused["short_name"].to_list() == ["cos + cos_2", "rest"]
+    assert one["duration_ns"] == pytest.approx(1e5)  # of 200 µs
+    assert fused.row(0, named=True)["dram_read_bytes"] == 1e9
+    assert rest["duration_ns"] == pytest.approx(1e5)
+
+
+def test_a_fusion_saves_no_more_than_the_second_reads() -> None:
+    # the second reads a tenth of what the first wrote: of 20 µs for its own 0.2 GB and 100 for the first's 2 GB, 2 * 0.1 GB go
+    first = launch("a", dram=1.0, dram_read_bytes=1e9, dram_write_bytes=1e9)
+    second = launch("b", dram=0.2, sm=0.1, dram_read_bytes=1e8, dram_write_bytes=1e8)
+    busy = fuse(table(first, second), "a", "b").row(0, named=True)
+    assert busy["busy.dram"] == pytest.approx(1e5 * (1 - 1e8 / 2e9) + 2e4 * (1 - 1e8 / 2e8))
+    assert busy["duration_ns"] == 2e5
+    assert busy["reached_frac"] == pytest.approx((1.0 + 0.2) / 2)
+
+
+def test_what_cannot_be_fused_is_refused() -> None:
+    busy = table(launch("a"), launch("b"), launch("b"), launch("f<1, 2>"), launch("c", device=1))
+    assert parse_fusion("f<1, 2>,a", busy) == ("f<1, 2>", "a")
+    for wrong in ("a", "a,nothing", "a;b"):
+        with pytest.raises(WhatIfError):
+            parse_fusion(wrong, busy)
+    for pair in (("a", "a"), ("a", "b"), ("a", "c")):
+        with pytest.raises(WhatIfError):
+            fuse(busy, *pair)

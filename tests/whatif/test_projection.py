@@ -1,0 +1,141 @@
+"""Launches under other roofs. All numbers are worked out by hand from the data sheets."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncuroof.errors import UnknownNameError, WhatIfError
+from ncuroof.roofline import profile_by_name
+from ncuroof.whatif import Target, parse_target, project
+from tests.whatif.launches import launch, table
+
+H100 = {0: profile_by_name("h100-sxm")}  # 3.35 TB/s, 132 SMs, 1.98 GHz, 67 TFLOP/s of FP32, 989 of BF16
+H200 = Target(profile_by_name("h200-sxm"))  # 4.8 TB/s, otherwise as the H100
+A100 = Target(profile_by_name("a100-sxm-80gb"))  # 2.039 TB/s, 108 SMs, 1.41 GHz, 19.5 TFLOP/s, 312 of BF16
+
+
+def only(row, target, profiles=H100):
+    return project(table(row), profiles, [target]).row(0, named=True)
+
+
+def test_a_kernel_at_the_dram_roof_goes_with_the_bandwidth() -> None:
+    found = only(launch(), H200)
+    # 90 µs of DRAM become 90 * 3.35 / 4.8 = 62.81 µs; efficiency kept: / 0.9; latency kept: + 10 µs
+    assert found["duration_ns"] == pytest.approx(1e5 * 3.35 / 4.8)
+    assert found["least_ns"] == pytest.approx(1e5 * 3.35 / 4.8)
+    assert found["most_ns"] == pytest.approx(9e4 * 3.35 / 4.8 + 1e4)
+    assert (found["target"], found["limiter"], found["reason"]) == ("h200-sxm", "dram", None)
+
+
+def test_a_kernel_that_waits_is_expected_to_go_on_waiting() -> None:
+    found = only(launch(dram=0.3, sm=0.2, verdict="latency"), H200)
+    # 30 µs * 3.35 / 4.8 = 20.94 µs of DRAM; 20 µs of SMs as before; 70 µs of waiting stay
+    assert found["duration_ns"] == pytest.approx(3e4 * 3.35 / 4.8 + 7e4)
+    assert found["least_ns"] == pytest.approx(1e5 * 3.35 / 4.8)
+
+
+def test_another_resource_can_become_the_limit() -> None:
+    # FP32 80 µs, DRAM 70 µs. H100 to A100: FP32 * 67 / 19.5 = 274.9, DRAM * 3.35 / 2.039 = 115.0
+    found = only(launch(dram=0.7, sm=0.1, fp32=0.8, verdict="compute"), A100)
+    assert found["limiter"] == "fp32"
+    assert found["duration_ns"] == pytest.approx(8e4 * 67 / 19.5 / 0.8)
+    # and to the H200: DRAM * 3.35 / 4.8 = 48.9, FP32 as it was
+    assert only(launch(dram=0.9, sm=0.1, fp32=0.8), H200)["limiter"] == "fp32"
+
+
+def test_waiting_goes_with_the_clock_and_the_waves() -> None:
+    # 10 waves on 132 SMs are 12.2 on 108; a cycle takes 1.98 / 1.41 as long; DRAM 10 µs * 3.35 / 2.039 = 16.4,
+    # SMs 20 µs * (132 * 1.98) / (108 * 1.41) = 34.3
+    found = only(launch(dram=0.1, sm=0.2, verdict="latency"), A100)
+    # 10560 blocks are 97.8 per SM there: the last round of 98 is not full
+    sms = 2e4 * 132 * 1.98 / (108 * 1.41)
+    assert found["duration_ns"] == pytest.approx(sms + 8e4 * (1.98 / 1.41) * (132 / 108), rel=1e-6)
+
+
+def test_few_blocks_gain_nothing_from_more_sms() -> None:
+    # 54 blocks use 54 SMs of 108 as well as of 132: an FP32 pipe that these keep full is slower by the clock alone
+    known = {"recorded_n_blocks": 54.0, "n_blocks": 54.0, "n_resident_blocks": 108.0 * 8, "sm_count": 108.0}
+    row = launch(dram=0.0, sm=0.1, fp32=0.5, verdict="compute", sm_clock_hz=1.41e9, reached_frac=1.0, **known)
+    found = only(row, Target(profile_by_name("h100-sxm")), {0: profile_by_name("a100-sxm-80gb")})
+    # rate of FP32 per SM and cycle: 128 on the A100's 64 FMAs, 256 on the H100's: 19.5 / 67 * (132 / 108) of the time
+    assert found["duration_ns"] == pytest.approx(1e5 * 19.5 / 67 * 132 / 108, rel=1e-6)
+
+
+def test_a_grid_made_for_its_gpu_is_taken_to_be_made_for_the_other() -> None:
+    known = {"recorded_n_blocks": 132.0, "n_blocks": 132.0, "n_resident_blocks": 132.0}
+    found = only(launch(dram=0.1, sm=0.1, fp32=0.8, verdict="compute", **known), A100)
+    # not 132 blocks over 108 SMs, which take two rounds
+    assert found["duration_ns"] == pytest.approx(1e5 * 67 / 19.5)
+
+
+@pytest.mark.parametrize(
+    ("intensity", "crosses"),
+    [(100.0, False), (152.0, False), (155.0, True), (200.0, True), (294.0, True), (297.0, False), (1000.0, False)],
+)
+def test_kernels_between_the_ridges_turn_memory_bound_from_a100_to_h100(intensity: float, *, crosses: bool) -> None:
+    # ridges of BF16: A100 312e12 / 2.039e12 = 153.0 flop/byte, H100 989e12 / 3.35e12 = 295.2
+    types = dict.fromkeys(("tensor_precision", "to_precision", "dominant_precision"), "tensor_bf16")
+    ratio = intensity / (312 / 2.039)
+    row = launch(dram=0.5, sm=0.1, tensor=min(0.5 * ratio, 1.0), recorded_ridge_ratio=ratio, ridge_ratio=ratio, **types)
+    found = only(row, Target(profile_by_name("h100-sxm")), {0: profile_by_name("a100-sxm-80gb")})
+    assert found["crosses_ridge"] is crosses
+    assert found["ridge_ratio"] == pytest.approx(intensity / (989 / 3.35))
+
+
+def test_the_same_gpu_takes_the_same_time() -> None:
+    for row in (
+        launch(),
+        launch(dram=0.2, verdict="latency"),
+        launch(n_blocks=7.0, recorded_n_blocks=7.0, dram=0.01, sm=0.02),
+    ):
+        for target, profiles in (
+            (Target(), H100),
+            (Target(), {0: None}),
+            (Target(H100[0]), H100),
+            (Target(None, 1.98e9), H100),
+        ):
+            busy = row | {"reached_frac": None}
+            used = 7 / 132 if row["n_blocks"] == 7 else 1.0
+            busy["reached_frac"] = max(row["busy.dram"], row["busy.sm"] / used) / 1e5
+            found = only(busy, target, profiles)
+            for key in ("duration_ns", "least_ns", "most_ns"):
+                assert found[key] == pytest.approx(1e5), (target.label, key)
+
+
+def test_another_clock_slows_the_sms_and_not_dram() -> None:
+    at_half = parse_target("same@990MHz")
+    assert at_half.label == "same@990MHz"
+    assert only(launch(dram=0.9, sm=0.1), at_half)["duration_ns"] == pytest.approx(1e5)
+    assert only(launch(dram=0.1, sm=0.9), at_half)["duration_ns"] == pytest.approx(2e5)
+    # recorded at half of the boost clock, at boost on the H200
+    found = only(launch(dram=0.1, sm=0.9, sm_clock_hz=0.99e9), parse_target("h200-sxm@1.98 GHz"))
+    assert found["duration_ns"] == pytest.approx(0.5e5)
+
+
+@pytest.mark.parametrize(
+    ("row", "profiles", "target", "reason"),
+    [
+        (launch(reached_frac=None), H100, H200, "utilisation of DRAM and SMs was not collected"),
+        (launch() | {"duration_ns": None}, H100, H200, "utilisation of DRAM and SMs was not collected"),
+        (launch(), {0: None}, H200, "there is no data sheet of the GPU that recorded it"),
+        (launch(sm_clock_hz=None), H100, Target(H200.profile, 1e9), "the SM clock was not recorded"),
+        (
+            launch(tensor=0.5, tensor_precision="tensor_fp8", to_precision="tensor_fp8"),
+            H100, A100, "a100-sxm-80gb is not known to run tensor_fp8",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_projected_says_why(row, profiles, target, reason: str) -> None:
+    found = only(row, target, profiles)
+    assert found["reason"] == reason
+    assert (found["duration_ns"], found["least_ns"], found["limiter"]) == (None, None, None)
+
+
+def test_targets_are_named_or_refused() -> None:
+    assert parse_target("H100-SXM").label == "h100-sxm"
+    assert parse_target("same@1.5GHz").sm_clock_hz == 1.5e9
+    with pytest.raises(UnknownNameError):
+        parse_target("h1000")
+    for wrong in ("h100-sxm@", "h100-sxm@fast", "same@0MHz", "h100-sxm@1500"):
+        with pytest.raises(WhatIfError):
+            parse_target(wrong)
