@@ -158,6 +158,12 @@ function alike(position) {
   return [make("p", {}, choice(`One of ${group.launches.length} launches that are alike:`, options, String(position), { id: "alike" }, (value) => choose(Number(value))))];
 }
 
+/** Sliders for a launch whose busy times are known. */
+function whatIf(position, scaling) {
+  chart.imagine(position, null);
+  return scaling ? new WhatIf(scaling, (moved) => chart.imagine(position, moved)).elements() : [];
+}
+
 /** Show a launch's detail. */
 async function showDetail(position) {
   const part = await details.of(position);
@@ -169,6 +175,6 @@ async function showDetail(position) {
     make("p", {}, verdictMark(verdict), `: ${detail.words(part.detail.summary)}`),
     make("p", { class: "whole-name name", tabindex: "0", role: "region", "aria-label": "Whole name" }, isolated(words(LAUNCHES.name[position]))),
     ...alike(position),
-    ...detail.path(), ...detail.findings(), ...detail.caveats(), ...detail.missing(), ...detail.flow(), ...detail.blocks(), ...detail.vendor(), rawCounters(position),
+    ...detail.path(), ...detail.findings(), ...whatIf(position, part.detail.scaling), ...detail.caveats(), ...detail.missing(), ...detail.flow(), ...detail.blocks(), ...detail.vendor(), rawCounters(position),
   );
 }

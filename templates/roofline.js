@@ -193,7 +193,28 @@ class RooflineChart {
       ...ofRoofs.map((label) => this.label(label, colour(label.roof.source === "counters" ? "ink" : "soft"), "roof-label")),
       ...ofDots.map((label) => this.label(label, colour("ink"), "dot-label")),
       ...this.selection(points),
+      ...this.imagined(),
     ];
+  }
+
+  /** Show where a launch's dot would lie: `moved` holds factors of its intensity and rate; null takes the ring away. */
+  imagine(position, moved) {
+    if (!this.imaginary && !moved) return;
+    this.imaginary = moved && { position, ...moved };
+    this.redraw();
+  }
+
+  /** A ring where a dot would lie, and a line from where it is. */
+  imagined() {
+    const { view, level } = this.choice;
+    const dot = this.imaginary && view === "flop" && level === "dram" ? dotOf(this.imaginary.position, view, level) : null;
+    if (!dot) return [];
+    const [fromX, fromY] = [this.plane.x(dot.x), this.plane.y(dot.y)];
+    const [toX, toY] = [this.plane.x(dot.x * this.imaginary.x), this.plane.y(dot.y * this.imaginary.y)];
+    const line = this.line(fromX, fromY, toX, toY, colour("ink"));
+    line.setAttribute("stroke-dasharray", "3 3");
+    const ring = draw("circle", { cx: toX, cy: toY, r: 6, fill: colour("paper"), stroke: colour("ink"), "stroke-width": 1.6, class: "imagined" });
+    return [draw("g", { "clip-path": "url(#plane)" }, line, ring)];
   }
 
   selectedPoints() {

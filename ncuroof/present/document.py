@@ -19,6 +19,7 @@ from ncuroof.present.occupancy_limits import LIMITS, tightest, with_limits
 from ncuroof.present.vendor import vendor_block, vendor_rules
 from ncuroof.roofline import INSTRUCTION_DEFINITION, Roofline
 from ncuroof.tables import BREAKDOWN_KINDS
+from ncuroof.whatif import RESOURCES, busy_times
 
 SCHEMA = "ncuroof.analysis/1"
 
@@ -51,6 +52,10 @@ class Analysed(Protocol):
     @property
     def reports(self) -> Sequence[RawReport]:
         """What was read."""
+
+    @property
+    def kernels(self) -> pl.DataFrame:
+        """One row per workload, with all that is known of it."""
 
     @property
     def measurements(self) -> Measurements:
@@ -90,7 +95,8 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
 
     Args:
         analysed: an analysis.
-        ids: the kernels to describe; all for None. Sources, devices and summary always tell of all.
+        ids: the kernels to describe, without what projecting them needs (`scaling`); all for None. Sources, devices and summary
+            always tell of all.
     """
     return {
         "schema": SCHEMA,
@@ -199,6 +205,7 @@ class _Kernels:
         self._findings = _by_kernel(diagnosis.findings, wanted)
         self._missing = _by_kernel(diagnosis.missing, wanted)
         self._vendor = _by_kernel(vendor_rules(analysed.reports), wanted)
+        self._busy = {} if ids is not None else _by_kernel(busy_times(analysed.kernels, placed.work), wanted)
 
     def describe(self) -> list[Document]:
         """Return the kernels' entries of the document."""
@@ -233,6 +240,7 @@ class _Kernels:
             "findings": [self._finding(entry, row, limiters) for entry in self._findings.get(number, [])],
             "min_time_ns": row["min_time_ns"],
             "recoverable_ns": row["recoverable_ns"],
+            "scaling": next(map(_scaling, self._busy.get(number, [])), None),
             "missing": self._missing.get(number, []),
             "vendor": vendor_block(self._vendor.get(number, []), row["verdict"], self._rules),
         }
@@ -290,6 +298,12 @@ class _Kernels:
                 if wasted and (moved := row[f"traffic_bytes.{level}"])
             },
         }
+
+
+def _scaling(busy: Document) -> Document:
+    """Return what of a launch's time scales with which peak; see docs/whatif.md."""
+    names = ("reached_frac", "tensor_precision", "n_blocks", "n_resident_blocks")
+    return {"busy_ns": {name: busy[f"busy.{name}"] for name in RESOURCES}, **{name: busy[name] for name in names}}
 
 
 def _by_kernel(table: pl.DataFrame, ids: pl.Series) -> dict[int, list[Document]]:

@@ -32,7 +32,7 @@ TEMPLATE = "report.html.j2"
 STYLE = "page.css"
 SCRIPTS = (
     "format.js", "data.js", "elements.js", "plane.js", "labels.js", "arrows.js", "roofline.js", "pointer.js", "filter.js",
-    "utilisation.js", "table.js", "detail.js", "page.js",
+    "utilisation.js", "table.js", "whatif.js", "detail.js", "page.js",
 )  # fmt: skip
 """In the order in which they need each other."""
 

@@ -20,6 +20,7 @@ from ncuroof.present.figures import LEVELS, chart
 from ncuroof.present.interned import Texts
 from ncuroof.present.kernel_detail import SECTIONS, KernelDetails
 from ncuroof.present.page_changes import arrows
+from ncuroof.present.page_whatif import scaling, targets
 from ncuroof.present.views import FLOP, VIEWS, View
 
 Record = Mapping[str, Any]
@@ -74,6 +75,7 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
         "resources": {name: text.label(name) for name in RESOURCES},
         "ranges": _ranges(kernels),
         "arrows": moved,
+        "targets": targets(document),
         "sections": SECTIONS,
         "details_per_part": DETAILS_PER_PART,
         "texts": texts.table(),
@@ -87,7 +89,11 @@ def detail_parts(document: Record, rules: Rules, catalogue: Catalogue) -> Iterab
         texts = Texts()
         details = KernelDetails(document, rules, catalogue, texts)
         described = [
-            details.describe(kernel) | {"points_by_view": {view.name: _points(kernel, view) for view in VIEWS}}
+            details.describe(kernel)
+            | {
+                "points_by_view": {view.name: _points(kernel, view) for view in VIEWS},
+                "scaling": scaling(kernel, document),
+            }
             for kernel in kernels[first : first + DETAILS_PER_PART]
         ]
         yield {"kernels": described, "quantities": details.quantities, "texts": texts.table()}

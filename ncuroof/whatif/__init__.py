@@ -3,7 +3,7 @@
 from ncuroof.whatif.busy_times import RESOURCES, busy_times
 from ncuroof.whatif.changes import Change, change, parse_change
 from ncuroof.whatif.fusion import fuse, parse_fusion
-from ncuroof.whatif.peak_ratios import Target, parse_target
+from ncuroof.whatif.peak_ratios import Target, parse_target, ratios
 from ncuroof.whatif.projection import project
 
 __all__ = [
@@ -17,4 +17,5 @@ __all__ = [
     "parse_fusion",
     "parse_target",
     "project",
+    "ratios",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -83,31 +83,37 @@ def peak_ratios(busy: pl.DataFrame, profiles: Profiles, there: GpuProfile | None
     """
     check(busy, BUSY_TIMES, table="BUSY_TIMES")
     keys = busy.select(KEYS).unique(maintain_order=True).iter_rows()
-    return pl.DataFrame([(*key, *_row(key, profiles, there)) for key in keys], schema=RATIOS, orient="row")
+    rows = [(*key, *ratios(profiles.get(key[0]), there, *key[1:])) for key in keys]
+    return pl.DataFrame(rows, schema=RATIOS, orient="row")
 
 
-def _row(
-    key: tuple[int, str | None, str | None, str | None], profiles: Profiles, there: GpuProfile | None
-) -> Iterator[float | None]:
-    device, tensor, to_tensor, dominant = key
-    here = profiles.get(device)
+def ratios(
+    here: GpuProfile | None, there: GpuProfile | None, tensor: str | None, to_tensor: str | None, dominant: str | None
+) -> tuple[float | None, ...]:
+    """Return the columns of RATIOS behind its keys.
+
+    Args:
+        here: data sheet of the GPU that recorded, if there is one.
+        there: of the other one; None for the same GPU.
+        tensor: tensor type whose work takes longest.
+        to_tensor: the same after a change.
+        dominant: precision whose work takes longest.
+    """
     after = here if there is None else there
     kind = _TENSOR if (dominant or "").startswith(_TENSOR) else dominant
     if there is None:
-        ratios: dict[str, float | None] = dict.fromkeys(RESOURCES, 1.0)
+        by_resource: dict[str, float | None] = dict.fromkeys(RESOURCES, 1.0)
         if tensor != to_tensor:
-            ratios[_TENSOR] = None if here is None else _flop_ratio(here, here, tensor, to_tensor)
+            by_resource[_TENSOR] = None if here is None else _flop_ratio(here, here, tensor, to_tensor)
         clock: float | None = 1.0
     elif here is None:
-        ratios, clock = dict.fromkeys(RESOURCES), None
+        by_resource, clock = dict.fromkeys(RESOURCES), None
     else:
-        ratios = {name: _ratio(name, here, there) for name in RESOURCES}
-        ratios[_TENSOR] = _flop_ratio(here, there, tensor, to_tensor)
+        by_resource = {name: _ratio(name, here, there) for name in RESOURCES}
+        by_resource[_TENSOR] = _flop_ratio(here, there, tensor, to_tensor)
         clock = here.sm_boost_clock_hz / there.sm_boost_clock_hz
-    yield from ratios.values()
-    yield ratios.get(kind or "")
-    yield clock
-    yield None if after is None else float(after.sm_count)
+    sm_count = None if after is None else float(after.sm_count)
+    return *by_resource.values(), by_resource.get(kind or ""), clock, sm_count
 
 
 def _ratio(resource: str, here: GpuProfile, there: GpuProfile) -> float | None:

@@ -1,0 +1,75 @@
+"""What the page needs to try changes and other GPUs: peaks of one GPU over another's, and of each launch what scales with which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ncuroof.model import Verdict
+from ncuroof.present import format as text
+from ncuroof.roofline import GpuProfile, load_profiles
+from ncuroof.whatif import RESOURCES, ratios
+
+Record = Mapping[str, Any]
+
+_WAITING = (Verdict.LATENCY.value, Verdict.OVERHEAD.value, Verdict.UNKNOWN.value)
+_DIGITS = 5
+
+_Key = tuple[Any, "str | None", "str | None"]
+
+
+def targets(document: Record) -> dict[str, Any]:
+    """Return the GPUs to project to, and the ratios of peaks to each, by what a launch's own key (`scaling`) stands for.
+
+    A row of ratios is that of `ncuroof.whatif.ratios`: resources, dominant precision, clock, SMs there.
+    The first row is for the same GPU.
+    """
+    profiles = {profile.id: profile for profile in load_profiles()}
+    here = [profiles.get(device.get("profile") or "") for device in document["devices"]]
+    keys = {_key(kernel) for kernel in document["kernels"] if kernel.get("scaling")}
+    return {
+        "resources": {name: text.label(name) for name in RESOURCES},
+        "gpus": list(profiles),
+        "ratios": {
+            _name(key): [_row(_profile(here, key[0]), there, key) for there in (None, *profiles.values())]
+            for key in sorted(keys, key=_name)
+        },
+    }
+
+
+def scaling(kernel: Record, document: Record) -> list[Any] | None:
+    """Return what `whatif.js` works with; None where it is not known.
+
+    In order: key of the ratios, busy times in ns in the order of RESOURCES, duration in ns, reached share, whether it waits rather
+    than works, blocks, resident blocks and SMs.
+    """
+    known = kernel.get("scaling")
+    if not known or known["reached_frac"] is None or kernel["duration_ns"] is None:
+        return None
+    device = kernel.get("device")
+    sms = document["devices"][device]["sm_count"] if device is not None else None
+    busy = [_short(known["busy_ns"][name] or 0.0) for name in RESOURCES]
+    shape = [known["n_blocks"], _short(known["n_resident_blocks"]), sms]
+    waits = kernel["verdict"] in _WAITING
+    return [_name(_key(kernel)), busy, kernel["duration_ns"], _short(known["reached_frac"]), waits, *shape]
+
+
+def _key(kernel: Record) -> _Key:
+    return kernel.get("device"), kernel["scaling"]["tensor_precision"], kernel.get("dominant_precision")
+
+
+def _name(key: _Key) -> str:
+    return "|".join("" if part is None else str(part) for part in key)
+
+
+def _profile(here: list[GpuProfile | None], device: int | None) -> GpuProfile | None:
+    return None if device is None else here[device]
+
+
+def _row(here: GpuProfile | None, there: GpuProfile | None, key: _Key) -> list[float | None]:
+    _, tensor, dominant = key
+    return [_short(value) for value in ratios(here, there, tensor, tensor, dominant)]
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.{_DIGITS}g}")

@@ -1,0 +1,100 @@
+// What a launch would take on another GPU, or with less to do: the arithmetic of ncuroof/whatif/projection.py, which a test compares
+// with this file, and the sliders in the detail. A ring on the chart shows where its dot would lie.
+
+const SLIDERS = [["bytes", "DRAM bytes"], ["l2", "L2 bytes"], ["flop", "FLOPs"], ["sm", "other work of the SMs"]];
+const RESOURCES_BY_SLIDER = { bytes: ["dram"], l2: ["l2"], sm: ["sm"], flop: ["fp64", "fp32", "fp16", "tensor"] };
+const SHARED_BY_SMS = ["dram", "l2"];
+const MOST_DOUBLINGS = 4;
+
+/** The share of the SMs' time that so many blocks, evenly dealt, can use. */
+function smShare(blocks, sms) {
+  return blocks > 0 && sms > 0 ? blocks / (sms * Math.ceil(blocks / sms)) : 1;
+}
+
+/** How many times as many waves the blocks run in on another number of SMs; less than one wave is one. */
+function wavesRatio(blocks, resident, sms, smsThere) {
+  if (!(blocks > 0) || !(resident > 0) || !(sms > 0)) return 1;
+  return Math.max((blocks * sms) / (resident * smsThere), 1) / Math.max(blocks / resident, 1);
+}
+
+/**
+ * Expected time in ns, the two hypotheses, and the limiting resource; null where a peak is not known. `factors` is by resource, `gpu`
+ * a position in DATA.targets.gpus, or -1 for the same GPU.
+ */
+function projected([key, busy, duration, reached, waits, blocks, resident, sms], factors, gpu) {
+  const resources = Object.keys(DATA.targets.resources);
+  const ratios = DATA.targets.ratios[key][gpu + 1];
+  const [clock, smsThere] = [ratios[resources.length + 1], ratios[resources.length + 2] ?? sms];
+  const isMadeForIt = blocks !== null && sms > 0 && blocks % sms === 0;
+  const used = isMadeForIt ? 1 : smShare(blocks, smsThere);
+  const needed = resources.map((name, index) =>
+    busy[index] ? (busy[index] * (factors[name] ?? 1) * (ratios[index] ?? NaN)) / (SHARED_BY_SMS.includes(name) ? 1 : used) : 0,
+  );
+  if (needed.some(Number.isNaN) || clock === null) return null;
+  const longest = Math.max(...needed);
+  const efficiencyKept = longest / reached;
+  const latencyKept = longest + duration * (1 - reached) * wavesRatio(blocks, resident ?? sms, sms, smsThere) * clock;
+  return {
+    expected: waits ? latencyKept : efficiencyKept,
+    least: Math.min(efficiencyKept, latencyKept),
+    most: Math.max(efficiencyKept, latencyKept),
+    limiter: resources[needed.indexOf(longest)],
+  };
+}
+
+/** The sliders of a launch. `moveDot` takes the factors by which its dot would move, of intensity and rate, or null. */
+class WhatIf {
+  constructor(scaling, moveDot) {
+    Object.assign(this, { scaling, moveDot, gpu: -1, doublings: Object.fromEntries(SLIDERS.map(([name]) => [name, 0])) });
+    this.said = make("p", { role: "status" });
+  }
+
+  slider(name, label) {
+    const input = make("input", { type: "range", min: -MOST_DOUBLINGS, max: MOST_DOUBLINGS, step: 0.25, value: 0, name });
+    const shown = make("output", { class: "number" }, "×1");
+    input.addEventListener("input", () => {
+      this.doublings[name] = Number(input.value);
+      shown.textContent = `×${scaled(this.factor(name))}`;
+      input.setAttribute("aria-valuetext", shown.textContent);
+      this.show();
+    });
+    return make("label", {}, make("span", {}, label), input, shown);
+  }
+
+  factor(name) {
+    return 2 ** this.doublings[name];
+  }
+
+  show() {
+    const factors = Object.fromEntries(SLIDERS.flatMap(([name]) => RESOURCES_BY_SLIDER[name].map((resource) => [resource, this.factor(name)])));
+    const found = projected(this.scaling, factors, this.gpu);
+    const isMoved = this.gpu < 0 && Object.values(this.doublings).some(Boolean);
+    const [, , recorded] = this.scaling;
+    const flop = this.factor("flop");
+    this.moveDot(found && isMoved ? { x: flop / this.factor("bytes"), y: (flop * recorded) / found.expected } : null);
+    this.said.textContent = found ? this.sentence(found, recorded) : "Not known: a data sheet lacks a peak that this launch needs.";
+  }
+
+  sentence({ expected, least, most, limiter }, recorded) {
+    const between = most - least < 0.005 * most ? "" : `, between ${duration(least)} and ${duration(most)}`;
+    const [ratio, word] = expected <= recorded ? [recorded / expected, "faster"] : [expected / recorded, "slower"];
+    const change = Math.abs(expected / recorded - 1) < 0.0005 ? "as recorded" : `${scaled(ratio)}× ${word}`;
+    return `Expected: ${duration(expected)}${between}; ${change}. Needed longest: ${DATA.targets.resources[limiter]}.`;
+  }
+
+  elements() {
+    const options = [["-1", "the same GPU"], ...DATA.targets.gpus.map((name, index) => [String(index), name])];
+    const gpus = choice("On", options, "-1", { id: "target" }, (value) => {
+      this.gpu = Number(value);
+      this.show();
+    });
+    const sliders = SLIDERS.map(([name, label]) => this.slider(name, label));
+    this.show();
+    return [
+      make("h3", {}, "What if"),
+      make("div", { class: "sliders" }, gpus, ...sliders),
+      this.said,
+      make("p", { class: "soft" }, "Between two hypotheses: it reaches the same share of its limiting roof, or it waits as long as it did."),
+    ];
+  }
+}

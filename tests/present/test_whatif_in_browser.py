@@ -1,0 +1,91 @@
+"""Sliders: the page's arithmetic is that of the program, and what they say and draw follows from it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import ncuroof
+from ncuroof.present.page_whatif import scaling, targets
+from ncuroof.resources import folder
+from ncuroof.roofline import profile_by_name
+from ncuroof.whatif import Target, busy_times, change, parse_change, project
+from tests.support import demo
+
+pytestmark = pytest.mark.browser
+
+CHANGES = {"bytes": 0.3, "l2": 0.7, "flop": 0.4, "sm": 1.5}
+GPUS = ("b200", "a100-sxm-80gb", "t4", "rtx-4090", "h200-sxm")
+
+
+@pytest.fixture(scope="module")
+def analysis():
+    return ncuroof.read(demo.REPORT).analyse()
+
+
+def test_the_page_reckons_as_the_program_does(browser, tmp_path, analysis):
+    document = analysis.to_dict()
+    data = targets(document)
+    known = [row for kernel in document["kernels"] if (row := scaling(kernel, document))]
+    scripts = [(folder("templates") / name).read_text(encoding="utf-8") for name in ("format.js", "whatif.js")]
+    path = tmp_path / "whatif.html"
+    path.write_text(
+        f"<!doctype html><meta charset='utf-8'><script>const DATA = {{}};{''.join(scripts)}</script>", encoding="utf-8"
+    )
+    browser.open(path)
+    browser.run(f"DATA.targets = {json.dumps(data)}; 1")
+    busy = busy_times(analysis.kernels, analysis.roofline_tables.work)
+    for changes in ({}, CHANGES):
+        after = busy
+        for kind, factor in changes.items():
+            after = change(after, parse_change(f"{kind}:{factor}"))
+        factors = {"dram": changes.get("bytes", 1), "l2": changes.get("l2", 1), "sm": changes.get("sm", 1)}
+        factors |= dict.fromkeys(("fp64", "fp32", "fp16", "tensor"), changes.get("flop", 1))
+        for name in (None, *GPUS):
+            gpu = -1 if name is None else data["gpus"].index(name)
+            target = Target() if name is None else Target(profile_by_name(name))
+            rows = project(after, analysis.roofline_tables.profiles, [target]).to_dicts()
+            own = [row for row, times in zip(rows, busy.to_dicts(), strict=True) if times["reached_frac"] is not None]
+            found = browser.run(f"{json.dumps(known)}.map(row => projected(row, {json.dumps(factors)}, {gpu}))")
+            for shown, row in zip(found, own, strict=True):
+                if row["reason"] is not None:
+                    assert shown is None
+                    continue
+                for key, column in (("expected", "duration_ns"), ("least", "least_ns"), ("most", "most_ns")):
+                    assert shown[key] == pytest.approx(row[column], rel=1e-3), (name, changes, row["id"])
+                assert shown["limiter"] == row["limiter"]
+
+
+def slide(browser, name, doublings):
+    browser.run(
+        f"(() => {{ const input = document.querySelector('.sliders input[name={name}]'); input.value = {doublings};"
+        " input.dispatchEvent(new Event('input', { bubbles: true })); })()"
+    )
+    return browser.run("document.querySelector('.sliders + p').textContent")
+
+
+def test_a_slider_says_what_it_gives_and_moves_the_dot(visit, analysis):
+    browser = visit(analysis.to_dict(), "#k11")  # the optimizer: 652 µs at 90 % of DRAM
+    browser.wait_for("document.querySelector('.sliders') !== null")
+    assert browser.run("document.querySelector('.sliders + p').textContent").startswith(
+        "Expected: 652 µs; as recorded."
+    )
+    assert browser.run("document.querySelectorAll('#chart .imagined').length") == 0
+    said = slide(browser, "bytes", -1)
+    assert said.startswith("Expected: 326 µs")
+    assert "2.00× faster. Needed longest: DRAM." in said
+    browser.wait_for("document.querySelectorAll('#chart .imagined').length === 1")
+    slide(browser, "bytes", 0)
+    assert browser.run("document.querySelectorAll('#chart .imagined').length") == 0
+    browser.run("location.hash = '#k10'")
+    browser.wait_for("document.getElementById('detail-title').textContent.startsWith('#10')")
+    assert browser.complaints == []
+
+
+def test_a_launch_without_counters_has_no_sliders(visit, analysis):
+    document = analysis.to_dict()
+    failed = next(kernel["id"] for kernel in document["kernels"] if kernel["failed"])
+    browser = visit(document, f"#k{failed}")
+    browser.wait_for(f"document.getElementById('detail-title').textContent.startsWith('#{failed}')")
+    assert browser.run("document.querySelector('.sliders')") is None
