@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 import polars as pl
 
+from ncuroof.collect.calibration import Calibration
 from ncuroof.diagnosis import (
     Diagnosis,
     Summary,
@@ -46,10 +47,14 @@ class Reports:
     raw: tuple[RawReport, ...]
     repeated: tuple[tuple[str, str], ...] = ()
 
-    def analyse(self) -> Analysis:
-        """Return the analysis of all workloads of all reports together."""
+    def analyse(self, calibrations: Sequence[Calibration] = ()) -> Analysis:
+        """Return the analysis of all workloads of all reports together.
+
+        Args:
+            calibrations: what GPUs were seen to reach (`read_calibration`): roofs beside those of counters and data sheets.
+        """
         measurements = measure(self.raw)
-        placed = roofline(measurements)
+        placed = roofline(measurements, calibrations)
         diagnosis = diagnose(measurements, placed)
         return Analysis(
             reports=self.raw,

@@ -112,6 +112,12 @@ class BaselineError(NcuroofError, ValueError):
     slug = "baseline"
 
 
+class CalibrationError(NcuroofError, ValueError):
+    """A file is no calibration that ncuroof wrote, or is damaged; or there is nothing to calibrate."""
+
+    slug = "calibration"
+
+
 class WhatIfError(NcuroofError, ValueError):
     """A change, a fusion or a projection that cannot be made was asked for."""
 

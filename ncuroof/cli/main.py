@@ -21,6 +21,7 @@ _SUMMARY_BY_COMMAND = {
     "report": "Read reports, diagnose every kernel, write a summary and a page.",
     "compare": "Compare two runs: what changed, by how much, why; gates for CI.",
     "whatif": "Project a run onto other GPUs, or try changes before writing them.",
+    "calibrate": "Measure what this GPU reaches, for roofs to judge reports against.",
     "explain": "Say what a verdict, finding, caveat or quantity means.",
     "gpus": "Show the GPUs whose data sheets ncuroof knows.",
 }

@@ -10,6 +10,7 @@ import click
 from ncuroof import read
 from ncuroof.analysis import Analysis, Reports
 from ncuroof.cli.options import common, say, wants_color
+from ncuroof.collect.calibration import read_calibration
 from ncuroof.errors import OutputError, OutputFormatError
 from ncuroof.ingest import READERS, ReaderName
 from ncuroof.present import FORMATS, format_of, render, write
@@ -22,6 +23,13 @@ STANDARD_OUTPUT = "-"
 @click.argument("reports", nargs=-1, required=True, type=click.Path(readable=False, path_type=Path))
 @click.option("-o", "--output", help="File to write, its suffix names the format; '-' is standard output.")
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Format, where the suffix does not say.")
+@click.option(
+    "--calibration",
+    "calibrations",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Roofs that a GPU was seen to reach, as ncuroof calibrate writes them; again for more GPUs.",
+)
 @click.option("--force", is_flag=True, help="Replace a file that ncuroof did not write.")
 @click.option(
     "--reader",
@@ -36,6 +44,7 @@ def report(  # noqa: PLR0913  an argument per option
     reports: tuple[Path, ...],
     output: str | None,
     form: str | None,
+    calibrations: tuple[Path, ...],
     force: bool,
     reader: ReaderName,
     quiet: bool,
@@ -49,7 +58,7 @@ def report(  # noqa: PLR0913  an argument per option
     if output is not None and output != STANDARD_OUTPUT and form is None:
         form = format_of(Path(output))
     found = read(reports, reader=reader)
-    analysis = found.analyse()
+    analysis = found.analyse([read_calibration(path) for path in calibrations])
     if not quiet:
         _warn(found, analysis)
     if verbose:

@@ -45,6 +45,8 @@ _TRAFFIC_DEFINITION = "definition.traffic_bytes."
 ABOVE_ROOF = "above_roof"
 """The caveat whose likely cause is told kernel by kernel."""
 
+_ROOF_SHARES = ("datasheet_frac", "reached_frac")
+
 
 class Analysed(Protocol):
     """What the document is made of."""
@@ -205,6 +207,7 @@ class _Kernels:
         self._findings = _by_kernel(diagnosis.findings, wanted)
         self._missing = _by_kernel(diagnosis.missing, wanted)
         self._vendor = _by_kernel(vendor_rules(analysed.reports), wanted)
+        self._shares = _by_kernel(placed.roof_shares, wanted)
         self._busy = {} if ids is not None else _by_kernel(busy_times(analysed.kernels, placed.work), wanted)
 
     def describe(self) -> list[Document]:
@@ -227,8 +230,8 @@ class _Kernels:
             "duration_ns": row["duration_ns"],
             "sm_clock_hz": row["sm_clock_hz"],
             "passes": None if row["passes"] is None else int(row["passes"]),
-            "work": {entry.pop("precision"): entry for entry in self._work.get(number, [])},
-            "bandwidth": {entry.pop("level"): entry for entry in self._bandwidth.get(number, [])},
+            "work": self._with_shares("compute", "precision", self._work.get(number, []), number),
+            "bandwidth": self._with_shares("bandwidth", "level", self._bandwidth.get(number, []), number),
             **groups,
             "points": self._points.get(number, []),
             "instructions": self._instructions(row),
@@ -243,6 +246,14 @@ class _Kernels:
             "scaling": next(map(_scaling, self._busy.get(number, [])), None),
             "missing": self._missing.get(number, []),
             "vendor": vendor_block(self._vendor.get(number, []), row["verdict"], self._rules),
+        }
+
+    def _with_shares(self, kind: str, key: str, entries: list[Document], number: int) -> Document:
+        """Return the entries by name, with what was reached of the data sheet's roof and of one that was measured."""
+        shares = {share["name"]: share for share in self._shares.get(number, []) if share["kind"] == kind}
+        return {
+            (name := entry.pop(key)): entry | {part: shares.get(name, {}).get(part) for part in _ROOF_SHARES}
+            for entry in entries
         }
 
     def _instructions(self, row: Mapping[str, Any]) -> Document | None:

@@ -77,7 +77,7 @@ def chart(
         "noLevel": view.no_level,
         "noChart": view.no_chart,
         "roofs": [roof for same in by_source for roof in _roofs(same, x_range, view, counted)],
-        "sources": [[source, index == 0] for index, source in enumerate(sources)],
+        "sources": [[source, index == 0 or source == CeilingSource.MEASURED] for index, source in enumerate(sources)],
         "x": {
             "title": view.x_title,
             "range": _exponents(x_range),

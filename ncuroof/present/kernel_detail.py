@@ -28,8 +28,18 @@ SECTIONS = (
     ("access", "Access pattern", "numbers", ()),
     ("traffic_bytes", "Traffic, both directions", "table", ("level", "bytes", "what is counted")),
     ("check", "Counters checked against each other", "numbers", ()),
-    ("bandwidth", "Bandwidth", "table", ("level", "achieved", "peak", "share", "what is counted")),
-    ("work", "Work", "table", ("precision", "work", "rate", "peak", "share", "what is counted", "reliable")),
+    (
+        "bandwidth",
+        "Bandwidth",
+        "table",
+        ("level", "achieved", "peak", "share", "of data sheet", "of reached", "what is counted"),
+    ),
+    (
+        "work",
+        "Work",
+        "table",
+        ("precision", "work", "rate", "peak", "share", "of data sheet", "of reached", "what is counted", "reliable"),
+    ),
     (
         "points",
         "Points on the FLOP roofline",

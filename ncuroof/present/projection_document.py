@@ -8,7 +8,8 @@ from typing import Any
 import polars as pl
 
 from ncuroof._version import __version__
-from ncuroof.tables import BUSY_TIMES, PROJECTION, check
+from ncuroof.tables import check
+from ncuroof.whatif.schemas import BUSY_TIMES, PROJECTION
 
 SCHEMA = "ncuroof.whatif/1"
 

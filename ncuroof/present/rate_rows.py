@@ -32,6 +32,7 @@ def bandwidth_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
             text.byte_rate(entry["bytes_per_s"]),
             _peak(entry, "peak_bytes_per_s", text.byte_rate),
             text.share(entry["frac"]),
+            *_of_other_roofs(entry),
             texts.add(entry["definition"]),
         ]
         for level, entry in (kernel.get("bandwidth") or {}).items()
@@ -49,6 +50,7 @@ def work_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
             text.flop_rate(entry["flop_per_s"]),
             _peak(entry, "peak_flop_per_s", text.flop_rate),
             text.share(entry["frac"]),
+            *_of_other_roofs(entry),
             texts.add(entry["definition"]),
             "yes" if entry["reliable"] else "no",
         ]
@@ -56,6 +58,11 @@ def work_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
         if entry["flop"] != 0
     ]
     return rows + note(texts, "Measured as zero", [name for name, entry in work.items() if entry["flop"] == 0])
+
+
+def _of_other_roofs(entry: Record) -> list[Cell]:
+    """Return the shares of the data sheet's roof and of the one that a calibration reached."""
+    return [text.share(entry.get(key)) for key in ("datasheet_frac", "reached_frac")]
 
 
 def note(texts: Texts, claim: str, keys: Sequence[str]) -> list[list[Cell]]:

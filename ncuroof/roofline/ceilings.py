@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
+from ncuroof.collect.calibration import Calibration, best_roofs
 from ncuroof.model import SLOWER_PATH_SUFFIX, SPARSE_SUFFIX, CeilingSource, MemoryLevel, Precision
 from ncuroof.roofline.gpu_profiles import GpuProfile
 from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, WORK, check, conform
@@ -19,6 +20,7 @@ def ceilings(
     work: pl.DataFrame,
     bandwidth: pl.DataFrame,
     profiles: Mapping[int, GpuProfile | None],
+    calibrations: Mapping[int, Calibration | None] | None = None,
 ) -> pl.DataFrame:
     """Return the roofs of each device.
 
@@ -31,6 +33,7 @@ def ceilings(
         work: WORK.
         bandwidth: BANDWIDTH.
         profiles: data sheet by device.
+        calibrations: what the GPU was seen to reach, by device.
 
     Returns:
         CEILINGS, by device, bandwidths first, in the order of the levels and precisions.
@@ -44,25 +47,25 @@ def ceilings(
     peaks = check(work, WORK, table="WORK").filter(is_counted & pl.col("reliable"))
     highest = peaks.with_columns(pl.coalesce("fastest_peak_flop_per_s", "peak_flop_per_s").alias("peak_flop_per_s"))
     fastest = longest_launch(kernels, highest, "compute", "precision", "peak_flop_per_s")
-    measured = pl.concat(
+    counted = pl.concat(
         [
             longest_launch(kernels, slopes, "bandwidth", "level", "peak_bytes_per_s"),
             fastest,
             _slower_paths(kernels, peaks, fastest),
         ]
     )
-    sheets = pl.DataFrame(
-        [row for device, profile in profiles.items() if profile is not None for row in _of_sheet(device, profile)],
-        schema=CEILINGS,
-        orient="row",
-    )
+    known = [row for device, profile in profiles.items() if profile is not None for row in _of_sheet(device, profile)]
+    for device, calibration in (calibrations or {}).items():
+        if calibration is not None:
+            known += _reached(device, calibration)
+    others = pl.DataFrame(known, schema=CEILINGS, orient="row")
     names = [member.value for member in (*MemoryLevel, *Precision)]
     order = (
         pl.col("name")
         .str.replace(f"({SPARSE_SUFFIX}|{SLOWER_PATH_SUFFIX})+$", "")
         .replace_strict(names, range(len(names)), default=len(names))
     )
-    return pl.concat([measured, sheets]).sort("device", "kind", order, "source", maintain_order=True)
+    return pl.concat([counted, others]).sort("device", "kind", order, "source", maintain_order=True)
 
 
 def _slower_paths(kernels: pl.DataFrame, peaks: pl.DataFrame, fastest: pl.DataFrame) -> pl.DataFrame:
@@ -112,3 +115,10 @@ def _of_sheet(device: int, profile: GpuProfile) -> Iterator[tuple[int, str, str,
         for name, value in numbers.items():
             source = profile.sources[f"{table}.{name}"]
             yield device, kind, name, value, CeilingSource.DATASHEET.value, source
+
+
+def _reached(device: int, calibration: Calibration) -> Iterator[tuple[int, str, str, float, str, str]]:
+    clock = f", SM clock {calibration.sm_clock_hz / 1e6:.0f} MHz" if calibration.sm_clock_hz else ""
+    for (kind, name), roof in best_roofs(calibration).items():
+        spread = f"median of {roof.n_repeats}, spread {100 * roof.spread_frac:.1f} %"
+        yield device, kind, name, roof.per_s, CeilingSource.MEASURED.value, f"{roof.how}: {spread}{clock}"

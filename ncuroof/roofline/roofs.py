@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
+from ncuroof.collect.calibration import Calibration
 from ncuroof.metrics import Measurements
 from ncuroof.roofline.bounds import bound
 from ncuroof.roofline.ceilings import ceilings
@@ -14,6 +15,7 @@ from ncuroof.roofline.datasheet_peaks import with_datasheet_bandwidth, with_data
 from ncuroof.roofline.gpu_profiles import FP16_ACCUMULATE_SUFFIX, GpuProfile, match_profile
 from ncuroof.roofline.instructions import instruction_ceilings, place_instructions
 from ncuroof.roofline.points import place
+from ncuroof.roofline.roof_shares import by_device, roof_shares
 
 _MOSTLY = 0.5
 _TMA_IN_USE_FRAC = 0.01
@@ -39,6 +41,7 @@ class Roofline:
         bandwidth: BANDWIDTH, likewise.
         points: POINTS.
         ceilings: CEILINGS.
+        roof_shares: ROOF_SHARES.
         instruction_points: INSTRUCTION_POINTS.
         instruction_ceilings: CEILINGS of the instruction roofline.
         bounds: BOUNDS with the quantities of `bound`, `device.tensor_speedup`, `device.narrower_speedup` and `roofline.past_l1`.
@@ -49,14 +52,15 @@ class Roofline:
     bandwidth: pl.DataFrame
     points: pl.DataFrame
     ceilings: pl.DataFrame
+    roof_shares: pl.DataFrame
     instruction_points: pl.DataFrame
     instruction_ceilings: pl.DataFrame
     bounds: pl.DataFrame
     profiles: Mapping[int, GpuProfile | None]
 
 
-def roofline(measurements: Measurements) -> Roofline:
-    """Return the roofline of all that was measured."""
+def roofline(measurements: Measurements, calibrations: Sequence[Calibration] = ()) -> Roofline:
+    """Return the roofline of all that was measured, with the roofs that its GPUs were seen to reach."""
     kernels = measurements.kernels
     profiles = {
         row["device"]: _profile(row["name"], row["compute_capability"], row)
@@ -71,12 +75,14 @@ def roofline(measurements: Measurements) -> Roofline:
     )
     dwarfed = bounds.filter(pl.col("roofline.uncounted_frac").is_not_null())["id"].implode()
     speedup = {device: _tensor_speedup(profile) for device, profile in profiles.items()}
-    roofs = ceilings(kernels, work, bandwidth, profiles)
+    reached = by_device(calibrations, measurements.devices)
+    roofs = ceilings(kernels, work, bandwidth, profiles, reached)
     return Roofline(
         work=work,
         bandwidth=bandwidth,
         points=place(work.filter(~pl.col("id").is_in(dwarfed)), placed),
         ceilings=roofs,
+        roof_shares=roof_shares(kernels, work, bandwidth, roofs, reached),
         instruction_points=place_instructions(kernels, placed),
         instruction_ceilings=instruction_ceilings(kernels, roofs, profiles),
         bounds=bounds.with_columns(

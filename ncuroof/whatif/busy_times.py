@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ncuroof.tables import BUSY_TIMES, KERNELS, check, conform
+from ncuroof.tables import KERNELS, check, conform
+from ncuroof.whatif.schemas import BUSY_TIMES
 
 RESOURCES = ("dram", "l2", "sm", "fp64", "fp32", "fp16", "tensor")
 """What has a peak: two memory levels, four kinds of arithmetic, and `sm`: all else that goes with the number and clock of the SMs

@@ -5,8 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from ncuroof.errors import WhatIfError
-from ncuroof.tables import BUSY_TIMES, check
+from ncuroof.tables import check
 from ncuroof.whatif.busy_times import RESOURCES
+from ncuroof.whatif.schemas import BUSY_TIMES
 
 _JOINER = " + "
 _BLOCKS = ("n_resident_blocks", "recorded_n_blocks", "n_blocks")

@@ -10,8 +10,9 @@ import polars as pl
 
 from ncuroof.errors import WhatIfError
 from ncuroof.roofline import GpuProfile, profile_by_name
-from ncuroof.tables import BUSY_TIMES, check
+from ncuroof.tables import check
 from ncuroof.whatif.busy_times import RESOURCES
+from ncuroof.whatif.schemas import BUSY_TIMES
 
 KEYS = ("device", "tensor_precision", "to_precision", "dominant_precision")
 RATIOS = pl.Schema(

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import ncuroof
-from ncuroof.tables import BUSY_TIMES
 from ncuroof.whatif import Target, busy_times, change, parse_change, project
+from ncuroof.whatif.schemas import BUSY_TIMES
 from tests.cli.running import run_main
 from tests.support import demo
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof.tables import BUSY_TIMES, conform
+from ncuroof.tables import conform
 from ncuroof.whatif.busy_times import RESOURCES
+from ncuroof.whatif.schemas import BUSY_TIMES
 
 
 def launch(name: str = "a", **known: Any) -> dict[str, Any]:

@@ -1,0 +1,61 @@
+"""`ncuroof calibrate`: what the GPU of this machine reaches, as a file that reports are judged against."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ncuroof.cli.options import common, say
+from ncuroof.errors import CalibrationError, MissingExtraError
+from ncuroof.present.output import write_whole
+
+
+@click.command()
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("calibration.json"),
+    show_default=True,
+    help="File to write.",
+)
+@click.option(
+    "--seconds", type=click.FloatRange(0.05, 60), default=0.5, show_default=True, help="To spend on each roof."
+)
+@click.option(
+    "--gpu", type=click.IntRange(0), default=0, show_default=True, help="Number of the GPU, as CUDA counts them."
+)
+@click.option("--force", is_flag=True, help="Replace a file that ncuroof did not write.")
+@common
+def calibrate(
+    *,
+    output: Path,
+    seconds: float,
+    gpu: int,
+    **flags: bool,
+) -> None:
+    """Measure what this GPU reaches: bandwidth of DRAM, L2 and shared memory, matrix products in every precision.
+
+    ncuroof report --calibration FILE draws these roofs, and says what each kernel reached of them.
+    """
+    try:
+        import torch  # noqa: PLC0415  an extra, and slow to load
+    except ImportError as error:
+        raise MissingExtraError(f"calibrating needs PyTorch: {error}", hint="pip install 'ncuroof[torch]'") from error
+    if not torch.cuda.is_available() or gpu >= torch.cuda.device_count():
+        found = f"{torch.cuda.device_count()} GPUs" if torch.cuda.is_available() else "none that PyTorch can use"
+        raise CalibrationError(
+            f"GPU {gpu} was wanted, found {found}", hint="run it on the machine with the GPU; nvidia-smi shows them"
+        )
+    from ncuroof.collect.calibration import write_calibration  # noqa: PLC0415
+    from ncuroof.collect.reachable_roofs import measure  # noqa: PLC0415
+    from ncuroof.present.calibration_text import to_text  # noqa: PLC0415
+
+    torch.cuda.set_device(gpu)
+    calibration = measure(torch, device=f"cuda:{gpu}", seconds=seconds)
+    write_whole(output, write_calibration(calibration), force=flags["force"])
+    if not flags["quiet"]:
+        click.echo(to_text(calibration), nl=False)
+    for name, reason in calibration.not_measured:
+        say(f"not measured: {name}: {reason}")

@@ -1,0 +1,103 @@
+"""Roofs that a GPU was seen to reach: the file that `ncuroof calibrate` writes, and the best roof of each name."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ncuroof.errors import CalibrationError
+
+SCHEMA = "ncuroof.calibration/1"
+_HINT = "ncuroof calibrate -o FILE writes one, on the machine with the GPU"
+
+
+@dataclass(frozen=True, slots=True)
+class ReachedRoof:
+    """A rate that was reached again and again.
+
+    Attributes:
+        kind: "bandwidth" or "compute".
+        name: memory level or precision.
+        per_s: median of the repeats, in byte/s or flop/s.
+        spread_frac: between the 10th and the 90th percentile of the repeats, over the median.
+        n_repeats: how often it was measured.
+        how: by what.
+    """
+
+    kind: str
+    name: str
+    per_s: float
+    spread_frac: float
+    n_repeats: int
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What one GPU reaches.
+
+    Attributes:
+        gpu: its name, as the driver gives it.
+        compute_capability: e.g. "9.0".
+        sm_count: streaming multiprocessors.
+        sm_clock_hz: SM clock while the matrix products ran; None where it could not be read.
+        torch_version, cuda_version: of what measured it.
+        roofs: what was reached.
+        not_measured: what could not be measured, and why.
+    """
+
+    gpu: str
+    compute_capability: str
+    sm_count: int
+    sm_clock_hz: float | None
+    torch_version: str
+    cuda_version: str | None
+    roofs: tuple[ReachedRoof, ...]
+    not_measured: tuple[tuple[str, str], ...]
+
+
+def best_roofs(calibration: Calibration) -> dict[tuple[str, str], ReachedRoof]:
+    """Return the highest roof of each kind and name: of several ways to move bytes, the one that moved the most."""
+    best: dict[tuple[str, str], ReachedRoof] = {}
+    for roof in calibration.roofs:
+        key = (roof.kind, roof.name)
+        if key not in best or roof.per_s > best[key].per_s:
+            best[key] = roof
+    return best
+
+
+def write_calibration(calibration: Calibration) -> bytes:
+    """Return the file of a calibration."""
+    return (json.dumps({"schema": SCHEMA} | asdict(calibration), indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def read_calibration(path: Path) -> Calibration:
+    """Return the calibration in a file.
+
+    Raises:
+        CalibrationError: the file cannot be read, is none, of another schema, or damaged.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        schema = content.pop("schema")
+    except OSError as error:
+        raise CalibrationError(f"{path}: {error.strerror or error}", hint=_HINT) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CalibrationError(f"{path}: a calibration was wanted, found {type(error).__name__}", hint=_HINT) from error
+    if schema != SCHEMA:
+        raise CalibrationError(f"{path}: schema {SCHEMA} was wanted, found {schema}", hint=_HINT)
+    try:
+        roofs = tuple(_roof(entry) for entry in content.pop("roofs"))
+        absent = tuple((str(name), str(reason)) for name, reason in content.pop("not_measured"))
+        return Calibration(**content, roofs=roofs, not_measured=absent)
+    except (KeyError, TypeError, ValueError) as error:
+        raise CalibrationError(f"{path}: the calibration is damaged: {error}", hint=_HINT) from error
+
+
+def _roof(entry: dict[str, Any]) -> ReachedRoof:
+    roof = ReachedRoof(**entry)
+    if roof.kind not in ("bandwidth", "compute") or not 0 < roof.per_s < float("inf"):
+        raise ValueError(f"{roof.kind} {roof.name}: a positive rate was wanted, found {roof.per_s!r}")
+    return roof

@@ -1,0 +1,186 @@
+"""Measuring what a GPU reaches: bandwidth by copies, sums and fills, arithmetic by matrix products on random data.
+
+Zeros draw less power than random numbers and would let a GPU clock higher than it does at work. A rate is the median of repeats of
+10 ms and more; its spread tells whether clocks or neighbours interfered. PyTorch is imported by the caller.
+
+Source: He, "Strangely, Matrix Multiplications on GPUs Run Faster When Given 'Predictable' Data!", 2024; McCalpin, STREAM.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from statistics import median, quantiles
+from typing import Any
+
+from ncuroof.collect.calibration import Calibration, ReachedRoof
+from ncuroof.collect.compiled_roofs import l2_read, shared_read
+
+_BATCH_S = 0.01
+"""Least duration of one measurement: the cost of launching and of the clock is lost in it."""
+_DRAM_SHARE = 0.1
+_MOST_DRAM_BYTES = 4 << 30
+_MATRIX = 8192
+_LEAST_REPEATS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Something to measure.
+
+    Attributes:
+        kind, name: of the roof.
+        amount: bytes or flop of one call.
+        call: does the work once.
+        how: what it is.
+    """
+
+    kind: str
+    name: str
+    amount: float
+    call: Callable[[], object]
+    how: str
+
+
+Builder = Callable[[], Case]
+
+
+def measure(torch: Any, *, device: str = "cuda", seconds: float = 0.5, matrix: int = _MATRIX) -> Calibration:
+    """Return what the GPU reaches.
+
+    Args:
+        torch: the module.
+        device: of PyTorch.
+        seconds: to spend on each roof.
+        matrix: rows and columns of the products.
+    """
+    found = [(name, _attempt(torch, device, build, seconds)) for name, build in _builders(torch, device, matrix)]
+    properties = torch.cuda.get_device_properties(device) if device != "cpu" else None
+    return Calibration(
+        gpu=properties.name if properties else "CPU",
+        compute_capability=f"{properties.major}.{properties.minor}" if properties else "0.0",
+        sm_count=properties.multi_processor_count if properties else 0,
+        sm_clock_hz=_clock_under_load(torch, device, matrix),
+        torch_version=str(torch.__version__),
+        cuda_version=torch.version.cuda,
+        roofs=tuple(roof for _, roof in found if isinstance(roof, ReachedRoof)),
+        not_measured=tuple((name, reason) for name, reason in found if isinstance(reason, str)),
+    )
+
+
+def _attempt(torch: Any, device: str, build: Builder, seconds: float) -> ReachedRoof | str:
+    """Return what was reached, or why it could not be measured: a type that the GPU lacks, no compiler, no memory."""
+    try:
+        return _reach(torch, device, build(), seconds)
+    except (RuntimeError, AttributeError, TypeError, ValueError, NotImplementedError) as error:
+        return " ".join(str(error).split())[:200] or type(error).__name__
+
+
+def _reach(torch: Any, device: str, case: Case, seconds: float) -> ReachedRoof:
+    for _ in range(3):
+        case.call()
+    n_calls = 1
+    while (elapsed := _elapsed_s(torch, device, case.call, n_calls)) < _BATCH_S:
+        n_calls *= max(2, int(_BATCH_S / max(elapsed, 1e-6)) + 1)
+    n_repeats = max(_LEAST_REPEATS, int(seconds / elapsed))
+    rates = [n_calls * case.amount / _elapsed_s(torch, device, case.call, n_calls) for _ in range(n_repeats)]
+    middle, tenths = median(rates), quantiles(rates, n=10)
+    return ReachedRoof(case.kind, case.name, middle, (tenths[-1] - tenths[0]) / middle, n_repeats, case.how)
+
+
+def _elapsed_s(torch: Any, device: str, call: Callable[[], object], n_calls: int) -> float:
+    if device == "cpu":
+        start = time.perf_counter()
+        for _ in range(n_calls):
+            call()
+        return time.perf_counter() - start
+    before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    before.record()
+    for _ in range(n_calls):
+        call()
+    after.record()
+    after.synchronize()
+    return float(before.elapsed_time(after)) * 1e-3
+
+
+def _builders(torch: Any, device: str, matrix: int) -> Iterator[tuple[str, Builder]]:
+    """Yield what is called what, and how it is set up: buffers are made when their turn comes, and dropped after it."""
+    for name in ("copy", "read", "write", "triad"):
+        yield f"dram {name}", lambda name=name: _dram(torch, device, name, matrix)  # type: ignore[misc]
+    yield (
+        "l2 read",
+        lambda: Case("bandwidth", "l2", *l2_read(torch, device), "reads of a buffer of a quarter of L2, past L1"),
+    )
+    yield (
+        "shared read",
+        lambda: Case(
+            "bandwidth", "shared", *shared_read(torch, device), "16-byte reads of shared memory, no conflicts"
+        ),
+    )
+    for precision in ("fp64", "fp32", "tensor_tf32", "tensor_bf16", "tensor_fp16", "tensor_fp8", "tensor_int8"):
+        yield precision, lambda precision=precision: _product(torch, device, precision, matrix)  # type: ignore[misc]
+
+
+def _dram(torch: Any, device: str, name: str, matrix: int) -> Case:
+    free = torch.cuda.mem_get_info(device)[0] if device != "cpu" else 4 * matrix * matrix / _DRAM_SHARE
+    n_numbers = int(min(_DRAM_SHARE * free, _MOST_DRAM_BYTES)) // 4
+    a = torch.rand(n_numbers, device=device)
+    n_bytes = 4.0 * n_numbers
+    if name == "read":
+        return Case("bandwidth", "dram", n_bytes, a.sum, f"sum of {n_bytes / 1e9:.3g} GB")
+    if name == "write":
+        return Case("bandwidth", "dram", n_bytes, lambda: a.fill_(1.5), f"fill of {n_bytes / 1e9:.3g} GB")
+    b = torch.rand(n_numbers, device=device)
+    if name == "copy":
+        return Case("bandwidth", "dram", 2 * n_bytes, lambda: a.copy_(b), f"copy of {n_bytes / 1e9:.3g} GB")
+    c = torch.rand(n_numbers, device=device)
+    triad = f"triad a = b + s*c of {n_bytes / 1e9:.3g} GB each"
+    return Case("bandwidth", "dram", 3 * n_bytes, lambda: torch.add(b, c, alpha=1.5, out=a), triad)
+
+
+def _product(torch: Any, device: str, precision: str, matrix: int) -> Case:
+    """Return a matrix product; FP64 runs on the tensor cores of GPUs that have FP64 ones, and is called so."""
+    flop, shape = 2.0 * matrix**3, (matrix, matrix)
+    how = f"product of {matrix} × {matrix} random numbers"
+    if precision == "tensor_int8":
+        a, b = (torch.randint(-128, 128, shape, dtype=torch.int8, device=device) for _ in range(2))
+        return Case("compute", precision, flop, lambda: torch._int_mm(a, b), how)  # noqa: SLF001  no public name
+    if precision == "tensor_fp8":
+        a, b = (torch.randn(shape, device=device).to(torch.float8_e4m3fn) for _ in range(2))
+        one = torch.ones((), device=device)
+        column_major = b.t().contiguous().t()
+        return Case(
+            "compute", precision, flop,
+            lambda: torch._scaled_mm(  # noqa: SLF001  no public name
+                a, column_major, scale_a=one, scale_b=one, out_dtype=torch.bfloat16), how,
+        )  # fmt: skip
+    dtypes = {"fp64": torch.float64, "tensor_bf16": torch.bfloat16, "tensor_fp16": torch.float16}
+    a, b = (torch.randn(shape, device=device, dtype=dtypes.get(precision, torch.float32)) for _ in range(2))
+    out = torch.empty_like(a)
+
+    def multiply() -> None:
+        torch.backends.cuda.matmul.allow_tf32 = precision == "tensor_tf32"
+        torch.mm(a, b, out=out)
+
+    has_fp64_tensor_cores = device != "cpu" and torch.cuda.get_device_capability(device) in ((8, 0), (9, 0), (10, 0))
+    name = "tensor_fp64" if precision == "fp64" and has_fp64_tensor_cores else precision
+    return Case("compute", name, flop, multiply, how)
+
+
+def _clock_under_load(torch: Any, device: str, matrix: int) -> float | None:
+    """Return the SM clock in Hz after a second of products; None where PyTorch cannot read it."""
+    if device == "cpu":
+        return None
+    case = _product(torch, device, "tensor_bf16", matrix)
+    until = time.perf_counter() + 1
+    while time.perf_counter() < until:
+        for _ in range(20):
+            case.call()
+        torch.cuda.synchronize()
+    for _ in range(50):
+        case.call()  # still at work while the clock is read
+    try:
+        return 1e6 * float(torch.cuda.clock_rate(device))
+    except (RuntimeError, ImportError, ModuleNotFoundError, AttributeError):
+        return None

@@ -1,0 +1,102 @@
+"""What a launch reached of the roofs that its own counters do not know: the data sheet's, and those its GPU was seen to reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from ncuroof.collect.calibration import Calibration
+from ncuroof.model import CeilingSource, MemoryLevel
+from ncuroof.roofline.gpu_profiles import normalise_device_name
+from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, ROOF_SHARES, WORK, check, conform
+
+_AT_THEIR_OWN_CLOCK = (MemoryLevel.DRAM.value,)
+"""Levels whose rate does not go with the SM clock."""
+
+
+def roof_shares(
+    kernels: pl.DataFrame,
+    work: pl.DataFrame,
+    bandwidth: pl.DataFrame,
+    ceilings: pl.DataFrame,
+    calibrations: Mapping[int, Calibration | None],
+) -> pl.DataFrame:
+    """Return achieved rates over the data sheet's and over reached roofs.
+
+    A reached roof other than DRAM's is scaled from the SM clock of the calibration to that of the launch, where both are known.
+    The data sheet's is taken as it is, at boost clock.
+
+    Args:
+        kernels: KERNELS with `sm_clock_hz`.
+        work: WORK.
+        bandwidth: BANDWIDTH.
+        ceilings: CEILINGS of all sources.
+        calibrations: of each device; None where there is none.
+
+    Returns:
+        ROOF_SHARES; launches without a rate or a roof have no row.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+    """
+    for table, schema, name in (
+        (kernels, KERNELS, "KERNELS"),
+        (work, WORK, "WORK"),
+        (bandwidth, BANDWIDTH, "BANDWIDTH"),
+        (ceilings, CEILINGS, "CEILINGS"),
+    ):
+        check(table, schema, table=name)
+    rates = pl.concat(
+        [
+            bandwidth.select("id", pl.lit("bandwidth").alias("kind"), name="level", per_s="bytes_per_s"),
+            work.filter(pl.col("reliable")).select(
+                "id", pl.lit("compute").alias("kind"), name="precision", per_s="flop_per_s"
+            ),
+        ]
+    )
+    clocks = pl.DataFrame(
+        [(device, each.sm_clock_hz) for device, each in calibrations.items() if each is not None],
+        schema={"device": pl.UInt32, "calibrated_hz": pl.Float64},
+        orient="row",
+    )
+    rows = rates.join(kernels.select("id", "device", "sm_clock_hz"), on="id", how="left", maintain_order="left").join(
+        clocks, on="device", how="left", maintain_order="left"
+    )
+    for source in (CeilingSource.DATASHEET, CeilingSource.MEASURED):
+        rows = rows.join(_roofs(ceilings, source), on=["device", "kind", "name"], how="left", maintain_order="left")
+    clock = pl.when(~pl.col("name").is_in(_AT_THEIR_OWN_CLOCK)).then(pl.col("sm_clock_hz") / pl.col("calibrated_hz"))
+    return (
+        rows.with_columns(
+            (pl.col("per_s") / pl.col("roof.datasheet")).alias("datasheet_frac"),
+            (pl.col("per_s") / (pl.col("roof.measured") * clock.fill_null(1.0))).alias("reached_frac"),
+        )
+        .filter(pl.any_horizontal(pl.col("datasheet_frac", "reached_frac").is_not_null()))
+        .pipe(conform, ROOF_SHARES)
+    )
+
+
+def _roofs(ceilings: pl.DataFrame, source: CeilingSource) -> pl.DataFrame:
+    return ceilings.filter(pl.col("source") == source.value).select(
+        "device", pl.col("kind").cast(pl.String), "name", pl.col("per_s").alias(f"roof.{source.value}")
+    )
+
+
+def by_device(calibrations: Sequence[Calibration], devices: pl.DataFrame) -> dict[int, Calibration | None]:
+    """Return the calibration that fits each device, by its number; None where none does.
+
+    Args:
+        calibrations: what there is.
+        devices: DEVICES.
+    """
+    return {
+        row["device"]: next((each for each in calibrations if _fits(each, row["name"], row["sm_count"])), None)
+        for row in devices.iter_rows(named=True)
+    }
+
+
+def _fits(calibration: Calibration, device_name: str | None, sm_count: int | None) -> bool:
+    """Return whether a device is such a GPU: the same name, brand words aside, and as many SMs."""
+    if device_name is None or normalise_device_name(device_name) != normalise_device_name(calibration.gpu):
+        return False
+    return sm_count in (None, calibration.sm_count)

@@ -1,0 +1,53 @@
+"""The tables of projections, column by column, as `ncuroof.tables` has those of an analysis."""
+
+from __future__ import annotations
+
+import polars as pl
+
+BUSY_TIMES = pl.Schema(
+    {
+        "id": pl.UInt32(),  # of the launch; of the first one where several were fused
+        "device": pl.UInt32(),
+        "name": pl.String(),
+        "short_name": pl.String(),
+        "verdict": pl.String(),
+        "duration_ns": pl.Float64(),
+        "busy.dram": pl.Float64(),  # time for which the resource was needed at its peak, in ns
+        "busy.l2": pl.Float64(),
+        "busy.sm": pl.Float64(),  # L1, shared memory, issue slots, pipes without FLOPs: the busiest of them
+        "busy.fp64": pl.Float64(),
+        "busy.fp32": pl.Float64(),
+        "busy.fp16": pl.Float64(),
+        "busy.tensor": pl.Float64(),
+        "tensor_precision": pl.String(),  # tensor type whose work takes longest; null where not known
+        "to_precision": pl.String(),  # tensor type after a change
+        "dominant_precision": pl.String(),
+        "reached_frac": pl.Float64(),  # busiest resource of the SMs that had blocks, over the duration; null where not known
+        "limiter": pl.String(),  # resource that was needed longest, as recorded
+        "recorded_ridge_ratio": pl.Float64(),  # time of the dominant work over that of DRAM, both at their peaks
+        "ridge_ratio": pl.Float64(),  # the same after a change
+        "n_resident_blocks": pl.Float64(),  # at a time, on the whole GPU
+        "recorded_n_blocks": pl.Float64(),
+        "n_blocks": pl.Float64(),  # after a change
+        "sm_count": pl.Float64(),
+        "sm_clock_hz": pl.Float64(),
+        "dram_read_bytes": pl.Float64(),
+        "dram_write_bytes": pl.Float64(),
+    }
+)
+"""One row per launch: what of its time scales with which peak."""
+
+PROJECTION = pl.Schema(
+    {
+        "id": pl.UInt32(),
+        "target": pl.String(),  # GPU, and perhaps SM clock: "h100-sxm", "same@1980MHz"
+        "duration_ns": pl.Float64(),  # expected
+        "least_ns": pl.Float64(),  # the smaller of the two hypotheses
+        "most_ns": pl.Float64(),  # the larger one
+        "limiter": pl.String(),  # resource that is needed longest there
+        "ridge_ratio": pl.Float64(),  # as in BUSY_TIMES, there
+        "crosses_ridge": pl.Boolean(),  # whether it lies on the other side of the ridge there
+        "reason": pl.String(),  # why there is no time; null where there is one
+    }
+)
+"""One row per launch and GPU: what it would take there."""

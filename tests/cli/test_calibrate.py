@@ -1,0 +1,37 @@
+"""`ncuroof calibrate` where it cannot run, and what `ncuroof report --calibration` does with its file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from ncuroof.collect.calibration import write_calibration
+from tests.cli.running import run_main
+from tests.roofline.test_calibration import H200
+from tests.support import demo
+
+
+def test_without_pytorch_it_says_what_to_install(monkeypatch, capfd) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert run_main("calibrate") == 1
+    assert "pip install 'ncuroof[torch]'" in capfd.readouterr().err
+
+
+def test_without_a_gpu_it_says_so(capfd, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    assert run_main("calibrate", "-o", tmp_path / "c.json") == 1
+    assert "GPU 0 was wanted, found none that PyTorch can use" in capfd.readouterr().err
+    assert not (tmp_path / "c.json").exists()
+
+
+def test_a_report_is_drawn_with_reached_roofs(tmp_path: Path, capfd) -> None:
+    calibration, page = tmp_path / "h200.json", tmp_path / "run.json"
+    calibration.write_bytes(write_calibration(H200))
+    assert run_main("report", demo.REPORT, "--calibration", calibration, "-o", page) == 0
+    assert '"source": "measured"' in page.read_text(encoding="utf-8")
+    assert run_main("report", demo.REPORT, "--calibration", tmp_path / "none.json", "-o", page) == 1
+    assert "none.json" in capfd.readouterr().err

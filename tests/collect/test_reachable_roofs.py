@@ -1,0 +1,48 @@
+"""Measuring what a machine reaches, on the CPU: amounts, names, and what cannot be measured."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+from ncuroof.collect import reachable_roofs  # noqa: E402
+from ncuroof.collect.reachable_roofs import measure  # noqa: E402
+
+
+def test_each_way_is_measured_or_says_why_not() -> None:
+    found = measure(torch, device="cpu", seconds=0.0, matrix=64)
+    measured = [(roof.name, roof.how.split(" of ")[0]) for roof in found.roofs]
+    for expected in (
+        ("dram", "copy"),
+        ("dram", "sum"),
+        ("dram", "fill"),
+        ("fp32", "product"),
+        ("tensor_bf16", "product"),
+    ):
+        assert expected in measured
+    assert ("l2 read", "a GPU was wanted, found the CPU") in found.not_measured
+    assert all(roof.per_s > 0 and roof.n_repeats >= 5 for roof in found.roofs)
+
+
+def test_rates_are_amounts_over_times(monkeypatch) -> None:
+    # every call takes 20 ms by this clock
+    monkeypatch.setattr(reachable_roofs, "_elapsed_s", lambda torch, device, call, n_calls: 0.02 * n_calls)
+    found = {
+        (roof.name, roof.how.split(" ")[0]): roof for roof in measure(torch, device="cpu", seconds=0.0, matrix=64).roofs
+    }
+    # 4 * 64² / 0.1 "free" bytes, a tenth of it in numbers of 4 bytes: 16 384 bytes a buffer
+    assert found["dram", "copy"].per_s == pytest.approx(2 * 16384 / 0.02)
+    assert found["dram", "triad"].per_s == pytest.approx(3 * 16384 / 0.02)
+    assert found["fp32", "product"].per_s == pytest.approx(2 * 64**3 / 0.02)
+    assert found["fp32", "product"].spread_frac == 0
+
+
+def test_what_a_machine_lacks_does_not_stop_the_rest(monkeypatch) -> None:
+    def fail(*_args: object, **_options: object) -> None:
+        raise RuntimeError("CUBLAS_STATUS_NOT_SUPPORTED\n when calling …")
+
+    monkeypatch.setattr(torch, "_int_mm", fail)
+    found = measure(torch, device="cpu", seconds=0.0, matrix=64)
+    assert ("tensor_int8", "CUBLAS_STATUS_NOT_SUPPORTED when calling …") in found.not_measured
+    assert "tensor_bf16" in {roof.name for roof in found.roofs}
