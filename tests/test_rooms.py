@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "ncuroof"
 FLOW = ["collect", "ingest", "metrics", "roofline", "diagnosis", "compare", "present"]
 """collect → ingest → metrics → roofline → diagnosis → compare → present: a room may import those before it."""
 
-WORDS = {"errors", "model", "tables", "resources", "_version"}
+WORDS = {"errors", "words", "tables", "resources", "_version"}
 WITH_ALL_ROOMS = {"analysis", "cli"}
 HEAVY = {"torch", "pandas", "plotly", "ncu_report", "pyarrow", "zstandard", "google"}
 MAX_LINES = 330
