@@ -20,6 +20,7 @@ EXIT_INTERRUPTED = 130
 _SUMMARY_BY_COMMAND = {
     "report": "Read reports, diagnose every kernel, write a summary and a page.",
     "compare": "Compare two runs: what changed, by how much, why; gates for CI.",
+    "model": "Say how fast an operation can be at best, before there is any code.",
     "explain": "Say what a verdict, finding, caveat or quantity means.",
     "gpus": "Show the GPUs whose data sheets ncuroof knows.",
 }
