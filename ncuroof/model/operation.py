@@ -110,6 +110,11 @@ class Operation:
         """Work per byte that the SMs read from L2; None where the model has no tiles."""
         return self.flop / self.l2_bytes if self.l2_bytes else None
 
+    @property
+    def l2_hit_frac(self) -> float | None:
+        """Share of the SMs' reads that L2 has to hold for device memory to move no more than is counted; None without tiles."""
+        return 1 - self.read_bytes / self.l2_bytes if self.l2_bytes else None
+
 
 EACH_ONCE = "compulsory: each tensor once, whatever is used again stays on the chip"
 

@@ -91,6 +91,7 @@ def _asked(operation: Operation) -> dict[str, Any]:
         "intensity_flop_per_byte": operation.intensity_flop_per_byte,
         "l2_read_bytes": operation.l2_bytes,
         "l2_intensity_flop_per_byte": operation.l2_intensity_flop_per_byte,
+        "l2_hit_frac": operation.l2_hit_frac,
         "network_bytes": operation.network_bytes,
     }
 

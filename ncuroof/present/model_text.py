@@ -81,7 +81,8 @@ def _asked(row: Row) -> Iterator[str]:
     yield f"{flop_count(row['flop'])} over {byte_count(row['bytes'])}: {_bare(row['intensity_flop_per_byte'])} FLOP/B"
     yield f"counted: {row['counted']}"
     if row["l2_read_bytes"] is not None:
-        yield f"SMs read {byte_count(row['l2_read_bytes'])} from L2: {_bare(row['l2_intensity_flop_per_byte'])} FLOP/B"
+        l2 = f"{byte_count(row['l2_read_bytes'])} from L2, {_bare(row['l2_intensity_flop_per_byte'])} FLOP/B"
+        yield f"SMs read {l2}; {share(row['l2_hit_frac'])} of it has to hit"
     if row["network_bytes"]:
         yield f"each device sends {byte_count(row['network_bytes'])}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from unittest import mock
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -21,11 +22,23 @@ class FusedAttention(TorchFunctionMode):  # type: ignore[misc]  # PyTorch is not
     ) -> Any:
         """Call `func`, or the fused operator in its place."""
         given = dict(kwargs or {})
+        if func is torch.nn.functional.multi_head_attention_forward:
+            # This mode is off within the call, whose body looks attention up where it is defined.
+            with mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", _of_meta_or_as_it_is):
+                return func(*args, **given)
         if func is torch.nn.functional.scaled_dot_product_attention:
-            query = args[0] if args else given["query"]
-            if query.device.type == "meta" and query.dim() == 4:
-                return _fused(*args, **given)
+            return _of_meta_or_as_it_is(*args, **given)
         return func(*args, **given)
+
+
+_AS_IT_IS = torch.nn.functional.scaled_dot_product_attention
+
+
+def _of_meta_or_as_it_is(*args: Any, **given: Any) -> Any:
+    query = args[0] if args else given["query"]
+    if query.device.type == "meta" and query.dim() == 4:
+        return _fused(*args, **given)
+    return _AS_IT_IS(*args, **given)
 
 
 def _fused(  # noqa: PLR0913, PLR0917  PyTorch's signature
