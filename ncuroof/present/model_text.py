@@ -142,7 +142,8 @@ def _explained(row: Row, *, is_alone: bool) -> Iterator[str]:
         ("network", row["network_ns"]),
     ]
     times = ", ".join(f"{word} {duration(value)}" for word, value in parts if value is not None)
-    yield f"{name}{times}; {duration(row['most_ns'])} if nothing overlaps"
+    total = "" if row["most_ns"] is None else f"; {duration(row['most_ns'])} if nothing overlaps"
+    yield f"{name}{times}{total}"
     if row["precision"] is not None:
         roof = f"{label(row['precision'])} {flop_rate(row['peak_flop_per_s'])}"
         if row["peak_flop_per_s"] is None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
 from ncuroof.model import Machine, Operation, Prediction, machine_by_name, predict
-from ncuroof.present.format import byte_count, counted, duration, flop_count, intensity, share
+from ncuroof.present.format import byte_count, counted, duration, flop_count, flop_rate, intensity, share
+from ncuroof.present.roofline_svg import Mark, roofline_svg
 from ncuroof.tables import EXPECTED, EXPECTED_TIMES, check
 
 _MOST_LINES = 12
@@ -47,11 +49,35 @@ class ExpectedRoofline:
         """Return a row per operator: calls, work, traffic, least time and its share, the longest first."""
         return self._by("operator")
 
-    def by_module(self) -> pl.DataFrame:
-        """Return a row per innermost module: calls, work, traffic, least time and its share, the longest first."""
-        return self._by("module")
+    def by_module(self, depth: int | None = None) -> pl.DataFrame:
+        """Return a row per module: calls, work, traffic, least time and its share, the longest first.
 
-    def _by(self, key: str) -> pl.DataFrame:
+        Args:
+            depth: names of the path that count, 1 for the whole network; by default all: innermost modules.
+        """
+        module = pl.col("module") if depth is None else pl.col("module").str.split(".").list.head(depth).list.join(".")
+        return self._by(module.alias("module"))
+
+    def svg(self, title: str = "expected, at best") -> str:
+        """Return the roofline as a picture: a mark for every operator and its shapes; what does no work has no place."""
+        calls = self.calls.filter((pl.col("flop") > 0) & (pl.col("least_ns") > 0))
+        names = ["operator", "inputs", "dtype"]
+        once = calls.unique(subset=[*names, "flop", "read_bytes"], maintain_order=True)
+        return roofline_svg(title, [self._mark(row) for row in once.iter_rows(named=True)])
+
+    def _mark(self, row: Mapping[str, Any]) -> Mark:
+        rate = row["flop"] / row["least_ns"] * 1e9
+        return Mark(
+            intensity_flop_per_byte=row["intensity_flop_per_byte"],
+            flop_per_s=rate,
+            told=f"{row['operator']} {row['inputs']} {row['dtype']}, {row['module'] or 'outside'}: {flop_rate(rate)}",
+            machine=self.machine.id,
+            precision=row["precision"],
+            peak_flop_per_s=self.machine.peak_flop_per_s[row["precision"]],
+            bandwidth_bytes_per_s=self.machine.bandwidth_bytes_per_s["dram"],
+        )
+
+    def _by(self, key: str | pl.Expr) -> pl.DataFrame:
         moved = (pl.col("read_bytes") + pl.col("written_bytes")).sum()
         memory_ns = pl.col("least_ns").filter(pl.col("bound") == "memory").sum()
         sums = self.calls.group_by(key, maintain_order=True).agg(
