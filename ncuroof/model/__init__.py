@@ -5,7 +5,8 @@
     >>> product.intensity_flop_per_byte                                      # 1365.3
     >>> model.predict(product, model.machine_by_name("h100-sxm")).bound      # "compute"
 
-`operator` gives the same for an operator of PyTorch by its name, shapes and element types.
+`operator` gives the same for an operator of PyTorch by its name, shapes and element types, `recorded_operator` for one that an NVTX
+range names.
 """
 
 from ncuroof.model.attention_products import attention
@@ -21,6 +22,7 @@ from ncuroof.model.per_element import activation, adamw, custom, elementwise, em
 from ncuroof.model.per_row import cross_entropy, layernorm, rmsnorm, softmax
 from ncuroof.model.prediction import Prediction, attainable_flop_per_s, crosses_ridge, predict
 from ncuroof.model.products import bmm, dot, gemm, gemv, linear
+from ncuroof.model.recorded import recorded_operator
 from ncuroof.model.roof_distance import Distance, Grade, distance
 from ncuroof.model.tensor_shape import TensorShape
 
@@ -65,6 +67,7 @@ __all__ = [
     "models",
     "operator",
     "predict",
+    "recorded_operator",
     "residency",
     "rmsnorm",
     "rope",

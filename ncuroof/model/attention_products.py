@@ -148,8 +148,10 @@ def _tensors(queries: int, keys: int, dim: int, value_dim: int, d: Dtype, *, bac
 
 def _keys_read(seq: int, keys: int, tile_q: int, *, is_causal: bool) -> int:
     """Return how many keys all blocks of queries of one head read together."""
-    blocks = math.ceil(seq / tile_q)
     if not is_causal:
-        return blocks * keys
-    ends = (min(seq, (block + 1) * tile_q) for block in range(blocks))
-    return sum(max(0, keys - seq + end) for end in ends)
+        return math.ceil(seq / tile_q) * keys
+    whole, rest = divmod(seq, tile_q)
+    # Block b of the whole ones (from 1 on) ends with query b·tile_q, which sees keys − seq + b·tile_q keys, if that is any.
+    first = max(1, (seq - keys) // tile_q + 1)
+    n_seeing = max(0, whole - first + 1)
+    return n_seeing * (keys - seq) + tile_q * n_seeing * (first + whole) // 2 + (keys if rest else 0)

@@ -43,7 +43,7 @@ def _tensor(precision: Precision, *fallback: Precision) -> tuple[str, ...]:
 _ALL = (
     Dtype("fp64", 64, _tensor(Precision.TENSOR_FP64, Precision.FP64), FP64),
     Dtype("fp32", 32, FP32),
-    Dtype("tf32", 32, _tensor(Precision.TENSOR_TF32)),
+    Dtype("tf32", 32, _tensor(Precision.TENSOR_TF32, Precision.FP32)),
     Dtype("fp16", 16, _tensor(Precision.TENSOR_FP16, Precision.FP16)),
     Dtype("bf16", 16, _tensor(Precision.TENSOR_BF16)),
     Dtype("fp8", 8, _tensor(Precision.TENSOR_FP8)),

@@ -22,7 +22,7 @@ class OperatorTable:
         moves: read and write, without work.
         overwrites: write their first tensor without reading it.
         gathers: read what indices point to.
-        scatters: write what indices point to.
+        scatters: write what indices point to, where they work in place; others copy the whole.
         accumulating_scatters: add to what indices point to.
         pointwise: FLOP per element written.
         reduction: FLOP per element of the first tensor.

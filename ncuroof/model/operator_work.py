@@ -11,6 +11,7 @@ from ncuroof.model.attention_products import attention
 from ncuroof.model.dtypes import dtype_of, wider
 from ncuroof.model.operation import Work
 from ncuroof.model.operator_table import OperatorTable
+from ncuroof.model.per_element import adamw
 from ncuroof.model.tensor_shape import TensorShape
 
 
@@ -28,6 +29,7 @@ class Call:
         outputs: tensors written.
         is_causal: of attention.
         is_transposed: of a convolution.
+        is_of_lists: a `_foreach_` form: every tensor for itself.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Call:
     outputs: tuple[TensorShape, ...]
     is_causal: bool = False
     is_transposed: bool = False
+    is_of_lists: bool = False
 
     @property
     def tensors(self) -> tuple[TensorShape, ...]:
@@ -115,6 +118,16 @@ def _attention(call: Call, *, is_backward: bool) -> tuple[Work, ...]:
     return model.work
 
 
+def _adam(call: Call) -> tuple[Work, ...]:
+    """As of the model: per parameter. The lists of a fused step are parameters, gradients, moments, and a step counter each."""
+    n_parameters = sum(each.sizes == () for each in call.tensors)
+    parameters = call.tensors[:n_parameters]
+    if not parameters:
+        raise Uncountable
+    n = sum(each.n_elements for each in parameters)
+    return adamw(n, dtype=parameters[0].dtype).work
+
+
 def _matrix(flop: float, left: TensorShape, right: TensorShape) -> Work:
     dtype = wider(dtype_of(left.dtype), dtype_of(right.dtype))
     if not dtype.matrix:
@@ -149,6 +162,8 @@ FAMILIES: Mapping[str, Callable[[Call], tuple[Work, ...]]] = {
     **dict.fromkeys(_ATTENTION_BACKWARD, partial(_attention, is_backward=True)),
     "linear": _linear,
     "convolution_backward": _convolution_backward,
+    "_fused_adam": _adam,
+    "_fused_adamw": _adam,
 }
 """Work by plain name."""
 

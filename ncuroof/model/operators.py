@@ -62,22 +62,33 @@ def operator(
     found = [each for each in tensors if each is not None]
     written = outputs
     try:
-        if written is None:
+        if written is None and _FOREACH not in name:
             written = results_of(plain, tensors, table)
         if written is None:
             raise Uncountable
-        call = Call(plain, tuple(tensors), tuple(written), is_causal=is_causal, is_transposed=is_transposed)
+        call = Call(
+            plain,
+            tuple(tensors),
+            tuple(written),
+            is_causal=is_causal,
+            is_transposed=is_transposed,
+            is_of_lists=_FOREACH in name,
+        )
         work = _work(call, table, is_tf32=is_tf32)
     except (Uncountable, IndexError, ValueError):  # shapes that do not fit the signature are not ours to judge
         return Operation(name, label, (), _each_once(found, written or ()), _UNKNOWN, is_known=False)
-    return Operation(name, label, work, _traffic(plain, found, written, table), EACH_ONCE)
+    is_in_place = _without_overload(name).endswith("_")
+    return Operation(name, label, work, _traffic(plain, found, written, table, is_in_place=is_in_place), EACH_ONCE)
 
 
 def plain_name(name: str) -> str:
     """Return an operator's name without namespace, overload, `_foreach_` and the underscore of in-place forms."""
-    plain = _NAMESPACE.sub("", name).partition(".")[0].partition(",")[0].strip()
-    plain = plain.removeprefix(_FOREACH)
+    plain = _without_overload(name).removeprefix(_FOREACH)
     return plain[:-1] if plain.endswith("_") and not plain.endswith("__") else plain
+
+
+def _without_overload(name: str) -> str:
+    return _NAMESPACE.sub("", name).partition(".")[0].partition(",")[0].strip()
 
 
 def _tensor(given: TensorShape | Sequence[int], dtype: str) -> TensorShape | None:
@@ -94,7 +105,9 @@ def _work(call: Call, table: OperatorTable, *, is_tf32: bool) -> tuple[Work, ...
         flop = table.pointwise[call.name] * sum(each.n_elements for each in _computed(call))
         work = (Work(flop, _vector_dtype(call).vector),)
     elif call.name in table.reduction:
-        work = (Work(table.reduction[call.name] * call.tensors[0].n_elements, _vector_dtype(call).vector),)
+        reduced = call.tensors if call.is_of_lists else call.tensors[:1]
+        flop = table.reduction[call.name] * sum(each.n_elements for each in reduced)
+        work = (Work(flop, _vector_dtype(call).vector),)
     elif call.name in table.accumulating_scatters:
         work = (Work(_values(call.tensors, call.outputs).n_elements, _vector_dtype(call).vector),)
     elif call.name in table.workless:
@@ -112,10 +125,7 @@ def _work(call: Call, table: OperatorTable, *, is_tf32: bool) -> tuple[Work, ...
 
 
 def _computed(call: Call) -> Sequence[TensorShape]:
-    """Return the results on whose elements a pointwise operator works: of an optimizer the first, the parameters."""
-    if call.name.startswith("_fused_adam"):
-        n = call.outputs[0].n_elements
-        return [each for each in call.outputs if each.n_elements == n][:1]
+    """Return the results on whose elements a pointwise operator works; a mask beside a result is none of them."""
     return [each for each in call.outputs if dtype_of(each.dtype).name != "bool" or len(call.outputs) == 1]
 
 
@@ -126,16 +136,22 @@ def _vector_dtype(call: Call) -> Dtype:
 
 
 def _traffic(
-    name: str, tensors: Sequence[TensorShape], written: Sequence[TensorShape], table: OperatorTable
+    name: str,
+    tensors: Sequence[TensorShape],
+    written: Sequence[TensorShape],
+    table: OperatorTable,
+    *,
+    is_in_place: bool,
 ) -> tuple[Traffic, ...]:
     """Return what has to move: each tensor once, and less where indices or overwriting make it so."""
     out_bytes = sum(each.bytes for each in written)
     if name in table.fills:
         return _moved(0.0, out_bytes)
     if name in table.gathers:
-        source_bytes, indices = tensors[0].bytes, tensors[1:]
-        return _moved(min(out_bytes, source_bytes) + sum(each.bytes for each in indices), out_bytes)
-    if name in table.scatters or name in table.accumulating_scatters:
+        source, indices = tensors[0], tensors[1:]
+        pointed = max(out_bytes, sum(each.n_elements for each in indices) * dtype_of(source.dtype).bytes)
+        return _moved(min(pointed, source.bytes) + sum(each.bytes for each in indices), out_bytes)
+    if is_in_place and name in table.scatters | table.accumulating_scatters:
         touched = _values(tensors, written).bytes
         is_added = name in table.accumulating_scatters
         return _moved(sum(each.bytes for each in tensors[1:]) + (touched if is_added else 0.0), touched)

@@ -156,7 +156,7 @@ def _criticals(request: Request) -> tuple[Critical, ...]:
     if request.model.name == "sharded-gemm":
         return _critical_contractions(request, first) if request.options.get("axis", "k") == "k" else ()
     name = request.swept[0] if len(request.swept) == 1 else _BATCH_BY_MODEL.get(request.model.name)
-    if name is None or len(request.swept) > 1:
+    if name not in request.model.sizes or len(request.swept) > 1:
         return ()
     found = []
     for dtype, machine in itertools.product(request.dtypes, request.machines):

@@ -187,9 +187,9 @@ def _notes(document: Document) -> Iterator[str]:
         if document["operation"]["name"] == "sharded-gemm":
             yield f"{where}: bound by arithmetic against the link from {each['size']} > {each['of_large']:.0f} on"
         elif each["value"] is None:
-            yield f"{where}: not compute-bound at any {each['size']}{_large(each, 'needs')}"
+            yield f"{where}: not compute-bound however large {each['size']} is"
         else:
-            yield f"{where}: compute-bound from {each['size']} = {each['value']} on{_large(each, 'takes')}"
+            yield f"{where}: compute-bound from {each['size']} = {each['value']} on{_large(each)}"
     crossing = document["crossing"]
     for each in crossing[:_MOST_CROSSINGS]:
         point = " ".join(f"{name}={value}" for name, value in each["sizes"].items() if name in document["swept"])
@@ -199,8 +199,8 @@ def _notes(document: Document) -> Iterator[str]:
         yield f"and {len(crossing) - _MOST_CROSSINGS} more that cross the ridge"
 
 
-def _large(each: Mapping[str, Any], verb: str) -> str:
-    return "" if each["of_large"] is None else f" (a large layer {verb} more than {each['of_large']:.0f})"
+def _large(each: Mapping[str, Any]) -> str:
+    return "" if each["of_large"] is None else f" (a large layer takes more than {each['of_large']:.0f})"
 
 
 def _aligned(table: Sequence[Sequence[str]]) -> list[str]:

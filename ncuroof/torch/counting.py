@@ -99,17 +99,22 @@ class Expectation(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not lo
 def _operation(
     func: Any, given: Mapping[str, Any], inputs: tuple[TensorShape, ...], outputs: tuple[TensorShape, ...]
 ) -> Operation:
-    is_convolution = "conv" in func.__name__
-    allowed = torch.backends.cudnn.conv if is_convolution else torch.backends.cuda.matmul
-    precision = getattr(allowed, "fp32_precision", "none")
     return operator(
         func._schema.name,  # noqa: SLF001  PyTorch's own counters read it too
         inputs,
         outputs,
         is_causal=bool(given.get("is_causal", False)),
         is_transposed=bool(given.get("transposed", False)),
-        is_tf32=precision == "tf32",
+        is_tf32=_allows_tf32(is_convolution="conv" in func.__name__),
     )
+
+
+def _allows_tf32(*, is_convolution: bool) -> bool:
+    """Return whether PyTorch makes products of FP32 in TF32 on GPUs that have it; before 2.9 `allow_tf32` says so."""
+    backend = torch.backends.cudnn if is_convolution else torch.backends.cuda.matmul
+    settings = getattr(backend, "conv", None) if is_convolution else backend
+    precision = getattr(settings, "fp32_precision", None)
+    return bool(backend.allow_tf32) if precision is None else bool(precision == "tf32")
 
 
 def _named(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

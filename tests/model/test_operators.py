@@ -67,6 +67,35 @@ def test_a_recorded_product_is_predicted_like_its_model() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "flop"),
+    [
+        ("aten::mm, seq = 3, op_id = 5, sizes = [[64, 128], [128, 256]]", 2 * 64 * 128 * 256),
+        ("aten::mm, op_id = 5, sizes = [[64, 128], [128, 256]], input_op_ids = [(1,0), (2,0)]", 2 * 64 * 128 * 256),
+        ("aten::add_, seq = 7, sizes = [[8, 4], [8, 4], []]", 32),
+    ],
+)
+def test_ranges_of_the_profiler(text: str, flop: int) -> None:
+    found = model.recorded_operator(text, dtype="bf16")
+    assert found is not None
+    assert (found.is_known, found.flop) == (True, flop)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "forward",
+        "aten::mm",
+        "aten::mm, seq = 3",
+        "aten::mm, sizes = [[64, x]]",
+        "aten::mm, sizes = [3]",
+        "Optimizer.step#AdamW.step",
+    ],
+)
+def test_other_ranges_are_no_operators(text: str) -> None:
+    assert model.recorded_operator(text, dtype="bf16") is None
+
+
+@pytest.mark.parametrize(
     "name", ["aten::view", "aten::t", "aten::expand", "aten::detach", "aten::empty", "aten::as_strided"]
 )
 def test_views_and_allocations_cost_nothing(name: str) -> None:
@@ -89,6 +118,7 @@ def test_an_unknown_operator_moves_its_tensors_and_has_no_work_to_tell() -> None
         ("aten::mm", [[4, 6]]),
         ("aten::scaled_dot_product_attention", [[4, 6], [4, 6], [4, 6]]),
         ("aten::mm", []),
+        ("aten::_foreach_mul_", [[4], [6]]),  # nor which tensors make up a list
         ("aten::index", [[4, 6], [2]]),
     ],
 )
@@ -118,7 +148,7 @@ def test_gradients_of_a_convolution_are_those_that_are_wanted() -> None:
 
 def test_a_convolution_in_tf32_where_it_is_allowed() -> None:
     shapes = [_shape(2, 3, 10, 10), _shape(8, 3, 3, 3)], [_shape(2, 8, 10, 10)]
-    assert operator("convolution", *shapes, is_tf32=True).work[0].precisions == ("tensor_tf32",)
+    assert operator("convolution", *shapes, is_tf32=True).work[0].precisions == ("tensor_tf32", "fp32")
     assert operator("convolution", *shapes).work[0].precisions == ("fp32",)
 
 
@@ -160,6 +190,26 @@ def test_adding_to_rows_touches_those_rows() -> None:
     assert (added.read_bytes, added.written_bytes, added.flop) == (80 + 2560 + 2560, 2560, 640)
     put = operator("aten::index_put_", [table, indices, values], [table])
     assert (put.read_bytes, put.written_bytes, put.flop) == (80 + 2560, 2560, 0)
+
+
+def test_scattering_into_a_copy_moves_the_whole() -> None:
+    table, indices, values = _shape(100, 64), _shape(10, dtype="int64"), _shape(10, 64)
+    copied = operator("aten::index_put", [table, indices, values], [table])
+    assert (copied.read_bytes, copied.written_bytes) == (4 * 6400 + 80 + 2560, 4 * 6400)
+
+
+def test_a_loss_reads_the_logarithms_of_its_targets() -> None:
+    # 10 of the 10·1000 logarithms of 4 byte, 10 targets of 8 byte; a loss and a weight are written
+    found = operator("aten::nll_loss_forward", [_shape(10, 1000), _shape(10, dtype="int64")], [_shape(), _shape()])
+    assert (found.read_bytes, found.written_bytes) == (40 + 80, 8)
+
+
+def test_lists_of_tensors_are_counted_all() -> None:
+    lists = [_shape(4), _shape(6), _shape(4), _shape(6)]
+    assert operator("aten::_foreach_add_.List", lists, lists[:2]).flop == 10
+    assert operator("aten::_foreach_norm.Scalar", lists[:2], [_shape(), _shape()]).flop == 20
+    steps = [*lists, *lists, _shape(), _shape()]
+    assert operator("aten::_fused_adamw_", steps, lists).flop == 14 * 10
 
 
 def test_filling_reads_nothing() -> None:

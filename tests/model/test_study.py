@@ -111,6 +111,13 @@ def test_there_is_no_critical_size_where_two_are_swept_or_none_decides() -> None
     assert _study("softmax", {"rows": (8,), "columns": (8,)}).critical == ()
 
 
+def test_searching_a_critical_size_takes_no_time_of_its_own() -> None:
+    # The search looks at sequences of 2^40, whose blocks nobody could go through.
+    found = _study("attention", {"seq": (1, 2), "head_dim": (128,), "tile_q": (128,)}, options={"causal": True})
+    assert found.critical[0].value is not None
+    assert _study("softmax", {"rows": (8,), "columns": (8,), "reads": (1, 2)}).critical == ()
+
+
 def test_tiles_take_the_rule_of_large_layers_away() -> None:
     (critical,) = _study("gemm", {"m": (8,), "n": (4096,), "k": (4096,), "tile_m": (128,), "tile_n": (128,)}).critical
     assert critical.of_large is None

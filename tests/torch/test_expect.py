@@ -144,6 +144,24 @@ def test_fp64_and_expanded_tensors() -> None:
     assert (row["read_bytes"], row["written_bytes"]) == (32, 3200)
 
 
+def test_products_of_fp32_are_made_in_what_pytorch_would_use() -> None:
+    x, weights = torch.empty(1, 8, 16, 16, device="meta"), torch.empty(8, 8, 3, 3, device="meta")
+    before = torch.get_float32_matmul_precision()
+    try:
+        found = []
+        for precision in ("highest", "high"):
+            torch.set_float32_matmul_precision(precision)
+            with ncuroof.torch.expect() as expected:
+                torch.mm(x[0, 0], x[0, 0])
+                functional.conv2d(x, weights)
+            found.append(expected.roofline("h100-sxm").calls["precision"].to_list())
+    finally:
+        torch.set_float32_matmul_precision(before)
+    assert found == [["fp32", "tensor_tf32"], ["tensor_tf32", "tensor_tf32"]]
+    # Volta has no TF32.
+    assert expected.roofline("v100-sxm2").calls["precision"].to_list() == ["fp32", "fp32"]
+
+
 def test_views_cost_nothing() -> None:
     with ncuroof.torch.expect() as expected:
         torch.empty(4, 6).t().reshape(2, 12)[:1].unsqueeze(0).expand(3, 1, 12)
