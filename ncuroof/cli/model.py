@@ -20,6 +20,7 @@ from ncuroof.cli.model_options import (
     time_ns,
 )
 from ncuroof.cli.options import common
+from ncuroof.errors import ModelError
 from ncuroof.model.catalogue import Model, model_by_name, models
 
 STANDARD_OUTPUT = "-"
@@ -133,11 +134,14 @@ def _run(found: Model, given: dict[str, Any]) -> None:
             link_bytes_per_s=rate(given["link_bytes_per_s"], "--link-bytes-per-s"),
         )
     )
-    document = model_document(
-        answered,
-        achieved_flop_per_s=rate(given["achieved_flop_per_s"], "--achieved-flop-per-s"),
-        achieved_ns=time_ns(given["achieved_time"]),
-    )
+    achieved = rate(given["achieved_flop_per_s"], "--achieved-flop-per-s"), time_ns(given["achieved_time"])
+    if any(achieved) and (all(achieved) or len(answered.rows) > 1):
+        raise ModelError(
+            "one measured rate or time was wanted for one operation on one machine, "
+            f"found {sum(map(bool, achieved))} for {len(answered.rows)}",
+            hint="give one size, one --dtype and one --gpu",
+        )
+    document = model_document(answered, achieved_flop_per_s=achieved[0], achieved_ns=achieved[1])
     _write(document, given["output"], given["form"], force=given["force"])
 
 

@@ -42,6 +42,8 @@ class _Call:
 class Expectation(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not looked into: it may be absent
     """Counts what PyTorch calls while it is entered; may be entered again, and goes on counting then."""
 
+    supports_higher_order_operators = True
+
     def __init__(self, *, fused_attention: bool) -> None:
         super().__init__()
         self._calls: list[_Call] = []
@@ -67,15 +69,21 @@ class Expectation(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not lo
     ) -> Any:
         """Run the operator, and count it."""
         result = func(*args, **(kwargs or {}))
+        if not hasattr(func, "_schema"):  # of higher order (flex_attention): nothing says what its arguments are
+            inputs, outputs = tuple(map(_shape, _tensors(args, kwargs))), tuple(map(_shape, _tensors(result)))
+            self._count(operator(str(func), inputs, outputs), inputs)
+            return result
         given = dict(_named(func, args, kwargs or {}))
         inputs, outputs = _shapes(func, given, result)
         key = (func, inputs, outputs, given.get("is_causal"), given.get("transposed"))
         if key not in self._operations:
             self._operations[key] = _operation(func, given, inputs, outputs)
-        operation = self._operations[key]
+        self._count(self._operations[key], inputs)
+        return result
+
+    def _count(self, operation: Operation, inputs: tuple[TensorShape, ...]) -> None:
         if operation.bytes or operation.flop:
             self._calls.append(_Call(operation, inputs, _innermost(self._tracker.parents), bool(self._tracker.is_bw)))
-        return result
 
     @property
     def operations(self) -> tuple[Operation, ...]:

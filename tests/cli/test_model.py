@@ -144,6 +144,8 @@ def test_options_and_hyphens(capfd: pytest.CaptureFixture[str]) -> None:
         ("gemm", "1", "2", "3", "rereads=sometimes"),
         ("sharded-gemm", "64", "64", "64"),
         ("gemm", "1", "2", "3", "--achieved-time", "5"),
+        ("gemm", "1:8", "2", "3", "--achieved-time", "5us"),
+        ("gemm", "1", "2", "3", "--achieved-time", "5us", "--achieved-flop-per-s", "5T"),
         ("gemm", "1", "2", "3", "--peak-flop-per-s", "-1"),
         ("gemm", "1", "2", "3", "--bandwidth-bytes-per-s", "1..2"),
         ("gemm", "1", "2", "3", "--format", "pdf"),

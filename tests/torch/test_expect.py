@@ -307,6 +307,15 @@ def test_an_exception_passes_and_counting_ends() -> None:
     assert expected.table().height == 5
 
 
+@pytest.mark.filterwarnings("ignore")  # PyTorch's own, about compiling under a mode
+def test_a_compiled_function_is_counted_as_it_was_written() -> None:
+    compiled = torch.compile(lambda x: torch.relu(x) + 1)
+    x = torch.ones(4, 4)
+    with ncuroof.torch.expect() as expected:
+        compiled(x)
+    assert expected.table()["operator"].to_list() == ["aten::relu", "aten::add"]
+
+
 def test_nothing_counted_is_an_empty_table() -> None:
     with ncuroof.torch.expect() as expected:
         pass
