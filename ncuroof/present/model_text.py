@@ -65,7 +65,12 @@ def _title(document: Document) -> str:
         f"{name}={value}" if value is not True else name for name, value in row["options"].items() if name != "dtype"
     ]
     dtypes = list(dict.fromkeys(each["dtype"] for each in document["rows"]))
-    return f"{document['operation']['name']} {' '.join([*sizes, *options])}, {', '.join(dtypes)}"
+    machine = f", on {row['machine']['id']}" if _is_on_one_machine(document) and swept else ""
+    return f"{document['operation']['name']} {' '.join([*sizes, *options])}, {', '.join(dtypes)}{machine}"
+
+
+def _is_on_one_machine(document: Document) -> bool:
+    return len({row["machine"]["id"] for row in document["rows"]}) == 1
 
 
 def _point(row: Row) -> tuple[object, ...]:
@@ -100,8 +105,7 @@ def _columns(document: Document) -> list[tuple[str, Any]]:
     ]
     if len({row["dtype"] for row in rows}) > 1:
         columns.append(("type", lambda row: row["dtype"]))
-    is_one_machine = len({row["machine"]["id"] for row in rows}) == 1
-    if not (is_one_machine and document["swept"]):
+    if not (_is_on_one_machine(document) and document["swept"]):
         columns.append(("machine", lambda row: row["machine"]["id"]))
     return [
         *columns,

@@ -66,6 +66,12 @@ def test_a_sweep_has_a_line_per_size_and_machine(capfd: pytest.CaptureFixture[st
     assert "crosses the ridge at batch=256" in out
 
 
+def test_a_sweep_on_one_machine_names_it_once(capfd: pytest.CaptureFixture[str]) -> None:
+    out = _out(capfd, "model", "softmax", "1:1024", "4096", "--gpu", "a100-sxm-80gb")
+    assert out.splitlines()[0] == "ncuroof · model · softmax rows=… columns=4096 reads=1, bf16, on a100-sxm-80gb"
+    assert out.count("a100-sxm-80gb") == 1
+
+
 def test_a_tiny_kernel_is_ruled_by_its_launch(capfd: pytest.CaptureFixture[str]) -> None:
     assert "overhead will rule" in _out(capfd, "model", "gemm", "128", "128", "128")
     assert "overhead will rule" not in _out(capfd, *GEMM)
