@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint types unit bench fixtures record clean
+.PHONY: help setup demo test lint types unit torch bench fixtures record clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -32,6 +32,9 @@ types: $(READY)  ## types
 
 unit: $(READY)  ## tests
 	$(RUN)/python -m pytest -n 2
+
+torch: $(READY)  ## add PyTorch, so that the tests of ncuroof.torch run too
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0'
 
 bench: $(READY)  ## benchmarks, as ratios measured side by side
 	$(RUN)/python -m benchmarks

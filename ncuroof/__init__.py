@@ -6,23 +6,31 @@
     >>> analysis.roofline()                 # a plotly figure, a dot per group of equal launches
     >>> analysis.to_html("run.html")        # one page that works offline
     >>> ncuroof.compare(before, after)      # of two analyses, what changed and why
+    >>> ncuroof.model.gemm(4096, 4096, 4096).intensity_flop_per_byte    # of an operation, before there is code
+    >>> with ncuroof.torch.expect() as expected: network(x)             # of a network, before it runs on a GPU
 
 Importing the package alone loads nothing heavy: the verbs are found when they are first used.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ncuroof._version import __version__
 
 if TYPE_CHECKING:
+    from ncuroof import model, torch
     from ncuroof.analysis import Analysis, Reports, compare, read
 
-__all__ = ["Analysis", "Reports", "__version__", "compare", "read"]
+__all__ = ["Analysis", "Reports", "__version__", "compare", "model", "read", "torch"]
+
+_MODULES = frozenset({"model", "torch"})
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"ncuroof.{name}")
     if name in __all__:
         from ncuroof import analysis  # noqa: PLC0415  loads polars
 

@@ -85,7 +85,7 @@ class SchemaError(NcuroofError, TypeError):
 
 
 class UnknownNameError(NcuroofError, KeyError):
-    """A GPU, verdict, finding, caveat, quantity, view or memory level of that name does not exist."""
+    """A GPU, operation, element type, verdict, finding, caveat, quantity, view or memory level of that name does not exist."""
 
     slug = "unknown-name"
 
@@ -97,6 +97,13 @@ class MissingExtraError(NcuroofError, ImportError):
     """An optional dependency is not installed."""
 
     slug = "missing-extra"
+
+
+class ModelError(NcuroofError, ValueError):
+    """An operation model was asked for sizes or options that make no sense."""
+
+    slug = "model"
+    exit_code = 2
 
 
 class GateError(NcuroofError, ValueError):

@@ -21,7 +21,7 @@ from tests.cli.running import run_main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs/quantities"
-BY_HAND = ["README.md", "docs/verdict.md", "docs/errors.md", "docs/instruction_roofline.md"]
+BY_HAND = ["README.md", "docs/verdict.md", "docs/errors.md", "docs/instruction_roofline.md", "docs/model.md"]
 
 
 def _script(name: str) -> ModuleType:
@@ -132,6 +132,16 @@ def test_what_is_counted_is_told_for_most_of_a_group(group: str) -> None:
     members = [each for each in (*catalogue.quantities, *catalogue.measured) if each.name.startswith(f"{group}.")]
     told = [each for each in members if each.excludes or any(pair.excludes for pair in catalogue.pairs(each.name))]
     assert len(told) >= 0.75 * len(members)
+
+
+# ---- models of operations ---------------------------------------------------------------------------------------------------
+
+
+def test_the_example_of_a_model_is_what_the_program_prints(capfd: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs/model.md").read_text(encoding="utf-8")
+    command, printed = re.findall(r"```text\n\$ ncuroof (.+)\n((?:.*\n)+?)```", page)[0]
+    assert run_main(*command.split()) == 0
+    assert capfd.readouterr().out == printed
 
 
 # ---- the other pages --------------------------------------------------------------------------------------------------------

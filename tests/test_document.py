@@ -9,9 +9,9 @@ import pytest
 
 import ncuroof
 from ncuroof.analysis import Reports
-from ncuroof.model import MemoryLevel, Precision, Verdict
 from ncuroof.present import render
 from ncuroof.present.document import document as describe_all
+from ncuroof.words import MemoryLevel, Precision, Verdict
 from tests.support import demo
 from tests.support.raw import raw_report
 

@@ -22,6 +22,7 @@ _SUMMARY_BY_COMMAND = {
     "compare": "Compare two runs: what changed, by how much, why; gates for CI.",
     "whatif": "Project a run onto other GPUs, or try changes before writing them.",
     "calibrate": "Measure what this GPU reaches, for roofs to judge reports against.",
+    "model": "Say how fast an operation can be at best, before there is any code.",
     "explain": "Say what a verdict, finding, caveat or quantity means.",
     "gpus": "Show the GPUs whose data sheets ncuroof knows.",
 }

@@ -8,8 +8,8 @@ import polars as pl
 
 from ncuroof.diagnosis.rules import Finding, LatencyCause, Rules
 from ncuroof.metrics.formula import Formula
-from ncuroof.model import Verdict
 from ncuroof.tables import FINDINGS, WASTE_LEVELS, conform
+from ncuroof.words import Verdict
 
 MEMORY_UNITS = ("dram", "l2", "l1")
 COMPUTE_UNITS = ("fp64", "tensor", "fp32", "fp16", "xu", "alu", "lsu", "issue")

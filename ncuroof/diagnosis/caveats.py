@@ -8,8 +8,8 @@ import polars as pl
 
 from ncuroof.diagnosis.rules import Caveat
 from ncuroof.metrics import Measurements
-from ncuroof.model import CeilingSource
 from ncuroof.roofline import Roofline, is_partial
+from ncuroof.words import CeilingSource
 
 _PACKED_FP32 = "ffma2"
 """In the definition of FP32 work where these were counted."""

@@ -13,9 +13,9 @@ from ncuroof.diagnosis.flips import nearest_flips
 from ncuroof.diagnosis.rules import Rules, load_rules
 from ncuroof.diagnosis.tree import walk_tree
 from ncuroof.metrics import Catalogue, Measurements, Quantity, largest, load_catalogue
-from ncuroof.model import Confidence, Verdict
 from ncuroof.roofline import LEAST_UNCOUNTED_FRAC, Roofline
 from ncuroof.tables import FINDINGS, FLIPS, MISSING, PATH, VERDICTS, check, conform
+from ncuroof.words import Confidence, Verdict
 
 NEAR_THRESHOLD_FRAC = 0.05
 """A decision this close to its threshold could as well have gone the other way: one step less confidence."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ncuroof.model import Verdict
 from ncuroof.tables import ACTIONS, GROUPS, conform
+from ncuroof.words import Verdict
 
 
 @dataclass(frozen=True, slots=True)

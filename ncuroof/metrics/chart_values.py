@@ -18,8 +18,8 @@ from ncuroof.metrics.entries import Tensor
 from ncuroof.metrics.quantities import CounterTable
 from ncuroof.metrics.tensor import MeasuredPath, tensor_path, work_by_precision
 from ncuroof.metrics.work import stacked, with_flop
-from ncuroof.model import MemoryLevel, Precision
 from ncuroof.tables import BANDWIDTH, WORK
+from ncuroof.words import MemoryLevel, Precision
 
 _SOURCE, _IS_LISTED = "source", "is_listed"
 _LEVEL = re.compile(r"\b(DRAM|L2|L1)\b")

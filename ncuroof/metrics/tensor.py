@@ -15,7 +15,7 @@ import polars as pl
 
 from ncuroof.metrics.entries import Tensor
 from ncuroof.metrics.quantities import CounterTable
-from ncuroof.model import SPARSE_SUFFIX
+from ncuroof.words import SPARSE_SUFFIX
 
 _NS_PER_S = 1e9
 _NAME = re.compile(

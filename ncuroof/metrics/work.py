@@ -10,8 +10,8 @@ from ncuroof.metrics.catalogue import Catalogue
 from ncuroof.metrics.entries import Pair
 from ncuroof.metrics.quantities import CounterTable
 from ncuroof.metrics.tensor import tensor_instructions, tensor_operations
-from ncuroof.model import CeilingSource
 from ncuroof.tables import BANDWIDTH, WORK, conform
+from ncuroof.words import CeilingSource
 
 _NS_PER_S = 1e9
 

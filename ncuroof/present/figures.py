@@ -9,9 +9,9 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ncuroof.model import SLOWER_PATH_SUFFIX, CeilingSource, MemoryLevel
 from ncuroof.present import format as text
 from ncuroof.present.views import FLOP, View, is_plottable
+from ncuroof.words import SLOWER_PATH_SUFFIX, CeilingSource, MemoryLevel
 
 Record = Mapping[str, Any]
 

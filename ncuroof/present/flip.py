@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ncuroof.diagnosis import Rules
-from ncuroof.model import Verdict
 from ncuroof.present import format as text
+from ncuroof.words import Verdict
 
 _SIDES = {"memory": "the memory side", "compute": "the SMs"}
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from ncuroof.model import SLOWER_PATH_SUFFIX, SPARSE_SUFFIX
+from ncuroof.words import SLOWER_PATH_SUFFIX, SPARSE_SUFFIX
 
 MISSING = "—"
 """Stands for what is not known; a measured zero is written as 0."""

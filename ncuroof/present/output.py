@@ -13,6 +13,7 @@ _BEGINNINGS = (
     b'{\n "schema": "ncuroof.',
     b"<!-- ncuroof ",
     b"id,source,device,name,short_name,family,",
+    b"operation,machine,dtype,",
     "ncuroof · ".encode(),
     b'{"schema":"ncuroof.',
     b"<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"ncuroof compare\"",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ncuroof.model import Verdict
 from ncuroof.present import format as text
 from ncuroof.roofline import GpuProfile, load_profiles
 from ncuroof.whatif import RESOURCES, ratios
+from ncuroof.words import Verdict
 
 Record = Mapping[str, Any]
 

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ncuroof.errors import MissingExtraError, UnknownNameError
-from ncuroof.model import CeilingSource, Verdict
 from ncuroof.present import format as text
 from ncuroof.present.figures import LEVELS, chart
 from ncuroof.present.group_dots import Dot, group_dots, verdict_title
 from ncuroof.present.roof_labels import FONT_PX, Frame, roof_labels
 from ncuroof.present.views import FLOP, VIEWS, View
+from ncuroof.words import CeilingSource, Verdict
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ncuroof.model import CeilingSource
 from ncuroof.present import format as text
 from ncuroof.present.interned import Texts
 from ncuroof.present.point_rows import Cell
+from ncuroof.words import CeilingSource
 
 Record = Mapping[str, Any]
 

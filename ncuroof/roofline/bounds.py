@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from ncuroof.model import Side
 from ncuroof.tables import BANDWIDTH, KERNELS, WORK, check
+from ncuroof.words import Side
 
 LEFT_OF_RIDGE = 0.5
 RIGHT_OF_RIDGE = 1.5

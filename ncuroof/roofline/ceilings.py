@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from ncuroof.collect.calibration import Calibration, best_roofs
-from ncuroof.model import SLOWER_PATH_SUFFIX, SPARSE_SUFFIX, CeilingSource, MemoryLevel, Precision
 from ncuroof.roofline.gpu_profiles import GpuProfile
 from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, WORK, check, conform
+from ncuroof.words import SLOWER_PATH_SUFFIX, SPARSE_SUFFIX, CeilingSource, MemoryLevel, Precision
 
 _SLOWER_PATH_FRAC = 0.95
 """A mix of tensor paths below this share of the fastest one's peak gets a roof of its own."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from ncuroof.model import SPARSE_SUFFIX, CeilingSource, MemoryLevel
 from ncuroof.roofline.gpu_profiles import GpuProfile
 from ncuroof.tables import BANDWIDTH, KERNELS, WORK, check
+from ncuroof.words import SPARSE_SUFFIX, CeilingSource, MemoryLevel
 
 _SPARSE_SPEEDUP = 2.0
 """Structured sparsity doubles every tensor peak (NVIDIA A100 Tensor Core GPU Architecture, "Sparsity")."""

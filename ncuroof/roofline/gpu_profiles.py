@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncuroof import resources
 from ncuroof.errors import ProfileError, UnknownNameError
-from ncuroof.model import MemoryLevel, Precision
+from ncuroof.words import MemoryLevel, Precision
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from ncuroof.collect.calibration import Calibration
-from ncuroof.model import CeilingSource, MemoryLevel
 from ncuroof.roofline.gpu_profiles import normalise_device_name
 from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, ROOF_SHARES, WORK, check, conform
+from ncuroof.words import CeilingSource, MemoryLevel
 
 _AT_THEIR_OWN_CLOCK = (MemoryLevel.DRAM.value,)
 """Levels whose rate does not go with the SM clock."""

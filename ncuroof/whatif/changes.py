@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from ncuroof.errors import WhatIfError
-from ncuroof.model import Precision
 from ncuroof.tables import check
 from ncuroof.whatif.busy_times import RESOURCES
 from ncuroof.whatif.schemas import BUSY_TIMES
+from ncuroof.words import Precision
 
 HINT = "changes look like bytes:0.5, l2:0.5, flop:0.5, sm:0.5, batch:4, dtype:bf16"
 DTYPE = "dtype"

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ncuroof.model import Verdict
 from ncuroof.tables import check, conform
 from ncuroof.whatif.busy_times import PER_SM, RESOURCES, longest, sm_share
 from ncuroof.whatif.peak_ratios import KEYS, Profiles, Target, peak_ratios
 from ncuroof.whatif.schemas import BUSY_TIMES, PROJECTION
+from ncuroof.words import Verdict
 
 _WAITING = (Verdict.LATENCY.value, Verdict.OVERHEAD.value, Verdict.UNKNOWN.value)
 _AT_SM_CLOCK = (*PER_SM, "l2")

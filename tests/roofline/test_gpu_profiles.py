@@ -7,7 +7,6 @@ import pytest
 
 from ncuroof import resources
 from ncuroof.errors import ProfileError, UnknownNameError
-from ncuroof.model import MemoryLevel, Precision
 from ncuroof.roofline.gpu_profiles import (
     GpuProfile,
     is_partial,
@@ -17,6 +16,7 @@ from ncuroof.roofline.gpu_profiles import (
     profile_by_name,
     read_profile,
 )
+from ncuroof.words import MemoryLevel, Precision
 
 GIB = 2**30
 PROFILES = load_profiles()

@@ -11,8 +11,8 @@ import pytest
 from cases import CASES, HERE, Case, evaluate, load
 from suite_error import SuiteError
 
-from ncuroof.model import Precision, Verdict
 from ncuroof.resources import read_toml
+from ncuroof.words import Precision, Verdict
 
 PROFILES = HERE.parents[1] / "profiles"
 SUITE = load()

@@ -1,0 +1,157 @@
+"""`ncuroof model`: the napkin roofline of an operation, before any code is written."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ncuroof.cli.model_options import (
+    DEFAULT_MACHINE,
+    default_dtype,
+    list_option,
+    own_options,
+    rate,
+    shared_options,
+    sizes_given,
+    time_ns,
+)
+from ncuroof.cli.options import common
+from ncuroof.errors import ModelError
+from ncuroof.model.catalogue import Model, model_by_name, models
+
+STANDARD_OUTPUT = "-"
+_HELP_WIDTH = 76
+_FULL_LINE = 100
+"""A line of a docstring that is longer goes on in the next; a shorter one ends where it ends."""
+
+
+class _Operations(click.Group):
+    """A command per operation that has a model."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(models())
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        return _command(model_by_name(name))
+
+
+@click.group(cls=_Operations, invoke_without_command=True)
+@common
+@click.pass_context
+def model(ctx: click.Context, *, quiet: bool, verbose: bool, no_color: bool) -> None:  # noqa: ARG001
+    """Say how fast an operation can be at best, before any code is written: work, bytes, ridge, bound, time.
+
+    ncuroof model gemm 4096 4096 4096 --dtype bf16 --gpu h100-sxm
+
+    ncuroof model linear 1:4096 8192 8192 --gpu a100-sxm-80gb --gpu h100-sxm
+
+    Without an operation: what there is. `ncuroof model gemm --help` explains what is counted.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(_listing(), nl=False)
+
+
+def _listing() -> str:
+    from ncuroof.model.machines import accelerators  # noqa: PLC0415
+
+    lines = ["operations"]
+    for each in models().values():
+        lines.append(f"  {each.name} {' '.join(size.upper() for size in each.sizes)}")
+        lines.append(f"      {each.summary}")
+    lines.append("machines: the GPUs of `ncuroof gpus`, and for models alone")
+    lines += [f"  {each.id}: {each.name}" for each in accelerators()]
+    return "\n".join(lines) + "\n"
+
+
+def _command(found: Model) -> click.Command:
+    places = " ".join(f"[{size.upper()}]" for size in found.sizes)
+    return click.Command(
+        found.name,
+        params=[
+            click.Argument(["values"], nargs=-1, metavar=places),
+            *own_options(found),
+            *shared_options(),
+        ],
+        callback=lambda **given: _run(found, given),
+        help=f"{found.summary[0].upper()}{found.summary[1:]}.\n\n{_verbatim(found.formula)}\n\n{_SIZES_HELP}",
+        short_help=found.summary,
+    )
+
+
+_SIZES_HELP = (
+    "Sizes by place or by name (m=4096), written 4096, 1,8,32, 1:4096 (doubling) or 256:4096:256 (in steps); several make a sweep. "
+    "Times are bounds: everything overlaps (at least), nothing does (at most)."
+)
+
+
+def _verbatim(text: str) -> str:
+    """Return paragraphs for click: formulas keep their lines, prose is filled to the terminal's width."""
+    return "\n\n".join(_formulas(each) if _is_formula(each) else each for each in text.split("\n\n"))
+
+
+def _is_formula(paragraph: str) -> bool:
+    """Return whether some line of a paragraph is laid out in columns, or begins to the right of the first."""
+    return any("  " in line.lstrip() or line.startswith(" ") for line in paragraph.splitlines())
+
+
+def _formulas(paragraph: str) -> str:
+    lines: list[str] = []
+    for line in paragraph.splitlines():
+        if line.startswith(" ") and lines and len(lines[-1]) > _FULL_LINE:
+            lines[-1] += " " + line.strip()
+        else:
+            lines.append(line)
+    indent = " " * 7
+    filled = (textwrap.fill(line, _HELP_WIDTH, subsequent_indent=indent, break_long_words=False) for line in lines)
+    return "\b\n" + "\n".join(filled)
+
+
+def _run(found: Model, given: dict[str, Any]) -> None:
+    from ncuroof.model.machines import machine_by_name, with_measured  # noqa: PLC0415  loads polars
+    from ncuroof.model.study import Request, study  # noqa: PLC0415
+    from ncuroof.present.model_document import model_document  # noqa: PLC0415
+
+    sizes, options = sizes_given(found, given)
+    measured = {
+        "peak_flop_per_s": rate(given["peak_flop_per_s"], "--peak-flop-per-s"),
+        "bandwidth_bytes_per_s": rate(given["bandwidth_bytes_per_s"], "--bandwidth-bytes-per-s"),
+    }
+    answered = study(
+        Request(
+            model=found,
+            sizes=sizes,
+            options=options,
+            dtypes=list_option(given["dtype"] or (default_dtype(found),)),
+            machines=[
+                with_measured(machine_by_name(name), **measured)
+                for name in list_option(given["gpu"] or (DEFAULT_MACHINE,))
+            ],
+            precision=given["precision"],
+            link_bytes_per_s=rate(given["link_bytes_per_s"], "--link-bytes-per-s"),
+        )
+    )
+    achieved = rate(given["achieved_flop_per_s"], "--achieved-flop-per-s"), time_ns(given["achieved_time"])
+    if any(achieved) and (all(achieved) or len(answered.rows) > 1):
+        raise ModelError(
+            "one measured rate or time was wanted for one operation on one machine, "
+            f"found {sum(map(bool, achieved))} for {len(answered.rows)}",
+            hint="give one size, one --dtype and one --gpu",
+        )
+    document = model_document(answered, achieved_flop_per_s=achieved[0], achieved_ns=achieved[1])
+    _write(document, given["output"], given["form"], force=given["force"])
+
+
+def _write(document: Mapping[str, Any], outputs: Sequence[str], form: str | None, *, force: bool) -> None:
+    """Write the files that were asked for, and to standard output what has a format of its own or no file at all."""
+    from ncuroof.present.model_formats import MODEL_FORMATS, model_format_of  # noqa: PLC0415
+    from ncuroof.present.output import write_whole  # noqa: PLC0415
+
+    paths = [Path(name) for name in outputs if name != STANDARD_OUTPUT]
+    for chosen, path in [(model_format_of(path), path) for path in paths]:
+        write_whole(path, MODEL_FORMATS[chosen](document), force=force)
+    if form is not None or len(paths) == 0 or len(paths) < len(outputs):
+        click.echo(MODEL_FORMATS[form or "term"](document).decode(), nl=False)

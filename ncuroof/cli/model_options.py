@@ -1,0 +1,201 @@
+"""Options of `ncuroof model`: those that every operation takes, and those that are read off its model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from ncuroof.cli.options import common
+from ncuroof.errors import ModelError
+from ncuroof.model.catalogue import Model, Parameter
+from ncuroof.model.sweep import sizes_of
+
+DEFAULT_MACHINE = "h100-sxm"
+FORMATS = ("term", "json", "md", "csv", "svg", "html")
+
+_NUMBER = r"([0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?)"
+_RATE = re.compile(rf"^{_NUMBER}\s*([kMGTPE]?)$")
+_FACTOR_BY_PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+_TIME = re.compile(rf"^{_NUMBER}\s*(ns|us|µs|ms|s)$")
+_NS_BY_UNIT = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+
+
+def own_options(model: Model) -> list[click.Option]:
+    """Return an option per parameter of a model; element types of the operation itself are shared options."""
+    return [_option(each) for each in model.parameters if each.name != "dtype"]
+
+
+def _option(parameter: Parameter) -> click.Option:
+    flag = "--" + parameter.name.replace("_", "-")
+    text = parameter.help[:1].upper() + parameter.help[1:]
+    names = [flag, parameter.name]
+    if parameter.kind == "flag":
+        return click.Option(names, is_flag=True, help=text)
+    if parameter.kind == "choice":
+        choice = click.Choice(parameter.choices)
+        return click.Option(names, type=choice, default=parameter.default, show_default=True, help=text)
+    metavar = "SIZE" if parameter.kind == "size" else "TYPE"
+    return click.Option(names, metavar=metavar, help=text)
+
+
+def shared_options() -> list[click.Parameter]:
+    """Return the options that every operation takes."""
+
+    @click.option(
+        "--dtype",
+        multiple=True,
+        metavar="TYPE",
+        help="Element type: fp64 fp32 tf32 fp16 bf16 fp8 fp4 int8 …; again for more.",
+    )
+    @click.option(
+        "--gpu", multiple=True, metavar="NAME", help=f"Machine, by default {DEFAULT_MACHINE}; again for more."
+    )
+    @click.option(
+        "--precision", metavar="NAME", help="Roof of matrix products: fp32 for a kernel without tensor cores."
+    )
+    @click.option(
+        "--link-bytes-per-s", metavar="RATE", help="Bandwidth between devices, e.g. 450G, where they share the work."
+    )
+    @click.option(
+        "--peak-flop-per-s", metavar="RATE", help="Peak to use in place of the data sheet's, e.g. a measured one."
+    )
+    @click.option(
+        "--bandwidth-bytes-per-s", metavar="RATE", help="Memory bandwidth to use in place of the data sheet's."
+    )
+    @click.option("--achieved-flop-per-s", metavar="RATE", help="Measured rate: how far below the roof is it?")
+    @click.option("--achieved-time", metavar="TIME", help="Measured time instead, e.g. 180us.")
+    @click.option(
+        "-o",
+        "--output",
+        multiple=True,
+        metavar="FILE",
+        help="File to write; its suffix names the format. Again for more.",
+    )
+    @click.option("--format", "form", type=click.Choice(FORMATS), help="Format on standard output, instead of text.")
+    @click.option("--force", is_flag=True, help="Replace files that ncuroof did not write.")
+    @common
+    def holder(**given: Any) -> None:
+        """Hold the options."""
+
+    return list(reversed(holder.__click_params__))  # type: ignore[attr-defined]
+
+
+def sizes_given(model: Model, given: Mapping[str, Any]) -> tuple[dict[str, Sequence[int]], dict[str, Any]]:
+    """Return the sizes and the other arguments of a model from what was typed: by place, as name=value, or as an option.
+
+    Raises:
+        ModelError: a size is missing, given twice, not known, or not written as sizes are.
+    """
+    texts: dict[str, str] = {}
+    places = [value for value in given["values"] if "=" not in value]
+    if len(places) > len(model.sizes):
+        raise ModelError(f"{model.name}: {len(model.sizes)} sizes were wanted, found {len(places)}", hint=_usage(model))
+    named = [value.split("=", 1) for value in given["values"] if "=" in value]
+    free = [
+        size
+        for size in model.sizes
+        if size not in {name.replace("-", "_") for name, _ in named} and given[size] is None
+    ]
+    pairs = [
+        *named,
+        *((name, str(given[name])) for name in _given_as_options(model, given)),
+        *zip(free, places, strict=False),
+    ]
+    if len(places) > len(free):
+        raise ModelError(f"{model.name}: a size is given twice", hint=_usage(model))
+    for name, text in pairs:
+        parameter = model.parameter(name)
+        if parameter is None or parameter.name == "dtype":
+            raise ModelError(f"{model.name}: no size is called {name!r}", hint=_usage(model))
+        if parameter.name in texts:
+            raise ModelError(f"{model.name}: {name} is given twice", hint=_usage(model))
+        texts[parameter.name] = text
+    missing = [size for size in model.sizes if size not in texts]
+    if missing:
+        raise ModelError(f"{model.name}: {' and '.join(missing)} missing", hint=_usage(model))
+    return _sorted(model, texts, given)
+
+
+def _given_as_options(model: Model, given: Mapping[str, Any]) -> list[str]:
+    return [
+        each.name
+        for each in model.parameters
+        if each.kind in {"size", "dtype"} and each.name != "dtype" and given[each.name] is not None
+    ]
+
+
+def _sorted(
+    model: Model, texts: Mapping[str, str], given: Mapping[str, Any]
+) -> tuple[dict[str, Sequence[int]], dict[str, Any]]:
+    sizes: dict[str, Sequence[int]] = {}
+    options: dict[str, Any] = {}
+    for each in model.parameters:
+        if each.kind == "size" and each.name in texts:
+            sizes[each.name] = sizes_of(texts[each.name])
+        elif each.kind == "dtype" and each.name in texts:
+            options[each.name] = texts[each.name]
+        elif each.kind == "flag":
+            options[each.name] = given[each.name] or _is_on(texts.get(each.name))
+        elif each.kind == "choice":
+            options[each.name] = _chosen(each, texts.get(each.name) or given[each.name])
+    return sizes, options
+
+
+def _is_on(text: str | None) -> bool:
+    return text is not None and text.lower() in {"1", "true", "yes", "on"}
+
+
+def _chosen(parameter: Parameter, text: str) -> str:
+    if text not in parameter.choices:
+        raise ModelError(f"{parameter.name}: {text!r} is none of {', '.join(parameter.choices)}")
+    return text
+
+
+def _usage(model: Model) -> str:
+    return f"ncuroof model {model.name} {' '.join(size.upper() for size in model.sizes)}, or {model.sizes[0]}=…; --help for more"
+
+
+def default_dtype(model: Model) -> str:
+    """Return the element type of a model where none is given."""
+    parameter = model.parameter("dtype")
+    return str(parameter.default) if parameter is not None else "bf16"
+
+
+def list_option(values: Sequence[str]) -> tuple[str, ...]:
+    """Return the values of an option that may be given again, each once."""
+    return tuple(dict.fromkeys(values))
+
+
+def rate(text: str | None, option: str) -> float | None:
+    """Return a rate in base units: "3.35e12", "3.35T".
+
+    Raises:
+        ModelError: it is not written so, or not positive.
+    """
+    if text is None:
+        return None
+    found = _RATE.match(text.strip())
+    value = float(found[1]) * _FACTOR_BY_PREFIX[found[2]] if found else 0.0
+    if not 0 < value < float("inf"):
+        raise ModelError(f"{option}: a positive number was wanted, found {text!r}", hint="e.g. 3.35e12 or 3.35T")
+    return value
+
+
+def time_ns(text: str | None) -> float | None:
+    """Return a time: "180us", "1.2ms".
+
+    Raises:
+        ModelError: it is not written so, or not positive.
+    """
+    if text is None:
+        return None
+    found = _TIME.match(text.strip())
+    value = float(found[1]) * _NS_BY_UNIT[found[2]] if found else 0.0
+    if not 0 < value < float("inf"):
+        raise ModelError(
+            f"--achieved-time: a time with its unit was wanted, found {text!r}", hint="e.g. 180us or 1.2ms"
+        )
+    return value

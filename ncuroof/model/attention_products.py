@@ -1,0 +1,157 @@
+"""Attention: the scores stored or kept on the chip, causal or not, several query heads per key head, forward and backward."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from ncuroof.errors import ModelError
+from ncuroof.model.dtypes import DTYPES, Dtype, dtype_of
+from ncuroof.model.operation import EACH_ONCE, Operation, Traffic, Work, made, matrix, read, vector, written
+
+_FP32 = DTYPES["fp32"]
+_SOFTMAX_FLOP, _SOFTMAX_BACKWARD_FLOP, _RECOMPUTED_BACKWARD_FLOP = 5, 4, 5
+
+
+def pairs(seq: int, keys: int, *, is_causal: bool) -> int:
+    """Return how many queries meet how many keys: all of them, or each query the keys up to its own place.
+
+    The last query sees all keys, as in FlashAttention from 2.1 on: sequences are aligned at their ends.
+    """
+    if not is_causal:
+        return seq * keys
+    first = keys - seq + 1  # keys that the first query sees
+    most = max(first + seq - 1, 0)
+    least = max(first, 1)
+    return (least + most) * (most - least + 1) // 2 if most else 0
+
+
+def attention(  # noqa: PLR0913  attention has that many sizes
+    seq: int,
+    head_dim: int,
+    *,
+    heads: int = 1,
+    batch: int = 1,
+    kv_heads: int | None = None,
+    keys: int | None = None,
+    value_dim: int | None = None,
+    method: Literal["flash", "naive"] = "flash",
+    causal: bool = False,
+    softmax_kernel: bool = False,
+    tile_q: int | None = None,
+    rereads: Literal["l2", "dram"] = "l2",
+    dtype: str = "bf16",
+    backward: bool = False,
+) -> Operation:
+    """Return attention softmax(Q·Kᵀ)·V of B·H heads with L queries and S keys each, head dimension D (E of values).
+
+    FLOP   B·H·P·(2·D + 2·E + 5)    two products and a softmax of 5 FLOP per score; P = L·S scores, or with a causal mask
+           L·(L + 1)/2 for L = S (naive kernels compute and then mask all of them: P = L·S)
+    bytes  (flash) d·B·(H·L·D + G·S·(D + E) + H·L·E)    Q, K, V are read, O is written, G key heads; scores never leave the chip
+    bytes  (naive) d·B·H·2·L·S more: scores are written by one product and read by the other, softmax fused into one of them;
+           with a kernel of its own for softmax (--softmax-kernel) d·B·H·4·L·S more
+
+    With --tile-q TQ, a flash kernel reads K and V again for each of the ceil(L/TQ) blocks of queries (causal: only the keys
+    that the block sees), from L2 (--rereads l2; device memory then moves each tensor once), or from device memory if nothing
+    stays in L2 (--rereads dram): about TQ flop/byte in 16 bits. That is why real kernels measure 60 to 90 where the ideal is
+    L/2.
+
+    Backward, flash
+    FLOP   B·H·(P·(6·D + 4·E + 5) + 2·L·E)    five products (Q·Kᵀ again, dV, dP, dQ, dK), 5 FLOP per score, 2·E per query
+    bytes  Q, K, V, O, dO and a log-sum per query (FP32) are read, dQ, dK, dV are written
+
+    Backward, naive
+    FLOP   B·H·P·(4·D + 4·E + 4)    four products, 4 FLOP per score
+    bytes  as flash and d·B·H·5·L·S: P is read for dV and for dS, dS is written, and read for dQ and for dK
+
+    Args:
+        seq: queries per head, L; 1 when decoding.
+        head_dim: of queries and keys, D.
+        heads: of queries.
+        batch: sequences.
+        kv_heads: of keys and values, fewer with grouped or multi-query attention; by default as many as of queries.
+        keys: per head, S; by default as many as queries. With a causal mask the sequences are aligned at their ends.
+        value_dim: of values and outputs, E; by default as of keys.
+        method: flash keeps the scores on the chip, naive stores them.
+        causal: each query sees the keys up to its own place.
+        softmax_kernel: softmax is a kernel of its own in a naive forward pass.
+        tile_q: queries of a block of a flash kernel.
+        rereads: where blocks read K and V that other blocks have read already.
+        dtype: of all tensors.
+        backward: gradients instead.
+
+    Raises:
+        ModelError: a size is not positive, heads are no multiple of kv_heads, or an option is not of the method.
+        UnknownNameError: no such element type.
+
+    Source: Dao et al., arXiv 2205.14135, and Dao, arXiv 2307.08691, section 2; Shazeer, arXiv 1911.02150 (key heads).
+    """
+    d, groups, n_keys, e = dtype_of(dtype), kv_heads or heads, keys or seq, value_dim or head_dim
+    is_naive = method == "naive"
+    sizes: dict[str, object] = {"seq": seq, "head_dim": head_dim, "heads": heads, "batch": batch}
+    sizes |= {"kv_heads": kv_heads, "keys": keys, "value_dim": value_dim, "method": method, "causal": causal}
+    sizes |= {"softmax_kernel": softmax_kernel, "tile_q": tile_q, "dtype": d.name, "backward": backward}
+    made("attention", sizes, [], [])  # refuses what is not positive before it divides
+    _refuse(heads, groups, tile_q=tile_q, is_flash_forward=not (is_naive or backward))
+    scores = batch * heads * pairs(seq, n_keys, is_causal=causal and not is_naive)
+    work = _work(scores, head_dim, e, d, recomputed_rows=0 if is_naive else batch * heads * seq, backward=backward)
+    traffic = _tensors(batch * seq * heads, batch * n_keys * groups, head_dim, e, d, backward=backward)
+    if is_naive:
+        n_read, n_written = (4, 1) if backward else (2, 2) if softmax_kernel else (1, 1)
+        traffic += [read("scores", scores, d, times=n_read), written("scores", scores, d, times=n_written)]
+        counted = f"each tensor once, and the scores: written {_times(n_written)}, read {_times(n_read)}"
+        return made("attention", sizes, work, traffic, counted=counted)
+    if tile_q is None:
+        return made("attention", sizes, work, traffic)
+    rows = batch * groups * n_keys
+    times = batch * heads * _keys_read(seq, n_keys, tile_q, is_causal=causal) / rows
+    tiled = [read("K", rows * head_dim, d, times=times), read("V", rows * e, d, times=times)]
+    tiled += [each for each in traffic if each.tensor not in {"K", "V"}]
+    return made(
+        "attention",
+        sizes | {"rereads": rereads},
+        work,
+        traffic if rereads == "l2" else tiled,
+        counted=EACH_ONCE if rereads == "l2" else "K and V again for every block of queries, from device memory",
+        l2_bytes=sum(each.bytes for each in tiled if not each.is_written),
+    )
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def _refuse(heads: int, groups: int, *, tile_q: int | None, is_flash_forward: bool) -> None:
+    if heads % groups:
+        raise ModelError(f"attention: heads have to be a multiple of kv_heads, found {heads} and {groups}")
+    if tile_q is not None and not is_flash_forward:
+        raise ModelError("attention: tile_q is of the forward pass of a flash kernel", hint="leave it out")
+
+
+def _work(scores: int, dim: int, value_dim: int, d: Dtype, *, recomputed_rows: int, backward: bool) -> list[Work]:
+    """Return the products and the rest; a flash kernel's backward pass computes the scores of its rows again."""
+    if not backward:
+        return [matrix(scores * 2 * (dim + value_dim), d), vector(scores * _SOFTMAX_FLOP, d)]
+    if not recomputed_rows:
+        return [matrix(scores * 4 * (dim + value_dim), d), vector(scores * _SOFTMAX_BACKWARD_FLOP, d)]
+    others = scores * _RECOMPUTED_BACKWARD_FLOP + 2 * recomputed_rows * value_dim
+    return [matrix(scores * (6 * dim + 4 * value_dim), d), vector(others, d)]
+
+
+def _tensors(queries: int, keys: int, dim: int, value_dim: int, d: Dtype, *, backward: bool) -> list[Traffic]:
+    inputs = [read("Q", queries * dim, d), read("K", keys * dim, d), read("V", keys * value_dim, d)]
+    if not backward:
+        return [*inputs, written("O", queries * value_dim, d)]
+    inputs += [read("O", queries * value_dim, d), read("dO", queries * value_dim, d), read("log-sums", queries, _FP32)]
+    return [*inputs, written("dQ", queries * dim, d), written("dK", keys * dim, d), written("dV", keys * value_dim, d)]
+
+
+def _keys_read(seq: int, keys: int, tile_q: int, *, is_causal: bool) -> int:
+    """Return how many keys all blocks of queries of one head read together."""
+    if not is_causal:
+        return math.ceil(seq / tile_q) * keys
+    whole, rest = divmod(seq, tile_q)
+    # Block b of the whole ones (from 1 on) ends with query b·tile_q, which sees keys − seq + b·tile_q keys, if that is any.
+    first = max(1, (seq - keys) // tile_q + 1)
+    n_seeing = max(0, whole - first + 1)
+    return n_seeing * (keys - seq) + tile_q * n_seeing * (first + whole) // 2 + (keys if rest else 0)

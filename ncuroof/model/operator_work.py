@@ -1,0 +1,206 @@
+"""Work of PyTorch's operators that follows from several shapes: products, convolutions, attention; and shapes of results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from ncuroof.model.attention_products import attention
+from ncuroof.model.dtypes import dtype_of, wider
+from ncuroof.model.operation import Work
+from ncuroof.model.operator_table import OperatorTable
+from ncuroof.model.per_element import adamw
+from ncuroof.model.tensor_shape import TensorShape
+
+
+class Uncountable(Exception):  # noqa: N818  no error: caught in operators.py
+    """The work of an operator does not follow from what is known of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One use of an operator.
+
+    Attributes:
+        name: plain.
+        arguments: in the order of its signature, None for what is no tensor.
+        outputs: tensors written.
+        is_causal: of attention.
+        is_transposed: of a convolution.
+        is_of_lists: a `_foreach_` form: every tensor for itself.
+    """
+
+    name: str
+    arguments: tuple[TensorShape | None, ...]
+    outputs: tuple[TensorShape, ...]
+    is_causal: bool = False
+    is_transposed: bool = False
+    is_of_lists: bool = False
+
+    @property
+    def tensors(self) -> tuple[TensorShape, ...]:
+        """The arguments that are tensors."""
+        return tuple(each for each in self.arguments if each is not None)
+
+
+_PLACE_BY_PRODUCT: Mapping[str, int] = {
+    "mm": 0, "bmm": 0, "matmul": 0, "mv": 0, "dot": 0, "vdot": 0, "_scaled_mm": 0, "_int_mm": 0,
+    "addmm": 1, "baddbmm": 1, "addmv": 1, "_addmm_activation": 1,
+}  # fmt: skip
+"""The first of the two matrices among the arguments; what stands before them is added to the product."""
+
+_CONVOLUTIONS = (
+    "convolution", "_convolution", "conv1d", "conv2d", "conv3d", "cudnn_convolution", "mkldnn_convolution",
+    "convolution_overrideable", "_slow_conv2d_forward", "thnn_conv2d", "_conv_depthwise2d",
+)  # fmt: skip
+_ATTENTION = (
+    "scaled_dot_product_attention", "_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_cudnn_attention", "_scaled_dot_product_flash_attention_for_cpu",
+    "_scaled_dot_product_fused_attention_overrideable",
+)  # fmt: skip
+
+
+def _product(call: Call, place: int) -> tuple[Work, ...]:
+    """2 FLOP per term: an element of the result has as many as the first matrix has columns; an addend is 1 more per element."""
+    left, right = call.tensors[place], call.tensors[place + 1]
+    result = _product_sizes(left.sizes, right.sizes)
+    n = math.prod(result)
+    product = _matrix(2 * n * left.sizes[-1], left, right)
+    return (product, _added(n, left)) if place else (product,)
+
+
+def _linear(call: Call) -> tuple[Work, ...]:
+    x, weights, *bias = call.tensors
+    n = math.prod(x.sizes[:-1]) * weights.sizes[0]
+    product = _matrix(2 * n * x.sizes[-1], x, weights)
+    return (product, _added(n, x)) if bias else (product,)
+
+
+def _convolution(call: Call) -> tuple[Work, ...]:
+    """2 FLOP per output element and weight of its filter; transposed, per input element and weight.
+
+    A filter has prod(weight sizes but the first) elements: the channels of a group times the window.
+    """
+    x, weights, *bias = call.tensors
+    n = x.n_elements if call.is_transposed else call.outputs[0].n_elements
+    product = _matrix(2 * n * math.prod(weights.sizes[1:]), x, weights)
+    return (product, _added(call.outputs[0].n_elements, x)) if bias else (product,)
+
+
+def _convolution_backward(call: Call) -> tuple[Work, ...]:
+    """As much as the forward product for the gradient of the input, and again for that of the weights; additions for the bias's."""
+    gradient, x, weights = call.tensors[:3]
+    n = x.n_elements if call.is_transposed else gradient.n_elements
+    flop = 2 * n * math.prod(weights.sizes[1:])
+    n_products = sum(len(each.sizes) > 1 for each in call.outputs)
+    has_bias = any(len(each.sizes) == 1 for each in call.outputs)
+    return (_matrix(n_products * flop, gradient, weights), _added(gradient.n_elements if has_bias else 0, x))
+
+
+def _attention(call: Call, *, is_backward: bool) -> tuple[Work, ...]:
+    """As of the model of a flash kernel; tensors are batch × heads × sequence × features."""
+    query, key, value = call.tensors[is_backward : 3 + is_backward]
+    batch, heads, seq, dim = query.sizes
+    model = attention(
+        seq,
+        dim,
+        heads=heads,
+        batch=batch,
+        kv_heads=key.sizes[1],
+        keys=key.sizes[2],
+        value_dim=value.sizes[3],
+        causal=call.is_causal,
+        dtype=query.dtype,
+        backward=is_backward,
+    )
+    return model.work
+
+
+def _adam(call: Call) -> tuple[Work, ...]:
+    """As of the model: per parameter. The lists of a fused step are parameters, gradients, moments, and a step counter each."""
+    n_parameters = sum(each.sizes == () for each in call.tensors)
+    parameters = call.tensors[:n_parameters]
+    if not parameters:
+        raise Uncountable
+    n = sum(each.n_elements for each in parameters)
+    return adamw(n, dtype=parameters[0].dtype).work
+
+
+def _matrix(flop: float, left: TensorShape, right: TensorShape) -> Work:
+    dtype = wider(dtype_of(left.dtype), dtype_of(right.dtype))
+    if not dtype.matrix:
+        raise Uncountable
+    return Work(flop, dtype.matrix, is_product=True)
+
+
+def _added(n: int, tensor: TensorShape) -> Work:
+    return Work(n, dtype_of(tensor.dtype).vector)
+
+
+_ATTENTION_BACKWARD = frozenset(f"{name}_backward" for name in _ATTENTION)
+
+_LIKE_BROADCAST = frozenset({"copy", "clone", "contiguous", "_to_copy", "where", "masked_fill"})
+_LIKE_FIRST = frozenset(
+    {
+        "_softmax", "_safe_softmax", "_log_softmax", "softmax", "log_softmax", "native_layer_norm", "layer_norm", "batch_norm",
+        "native_batch_norm", "cudnn_batch_norm", "native_group_norm", "rms_norm", "_fused_rms_norm", "_softmax_backward_data",
+        "_log_softmax_backward_data", "cumsum",
+    }
+)  # fmt: skip
+_RESULTS: Mapping[str, Callable[[Sequence[TensorShape]], tuple[int, ...]]] = {
+    "linear": lambda tensors: (*tensors[0].sizes[:-1], tensors[1].sizes[0]),
+    "embedding": lambda tensors: (*tensors[1].sizes, tensors[0].sizes[-1]),
+    **dict.fromkeys(_ATTENTION, lambda tensors: (*tensors[0].sizes[:-1], tensors[min(2, len(tensors) - 1)].sizes[-1])),
+}
+
+FAMILIES: Mapping[str, Callable[[Call], tuple[Work, ...]]] = {
+    **{name: partial(_product, place=place) for name, place in _PLACE_BY_PRODUCT.items()},
+    **dict.fromkeys(_CONVOLUTIONS, _convolution),
+    **{name: partial(_attention, is_backward=False) for name in _ATTENTION},
+    **dict.fromkeys(_ATTENTION_BACKWARD, partial(_attention, is_backward=True)),
+    "linear": _linear,
+    "convolution_backward": _convolution_backward,
+    "_fused_adam": _adam,
+    "_fused_adamw": _adam,
+}
+"""Work by plain name."""
+
+
+def results_of(name: str, arguments: Sequence[TensorShape | None], table: OperatorTable) -> list[TensorShape] | None:
+    """Return the results of an operator whose shapes follow from its inputs; None where they do not.
+
+    Elementwise ones have the shape that their inputs broadcast to, normalisations and softmax that of the first. A sum or a
+    gather cannot be told from the inputs.
+    """
+    tensors = [each for each in arguments if each is not None]
+    if not tensors:
+        return None
+    first, place = tensors[0], _PLACE_BY_PRODUCT.get(name)
+    sizes: tuple[int, ...] | None = None
+    if name in _ATTENTION_BACKWARD:
+        return tensors[1:4]
+    if place is not None and len(tensors) >= place + 2:
+        sizes = _product_sizes(tensors[place].sizes, tensors[place + 1].sizes)
+    elif name in _LIKE_BROADCAST or name in table.pointwise:
+        sizes = _broadcast([each.sizes for each in tensors])
+    elif name in table.reduction and name in _LIKE_FIRST:
+        sizes = first.sizes
+    elif name in _RESULTS and len(tensors) > 1:
+        sizes = _RESULTS[name](tensors)
+    return None if sizes is None else [TensorShape(sizes, first.dtype)]
+
+
+def _product_sizes(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of a product of vectors, matrices or batches of them."""
+    if not left or not right or left[-1] != right[-2 if len(right) > 1 else 0]:
+        raise Uncountable
+    rows, columns = left[-2:-1], right[-1:] if len(right) > 1 else ()
+    return (*_broadcast([left[:-2], right[:-2]]), *rows, *columns)
+
+
+def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    longest = max((len(shape) for shape in shapes), default=0)
+    padded = [(1,) * (longest - len(shape)) + shape for shape in shapes]
+    return tuple(max(sizes) for sizes in zip(*padded, strict=True))

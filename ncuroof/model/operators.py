@@ -1,0 +1,175 @@
+"""PyTorch's operators by name and shapes: work and compulsory traffic, whether they were run, are being run, or only recorded.
+
+One function serves operators that are being counted (shapes of results known) and those that a profiler wrote down, as NVTX ranges
+of `emit_nvtx(record_shapes=True)` do (names and shapes of inputs alone).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from ncuroof.model.dtypes import DTYPES, Dtype, dtype_of
+from ncuroof.model.operation import EACH_ONCE, Operation, Traffic, Work
+from ncuroof.model.operator_table import OperatorTable, load_operators
+from ncuroof.model.operator_work import FAMILIES, Call, Uncountable, results_of
+from ncuroof.model.tensor_shape import TensorShape
+
+_NAMESPACE = re.compile(r"^(torch\.ops\.)?aten(::|\.)")
+_FOREACH = "_foreach_"
+_VIEWED = "a view or an allocation: nothing moves"
+_UNKNOWN = "each tensor once; the work of this operator is not known"
+
+
+def operator(
+    name: str,
+    inputs: Sequence[TensorShape | Sequence[int]],
+    outputs: Sequence[TensorShape] | None = None,
+    *,
+    dtype: str = "fp32",
+    is_causal: bool = False,
+    is_transposed: bool = False,
+    is_tf32: bool = False,
+) -> Operation:
+    """Return what an operator of PyTorch asks of a machine.
+
+    Args:
+        name: "aten::mm", "aten.mm.default" or "mm"; in-place (`add_`) and `_foreach_` forms are counted as the plain one.
+        inputs: tensors in the order of the operator's signature. Bare sizes, as profilers record them, are of `dtype`; empty
+            ones stand for arguments that are no tensors, and are left out.
+        outputs: tensors written, those changed in place among them; by default what follows from the inputs.
+        dtype: of inputs given as bare sizes.
+        is_causal: of attention: only scores that the mask leaves are counted.
+        is_transposed: of a convolution.
+        is_tf32: products of FP32 operands are made in TF32, as PyTorch does where it is told to (convolutions: by default).
+
+    Returns:
+        The operation. `is_known` is False where the operator's work is not known, or not without the shapes of results
+        (convolutions); views and allocations have neither work nor traffic.
+
+    Raises:
+        UnknownNameError: no such element type.
+
+    Source: PyTorch's native_functions.yaml for signatures; `profiles/operators.toml` for counts.
+    """
+    plain, table = plain_name(name), load_operators()
+    label = MappingProxyType({"operator": name})
+    if plain in table.free:
+        return Operation(name, label, (), (), _VIEWED)
+    tensors = [_tensor(each, dtype) for each in inputs]
+    found = [each for each in tensors if each is not None]
+    written = outputs
+    try:
+        if written is None and _FOREACH not in name:
+            written = results_of(plain, tensors, table)
+        if written is None:
+            raise Uncountable
+        call = Call(
+            plain,
+            tuple(tensors),
+            tuple(written),
+            is_causal=is_causal,
+            is_transposed=is_transposed,
+            is_of_lists=_FOREACH in name,
+        )
+        work = _work(call, table, is_tf32=is_tf32)
+    except (Uncountable, IndexError, ValueError):  # shapes that do not fit the signature are not ours to judge
+        return Operation(name, label, (), _each_once(found, written or ()), _UNKNOWN, is_known=False)
+    is_in_place = _without_overload(name).endswith("_")
+    return Operation(name, label, work, _traffic(plain, found, written, table, is_in_place=is_in_place), EACH_ONCE)
+
+
+def plain_name(name: str) -> str:
+    """Return an operator's name without namespace, overload, `_foreach_` and the underscore of in-place forms."""
+    plain = _without_overload(name).removeprefix(_FOREACH)
+    return plain[:-1] if plain.endswith("_") and not plain.endswith("__") else plain
+
+
+def _without_overload(name: str) -> str:
+    return _NAMESPACE.sub("", name).partition(".")[0].partition(",")[0].strip()
+
+
+def _tensor(given: TensorShape | Sequence[int], dtype: str) -> TensorShape | None:
+    if isinstance(given, TensorShape):
+        return given
+    return TensorShape(tuple(given), dtype) if given else None
+
+
+def _work(call: Call, table: OperatorTable, *, is_tf32: bool) -> tuple[Work, ...]:
+    family = FAMILIES.get(call.name)
+    if family is not None:
+        work = family(call)
+    elif call.name in table.pointwise:
+        flop = table.pointwise[call.name] * sum(each.n_elements for each in _computed(call))
+        work = (Work(flop, _vector_dtype(call).vector),)
+    elif call.name in table.reduction:
+        reduced = call.tensors if call.is_of_lists else call.tensors[:1]
+        flop = table.reduction[call.name] * sum(each.n_elements for each in reduced)
+        work = (Work(flop, _vector_dtype(call).vector),)
+    elif call.name in table.accumulating_scatters:
+        work = (Work(_values(call.tensors, call.outputs).n_elements, _vector_dtype(call).vector),)
+    elif call.name in table.workless:
+        work = ()
+    else:
+        raise Uncountable
+    if not any(each.is_floating for each in (*call.tensors, *call.outputs)):
+        work = ()  # of integers alone: no FLOP
+    fp32, tf32 = DTYPES["fp32"].matrix, DTYPES["tf32"].matrix
+    widened = (
+        replace(each, precisions=tf32) if is_tf32 and each.is_product and each.precisions == fp32 else each
+        for each in work
+    )
+    return tuple(each for each in widened if each.flop)
+
+
+def _computed(call: Call) -> Sequence[TensorShape]:
+    """Return the results on whose elements a pointwise operator works; a mask beside a result is none of them."""
+    return [each for each in call.outputs if dtype_of(each.dtype).name != "bool" or len(call.outputs) == 1]
+
+
+def _vector_dtype(call: Call) -> Dtype:
+    """Return the widest floating-point type among the tensors: what is computed in."""
+    types = [dtype_of(each.dtype) for each in (*call.tensors, *call.outputs) if each.is_floating]
+    return max(types, key=lambda each: each.bits, default=DTYPES["fp32"])
+
+
+def _traffic(
+    name: str,
+    tensors: Sequence[TensorShape],
+    written: Sequence[TensorShape],
+    table: OperatorTable,
+    *,
+    is_in_place: bool,
+) -> tuple[Traffic, ...]:
+    """Return what has to move: each tensor once, and less where indices or overwriting make it so."""
+    out_bytes = sum(each.bytes for each in written)
+    if name in table.fills:
+        return _moved(0.0, out_bytes)
+    if name in table.gathers:
+        source, indices = tensors[0], tensors[1:]
+        pointed = max(out_bytes, sum(each.n_elements for each in indices) * dtype_of(source.dtype).bytes)
+        return _moved(min(pointed, source.bytes) + sum(each.bytes for each in indices), out_bytes)
+    if is_in_place and name in table.scatters | table.accumulating_scatters:
+        touched = _values(tensors, written).bytes
+        is_added = name in table.accumulating_scatters
+        return _moved(sum(each.bytes for each in tensors[1:]) + (touched if is_added else 0.0), touched)
+    if name in table.overwrites and len(tensors) > 1:
+        tensors = tensors[1:]
+    return _each_once(tensors, written)
+
+
+def _values(tensors: Sequence[TensorShape], written: Sequence[TensorShape]) -> TensorShape:
+    """Return the values that a scatter writes: its last floating-point tensor beside the one written to."""
+    values = [each for each in tensors[1:] if each.is_floating]
+    return values[-1] if values else written[0]
+
+
+def _each_once(tensors: Sequence[TensorShape], written: Sequence[TensorShape]) -> tuple[Traffic, ...]:
+    return _moved(sum(each.bytes for each in tensors), sum(each.bytes for each in written))
+
+
+def _moved(read_bytes: float, written_bytes: float) -> tuple[Traffic, ...]:
+    moved = (Traffic("inputs", read_bytes), Traffic("outputs", written_bytes, is_written=True))
+    return tuple(each for each in moved if each.bytes)

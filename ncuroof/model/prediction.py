@@ -1,0 +1,161 @@
+"""What a machine can make of an operation at best: times of arithmetic, memory and network, and which of them bounds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ncuroof.model.machines import Machine
+from ncuroof.model.operation import Operation
+from ncuroof.roofline.bounds import LEFT_OF_RIDGE, RIGHT_OF_RIDGE
+from ncuroof.words import MemoryLevel, Side
+
+Bound = Literal["compute", "memory", "network"]
+
+_NS_PER_S = 1e9
+
+
+def attainable_flop_per_s(
+    intensity_flop_per_byte: float, peak_flop_per_s: float, bandwidth_bytes_per_s: float
+) -> float:
+    """Return min(peak, intensity × bandwidth): flop/byte × byte/s = flop/s.
+
+    Source: Williams, Waterman, Patterson, CACM 52(4), 2009.
+    """
+    return min(peak_flop_per_s, intensity_flop_per_byte * bandwidth_bytes_per_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The roofs of one operation on one machine, and what follows. None is not known: the data sheet lacks a number.
+
+    Attributes:
+        operation: what is done.
+        machine: where.
+        precision: roof of the work that takes longest; None without work.
+        peak_flop_per_s: of that roof.
+        ridge_flop_per_byte: that roof over the bandwidth of device memory.
+        compute_ns: the longest of the kinds of work, each at its peak; they overlap.
+        dram_ns: bytes of device memory at its bandwidth.
+        l2_ns: bytes read from L2 at its bandwidth, where the model has tiles.
+        network_ns: bytes sent at the link's bandwidth; None without a link.
+        bound: what takes longest; compute where two are equal.
+        least_ns: the longest of all: everything overlaps.
+        most_ns: the sum of all: nothing overlaps.
+        attainable_flop_per_s: all work over `least_ns`.
+    """
+
+    operation: Operation
+    machine: Machine
+    precision: str | None
+    peak_flop_per_s: float | None
+    ridge_flop_per_byte: float | None
+    compute_ns: float | None
+    dram_ns: float | None
+    l2_ns: float | None
+    network_ns: float | None
+    bound: Bound | None
+    least_ns: float | None
+    most_ns: float | None
+    attainable_flop_per_s: float | None
+
+    @property
+    def memory_ns(self) -> float | None:
+        """The longer of device memory and L2."""
+        return max((each for each in (self.dram_ns, self.l2_ns) if each is not None), default=None)
+
+    @property
+    def memory_level(self) -> str | None:
+        """Which of the two that is."""
+        if self.memory_ns is None:
+            return None
+        return MemoryLevel.DRAM.value if self.memory_ns == self.dram_ns else MemoryLevel.L2.value
+
+    @property
+    def peak_frac(self) -> float | None:
+        """Share of `least_ns` that the work under the longest roof takes: attainable over peak, where there is one kind of work."""
+        return self.compute_ns / self.least_ns if self.compute_ns and self.least_ns else None
+
+    @property
+    def side(self) -> Side | None:
+        """Which side of the ridge: near it, between half and one and a half of it, both sides matter."""
+        if self.compute_ns is None or not self.memory_ns:
+            return None
+        ratio = self.compute_ns / self.memory_ns
+        return Side.MEMORY if ratio < LEFT_OF_RIDGE else Side.COMPUTE if ratio > RIGHT_OF_RIDGE else Side.NEAR_RIDGE
+
+
+def predict(operation: Operation, machine: Machine, *, link_bytes_per_s: float | None = None) -> Prediction:
+    """Return what `machine` can make of `operation` at best.
+
+    T_compute = max over kinds of work ( flop / (flop/s) ), T_memory = byte / (byte/s), T_network = byte / (byte/s);
+    T_least = max of them, T_most = their sum.
+
+    Args:
+        operation: what is done.
+        machine: its data sheet.
+        link_bytes_per_s: bandwidth at which a device sends to others, where the operation is divided between devices.
+
+    Source: Williams, Waterman, Patterson, CACM 52(4), 2009; Wang et al., arXiv 2009.04598 (times of several pipes);
+    Austin et al., How to Scale Your Model, part 1, 2025 (network, and the sum as the upper bound).
+    """
+    precision, peak, compute_ns = _compute(operation, machine)
+    bandwidth = machine.bandwidth_bytes_per_s.get(MemoryLevel.DRAM.value)
+    l2_bandwidth = machine.bandwidth_bytes_per_s.get(MemoryLevel.L2.value)
+    dram_ns = None if bandwidth is None else operation.bytes / bandwidth * _NS_PER_S
+    l2_ns = None
+    if operation.l2_bytes is not None and l2_bandwidth is not None:
+        l2_ns = operation.l2_bytes / l2_bandwidth * _NS_PER_S
+    network_ns = None if link_bytes_per_s is None else operation.network_bytes / link_bytes_per_s * _NS_PER_S
+    wanted: list[tuple[Bound, float | None]] = [("compute", compute_ns), ("memory", _longest(dram_ns, l2_ns))]
+    if operation.network_bytes:
+        wanted.append(("network", network_ns))
+    times = [(bound, time_ns) for bound, time_ns in wanted if time_ns is not None]
+    is_known = len(times) == len(wanted) and dram_ns is not None
+    bound, least_ns = max(times, key=lambda each: each[1]) if is_known else (None, None)
+    return Prediction(
+        operation=operation,
+        machine=machine,
+        precision=precision,
+        peak_flop_per_s=peak,
+        ridge_flop_per_byte=None if peak is None or bandwidth is None else peak / bandwidth,
+        compute_ns=compute_ns,
+        dram_ns=dram_ns,
+        l2_ns=l2_ns,
+        network_ns=network_ns if operation.network_bytes else None,
+        bound=bound,
+        least_ns=least_ns,
+        most_ns=sum(
+            each for each in (compute_ns, dram_ns, l2_ns, network_ns if operation.network_bytes else None) if each
+        )
+        if is_known
+        else None,
+        attainable_flop_per_s=operation.flop / least_ns * _NS_PER_S if least_ns and operation.flop else None,
+    )
+
+
+def _compute(operation: Operation, machine: Machine) -> tuple[str | None, float | None, float | None]:
+    """Return the roof that takes longest, its peak, and that time; zero time without work, None where a roof is not known."""
+    if not operation.is_known:
+        return None, None, None
+    flop_by_roof: dict[str, float] = {}
+    for work in operation.work:
+        roof = next((name for name in work.precisions if name in machine.peak_flop_per_s), None)
+        if roof is None:
+            return work.precisions[0], None, None
+        flop_by_roof[roof] = flop_by_roof.get(roof, 0.0) + work.flop
+    if not flop_by_roof:
+        return None, None, 0.0
+    time_by_roof = {roof: flop / machine.peak_flop_per_s[roof] for roof, flop in flop_by_roof.items()}
+    slowest = max(time_by_roof, key=lambda roof: time_by_roof[roof])
+    return slowest, machine.peak_flop_per_s[slowest], time_by_roof[slowest] * _NS_PER_S
+
+
+def _longest(*times_ns: float | None) -> float | None:
+    return max((each for each in times_ns if each is not None), default=None)
+
+
+def crosses_ridge(predictions: Sequence[Prediction]) -> bool:
+    """Return whether one operation is compute-bound on some of the machines and not on others."""
+    return len({each.bound == "compute" for each in predictions if each.bound is not None}) > 1

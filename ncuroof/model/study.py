@@ -1,0 +1,193 @@
+"""One operation at many sizes, in several element types, on several machines: the rows of `ncuroof model`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ncuroof.errors import ModelError
+from ncuroof.model.batch import critical_batch_of_large_layer, critical_size
+from ncuroof.model.cache import Residency, residency
+from ncuroof.model.catalogue import Model
+from ncuroof.model.machines import Machine
+from ncuroof.model.network import critical_contraction
+from ncuroof.model.operation import Operation, under
+from ncuroof.model.prediction import Prediction, crosses_ridge, predict
+from ncuroof.model.roof_distance import Distance, distance
+from ncuroof.words import Precision
+
+MOST_ROWS = 10_000
+
+_BATCH_BY_MODEL = {"linear": "batch", "gemm": "m"}
+"""The size that decides which side a product is on, where no other is swept."""
+
+Values = Mapping[str, "int | str | bool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of a model.
+
+    Attributes:
+        model: of which operation.
+        sizes: one value or several per size.
+        options: the other arguments of the model's function.
+        dtypes: one row each.
+        machines: one row each.
+        precision: roof of matrix products, instead of the element type's.
+        link_bytes_per_s: between devices.
+    """
+
+    model: Model
+    sizes: Mapping[str, Sequence[int]]
+    options: Values
+    dtypes: Sequence[str]
+    machines: Sequence[Machine]
+    precision: str | None = None
+    link_bytes_per_s: float | None = None
+
+    @property
+    def swept(self) -> tuple[str, ...]:
+        """Sizes with several values."""
+        return tuple(name for name, values in self.sizes.items() if len(values) > 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One operation on one machine.
+
+    Attributes:
+        sizes: of the request, at this row.
+        dtype: of this row.
+        prediction: what the machine can make of it.
+        residency: what its L2 does for the tensors if they are used again.
+    """
+
+    sizes: Mapping[str, int]
+    dtype: str
+    prediction: Prediction
+    residency: Residency
+
+
+@dataclass(frozen=True, slots=True)
+class Critical:
+    """From which size on an operation is compute-bound on a machine.
+
+    Attributes:
+        machine: which.
+        dtype: of the operation.
+        size: name of the size.
+        value: the smallest that is compute-bound, the others as in the first row; None where none is.
+        of_large: what it comes to for large layers, or against the link alone; None where no formula is known.
+    """
+
+    machine: Machine
+    dtype: str
+    size: str
+    value: int | None
+    of_large: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """All that was asked, answered.
+
+    Attributes:
+        request: what was asked.
+        rows: sizes vary slowest, machines fastest.
+        critical: per machine and element type, where there is a size to vary.
+    """
+
+    request: Request
+    rows: tuple[Row, ...]
+    critical: tuple[Critical, ...]
+
+    @property
+    def crossing(self) -> tuple[tuple[Row, ...], ...]:
+        """Rows of one operation that is compute-bound on some of the machines and not on others."""
+        n = len(self.request.machines)
+        groups = [self.rows[start : start + n] for start in range(0, len(self.rows), n)]
+        return tuple(group for group in groups if crosses_ridge([row.prediction for row in group]))
+
+    def distance(self, *, achieved_flop_per_s: float | None, achieved_ns: float | None) -> tuple[Distance | None, ...]:
+        """Return how far below its roof each row is at a measured rate, or a measured time."""
+        return tuple(_distance(row.prediction, achieved_flop_per_s, achieved_ns) for row in self.rows)
+
+
+def study(request: Request) -> Study:
+    """Return the answers to a request.
+
+    Raises:
+        ModelError: sizes or options make no sense, or there are too many rows.
+        UnknownNameError: no such element type or roof.
+    """
+    n_rows = len(request.dtypes) * len(request.machines)
+    for values in request.sizes.values():
+        n_rows *= len(values)
+    if n_rows > MOST_ROWS:
+        raise ModelError(f"{n_rows} rows are asked for, at most {MOST_ROWS} are given", hint="sweep fewer sizes")
+    known = {precision.value for precision in Precision} | {
+        name for machine in request.machines for name in machine.peak_flop_per_s
+    }
+    if request.precision is not None and request.precision not in known:
+        raise ModelError(f"no roof {request.precision!r}", hint=f"use one of: {', '.join(sorted(known))}")
+    rows = []
+    for values in itertools.product(*request.sizes.values()):
+        sizes = dict(zip(request.sizes, values, strict=True))
+        for dtype in request.dtypes:
+            operation = _operation(request, sizes, dtype)
+            for machine in request.machines:
+                prediction = predict(operation, machine, link_bytes_per_s=request.link_bytes_per_s)
+                rows.append(Row(sizes, dtype, prediction, residency(operation.working_set_bytes, machine)))
+    return Study(request, tuple(rows), _criticals(request))
+
+
+def _operation(request: Request, sizes: Mapping[str, int], dtype: str) -> Operation:
+    operation = request.model.make(**sizes, **request.options, dtype=dtype)
+    if operation.network_bytes and request.link_bytes_per_s is None:
+        raise ModelError(f"{operation.name}: devices send to each other", hint="give --link-bytes-per-s, e.g. 450e9")
+    return operation if request.precision is None else under(operation, request.precision)
+
+
+def _criticals(request: Request) -> tuple[Critical, ...]:
+    """Return the critical size of the one size that is swept, else of a product's batch."""
+    first = {name: values[0] for name, values in request.sizes.items()}
+    if request.model.name == "sharded-gemm":
+        return _critical_contractions(request, first) if request.options.get("axis", "k") == "k" else ()
+    name = request.swept[0] if len(request.swept) == 1 else _BATCH_BY_MODEL.get(request.model.name)
+    if name not in request.model.sizes or len(request.swept) > 1:
+        return ()
+    found = []
+    for dtype, machine in itertools.product(request.dtypes, request.machines):
+
+        def predicted(value: int, dtype: str = dtype, machine: Machine = machine) -> Prediction:
+            return predict(_operation(request, first | {name: value}, dtype), machine)
+
+        ridge = predicted(1).ridge_flop_per_byte
+        weights = str(request.options.get("weight_dtype") or request.options.get("b_dtype") or dtype)
+        is_plain = set(request.sizes) == set(request.model.sizes) and not request.options.get("backward")
+        is_batch = is_plain and _BATCH_BY_MODEL.get(request.model.name) == name
+        of_large = None if ridge is None or not is_batch else critical_batch_of_large_layer(ridge, weights)
+        found.append(Critical(machine, dtype, name, critical_size(predicted), of_large))
+    return tuple(found)
+
+
+def _critical_contractions(request: Request, first: Mapping[str, int]) -> tuple[Critical, ...]:
+    devices = int(request.options.get("devices", 2))
+    found = []
+    for dtype, machine in itertools.product(request.dtypes, request.machines):
+        peak = predict(_operation(request, first, dtype), machine).peak_flop_per_s
+        sent = str(request.options.get("c_dtype") or dtype)
+        if peak is not None and request.link_bytes_per_s is not None:
+            size = critical_contraction(peak, request.link_bytes_per_s, devices=devices, dtype=sent)
+            found.append(Critical(machine, dtype, "k", None, size))
+    return tuple(found)
+
+
+def _distance(prediction: Prediction, achieved_flop_per_s: float | None, achieved_ns: float | None) -> Distance | None:
+    if achieved_flop_per_s is None and achieved_ns:
+        achieved_flop_per_s = prediction.operation.flop / achieved_ns * 1e9
+    if achieved_flop_per_s is None or prediction.attainable_flop_per_s is None:
+        return None
+    return distance(prediction.attainable_flop_per_s, achieved_flop_per_s)

@@ -1,0 +1,84 @@
+"""The formats of a study of an operation, each made from its document."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ncuroof.errors import OutputFormatError
+from ncuroof.present.model_text import to_model_markdown, to_model_text
+
+Document = Mapping[str, Any]
+
+_NUMBERS = (
+    "flop", "matrix_flop", "bytes", "read_bytes", "written_bytes", "intensity_flop_per_byte", "l2_read_bytes", "network_bytes",
+    "precision", "peak_flop_per_s", "bandwidth_bytes_per_s", "ridge_flop_per_byte", "compute_ns", "dram_ns", "l2_ns",
+    "network_ns", "bound", "least_ns", "most_ns", "attainable_flop_per_s", "peak_frac",
+)  # fmt: skip
+
+
+def _json(document: Document) -> bytes:
+    return (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _csv(document: Document) -> bytes:
+    """Return a line per row: operation, machine, element type, sizes, and everything counted; empty where not known."""
+    rows = document["rows"]
+    sizes = list(rows[0]["sizes"])
+    held = io.StringIO()
+    writer = csv.writer(held, lineterminator="\n")
+    writer.writerow(["operation", "machine", "dtype", *sizes, *_NUMBERS, "efficiency_frac"])
+    for row in rows:
+        efficiency = None if row["distance"] is None else row["distance"]["efficiency_frac"]
+        given = [row["sizes"][name] for name in sizes]
+        cells = [
+            document["operation"]["name"],
+            row["machine"]["id"],
+            row["dtype"],
+            *given,
+            *(row[name] for name in _NUMBERS),
+        ]
+        writer.writerow([*cells, efficiency])
+    return held.getvalue().encode()
+
+
+def _svg(document: Document) -> bytes:
+    from ncuroof.present.model_chart import to_model_svg  # noqa: PLC0415
+
+    return to_model_svg(document).encode()
+
+
+def _html(document: Document) -> bytes:
+    from ncuroof.present.model_chart import to_model_page  # noqa: PLC0415
+
+    return to_model_page(document).encode()
+
+
+MODEL_FORMATS: Mapping[str, Callable[[Document], bytes]] = {
+    "term": lambda document: to_model_text(document).encode(),
+    "json": _json,
+    "md": lambda document: to_model_markdown(document).encode(),
+    "csv": _csv,
+    "svg": _svg,
+    "html": _html,
+}
+
+_FORMAT_BY_SUFFIX = {".txt": "term", ".json": "json", ".md": "md", ".csv": "csv", ".svg": "svg", ".html": "html"}
+
+
+def model_format_of(path: Path) -> str:
+    """Return the format that a file's suffix names.
+
+    Raises:
+        OutputFormatError: the suffix names none.
+    """
+    form = _FORMAT_BY_SUFFIX.get(path.suffix.lower())
+    if form is None:
+        raise OutputFormatError(
+            f"{path}: the suffix {path.suffix!r} names no format", hint=f"use one of {', '.join(_FORMAT_BY_SUFFIX)}"
+        )
+    return form

@@ -1,0 +1,198 @@
+"""The context that sees every operator PyTorch dispatches, and counts it by name and shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.module_tracker import ModuleTracker
+
+from ncuroof.errors import UnknownNameError
+from ncuroof.model import Operation, TensorShape, dtype_of, operator
+from ncuroof.tables import EXPECTED, check
+from ncuroof.torch.expected_roofline import ExpectedRoofline, against
+from ncuroof.torch.fused_attention import FusedAttention
+
+_OUTSIDE = "Global"
+"""ModuleTracker's name for what no module does."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One call of an operator.
+
+    Attributes:
+        operation: what it asks of a machine; the same object for calls of the same shapes.
+        inputs: tensors that went in.
+        module: innermost module, or None.
+        is_backward: called by autograd.
+    """
+
+    operation: Operation
+    inputs: tuple[TensorShape, ...]
+    module: str | None
+    is_backward: bool
+
+
+class Expectation(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not looked into: it may be absent
+    """Counts what PyTorch calls while it is entered; may be entered again, and goes on counting then."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, *, fused_attention: bool) -> None:
+        super().__init__()
+        self._calls: list[_Call] = []
+        self._operations: dict[tuple[Any, ...], Operation] = {}
+        self._tracker = ModuleTracker()
+        self._fused = FusedAttention() if fused_attention else None
+
+    def __enter__(self) -> Expectation:
+        self._tracker.__enter__()
+        if self._fused is not None:
+            self._fused.__enter__()
+        super().__enter__()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        super().__exit__(*raised)
+        if self._fused is not None:
+            self._fused.__exit__(*raised)
+        self._tracker.__exit__(*raised)
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Run the operator, and count it."""
+        result = func(*args, **(kwargs or {}))
+        if not hasattr(func, "_schema"):  # of higher order (flex_attention): nothing says what its arguments are
+            inputs, outputs = tuple(map(_shape, _tensors(args, kwargs))), tuple(map(_shape, _tensors(result)))
+            self._count(operator(str(func), inputs, outputs), inputs)
+            return result
+        given = dict(_named(func, args, kwargs or {}))
+        inputs, outputs = _shapes(func, given, result)
+        key = (func, inputs, outputs, given.get("is_causal"), given.get("transposed"))
+        if key not in self._operations:
+            self._operations[key] = _operation(func, given, inputs, outputs)
+        self._count(self._operations[key], inputs)
+        return result
+
+    def _count(self, operation: Operation, inputs: tuple[TensorShape, ...]) -> None:
+        if operation.bytes or operation.flop:
+            self._calls.append(_Call(operation, inputs, _innermost(self._tracker.parents), bool(self._tracker.is_bw)))
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """Every counted call's operation, in order."""
+        return tuple(call.operation for call in self._calls)
+
+    def table(self) -> pl.DataFrame:
+        """Return EXPECTED: a row per call, in order."""
+        rows = [_row(number, call) for number, call in enumerate(self._calls)]
+        return check(pl.DataFrame(rows, schema=EXPECTED, orient="row"), EXPECTED, table="EXPECTED")
+
+    def roofline(self, gpu: str) -> ExpectedRoofline:
+        """Return every call against the roofs of a GPU (or another machine that models know).
+
+        Raises:
+            UnknownNameError: no machine is called so.
+        """
+        return against(self.table(), self.operations, gpu)
+
+
+def _operation(
+    func: Any, given: Mapping[str, Any], inputs: tuple[TensorShape, ...], outputs: tuple[TensorShape, ...]
+) -> Operation:
+    return operator(
+        func._schema.name,  # noqa: SLF001  PyTorch's own counters read it too
+        inputs,
+        outputs,
+        is_causal=bool(given.get("is_causal", False)),
+        is_transposed=bool(given.get("transposed", False)),
+        is_tf32=_allows_tf32(is_convolution="conv" in func.__name__),
+    )
+
+
+def _allows_tf32(*, is_convolution: bool) -> bool:
+    """Return whether PyTorch makes products of FP32 in TF32 on GPUs that have it; before 2.9 `allow_tf32` says so."""
+    backend = torch.backends.cudnn if is_convolution else torch.backends.cuda.matmul
+    settings = getattr(backend, "conv", None) if is_convolution else backend
+    precision = getattr(settings, "fp32_precision", None)
+    return bool(backend.allow_tf32) if precision is None else bool(precision == "tf32")
+
+
+def _named(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the arguments by the names of the signature, in its order."""
+    for place, argument in enumerate(func._schema.arguments):  # noqa: SLF001
+        if place < len(args):
+            yield argument.name, args[place]
+        elif argument.name in kwargs:
+            yield argument.name, kwargs[argument.name]
+
+
+def _shapes(
+    func: Any, given: Mapping[str, Any], result: Any
+) -> tuple[tuple[TensorShape, ...], tuple[TensorShape, ...]]:
+    """Return what goes in and what is written: results of their own, and arguments that are changed in place."""
+    changed = {
+        argument.name
+        for argument in func._schema.arguments  # noqa: SLF001
+        if argument.alias_info is not None and argument.alias_info.is_write
+    }
+    targets = {  # of `out=`: written, not read
+        argument.name
+        for argument in func._schema.arguments  # noqa: SLF001
+        if argument.name in changed and getattr(argument, "is_out", False)
+    }
+    inputs = _tensors(*(value for name, value in given.items() if name not in targets))
+    in_place = list(_tensors(*(value for name, value in given.items() if name in changed)))
+    known = {id(each) for each in (*inputs, *in_place)}
+    outputs = [each for each in _tensors(result) if id(each) not in known]
+    return tuple(map(_shape, inputs)), tuple(map(_shape, (*outputs, *in_place)))
+
+
+def _tensors(*values: Any) -> tuple[Any, ...]:
+    return tuple(each for each in tree_leaves(values) if isinstance(each, torch.Tensor))
+
+
+def _shape(tensor: Any) -> TensorShape:
+    """Return a tensor's shape; dimensions of stride 0 are in memory once."""
+    n_stored = None
+    if tensor.layout == torch.strided and 0 in tensor.stride():
+        n_stored = 1
+        for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
+            n_stored *= size if stride else min(size, 1)
+    return TensorShape(tuple(tensor.shape), _dtype(tensor), n_stored)
+
+
+def _dtype(tensor: Any) -> str:
+    """Return our name of the element type; of one that we do not know, an integer of the same width."""
+    try:
+        return dtype_of(str(tensor.dtype)).name
+    except UnknownNameError:
+        return {1: "int8", 2: "int16", 4: "int32"}.get(tensor.element_size(), "int64")
+
+
+def _innermost(parents: set[str]) -> str | None:
+    return max(parents - {_OUTSIDE}, key=lambda name: (name.count("."), name), default=None)
+
+
+def _row(number: int, call: _Call) -> tuple[Any, ...]:
+    operation = call.operation
+    return (
+        number,
+        operation.name,
+        call.module,
+        call.is_backward,
+        ", ".join("×".join(map(str, each.sizes)) or "1" for each in call.inputs),
+        call.inputs[0].dtype if call.inputs else None,
+        operation.flop if operation.is_known else None,
+        operation.matrix_flop if operation.is_known else None,
+        operation.read_bytes,
+        operation.written_bytes,
+        operation.intensity_flop_per_byte,
+    )
