@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from ncuroof.compare import Comparison, Side
+    from ncuroof.expected import Expected
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -134,6 +135,14 @@ class Analysis:
     def totals(self) -> pl.DataFrame:
         """TOTALS: work, rate and DRAM intensity of the whole run in each precision."""
         return total_work(self.measurements.kernels, self.roofline_tables.work)
+
+    @property
+    def expected(self) -> Expected:
+        """What PyTorch's operators asked for against what their kernels did; empty where no NVTX range names operators."""
+        from ncuroof.expected import expect  # noqa: PLC0415  most reports name no operators
+
+        kernels, placed = self.kernels, self.roofline_tables
+        return expect(kernels, placed.work, placed.ceilings)
 
     @property
     def actions(self) -> pl.DataFrame:

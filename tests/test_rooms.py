@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "ncuroof"
-FLOW = ["collect", "ingest", "metrics", "roofline", "model", "diagnosis", "whatif", "compare", "present"]
-"""collect → ingest → metrics → roofline → model → diagnosis → whatif → compare → present: a room may import those before it."""
+FLOW = ["collect", "ingest", "metrics", "roofline", "model", "diagnosis", "expected", "whatif", "compare", "present"]
+"""In the order in which data flows: a room may import those before it."""
 
 WORDS = {"errors", "words", "tables", "resources", "_version"}
 WITH_ALL_ROOMS = {"analysis", "cli", "torch"}

@@ -12,8 +12,9 @@ import polars as pl
 from ncuroof.diagnosis import load_rules
 from ncuroof.present import format as text
 from ncuroof.present.action_lines import ActionLine, first_actions, together
+from ncuroof.present.analysed import Analysed
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_outer_range, differing, extremes
-from ncuroof.present.document import Analysed, Document, document
+from ncuroof.present.document import Document, document
 
 N_KERNELS = 10
 """Kernels in a summary."""

@@ -7,17 +7,19 @@ Schema history:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import polars as pl
 
 from ncuroof._version import __version__
-from ncuroof.diagnosis import Diagnosis, Rules, Summary, load_rules
+from ncuroof.diagnosis import Rules, Summary, load_rules
 from ncuroof.ingest import RawReport
-from ncuroof.metrics import Catalogue, Measurements, load_catalogue
+from ncuroof.metrics import Catalogue, load_catalogue
+from ncuroof.present.analysed import Analysed
+from ncuroof.present.expected_document import expected_document
 from ncuroof.present.occupancy_limits import LIMITS, tightest, with_limits
 from ncuroof.present.vendor import vendor_block, vendor_rules
-from ncuroof.roofline import INSTRUCTION_DEFINITION, Roofline
+from ncuroof.roofline import INSTRUCTION_DEFINITION
 from ncuroof.tables import BREAKDOWN_KINDS
 from ncuroof.whatif import RESOURCES, busy_times
 
@@ -48,50 +50,6 @@ ABOVE_ROOF = "above_roof"
 _ROOF_SHARES = ("datasheet_frac", "reached_frac")
 
 
-class Analysed(Protocol):
-    """What the document is made of."""
-
-    @property
-    def reports(self) -> Sequence[RawReport]:
-        """What was read."""
-
-    @property
-    def kernels(self) -> pl.DataFrame:
-        """One row per workload, with all that is known of it."""
-
-    @property
-    def measurements(self) -> Measurements:
-        """Canonical quantities."""
-
-    @property
-    def roofline_tables(self) -> Roofline:
-        """Points, ceilings, bounds."""
-
-    @property
-    def diagnosis(self) -> Diagnosis:
-        """Verdicts, paths, findings."""
-
-    @property
-    def summary(self) -> Summary:
-        """Sums over the run."""
-
-    @property
-    def groups(self) -> pl.DataFrame:
-        """GROUPS."""
-
-    @property
-    def breakdowns(self) -> pl.DataFrame:
-        """BREAKDOWNS."""
-
-    @property
-    def totals(self) -> pl.DataFrame:
-        """TOTALS."""
-
-    @property
-    def actions(self) -> pl.DataFrame:
-        """ACTIONS."""
-
-
 def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Document:
     """Return the document of an analysis; numbers in base units, None for what is not known, kernels in file order.
 
@@ -110,6 +68,7 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
         "instruction_ceilings": analysed.roofline_tables.instruction_ceilings.to_dicts(),
         "groups": analysed.groups.to_dicts(),
         "actions": _actions(analysed),
+        "expected": expected_document(analysed.expected),
         "kernels": _Kernels(analysed, ids, load_rules(), load_catalogue()).describe(),
     }
 

@@ -10,7 +10,8 @@ from typing import Protocol
 import polars as pl
 
 from ncuroof.errors import OutputFormatError
-from ncuroof.present.document import Analysed, document
+from ncuroof.present.analysed import Analysed
+from ncuroof.present.document import document
 from ncuroof.present.output import write_whole
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ncuroof._version import __version__
+from ncuroof.present.analysed import Analysed
 from ncuroof.present.breakdown_lines import BreakdownLine
 from ncuroof.present.brief import KernelLine, brief
-from ncuroof.present.document import Analysed
 from ncuroof.present.format import share
 
 _N_BREAKDOWN = 10

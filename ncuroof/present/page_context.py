@@ -14,6 +14,7 @@ from ncuroof.present.action_lines import ActionLine, first_actions, together
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_range_path, extremes
 from ncuroof.present.headline import headline
 from ncuroof.present.methods import Methods, methods
+from ncuroof.present.operators import Operators, operators
 from ncuroof.present.page_changes import Changes, changes
 from ncuroof.present.page_data import dram_intensity, efficiency, short_name
 
@@ -88,6 +89,7 @@ class PageContext:
     verdict_shares: Annotated[Sequence[VerdictShare], "time by verdict"]
     time_by_verdict: Annotated[str, "the same as one sentence, for readers of the screen"]
     changes: Annotated[Changes | None, "what changed from another run, on the page of a comparison"]
+    operators: Annotated[Operators | None, "expected against measured, where NVTX ranges name operators and shapes"]
     breakdowns: Annotated[Sequence[Breakdown], "time by family, and by NVTX range where there are any"]
     actions: Annotated[Sequence[ActionLine], "what would give most over the run"]
     together: Annotated[str, "what these give in total"]
@@ -153,6 +155,7 @@ def page_context(
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
         changes=changes(comparison) if comparison is not None else None,
+        operators=operators(document.get("expected")),
         breakdowns=list(_breakdowns(document["summary"])),
         actions=first_actions(document["actions"]),
         together=together(document["actions"]),

@@ -8,10 +8,10 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from ncuroof.present.analysed import Analysed
 from ncuroof.present.breakdown_lines import BreakdownLine
 from ncuroof.present.brief import Brief, KernelLine, VerdictShare, brief
 from ncuroof.present.console import result_console
-from ncuroof.present.document import Analysed
 from ncuroof.present.format import share
 
 WIDTH = 80

@@ -1,0 +1,47 @@
+"""What PyTorch's operators asked for against what their kernels did, where NVTX ranges name operators and shapes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from ncuroof.expected.calls import expected_calls, peaks_by_device
+from ncuroof.expected.modules import expected_modules
+from ncuroof.expected.utilisation import ModelUtilisation, model_utilisation
+
+__all__ = ["Expected", "ModelUtilisation", "expect"]
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Expected against measured.
+
+    Attributes:
+        calls: CALLS, in the order of the run.
+        modules: MODULES, the longest first.
+        utilisation: of the peak by the model's own products, for a run on one kind of GPU; None where that is not known.
+    """
+
+    calls: pl.DataFrame
+    modules: pl.DataFrame
+    utilisation: ModelUtilisation | None
+
+
+def expect(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataFrame) -> Expected:
+    """Return what operators asked for against what their kernels did.
+
+    Args:
+        kernels: one row per launch, as `Analysis.kernels`.
+        work: WORK.
+        ceilings: CEILINGS.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+    """
+    calls = expected_calls(kernels, work, ceilings)
+    devices = calls["device"].drop_nulls().unique().to_list()
+    peaks = peaks_by_device(ceilings)
+    of_device = {name: peak for (device, name), peak in peaks.items() if device in devices}
+    utilisation = model_utilisation(calls, kernels, of_device) if len(devices) == 1 else None
+    return Expected(calls, expected_modules(calls), utilisation)

@@ -1,0 +1,198 @@
+"""Calls of PyTorch's operators: which launches belong to one, what it needed, what they did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from ncuroof.expected.element_types import element_type
+from ncuroof.expected.ranges import Place, place
+from ncuroof.expected.schemas import CALLS
+from ncuroof.model import Operation, recorded_operator
+from ncuroof.tables import CEILINGS, KERNELS, WORK, check, conform
+from ncuroof.words import SPARSE_SUFFIX, CeilingSource
+
+_DRAM = "dram"
+_TENSOR = "tensor_"
+_OF_ANY_TYPE = "fp32"
+"""Work follows from shapes alone."""
+
+_Peaks = Mapping[tuple[int, str], float]
+
+
+def expected_calls(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataFrame) -> pl.DataFrame:
+    """Return the calls that NVTX ranges of `emit_nvtx(record_shapes=True)` tell of, each with what it needed and what was done.
+
+    The innermost range that names an operator of known work counts. Launches in a row under the same ranges are one call; where
+    PyTorch wrote no number of the call into its range, a call ends when its first kernel comes again.
+
+    Args:
+        kernels: one row per launch, as `Analysis.kernels`.
+        work: WORK.
+        ceilings: CEILINGS.
+
+    Returns:
+        CALLS; empty where no range names an operator with shapes.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+    """
+    for table, schema, name in ((kernels, KERNELS, "KERNELS"), (work, WORK, "WORK"), (ceilings, CEILINGS, "CEILINGS")):
+        check(table, schema, table=name)
+    whole = kernels.filter(~pl.col("failed"))
+    places = {tuple(ranges): place(ranges) for ranges in whole["nvtx"].unique().drop_nulls().to_list() if ranges}
+    named = {path: text for path, found in places.items() if (text := _operator_range(found))}
+    if not named:
+        return pl.DataFrame(schema=CALLS)
+    modules = _modules_by_sequence(places)
+    rows = [
+        _call(number, group, named, places, modules, peaks_by_device(ceilings))
+        for number, group in enumerate(_groups(whole, work, named))
+    ]
+    return pl.DataFrame(rows, schema=CALLS).pipe(conform, CALLS)
+
+
+def _operator_range(found: Place) -> str | None:
+    """Return the innermost range of an operator whose work, or at least whose traffic, is known."""
+    for text in found.operators:
+        operation = recorded_operator(text, dtype=_OF_ANY_TYPE)
+        if operation is not None and operation.is_known and operation.traffic:
+            return text
+    return None
+
+
+def _modules_by_sequence(places: Mapping[tuple[str, ...], Place]) -> dict[int, str]:
+    """Return the modules of forward operators by sequence number: gradients run outside any module."""
+    return {
+        found.sequence: found.module
+        for found in places.values()
+        if found.sequence is not None and found.module is not None and not found.is_backward
+    }
+
+
+def _groups(whole: pl.DataFrame, work: pl.DataFrame, named: Mapping[tuple[str, ...], str]) -> list[dict[str, Any]]:
+    """Return, per call in order, its launches and what they did together."""
+    done = work.filter(pl.col("reliable") & (pl.col("flop") > 0)).with_columns(
+        pl.col("precision").str.replace(f"{SPARSE_SUFFIX}$", "")
+    )
+    by_launch = done.group_by("id").agg(
+        pl.struct("precision", "flop").sort_by("flop", descending=True).alias("did"),
+        pl.lit(value=True).alias("has_work"),
+    )
+    counted = work.filter(pl.col("reliable")).select("id").unique().with_columns(pl.lit(value=True).alias("is_counted"))
+    keys = [tuple(path) if path else () for path in whole["nvtx"].to_list()]
+    launches = whole.with_columns(
+        pl.Series("path", ["\x1f".join(key) if key in named else None for key in keys], dtype=pl.String),
+        pl.Series("text", [named.get(key) for key in keys], dtype=pl.String),
+    )
+    run = pl.struct("source", "process_id", "path").rle_id()
+    again = (pl.col("name") == pl.col("name").first()) & (pl.col("grid") == pl.col("grid").first())
+    restarts = pl.when(pl.col("text").str.contains(", op_id = ")).then(0).otherwise(again.cum_sum().over("run"))
+    return list(
+        launches.with_columns(run.alias("run"))
+        .filter(pl.col("path").is_not_null())
+        .with_columns(restarts.alias("restart"))
+        .join(by_launch, on="id", how="left", maintain_order="left")
+        .join(counted, on="id", how="left", maintain_order="left")
+        .group_by("run", "restart", maintain_order=True)
+        .agg(
+            pl.col("id"),
+            pl.col("name", "nvtx", "did"),
+            pl.col("device", "text").first(),
+            pl.when(pl.col("duration_ns").is_not_null().all()).then(pl.col("duration_ns").sum()).alias("duration_ns"),
+            pl.col("verdict").sort_by("duration_ns", descending=True, nulls_last=True).first(),
+            pl.col("is_counted").fill_null(value=False).all(),
+            pl.when(pl.col("traffic_bytes.dram").is_not_null().all())
+            .then(pl.col("traffic_bytes.dram").sum())
+            .alias("dram_bytes"),
+        )
+        .iter_rows(named=True)
+    )
+
+
+def _call(
+    number: int,
+    group: Mapping[str, Any],
+    named: Mapping[tuple[str, ...], str],
+    places: Mapping[tuple[str, ...], Place],
+    modules: Mapping[int, str],
+    peaks: _Peaks,
+) -> dict[str, Any]:
+    path = tuple(group["nvtx"][0])
+    found, text = places[path], named[path]
+    flop_by_precision = _flop_by_precision(group["did"])
+    dtype = element_type([name for name in flop_by_precision if name.startswith(_TENSOR)], group["name"])
+    operation = recorded_operator(text, dtype=dtype or _OF_ANY_TYPE)
+    assert operation is not None  # noqa: S101 (named so)
+    has_products = operation.matrix_flop > 0
+    products = _of_products(flop_by_precision) if has_products else {}
+    asked = _asked(operation, group["device"], peaks)
+    module = found.module
+    if module is None and found.is_backward and found.sequence is not None:
+        module = modules.get(found.sequence)
+    call = {
+        "call": number,
+        "ids": group["id"],
+        "device": group["device"],
+        "operator": text.partition(",")[0],
+        "range": text,
+        "module": module,
+        "is_backward": found.is_backward,
+        "dtype": dtype,
+        "duration_ns": group["duration_ns"],
+        "verdict": group["verdict"],
+        "asked_precision": asked,
+        "ran_precision": max(products, key=products.__getitem__, default=None),
+        "needed_flop": operation.matrix_flop,
+        "counted_flop": sum(products.values()) if has_products and group["is_counted"] else None,
+        "compulsory_bytes": operation.bytes if dtype is not None else None,
+        "dram_bytes": group["dram_bytes"],
+    }
+    return call | {"roofline_ns": _roofline_ns(call, peaks)}
+
+
+def _flop_by_precision(done: list[list[Mapping[str, Any]] | None]) -> dict[str, float]:
+    flop: dict[str, float] = {}
+    for of_launch in done:
+        for each in of_launch or ():
+            flop[each["precision"]] = flop.get(each["precision"], 0.0) + each["flop"]
+    return flop
+
+
+def _of_products(flop_by_precision: Mapping[str, float]) -> dict[str, float]:
+    """Return the work of matrix products: that of tensor cores; where they did none, all of it."""
+    tensor = {name: flop for name, flop in flop_by_precision.items() if name.startswith(_TENSOR)}
+    return tensor or dict(flop_by_precision)
+
+
+def peaks_by_device(ceilings: pl.DataFrame) -> dict[tuple[int, str], float]:
+    """Return peaks by device and name: those of the counters, else the data sheet's."""
+    peaks: dict[tuple[int, str], float] = {}
+    for source in (CeilingSource.DATASHEET, CeilingSource.COUNTERS):
+        rows = ceilings.filter(pl.col("source") == source.value).select("device", "name", "per_s")
+        peaks |= {(device, name): per_s for device, name, per_s in rows.iter_rows()}
+    return peaks
+
+
+def _asked(operation: Operation, device: int | None, peaks: _Peaks) -> str | None:
+    """Return the first roof of the operator's products that the device has; None for an operator without any."""
+    products = [each for each in operation.work if each.is_product]
+    if not products or device is None:
+        return None
+    return next((name for name in products[0].precisions if (device, name) in peaks), None)
+
+
+def _roofline_ns(call: Mapping[str, Any], peaks: _Peaks) -> float | None:
+    """Return max(needed work / peak, compulsory bytes / DRAM bandwidth); None where one of the two is not known."""
+    bandwidth = peaks.get((call["device"], _DRAM))
+    if call["compulsory_bytes"] is None or not bandwidth:
+        return None
+    times = [float(call["compulsory_bytes"]) / bandwidth]
+    if call["needed_flop"]:
+        peak = peaks.get((call["device"], call["asked_precision"]))
+        if not peak:
+            return None
+        times.append(call["needed_flop"] / peak)
+    return 1e9 * max(times)

@@ -1,0 +1,43 @@
+"""Types of a call's tensors, which no range tells: by the tensor counters, else by the names of its kernels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+_BY_PRECISION: Mapping[str, str] = {
+    "tensor_fp64": "fp64",
+    "tensor_tf32": "fp32",
+    "tensor_bf16": "bf16",
+    "tensor_fp16": "fp16",
+    "tensor_fp8": "fp8",
+    "tensor_int8": "int8",
+}
+"""Operands of TF32 products are stored as FP32."""
+
+_BY_NAME = (
+    ("bf16", re.compile(r"bfloat16|(?<![a-z0-9])bf16|bf16(?![0-9a-z])", re.IGNORECASE)),
+    (
+        "fp16",
+        re.compile(
+            r"c10::half|__half\b|(?<![a-z0-9])(f16|fp16|half)(?![a-z])|hgemm|h16816|s16816gemm_fp16", re.IGNORECASE
+        ),
+    ),
+    ("fp64", re.compile(r"\bdouble\b|dgemm|f64f64", re.IGNORECASE)),
+    ("fp32", re.compile(r"\bfloat\b|sgemm|(?<![a-z])(f32|fp32|tf32)", re.IGNORECASE)),
+)
+"""The narrowest type that a name mentions: kernels of narrow tensors compute in FP32, and say so too."""
+
+
+def element_type(tensor_precisions: Iterable[str], names: Iterable[str]) -> str | None:
+    """Return the type of a call's tensors; None where neither counters nor names tell.
+
+    Args:
+        tensor_precisions: in which its launches did work, without the suffix of sparsity.
+        names: demangled, of its kernels.
+    """
+    by_counters = [_BY_PRECISION[precision] for precision in tensor_precisions if precision in _BY_PRECISION]
+    if by_counters:
+        return by_counters[0]
+    text = "\n".join(names)
+    return next((dtype for dtype, pattern in _BY_NAME if pattern.search(text)), None)

@@ -1,0 +1,54 @@
+"""Calls rolled up by module: a layer has all that is within it."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ncuroof.expected.ranges import SEPARATOR
+from ncuroof.expected.schemas import CALLS, MODULES
+from ncuroof.tables import check, conform
+
+
+def expected_modules(calls: pl.DataFrame) -> pl.DataFrame:
+    """Return the calls by module, each module with those within it, forward and backward together.
+
+    Args:
+        calls: CALLS.
+
+    Returns:
+        MODULES, the longest first; a module and the one around it both count the same calls.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+    """
+    check(calls, CALLS, table="CALLS")
+    paths = calls["module"].to_list()
+    around = [_around(path) for path in paths]
+    has_bytes = pl.col("compulsory_bytes").is_not_null() & pl.col("dram_bytes").is_not_null()
+    return (
+        calls.with_columns(pl.Series("around", around, dtype=pl.List(pl.String)))
+        .explode("around")
+        .group_by(pl.col("around").alias("module"), maintain_order=True)
+        .agg(
+            pl.len().alias("n_calls"),
+            pl.col("duration_ns").sum(),
+            pl.col("needed_flop").sum(),
+            _known_sum(pl.col("counted_flop")).alias("counted_flop"),
+            *(_known_sum(pl.col(name).filter(has_bytes)).alias(name) for name in ("compulsory_bytes", "dram_bytes")),
+            _known_sum(pl.col("roofline_ns")).alias("roofline_ns"),
+        )
+        .sort("duration_ns", descending=True, maintain_order=True)
+        .pipe(conform, MODULES)
+    )
+
+
+def _around(path: str | None) -> list[str | None]:
+    """Return a module and those around it, the outermost first."""
+    if path is None:
+        return [None]
+    parts = path.split(SEPARATOR)
+    return [SEPARATOR.join(parts[: end + 1]) for end in range(len(parts))]
+
+
+def _known_sum(values: pl.Expr) -> pl.Expr:
+    return pl.when(values.is_not_null().any()).then(values.sum())

@@ -1,0 +1,62 @@
+"""What presenting needs of an analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import polars as pl
+
+from ncuroof.diagnosis import Diagnosis, Summary
+from ncuroof.expected import Expected
+from ncuroof.ingest import RawReport
+from ncuroof.metrics import Measurements
+from ncuroof.roofline import Roofline
+
+
+class Analysed(Protocol):
+    """What the document is made of."""
+
+    @property
+    def reports(self) -> Sequence[RawReport]:
+        """What was read."""
+
+    @property
+    def kernels(self) -> pl.DataFrame:
+        """One row per workload, with all that is known of it."""
+
+    @property
+    def measurements(self) -> Measurements:
+        """Canonical quantities."""
+
+    @property
+    def roofline_tables(self) -> Roofline:
+        """Points, ceilings, bounds."""
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """Verdicts, paths, findings."""
+
+    @property
+    def summary(self) -> Summary:
+        """Sums over the run."""
+
+    @property
+    def groups(self) -> pl.DataFrame:
+        """GROUPS."""
+
+    @property
+    def breakdowns(self) -> pl.DataFrame:
+        """BREAKDOWNS."""
+
+    @property
+    def totals(self) -> pl.DataFrame:
+        """TOTALS."""
+
+    @property
+    def expected(self) -> Expected:
+        """What operators asked for against what their kernels did."""
+
+    @property
+    def actions(self) -> pl.DataFrame:
+        """ACTIONS."""

@@ -1,0 +1,19 @@
+"""Expected against measured as plain data: the block `expected` of the document."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ncuroof.expected import Expected
+
+
+def expected_document(found: Expected) -> dict[str, Any] | None:
+    """Return calls, modules and the utilisation of the peak; None where no NVTX range names an operator with its shapes."""
+    if found.calls.is_empty():
+        return None
+    return {
+        "calls": found.calls.drop("call").to_dicts(),
+        "modules": found.modules.to_dicts(),
+        "utilisation": None if found.utilisation is None else asdict(found.utilisation),
+    }

@@ -1,0 +1,171 @@
+"""Operators, modules and the utilisation of the peak as texts ready to show: what was needed, what was done, and what that says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from ncuroof.expected.ranges import SEPARATOR
+from ncuroof.present import format as text
+from ncuroof.words import Verdict
+
+Record = Mapping[str, Any]
+
+_MOST_LINES = 50
+_MUCH_TRAFFIC = 1.5
+"""DRAM bytes over compulsory bytes: less is padding, write-backs and the like (a choice)."""
+_MUCH_WORK = 1.1
+_AS_IT_MUST = 1.2
+_SIZES = re.compile(r"sizes = (\[.*?\])(?:, input_op_ids|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorLine:
+    """Calls of an operator with the same shapes."""
+
+    name: Annotated[str, "operator, and shapes of its inputs"]
+    id: Annotated[str, "of its longest launch, for the link"]
+    module: Annotated[str, "in which it is called; of several the first, and how many more"]
+    n_calls: Annotated[str, "how many"]
+    time: Annotated[str, "of all launches of all calls"]
+    above: Annotated[str, "time above what the needed work and bytes take at the peaks"]
+    work: Annotated[str, "counted work over needed work of its products"]
+    traffic: Annotated[str, "DRAM bytes over compulsory bytes"]
+    remark: Annotated[str, "what that says"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleLine:
+    """A module with all that is within it."""
+
+    name: Annotated[str, "its own NVTX range"]
+    path: Annotated[str, "all ranges around it, and its own"]
+    time: Annotated[str, "of all its calls"]
+    above: Annotated[str, "time above what is needed"]
+    work: Annotated[str, "counted over needed work"]
+    traffic: Annotated[str, "DRAM over compulsory bytes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operators:
+    """Expected against measured."""
+
+    utilisation: Annotated[str, "of the peak, and where the rest went; empty where not known"]
+    lines: Annotated[Sequence[OperatorLine], "the most time above what is needed first"]
+    n_more: Annotated[int, "operators that are not shown"]
+    modules: Annotated[Sequence[ModuleLine], "the longest first"]
+
+
+def operators(expected: Record | None) -> Operators | None:
+    """Return what the page says of the block `expected` of a document; None where there is none."""
+    if expected is None:
+        return None
+    lines = sorted(_by_shapes(expected["calls"]).values(), key=lambda calls: -(_above_ns(calls) or 0.0))
+    return Operators(
+        utilisation=utilisation_sentence(expected["utilisation"]),
+        lines=[_line(calls) for calls in lines[:_MOST_LINES]],
+        n_more=max(len(lines) - _MOST_LINES, 0),
+        modules=[_module(module) for module in expected["modules"][:_MOST_LINES] if module["module"] is not None],
+    )
+
+
+def utilisation_sentence(found: Record | None) -> str:
+    """Return how much of the peak the model's products used, and what took the rest; empty where it is not known."""
+    if found is None:
+        return ""
+    lost = [
+        (found["extra_work_frac"], "to work beyond what is needed"),
+        (found["tail_frac"], "to last waves that are not full"),
+        (found["low_efficiency_frac"], "to products below the peak"),
+        (found["memory_bound_frac"], "to memory-bound kernels"),
+        (found["short_frac"], "to kernels too short for their launch"),
+        (found["other_frac"], "to other kernels"),
+    ]
+    told = [f"{text.share(share)} {where}" for share, where in sorted(lost, reverse=True) if share >= 0.005]
+    peak = f"{text.label(found['precision'])} peak of {text.flop_rate(found['peak_flop_per_s'])}"
+    return f"The model's products use {text.share(found['mfu_frac'])} of the {peak} over the GPU time (MFU); " + (
+        f"the rest goes {', '.join(told)}." if told else "nothing is lost."
+    )
+
+
+def _by_shapes(calls: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for call in calls:
+        groups.setdefault((call["operator"], _shapes(call)), []).append(call)
+    return groups
+
+
+def _shapes(call: Record) -> str:
+    found = _SIZES.search(call["range"])
+    return "" if found is None else found[1].replace(", []", "")
+
+
+def _line(calls: Sequence[Record]) -> OperatorLine:
+    modules = list(dict.fromkeys(_innermost(call["module"]) for call in calls if call["module"]))
+    longest = max(calls, key=lambda call: call["duration_ns"] or 0.0)
+    return OperatorLine(
+        name=f"{calls[0]['operator']} {_shapes(calls[0])}".rstrip(),
+        id=str(longest["ids"][0]),
+        module=(modules[0] if modules else "") + (f" and {len(modules) - 1} more" if len(modules) > 1 else ""),
+        n_calls=str(len(calls)),
+        time=text.duration(_sum(calls, "duration_ns")),
+        above=text.duration(_above_ns(calls)),
+        work=_times(_ratio(calls, "counted_flop", "needed_flop")),
+        traffic=_times(_ratio(calls, "dram_bytes", "compulsory_bytes")),
+        remark="; ".join(_remarks(calls)),
+    )
+
+
+def _innermost(module: str) -> str:
+    return module.rpartition(SEPARATOR)[2]
+
+
+def _remarks(calls: Sequence[Record]) -> Iterator[str]:
+    first = calls[0]
+    work, traffic = _ratio(calls, "counted_flop", "needed_flop"), _ratio(calls, "dram_bytes", "compulsory_bytes")
+    asked, ran = first["asked_precision"], first["ran_precision"]
+    if asked and ran and asked.startswith("tensor_") and not ran.startswith("tensor_"):
+        yield f"could run on {text.label(asked)} cores, ran in {text.label(ran)}"
+    if work is not None and work >= _MUCH_WORK:
+        yield f"does {work:.3g}× the arithmetic it needs: padding to tiles, or recomputing"
+    is_memory_bound = first["verdict"] == Verdict.MEMORY
+    if traffic is not None and traffic >= _MUCH_TRAFFIC:
+        yield f"moves {traffic:.3g}× what it must" + (": read it once, fuse it" if is_memory_bound else "")
+    elif is_memory_bound and not first["needed_flop"] and traffic is not None and traffic <= _AS_IT_MUST:
+        yield "moves what it must: only fusing it with its neighbours makes it faster"
+
+
+def _module(module: Record) -> ModuleLine:
+    needed, counted = module["needed_flop"], module["counted_flop"]
+    compulsory, dram = module["compulsory_bytes"], module["dram_bytes"]
+    above = None if module["roofline_ns"] is None else max(module["duration_ns"] - module["roofline_ns"], 0.0)
+    return ModuleLine(
+        name=_innermost(module["module"]),
+        path=module["module"],
+        time=text.duration(module["duration_ns"]),
+        above=text.duration(above),
+        work=_times(counted / needed if counted is not None and needed else None),
+        traffic=_times(dram / compulsory if dram is not None and compulsory else None),
+    )
+
+
+def _above_ns(calls: Sequence[Record]) -> float | None:
+    known = [call for call in calls if call["duration_ns"] is not None and call["roofline_ns"] is not None]
+    return sum(max(call["duration_ns"] - call["roofline_ns"], 0.0) for call in known) if known else None
+
+
+def _ratio(calls: Sequence[Record], above: str, below: str) -> float | None:
+    """Return a ratio of sums over the calls where both are known."""
+    known = [call for call in calls if call[above] is not None and call[below]]
+    return sum(call[above] for call in known) / sum(call[below] for call in known) if known else None
+
+
+def _sum(calls: Sequence[Record], key: str) -> float | None:
+    known = [call[key] for call in calls if call[key] is not None]
+    return sum(known) if known else None
+
+
+def _times(ratio: float | None) -> str:
+    return text.MISSING if ratio is None else f"{ratio:.3g}×"

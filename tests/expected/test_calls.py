@@ -1,0 +1,174 @@
+"""Expected against measured: which launches are one call of an operator, what it needed, what was done. All numbers by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ncuroof
+from ncuroof.expected.element_types import element_type
+from ncuroof.expected.ranges import place
+from tests.support.constructed import Accesses, Described
+from tests.support.constructed_counters import kernel
+from tests.support.report_writer import write_report
+
+HMMA = "op_hmma_src_bf16_dst_fp32_sparsity_off"
+LAYER = ("Block (Block) [8, 512]", "Block.fc (Linear) [8, 512]")
+MM = "aten::mm, seq = 3, op_id = 5, sizes = [[100, 64], [64, 200]]"
+
+
+def product(**changes: Any) -> Described:
+    """Return a product of 100 × 64 and 64 × 200 in BF16, made as one tile of 128 × 256 × 64."""
+    known = {
+        "nvtx": (*LAYER, MM),
+        "tensor": {HMMA: 2 * 128 * 256 * 64},
+        "loads": Accesses(200, 16, bytes_per_thread=16),
+        "stores": Accesses(100, 16, bytes_per_thread=16),
+        "warp_instructions": 1e6,
+        "dram_read_bytes": 64_000,
+        "dram_write_bytes": 40_000,
+    }
+    return Described("ampere_bf16_s16816gemm_bf16_128x256", **({"duration_ns": 20_000} | known | changes))
+
+
+def gelu(**changes: Any) -> Described:
+    """Return a GELU of 1024 × 4096 BF16 elements that moves three times what it must."""
+    n_bytes = 2 * 1024 * 4096
+    known = {
+        "nvtx": (*LAYER, "aten::gelu, seq = 4, op_id = 6, sizes = [[1024, 4096], []]"),
+        "demangled": "void at::native::vectorized_elementwise_kernel<4, GeluCUDAKernelImpl(c10::BFloat16)>(int)",
+        "loads": Accesses(5 * n_bytes // 512, 16, bytes_per_thread=16),
+        "stores": Accesses(n_bytes // 512, 16, bytes_per_thread=16),
+        "dram_read_bytes": 5 * n_bytes,
+        "dram_write_bytes": n_bytes,
+    }
+    return Described("vectorized_elementwise_kernel", 40_000, **(known | changes))
+
+
+@pytest.fixture
+def expected(tmp_path: Path):
+    def of(*launches: Described):
+        path = tmp_path / "run.ncu-rep"
+        path.write_bytes(write_report([kernel(each) for each in launches]))
+        return ncuroof.read(path).analyse().expected
+
+    return of
+
+
+def test_padding_shows_as_more_work_than_was_needed(expected) -> None:
+    (call,) = expected(product()).calls.to_dicts()
+    assert (call["operator"], call["dtype"], call["n_launches"] if "n_launches" in call else len(call["ids"])) == (
+        "aten::mm", "bf16", 1,
+    )  # fmt: skip
+    assert (call["asked_precision"], call["ran_precision"]) == ("tensor_bf16", "tensor_bf16")
+    assert call["needed_flop"] == 2 * 100 * 64 * 200
+    assert call["counted_flop"] == pytest.approx(2 * 128 * 256 * 64)
+    # (100 * 64 + 64 * 200 + 100 * 200) elements of 2 bytes
+    assert call["compulsory_bytes"] == 2 * (6400 + 12800 + 20000)
+    assert call["dram_bytes"] == pytest.approx(104_000)
+    assert (call["module"], call["is_backward"]) == ("Block (Block)/Block.fc (Linear)", False)
+
+
+def test_traffic_shows_against_what_has_to_move(expected) -> None:
+    (call,) = expected(gelu()).calls.to_dicts()
+    assert call["compulsory_bytes"] == 2 * 2 * 1024 * 4096
+    assert call["dram_bytes"] / call["compulsory_bytes"] == pytest.approx(3)
+    assert (call["needed_flop"], call["counted_flop"], call["asked_precision"]) == (0, None, None)
+    # 16.8 MB at the H200's 4.8 TB/s
+    assert call["roofline_ns"] == pytest.approx(2 * 2 * 1024 * 4096 / 4.8e12 * 1e9, rel=1e-3)
+
+
+def test_a_product_off_the_tensor_cores_is_seen(expected) -> None:
+    (call,) = expected(
+        product(tensor={}, fp32=(0, 0, 128 * 256 * 64), demangled="gemm_bf16(c10::BFloat16 *)")
+    ).calls.to_dicts()
+    assert (call["asked_precision"], call["ran_precision"]) == ("tensor_bf16", "fp32")
+    assert call["counted_flop"] == pytest.approx(2 * 128 * 256 * 64)
+
+
+def test_launches_under_the_same_ranges_are_one_call(expected) -> None:
+    reduce = product(tensor={}, fp32=(20_000, 0, 0), nvtx=(*LAYER, MM))
+    second = product(nvtx=(*LAYER, MM.replace("op_id = 5", "op_id = 9")))
+    calls = expected(product(), reduce, second).calls
+    assert calls["ids"].to_list() == [[0, 1], [2]]
+    assert calls["duration_ns"].to_list() == [40_000, 20_000]
+
+
+def test_without_numbers_a_call_ends_when_its_first_kernel_comes_again(expected) -> None:
+    bare = (*LAYER, "aten::mm, sizes = [[100, 64], [64, 200]]")
+    first, second = product(nvtx=bare), gelu(nvtx=bare)
+    assert expected(first, second, first, second).calls["ids"].to_list() == [[0, 1], [2, 3]]
+
+
+def test_the_innermost_operator_of_known_work_counts(expected) -> None:
+    ranges = (
+        *LAYER,
+        "aten::linear, op_id = 1, sizes = [[100, 64], [200, 64], [200]]",
+        MM,
+        "aten::resize_, op_id = 7, sizes = [[]]",
+    )
+    assert expected(product(nvtx=ranges)).calls["operator"].to_list() == ["aten::mm"]
+
+
+def test_gradients_belong_to_the_module_of_their_forward_operator(expected) -> None:
+    backward = product(
+        nvtx=(
+            "autograd::engine::evaluate_function: MmBackward0, seq = 3",
+            "MmBackward0, seq = 3",
+            "aten::mm, op_id = 20, sizes = [[64, 100], [100, 200]]",
+        )
+    )
+    calls = expected(product(), backward).calls.to_dicts()
+    assert [call["is_backward"] for call in calls] == [False, True]
+    assert {call["module"] for call in calls} == {"Block (Block)/Block.fc (Linear)"}
+
+
+def test_modules_hold_what_is_within_them(expected) -> None:
+    outside = product(nvtx=(MM.replace("op_id = 5", "op_id = 7"),))  # the same number as in the layer, but no gradient
+    modules = {row["module"]: row for row in expected(product(), gelu(), outside).modules.to_dicts()}
+    assert {name: row["n_calls"] for name, row in modules.items()} == {
+        "Block (Block)": 2,
+        "Block (Block)/Block.fc (Linear)": 2,
+        None: 1,
+    }
+    assert modules["Block (Block)"]["duration_ns"] == 60_000
+    assert modules["Block (Block)"]["needed_flop"] == 2 * 100 * 64 * 200
+
+
+def test_a_run_without_ranges_or_sizes_expects_nothing(expected) -> None:
+    for nvtx in ((), LAYER, (*LAYER, "aten::mm"), ("aten::frobnicate, sizes = [[1]]",), ("aten::view, sizes = [[1]]",)):
+        found = expected(product(nvtx=nvtx))
+        assert found.calls.is_empty()
+        assert found.modules.is_empty()
+        assert found.utilisation is None
+
+
+@pytest.mark.parametrize(
+    ("names", "dtype"),
+    [
+        (["void vectorized_elementwise_kernel<4, GeluCUDAKernelImpl(c10::BFloat16)>"], "bf16"),
+        (["ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_32x6_tn"], "bf16"),
+        (["void at::native::(anonymous namespace)::cunn_SoftMaxForward<4, c10::Half, float, float>"], "fp16"),
+        (["void gemv2T_kernel_val<int, int, __half, __half, __half, float>"], "fp16"),
+        (["void reduce_kernel<512, 1, ReduceOp<double, NormTwoOps<double>>>"], "fp64"),
+        (["ampere_sgemm_128x64_nn"], "fp32"),
+        (["void cutlass::Kernel<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>"], "fp32"),
+        (["triton_poi_fused_gelu_0"], None),
+        (["halfway_there"], None),
+    ],
+)
+def test_names_tell_types(names: list[str], dtype: str | None) -> None:
+    assert element_type([], names) == dtype
+
+
+def test_counters_go_before_names() -> None:
+    assert element_type(["tensor_fp8"], ["gemm<c10::BFloat16>"]) == "fp8"
+    assert element_type(["tensor_tf32"], []) == "fp32"
+
+
+def test_shapes_are_no_part_of_a_modules_name() -> None:
+    assert place(["a (Linear) [8, 512], [3]", "step 3"]).module == "a (Linear)/step 3"
+    assert place(["x[3]"]).module == "x"
+    assert place([]).module is None

@@ -1,0 +1,68 @@
+"""Model FLOP utilisation: the shares by hand, and that they add up."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from ncuroof.expected.schemas import CALLS
+from ncuroof.expected.utilisation import model_utilisation
+from ncuroof.tables import KERNELS, conform
+
+
+def launches(*rows: tuple[float | None, str, float | None]) -> pl.DataFrame:
+    """Return launches as (duration in ns, verdict, tail)."""
+    table = pl.DataFrame(
+        [
+            {"id": number, "duration_ns": ns, "verdict": verdict, "occupancy.tail_frac": tail, "failed": ns is None}
+            for number, (ns, verdict, tail) in enumerate(rows)
+        ],
+        schema_overrides={"occupancy.tail_frac": pl.Float64, "duration_ns": pl.Float64},
+    )
+    absent = [pl.lit(None, dtype).alias(name) for name, dtype in KERNELS.items() if name not in table.columns]
+    whole = table.with_columns(absent)
+    return conform(whole, KERNELS).hstack(whole.select("verdict", "occupancy.tail_frac"))
+
+
+def calls(*rows: tuple[list[int], float, float | None]) -> pl.DataFrame:
+    """Return products as (launches, needed flop, counted flop)."""
+    known = [
+        {"call": number, "ids": ids, "needed_flop": needed, "counted_flop": counted, "asked_precision": "tensor_bf16"}
+        for number, (ids, needed, counted) in enumerate(rows)
+    ]
+    return pl.DataFrame([dict.fromkeys(CALLS) | row for row in known], schema=CALLS)
+
+
+def test_where_the_peak_went() -> None:
+    # peak 1000 flop/ns. Product: 400 ns, needed 200 000 flop = 200 ns, counted 250 000 = 50 ns more, a tenth tail = 40 ns;
+    # the rest, 110 ns, is low efficiency. Others: 300 memory, 100 overhead, 200 latency. 1000 ns in all.
+    kernels = launches(
+        (400, "compute", 0.1),
+        (300, "memory", None),
+        (100, "overhead", None),
+        (200, "latency", None),
+        (None, "unknown", None),
+    )
+    found = model_utilisation(calls(([0], 2e5, 2.5e5)), kernels, {"tensor_bf16": 1e12})
+    assert found is not None
+    shares = (found.mfu_frac, found.extra_work_frac, found.tail_frac, found.low_efficiency_frac)
+    assert shares == pytest.approx((0.2, 0.05, 0.04, 0.11))
+    others = (found.memory_bound_frac, found.short_frac, found.other_frac)
+    assert others == pytest.approx((0.3, 0.1, 0.2))
+    assert sum(shares) + sum(others) == pytest.approx(1)
+    assert (found.precision, found.duration_ns) == ("tensor_bf16", 1000)
+
+
+def test_no_part_is_larger_than_what_is_left() -> None:
+    # counted work that the time cannot hold, as an unlucky clock makes it seem, leaves nothing for the others
+    found = model_utilisation(calls(([0], 5e5, 9e5)), launches((400, "compute", 0.9)), {"tensor_bf16": 1e12})
+    assert found is not None
+    assert found.mfu_frac == 1
+    assert (found.extra_work_frac, found.tail_frac, found.low_efficiency_frac, found.other_frac) == (0, 0, 0, 0)
+
+
+def test_without_products_or_a_peak_there_is_none() -> None:
+    kernels = launches((400, "compute", 0.1))
+    assert model_utilisation(calls(([0], 0.0, None)), kernels, {"tensor_bf16": 1e12}) is None
+    assert model_utilisation(calls(([0], 1e5, None)), kernels, {}) is None
+    assert model_utilisation(calls(), kernels, {"tensor_bf16": 1e12}) is None

@@ -1,0 +1,80 @@
+"""Operators as texts: what is said of work, bytes and cores, in which order, and where the peak went."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ncuroof.present.operators import operators, utilisation_sentence
+
+
+def call(**changes: Any) -> dict[str, Any]:
+    return {
+        "ids": [3], "operator": "aten::mm", "range": "aten::mm, op_id = 5, sizes = [[100, 64], [64, 200]]",
+        "module": "Net (Net)/Net.fc (Linear)", "is_backward": False, "dtype": "bf16", "duration_ns": 1e5, "verdict": "compute",
+        "asked_precision": "tensor_bf16", "ran_precision": "tensor_bf16", "needed_flop": 1e6, "counted_flop": 1e6,
+        "compulsory_bytes": 1e6, "dram_bytes": 1e6, "roofline_ns": 5e4,
+    } | changes  # fmt: skip
+
+
+def remark(**changes: Any) -> str:
+    found = operators({"calls": [call(**changes)], "modules": [], "utilisation": None})
+    assert found is not None
+    return found.lines[0].remark
+
+
+def test_remarks_say_what_is_more_than_needed() -> None:
+    assert remark() == ""
+    assert remark(counted_flop=1.64e6) == "does 1.64× the arithmetic it needs: padding to tiles, or recomputing"
+    assert remark(counted_flop=1.09e6) == ""
+    assert remark(dram_bytes=3e6) == "moves 3× what it must"
+    assert remark(dram_bytes=3e6, verdict="memory") == "moves 3× what it must: read it once, fuse it"
+    assert remark(ran_precision="fp32") == "could run on BF16 tensor cores, ran in FP32"
+    pointwise = {
+        "needed_flop": 0,
+        "counted_flop": None,
+        "asked_precision": None,
+        "ran_precision": None,
+        "verdict": "memory",
+    }
+    assert remark(**pointwise) == "moves what it must: only fusing it with its neighbours makes it faster"
+    assert remark(**pointwise, dram_bytes=None) == ""
+
+
+def test_calls_of_the_same_shapes_are_one_line_and_the_most_above_need_is_first() -> None:
+    again = call(ids=[4], module="Net (Net)/Net.fc2 (Linear)")
+    other = call(operator="aten::gelu", range="aten::gelu, sizes = [[8, 8], []]", ids=[9], duration_ns=4e5)
+    found = operators(
+        {
+            "calls": [call(), again, other],
+            "modules": [],
+            "utilisation": None,
+        }
+    )
+    assert found is not None
+    first, second = found.lines
+    assert (first.name, first.id, first.above) == ("aten::gelu [[8, 8]]", "9", "350 µs")
+    assert (second.n_calls, second.time, second.module) == ("2", "200 µs", "Net.fc (Linear) and 1 more")
+
+
+def test_unknown_is_a_dash() -> None:
+    unknown = call(
+        duration_ns=None, roofline_ns=None, counted_flop=None, compulsory_bytes=None, dram_bytes=None, dtype=None
+    )
+    found = operators({"calls": [unknown], "modules": [], "utilisation": None})
+    assert found is not None
+    (line,) = found.lines
+    assert (line.time, line.above, line.work, line.traffic) == ("—",) * 4
+    assert operators(None) is None
+
+
+def test_the_rest_of_the_peak_is_told_by_size() -> None:
+    known = {
+        "precision": "tensor_bf16", "peak_flop_per_s": 989e12, "mfu_frac": 0.4, "extra_work_frac": 0.0, "tail_frac": 0.05,
+        "low_efficiency_frac": 0.2, "memory_bound_frac": 0.3, "short_frac": 0.05, "other_frac": 0.0,
+    }  # fmt: skip
+    assert utilisation_sentence(known) == (
+        "The model's products use 40.0 % of the BF16 tensor peak of 989 TFLOP/s over the GPU time (MFU); the rest goes "
+        "30.0 % to memory-bound kernels, 20.0 % to products below the peak, 5.0 % to last waves that are not full, 5.0 % to "
+        "kernels too short for their launch."
+    )
+    assert utilisation_sentence(None) == ""
