@@ -55,7 +55,7 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
 
     Args:
         analysed: an analysis.
-        ids: the kernels to describe, without what projecting them needs (`scaling`); all for None. Sources, devices and summary
+        ids: the kernels to describe, without `scaling` and `expected`; all for None. Sources, devices and summary
             always tell of all.
     """
     return {
@@ -68,7 +68,7 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
         "instruction_ceilings": analysed.roofline_tables.instruction_ceilings.to_dicts(),
         "groups": analysed.groups.to_dicts(),
         "actions": _actions(analysed),
-        "expected": expected_document(analysed.expected),
+        "expected": expected_document(analysed.expected) if ids is None else None,
         "kernels": _Kernels(analysed, ids, load_rules(), load_catalogue()).describe(),
     }
 
