@@ -20,6 +20,9 @@ EXIT_INTERRUPTED = 130
 _SUMMARY_BY_COMMAND = {
     "report": "Read reports, diagnose every kernel, write a summary and a page.",
     "compare": "Compare two runs: what changed, by how much, why; gates for CI.",
+    "ingest": "Take many reports into a dataset, on this machine or a cluster.",
+    "fleet": "Ask a dataset: slowest kernels, regressions, other GPUs.",
+    "redact": "Write a report without what tells on machine, user and program.",
     "explain": "Say what a verdict, finding, caveat or quantity means.",
     "gpus": "Show the GPUs whose data sheets ncuroof knows.",
 }
