@@ -20,7 +20,7 @@ from ncuroof.resources import read_toml
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs/quantities"
-BY_HAND = ["README.md", "docs/verdict.md", "docs/errors.md", "docs/instruction_roofline.md"]
+BY_HAND = ["README.md", "docs/verdict.md", "docs/errors.md", "docs/instruction_roofline.md", "docs/fleet.md", "docs/redact.md"]
 
 
 def _script(name: str) -> ModuleType:

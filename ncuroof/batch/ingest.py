@@ -12,6 +12,7 @@ import os
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,6 +28,11 @@ from ncuroof.fleet import Origin, fleet_rows
 
 _CHUNK_BYTES = 1 << 20
 _CONNECT_SECONDS = 20
+_ONE_THREAD = {"POLARS_MAX_THREADS": "1"}
+"""For each of several processes that share the cores."""
+
+_LOOPBACK = "127.0.0.1"
+"""Where workers on this machine listen: nobody else is meant to reach them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,16 +194,15 @@ def _done(client: Any, locations: Sequence[str], task: Task) -> Iterator[Outcome
     location_by_key = {future.key: location for future, location in zip(futures, locations, strict=True)}
     for future in as_completed(futures, loop=client.loop):
         location = location_by_key[future.key]
-        if future.status == "finished":
-            yield future.result()
-        elif future.status == "error":
-            error = future.exception()
-            yield Outcome(location, "failed", error="defect", message=f"{type(error).__name__}: {error}")
-        else:
+        try:
+            yield future.result()  # waits once more where the result went down with its worker
+        except (CancelledError, OSError) as error:
             raise ClusterError(
-                f"the scheduler was lost before {location} was done",
+                f"the scheduler was lost before {location} was done: {error}",
                 hint="start the same command again: what is in the dataset stays",
-            )
+            ) from error
+        except Exception as error:  # noqa: BLE001  the report that kills its workers must not end the batch either
+            yield Outcome(location, "failed", error="defect", message=f"{type(error).__name__}: {error}")
 
 
 @contextmanager
@@ -207,6 +212,8 @@ def _client(workers: Workers) -> Iterator[Any]:
         import distributed  # noqa: PLC0415  heavy, and an extra
     except ImportError as error:
         raise MissingExtraError(f"ingest needs Dask: {error}", hint="pip install 'ncuroof[fleet]'") from error
+    # A lost worker is no news to the user: what it had begun is done again.
+    logging.getLogger("distributed.client").setLevel(logging.ERROR)
     if workers.scheduler is not None:
         try:
             client = distributed.Client(workers.scheduler, timeout=_CONNECT_SECONDS, set_as_default=False)
@@ -225,8 +232,11 @@ def _client(workers: Workers) -> Iterator[Any]:
             n_workers=size[0],
             threads_per_worker=size[1],
             processes=not workers.are_threads,
-            dashboard_address=None,
+            host=None if workers.are_threads else _LOOPBACK,
+            dashboard_address=f"{_LOOPBACK}:0",
+            worker_dashboard_address=f"{_LOOPBACK}:0",
             silence_logs=logging.CRITICAL,
+            **({} if workers.are_threads else {"env": _ONE_THREAD}),
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):

@@ -23,7 +23,7 @@ class Overview:
         n_reports, n_launches, n_failed: launches whose profiling failed are among the launches.
         n_without_time: launches that did not fail, and whose time was not collected.
         n_kernels: kernels by full name.
-        duration_ns, recoverable_ns: summed over launches.
+        duration_ns, recoverable_ns: summed over launches; None where not known for any of them.
         gpus: name and launches, the most first.
         first, last: dates of recording, as ISO 8601; None where no report says.
         labels: name and number of values of every label.
@@ -34,8 +34,8 @@ class Overview:
     n_failed: int
     n_without_time: int
     n_kernels: int
-    duration_ns: float
-    recoverable_ns: float
+    duration_ns: float | None
+    recoverable_ns: float | None
     gpus: tuple[tuple[str, int], ...]
     first: str | None
     last: str | None
@@ -87,8 +87,8 @@ def overview(fleet: pl.LazyFrame) -> Overview:
             pl.col("failed").sum().alias("n_failed"),
             (~pl.col("failed") & ~has_time.fill_null(value=False)).sum().alias("n_without_time"),
             pl.col("name").n_unique().alias("n_kernels"),
-            pl.col("duration_ns").filter(has_time).sum(),
-            pl.col("recoverable_ns").filter(has_time).sum(),
+            _sum_where_known("duration_ns", pl.col("duration_ns").filter(has_time)),
+            _sum_where_known("recoverable_ns", pl.col("recoverable_ns").filter(has_time)),
             pl.col("recorded_at").min().dt.strftime("%Y-%m-%d").alias("first"),
             pl.col("recorded_at").max().dt.strftime("%Y-%m-%d").alias("last"),
         )
@@ -127,7 +127,7 @@ def by_time(fleet: pl.LazyFrame) -> pl.DataFrame:
         pl.col("duration_ns").sum(),
         pl.col("duration_ns").median().alias("median_ns"),
         pl.col("duration_ns").max().alias("max_ns"),
-        _sum_where_known("recoverable_ns"),
+        _sum_where_known("recoverable_ns", pl.col("recoverable_ns")),
         pl.col("recoverable_ns").is_not_null().sum().alias("n_placed"),
         pl.col("verdict").get(longest),
         pl.col("limiter").get(longest),
@@ -203,5 +203,5 @@ def factors(fleet: pl.LazyFrame) -> tuple[str, ...]:
     return ("report", "driver", "ncu", *(f"{LABEL_PREFIX}{name}" for name in labels))
 
 
-def _sum_where_known(column: str) -> pl.Expr:
-    return pl.when(pl.col(column).is_not_null().any()).then(pl.col(column).sum()).alias(column)
+def _sum_where_known(name: str, values: pl.Expr) -> pl.Expr:
+    return pl.when(values.is_not_null().any()).then(values.sum()).alias(name)

@@ -109,7 +109,9 @@ def _sections(document: Record) -> Iterator[Section]:
     )
     yield Section(
         f"most time above the roofline ({_shown(document['recoverable'])})",
-        ("at most this would come back; of the launches whose roofline time is known",),
+        ("at most this would come back; of the launches whose roofline time is known",)
+        if document["recoverable"]["n"]
+        else ("of no launch the roofline time is known",),
         ("kernel", "program", "GPU", "launches", "above roof", "of its time", "bound by", "first finding"),
         tuple(map(_recoverable, document["recoverable"]["rows"])),
     )
@@ -168,7 +170,7 @@ def _gpus(listed: Record) -> Section:
 def _changes(found: Record) -> Iterator[Section]:
     words = _WORDS_BY_FACTOR.get(found["by"]) or f"by label {found['by'].partition(':')[2]}"
     counts = (
-        f"{text.counted(found['n_steps'], 'step')} of {found['n_series']} equal launches; {found['n_compared']} compared "
+        f"{text.counted(found['n_steps'], 'step')} in {found['n_series']} series of equal launches; {found['n_compared']} compared "
         f"({found['n_steps'] - found['n_compared']} at other clocks)"
     )
     if not found["n_steps"]:
