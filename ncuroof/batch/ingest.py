@@ -1,6 +1,6 @@
-"""Taking reports into a dataset: one task per report, on one machine or on a Dask cluster, the same code.
+"""Taking reports into a dataset: a task per few reports, on one machine or on a Dask cluster, the same code.
 
-A task reads a report, and where the dataset does not have it yet, analyses it and writes one file. Nothing else is kept: a task
+A task reads reports, analyses those that the dataset does not have yet, and writes one file each. Nothing else is kept: a task
 that is run again, because its worker died or the whole program was killed, finds the file of the first time or writes it once more.
 """
 
@@ -20,14 +20,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ncuroof._version import __version__
-from ncuroof.analysis import read
+from ncuroof.analysis import Reports, read
 from ncuroof.batch.dataset import Dataset
 from ncuroof.batch.locations import file_system
 from ncuroof.errors import ClusterError, MissingExtraError, NcuroofError, ReportAccessError, ReportNotFoundError
-from ncuroof.fleet import Origin, fleet_rows
+from ncuroof.fleet import Origin, fleet_rows, of_source
+from ncuroof.ingest import RawReport
 
 _CHUNK_BYTES = 1 << 20
 _CONNECT_SECONDS = 20
+_MOST_REPORTS, _LEAST_TASKS = 8, 4
+"""The most reports of a task, and the least tasks of a worker."""
+
 _ONE_THREAD = {"POLARS_MAX_THREADS": "1"}
 """For each of several processes that share the cores."""
 
@@ -119,32 +123,66 @@ def ingest(
     return outcomes
 
 
-def ingest_one(location: str, task: Task) -> Outcome:
-    """Take one report into the dataset; whatever is wrong with it is told, not raised."""
+def ingest_some(locations: Sequence[str], task: Task) -> list[Outcome]:
+    """Take a few reports into the dataset; whatever is wrong with one is told, not raised.
+
+    They are analysed together, which costs a quarter of one by one; what is said of a launch does not depend on those
+    beside it.
+    """
+    outcomes = []
+    waiting: dict[str, tuple[str, RawReport]] = {}
+    for location in locations:
+        found = _read(location, task)
+        if isinstance(found, Outcome):
+            outcomes.append(found)
+        elif found.sha256 in waiting:
+            outcomes.append(Outcome(location, "present", found.sha256))
+        else:
+            waiting[found.sha256] = (location, found)
+    return outcomes + _put(list(waiting.values()), task)
+
+
+def _read(location: str, task: Task) -> RawReport | Outcome:
+    """Return a report that is to be added, or what became of it instead."""
     sha256 = None
     try:
         with _local(location) as path:
             sha256 = _sha256(path)
-            is_there = sha256 in _present(task.dataset, task.run)
-            if is_there and not task.again:
+            if sha256 in _present(task.dataset, task.run) and not task.again:
                 return Outcome(location, "present", sha256)
-            analysis = read(path).analyse()
-            (report,) = analysis.reports
-            rows = fleet_rows(
-                report,
-                analysis.kernels,
-                analysis.findings,
-                analysis.measurements.devices,
-                Origin(location, task.labels),
-            )
-        if is_there:
-            task.dataset.drop_report(sha256, but=rows)
-        task.dataset.put_report(rows)
-        return Outcome(location, "added", sha256, rows.height)
-    except NcuroofError as error:
+            (report,) = read(path).raw
+            return report
+    except Exception as error:  # one report must not end the batch, whatever is wrong with it
+        return _failed(location, sha256, error)
+
+
+def _put(read_reports: Sequence[tuple[str, RawReport]], task: Task) -> list[Outcome]:
+    """Analyse reports together and write their rows; where that fails, one by one."""
+    if not read_reports:
+        return []
+    try:
+        analysis = Reports(tuple(report for _, report in read_reports)).analyse()
+        kernels, devices = analysis.kernels, analysis.measurements.devices
+        outcomes = []
+        for number, (location, report) in enumerate(read_reports):
+            launches, findings = of_source(kernels, analysis.findings, number)
+            rows = fleet_rows(report, launches, findings, devices, Origin(location, task.labels))
+            if task.again:
+                task.dataset.drop_report(report.sha256, but=rows)
+            task.dataset.put_report(rows)
+            outcomes.append(Outcome(location, "added", report.sha256, rows.height))
+        return outcomes
+    except Exception as error:  # as above; what was written is written once more
+        if len(read_reports) > 1:
+            return [outcome for each in read_reports for outcome in _put([each], task)]
+        ((location, report),) = read_reports
+        return [_failed(location, report.sha256, error)]
+
+
+def _failed(location: str, sha256: str | None, error: BaseException) -> Outcome:
+    if isinstance(error, NcuroofError):
         return Outcome(location, "failed", sha256, error=error.slug, message=str(error))
-    except Exception as error:
-        return Outcome(location, "failed", sha256, error="defect", message=f"{type(error).__name__}: {error}")
+    return Outcome(location, "failed", sha256, error="defect", message=f"{type(error).__name__}: {error}")
 
 
 @lru_cache(maxsize=4)
@@ -187,22 +225,41 @@ def _local(location: str) -> Iterator[Path]:
 
 
 def _done(client: Any, locations: Sequence[str], task: Task) -> Iterator[Outcome]:
-    """Yield what became of each report, as it is done; a report whose worker dies again and again has failed."""
+    """Yield what became of each report, as it is done.
+
+    Where a task dies with its workers again and again, its reports are tried one by one: the one that kills them has failed.
+    """
     from distributed import as_completed  # noqa: PLC0415  heavy
 
-    futures = client.map(ingest_one, locations, task=task, pure=False)
-    location_by_key = {future.key: location for future, location in zip(futures, locations, strict=True)}
-    for future in as_completed(futures, loop=client.loop):
-        location = location_by_key[future.key]
+    size = _chunk_size(len(locations), sum(client.nthreads().values()))
+    chunks = [tuple(locations[start : start + size]) for start in range(0, len(locations), size)]
+    chunk_by_key: dict[str, tuple[str, ...]] = {}
+
+    def submitted(wanted: Sequence[tuple[str, ...]]) -> list[Any]:
+        futures = client.map(ingest_some, wanted, task=task, pure=False)
+        chunk_by_key.update(zip((future.key for future in futures), wanted, strict=True))
+        return list(futures)
+
+    completed = as_completed(submitted(chunks), loop=client.loop)
+    for future in completed:
+        chunk = chunk_by_key.pop(future.key)
         try:
-            yield future.result()  # waits once more where the result went down with its worker
+            yield from future.result()  # waits once more where the result went down with its worker
         except (CancelledError, OSError) as error:
             raise ClusterError(
-                f"the scheduler was lost before {location} was done: {error}",
+                f"the scheduler was lost before {chunk[0]} was done: {error}",
                 hint="start the same command again: what is in the dataset stays",
             ) from error
-        except Exception as error:  # noqa: BLE001  the report that kills its workers must not end the batch either
-            yield Outcome(location, "failed", error="defect", message=f"{type(error).__name__}: {error}")
+        except Exception as error:  # the report that kills its workers must not end the batch either
+            if len(chunk) == 1:
+                yield _failed(chunk[0], None, error)
+            else:
+                completed.update(submitted([(location,) for location in chunk]))
+
+
+def _chunk_size(n_reports: int, n_threads: int) -> int:
+    """Return how many reports a task takes: several, but enough tasks for each worker to have some."""
+    return max(1, min(_MOST_REPORTS, n_reports // (_LEAST_TASKS * max(n_threads, 1))))
 
 
 @contextmanager

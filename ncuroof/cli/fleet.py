@@ -65,7 +65,11 @@ def fleet(  # noqa: PLR0913  an argument per option
     source = Dataset.at(dataset)
     try:
         kernels = _chosen(source.kernels(), kernel=kernel, gpu=gpu, since=since)
-        query = "SELECT * FROM failures" if flags["wants_failures"] else sql
+        query = (
+            "SELECT report_location, error, message FROM failures ORDER BY report_location"
+            if flags["wants_failures"]
+            else sql
+        )
         if query is not None:
             found = sql_document(query, _answer(query, kernels, source.failures()))
             written = _tabular(found, form)

@@ -59,6 +59,14 @@ def fleet_rows(
     return conform(rows.with_columns(absent), FLEET)
 
 
+def of_source(kernels: pl.DataFrame, findings: pl.DataFrame, source: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the launches and findings of one report of several that were analysed together, numbered from 0."""
+    launches = kernels.filter(pl.col("source") == source)
+    number = pl.col("id") - launches["id"].min()
+    own = findings.join(launches.select("id"), on="id", how="semi", maintain_order="left")
+    return launches.with_columns(number), own.with_columns(number)
+
+
 def _provenance(report: RawReport, origin: Origin) -> list[pl.Expr]:
     session = report.session
     recorded = None if session.created_s is None else datetime.fromtimestamp(session.created_s, tz=timezone.utc)

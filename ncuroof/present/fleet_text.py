@@ -12,7 +12,7 @@ from ncuroof.present.change_sentence import factor
 
 Record = Mapping[str, Any]
 
-_NAME_WIDTH, _CELL_WIDTH, _LAST_WIDTH = 30, 24, 60
+_NAME_WIDTH, _CELL_WIDTH, _LAST_WIDTH, _QUERY_WIDTH = 30, 24, 60, 200
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
 _WORDS_BY_FACTOR = {
     "report": "from one report to the next",
@@ -66,7 +66,7 @@ def to_markdown(document: Record) -> str:
 
 def table_text(columns: Sequence[str], rows: Sequence[Record]) -> str:
     """Return the rows of a query as aligned text."""
-    return "\n".join(_aligned(_table(columns, rows))).lstrip("\n") + "\n"
+    return "\n".join(_aligned(_table(columns, rows), limits=[_QUERY_WIDTH] * len(columns))) + "\n"
 
 
 def table_markdown(columns: Sequence[str], rows: Sequence[Record]) -> str:
@@ -221,11 +221,10 @@ def _shown(listed: Record) -> str:
     return str(listed["n"]) if n_shown == listed["n"] else f"{n_shown} of {listed['n']}"
 
 
-def _aligned(section: Section) -> list[str]:
+def _aligned(section: Section, *, limits: Sequence[int] = ()) -> list[str]:
     if not section.rows:
         return []
-    inner = [_CELL_WIDTH] * (len(section.head) - 2)
-    limits = [_NAME_WIDTH, *inner, _LAST_WIDTH][: len(section.head)]
+    limits = limits or [_NAME_WIDTH, *[_CELL_WIDTH] * (len(section.head) - 2), _LAST_WIDTH]
     rows = [
         [text.shortened(text.printable(cell), limit) for cell, limit in zip(row, limits, strict=True)]
         for row in (section.head, *section.rows)

@@ -7,6 +7,7 @@ import shutil
 from datetime import datetime, timezone
 from pathlib import Path
 
+import fsspec
 import polars as pl
 import pytest
 
@@ -94,8 +95,6 @@ def test_again_replaces_labels(tmp_path: Path) -> None:
 
 
 def test_a_store_of_objects_is_a_dataset_and_a_source(tmp_path: Path) -> None:
-    import fsspec
-
     fs = fsspec.filesystem("memory")
     fs.pipe_file(f"{tmp_path}/in/x.ncu-rep", small_report())
     assert take_in(f"memory://{tmp_path}/in/*.ncu-rep", "-o", f"memory://{tmp_path}/d") == 0
