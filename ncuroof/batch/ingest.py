@@ -22,7 +22,7 @@ from typing import Any, Literal
 from ncuroof._version import __version__
 from ncuroof.analysis import Reports, read
 from ncuroof.batch.dataset import Dataset
-from ncuroof.batch.locations import file_system
+from ncuroof.batch.locations import file_system, readable
 from ncuroof.errors import ClusterError, MissingExtraError, NcuroofError, ReportAccessError, ReportNotFoundError
 from ncuroof.fleet import Origin, fleet_rows, of_source
 from ncuroof.ingest import RawReport
@@ -119,7 +119,7 @@ def ingest(
                 dataset.put_failure(_failure(outcome))
             outcomes.append(outcome)
             progress(outcome)
-    dataset.forget_failures([outcome.location for outcome in outcomes if outcome.status != "failed"])
+    dataset.forget_failures([readable(outcome.location) for outcome in outcomes if outcome.status != "failed"])
     return outcomes
 
 
@@ -166,7 +166,7 @@ def _put(read_reports: Sequence[tuple[str, RawReport]], task: Task) -> list[Outc
         outcomes = []
         for number, (location, report) in enumerate(read_reports):
             launches, findings = of_source(kernels, analysis.findings, number)
-            rows = fleet_rows(report, launches, findings, devices, Origin(location, task.labels))
+            rows = fleet_rows(report, launches, findings, devices, Origin(readable(location), task.labels))
             if task.again:
                 task.dataset.drop_report(report.sha256, but=rows)
             task.dataset.put_report(rows)
@@ -301,10 +301,11 @@ def _client(workers: Workers) -> Iterator[Any]:
 
 
 def _failure(outcome: Outcome) -> Mapping[str, str]:
+    location = readable(outcome.location)
     return {
-        "report_location": outcome.location,
-        "report_file": outcome.location.rpartition("/")[2],
+        "report_location": location,
+        "report_file": location.rpartition("/")[2],
         "error": outcome.error,
-        "message": outcome.message,
+        "message": readable(outcome.message),
         "ncuroof_version": __version__,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from polars.testing import assert_frame_equal
 
 from ncuroof.analysis import Reports
 from ncuroof.batch.dataset import Dataset
-from ncuroof.batch.ingest import Task, ingest_some
+from ncuroof.batch.ingest import Outcome, Task, Workers, ingest, ingest_some
 from tests.support.many_reports import small_report
 
 
@@ -48,6 +49,44 @@ def test_together_is_as_one_by_one(tmp_path: Path, files: list[str]) -> None:
         ("c", "added", 2),
         ("d", "present", 0),
     ]
+
+
+def test_a_name_that_is_not_utf8_is_no_obstacle(tmp_path: Path) -> None:
+    for name, content in ((b"good \xff", small_report()), (b"bad \xff", b"no report")):
+        (tmp_path / os.fsdecode(name)).write_bytes(content)
+    runs = [str(tmp_path / os.fsdecode(name)) for name in (b"good \xff", b"bad \xff")]
+    dataset = Dataset.at(str(tmp_path / "dataset"))
+    told: list[str] = []
+    ingest(
+        runs,
+        dataset,
+        labels={},
+        workers=Workers(n_workers=1, are_threads=True),
+        progress=lambda outcome: told.append(outcome.status),
+    )
+    assert sorted(told) == ["added", "failed"]
+    assert dataset.kernels().collect()["report_file"][0] == "good \N{REPLACEMENT CHARACTER}"
+    assert dataset.failures().collect()["report_file"].to_list() == ["bad \N{REPLACEMENT CHARACTER}"]
+
+
+def test_a_report_that_takes_its_task_down_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a report needs more memory than any worker has: its neighbours in the task are tried again without it."""
+
+    def dying(locations: tuple[str, ...], task: Task) -> list[Outcome]:
+        if "bad" in locations:
+            raise MemoryError("worker died")
+        return [Outcome(location, "present") for location in locations]
+
+    monkeypatch.setattr("ncuroof.batch.ingest.ingest_some", dying)
+    outcomes = ingest(
+        [*map(str, range(39)), "bad"],
+        Dataset.at(str(tmp_path / "dataset")),
+        labels={},
+        workers=Workers(n_workers=1, are_threads=True),
+        progress=lambda outcome: None,
+    )
+    assert sorted(outcome.location for outcome in outcomes) == sorted([*map(str, range(39)), "bad"])
+    assert [outcome.location for outcome in outcomes if outcome.status == "failed"] == ["bad"]
 
 
 def test_a_report_that_breaks_the_analysis_fails_alone(
