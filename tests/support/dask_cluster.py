@@ -48,7 +48,9 @@ def dask_cluster(folder: Path, n_workers: int) -> Iterator[DaskCluster]:
         )
     ]
     try:
-        wait_for(file.exists, "the scheduler's file")
+        wait_for(
+            lambda: file.exists() and file.read_text(encoding="utf-8").rstrip().endswith("}"), "the scheduler's file"
+        )
         address = json.loads(file.read_text(encoding="utf-8"))["address"]
         workers = tuple(
             _dask("worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard", folder=folder)
