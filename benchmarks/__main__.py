@@ -1,4 +1,4 @@
-"""`python -m benchmarks [one_kernel] [many_kernels] [diagnosis] [comparison] [page] [--rounds N] [--large]`."""
+"""`python -m benchmarks [one_kernel] [many_kernels] [diagnosis] [comparison] [page] [fleet] [--rounds N] [--large]`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from benchmarks import comparison, diagnosis, many_kernels, one_kernel, page
+from benchmarks import comparison, diagnosis, fleet, many_kernels, one_kernel, page
 from benchmarks.timing import machine
 
-NAMES = ("one_kernel", "many_kernels", "diagnosis", "comparison", "page")
+NAMES = ("one_kernel", "many_kernels", "diagnosis", "comparison", "page", "fleet")
 
 
 def main() -> None:
@@ -33,6 +33,8 @@ def main() -> None:
             comparison.benchmark(arguments.rounds)
         if "page" in chosen:
             page.benchmark(Path(folder), arguments.rounds)
+        if "fleet" in chosen:
+            fleet.benchmark(Path(folder))
 
 
 if __name__ == "__main__":

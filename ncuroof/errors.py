@@ -54,6 +54,12 @@ class ReaderDeclinedError(NcuroofError, ValueError):
     slug = "reader-declined"
 
 
+class RedactionError(NcuroofError, ValueError):
+    """Something that was to be taken out of a report is still in it; nothing was written."""
+
+    slug = "redaction"
+
+
 class OutputError(NcuroofError, OSError):
     """The output could not be written; nothing was left half-written."""
 
@@ -137,3 +143,27 @@ class GatesFailedError(NcuroofError):
 
     slug = "gates-failed"
     exit_code = 3
+
+
+class DatasetError(NcuroofError, OSError):
+    """A dataset of reports is not there, is of another schema, or cannot be read or written."""
+
+    slug = "dataset"
+
+
+class ClusterError(NcuroofError, ConnectionError):
+    """The Dask scheduler cannot be reached, or was lost."""
+
+    slug = "cluster"
+
+
+class IngestIncompleteError(NcuroofError):
+    """Some reports could not be taken into the dataset; all the others are in it."""
+
+    slug = "ingest-incomplete"
+
+
+class QueryError(NcuroofError, ValueError):
+    """A question to a dataset is not written as it should be: SQL, a label, a date."""
+
+    slug = "query"

@@ -21,7 +21,10 @@ from tests.cli.running import run_main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs/quantities"
-BY_HAND = ["README.md", "docs/verdict.md", "docs/errors.md", "docs/instruction_roofline.md", "docs/model.md"]
+BY_HAND = [
+    "README.md",
+    *(f"docs/{page}.md" for page in ("verdict", "errors", "instruction_roofline", "fleet", "redact", "model")),
+]
 
 
 def _script(name: str) -> ModuleType:

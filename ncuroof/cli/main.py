@@ -23,6 +23,9 @@ _SUMMARY_BY_COMMAND = {
     "whatif": "Project a run onto other GPUs, or try changes before writing them.",
     "calibrate": "Measure what this GPU reaches, for roofs to judge reports against.",
     "model": "Say how fast an operation can be at best, before there is any code.",
+    "ingest": "Take many reports into a dataset, on this machine or a cluster.",
+    "fleet": "Ask a dataset: slowest kernels, regressions, other GPUs.",
+    "redact": "Write a report without what tells on machine, user and program.",
     "explain": "Say what a verdict, finding, caveat or quantity means.",
     "gpus": "Show the GPUs whose data sheets ncuroof knows.",
 }

@@ -6,6 +6,8 @@ import io
 
 from ncuroof.errors import ReportFormatError
 
+COMPRESSED_SUFFIX = ".ncu-repz"
+
 _MAX_RATIO = 64
 """Counters compress about tenfold; a file that grows more than this is not a report."""
 
@@ -45,3 +47,10 @@ def decompress(stored: bytes, *, where: str) -> tuple[bytes, str | None]:
             hint="copy or record it again",
         )
     return content.getvalue(), loss
+
+
+def compress(content: bytes) -> bytes:
+    """Return a report as Nsight Compute reads it from a `.ncu-repz` file."""
+    import zstandard  # noqa: PLC0415  only compressed reports need it
+
+    return zstandard.ZstdCompressor().compress(content)

@@ -81,6 +81,20 @@ def open_report(path: Path, *, selection: CounterSelection | None = None, reader
     )
 
 
+def report_content(path: Path) -> tuple[bytes, str | None]:
+    """Return the bytes of a report, decompressed where it is stored compressed, and what is wrong with its compression, or None.
+
+    Raises:
+        ReportNotFoundError: there is no such file, or it is a directory.
+        ReportAccessError: the file cannot be read.
+        ReportFormatError: it does not begin as a report does, or nothing can be decompressed.
+    """
+    stored = _bytes(path)
+    if sniff(stored[:SNIFF_BYTES]) is FileKind.ZSTD:
+        return decompress(stored, where=_readable(path.name))
+    return stored, None
+
+
 def _with_shapes(counters: pl.DataFrame, content: bytes, container: Container) -> pl.DataFrame:
     """Return the counters with grid and block, which old reports store elsewhere."""
     shapes = None if MARK in counters.columns else launch_shapes(content, container)

@@ -24,7 +24,7 @@ _Fields = dict[int, list[int | memoryview]]
 # Field numbers, as `message: field`.
 _HEADER_SESSION, _HEADER_PROCESS = 3, 6
 _PROCESS_ID, _PROCESS_NAME = 1, 3
-_SESSION_PROCESS_ID, _SESSION_DEVICE, _SESSION_VERSION = 1, 6, 8
+_SESSION_PROCESS_ID, _SESSION_CREATED, _SESSION_DEVICE, _SESSION_VERSION = 1, 2, 6, 8
 _SESSION_EXECUTABLE, _SESSION_SETTINGS, _SESSION_COMMAND_LINE = 9, 10, 11
 _VERSION_PROVIDER, _VERSION_VERSION = 1, 2
 _EXECUTABLE_PATH, _EXECUTABLE_ARGUMENTS = 1, 3
@@ -32,6 +32,9 @@ _SETTINGS_CLOCK_CONTROL, _SETTINGS_REPLAY_MODE = 8, 11
 _DEVICE_ID, _DEVICE_NAME, _DEVICE_ATTRIBUTE = 1, 2, 3
 _ATTRIBUTE_NAME, _ATTRIBUTE_VALUE = 1, 2
 _VALUE_STRING, _VALUE_REALS, _VALUE_INTEGERS = 1, (2, 3), (4, 5)
+
+_NO_DATE_S = 2**33
+"""The year 2242: flipped bits give such dates."""
 
 # ncu's options that take no argument; after any other one without "=" the next word is its argument. The
 # first word that is neither is the profiled program, and the options behind it are the program's.
@@ -99,6 +102,7 @@ class Session:
         sections: sections asked for on the command line.
         processes: in the order of their first block.
         devices: in the order of the report.
+        created_s: when the session began, in seconds since 1970 (UTC).
     """
 
     ncu_version: str | None
@@ -112,6 +116,7 @@ class Session:
     sections: tuple[str, ...]
     processes: tuple[Process, ...]
     devices: tuple[Device, ...]
+    created_s: int | None = None
 
     @property
     def is_simulated(self) -> bool:
@@ -145,6 +150,7 @@ def read_session(headers: Iterable[wire.Bytes]) -> Session:
         sections=tuple(value for name, value in options if name == "--section"),
         processes=processes,
         devices=tuple(_devices(session)),
+        created_s=_created(session),
     )
 
 
@@ -180,6 +186,12 @@ def _process(encoded: bytes) -> Process | None:
     message = _fields(encoded)
     process_id = _integer(message, _PROCESS_ID)
     return None if process_id is None else Process(process_id, _base_name(_text(message, _PROCESS_NAME)))
+
+
+def _created(session: _Fields) -> int | None:
+    """Return when the session began; None where the report does not say, or says what no clock showed."""
+    created = _integer(session, _SESSION_CREATED)
+    return created if created is not None and 0 < created < _NO_DATE_S else None
 
 
 def _versions(session: _Fields) -> Iterator[tuple[str, str]]:

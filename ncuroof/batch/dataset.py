@@ -1,0 +1,229 @@
+"""A dataset of reports on a file system: one Parquet file per report, named by the hash of the report's bytes.
+
+    DATASET/ncuroof.json                            the schema's name
+    DATASET/kernels/gpu=h100/<sha256>.parquet  FLEET of one report
+    DATASET/failures/<hash of the location>.parquet   FLEET_FAILURES of one report that could not be taken in
+
+A file is there whole or not at all, so that no index has to be kept and any number of writers may work at once: what is there, is
+done. A report of several kinds of GPU lies in the partition `gpu=several`, still as one file; its rows tell their GPU.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from ncuroof.batch.locations import file_system
+from ncuroof.errors import DatasetError
+from ncuroof.fleet import FLEET, FLEET_FAILURES, SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MARK = "ncuroof.json"
+_KERNELS, _FAILURES = "kernels", "failures"
+_SUFFIX = ".parquet"
+_SCHEMA_KEY = "ncuroof.schema"
+
+_WHOLE_OR_NOT_AT_ALL = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss", "memory"})
+"""Stores in which an object appears when it has been written whole; elsewhere a file is written beside and renamed."""
+
+_READ_BY_POLARS = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
+"""Stores that polars reads by itself, no more of the files than a question needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A dataset by its location: a path, or a URL that fsspec understands. Can be sent to other processes.
+
+    Attributes:
+        location: without a separator at its end.
+    """
+
+    location: str
+
+    @classmethod
+    def at(cls, location: str) -> Dataset:
+        """Return the dataset at a location, which may not exist yet; a path becomes absolute."""
+        if "://" not in location:
+            location = str(Path(location).absolute())
+        return cls(location.rstrip("/"))
+
+    def prepare(self) -> None:
+        """Make the dataset, where it is not there.
+
+        Raises:
+            DatasetError: something else is there, or nothing can be written.
+        """
+        if not self._has_mark():
+            fs, root = self._open()
+            try:
+                is_other = fs.exists(root) and bool(fs.ls(root, detail=False))
+            except OSError as error:
+                raise DatasetError(f"{self.location}: cannot be read: {error}", hint="name a folder") from error
+            if is_other:
+                raise DatasetError(
+                    f"{self.location}: a dataset or an empty folder was wanted, something else is there",
+                    hint="name a new folder with -o",
+                )
+            self._put(_MARK, json.dumps({"schema": SCHEMA}).encode() + b"\n")
+
+    def check(self) -> None:
+        """Raise unless there is a dataset of this schema.
+
+        Raises:
+            DatasetError: there is none.
+            MissingExtraError: fsspec is not installed.
+        """
+        if not self._has_mark():
+            raise DatasetError(
+                f"{self.location}: a dataset of reports was wanted, none is there",
+                hint="write one with: ncuroof ingest REPORT… -o DATASET",
+            )
+
+    def hashes(self) -> frozenset[str]:
+        """Return the hashes of the reports that are in it."""
+        return frozenset(_stem(path) for path in self._find(_KERNELS))
+
+    def put_report(self, rows: pl.DataFrame) -> None:
+        """Write the rows of one report, its file appearing whole."""
+        self._put(f"{_KERNELS}/{partition(rows)}/{rows['report_sha256'][0]}{_SUFFIX}", _parquet(rows))
+
+    def drop_report(self, sha256: str, *, but: pl.DataFrame) -> None:
+        """Take out the rows of a report that lie in another partition than `but`: an earlier version told its GPU otherwise."""
+        fs, root = self._open()
+        stays = f"{root}/{_KERNELS}/{partition(but)}/{sha256}{_SUFFIX}"
+        for path in fs.glob(f"{root}/{_KERNELS}/gpu=*/{sha256}{_SUFFIX}"):
+            if path != stays:
+                fs.rm_file(path)
+
+    def put_failure(self, failure: Mapping[str, str]) -> None:
+        """Note that a report could not be taken in."""
+        rows = pl.DataFrame([failure], schema=FLEET_FAILURES)
+        self._put(_failure_name(failure["report_location"]), _parquet(rows))
+
+    def forget_failures(self, locations: Sequence[str]) -> None:
+        """Take back the notes on reports that have been taken in since."""
+        fs, root = self._open()
+        noted = set(self._find(_FAILURES))
+        for path in {f"{root}/{_failure_name(location)}" for location in locations} & noted:
+            fs.rm_file(path)
+
+    def kernels(self) -> pl.LazyFrame:
+        """Return FLEET of all reports, lazily.
+
+        Raises:
+            DatasetError: there is no dataset, or a file of it cannot be read.
+        """
+        return self._scan(_KERNELS, FLEET)
+
+    def failures(self) -> pl.LazyFrame:
+        """Return FLEET_FAILURES, lazily."""
+        return self._scan(_FAILURES, FLEET_FAILURES)
+
+    def _scan(self, folder: str, schema: pl.Schema) -> pl.LazyFrame:
+        self.check()
+        paths = self._find(folder)
+        if not paths:
+            return pl.LazyFrame(schema=schema)
+        fs, _ = self._open()
+        protocol = _protocol(self.location)
+        sources: list[Any] = paths
+        if protocol in _READ_BY_POLARS:
+            sources = [fs.unstrip_protocol(path) for path in paths]
+        elif protocol not in {"", "file", "local"}:
+            sources = [io.BytesIO(fs.cat_file(path)) for path in paths]
+        return pl.scan_parquet(
+            sources,
+            schema=schema,
+            missing_columns="insert",
+            extra_columns="ignore",
+            hive_partitioning=False,
+            glob=False,
+        )
+
+    def _find(self, folder: str) -> list[str]:
+        fs, root = self._open()
+        top = f"{root}/{folder}"
+        if not fs.exists(top):
+            return []
+        return sorted(path for path in fs.find(top) if path.endswith(_SUFFIX) and not _base(path).startswith("."))
+
+    def _has_mark(self) -> bool:
+        fs, root = self._open()
+        try:
+            content = json.loads(fs.cat_file(f"{root}/{_MARK}"))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except (OSError, ValueError) as error:
+            raise DatasetError(f"{self.location}: {_MARK} cannot be read: {error}", hint="name a dataset") from error
+        found = content.get("schema") if isinstance(content, dict) else None
+        if found != SCHEMA:
+            raise DatasetError(
+                f"{self.location}: schema {SCHEMA} was wanted, found {found}",
+                hint="read it with the version of ncuroof that wrote it, or ingest the reports anew",
+            )
+        return True
+
+    def _put(self, name: str, content: bytes) -> None:
+        fs, root = self._open()
+        target = f"{root}/{name}"
+        try:
+            if _protocol(self.location) in _WHOLE_OR_NOT_AT_ALL:
+                fs.pipe_file(target, content)
+                return
+            folder = target.rpartition("/")[0]
+            fs.makedirs(folder, exist_ok=True)
+            temporary = f"{folder}/.{uuid.uuid4().hex}.part"
+            fs.pipe_file(temporary, content)
+            if _protocol(self.location) in {"", "file", "local"}:
+                Path(temporary).replace(target)
+            else:
+                fs.mv(temporary, target)
+        except OSError as error:
+            raise DatasetError(
+                f"{target}: cannot be written: {error.strerror or error}", hint="choose another place with -o"
+            ) from error
+
+    def _open(self) -> tuple[Any, str]:
+        """Return the file system, and the dataset's path on it."""
+        fs, root = file_system(self.location)
+        return fs, root.rstrip("/")
+
+
+def partition(rows: pl.DataFrame) -> str:
+    """Return the folder of a report's rows: its GPU in lower case, or `several`."""
+    names = rows["gpu_name"].drop_nulls().unique().to_list()
+    gpu = names[0] if len(names) == 1 else "several" if names else "unknown"
+    return "gpu=" + (re.sub(r"[^a-z0-9]+", "-", gpu.removeprefix("NVIDIA ").lower()).strip("-") or "unknown")
+
+
+def _parquet(rows: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    rows.write_parquet(buffer, metadata={_SCHEMA_KEY: SCHEMA})
+    return buffer.getvalue()
+
+
+def _failure_name(location: str) -> str:
+    return f"{_FAILURES}/{hashlib.sha256(location.encode()).hexdigest()}{_SUFFIX}"
+
+
+def _protocol(location: str) -> str:
+    return location.partition("://")[0] if "://" in location else ""
+
+
+def _base(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _stem(path: str) -> str:
+    return _base(path).removesuffix(_SUFFIX)

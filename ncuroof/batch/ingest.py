@@ -1,0 +1,311 @@
+"""Taking reports into a dataset: a task per few reports, on one machine or on a Dask cluster, the same code.
+
+A task reads reports, analyses those that the dataset does not have yet, and writes one file each. Nothing else is kept: a task
+that is run again, because its worker died or the whole program was killed, finds the file of the first time or writes it once more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from ncuroof._version import __version__
+from ncuroof.analysis import Reports, read
+from ncuroof.batch.dataset import Dataset
+from ncuroof.batch.locations import file_system, readable
+from ncuroof.errors import ClusterError, MissingExtraError, NcuroofError, ReportAccessError, ReportNotFoundError
+from ncuroof.fleet import Origin, fleet_rows, of_source
+from ncuroof.ingest import RawReport
+
+_CHUNK_BYTES = 1 << 20
+_CONNECT_SECONDS = 20
+_MOST_REPORTS, _LEAST_TASKS = 8, 4
+"""The most reports of a task, and the least tasks of a worker."""
+
+_ONE_THREAD = {"POLARS_MAX_THREADS": "1"}
+"""For each of several processes that share the cores."""
+
+_LOOPBACK = "127.0.0.1"
+"""Where workers on this machine listen: nobody else is meant to reach them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one report.
+
+    Attributes:
+        location: of the report.
+        status: "present" where the dataset had a report of the same content.
+        sha256: of its bytes; None where they could not be read.
+        n_launches: that were added.
+        error: slug of the error; `defect` where it was none of ours.
+        message: of the error.
+    """
+
+    location: str
+    status: Literal["added", "present", "failed"]
+    sha256: str | None = None
+    n_launches: int = 0
+    error: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What every report of a run is taken in with.
+
+    Attributes:
+        dataset: where to.
+        labels: value by name, for all of the run's reports.
+        again: whether reports that are there already are analysed anew and replaced.
+        run: tells this run from others.
+    """
+
+    dataset: Dataset
+    labels: Mapping[str, str]
+    again: bool
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Who does the work.
+
+    Attributes:
+        scheduler: address of a Dask scheduler; None for workers on this machine.
+        n_workers: of this machine; None for one per core.
+        are_threads: whether these are threads of this process.
+    """
+
+    scheduler: str | None = None
+    n_workers: int | None = None
+    are_threads: bool = False
+
+
+def ingest(
+    locations: Sequence[str],
+    dataset: Dataset,
+    *,
+    labels: Mapping[str, str],
+    again: bool = False,
+    workers: Workers,
+    progress: Callable[[Outcome], None],
+) -> list[Outcome]:
+    """Take reports into a dataset, and return what became of each, in the order in which they were done.
+
+    Failures are noted in the dataset. `progress` is called after each report.
+
+    Raises:
+        DatasetError: the dataset cannot be written.
+        ClusterError: the scheduler cannot be reached, or was lost; what is in the dataset stays.
+        MissingExtraError: Dask is not installed.
+    """
+    dataset.prepare()
+    task = Task(dataset, dict(labels), again, uuid.uuid4().hex)
+    outcomes = []
+    with _client(workers) as client:
+        for outcome in _done(client, locations, task):
+            if outcome.status == "failed":
+                dataset.put_failure(_failure(outcome))
+            outcomes.append(outcome)
+            progress(outcome)
+    dataset.forget_failures([readable(outcome.location) for outcome in outcomes if outcome.status != "failed"])
+    return outcomes
+
+
+def ingest_some(locations: Sequence[str], task: Task) -> list[Outcome]:
+    """Take a few reports into the dataset; whatever is wrong with one is told, not raised.
+
+    They are analysed together, which costs a quarter of one by one; what is said of a launch does not depend on those
+    beside it.
+    """
+    outcomes = []
+    waiting: dict[str, tuple[str, RawReport]] = {}
+    for location in locations:
+        found = _read(location, task)
+        if isinstance(found, Outcome):
+            outcomes.append(found)
+        elif found.sha256 in waiting:
+            outcomes.append(Outcome(location, "present", found.sha256))
+        else:
+            waiting[found.sha256] = (location, found)
+    return outcomes + _put(list(waiting.values()), task)
+
+
+def _read(location: str, task: Task) -> RawReport | Outcome:
+    """Return a report that is to be added, or what became of it instead."""
+    sha256 = None
+    try:
+        with _local(location) as path:
+            sha256 = _sha256(path)
+            if sha256 in _present(task.dataset, task.run) and not task.again:
+                return Outcome(location, "present", sha256)
+            (report,) = read(path).raw
+            return report
+    except Exception as error:  # one report must not end the batch, whatever is wrong with it
+        return _failed(location, sha256, error)
+
+
+def _put(read_reports: Sequence[tuple[str, RawReport]], task: Task) -> list[Outcome]:
+    """Analyse reports together and write their rows; where that fails, one by one."""
+    if not read_reports:
+        return []
+    try:
+        analysis = Reports(tuple(report for _, report in read_reports)).analyse()
+        kernels, devices = analysis.kernels, analysis.measurements.devices
+        outcomes = []
+        for number, (location, report) in enumerate(read_reports):
+            launches, findings = of_source(kernels, analysis.findings, number)
+            rows = fleet_rows(report, launches, findings, devices, Origin(readable(location), task.labels))
+            if task.again:
+                task.dataset.drop_report(report.sha256, but=rows)
+            task.dataset.put_report(rows)
+            outcomes.append(Outcome(location, "added", report.sha256, rows.height))
+        return outcomes
+    except Exception as error:  # as above; what was written is written once more
+        if len(read_reports) > 1:
+            return [outcome for each in read_reports for outcome in _put([each], task)]
+        ((location, report),) = read_reports
+        return [_failed(location, report.sha256, error)]
+
+
+def _failed(location: str, sha256: str | None, error: BaseException) -> Outcome:
+    if isinstance(error, NcuroofError):
+        return Outcome(location, "failed", sha256, error=error.slug, message=str(error))
+    return Outcome(location, "failed", sha256, error="defect", message=f"{type(error).__name__}: {error}")
+
+
+@lru_cache(maxsize=4)
+def _present(dataset: Dataset, run: str) -> frozenset[str]:  # noqa: ARG001  each run looks anew
+    """Return the reports of a dataset, once per process and run."""
+    return dataset.hashes()
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK_BYTES):
+                digest.update(chunk)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ReportNotFoundError(f"{path.name}: no such file", hint="check the path") from error
+    except OSError as error:
+        raise ReportAccessError(f"{path.name}: cannot be read: {error.strerror}", hint="check permissions") from error
+    return digest.hexdigest()
+
+
+@contextmanager
+def _local(location: str) -> Iterator[Path]:
+    """Yield a report's path on this machine; what lies elsewhere is fetched for as long as it is read."""
+    if "://" not in location:
+        yield Path(location)
+        return
+    fs, path = file_system(location)
+    with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
+        local = Path(folder) / Path(path).name
+        try:
+            with fs.open(path, "rb") as remote, local.open("wb") as file:
+                while chunk := remote.read(_CHUNK_BYTES):
+                    file.write(chunk)
+        except FileNotFoundError as error:
+            raise ReportNotFoundError(f"{location}: no such file", hint="check the location") from error
+        except OSError as error:
+            raise ReportAccessError(f"{location}: cannot be read: {error}", hint="check permissions") from error
+        yield local
+
+
+def _done(client: Any, locations: Sequence[str], task: Task) -> Iterator[Outcome]:
+    """Yield what became of each report, as it is done.
+
+    Where a task dies with its workers again and again, its reports are tried one by one: the one that kills them has failed.
+    """
+    from distributed import as_completed  # noqa: PLC0415  heavy
+
+    size = _chunk_size(len(locations), sum(client.nthreads().values()))
+    chunks = [tuple(locations[start : start + size]) for start in range(0, len(locations), size)]
+    chunk_by_key: dict[str, tuple[str, ...]] = {}
+
+    def submitted(wanted: Sequence[tuple[str, ...]]) -> list[Any]:
+        futures = client.map(ingest_some, wanted, task=task, pure=False)
+        chunk_by_key.update(zip((future.key for future in futures), wanted, strict=True))
+        return list(futures)
+
+    completed = as_completed(submitted(chunks), loop=client.loop)
+    for future in completed:
+        chunk = chunk_by_key.pop(future.key)
+        try:
+            yield from future.result()  # waits once more where the result went down with its worker
+        except (CancelledError, OSError) as error:
+            raise ClusterError(
+                f"the scheduler was lost before {chunk[0]} was done: {error}",
+                hint="start the same command again: what is in the dataset stays",
+            ) from error
+        except Exception as error:  # the report that kills its workers must not end the batch either
+            if len(chunk) == 1:
+                yield _failed(chunk[0], None, error)
+            else:
+                completed.update(submitted([(location,) for location in chunk]))
+
+
+def _chunk_size(n_reports: int, n_threads: int) -> int:
+    """Return how many reports a task takes: several, but enough tasks for each worker to have some."""
+    return max(1, min(_MOST_REPORTS, n_reports // (_LEAST_TASKS * max(n_threads, 1))))
+
+
+@contextmanager
+def _client(workers: Workers) -> Iterator[Any]:
+    """Yield a Dask client: of the scheduler that is named, or of workers on this machine."""
+    try:
+        import distributed  # noqa: PLC0415  heavy, and an extra
+    except ImportError as error:
+        raise MissingExtraError(f"ingest needs Dask: {error}", hint="pip install 'ncuroof[fleet]'") from error
+    # A lost worker is no news to the user: what it had begun is done again.
+    logging.getLogger("distributed.client").setLevel(logging.ERROR)
+    if workers.scheduler is not None:
+        try:
+            client = distributed.Client(workers.scheduler, timeout=_CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise ClusterError(
+                f"{workers.scheduler}: the Dask scheduler cannot be reached: {error}",
+                hint="start one with: dask scheduler; its address looks like tcp://HOST:8786",
+            ) from error
+        with client:
+            yield client
+        return
+    n_workers = workers.n_workers or os.cpu_count() or 1
+    size = (1, n_workers) if workers.are_threads else (n_workers, 1)
+    with (
+        distributed.LocalCluster(
+            n_workers=size[0],
+            threads_per_worker=size[1],
+            processes=not workers.are_threads,
+            host=None if workers.are_threads else _LOOPBACK,
+            dashboard_address=f"{_LOOPBACK}:0",
+            worker_dashboard_address=f"{_LOOPBACK}:0",
+            silence_logs=logging.CRITICAL,
+            **({} if workers.are_threads else {"env": _ONE_THREAD}),
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def _failure(outcome: Outcome) -> Mapping[str, str]:
+    location = readable(outcome.location)
+    return {
+        "report_location": location,
+        "report_file": location.rpartition("/")[2],
+        "error": outcome.error,
+        "message": readable(outcome.message),
+        "ncuroof_version": __version__,
+    }

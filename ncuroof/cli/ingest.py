@@ -1,0 +1,117 @@
+"""`ncuroof ingest`: many reports into one dataset."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import click
+
+from ncuroof.batch.dataset import Dataset
+from ncuroof.batch.ingest import Outcome, Workers
+from ncuroof.batch.ingest import ingest as take_in
+from ncuroof.batch.locations import find_reports
+from ncuroof.cli.options import common, say
+from ncuroof.errors import IngestIncompleteError
+
+_MOST_FAILURES = 20
+_LINES_WITHOUT_TERMINAL = 10
+
+
+@click.command()
+@click.argument("reports", nargs=-1, required=True)
+@click.option("-o", "--output", "dataset", required=True, metavar="DATASET", help="Folder or URL of the dataset.")
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Said of all these reports, e.g. commit=abc; again for more.",
+)
+@click.option("--again", is_flag=True, help="Analyse anew, and replace, what the dataset has already.")
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="Of a Dask cluster, e.g. tcp://HOST:8786; else this machine works."
+)
+@click.option("--workers", "n_workers", type=click.IntRange(min=1), help="On this machine; one per core by default.")
+@click.option("--threads", "are_threads", is_flag=True, help="Threads instead of processes on this machine.")
+@common
+def ingest(
+    *,
+    reports: tuple[str, ...],
+    dataset: str,
+    labels: tuple[str, ...],
+    again: bool,
+    scheduler: str | None,
+    n_workers: int | None,
+    **flags: bool,
+) -> None:
+    """Take REPORTS into a dataset of one row per kernel launch: files, folders, or patterns such as 'runs/**/*.ncu-rep'.
+
+    A report is taken in once, whatever it is called. Started again, the command does only what is left to do. Where a report
+    cannot be taken in, the others are, and the exit code is 1.
+    """
+    if scheduler is not None and (n_workers or flags["are_threads"]):
+        raise click.UsageError("--workers and --threads are of this machine, --scheduler is of another")
+    value_by_label = dict(_label(text) for text in labels)
+    locations = find_reports(reports)
+    outcomes = take_in(
+        locations,
+        Dataset.at(dataset),
+        labels=value_by_label,
+        again=again,
+        workers=Workers(scheduler, n_workers, flags["are_threads"]),
+        progress=_ignore if flags["quiet"] else _progress(len(locations)),
+    )
+    _tell(outcomes, dataset, is_quiet=flags["quiet"])
+
+
+def _label(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not (name and separator and value):
+        raise click.UsageError(f"--label: NAME=VALUE was wanted, found {text!r}")
+    return name, value
+
+
+def _tell(outcomes: Sequence[Outcome], dataset: str, *, is_quiet: bool) -> None:
+    failed = [outcome for outcome in outcomes if outcome.status == "failed"]
+    if not is_quiet:
+        hashes = Counter(outcome.sha256 for outcome in outcomes if outcome.status == "added")
+        n_launches = sum({each.sha256: each.n_launches for each in outcomes if each.status == "added"}.values())
+        n_present = sum(outcome.status == "present" for outcome in outcomes) + hashes.total() - len(hashes)
+        say(
+            f"{dataset}: {len(hashes)} reports added ({n_launches} launches), {n_present} there already, {len(failed)} failed"
+        )
+    if failed:
+        for outcome in failed[:_MOST_FAILURES]:
+            say(f"failed: {outcome.location}: {outcome.error}: {outcome.message}")
+        if len(failed) > _MOST_FAILURES:
+            say(f"and {len(failed) - _MOST_FAILURES} more")
+        raise IngestIncompleteError(
+            f"{len(failed)} of {len(outcomes)} reports could not be taken in; the others are in {dataset}",
+            hint=f"they are listed by: ncuroof fleet {dataset} --failures",
+        )
+
+
+def _progress(n_reports: int) -> Callable[[Outcome], None]:
+    """Return what tells how far it is: a line that is overwritten on a terminal, ten lines elsewhere."""
+    counts: Counter[str] = Counter()
+    begin = time.monotonic()
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    every = 1 if is_terminal else max(1, n_reports // _LINES_WITHOUT_TERMINAL)
+
+    def tell(outcome: Outcome) -> None:
+        counts[outcome.status] += 1
+        done = counts.total()
+        if done % every and done != n_reports:
+            return
+        rate = done / max(time.monotonic() - begin, 1e-9)
+        line = f"ingest: {done}/{n_reports} reports, {rate:.1f}/s, {counts['failed']} failed"
+        click.echo(f"\r{line}" if is_terminal else line, err=True, nl=not is_terminal or done == n_reports)
+
+    return tell
+
+
+def _ignore(outcome: Outcome) -> None:
+    """Say nothing."""

@@ -1,0 +1,66 @@
+"""`ncuroof redact`: a report in, one that can be shown out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ncuroof.cli.options import common, say
+from ncuroof.ingest.compressed import COMPRESSED_SUFFIX, compress
+from ncuroof.ingest.open_report import report_content
+from ncuroof.ingest.redaction import KEEPABLE, Redaction
+from ncuroof.ingest.redaction import redact as redact_report
+from ncuroof.present.output import write_whole
+
+
+@click.command()
+@click.argument("source", metavar="IN", type=click.Path(readable=False, path_type=Path))
+@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.option(
+    "--keep",
+    multiple=True,
+    type=click.Choice(KEEPABLE),
+    help="Code that stays: machine code (sass), ptx, or CUDA source; again for more.",
+)
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@common
+def redact(
+    *,
+    source: Path,
+    target: Path,
+    keep: tuple[str, ...],
+    force: bool,
+    quiet: bool,
+    verbose: bool,  # noqa: ARG001
+    no_color: bool,  # noqa: ARG001
+) -> None:
+    """Write the report IN to OUT without what tells on machine, user, program and source; counters stay as they are.
+
+    OUT is compressed where it ends in .ncu-repz. What was taken out is told on standard error.
+    """
+    content, loss = report_content(source)
+    done = redact_report(content, where=source.name, keep=keep)
+    is_compressed = target.suffix == COMPRESSED_SUFFIX
+    write_whole(target, compress(done.content) if is_compressed else done.content, force=force)
+    if not quiet:
+        _tell(done, target, loss or done.lost)
+
+
+def _tell(done: Redaction, target: Path, lost: str | None) -> None:
+    say(f"{target}: left out or overwritten:")
+    for kind, number in done.removed.items():
+        say(f"  {number:>7}  {kind}")
+    say(f"searched for {done.n_searched} host names, accounts, addresses and home folders: none is left" + _but(done))
+    for place, word, times in done.left:
+        say(f"warning: {word!r} stays in {place} ({times} times)")
+    if done.unsearched:
+        say(
+            f"note: too short or too common to search for, their fields are left out: {', '.join(map(repr, done.unsearched))}"
+        )
+    if lost is not None:
+        say(f"warning: the report is damaged: {lost}")
+
+
+def _but(done: Redaction) -> str:
+    return ", but where said below" if done.left else ""

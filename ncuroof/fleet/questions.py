@@ -1,0 +1,207 @@
+"""What a fleet of reports answers: where the time goes, what would come back, other GPUs, and what changed beyond chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from ncuroof.fleet.series import LABEL_PREFIX, gpu, label_counts, sides, steps, usable
+
+_KERNEL = ("name", "program", "gpu_name")
+"""One kernel of one program on one GPU, whatever its shape."""
+
+_LAUNCH = ("name", "workload", "grid", "block", "range", "program")
+_N_DATES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A fleet in numbers.
+
+    Attributes:
+        n_reports, n_launches, n_failed: launches whose profiling failed are among the launches.
+        n_without_time: launches that did not fail, and whose time was not collected.
+        n_kernels: kernels by full name.
+        duration_ns, recoverable_ns: summed over launches; None where not known for any of them.
+        gpus: name and launches, the most first.
+        first, last: dates of recording, as ISO 8601; None where no report says.
+        labels: name and number of values of every label.
+    """
+
+    n_reports: int
+    n_launches: int
+    n_failed: int
+    n_without_time: int
+    n_kernels: int
+    duration_ns: float | None
+    recoverable_ns: float | None
+    gpus: tuple[tuple[str, int], ...]
+    first: str | None
+    last: str | None
+    labels: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changed from one value of something to the next.
+
+    Attributes:
+        by: a key of COLUMN_BY_FACTOR, or `label:NAME`.
+        steps: FLEET_STEPS, those beyond chance first, by the time of a launch that they cost or gave.
+        n_series: series that have more than one value.
+    """
+
+    by: str
+    steps: pl.DataFrame
+    n_series: int
+
+    @property
+    def n_compared(self) -> int:
+        """Steps whose times can be compared."""
+        return int(self.steps["is_comparable"].sum())
+
+    @property
+    def slower(self) -> pl.DataFrame:
+        """Regressions: the same work takes longer, beyond chance."""
+        return self.steps.filter(pl.col("is_significant") & pl.col("is_same_work") & (pl.col("change_frac") > 0))
+
+    @property
+    def faster(self) -> pl.DataFrame:
+        """The same work takes less time, beyond chance."""
+        return self.steps.filter(pl.col("is_significant") & pl.col("is_same_work") & (pl.col("change_frac") < 0))
+
+    @property
+    def other_work(self) -> pl.DataFrame:
+        """The time differs beyond chance, and so does the work: another problem, or another algorithm."""
+        return self.steps.filter(pl.col("is_significant") & ~pl.col("is_same_work"))
+
+
+def overview(fleet: pl.LazyFrame) -> Overview:
+    """Return FLEET in numbers."""
+    has_time = ~pl.col("failed") & (pl.col("duration_ns") > 0)
+    row = (
+        fleet.select(
+            pl.col("report_sha256").n_unique().alias("n_reports"),
+            pl.len().alias("n_launches"),
+            pl.col("failed").sum().alias("n_failed"),
+            (~pl.col("failed") & ~has_time.fill_null(value=False)).sum().alias("n_without_time"),
+            pl.col("name").n_unique().alias("n_kernels"),
+            _sum_where_known("duration_ns", pl.col("duration_ns").filter(has_time)),
+            _sum_where_known("recoverable_ns", pl.col("recoverable_ns").filter(has_time)),
+            pl.col("recorded_at").min().dt.strftime("%Y-%m-%d").alias("first"),
+            pl.col("recorded_at").max().dt.strftime("%Y-%m-%d").alias("last"),
+        )
+        .collect()
+        .row(0, named=True)
+    )
+    gpus = fleet.group_by(gpu(pl.col("gpu_name"))).len().sort("len", "gpu_name", descending=[True, False]).collect()
+    return Overview(
+        **row,
+        gpus=tuple((name or "(GPU not named)", n) for name, n in gpus.iter_rows()),
+        labels=tuple(label_counts(fleet).iter_rows()),
+    )
+
+
+def by_time(fleet: pl.LazyFrame) -> pl.DataFrame:
+    """Return one row per kernel, program and GPU: time, launches, what bounds it, its time by date; the slowest first.
+
+    `dates` holds, for the last dates of recording, the date, launches, and the median time of a launch; it is told over all
+    shapes together, and no change is read out of it: see `changes`.
+    """
+    launches = usable(fleet).with_columns(pl.col("recorded_at").dt.date().alias("date"))
+    days = (
+        launches.filter(pl.col("date").is_not_null())
+        .group_by(*_KERNEL, "date")
+        .agg(pl.len().alias("n_launches"), pl.col("duration_ns").median().alias("median_ns"))
+        .sort("date")
+        .group_by(_KERNEL)
+        .agg(pl.struct("date", "n_launches", "median_ns").tail(_N_DATES).alias("dates"))
+    )
+    longest = pl.col("duration_ns").arg_max()
+    kernels = launches.group_by(_KERNEL).agg(
+        pl.col("short_name").first(),
+        pl.col("report_sha256").n_unique().alias("n_reports"),
+        pl.len().alias("n_launches"),
+        pl.struct("grid", "block").n_unique().alias("n_shapes"),
+        pl.col("duration_ns").sum(),
+        pl.col("duration_ns").median().alias("median_ns"),
+        pl.col("duration_ns").max().alias("max_ns"),
+        _sum_where_known("recoverable_ns", pl.col("recoverable_ns")),
+        pl.col("recoverable_ns").is_not_null().sum().alias("n_placed"),
+        pl.col("verdict").get(longest),
+        pl.col("limiter").get(longest),
+        pl.col("findings").get(longest).list.first().alias("first_finding"),
+    )
+    total = launches.select(pl.col("duration_ns").sum()).collect().item() or None
+    return (
+        kernels.join(days, on=_KERNEL, how="left", nulls_equal=True)
+        .with_columns((pl.col("duration_ns") / total).alias("share_frac"))
+        .sort("duration_ns", "name", "program", "gpu_name", descending=[True, False, False, False])
+        .collect()
+    )
+
+
+def by_recoverable_time(kernels: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of `by_time` that have recoverable time, the most first."""
+    return kernels.filter(pl.col("recoverable_ns") > 0).sort("recoverable_ns", "name", descending=[True, False])
+
+
+def across_gpus(fleet: pl.LazyFrame) -> pl.DataFrame:
+    """Return one row per equal launch and GPU, of launches that were recorded on several GPUs.
+
+    Equal are kernel, shape, NVTX range and program. Only launches with the same clock and cache control stand side by side, and
+    only where both sides count the same FLOPs, to a tenth, or do not count them. Columns besides: `n_launches`, `median_ns`,
+    `least_ns` and `most_ns`, `share_of_roof_frac` (summed roofline time over summed time), `launch` (numbers the launches that
+    stand together), ordered by the longest launch.
+    """
+    placed = pl.col("min_time_ns").is_not_null()
+    times = (
+        usable(fleet)
+        .filter(pl.col("gpu_name").is_not_null())
+        .group_by(*_LAUNCH, "clock_control", "cache_control", "gpu_name")
+        .agg(
+            pl.col("short_name").first(),
+            pl.len().alias("n_launches"),
+            pl.col("duration_ns").median().alias("median_ns"),
+            pl.col("duration_ns").min().alias("least_ns"),
+            pl.col("duration_ns").max().alias("most_ns"),
+            (
+                pl.col("min_time_ns").filter(placed).sum()
+                / pl.when(placed.any()).then(pl.col("duration_ns").filter(placed).sum())
+            ).alias("share_of_roof_frac"),
+            pl.col("work.flop").median(),
+            pl.col("verdict").mode().sort().first(),
+        )
+    )
+    together = pl.struct(*_LAUNCH, "clock_control", "cache_control")
+    work = pl.col("work.flop")
+    is_same_work = (work.min().over(together) >= 0.9 * work.max().over(together)).fill_null(value=True)
+    return (
+        times.with_columns(
+            pl.col("gpu_name").n_unique().over(together).alias("n_gpus"),
+            pl.col("median_ns").max().over(together).alias("longest_ns"),
+            together.rank("dense").alias("launch"),
+        )
+        .filter((pl.col("n_gpus") > 1) & is_same_work)
+        .sort("longest_ns", "launch", "median_ns", "gpu_name", descending=[True, False, False, False])
+        .collect()
+    )
+
+
+def changes(fleet: pl.LazyFrame, by: str) -> Changes:
+    """Return what changed from one driver, tool, commit, … to the next; see `series`."""
+    found = steps(sides(fleet, by))
+    cost = (pl.col("mean_ns") - pl.col("before_ns")).abs()
+    ordered = found.sort(pl.col("is_significant"), cost, pl.col("series"), descending=[True, True, False])
+    return Changes(by, ordered, found["series"].n_unique())
+
+
+def factors(fleet: pl.LazyFrame) -> tuple[str, ...]:
+    """Return what is asked about changes by default: reports, driver, Nsight Compute, and labels of several values."""
+    labels = (name for name, n_values in label_counts(fleet).iter_rows() if n_values > 1)
+    return ("report", "driver", "ncu", *(f"{LABEL_PREFIX}{name}" for name in labels))
+
+
+def _sum_where_known(name: str, values: pl.Expr) -> pl.Expr:
+    return pl.when(values.is_not_null().any()).then(values.sum()).alias(name)

@@ -1,0 +1,215 @@
+"""Times of equal launches from one driver, tool, commit or report to the next: whether they differ beyond chance, then how much.
+
+A series is what is launched alike: kernel, shape, NVTX range and program, on one GPU, with one clock and cache control. Times of
+two series are never compared. Within one, launches are put together by what is compared, in the order of their first recording.
+
+Chance. The standard error of a side's mean is the larger of two: that of its launches, whose deviation is taken to be no smaller
+than launches have been seen to differ by; and, from enough reports on, that of the reports' means, because clocks, temperature and
+placement differ from one recording to the next. A change counts beyond z standard errors of the difference, and beyond the least
+change of `profiles/comparison.toml`. z grows with the number of comparisons (Bonferroni), so that all of them together claim
+falsely as rarely as one comparison would: among a thousand kernels, one in twenty would else "regress" by chance alone.
+"""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+import polars as pl
+
+from ncuroof.compare.rules import load_comparison_rules
+from ncuroof.compare.signatures import range_path
+from ncuroof.fleet.tables import FLEET_STEPS
+from ncuroof.tables import conform
+
+LABEL_PREFIX = "label:"
+
+COLUMN_BY_FACTOR = {
+    "driver": "driver_version",
+    "cuda": "cuda_version",
+    "ncu": "ncu_version",
+    "ncuroof": "ncuroof_version",
+    "report": "report_sha256",
+}
+"""What can be compared besides labels."""
+
+_CONTEXT = {"driver": "the driver", "cuda": "the CUDA version", "ncu": "Nsight Compute"}
+"""What may differ besides what is compared, and be the cause; so may labels."""
+
+_CONTEXT_PREFIX = "context."
+_N_HASH = 8
+
+_WORK = {"work.flop": "FLOPs", "instructions.warp_executed": "instructions", "traffic_bytes.dram": "DRAM bytes"}
+_WORK_CHANGE_FRAC = 0.05
+"""As for explanations in `profiles/comparison.toml`: a smaller difference of work explains nothing."""
+
+_OTHER_FLOP_FRAC, _OTHER_INSTRUCTIONS_FRAC = 0.1, 0.5
+"""Launches whose FLOPs differ by more than a tenth, or whose instructions by more than half, do another problem's work: sizes are
+arguments of a kernel that its shape does not tell."""
+
+_SAME_LAUNCH = ("name", "workload", "grid", "block", "range", "program")
+_SAME_RECORDING = ("gpu_name", "clock_control", "cache_control", "replay_mode")
+_SERIES = (*_SAME_LAUNCH, *_SAME_RECORDING)
+
+
+def factor(name: str) -> pl.Expr:
+    """Return what is compared, as text: a key of COLUMN_BY_FACTOR, or `label:NAME`."""
+    if name.startswith(LABEL_PREFIX):
+        return label(name.removeprefix(LABEL_PREFIX))
+    if name == "report":
+        return pl.format("{} {}", pl.col("report_sha256").str.head(_N_HASH), pl.col("report_file"))
+    return pl.col(COLUMN_BY_FACTOR[name])
+
+
+def label(name: str) -> pl.Expr:
+    """Return the value of a label; null where a report has none of that name."""
+    values = pl.col("labels").list.eval(
+        pl.element().filter(pl.element().struct.field("name") == name).struct.field("value")
+    )
+    return values.list.first()
+
+
+def label_counts(fleet: pl.LazyFrame) -> pl.DataFrame:
+    """Return every label by `name` with `n_values`, the number of its values, in alphabetical order."""
+    labels = fleet.select(pl.col("labels").explode()).drop_nulls().unnest("labels")
+    return labels.group_by("name").agg(pl.col("value").n_unique().alias("n_values")).sort("name").collect()
+
+
+def gpu(names: pl.Expr) -> pl.Expr:
+    """Return names of GPUs as new drivers and old ones agree on them: the old ones leave out the maker."""
+    return names.str.strip_prefix("NVIDIA ")
+
+
+def usable(fleet: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the launches whose time is known, with what makes them alike."""
+    return fleet.filter(~pl.col("failed") & (pl.col("duration_ns") > 0)).with_columns(
+        range_path(pl.col("nvtx")).alias("range"),
+        pl.col("process_name").str.replace(r"[\d.]+(\.exe)?$", "").alias("program"),  # python3.10 and python3.11
+        gpu(pl.col("gpu_name")),
+    )
+
+
+def sides(fleet: pl.LazyFrame, compared: str) -> pl.DataFrame:
+    """Return FLEET_SIDES, with columns of what else may differ, of the launches whose value and date are known.
+
+    Args:
+        fleet: FLEET.
+        compared: a key of COLUMN_BY_FACTOR, or `label:NAME`.
+    """
+    noise = load_comparison_rules().noise
+    context = _context(fleet, compared)
+    launches = (
+        usable(fleet)
+        .with_columns(factor(compared).alias("value"))
+        .filter(pl.col("value").is_not_null() & pl.col("recorded_at").is_not_null())
+    )
+    reports = launches.group_by(*_SERIES, "value", "report_sha256").agg(
+        pl.col("short_name").first(),
+        pl.col("process_name").first(),
+        pl.col("recorded_at").min(),
+        pl.len().alias("n"),
+        pl.col("duration_ns").sum(),
+        (pl.col("duration_ns") ** 2).sum().alias("squares"),
+        pl.col("sm_clock_hz").mean(),
+        *(pl.col(name).mean() for name in _WORK),
+        *(value.first().alias(f"{_CONTEXT_PREFIX}{words}") for words, value in context.items()),
+    )
+    n, mean = pl.col("n").sum(), pl.col("duration_ns").sum() / pl.col("n").sum()
+    own = ((pl.col("squares").sum() - n * mean**2) / pl.when(n > 1).then(n - 1)).clip(0).sqrt()
+    seen = (noise.jitter_ns**2 + (noise.deviation_frac * mean) ** 2).sqrt()
+    trusted = pl.when(n >= noise.n_launches_to_estimate).then(pl.max_horizontal(own, seen)).otherwise(seen)
+    between = (pl.col("duration_ns") / pl.col("n")).std() / pl.len().sqrt()
+    enough = pl.len() >= noise.n_launches_to_estimate
+    return (
+        reports.group_by(*_SERIES, "value")
+        .agg(
+            pl.col("short_name").first(),
+            pl.col("process_name").first(),
+            pl.col("recorded_at").min().alias("first_recorded_at"),
+            pl.len().alias("n_reports"),
+            n.alias("n_launches"),
+            mean.alias("mean_ns"),
+            pl.max_horizontal(trusted / n.sqrt(), pl.when(enough).then(between)).alias("standard_error_ns"),
+            pl.col("sm_clock_hz").mean(),
+            *(pl.col(name).mean() for name in _WORK),
+            *(pl.col(f"{_CONTEXT_PREFIX}{words}").drop_nulls().unique().sort() for words in context),
+        )
+        .with_columns(pl.struct(_SERIES).rank("dense").alias("series"))
+        .sort("series", "first_recorded_at", "value")
+        .collect()
+    )
+
+
+def _context(fleet: pl.LazyFrame, compared: str) -> dict[str, pl.Expr]:
+    """Return what else may be the cause of a change, by what to call it."""
+    versions = {words: factor(name) for name, words in _CONTEXT.items() if name != compared}
+    names = [name for name in label_counts(fleet)["name"] if f"{LABEL_PREFIX}{name}" != compared]
+    return versions | {f"label {name}": label(name) for name in names}
+
+
+def steps(found: pl.DataFrame) -> pl.DataFrame:
+    """Return FLEET_STEPS of what `sides` returned: every value beside the one before it in its series."""
+    noise = load_comparison_rules().noise
+    before = [
+        pl.col(name).shift().over("series").alias(f"before.{name}")
+        for name in found.columns
+        if name not in (*_SERIES, "series", "short_name", "process_name")
+    ]
+    pairs = found.with_columns(before).filter(pl.col("before.value").is_not_null())
+    change = pl.col("mean_ns") / pl.col("before.mean_ns") - 1
+    clocks = (pl.col("sm_clock_hz") / pl.col("before.sm_clock_hz") - 1).abs()
+    is_comparable = (clocks <= noise.clock_difference_frac).fill_null(value=True)
+    error = (
+        (pl.col("standard_error_ns") / pl.col("mean_ns")) ** 2
+        + (pl.col("before.standard_error_ns") / pl.col("before.mean_ns")) ** 2
+    ).sqrt()
+    n_comparable = int(pairs.select(is_comparable.alias("it"))["it"].sum())
+    n_standard_errors = standard_errors(n_comparable, noise.n_standard_errors)
+    return conform(
+        pairs.with_columns(
+            change.alias("change_frac"),
+            pl.max_horizontal(noise.least_change_frac, n_standard_errors * error).alias("noise_frac"),
+            is_comparable.alias("is_comparable"),
+            _also_changed(pairs).alias("also_changed"),
+            _is_same_work().alias("is_same_work"),
+            pl.col("before.value").alias("before_value"),
+            pl.col("before.mean_ns").alias("before_ns"),
+            pl.col("before.n_launches").alias("before_n_launches"),
+        ).with_columns(
+            (pl.col("is_comparable") & (pl.col("change_frac").log1p().abs() > pl.col("noise_frac").log1p())).alias(
+                "is_significant"
+            )
+        ),
+        FLEET_STEPS,
+    )
+
+
+def standard_errors(n_comparisons: int, for_one: float) -> float:
+    """Return how many standard errors a change has to exceed where many are compared.
+
+    The chance that any of `n_comparisons` exceeds them is that of one comparison exceeding `for_one` (Bonferroni's bound).
+    """
+    normal = NormalDist()
+    chance = 2 * (1 - normal.cdf(for_one))
+    return -normal.inv_cdf(chance / 2 / max(n_comparisons, 1))
+
+
+def _is_same_work() -> pl.Expr:
+    """Return whether both sides do the same work; what is not known is taken for equal."""
+    return ~(_differ("work.flop", _OTHER_FLOP_FRAC) | _differ("instructions.warp_executed", _OTHER_INSTRUCTIONS_FRAC))
+
+
+def _differ(name: str, least_frac: float) -> pl.Expr:
+    """Return whether a quantity differs by more than a part of the larger value; false where either is not known."""
+    values = pl.col(name), pl.col(f"before.{name}")
+    return ((values[0] - values[1]).abs() > least_frac * pl.max_horizontal(values)).fill_null(value=False)
+
+
+def _also_changed(pairs: pl.DataFrame) -> pl.Expr:
+    """Return what differs besides what is compared."""
+    contexts = [
+        pl.when(pl.col(name) != pl.col(f"before.{name}")).then(pl.lit(name.removeprefix(_CONTEXT_PREFIX)))
+        for name in pairs.columns
+        if name.startswith(_CONTEXT_PREFIX)
+    ]
+    work = [pl.when(_differ(name, _WORK_CHANGE_FRAC)).then(pl.lit(words)) for name, words in _WORK.items()]
+    return pl.concat_list(*contexts, *work).list.drop_nulls()

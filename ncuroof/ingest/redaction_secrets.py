@@ -1,0 +1,142 @@
+"""What tells on a machine and its user: finding it in a report, taking it out of texts, and looking whether it is gone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ncuroof.ingest import wire
+from ncuroof.ingest.container import Container
+
+# Field numbers, as `message: field`.
+_HEADER_SESSION, _HEADER_PROCESS, _PROCESS_HOST = 3, 6, 2
+_SESSION_SYSTEMS, _SESSION_EXECUTABLE, _EXECUTABLE_ENVIRONMENT = (3, 4), 9, 4
+_SYSTEM_NAME, _SYSTEM_ADDRESSES, _ADDRESS_TEXT = 5, 7, 1
+
+_HOME = re.compile(
+    rb"(?:(?i:[a-z]:[\\/]{1,2}users)[\\/]{1,2}(?P<windows>[^\\/:*?\"<>|\x00-\x1f]{1,64})"
+    rb"|/(?:home|Users)/(?P<unix>[\w.+@-]{1,64}))(?=[\\/])"
+)
+"""The home folder of a user; under Windows names hold spaces."""
+
+_VARIABLE = re.compile(rb"(?:^|[\0\n;])(?P<name>USER|LOGNAME|USERNAME|HOSTNAME|COMPUTERNAME)=(?P<value>[^\0\n;]+)")
+
+# A path in quotes may hold spaces; outside of quotes none.
+_QUOTED = re.compile(rb'"(?:[A-Za-z]:|~|\.{1,2})?[\\/][^"]*[\\/]([^"\\/]*)"')
+_COMPONENT = rb"[^\s\"'=,;:\\/]+"
+_ABSOLUTE = re.compile(
+    rb"(?<![\w/)\]~.])(?:[A-Za-z]:|~|\.{1,2})?[\\/](?:%(one)b(?: %(one)b){0,3}[\\/]+)+(%(one)b)" % {b"one": _COMPONENT},
+    re.ASCII,
+)
+"""Folders may hold a few spaces: better too much is cut than too little."""
+
+_COMMON = frozenset(
+    {
+        "admin", "administrator", "centos", "content", "default", "debian", "docker", "fedora", "google", "guest", "jovyan",
+        "localhost", "nvidia", "public", "root", "runner", "ubuntu", "user", "users", "vagrant", "workspace",
+    }
+)  # fmt: skip
+"""Names that many machines and accounts have: they tell on nobody, and stand in other texts for other reasons."""
+
+_LEAST_CHARACTERS = 5
+"""Shorter names stand in counters, in NVIDIA's texts and in binary numbers by chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What a report tells of its machine.
+
+    Attributes:
+        hosts: host names; of those with a domain, the first label as well.
+        addresses: IP addresses.
+        users: account names, out of paths and variables.
+        homes: home folders as they are written, without a separator at their end.
+    """
+
+    hosts: frozenset[bytes]
+    addresses: frozenset[bytes]
+    users: frozenset[bytes]
+    homes: frozenset[bytes]
+
+    def needles(self) -> tuple[bytes, ...]:
+        """Return what is searched for wherever it stands, the longest first."""
+        words = {word for word in self.hosts | self.users if _is_telling(word)}
+        found = words | self.addresses | self.homes
+        return tuple(sorted(found, key=lambda needle: (-len(needle), needle)))
+
+    def unsearched(self) -> tuple[bytes, ...]:
+        """Return the names that are too short or too common to be searched for; their fields are left out all the same."""
+        return tuple(sorted(word for word in self.hosts | self.users if not _is_telling(word)))
+
+
+def _is_telling(word: bytes) -> bool:
+    return len(word) >= _LEAST_CHARACTERS and word.lower().decode("utf-8", "replace") not in _COMMON
+
+
+def find_secrets(content: bytes, container: Container) -> Secrets:
+    """Return what a report tells of its machine: out of its headers, and the home folders in all of it."""
+    hosts: set[bytes] = set()
+    addresses: set[bytes] = set()
+    users: set[bytes] = set()
+    homes: set[bytes] = set()
+    for block in container.blocks:
+        for kind, value in _of_header(block.header):
+            {"host": hosts, "address": addresses, "user": users}[kind].add(value)
+    for match in _HOME.finditer(content):
+        users.add(match["windows"] or match["unix"])
+        homes.add(match.group())
+    hosts |= {host.partition(b".")[0] for host in hosts if not _is_address(host)}
+    addresses |= {host for host in hosts if _is_address(host)}
+    return Secrets(
+        frozenset(hosts - addresses - {b""}),
+        frozenset(addresses - {b"", b"127.0.0.1", b"::1", b"0.0.0.0"}),
+        frozenset(users - {b""}),
+        frozenset(homes),
+    )
+
+
+def without_folders(text: bytes) -> bytes:
+    """Return a text with each path that is absolute, or begins with a dot or tilde, cut to its last component."""
+    return _ABSOLUTE.sub(rb"\1", _QUOTED.sub(rb'"\1"', text))
+
+
+def base_name(path: bytes) -> bytes:
+    """Return the last component of a path."""
+    return re.split(rb"[\\/]", path)[-1]
+
+
+def masked(text: bytes, needles: Iterable[bytes]) -> bytes:
+    """Return a text with every needle overwritten by as many x."""
+    for needle in needles:
+        text = text.replace(needle, b"x" * len(needle))
+    return text
+
+
+def _is_address(host: bytes) -> bool:
+    return re.fullmatch(rb"[0-9.]+|[0-9a-fA-F]*:[0-9a-fA-F:.]+(?:%.+)?", host) is not None
+
+
+def _of_header(header: memoryview) -> Iterator[tuple[str, bytes]]:
+    for process in _messages(header, _HEADER_PROCESS):
+        yield from (("host", bytes(name)) for name in _messages(process, _PROCESS_HOST))
+    for session in _messages(header, _HEADER_SESSION):
+        for number in _SESSION_SYSTEMS:
+            for system in _messages(session, number):
+                yield from (("host", bytes(name)) for name in _messages(system, _SYSTEM_NAME))
+                for address in _messages(system, _SYSTEM_ADDRESSES):
+                    yield from (("address", bytes(value)) for value in _messages(address, _ADDRESS_TEXT))
+        for executable in _messages(session, _SESSION_EXECUTABLE):
+            for environment in _messages(executable, _EXECUTABLE_ENVIRONMENT):
+                for match in _VARIABLE.finditer(bytes(environment)):
+                    yield "host" if match["name"] in {b"HOSTNAME", b"COMPUTERNAME"} else "user", match["value"].strip()
+
+
+def _messages(message: memoryview, number: int) -> Iterator[memoryview]:
+    """Yield the length-delimited fields of that number, up to where the message is malformed."""
+    try:
+        for found, _, value in wire.fields(message):
+            if found == number and not isinstance(value, int):
+                yield value
+    except wire.WireError:
+        return

@@ -1,0 +1,105 @@
+"""Reports that are taken in together are as they would be alone, and a bad one among them harms no other."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from polars.testing import assert_frame_equal
+
+from ncuroof.analysis import Reports
+from ncuroof.batch.dataset import Dataset
+from ncuroof.batch.ingest import Outcome, Task, Workers, ingest, ingest_some
+from tests.support.many_reports import small_report
+
+
+def task(folder: Path) -> Task:
+    dataset = Dataset.at(str(folder))
+    dataset.prepare()
+    return Task(dataset, {"commit": "abc"}, again=False, run=str(folder))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    """Four reports of two chips, one of them a copy."""
+    contents = {
+        "a": small_report(0),
+        "b": small_report(1, chip="GH100", gpu="NVIDIA H100", times_us=(7.0,)),
+        "c": small_report(2, times_us=(50.0, 60.0)),
+        "d": small_report(0),
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    return [str(tmp_path / name) for name in contents]
+
+
+def test_together_is_as_one_by_one(tmp_path: Path, files: list[str]) -> None:
+    together, alone = task(tmp_path / "together"), task(tmp_path / "alone")
+    outcomes = ingest_some(files, together)
+    for file in files[:3]:
+        ingest_some([file], alone)
+    by = ["report_sha256", "id"]
+    rows = together.dataset.kernels().sort(by).collect()
+    assert_frame_equal(rows, alone.dataset.kernels().sort(by).collect())
+    assert rows.height == 3 + 1 + 2
+    assert sorted((Path(each.location).name, each.status, each.n_launches) for each in outcomes) == [
+        ("a", "added", 3),
+        ("b", "added", 1),
+        ("c", "added", 2),
+        ("d", "present", 0),
+    ]
+
+
+def test_a_name_that_is_not_utf8_is_no_obstacle(tmp_path: Path) -> None:
+    for name, content in ((b"good \xff", small_report()), (b"bad \xff", b"no report")):
+        (tmp_path / os.fsdecode(name)).write_bytes(content)
+    runs = [str(tmp_path / os.fsdecode(name)) for name in (b"good \xff", b"bad \xff")]
+    dataset = Dataset.at(str(tmp_path / "dataset"))
+    told: list[str] = []
+    ingest(
+        runs,
+        dataset,
+        labels={},
+        workers=Workers(n_workers=1, are_threads=True),
+        progress=lambda outcome: told.append(outcome.status),
+    )
+    assert sorted(told) == ["added", "failed"]
+    assert dataset.kernels().collect()["report_file"][0] == "good \N{REPLACEMENT CHARACTER}"
+    assert dataset.failures().collect()["report_file"].to_list() == ["bad \N{REPLACEMENT CHARACTER}"]
+
+
+def test_a_report_that_takes_its_task_down_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a report needs more memory than any worker has: its neighbours in the task are tried again without it."""
+
+    def dying(locations: tuple[str, ...], task: Task) -> list[Outcome]:
+        if "bad" in locations:
+            raise MemoryError("worker died")
+        return [Outcome(location, "present") for location in locations]
+
+    monkeypatch.setattr("ncuroof.batch.ingest.ingest_some", dying)
+    outcomes = ingest(
+        [*map(str, range(39)), "bad"],
+        Dataset.at(str(tmp_path / "dataset")),
+        labels={},
+        workers=Workers(n_workers=1, are_threads=True),
+        progress=lambda outcome: None,
+    )
+    assert sorted(outcome.location for outcome in outcomes) == sorted([*map(str, range(39)), "bad"])
+    assert [outcome.location for outcome in outcomes if outcome.status == "failed"] == ["bad"]
+
+
+def test_a_report_that_breaks_the_analysis_fails_alone(
+    tmp_path: Path, files: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analyse = Reports.analyse
+
+    def breaking(reports: Reports) -> object:
+        if any(report.file == "b" for report in reports.raw):
+            raise ZeroDivisionError("b")
+        return analyse(reports)
+
+    monkeypatch.setattr(Reports, "analyse", breaking)
+    outcomes = {Path(each.location).name: each for each in ingest_some(files[:3], task(tmp_path / "dataset"))}
+    assert [outcomes[name].status for name in "abc"] == ["added", "failed", "added"]
+    assert (outcomes["b"].error, outcomes["b"].message) == ("defect", "ZeroDivisionError: b")

@@ -1,0 +1,182 @@
+"""`ncuroof ingest` and `ncuroof fleet` as programs see them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import datetime, timezone
+from pathlib import Path
+
+import fsspec
+import polars as pl
+import pytest
+
+from ncuroof.batch.dataset import Dataset
+from tests.cli.running import run_main
+from tests.support.many_reports import N_LAUNCHES, small_report, write_many
+
+
+def take_in(*arguments: str | Path) -> int:
+    return run_main("ingest", *arguments, "--threads", "--workers", "2")
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four reports: one commit twice, another twice, 20 % slower in its kernel k0."""
+    folder = tmp_path_factory.mktemp("fleet")
+    for commit, k0 in (("aaa", 100.0), ("bbb", 120.0)):
+        runs = folder / commit
+        runs.mkdir()
+        for number in range(2):
+            day = number if commit == "aaa" else number + 2
+            (runs / f"{number}.ncu-rep").write_bytes(small_report(day, times_us=(k0, 200.0), clock_control="Base"))
+        assert take_in(runs, "-o", folder / "dataset", "--label", f"commit={commit}") == 0
+    return folder / "dataset"
+
+
+def test_rows_tell_where_they_come_from(tmp_path: Path) -> None:
+    report = tmp_path / "one.ncu-rep"
+    report.write_bytes(small_report(1, clock_control="Base"))
+    assert take_in(report, "-o", tmp_path / "d", "--label", "commit=abc", "--label", "branch=main") == 0
+    rows = Dataset.at(str(tmp_path / "d")).kernels().collect()
+    assert rows["duration_ns"].to_list() == [100e3, 200e3, 300e3]
+    first = rows.row(0, named=True)
+    assert first["report_file"] == "one.ncu-rep"
+    assert first["report_location"] == str(report)
+    assert first["labels"] == [{"name": "branch", "value": "main"}, {"name": "commit", "value": "abc"}]
+    # 1 700 000 000 s and a day.
+    assert first["recorded_at"] == datetime(2023, 11, 15, 22, 13, 20, tzinfo=timezone.utc)
+    assert (first["driver_version"], first["ncu_version"], first["cuda_version"]) == ("580.65", "2025.3.1", "13.0")
+    assert (first["gpu_name"], first["compute_capability"]) == ("NVIDIA A100-SXM4-40GB", 80)
+    assert (first["clock_control"], first["name"], first["process_name"]) == ("base", "k0()", "app")
+
+
+def test_a_report_counts_once_whatever_it_is_called(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    runs, target = tmp_path / "runs", tmp_path / "d"
+    write_many(runs, 3)
+    (runs / "deep/er").mkdir(parents=True)
+    shutil.copy(runs / "run00000.ncu-rep", runs / "deep/er/copy.ncu-rep")
+    assert take_in(f"{runs}/**/*.ncu-rep", runs, "-o", target) == 0
+    assert "3 reports added (9 launches), 1 there already, 0 failed" in capfd.readouterr().err
+    write_many(runs, 5)
+    assert take_in(runs, "-o", target) == 0
+    assert "2 reports added (6 launches), 4 there already, 0 failed" in capfd.readouterr().err
+    rows = Dataset.at(str(target)).kernels().collect()
+    assert rows.height == 5 * N_LAUNCHES
+    assert rows.select("report_sha256", "id").n_unique() == rows.height
+
+
+def test_bad_files_are_listed_and_the_others_taken_in(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    runs, target = tmp_path / "runs", tmp_path / "d"
+    write_many(runs, 2)
+    (runs / "text.ncu-rep").write_text("no report")
+    assert take_in(runs, runs / "absent.ncu-rep", "-o", target) == 1
+    said = capfd.readouterr().err
+    assert "2 of 4 reports could not be taken in" in said
+    assert "text.ncu-rep: report-format: " in said
+    assert "absent.ncu-rep: report-not-found: " in said
+    failures = Dataset.at(str(target)).failures().collect()
+    assert sorted(failures["error"]) == ["report-format", "report-not-found"]
+    assert run_main("fleet", target, "--failures") == 0
+    assert "report-not-found" in capfd.readouterr().out
+    (runs / "text.ncu-rep").write_bytes(small_report(7))
+    assert take_in(runs, "-o", target) == 0
+    assert Dataset.at(str(target)).failures().collect()["error"].to_list() == ["report-not-found"]
+
+
+def test_again_replaces_labels(tmp_path: Path) -> None:
+    runs, target = tmp_path / "runs", tmp_path / "d"
+    write_many(runs, 1)
+    assert take_in(runs, "-o", target) == 0
+    assert take_in(runs, "-o", target, "--again", "--label", "branch=main") == 0
+    rows = Dataset.at(str(target)).kernels().collect()
+    assert rows.height == N_LAUNCHES
+    assert rows["labels"].to_list() == [[{"name": "branch", "value": "main"}]] * N_LAUNCHES
+
+
+def test_a_store_of_objects_is_a_dataset_and_a_source(tmp_path: Path) -> None:
+    fs = fsspec.filesystem("memory")
+    fs.pipe_file(f"{tmp_path}/in/x.ncu-rep", small_report())
+    assert take_in(f"memory://{tmp_path}/in/*.ncu-rep", "-o", f"memory://{tmp_path}/d") == 0
+    rows = Dataset.at(f"memory://{tmp_path}/d").kernels().collect()
+    assert rows["report_file"].to_list() == ["x.ncu-rep"] * N_LAUNCHES
+    assert rows["report_location"][0] == f"memory://{tmp_path}/in/x.ncu-rep"
+    assert run_main("fleet", f"memory://{tmp_path}/d") == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "message"),
+    [
+        (("none*.ncu-rep",), 1, "reports were wanted, none is there"),
+        (("x.ncu-rep", "--label", "commit"), 2, "NAME=VALUE was wanted"),
+        (("x.ncu-rep", "--scheduler", "tcp://127.0.0.1:1", "--workers", "2"), 2, "--scheduler is of another"),
+    ],
+)
+def test_wrong_calls_are_told(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...], exit_code: int, message: str
+) -> None:
+    assert run_main("ingest", *arguments, "-o", tmp_path / "d") == exit_code
+    assert message in capfd.readouterr().err
+
+
+# ---- fleet ------------------------------------------------------------------------------------------------------------------
+
+
+def answers(dataset: Path, capfd: pytest.CaptureFixture[str], *arguments: str) -> dict:
+    capfd.readouterr()
+    assert run_main("fleet", dataset, "--format", "json", *arguments) == 0
+    return json.loads(capfd.readouterr().out)
+
+
+def test_the_document_tells_what_got_slower_by_commit(dataset: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    found = answers(dataset, capfd)
+    assert found["schema"] == "ncuroof.fleet_answers/1"
+    assert (found["overview"]["n_reports"], found["overview"]["n_launches"]) == (4, 8)
+    (by_commit,) = (each for each in found["changes"] if each["by"] == "label:commit")
+    (slower,) = by_commit["slower"]["rows"]
+    assert (slower["name"], slower["before_value"], slower["value"]) == ("k0()", "aaa", "bbb")
+    assert slower["change_frac"] == pytest.approx(0.2)
+    assert by_commit["n_compared"] == 2  # k0 and k1, of which one changed
+    assert by_commit["faster"]["n"] == by_commit["other_work"]["n"] == 0
+
+
+def test_text_and_markdown_name_the_regression(
+    dataset: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run_main("fleet", dataset) == 0
+    text = capfd.readouterr().out
+    assert "slower by label commit (1)" in text
+    assert "1.2× slower" in text
+    assert run_main("fleet", dataset, "-o", tmp_path / "fleet.md") == 0
+    assert "## slower by label commit \\(1\\)" in (tmp_path / "fleet.md").read_text().replace("(1)", "\\(1\\)")
+
+
+def test_filters_choose(dataset: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert answers(dataset, capfd, "--kernel", "^k1")["overview"]["n_launches"] == 4
+    assert answers(dataset, capfd, "--gpu", "H100")["overview"]["n_launches"] == 0
+    # Days 0, 1, 2 and 3 from 2023-11-14 on.
+    assert answers(dataset, capfd, "--since", "2023-11-16")["overview"]["n_reports"] == 2
+
+
+def test_sql_sees_labels_as_columns(dataset: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    query = 'SELECT "label.commit" AS c, SUM(duration_ns) AS ns FROM kernels GROUP BY "label.commit" ORDER BY c'
+    assert answers(dataset, capfd, "--sql", query)["rows"] == [
+        {"c": "aaa", "ns": 2 * (100e3 + 200e3)},
+        {"c": "bbb", "ns": 2 * (120e3 + 200e3)},
+    ]
+
+
+@pytest.mark.parametrize("query", ["SELEKT 1", "SELECT nothing FROM kernels", "SELECT * FROM nowhere"])
+def test_a_wrong_query_is_told(dataset: Path, capfd: pytest.CaptureFixture[str], query: str) -> None:
+    assert run_main("fleet", dataset, "--sql", query) == 1
+    assert "hint: docs/fleet.md" in capfd.readouterr().err
+
+
+def test_an_empty_dataset_answers(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    Dataset.at(str(tmp_path / "d")).prepare()
+    assert run_main("fleet", tmp_path / "d") == 0
+    assert "0 reports" in capfd.readouterr().out
+
+
+def test_the_files_can_be_read_by_anything_that_reads_parquet(dataset: Path) -> None:
+    assert pl.scan_parquet(f"{dataset}/kernels/*/*.parquet").select(pl.len()).collect().item() == 8

@@ -1,0 +1,56 @@
+"""`ncuroof redact` as programs see it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ncuroof
+from tests.cli.running import run_main
+from tests.support.report_writer import METRICS_BY_CHIP, Kernel, Session, write_report
+
+SESSION = Session(host_name="build-7.example.org", processes=((4242, "/home/lovelace/app"),))
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    path = tmp_path / "in.ncu-rep"
+    path.write_bytes(write_report([Kernel("k", {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 1e3})], SESSION))
+    return path
+
+
+@pytest.mark.parametrize("name", ["out.ncu-rep", "out.ncu-repz"])
+def test_the_result_is_a_report_of_the_kind_its_name_says(
+    report: Path, name: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    target = report.with_name(name)
+    assert run_main("redact", report, target) == 0
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert "host names" in said.err
+    assert "none is left" in said.err
+    assert (target.read_bytes()[:4] == b"NVR\0") == (name == "out.ncu-rep")
+    assert ncuroof.read(target).analyse().kernels["duration_ns"].to_list() == [1e3]
+
+
+def test_compressed_reports_are_redacted_as_well(report: Path) -> None:
+    packed = report.with_name("packed.ncu-repz")
+    assert run_main("redact", report, packed) == 0
+    assert run_main("redact", packed, report.with_name("plain.ncu-rep")) == 0
+    assert report.with_name("plain.ncu-rep").read_bytes()[:4] == b"NVR\0"
+
+
+def test_nothing_is_overwritten_unasked(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    before = report.read_bytes()
+    assert run_main("redact", report, report) == 1
+    assert "--force" in capfd.readouterr().err
+    assert report.read_bytes() == before
+    assert run_main("redact", report, report, "--force", "--quiet") == 0
+    assert capfd.readouterr().err == ""
+    assert b"lovelace" not in report.read_bytes()
+
+
+def test_what_is_no_report_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_main("redact", tmp_path / "none.ncu-rep", tmp_path / "out.ncu-rep") == 1
+    assert "no such file" in capfd.readouterr().err
