@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -18,10 +19,12 @@ from ncuroof.errors import NcuroofError
 EXIT_INTERRUPTED = 130
 
 _SUMMARY_BY_COMMAND = {
+    "profile": "Run a program under ncu, keep the report, diagnose it.",
     "report": "Read reports, diagnose every kernel, write a summary and a page.",
     "compare": "Compare two runs: what changed, by how much, why; gates for CI.",
     "explain": "Say what a verdict, finding, caveat or quantity means.",
     "gpus": "Show the GPUs whose data sheets ncuroof knows.",
+    "doctor": "Say whether this machine can profile, and how to mend what is missing.",
 }
 """A command is a module of this package with the same name; it is loaded when it runs."""
 
@@ -51,12 +54,18 @@ def program(*, quiet: bool, verbose: bool, no_color: bool) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the program and exit: 0 done, 1 a named error, 2 usage, 3 a gate failed, 130 interrupted."""
+    """Run the program and exit: 0 done, 1 a named error, 2 usage, 3 a gate failed, 130 interrupted.
+
+    A command that returns a number exits with it: `profile` passes on the status of the program that it ran.
+    """
     _replace_what_cannot_be_encoded()
     try:
-        program.main(args=None if arguments is None else list(arguments), prog_name="ncuroof", standalone_mode=False)
+        words = None if arguments is None else list(arguments)
+        status = program.main(args=words, prog_name="ncuroof", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
+        if isinstance(status, int) and status:
+            sys.exit(status)
     except NcuroofError as error:
         _fail(f"ncuroof: {error}", error.hint, error.exit_code)
     except click.ClickException as error:
@@ -64,8 +73,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         _fail("ncuroof: interrupted", None, EXIT_INTERRUPTED)
-    except (BrokenPipeError, SystemExit):
-        # The reader of our output went away (`| head`); click itself would exit with 1 for it.
+    except BrokenPipeError:
+        _abandon_output()
+        sys.exit(0)
+    except SystemExit as exited:
+        if not _is_broken_pipe(exited.__context__):
+            raise
         _abandon_output()
         sys.exit(0)
     except OSError as error:
@@ -76,6 +89,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "free some space, or send it elsewhere",
             1,
         )
+
+
+def _is_broken_pipe(error: BaseException | None) -> bool:
+    """Return whether the reader of our output went away (`| head`), for which click itself exits with 1."""
+    return isinstance(error, OSError) and error.errno == errno.EPIPE
 
 
 def _fail(message: str, hint: str | None, exit_code: int) -> NoReturn:

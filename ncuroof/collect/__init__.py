@@ -1,0 +1,1 @@
+"""From a program to a report: what to ask ncu for, running it, and saying clearly why it failed."""

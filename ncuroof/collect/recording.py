@@ -1,0 +1,278 @@
+"""A recording from beginning to end: plan, count where that pays, run ncu, keep what there is, say what went wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncuroof.collect.arguments import Selection, ncu_command, rank_reports
+from ncuroof.collect.counts import Counts, count_trace, counts_path, covering, functions_of, to_json
+from ncuroof.collect.failures import why_nothing
+from ncuroof.collect.plan import Plan
+from ncuroof.collect.programs import Program
+from ncuroof.collect.request import REPORT_SUFFIX, Request
+from ncuroof.collect.run import Outcome, flush_before_a_child, run_ncu
+from ncuroof.collect.settings import Settings, Version
+from ncuroof.errors import CountsError, NcuNotFoundError, OutputError, ProfilingError
+
+RUNNER = Path(__file__).with_name("torch_runner.py")
+_NO_TORCH = "no-torch"
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What a recording left.
+
+    Attributes:
+        reports: one, or one per rank.
+        exit_status: the program's.
+        is_interrupted: it was stopped early.
+        counts: of the whole run, where they were taken.
+        messages: ncu's errors and warnings.
+    """
+
+    reports: tuple[Path, ...]
+    exit_status: int
+    is_interrupted: bool
+    counts: Counts | None
+    messages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorder:
+    """Records one request.
+
+    Attributes:
+        request: what the user asks for.
+        plan: what to collect.
+        program: what to run, not yet inside the runner.
+        settings: of profiles/collect.toml.
+        ncu: its path.
+        ncu_version: empty where not known.
+        shows_progress: draw a line of progress.
+        say: prints a line on standard error.
+    """
+
+    request: Request
+    plan: Plan
+    program: Program
+    settings: Settings
+    ncu: Path
+    ncu_version: Version
+    shows_progress: bool
+    say: Callable[[str], None]
+
+    @property
+    def counts_first(self) -> bool:
+        """Whether a first run counts launches.
+
+        It does where the user asks for it, and for a script of which nothing says which launches to record: a long run would
+        replay for hours what can be recorded once.
+        """
+        if self.request.per_shape is False and self.request.cover_frac is None:
+            return False
+        if self.request.cover_frac is not None or self.request.per_shape:
+            return True
+        return self.program.script is not None and self.program.rank_variable is None and not self.request.is_bounded
+
+    def count_command(self, trace: str, status: str) -> list[str]:
+        """Return the command of the first run, which counts launches with PyTorch's profiler.
+
+        Raises:
+            ProfileRequestError: the program is no Python script.
+        """
+        words = [str(RUNNER), *self._steps(), "--count", trace, "--status", status, "--"]
+        program = self.program.inside(words)
+        return [*program.launcher, *program.words]
+
+    def command(
+        self, selection: Selection | None = None, *, log: str | None = None, status: str | None = None
+    ) -> list[str]:
+        """Return the command that records.
+
+        Raises:
+            ProfileRequestError: the request needs a script, or an option that this ncu lacks.
+        """
+        program = self.program
+        if self.request.needs_runner:
+            words = [str(RUNNER), *self._steps(), *(["--annotate"] if self.request.annotates else [])]
+            program = program.inside([*words, *(["--status", status] if status else []), "--"])
+        return ncu_command(
+            self.request,
+            self.plan,
+            program,
+            self.settings,
+            ncu=str(self.ncu),
+            selection=selection,
+            log=log,
+            ncu_version=self.ncu_version,
+        )
+
+    def record(self) -> Recording:
+        """Record, and return what there is.
+
+        Raises:
+            ProfilingError: no kernel was recorded.
+            NcuNotFoundError: ncu cannot be run.
+            OutputError: a report is there already.
+            CountsError: PyTorch's trace is not as expected.
+        """
+        self._refuse_to_overwrite()
+        counts = self.count() if self.counts_first else None
+        selection = self.select(counts)
+        with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
+            status = Path(folder) / "status.jsonl"
+            outcome = run_ncu(
+                lambda log: self.command(selection, log=log, status=str(status)),
+                shows_progress=self.shows_progress,
+                logs_to_file=self.program.rank_variable is None,
+                n_all=self.request.count if not selection.per_shape else None,
+                say=self.say,
+            )
+            reports = self._reports()
+            if not reports:
+                raise self._failure(outcome, status)
+        if counts is not None and selection.per_shape:
+            for report in reports:
+                counts_path(report).write_bytes(to_json(counts))
+        return Recording(
+            tuple(reports), _program_status(outcome), outcome.is_interrupted, counts, outcome.progress.messages
+        )
+
+    def count(self) -> Counts | None:
+        """Run the script once without replays and return how often each kernel ran; None where PyTorch is not installed.
+
+        Raises:
+            ProfilingError: the script failed, or launched no kernel.
+            CountsError: PyTorch's trace is not as expected.
+        """
+        with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
+            trace, status = Path(folder) / "trace.json", Path(folder) / "status.jsonl"
+            words = self.count_command(str(trace), str(status))
+            self.say("counting launches in a first run, without replays")
+            flush_before_a_child()
+            try:
+                done = subprocess.run(words, check=False)  # noqa: S603  the arguments as given, no shell
+            except OSError as error:
+                raise NcuNotFoundError(f"{words[0]} cannot be run: {error.strerror}", hint="ncuroof doctor") from error
+            events = read_status(status)
+            if any(event.get("event") == _NO_TORCH for event in events):
+                self.say("PyTorch is not installed there: launches are not counted, and all are recorded")
+                return None
+            if not trace.exists():
+                raise ProfilingError(
+                    f"the script ended with status {done.returncode} before its launches were counted (target-failed)",
+                    hint=_steps_hint(self.request, events)
+                    or "run it without ncuroof first; what it printed stands above",
+                )
+            counts = _read_trace(trace, self.request.steps.text if self.request.steps else None)
+        if not counts.kernels:
+            raise ProfilingError(
+                "the script ran, and PyTorch saw no kernel on a GPU (no-kernels)",
+                hint="look whether it uses CUDA: python -c 'import torch; print(torch.cuda.is_available())'",
+            )
+        return counts
+
+    def select(self, counts: Counts | None) -> Selection:
+        """Return which launches to record, by what was counted."""
+        if counts is None:
+            return Selection(per_shape=bool(self.request.per_shape))
+        share = self.request.cover_frac
+        chosen = covering(counts, share) if share is not None else counts.kernels
+        is_long = sum(kernel.n_launches for kernel in chosen) > self.settings.per_shape_from_launches
+        per_shape = self.request.per_shape if self.request.per_shape is not None else is_long
+        functions = functions_of(chosen) if share is not None else ()
+        self.say(
+            f"{counts.n_launches} launches of {len(counts.kernels)} kernels and shapes, "
+            f"{counts.duration_ns / 1e6:.1f} ms of GPU time; "
+            + (f"recording {len(chosen)} of them, once each" if per_shape else "recording every launch")
+        )
+        return Selection(functions, per_shape)
+
+    def _steps(self) -> list[str]:
+        steps = self.request.steps
+        if steps is None:
+            return []
+        return ["--step", steps.text, "--of", steps.of, *(["--stop-after"] if steps.stops_after else [])]
+
+    def _refuse_to_overwrite(self) -> None:
+        existing = self._reports()
+        if existing and not self.request.force:
+            raise OutputError(f"{existing[0]}: is there already", hint="choose another name with -o, or add --force")
+        try:
+            for report in existing:
+                report.unlink()
+                counts_path(report).unlink(missing_ok=True)
+        except OSError as error:
+            raise OutputError(
+                f"{existing[0]}: cannot be replaced: {error.strerror}", hint="choose another name with -o"
+            ) from error
+        if not self.request.report.parent.is_dir():
+            raise OutputError(f"{self.request.report.parent}: is no folder", hint="make it, or choose another with -o")
+
+    def _reports(self) -> list[Path]:
+        report = self.request.report
+        if self.program.rank_variable is None:
+            return [report] if report.is_file() else []
+        return rank_reports(report, list(report.parent.iterdir()) if report.parent.is_dir() else [])
+
+    def _failure(self, outcome: Outcome, status: Path) -> BaseException:
+        if outcome.is_interrupted:
+            return KeyboardInterrupt()
+        hint = _steps_hint(self.request, read_status(status))
+        error = why_nothing(
+            outcome.progress.messages,
+            self.settings.failures,
+            exit_status=outcome.progress.exit_status,
+            is_filtered=self.request.is_bounded,
+        )
+        return ProfilingError(str(error), hint=hint) if hint else error
+
+
+def read_status(path: Path) -> list[dict[str, object]]:
+    """Return the runner's journal; empty where there is none."""
+    try:
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError):
+        return []
+
+
+def free_report(wanted: Path) -> Path:
+    """Return a report's path that is not taken: `train.ncu-rep`, else `train-2.ncu-rep`, and so on."""
+    number, path = 1, wanted
+    while path.exists() or rank_reports(path, list(path.parent.iterdir())):
+        number += 1
+        path = wanted.with_name(f"{wanted.name.removesuffix(REPORT_SUFFIX)}-{number}{REPORT_SUFFIX}")
+    return path
+
+
+def _steps_hint(request: Request, events: Sequence[dict[str, object]]) -> str | None:
+    """Return what to do where the wanted steps were not reached; None where they were, or none was wanted."""
+    if request.steps is None or not events:
+        return None
+    n_steps = sum(event.get("event") == "step" for event in events)
+    if any(event.get("event") == "start" for event in events):
+        return None
+    return (
+        f"the script made {n_steps} steps ({request.steps.of}), --step {request.steps.text} was never reached; "
+        "--step-of says what a step is"
+    )
+
+
+def _read_trace(path: Path, steps: str | None) -> Counts:
+    try:
+        events = json.loads(path.read_bytes())["traceEvents"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise CountsError(
+            f"PyTorch's trace cannot be read: {error!r}", hint="update PyTorch, or count nothing: --no-per-shape"
+        ) from error
+    return count_trace(events, steps=steps)
+
+
+def _program_status(outcome: Outcome) -> int:
+    """Return the program's exit status: what ncu tells of it; ncu's own failures after a report are warnings."""
+    return outcome.progress.exit_status or 0
