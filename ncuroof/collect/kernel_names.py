@@ -9,8 +9,8 @@ _CAST = re.compile(r"\((?:signed |unsigned )?(?:bool|char|short|int|long long|lo
 _NUMBER = re.compile(r"(?<![\w.])(-?\d+)(?:ul|ull|ll|u|l)\b")
 _TOKEN = re.compile(r"-?\w+")
 _ALIASES = {"true": "1", "false": "0"}
-_FILLERS = frozenset({"instance", "enum", "struct", "class"})
-"""Words that only one of the two writes."""
+_FILLERS = frozenset({"instance", "enum", "struct", "class", "void", "const"})
+"""Words that only one of the two writes, or each at another place."""
 
 
 def function_name(name: str) -> str:
@@ -18,7 +18,7 @@ def function_name(name: str) -> str:
 
     `void at::native::copy_kernel<float, 4>(int, float*)` is `copy_kernel`; a name that is not demangled stays as it is.
     """
-    return re.split(r"::", _head(_UNNAMED.sub("", name)))[-1].strip()
+    return _head(_UNNAMED.sub("", name)).rpartition("::")[2]
 
 
 def same_kernel_key(name: str) -> tuple[str, ...]:
@@ -32,29 +32,42 @@ def same_kernel_key(name: str) -> tuple[str, ...]:
     return tuple(token for token in tokens if token not in _FILLERS)
 
 
-def _head(name: str) -> str:
-    """Return the name up to its template arguments or parameters, without what it returns."""
+def _declared(name: str) -> str:
+    """Return function, template arguments and parameters, without what the function returns: the last word outside of brackets."""
     depth, start = 0, 0
     for place, letter in enumerate(name):
-        if letter in "<(" and depth == 0 and place > start and not name[start:place].endswith("operator"):
-            return name[start:place]
         depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(letter, 0)
         if letter == " " and depth == 0:
             start = place + 1
     return name[start:]
 
 
+def _head(name: str) -> str:
+    """Return the function with its namespaces."""
+    declared = _declared(name)
+    depth = 0
+    for place, letter in enumerate(declared):
+        if letter in "<(" and depth == 0 and not declared[:place].endswith("operator"):
+            following = declared[_end_of_bracket(declared, place) :]
+            if not following.startswith("::"):  # of a class, the function comes after it
+                return declared[:place]
+        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(letter, 0)
+    return declared
+
+
+def _end_of_bracket(text: str, start: int) -> int:
+    """Return the place after the bracket that opens at `start`; the end where it is never closed."""
+    depth = 0
+    for place in range(start, len(text)):
+        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(text[place], 0)
+        if depth == 0:
+            return place + 1
+    return len(text)
+
+
 def _without_parameters(name: str) -> str:
     """Return function and template arguments, without what it returns and takes."""
-    head = _head(name)
-    begin = name.find(head)
-    rest = name[begin + len(head) :]
-    if not rest.startswith("<"):
-        return head
-    depth = 0
-    for place, letter in enumerate(rest):
-        is_arrow = letter == ">" and rest[place - 1 : place] == "-"
-        depth += 0 if is_arrow else {"<": 1, ">": -1}.get(letter, 0)
-        if depth == 0:
-            return head + rest[: place + 1]
-    return head + rest
+    declared, head = _declared(name), _head(name)
+    if declared[len(head) :].startswith("<"):
+        return declared[: _end_of_bracket(declared, len(head))]
+    return head

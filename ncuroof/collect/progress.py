@@ -73,7 +73,7 @@ class ProgressReader:
         state = self.state
         if match := _PROFILING.search(line):
             state = _at(state, match, line)
-            if done := _PASSES.search(line):
+            if done := _PASSES.search(line, match.end()):
                 state = replace(state, n_done=state.n_done + 1, passes=int(done["passes"]), percent=100)
         if match := _REPORT.search(line):
             state = replace(state, reports=(*state.reports, match["path"].strip()))

@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 import ast
 import atexit
+import contextlib
+import ctypes
 import functools
 import importlib
 import importlib.util
@@ -71,9 +73,11 @@ class CudaProfiler:
         self._call("cudaProfilerStop")
 
     def _call(self, name: str) -> None:
-        import torch
-
-        if torch.cuda.is_available():
+        torch = sys.modules.get("torch")
+        if torch is None:  # a script of another library: the driver has the same call
+            with contextlib.suppress(OSError):
+                getattr(ctypes.CDLL("libcuda.so.1"), name.replace("cuda", "cu", 1))()
+        elif torch.cuda.is_available():
             torch.cuda.synchronize()
             getattr(torch.cuda.cudart(), name)()
 
