@@ -47,6 +47,15 @@ KERNELS = pl.Schema(
 )
 """One row per profiled workload; one Float64 column more per canonical quantity."""
 
+WEIGHTS = pl.Schema(
+    {
+        "id": pl.UInt32(),
+        "n_represented": pl.Float64(),  # launches that the recorded one stands for
+        "weight": pl.Float64(),  # what its times are multiplied by in sums over the run
+    }
+)
+"""One row per workload, where launches were counted; 1 for what was not."""
+
 WORK = pl.Schema(
     {
         "id": pl.UInt32(),

@@ -16,7 +16,7 @@ from ncuroof.collect.describe import plan_lines
 from ncuroof.collect.machine import find_gpus, find_ncu, ncu_version
 from ncuroof.collect.plan import plan_collection
 from ncuroof.collect.programs import Program, find_program
-from ncuroof.collect.recording import RUNNER, Recorder, Recording, free_report
+from ncuroof.collect.recording import RUNNER, RUNNER_FILES, Recorder, Recording, free_report
 from ncuroof.collect.remote import remote_script
 from ncuroof.collect.request import REPORT_SUFFIX, Request, parse_cover, parse_steps, split_words
 from ncuroof.collect.settings import Version, load_settings, parse_capability
@@ -243,7 +243,7 @@ def _write_remote_plan(recorder: Recorder, path: Path, *, is_gpu_known: bool) ->
         collection=recorder.plan.arguments,
         collection_by_capability=by_capability,
         runner=str(RUNNER),
-        runner_source=RUNNER.read_text(encoding="utf-8"),
+        runner_sources={path.name: path.read_text(encoding="utf-8") for path in RUNNER_FILES},
         report=str(request.report),
     )
     write_whole(path, script.encode(), force=request.force)

@@ -9,6 +9,7 @@ Schema history:
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,6 +132,16 @@ def to_json(counts: Counts) -> bytes:
         ],
     }
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def counts_beside(report: Path) -> Counts | None:
+    """Return the counts beside a report; None where there are none.
+
+    Raises:
+        CountsError: they cannot be read, or are not what ncuroof writes.
+    """
+    path = counts_path(report)
+    return read_counts(path) if os.path.isfile(path) else None  # noqa: PTH113  of a name that is too long it is no error
 
 
 def read_counts(path: Path) -> Counts:

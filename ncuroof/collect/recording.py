@@ -20,6 +20,7 @@ from ncuroof.collect.settings import Settings, Version
 from ncuroof.errors import CountsError, NcuNotFoundError, OutputError, ProfilingError
 
 RUNNER = Path(__file__).with_name("torch_runner.py")
+RUNNER_FILES = (RUNNER, RUNNER.with_name("torch_tools.py"))
 _NO_TORCH = "no-torch"
 
 

@@ -16,7 +16,7 @@ def remote_script(
     collection: Sequence[str],
     collection_by_capability: Mapping[str, Sequence[str]],
     runner: str,
-    runner_source: str,
+    runner_sources: Mapping[str, str],
     report: str,
 ) -> str:
     """Return a POSIX shell script that does what `command` does.
@@ -27,7 +27,7 @@ def remote_script(
         collection: the words in it, one after the other, that say what to collect.
         collection_by_capability: what to put in their place where nvidia-smi tells this compute capability ("9.0").
         runner: the word in it that is the runner's path.
-        runner_source: the runner, which the script carries where the command needs it.
+        runner_sources: text by name of the runner's files, itself first; the script carries them where the command needs them.
         report: what the command writes.
     """
     place = _place_of(collection, command)
@@ -40,7 +40,7 @@ def remote_script(
         "ncu=${NCUROOF_NCU:-ncu}",
         'command -v "$ncu" >/dev/null || { echo "ncu was not found: put it on PATH, or set NCUROOF_NCU" >&2; exit 1; }',
         *_choice(collection, collection_by_capability),
-        *(_carried(runner_source) if _RUNNER_PLACE in words else []),
+        *(_carried(runner_sources) if _RUNNER_PLACE in words else []),
         "status=0",
         f"{' '.join(words)} || status=$?",
         f"echo {shlex.quote(f'then, where ncuroof is: ncuroof report {report}')} >&2",
@@ -70,12 +70,8 @@ def _choice(collection: Sequence[str], by_capability: Mapping[str, Sequence[str]
     ]
 
 
-def _carried(source: str) -> list[str]:
-    return [
-        "folder=$(mktemp -d)",
-        "trap 'rm -rf \"$folder\"' EXIT",
-        "runner=$folder/torch_runner.py",
-        f"cat >\"$runner\" <<'{_END}'",
-        source.rstrip("\n"),
-        _END,
-    ]
+def _carried(sources: Mapping[str, str]) -> list[str]:
+    lines = ["folder=$(mktemp -d)", "trap 'rm -rf \"$folder\"' EXIT", f"runner=$folder/{next(iter(sources))}"]
+    for name, source in sources.items():
+        lines += [f"cat >\"$folder/{name}\" <<'{_END}'", source.rstrip("\n"), _END]
+    return lines

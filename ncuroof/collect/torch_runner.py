@@ -12,20 +12,19 @@ from __future__ import annotations
 import argparse
 import ast
 import atexit
-import contextlib
-import ctypes
 import functools
 import importlib
 import importlib.util
 import io
-import json
 import os
 import runpy
 import sys
 import types
-import weakref
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ncuroof.collect.torch_tools import Journal, Tool
 
 HERE = os.path.abspath(__file__)  # noqa: PTH100  this file starts other people's programs: as few modules as it can do with
 NO_TORCH = "no-torch"
@@ -35,135 +34,6 @@ Function = Callable[..., Any]
 
 class Enough(SystemExit):
     """Ends the script after the last step, past handlers of Exception, through its finally clauses."""
-
-
-class Journal:
-    """Tells the caller what happened, in order."""
-
-    def __init__(self, path: str | None) -> None:
-        self._file = open(path, "a", encoding="utf-8") if path else None  # noqa: SIM115, PTH123  open to the end
-        self._process = os.getpid()
-
-    def tell(self, event: str, **more: object) -> None:
-        """Add an event; a forked worker's are left out."""
-        if self._file is not None and os.getpid() == self._process:
-            self._file.write(json.dumps({"event": event, **more}) + "\n")
-            self._file.flush()
-
-
-class Tool(Protocol):
-    """What is at work while the wanted steps run."""
-
-    def start(self) -> None:
-        """Begin."""
-
-    def stop(self) -> None:
-        """End."""
-
-
-class CudaProfiler:
-    """Tells the profiler that watches this process from outside when to record."""
-
-    def start(self) -> None:
-        """Record from here on."""
-        self._call("cudaProfilerStart")
-
-    def stop(self) -> None:
-        """Record no more."""
-        self._call("cudaProfilerStop")
-
-    def _call(self, name: str) -> None:
-        torch = sys.modules.get("torch")
-        if torch is None:  # a script of another library: the driver has the same call
-            with contextlib.suppress(OSError):
-                getattr(ctypes.CDLL("libcuda.so.1"), name.replace("cuda", "cu", 1))()
-        elif torch.cuda.is_available():
-            torch.cuda.synchronize()
-            getattr(torch.cuda.cudart(), name)()
-
-
-class Counting:
-    """Counts launches with PyTorch's profiler, and leaves its trace in a file."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._profile: Any = None
-
-    def start(self) -> None:
-        """Count from here on."""
-        import torch
-
-        activity = torch.profiler.ProfilerActivity
-        is_cuda = torch.cuda.is_available()
-        if is_cuda:
-            torch.cuda.synchronize()
-        self._profile = torch.profiler.profile(activities=[activity.CUDA if is_cuda else activity.CPU])
-        self._profile.start()
-
-    def stop(self) -> None:
-        """Count no more, and write the trace."""
-        import torch
-
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-        self._profile.stop()
-        self._profile.export_chrome_trace(self._path)
-
-
-class Annotations:
-    """NVTX ranges: modules by their place in the model, operators by PyTorch's own ranges, with the shapes of their inputs."""
-
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
-        self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
-        self._handles: list[Any] = []
-        self._operators: Any = None
-        self._torch: Any = None
-
-    def start(self) -> None:
-        """Annotate from here on."""
-        import torch
-        from torch.nn.modules import module
-
-        self._torch = torch
-        self._handles = [
-            module.register_module_forward_pre_hook(self._enter),
-            module.register_module_forward_hook(self._leave, always_call=True),
-        ]
-        if torch.cuda.is_available():
-            self._operators = torch.autograd.profiler.emit_nvtx(record_shapes=True)
-            self._operators.__enter__()
-
-    def stop(self) -> None:
-        """Annotate no more."""
-        for handle in self._handles:
-            handle.remove()
-        self._handles = []
-        if self._operators is not None:
-            operators, self._operators = self._operators, None
-            operators.__exit__(None, None, None)
-
-    def _enter(self, module: Any, inputs: Any) -> None:
-        if self._torch.compiler.is_compiling():  # a range would break the graph
-            return
-        shapes = ", ".join(str(list(each.shape)) for each in inputs if hasattr(each, "shape"))
-        text = f"{self._name(module)} ({type(module).__name__}) {shapes}".rstrip()
-        self._journal.tell("push", text=text)
-        if self._torch.cuda.is_available():
-            self._torch.cuda.nvtx.range_push(text)
-
-    def _leave(self, module: Any, inputs: Any, output: Any) -> None:  # noqa: ARG002  what torch calls a hook with
-        if self._torch.compiler.is_compiling():
-            return
-        self._journal.tell("pop")
-        if self._torch.cuda.is_available():
-            self._torch.cuda.nvtx.range_pop()
-
-    def _name(self, module: Any) -> str:
-        if module not in self._names:
-            for name, child in module.named_modules(prefix=type(module).__name__):
-                self._names.setdefault(child, name)
-        return self._names[module]
 
 
 class Window:
@@ -332,14 +202,9 @@ def _tell_without_us() -> None:
         sys.excepthook(kind, error.with_traceback(trace), trace)
 
 
-def _steps(text: str) -> tuple[int, int]:
-    first, _, last = text.partition(":")
-    return int(first), int(last or first)
-
-
 def _arguments(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser = argparse.ArgumentParser(allow_abbrev=False)
-    parser.add_argument("--step", type=_steps)
+    parser.add_argument("--step", type=lambda text: (int(text.split(":")[0]), int(text.split(":")[-1])))
     parser.add_argument("--of", default="optimizer")
     parser.add_argument("--stop-after", action="store_true")
     parser.add_argument("--annotate", action="store_true")
@@ -347,6 +212,16 @@ def _arguments(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--status")
     place = words.index("--")
     return parser.parse_args(words[:place]), words[place + 1 :]
+
+
+def _sibling(name: str) -> Any:
+    """Return the module in the file beside this one."""
+    spec = importlib.util.spec_from_file_location(f"ncuroof_{name}", os.path.join(os.path.dirname(HERE), f"{name}.py"))  # noqa: PTH118, PTH120
+    assert spec is not None  # noqa: S101  for the type checker
+    assert spec.loader is not None  # noqa: S101
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _count_steps(of: str, window: Window) -> str | None:
@@ -365,15 +240,16 @@ def _count_steps(of: str, window: Window) -> str | None:
 def main(words: list[str]) -> None:
     """Run the script that `words` name inside the hooks that they ask for."""
     options, program = _arguments(words)
-    journal = Journal(options.status)
+    at_work = _sibling("torch_tools")
+    journal: Journal = at_work.Journal(options.status)
     if options.count and importlib.util.find_spec("torch") is None:
         journal.tell(NO_TORCH)
         return
-    tools: list[Tool] = [Annotations(journal)] if options.annotate else []
+    tools: list[Tool] = [at_work.Annotations(journal)] if options.annotate else []
     if options.count:
-        tools.insert(0, Counting(options.count))
+        tools.insert(0, at_work.Counting(options.count))
     elif options.step:
-        tools.insert(0, CudaProfiler())
+        tools.insert(0, at_work.CudaProfiler())
     window = Window(options.step or (1, 0), stops_after=options.stop_after, tools=tools, journal=journal)
     atexit.register(window.close)
     is_module = program[0] == "-m"

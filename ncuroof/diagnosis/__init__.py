@@ -5,12 +5,14 @@ from ncuroof.diagnosis.diagnose import Diagnosis, diagnose
 from ncuroof.diagnosis.rules import Rules, load_rules
 from ncuroof.diagnosis.summary import Share, Summary, group_launches, rank_actions, summarise
 from ncuroof.diagnosis.totals import total_work
+from ncuroof.diagnosis.weights import Weighting, weigh, weighted
 
 __all__ = [
     "Diagnosis",
     "Rules",
     "Share",
     "Summary",
+    "Weighting",
     "break_down",
     "diagnose",
     "group_launches",
@@ -18,4 +20,6 @@ __all__ = [
     "rank_actions",
     "summarise",
     "total_work",
+    "weigh",
+    "weighted",
 ]

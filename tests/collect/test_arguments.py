@@ -48,7 +48,7 @@ def test_the_whole_command() -> None:
         ({"skip": 5, "count": 2}, [*WITHOUT_COLLECTIVES, "--launch-skip", "5", "--launch-count", "2"]),
         ({"per_shape": True}, [*WITHOUT_COLLECTIVES, "--filter-mode", "per-launch-config", "--launch-count", "1"]),
         ({"per_shape": True, "count": 3}, [*WITHOUT_COLLECTIVES, "--filter-mode", "per-launch-config", "--launch-count", "3"]),
-        ({"ncu_words": ("--call-stack", "--import-source", "yes")}, [*WITHOUT_COLLECTIVES, "--call-stack", "--import-source", "yes"]),
+        ({"ncu_words": ("--call-stack", "--import-source", "yes")}, [*WITHOUT_COLLECTIVES, "--call-stack", "--import-source", "yes"]),  # noqa: E501
     ],
 )  # fmt: skip
 def test_which_launches(asked: dict[str, Any], words: list[str]) -> None:

@@ -22,7 +22,7 @@ BY_SECTION = {
     "LaunchStats": r"launch__\w+",
     "Occupancy": r"sm__warps_active\.avg\.(pct_of_peak_sustained_active|per_cycle_active)|sm__maximum_warps_per_active_cycle_pct",
     "SchedulerStats": r"smsp__(issue_active|warps_active|warps_eligible)\.avg\.per_cycle_active",
-    "WarpStateStats": r"smsp__average_warps_issue_stalled_\w+_per_issue_active\.ratio|smsp__average_warp_latency_per_inst_issued\.ratio"
+    "WarpStateStats": r"smsp__average_warps_issue_stalled_\w+_per_issue_active\.ratio|smsp__average_warp_latency_per_inst_issued\.ratio"  # noqa: E501
     r"|smsp__thread_inst_executed(_pred_on)?_per_inst_executed\.ratio",
     "SpeedOfLight": r"(gpu__compute_memory_throughput|gpu__dram_throughput|lts__throughput|sm__throughput)" + re.escape(PCT)
     + r"|l1tex__throughput\.avg\.pct_of_peak_sustained_active|gpu__time_duration\.sum|sm__cycles_active\.avg"
@@ -42,13 +42,31 @@ ALWAYS = r"launch__\w+|device__attribute_\w+|profiler__replayer_passes|sm__maxim
 BREAKDOWN = r"(l1tex|lts|sm|dram)__\w+" + re.escape(PCT)
 """Members of the two breakdowns; which unit has which is the chip's affair (recorded on 7.0 to 12.0)."""
 
-BREAKDOWN_MEMBERS = (
-    "l1tex__data_bank_reads l1tex__data_bank_writes l1tex__data_pipe_lsu_wavefronts l1tex__data_pipe_tex_wavefronts l1tex__f_wavefronts "
-    "l1tex__lsu_writeback_active l1tex__lsuin_requests l1tex__tex_writeback_active l1tex__texin_sm2tex_req_cycles_active "
-    "lts__d_atomic_input_cycles_active lts__lts2xbar_cycles_active lts__t_sectors sm__inst_executed sm__inst_executed_pipe_adu "
-    "sm__inst_executed_pipe_cbu_pred_on_any sm__inst_executed_pipe_lsu sm__inst_executed_pipe_tex sm__inst_executed_pipe_xu "
-    "sm__issue_active sm__mio_inst_issued sm__pipe_fma_cycles_active sm__pipe_fp64_cycles_active sm__pipe_tensor_cycles_active"
-).split()
+BREAKDOWN_MEMBERS = [
+    "l1tex__data_bank_reads",
+    "l1tex__data_bank_writes",
+    "l1tex__data_pipe_lsu_wavefronts",
+    "l1tex__data_pipe_tex_wavefronts",
+    "l1tex__f_wavefronts",
+    "l1tex__lsu_writeback_active",
+    "l1tex__lsuin_requests",
+    "l1tex__tex_writeback_active",
+    "l1tex__texin_sm2tex_req_cycles_active",
+    "lts__d_atomic_input_cycles_active",
+    "lts__lts2xbar_cycles_active",
+    "lts__t_sectors",
+    "sm__inst_executed",
+    "sm__inst_executed_pipe_adu",
+    "sm__inst_executed_pipe_cbu_pred_on_any",
+    "sm__inst_executed_pipe_lsu",
+    "sm__inst_executed_pipe_tex",
+    "sm__inst_executed_pipe_xu",
+    "sm__issue_active",
+    "sm__mio_inst_issued",
+    "sm__pipe_fma_cycles_active",
+    "sm__pipe_fp64_cycles_active",
+    "sm__pipe_tensor_cycles_active",
+]
 """Members on every chip that a public report was recorded on."""
 
 OF_SOME = (

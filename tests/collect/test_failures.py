@@ -17,17 +17,17 @@ FAILURES = load_settings().failures
 
 # As ncu 2024.1.1 words them (texts in its binary), and as users quoted them in public issues.
 SAID = {
-    "no-permission": "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters on the target device 0. For instructions on enabling permissions and to get more information see https://developer.nvidia.com/ERR_NVGPUCTRPERM",
-    "vgpu-permission": "==ERROR== The user does not have permission to access NVIDIA GPU Performance Counters on the target vGPU device 0.",
-    "counters-taken": "==ERROR== Profiling failed because a driver resource was unavailable or the user does not have permission to access NVIDIA GPU Performance Counters. Ensure that no other tool (like DCGM) is concurrently collecting profiling data.",
+    "no-permission": "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters on the target device 0. For instructions on enabling permissions and to get more information see https://developer.nvidia.com/ERR_NVGPUCTRPERM",  # noqa: E501
+    "vgpu-permission": "==ERROR== The user does not have permission to access NVIDIA GPU Performance Counters on the target vGPU device 0.",  # noqa: E501
+    "counters-taken": "==ERROR== Profiling failed because a driver resource was unavailable or the user does not have permission to access NVIDIA GPU Performance Counters. Ensure that no other tool (like DCGM) is concurrently collecting profiling data.",  # noqa: E501
     "no-driver": "==ERROR== Nsight Compute failed to connect to the CUDA driver (stub libcuda.so[.1] on path?).",
     "unsupported-gpu": "==ERROR== Profiling is not supported on device 0. To find out supported GPUs refer --list-chips option.",
     "out-of-memory": "==ERROR== Out of memory.",
     "disk-full": "==ERROR== Failed to save the report to file /data/run.ncu-rep",
-    "lock": "==ERROR== Failed to acquire the interprocess lock at /tmp/nsight-compute-lock. Please make sure that this path supports file-based locking. (13)",
+    "lock": "==ERROR== Failed to acquire the interprocess lock at /tmp/nsight-compute-lock. Please make sure that this path supports file-based locking. (13)",  # noqa: E501
     "unknown-metric": "==ERROR== Failed to find metric lts__t_sectors_srcunit_foo.sum",
     "unknown-option": "==ERROR== unrecognised option '--nosuch'. Use --help for further details.",
-    "program-not-found": "==ERROR== '/nonexist' does not exist or is not an executable. Please make sure to specify the absolute path",
+    "program-not-found": "==ERROR== '/nonexist' does not exist or is not an executable. Please make sure to specify the absolute path",  # noqa: E501
     "report-exists": "==ERROR== File run.ncu-rep already exists. Use '-f' for overwriting the file.",
     "replay-failed": '==ERROR== Failed to profile "kernel_1" in process 4711',
     "program-never-used-cuda": "==PROF== Target process 36054 terminated before first instrumented API call.",

@@ -25,15 +25,15 @@ from ncuroof.errors import CountsError
 
 GNU_AND_NVIDIA = [
     (
-        "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)",
-        "void at::native::vectorized_elementwise_kernel<(int)4, at::native::FillFunctor<float>, std::array<char *, (unsigned long)1>>(int, T2, T3)",
+        "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)",  # noqa: E501
+        "void at::native::vectorized_elementwise_kernel<(int)4, at::native::FillFunctor<float>, std::array<char *, (unsigned long)1>>(int, T2, T3)",  # noqa: E501
     ),
     (
         "void (anonymous namespace)::softmax_warp_forward<c10::BFloat16, float, 10, true, false>(float*, int)",
         "void <unnamed>::softmax_warp_forward<c10::BFloat16, float, (int)10, (bool)1, (bool)0>(T2 *, int)",
     ),
     (
-        "void cutlass::Kernel2<cutlass_80_tensorop_s16816gemm_bf16_128x64_64x4_nn_align8>(cutlass_80_tensorop_s16816gemm_bf16_128x64_64x4_nn_align8::Params)",
+        "void cutlass::Kernel2<cutlass_80_tensorop_s16816gemm_bf16_128x64_64x4_nn_align8>(cutlass_80_tensorop_s16816gemm_bf16_128x64_64x4_nn_align8::Params)",  # noqa: E501
         "void cutlass::Kernel2<cutlass_80_tensorop_s16816gemm_bf16_128x64_64x4_nn_align8>(T1::Params)",
     ),
     ("triton_poi_fused_add_0", "triton_poi_fused_add_0"),
@@ -57,7 +57,7 @@ def test_another_template_argument_is_another_kernel() -> None:
     ("name", "function"),
     [
         ("void at::native::copy_kernel<float, 4>(int, float*)", "copy_kernel"),
-        ("ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn", "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn"),
+        ("ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn", "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn"),  # noqa: E501
         ("void (anonymous namespace)::k<a::b<c> >(d)", "k"),
         ("std::enable_if<!(false), void>::type internal::gemvx::kernel<int, float>(float*)", "kernel"),
         ("_Z3foov", "_Z3foov"),
@@ -162,9 +162,9 @@ def test_counts_come_back_as_they_were_written(tmp_path: Path) -> None:
         b'{"schema": "ncuroof.counts/2", "kernels": []}',
         b'{"schema": "ncuroof.counts/1"}',
         b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k"}]}',
-        b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k", "grid": [1, 1], "block": [1, 1, 1], "n_launches": 1, "duration_ns": 1}]}',
-        b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k", "grid": [1, 1, 1], "block": [1, 1, 1], "n_launches": 0, "duration_ns": 1}]}',
-        b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k", "grid": [1, 1, 1], "block": [1, 1, 1], "n_launches": 1, "duration_ns": 1e999}]}',
+        b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k", "grid": [1, 1], "block": [1, 1, 1], "n_launches": 1, "duration_ns": 1}]}',  # noqa: E501
+        b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k", "grid": [1, 1, 1], "block": [1, 1, 1], "n_launches": 0, "duration_ns": 1}]}',  # noqa: E501
+        b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k", "grid": [1, 1, 1], "block": [1, 1, 1], "n_launches": 1, "duration_ns": 1e999}]}',  # noqa: E501
         b'{"schema": "ncuroof.counts/1", "kernels": 3}',
         b"\xff\xfe",
     ],

@@ -23,12 +23,12 @@ def find(*words: str, rank_variable: str | None = None) -> Program:
         (("python", "-u", "train.py"), Program((), ("python", "-u", "train.py"), None, 2)),
         (("python3.12", "-m", "pkg.train"), Program((), ("python3.12", "-m", "pkg.train"), None, 1)),
         (("python", "-c", "x.py"), Program((), ("python", "-c", "x.py"), None, None)),
-        (("mpirun", "-n", "4", "-x", "VAR", "./app", "1"), Program(("mpirun", "-n", "4", "-x", "VAR"), ("./app", "1"), "OMPI_COMM_WORLD_RANK", None)),
+        (("mpirun", "-n", "4", "-x", "VAR", "./app", "1"), Program(("mpirun", "-n", "4", "-x", "VAR"), ("./app", "1"), "OMPI_COMM_WORLD_RANK", None)),  # noqa: E501
         (("srun", "-n2", "python", "train.py"), Program(("srun", "-n2"), ("python", "train.py"), "SLURM_PROCID", 1)),
         (("mpiexec", "-n", "2", "train.py"), Program(("mpiexec", "-n", "2"), ("/v/python", "train.py"), "PMI_RANK", 1)),
         (
             ("torchrun", "--standalone", "--nproc-per-node", "2", "train.py", "--x"),
-            Program(("torchrun", "--standalone", "--nproc-per-node", "2", "--no-python"), ("/v/python", "-u", "train.py", "--x"), "RANK", 2),
+            Program(("torchrun", "--standalone", "--nproc-per-node", "2", "--no-python"), ("/v/python", "-u", "train.py", "--x"), "RANK", 2),  # noqa: E501
         ),
         (
             ("torchrun", "--nproc-per-node=2", "-m", "pkg.train"),

@@ -206,7 +206,7 @@ def test_on_a_terminal_the_program_sees_a_terminal_and_progress_gives_way(tmp_pa
     assert b"profiling" not in seen[seen.rindex(b"\x1b[2K") :]
 
 
-# ---- which launches ---------------------------------------------------------------------------------------------------------------
+# ---- which launches ---------------------------------------------------------------------------------------------------------------  # noqa: E501
 
 
 def counts(*kernels: tuple[str, int, float]) -> Counts:

@@ -83,7 +83,7 @@ try:
 except RuntimeError:
     print("caught it")
 """
-PARSER = "from torch.distributed.run import get_args_parser\nprint([s for a in get_args_parser()._actions if a.nargs == 0 for s in a.option_strings])\n"
+PARSER = "from torch.distributed.run import get_args_parser\nprint([s for a in get_args_parser()._actions if a.nargs == 0 for s in a.option_strings])\n"  # noqa: E501
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from pathlib import Path
 
 def main(path: str) -> None:
     warnings.simplefilter("ignore")
-    import torch  # noqa: PLC0415
+    import torch
     import torch.distributed.run
-    import torch.utils.data  # noqa: F401, PLC0415
+    import torch.utils.data
 
     weight = torch.ones(1, requires_grad=True)
     weight.sum().backward()
