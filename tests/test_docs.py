@@ -11,8 +11,12 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from click import Context
 
 from ncuroof import errors
+from ncuroof.cli.main import program
+from ncuroof.cli.profile import profile
+from ncuroof.collect.settings import load_settings
 from ncuroof.metrics import load_catalogue
 from ncuroof.metrics.availability import load_availability
 from ncuroof.present.explain import explain
@@ -20,7 +24,7 @@ from ncuroof.resources import read_toml
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs/quantities"
-BY_HAND = ["README.md", "docs/verdict.md", "docs/errors.md", "docs/instruction_roofline.md"]
+BY_HAND = ["README.md", "docs/verdict.md", "docs/errors.md", "docs/instruction_roofline.md", "docs/profile.md"]
 
 
 def _script(name: str) -> ModuleType:
@@ -123,6 +127,31 @@ def test_what_is_counted_is_told_for_most_of_a_group(group: str) -> None:
     members = [each for each in (*catalogue.quantities, *catalogue.measured) if each.name.startswith(f"{group}.")]
     told = [each for each in members if each.excludes or any(pair.excludes for pair in catalogue.pairs(each.name))]
     assert len(told) >= 0.75 * len(members)
+
+
+# ---- commands and failures of profiling --------------------------------------------------------------------------------------
+
+
+def test_every_option_of_profile_is_documented() -> None:
+    page = (ROOT / "docs/profile.md").read_text(encoding="utf-8")
+    for parameter in profile.params:
+        for flag in (*parameter.opts, *parameter.secondary_opts):
+            if flag.startswith("--") and flag not in ("--quiet", "--verbose", "--no-color"):
+                assert f"`{flag}" in page or f" {flag}" in page, flag
+
+
+def test_every_failure_of_ncu_is_documented() -> None:
+    page = (ROOT / "docs/profile.md").read_text(encoding="utf-8")
+    for failure in load_settings().failures:
+        assert f"| `{failure.id}` |" in page, failure.id
+
+
+def test_every_command_is_documented() -> None:
+    documents = "\n".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+    )
+    for command in program.list_commands(Context(program)):
+        assert f"ncuroof {command}" in documents, command
 
 
 # ---- the other pages --------------------------------------------------------------------------------------------------------

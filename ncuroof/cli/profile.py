@@ -258,6 +258,8 @@ def _report(recording: Recording, *, force: bool, quiet: bool, no_color: bool) -
     found = read(recording.reports)
     analysis = found.analyse()
     if not quiet:
+        if recording.trouble:
+            say(f"warning: some kernels were not recorded: {recording.trouble}")
         warn(found, analysis)
     show_summary(analysis, no_color=no_color)
     for report in recording.reports:

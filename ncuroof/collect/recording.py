@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ncuroof.collect.arguments import Selection, ncu_command, rank_reports
 from ncuroof.collect.counts import Counts, count_trace, counts_path, covering, functions_of, to_json
-from ncuroof.collect.failures import why_nothing
+from ncuroof.collect.failures import known_failure, why_nothing
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.programs import Program
 from ncuroof.collect.request import REPORT_SUFFIX, Request
@@ -22,6 +22,7 @@ from ncuroof.errors import CountsError, NcuNotFoundError, OutputError, Profiling
 RUNNER = Path(__file__).with_name("torch_runner.py")
 RUNNER_FILES = (RUNNER, RUNNER.with_name("torch_tools.py"))
 _NO_TORCH = "no-torch"
+_ERROR = "==ERROR=="
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class Recording:
         is_interrupted: it was stopped early.
         counts: of the whole run, where they were taken.
         messages: ncu's errors and warnings.
+        trouble: the first of its errors that cost kernels though others were recorded, in our words, or None.
     """
 
     reports: tuple[Path, ...]
@@ -41,6 +43,7 @@ class Recording:
     is_interrupted: bool
     counts: Counts | None
     messages: tuple[str, ...]
+    trouble: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +75,18 @@ class Recorder:
         """Whether a first run counts launches.
 
         It does where the user asks for it, and for a script of which nothing says which launches to record: a long run would
-        replay for hours what can be recorded once.
+        replay for hours what can be recorded once. Ranks, and programs that are no scripts, are not counted.
         """
-        if self.request.per_shape is False and self.request.cover_frac is None:
-            return False
-        if self.request.cover_frac is not None or self.request.per_shape:
+        if self._must_count:
             return True
-        return self.program.script is not None and self.program.rank_variable is None and not self.request.is_bounded
+        can_count = self.program.script is not None and self.program.rank_variable is None
+        return can_count and self.request.per_shape is None and not self.request.is_bounded
+
+    @property
+    def _must_count(self) -> bool:
+        """Whether the user asks for what only counting can give."""
+        can_count = self.program.script is not None and self.program.rank_variable is None
+        return self.request.cover_frac is not None or (bool(self.request.per_shape) and can_count)
 
     def count_command(self, trace: str, status: str) -> list[str]:
         """Return the command of the first run, which counts launches with PyTorch's profiler.
@@ -131,24 +139,34 @@ class Recorder:
                 lambda log: self.command(selection, log=log, status=str(status)),
                 shows_progress=self.shows_progress,
                 logs_to_file=self.program.rank_variable is None,
-                n_all=self.request.count if not selection.per_shape else None,
+                n_all=self._n_expected(counts, selection),
                 say=self.say,
             )
             reports = self._reports()
             if not reports:
                 raise self._failure(outcome, status)
-        if counts is not None and selection.per_shape:
+        if counts is not None and (selection.per_shape or selection.functions):
             for report in reports:
                 counts_path(report).write_bytes(to_json(counts))
+        messages = outcome.progress.messages
+        failure = known_failure([line for line in messages if line.startswith(_ERROR)], self.settings.failures)
         return Recording(
-            tuple(reports), _program_status(outcome), outcome.is_interrupted, counts, outcome.progress.messages
+            tuple(reports),
+            _program_status(outcome),
+            outcome.is_interrupted,
+            counts,
+            messages,
+            None if failure is None else f"{failure.message} ({failure.id}); {failure.hint}",
         )
 
     def count(self) -> Counts | None:
-        """Run the script once without replays and return how often each kernel ran; None where PyTorch is not installed.
+        """Run the script once without replays and return how often each kernel ran.
+
+        None where PyTorch is not installed; and, unless the user asks for what needs counts, where its process launches no kernel
+        (its children may).
 
         Raises:
-            ProfilingError: the script failed, or launched no kernel.
+            ProfilingError: the script failed, or launched no kernel where counts are needed.
             CountsError: PyTorch's trace is not as expected.
         """
         with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
@@ -164,6 +182,9 @@ class Recorder:
             if any(event.get("event") == _NO_TORCH for event in events):
                 self.say("PyTorch is not installed there: launches are not counted, and all are recorded")
                 return None
+            if not trace.exists() and not done.returncode and not self._must_count:
+                self.say("the script left no trace of launches: they are not counted, and all are recorded")
+                return None
             if not trace.exists():
                 raise ProfilingError(
                     f"the script ended with status {done.returncode} before its launches were counted (target-failed)",
@@ -171,6 +192,11 @@ class Recorder:
                     or "run it without ncuroof first; what it printed stands above",
                 )
             counts = _read_trace(trace, self.request.steps.text if self.request.steps else None)
+        if not counts.kernels and not self._must_count:
+            self.say(
+                "PyTorch saw no kernel in the script's own process: launches are not counted, and all are recorded"
+            )
+            return None
         if not counts.kernels:
             raise ProfilingError(
                 "the script ran, and PyTorch saw no kernel on a GPU (no-kernels)",
@@ -181,6 +207,11 @@ class Recorder:
     def select(self, counts: Counts | None) -> Selection:
         """Return which launches to record, by what was counted."""
         if counts is None:
+            if self.request.per_shape:
+                self.say(
+                    "warning: launches are not counted, and each kernel and shape is recorded once: "
+                    "sums and shares are of what was recorded, and not of the run"
+                )
             return Selection(per_shape=bool(self.request.per_shape))
         share = self.request.cover_frac
         chosen = covering(counts, share) if share is not None else counts.kernels
@@ -193,6 +224,12 @@ class Recorder:
             + (f"recording {len(chosen)} of them, once each" if per_shape else "recording every launch")
         )
         return Selection(functions, per_shape)
+
+    def _n_expected(self, counts: Counts | None, selection: Selection) -> int | None:
+        """Return how many launches are going to be recorded; None where it cannot be told."""
+        if counts is not None and selection.per_shape and not selection.functions:
+            return len(counts.kernels)
+        return None if selection.per_shape or selection.functions else self.request.count
 
     def _steps(self) -> list[str]:
         steps = self.request.steps
@@ -229,7 +266,7 @@ class Recorder:
             outcome.progress.messages,
             self.settings.failures,
             exit_status=outcome.progress.exit_status,
-            is_filtered=self.request.is_bounded,
+            is_filtered=self.request.is_filtered,
         )
         return ProfilingError(str(error), hint=hint) if hint else error
 

@@ -106,7 +106,12 @@ class Request:
     @property
     def is_bounded(self) -> bool:
         """Whether the user says which launches to record."""
-        return self.count is not None or bool(self.kernels or self.nvtx or self.skip) or self.steps is not None
+        return self.count is not None or bool(self.kernels or self.nvtx or self.skip)
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether there can be launches that are not recorded because of what the user says."""
+        return self.is_bounded or self.steps is not None
 
 
 def split_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -14,7 +14,7 @@ from ncuroof.present import format as text
 from ncuroof.present.action_lines import ActionLine, first_actions, together
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_outer_range, differing, extremes
 from ncuroof.present.document import SIMULATED_MARK, Analysed, Document, document
-from ncuroof.present.weighting_sentence import weighting_sentence
+from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting_sentence
 
 N_KERNELS = 10
 """Kernels in a summary."""
@@ -177,6 +177,8 @@ def _notes(analysed: Analysed) -> Iterator[str]:
             covered_frac=analysed.weighting.covered_frac,
             n_unmatched=analysed.weighting.n_unmatched,
         )
+    elif once := recorded_once_sentence(report.session.command_line for report in analysed.reports):
+        yield once
 
 
 def _line(kernel: Document, group: Mapping[str, Any]) -> KernelLine:

@@ -16,7 +16,7 @@ from ncuroof.present.headline import headline
 from ncuroof.present.methods import Methods, methods
 from ncuroof.present.page_changes import Changes, changes
 from ncuroof.present.page_data import dram_intensity, efficiency, short_name
-from ncuroof.present.weighting_sentence import weighting_sentence
+from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting_sentence
 
 Record = Mapping[str, Any]
 
@@ -151,7 +151,9 @@ def page_context(
         sources=[_source(source) for source in sources],
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
         headline=headline(document, rules),
-        weighting=weighting_sentence(**found) if (found := document["summary"].get("weighting")) else "",
+        weighting=weighting_sentence(**found)
+        if (found := document["summary"].get("weighting"))
+        else recorded_once_sentence(source["command_line"] for source in document["sources"]),
         totals=_totals(document["summary"]),
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ncuroof.present import format as text
 
 
@@ -23,3 +25,18 @@ def weighting_sentence(*, n_launches: int, covered_frac: float | None, n_unmatch
         launches = "launch was" if n_unmatched == 1 else "launches were"
         parts.append(f"{n_unmatched} recorded {launches} not counted there, and stands for itself")
     return "; ".join(parts)
+
+
+_ONCE_PER_SHAPE = "per-launch-config"
+"""Stands in ncu's command line where it records a launch per kernel and launch shape."""
+
+
+def recorded_once_sentence(command_lines: Iterable[str | None]) -> str:
+    """Return what to say of reports that hold each kernel and shape once without counts; empty for others.
+
+    Args:
+        command_lines: of ncu, as the reports without counts hold them.
+    """
+    if not any(_ONCE_PER_SHAPE in (line or "") for line in command_lines):
+        return ""
+    return "recorded once per kernel and launch shape, and not counted: sums and shares are of what was recorded, and not of the run"

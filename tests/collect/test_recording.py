@@ -236,11 +236,13 @@ def test_covering_names_the_functions(tmp_path: Path) -> None:
         (("train.py",), {}, True),
         (("train.py",), {"per_shape": False}, False),
         (("train.py",), {"per_shape": False, "cover_frac": 0.9}, True),
-        (("train.py",), {"steps": Steps(3, 3)}, False),
+        (("train.py",), {"steps": Steps(3, 3)}, True),
+        (("train.py",), {"steps": Steps(3, 3), "per_shape": False}, False),
         (("train.py",), {"steps": Steps(3, 3), "per_shape": True}, True),
         (("train.py",), {"kernels": ("gemm",)}, False),
         (("train.py",), {"count": 3}, False),
         (("./app",), {}, False),
+        (("./app",), {"per_shape": True}, False),
         (("mpirun", "-n", "2", "train.py"), {}, False),
     ],
 )
@@ -253,6 +255,33 @@ def test_when_launches_are_counted_first(
 def test_counting_a_binary_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ProfileRequestError, match="a Python script was wanted"):
         recorder(tmp_path, ("./app",), cover_frac=0.9).record()
+
+
+def test_one_launch_per_shape_without_counts_is_warned_of(tmp_path: Path) -> None:
+    said: list[str] = []
+    found = recorder(tmp_path, said=said, per_shape=True).record()
+    assert found.counts is None
+    assert not counts_path(found.reports[0]).exists()
+    assert "sums and shares are of what was recorded" in said[0]
+
+
+def test_trouble_with_some_kernels_is_told_beside_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STAND_IN_LINES", "==ERROR== Out of memory.|==WARNING== Launch timeout")
+    assert str(recorder(tmp_path).record().trouble).startswith("ncu had no memory left")
+    monkeypatch.setenv("STAND_IN_LINES", "==WARNING== No metrics to collect found in sections.")
+    assert recorder(tmp_path, force=True).record().trouble is None
+
+
+def test_a_script_without_kernels_of_its_own_is_recorded_uncounted(tmp_path: Path) -> None:
+    """It may leave the work to children; on a machine without a GPU PyTorch sees no kernel at all."""
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    script = tmp_path / "train.py"
+    script.write_text("print('ran')", encoding="utf-8")
+    said: list[str] = []
+    assert recorder(tmp_path, (str(script),), said=said).record().counts is None
+    assert "are not counted, and all are recorded" in said[1]
+    with pytest.raises(ProfilingError, match="no-kernels"):
+        recorder(tmp_path, (str(script),), per_shape=True, force=True).record()
 
 
 def test_counts_lie_beside_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
