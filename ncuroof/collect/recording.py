@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ncuroof.collect.arguments import Selection, ncu_command, rank_reports
-from ncuroof.collect.counts import Counts, count_trace, counts_path, covering, functions_of, to_json
+from ncuroof.collect.counting import read_trace, select_launches
+from ncuroof.collect.counts import Counts, counts_path, to_json
 from ncuroof.collect.failures import known_failure, why_nothing
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.programs import Program
 from ncuroof.collect.request import REPORT_SUFFIX, Request
 from ncuroof.collect.run import Outcome, flush_before_a_child, run_ncu
 from ncuroof.collect.settings import Settings, Version
-from ncuroof.errors import CountsError, NcuNotFoundError, OutputError, ProfilingError
+from ncuroof.errors import NcuNotFoundError, OutputError, ProfileRequestError, ProfilingError
 
 RUNNER = Path(__file__).with_name("torch_runner.py")
 RUNNER_FILES = (RUNNER, RUNNER.with_name("torch_tools.py"))
@@ -92,8 +93,13 @@ class Recorder:
         """Return the command of the first run, which counts launches with PyTorch's profiler.
 
         Raises:
-            ProfileRequestError: the program is no Python script.
+            ProfileRequestError: the program is no Python script, or has ranks.
         """
+        if self.program.rank_variable is not None:
+            raise ProfileRequestError(
+                f"--cover counts the launches of one process, {self.program.launcher[0]} starts several",
+                hint="choose kernels with --kernel, or steps with --step; --per-shape records one launch per kernel and shape",
+            )
         words = [str(RUNNER), *self._steps(), "--count", trace, "--status", status, "--"]
         program = self.program.inside(words)
         return [*program.launcher, *program.words]
@@ -191,7 +197,7 @@ class Recorder:
                     hint=_steps_hint(self.request, events)
                     or "run it without ncuroof first; what it printed stands above",
                 )
-            counts = _read_trace(trace, self.request.steps.text if self.request.steps else None)
+            counts = read_trace(trace, self.request.steps.text if self.request.steps else None)
         if not counts.kernels and not self._must_count:
             self.say(
                 "PyTorch saw no kernel in the script's own process: launches are not counted, and all are recorded"
@@ -205,25 +211,17 @@ class Recorder:
         return counts
 
     def select(self, counts: Counts | None) -> Selection:
-        """Return which launches to record, by what was counted."""
-        if counts is None:
-            if self.request.per_shape:
-                self.say(
-                    "warning: launches are not counted, and each kernel and shape is recorded once: "
-                    "sums and shares are of what was recorded, and not of the run"
-                )
-            return Selection(per_shape=bool(self.request.per_shape))
-        share = self.request.cover_frac
-        chosen = covering(counts, share) if share is not None else counts.kernels
-        is_long = sum(kernel.n_launches for kernel in chosen) > self.settings.per_shape_from_launches
-        per_shape = self.request.per_shape if self.request.per_shape is not None else is_long
-        functions = functions_of(chosen) if share is not None else ()
-        self.say(
-            f"{counts.n_launches} launches of {len(counts.kernels)} kernels and shapes, "
-            f"{counts.duration_ns / 1e6:.1f} ms of GPU time; "
-            + (f"recording {len(chosen)} of them, once each" if per_shape else "recording every launch")
-        )
-        return Selection(functions, per_shape)
+        """Return which launches to record, by what was counted; say what that costs."""
+        if counts is not None:
+            selection, cost = select_launches(self.request, self.plan, self.settings, counts)
+            self.say(cost)
+            return selection
+        if self.request.per_shape:
+            self.say(
+                "warning: launches are not counted, and each kernel and shape is recorded once: "
+                "sums and shares are of what was recorded, and not of the run"
+            )
+        return Selection(per_shape=bool(self.request.per_shape))
 
     def _n_expected(self, counts: Counts | None, selection: Selection) -> int | None:
         """Return how many launches are going to be recorded; None where it cannot be told."""
@@ -299,16 +297,6 @@ def _steps_hint(request: Request, events: Sequence[dict[str, object]]) -> str | 
         f"the script made {n_steps} steps ({request.steps.of}), --step {request.steps.text} was never reached; "
         "--step-of says what a step is"
     )
-
-
-def _read_trace(path: Path, steps: str | None) -> Counts:
-    try:
-        events = json.loads(path.read_bytes())["traceEvents"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise CountsError(
-            f"PyTorch's trace cannot be read: {error!r}", hint="update PyTorch, or count nothing: --no-per-shape"
-        ) from error
-    return count_trace(events, steps=steps)
 
 
 def _program_status(outcome: Outcome) -> int:

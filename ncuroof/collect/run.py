@@ -207,9 +207,11 @@ class _Watch:
 
     def _turn(self, seconds: float) -> bool:
         """Relay what is there; return whether anything was."""
-        ready = self._selector.select(seconds) if self._selector.get_map() else []
-        if not ready and seconds:
-            time.sleep(0 if self._selector.get_map() else seconds)
+        ready = []
+        if self._selector.get_map():
+            ready = self._selector.select(seconds)
+        else:  # all streams are closed, and the program still runs
+            time.sleep(seconds)
         for key, _ in ready:
             self._relay(key.data)
         self._read_log()

@@ -39,4 +39,7 @@ def recorded_once_sentence(command_lines: Iterable[str | None]) -> str:
     """
     if not any(_ONCE_PER_SHAPE in (line or "") for line in command_lines):
         return ""
-    return "recorded once per kernel and launch shape, and not counted: sums and shares are of what was recorded, and not of the run"
+    return (
+        "recorded once per kernel and launch shape, and not counted: "
+        "sums and shares are of what was recorded, and not of the run"
+    )

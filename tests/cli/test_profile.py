@@ -76,7 +76,22 @@ def test_without_ncu_it_says_where_to_get_it(
 
 
 def test_a_dry_run_prints_the_command_and_runs_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run_main("profile", "--dry-run", "--level", "quick", "--step", "3:4", "-o", "a b", "train.py", "--x") == 0
+    assert (
+        run_main(
+            "profile",
+            "--dry-run",
+            "--no-per-shape",
+            "--level",
+            "quick",
+            "--step",
+            "3:4",
+            "-o",
+            "a b",
+            "train.py",
+            "--x",
+        )
+        == 0
+    )
     words = shlex.split(capfd.readouterr().out)
     runner = str(ROOT / "ncuroof/collect/torch_runner.py")
     assert words == [

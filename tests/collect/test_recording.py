@@ -206,7 +206,7 @@ def test_on_a_terminal_the_program_sees_a_terminal_and_progress_gives_way(tmp_pa
     assert b"profiling" not in seen[seen.rindex(b"\x1b[2K") :]
 
 
-# ---- which launches ---------------------------------------------------------------------------------------------------------------  # noqa: E501
+# ---- which launches ---------------------------------------------------------------------------------------------------------
 
 
 def counts(*kernels: tuple[str, int, float]) -> Counts:
@@ -219,7 +219,9 @@ def test_a_short_run_is_recorded_whole_a_long_one_once_per_shape(tmp_path: Path)
     assert one.counts_first
     assert not one.select(counts(("a", 100, 1.0), ("b", 100, 1.0))).per_shape
     assert one.select(counts(("a", 100, 1.0), ("b", 101, 1.0))).per_shape
-    assert said[1] == "201 launches of 2 kernels and shapes, 0.0 ms of GPU time; recording 2 of them, once each"
+    assert said[1].startswith(
+        "201 launches of 2 kernels and shapes, 0.0 ms of GPU time; recording 2 of them, once each: 16 to"
+    )
 
 
 def test_covering_names_the_functions(tmp_path: Path) -> None:
@@ -250,6 +252,33 @@ def test_when_launches_are_counted_first(
     tmp_path: Path, words: tuple[str, ...], more: dict[str, Any], counts_first: bool
 ) -> None:
     assert recorder(tmp_path, words, **more).counts_first is counts_first
+
+
+def test_a_cost_is_told_before_it_is_paid(tmp_path: Path) -> None:
+    said: list[str] = []
+    one = recorder(tmp_path, ("train.py",), said=said)
+    # 8 or 9 passes: of two kernels once each, 2 + 6 s a launch, so 8 × 8 s; of five launches, 2 + 24 s together, 8 × 26 s.
+    one.select(counts(("a", 1, 2e9), ("b", 4, 24e9)))
+    assert said[-1].endswith("recording every launch: 40 to 45 replays, at least 3:28 of GPU time")
+    dataclasses.replace(one, request=dataclasses.replace(one.request, per_shape=True)).select(
+        counts(("a", 1, 2e9), ("b", 4, 24e9))
+    )
+    assert said[-1].endswith("once each: 16 to 18 replays, at least 1:04 of GPU time")
+
+
+def test_covering_keeps_to_the_kernels_that_are_wanted(tmp_path: Path) -> None:
+    counted = counts(("ncclDevKernel_AllReduce", 9, 80.0), ("gemm_a", 1, 15.0), ("gemm_b", 1, 3.0), ("relu", 1, 2.0))
+    assert recorder(tmp_path, ("t.py",), cover_frac=0.9).select(counted).functions == ("gemm_a", "gemm_b")
+    assert recorder(tmp_path, ("t.py",), cover_frac=0.9, kernels=("relu",)).select(counted).functions == ("relu",)
+    with pytest.raises(ProfileRequestError, match="--kernel: a regular expression was wanted"):
+        recorder(tmp_path, ("t.py",), cover_frac=0.9, kernels=("(",)).select(counted)
+
+
+def test_ranks_are_not_counted(tmp_path: Path) -> None:
+    with pytest.raises(
+        ProfileRequestError, match="--cover counts the launches of one process, torchrun starts several"
+    ):
+        recorder(tmp_path, ("torchrun", "train.py"), cover_frac=0.9).record()
 
 
 def test_counting_a_binary_is_refused(tmp_path: Path) -> None:
