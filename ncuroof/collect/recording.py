@@ -188,14 +188,18 @@ class Recorder:
             if any(event.get("event") == _NO_TORCH for event in events):
                 self.say("PyTorch is not installed there: launches are not counted, and all are recorded")
                 return None
+            unreached = _steps_hint(self.request, events)
+            if unreached and not trace.exists():
+                raise ProfilingError(
+                    "no launch was counted, for the steps were not reached (no-kernels)", hint=unreached
+                )
             if not trace.exists() and not done.returncode and not self._must_count:
                 self.say("the script left no trace of launches: they are not counted, and all are recorded")
                 return None
             if not trace.exists():
                 raise ProfilingError(
                     f"the script ended with status {done.returncode} before its launches were counted (target-failed)",
-                    hint=_steps_hint(self.request, events)
-                    or "run it without ncuroof first; what it printed stands above",
+                    hint="run it without ncuroof first; what it printed stands above",
                 )
             counts = read_trace(trace, self.request.steps.text if self.request.steps else None)
         if not counts.kernels and not self._must_count:

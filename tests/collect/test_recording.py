@@ -21,7 +21,7 @@ from ncuroof.collect.recording import Recorder, free_report
 from ncuroof.collect.request import Steps
 from ncuroof.collect.run import run_ncu
 from ncuroof.collect.settings import load_settings
-from ncuroof.errors import NcuNotFoundError, OutputError, ProfileRequestError, ProfilingError
+from ncuroof.errors import CountsError, NcuNotFoundError, OutputError, ProfileRequestError, ProfilingError
 from tests.collect.making import DEMO, PLAN, ROOT, request, stand_in
 
 HELLO = (sys.executable, "-c", "import sys; print('hello'); print('dear', file=sys.stderr)")
@@ -301,16 +301,36 @@ def test_trouble_with_some_kernels_is_told_beside_the_report(tmp_path: Path, mon
     assert recorder(tmp_path, force=True).record().trouble is None
 
 
-def test_a_script_without_kernels_of_its_own_is_recorded_uncounted(tmp_path: Path) -> None:
-    """It may leave the work to children; on a machine without a GPU PyTorch sees no kernel at all."""
-    pytest.importorskip("torch", reason="PyTorch is not installed")
-    script = tmp_path / "train.py"
-    script.write_text("print('ran')", encoding="utf-8")
+def leaves(monkeypatch: pytest.MonkeyPatch, trace: str) -> None:
+    """Let the counting run leave a trace, or none, in place of PyTorch."""
+    write = f"open(sys.argv[1], 'w').write({trace!r})" if trace else "pass"
+    monkeypatch.setattr(
+        Recorder, "count_command", lambda _, path, __: [sys.executable, "-c", f"import sys; {write}", path]
+    )
+
+
+@pytest.mark.parametrize("trace", ['{"traceEvents": []}', ""])
+def test_a_script_without_kernels_of_its_own_is_recorded_uncounted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trace: str
+) -> None:
+    """It may leave the work to children, or end without a trace."""
+    leaves(monkeypatch, trace)
+    (tmp_path / "train.py").write_text("print('ran')", encoding="utf-8")
     said: list[str] = []
-    assert recorder(tmp_path, (str(script),), said=said).record().counts is None
+    assert recorder(tmp_path, (str(tmp_path / "train.py"),), said=said).record().counts is None
     assert "are not counted, and all are recorded" in said[1]
-    with pytest.raises(ProfilingError, match="no-kernels"):
-        recorder(tmp_path, (str(script),), per_shape=True, force=True).record()
+    with pytest.raises(ProfilingError, match="no-kernels" if trace else "target-failed"):
+        recorder(tmp_path, (str(tmp_path / "train.py"),), per_shape=True, force=True).record()
+
+
+def test_a_trace_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = '{"cat": "kernel", "name": "k", "dur": 2.5, "args": {"grid": [8, 1, 1], "block": [64, 1, 1]}}'
+    leaves(monkeypatch, f'{{"traceEvents": [{kernel}, {kernel}]}}')
+    found = recorder(tmp_path, ("train.py",), steps=Steps(2, 3)).count()
+    assert found == Counts((KernelCount("k", (8, 1, 1), (64, 1, 1), 2, 5000.0),), "2:3")
+    leaves(monkeypatch, "nonsense")
+    with pytest.raises(CountsError, match="PyTorch's trace cannot be read"):
+        recorder(tmp_path, ("train.py",)).count()
 
 
 def test_counts_lie_beside_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
