@@ -94,8 +94,12 @@ def run_ncu(
         is_terminal = shows_progress and os.isatty(_STDERR)
         line = StatusLine(lambda data: os.write(_STDERR, data), terminal_width(_STDERR)) if is_terminal else None
         watch = _Watch(process, streams, log, line, n_all, say)
-        with _forwarding_sigterm(process):
-            is_interrupted = watch.to_the_end()
+        try:
+            with _forwarding_sigterm(process):
+                is_interrupted = watch.to_the_end()
+        finally:
+            if process.poll() is None:  # what we write to is gone: nobody would end it
+                process.terminate()
         return Outcome(process.returncode, watch.progress(), is_interrupted)
 
 
