@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -29,8 +28,24 @@ _SUMMARY_BY_COMMAND = {
 """A command is a module of this package with the same name; it is loaded when it runs."""
 
 
+class _ReaderGoneError(Exception):
+    """The reader of our output went away (`| head`); click, if it saw that, would exit with 1."""
+
+
 class _Commands(click.Group):
     """Finds commands by name, so that `--help` and each command load only what they need."""
+
+    def make_context(self, *args: Any, **more: Any) -> click.Context:  # --help prints in here
+        try:
+            return super().make_context(*args, **more)
+        except BrokenPipeError as error:
+            raise _ReaderGoneError from error
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ReaderGoneError from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(_SUMMARY_BY_COMMAND)
@@ -73,12 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         _fail("ncuroof: interrupted", None, EXIT_INTERRUPTED)
-    except BrokenPipeError:
-        _abandon_output()
-        sys.exit(0)
-    except SystemExit as exited:
-        if not _is_broken_pipe(exited.__context__):
-            raise
+    except (BrokenPipeError, _ReaderGoneError):
         _abandon_output()
         sys.exit(0)
     except OSError as error:
@@ -89,11 +99,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "free some space, or send it elsewhere",
             1,
         )
-
-
-def _is_broken_pipe(error: BaseException | None) -> bool:
-    """Return whether the reader of our output went away (`| head`), for which click itself exits with 1."""
-    return isinstance(error, OSError) and error.errno == errno.EPIPE
 
 
 def _fail(message: str, hint: str | None, exit_code: int) -> NoReturn:

@@ -213,12 +213,23 @@ def _json(folder: Path, name: str) -> Path:
 # ---- exit codes ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
-    command = f"{shlex.quote(sys.executable)} -m ncuroof gpus | head -n 1; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(
-        ["bash", "-c", command], capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False
-    )
+@pytest.mark.parametrize("words", [["gpus"], ["--help"], ["report", "--help"]])
+def test_a_reader_that_goes_away_is_no_error(words: list[str]) -> None:
+    readable, writable = os.pipe()
+    os.close(readable)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "ncuroof", *words]
+    done = subprocess.run(command, stdout=writable, stderr=subprocess.PIPE, env=environment, check=False)
+    os.close(writable)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_an_exit_of_somebody_elses_is_passed_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave(_: object) -> None:
+        raise SystemExit(5)
+
+    monkeypatch.setattr("ncuroof.cli.doctor.can_profile", leave)
+    assert run_main("doctor") == 5
 
 
 # ---- doctor ---------------------------------------------------------------------------------------------------------------------
