@@ -11,15 +11,20 @@ from typing import TYPE_CHECKING, Any, Union
 import polars as pl
 
 from ncuroof.collect.calibration import Calibration
+from ncuroof.collect.counts import Counts, counts_beside
 from ncuroof.diagnosis import (
     Diagnosis,
     Summary,
+    Weighting,
     break_down,
     diagnose,
     group_launches,
+    kernel_table,
     rank_actions,
     summarise,
     total_work,
+    weigh,
+    weighted,
 )
 from ncuroof.errors import MissingExtraError
 from ncuroof.ingest import RawReport, ReaderName, open_report
@@ -42,11 +47,13 @@ class Reports:
 
     Attributes:
         raw: one per file, in the order given, each content once.
+        counts: by report, what a first run counted, or None; empty where nothing was.
         repeated: files left out because an earlier one has the same content, and that one: nothing counts double.
     """
 
     raw: tuple[RawReport, ...]
     repeated: tuple[tuple[str, str], ...] = ()
+    counts: tuple[Counts | None, ...] = ()
 
     def analyse(self, calibrations: Sequence[Calibration] = ()) -> Analysis:
         """Return the analysis of all workloads of all reports together.
@@ -57,12 +64,19 @@ class Reports:
         measurements = measure(self.raw)
         placed = roofline(measurements, calibrations)
         diagnosis = diagnose(measurements, placed)
+        weighting = weigh(measurements.kernels, self.counts)
+        weights = None if weighting is None else weighting.weights
         return Analysis(
             reports=self.raw,
             measurements=measurements,
             roofline_tables=placed,
             diagnosis=diagnosis,
-            summary=summarise(measurements.kernels, placed.bounds, diagnosis.verdicts),
+            summary=summarise(
+                weighted(measurements.kernels, weights, "duration_ns"),
+                weighted(placed.bounds, weights, "recoverable_ns"),
+                diagnosis.verdicts,
+            ),
+            weighting=weighting,
         )
 
 
@@ -76,6 +90,7 @@ class Analysis:
         roofline_tables: points, ceilings, bounds.
         diagnosis: verdicts, paths, findings, what is missing.
         summary: sums over the run.
+        weighting: for how much each recorded launch stands in sums; None where each stands for itself.
     """
 
     reports: tuple[RawReport, ...]
@@ -83,6 +98,7 @@ class Analysis:
     roofline_tables: Roofline
     diagnosis: Diagnosis
     summary: Summary
+    weighting: Weighting | None = None
 
     @property
     def kernels(self) -> pl.DataFrame:
@@ -90,21 +106,9 @@ class Analysis:
 
         The spread columns are `work.<precision>.flop`, `work.<precision>.frac`, `bandwidth.<level>.bytes_per_s`,
         `bandwidth.<level>.frac`, `intensity.<level>` in flop/byte of the dominant precision, and
-        `instruction_intensity.<level>` in warp instructions per transaction.
+        `instruction_intensity.<level>` in warp instructions per transaction. Where launches were counted, WEIGHTS besides.
         """
-        parts = (self.roofline_tables.bounds, self.diagnosis.verdicts)
-        kernels = self.measurements.kernels.hstack([column for part in parts for column in part.drop("id")])
-        dominant = self.roofline_tables.points.join(
-            kernels.select("id", precision="dominant_precision"), on=["id", "precision"], how="semi"
-        )
-        for spread in (
-            _spread(self.roofline_tables.work, "work", "precision", ("flop", "frac")),
-            _spread(self.roofline_tables.bandwidth, "bandwidth", "level", ("bytes_per_s", "frac")),
-            _spread(dominant, "intensity", "level", ("intensity_flop_per_byte",)),
-            _spread(self.instruction_points, "instruction_intensity", "level", ("intensity_inst_per_transaction",)),
-        ):
-            kernels = kernels.join(spread, on="id", how="left", maintain_order="left")
-        return kernels
+        return kernel_table(self.measurements, self.roofline_tables, self.diagnosis, self._weights)
 
     @property
     def points(self) -> pl.DataFrame:
@@ -124,17 +128,27 @@ class Analysis:
     @property
     def groups(self) -> pl.DataFrame:
         """GROUPS: equal launches together, the most recoverable time first."""
-        return group_launches(self.measurements.kernels, self.roofline_tables.bounds, self.diagnosis.verdicts)
+        bounds = self.roofline_tables.bounds
+        return group_launches(self.measurements.kernels, bounds, self.diagnosis.verdicts, self._weights)
 
     @property
     def breakdowns(self) -> pl.DataFrame:
         """BREAKDOWNS: time by family and by NVTX range."""
-        return break_down(self.measurements.kernels, self.roofline_tables.bounds)
+        return break_down(
+            weighted(self.measurements.kernels, self._weights, "duration_ns"),
+            weighted(self.roofline_tables.bounds, self._weights, "recoverable_ns"),
+            self._weights,
+        )
 
     @property
     def totals(self) -> pl.DataFrame:
         """TOTALS: work, rate and DRAM intensity of the whole run in each precision."""
-        return total_work(self.measurements.kernels, self.roofline_tables.work)
+        kernels = weighted(self.measurements.kernels, self._weights, "duration_ns")
+        return total_work(
+            weighted(kernels, self._weights, "traffic_bytes.dram", by="n_represented"),
+            weighted(self.roofline_tables.work, self._weights, "flop", by="n_represented"),
+            self._weights,
+        )
 
     @property
     def expected(self) -> Expected:
@@ -147,7 +161,12 @@ class Analysis:
     @property
     def actions(self) -> pl.DataFrame:
         """ACTIONS: what to do, by what it gives over the whole run."""
-        return rank_actions(self.diagnosis.findings, self.summary.duration_ns)
+        findings = weighted(self.diagnosis.findings, self._weights, "gain_ns")
+        return rank_actions(findings, self.summary.duration_ns, self._weights)
+
+    @property
+    def _weights(self) -> pl.DataFrame | None:
+        return None if self.weighting is None else self.weighting.weights
 
     def side(self, label: str | None = None) -> Side:
         """Return the run as one side of a comparison; `label` is what to call it, by default its reports' names."""
@@ -256,20 +275,10 @@ def _median(values: pl.Series) -> float | None:
     return None if middle is None else float(middle)  # type: ignore[arg-type]  # of floats
 
 
-def _spread(table: pl.DataFrame, prefix: str, name: str, values: Sequence[str]) -> pl.DataFrame:
-    """Return a long table with a row per kernel, and a column per name and value; one value needs no name of its own."""
-    spread = table.select("id").unique(maintain_order=True)
-    for key in table[name].unique(maintain_order=True):
-        columns = [
-            pl.col(value).alias(f"{prefix}.{key}.{value}" if len(values) > 1 else f"{prefix}.{key}") for value in values
-        ]
-        rows = table.filter(pl.col(name) == key).select("id", *columns)
-        spread = spread.join(rows, on="id", how="left", maintain_order="left")
-    return spread
-
-
 def read(paths: PathLike | Sequence[PathLike], *, reader: ReaderName = "auto") -> Reports:
     """Return the report, or reports, at `paths`; of several files with the same content the first.
+
+    Counts of launches beside a report (`run.counts.json` beside `run.ncu-rep`, by `ncuroof profile`) are read with it.
 
     Args:
         paths: of one report, or of several.
@@ -282,17 +291,21 @@ def read(paths: PathLike | Sequence[PathLike], *, reader: ReaderName = "auto") -
         ReportEmptyError: a report holds no profiled kernel.
         ReaderDeclinedError: the native reader declines, and the module is not to be asked or not installed.
         MissingExtraError: NVIDIA's module is asked for and not installed.
+        CountsError: the counts beside a report are not what ncuroof writes.
     """
     files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     wanted = selection()
     by_content: dict[str, RawReport] = {}
+    counts: list[Counts | None] = []
     repeated = []
     for file in files:
         report = open_report(Path(file), selection=wanted, reader=reader)
         first = by_content.setdefault(report.sha256, report)
         if first is not report:
             repeated.append((report.file, first.file))
-    return Reports(tuple(by_content.values()), tuple(repeated))
+            continue
+        counts.append(counts_beside(Path(file)))
+    return Reports(tuple(by_content.values()), tuple(repeated), tuple(counts))
 
 
 def compare(before: Analysis, after: Analysis) -> Comparison:

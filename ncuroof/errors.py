@@ -167,3 +167,28 @@ class QueryError(NcuroofError, ValueError):
     """A question to a dataset is not written as it should be: SQL, a label, a date."""
 
     slug = "query"
+
+
+class NcuNotFoundError(NcuroofError, FileNotFoundError):
+    """NVIDIA's `ncu` is not on this machine, or what was named is not it."""
+
+    slug = "ncu-not-found"
+
+
+class ProfileRequestError(NcuroofError, ValueError):
+    """What `ncuroof profile` was asked for contradicts itself, or names something that is not there."""
+
+    slug = "profile-request"
+    exit_code = 2
+
+
+class ProfilingError(NcuroofError, RuntimeError):
+    """ncu recorded nothing, or stopped; its own words were turned into a reason and a fix."""
+
+    slug = "profiling"
+
+
+class CountsError(NcuroofError, ValueError):
+    """The counts beside a report are not what ncuroof writes there."""
+
+    slug = "counts"

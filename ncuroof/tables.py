@@ -33,6 +33,9 @@ KERNELS = pl.Schema(
         "process_id": pl.Int64(),
         "process_name": pl.String(),
         "nvtx": pl.List(pl.String),  # open ranges, outermost first
+        "nvtx_recorded": pl.List(
+            pl.String
+        ),  # the same as recorded: PyTorch's operators with the numbers of their calls
         "compute_capability": pl.Int32(),  # major × 10 + minor
         "clock_control": pl.String(),  # of the session: base, none, …; null where the report does not say
         "is_damaged_report": pl.Boolean(),
@@ -46,6 +49,15 @@ KERNELS = pl.Schema(
     }
 )
 """One row per profiled workload; one Float64 column more per canonical quantity."""
+
+WEIGHTS = pl.Schema(
+    {
+        "id": pl.UInt32(),
+        "n_represented": pl.Float64(),  # launches that the recorded one stands for
+        "weight": pl.Float64(),  # what its times are multiplied by in sums over the run
+    }
+)
+"""One row per workload, where launches were counted; 1 for what was not."""
 
 WORK = pl.Schema(
     {

@@ -28,9 +28,14 @@ function words(cell, texts = DATA.texts) {
 const ROWS = {
   groups: DATA.groups.map(({ position, launches, duration_ns: time, recoverable_ns: recoverable }) => ({ position, launches, time, recoverable })),
   launches: LAUNCHES.id.map((_, position) => ({
-    position, launches: [position], time: LAUNCHES.duration_ns[position], recoverable: LAUNCHES.recoverable_ns[position],
+    position, launches: [position], time: weighted(LAUNCHES.duration_ns, position), recoverable: weighted(LAUNCHES.recoverable_ns, position),
   })),
 };
+
+/** A launch's time, times what it stands for where launches were counted; null stays null. */
+function weighted(column, position) {
+  return column[position] === null || !LAUNCHES.weight ? column[position] : column[position] * LAUNCHES.weight[position];
+}
 
 /** The GPU time of the run in nanoseconds, or null. */
 const RUN_NS = DATA.run_ns;

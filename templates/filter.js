@@ -45,7 +45,7 @@ function rowsInView() {
 
 /** A row of some of another's launches. */
 function part(row, launches) {
-  const total = (column) => launches.reduce((sum, position) => (column[position] === null ? sum : (sum ?? 0) + column[position]), null);
+  const total = (column) => launches.reduce((sum, position) => (column[position] === null ? sum : (sum ?? 0) + weighted(column, position)), null);
   const position = launches.includes(row.position) ? row.position : launches[0];
   return { position, launches, time: total(LAUNCHES.duration_ns), recoverable: total(LAUNCHES.recoverable_ns) };
 }

@@ -14,7 +14,7 @@ function meter(frac) {
 function averageByTime(rows, column) {
   let [weight, sum] = [0, 0];
   for (const position of rows.flatMap((row) => row.launches)) {
-    const time = LAUNCHES.duration_ns[position];
+    const time = weighted(LAUNCHES.duration_ns, position);
     if (column[position] === null || !time) continue;
     weight += time;
     sum += time * column[position];

@@ -11,8 +11,12 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from click import Context
 
 from ncuroof import errors
+from ncuroof.cli.main import program
+from ncuroof.cli.profile import profile
+from ncuroof.collect.settings import load_settings
 from ncuroof.metrics import load_catalogue
 from ncuroof.metrics.availability import load_availability
 from ncuroof.present.explain import explain
@@ -23,7 +27,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs/quantities"
 BY_HAND = [
     "README.md",
-    *(f"docs/{page}.md" for page in ("verdict", "errors", "instruction_roofline", "fleet", "redact", "model")),
+    *(
+        f"docs/{page}.md"
+        for page in ("verdict", "errors", "instruction_roofline", "fleet", "redact", "model", "profile")
+    ),
 ]
 
 
@@ -145,6 +152,31 @@ def test_the_example_of_a_model_is_what_the_program_prints(capfd: pytest.Capture
     command, printed = re.findall(r"```text\n\$ ncuroof (.+)\n((?:.*\n)+?)```", page)[0]
     assert run_main(*command.split()) == 0
     assert capfd.readouterr().out == printed
+
+
+# ---- commands and failures of profiling --------------------------------------------------------------------------------------
+
+
+def test_every_option_of_profile_is_documented() -> None:
+    page = (ROOT / "docs/profile.md").read_text(encoding="utf-8")
+    for parameter in profile.params:
+        for flag in (*parameter.opts, *parameter.secondary_opts):
+            if flag.startswith("--") and flag not in ("--quiet", "--verbose", "--no-color"):
+                assert f"`{flag}" in page or f" {flag}" in page, flag
+
+
+def test_every_failure_of_ncu_is_documented() -> None:
+    page = (ROOT / "docs/profile.md").read_text(encoding="utf-8")
+    for failure in load_settings().failures:
+        assert f"| `{failure.id}` |" in page, failure.id
+
+
+def test_every_command_is_documented() -> None:
+    documents = "\n".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+    )
+    for command in program.list_commands(Context(program)):
+        assert f"ncuroof {command}" in documents, command
 
 
 # ---- the other pages --------------------------------------------------------------------------------------------------------

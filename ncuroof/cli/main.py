@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -18,6 +18,7 @@ from ncuroof.errors import NcuroofError
 EXIT_INTERRUPTED = 130
 
 _SUMMARY_BY_COMMAND = {
+    "profile": "Run a program under ncu, keep the report, diagnose it.",
     "report": "Read reports, diagnose every kernel, write a summary and a page.",
     "compare": "Compare two runs: what changed, by how much, why; gates for CI.",
     "whatif": "Project a run onto other GPUs, or try changes before writing them.",
@@ -28,12 +29,29 @@ _SUMMARY_BY_COMMAND = {
     "redact": "Write a report without what tells on machine, user and program.",
     "explain": "Say what a verdict, finding, caveat or quantity means.",
     "gpus": "Show the GPUs whose data sheets ncuroof knows.",
+    "doctor": "Say whether this machine can profile, and how to mend what is missing.",
 }
 """A command is a module of this package with the same name; it is loaded when it runs."""
 
 
+class _ReaderGoneError(Exception):
+    """The reader of our output went away (`| head`); click, if it saw that, would exit with 1."""
+
+
 class _Commands(click.Group):
     """Finds commands by name, so that `--help` and each command load only what they need."""
+
+    def make_context(self, *args: Any, **more: Any) -> click.Context:  # --help prints in here
+        try:
+            return super().make_context(*args, **more)
+        except BrokenPipeError as error:
+            raise _ReaderGoneError from error
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ReaderGoneError from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(_SUMMARY_BY_COMMAND)
@@ -57,12 +75,18 @@ def program(*, quiet: bool, verbose: bool, no_color: bool) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the program and exit: 0 done, 1 a named error, 2 usage, 3 a gate failed, 130 interrupted."""
+    """Run the program and exit: 0 done, 1 a named error, 2 usage, 3 a gate failed, 130 interrupted.
+
+    A command that returns a number exits with it: `profile` passes on the status of the program that it ran.
+    """
     _replace_what_cannot_be_encoded()
     try:
-        program.main(args=None if arguments is None else list(arguments), prog_name="ncuroof", standalone_mode=False)
+        words = None if arguments is None else list(arguments)
+        status = program.main(args=words, prog_name="ncuroof", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
+        if isinstance(status, int) and status:
+            sys.exit(status)
     except NcuroofError as error:
         _fail(f"ncuroof: {error}", error.hint, error.exit_code)
     except click.ClickException as error:
@@ -70,8 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         _fail("ncuroof: interrupted", None, EXIT_INTERRUPTED)
-    except (BrokenPipeError, SystemExit):
-        # The reader of our output went away (`| head`); click itself would exit with 1 for it.
+    except (BrokenPipeError, _ReaderGoneError):
         _abandon_output()
         sys.exit(0)
     except OSError as error:

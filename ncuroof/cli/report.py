@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from ncuroof import read
-from ncuroof.analysis import Analysis, Reports
-from ncuroof.cli.options import common, say, wants_color
+from ncuroof.analysis import Analysis
+from ncuroof.cli.options import common, say
+from ncuroof.cli.showing import show_summary, warn, write_page
 from ncuroof.collect.calibration import read_calibration
 from ncuroof.errors import OutputError, OutputFormatError
 from ncuroof.ingest import READERS, ReaderName
 from ncuroof.present import FORMATS, format_of, render, write
-from ncuroof.present.format import printable
 
 STANDARD_OUTPUT = "-"
 
@@ -60,40 +60,23 @@ def report(  # noqa: PLR0913  an argument per option
     found = read(reports, reader=reader)
     analysis = found.analyse([read_calibration(path) for path in calibrations])
     if not quiet:
-        _warn(found, analysis)
+        warn(found, analysis)
     if verbose:
         for line in (f"{raw.file}: {remark}" for raw in found.raw for remark in raw.remarks):
             say(line)
         say(f"read {analysis.summary.n_kernels} kernels of {len(found.raw)} reports")
     if output is None and form is None:
-        _show(analysis, no_color=no_color)
-        page = write(analysis, reports[0].with_suffix(".html"), "html", force=force)
-        click.echo(f"page: {printable(str(page))}")
+        show_summary(analysis, no_color=no_color)
+        write_page(analysis, reports[0], force=force)
     elif output is None or output == STANDARD_OUTPUT:
         _to_standard_output(analysis, form or "term", no_color=no_color)
     else:
         write(analysis, Path(output), form, force=force)
 
 
-def _warn(found: Reports, analysis: Analysis) -> None:
-    for repeated, first in found.repeated:
-        say(f"warning: {repeated} has the same content as {first}: its kernels are counted once")
-    for raw in found.raw:
-        if raw.damage is not None:
-            say(f"warning: {raw.file} is damaged: {raw.damage}")
-    for dropped in analysis.measurements.dropped:
-        say(f"warning: {dropped}; the counter is left out")
-
-
-def _show(analysis: Analysis, *, no_color: bool) -> None:
-    from ncuroof.present.terminal import print_summary  # noqa: PLC0415
-
-    print_summary(analysis, color=wants_color(no_color=no_color))
-
-
 def _to_standard_output(analysis: Analysis, form: str, *, no_color: bool) -> None:
     if form == "term":
-        _show(analysis, no_color=no_color)
+        show_summary(analysis, no_color=no_color)
         return
     if sys.stdout is None:
         raise OutputError("standard output is closed", hint="name a file with -o FILE")

@@ -2,20 +2,26 @@
 
 from ncuroof.diagnosis.breakdowns import break_down
 from ncuroof.diagnosis.diagnose import Diagnosis, diagnose
+from ncuroof.diagnosis.kernel_table import kernel_table
 from ncuroof.diagnosis.rules import Rules, load_rules
 from ncuroof.diagnosis.summary import Share, Summary, group_launches, rank_actions, summarise
 from ncuroof.diagnosis.totals import total_work
+from ncuroof.diagnosis.weights import Weighting, weigh, weighted
 
 __all__ = [
     "Diagnosis",
     "Rules",
     "Share",
     "Summary",
+    "Weighting",
     "break_down",
     "diagnose",
     "group_launches",
+    "kernel_table",
     "load_rules",
     "rank_actions",
     "summarise",
     "total_work",
+    "weigh",
+    "weighted",
 ]

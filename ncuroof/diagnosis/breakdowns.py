@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import polars as pl
 
-from ncuroof.diagnosis.summary import known_sum
+from ncuroof.diagnosis.summary import known_sum, n_represented, with_weights
 from ncuroof.tables import BOUNDS, BREAKDOWN_KINDS, BREAKDOWNS, KERNELS, check, conform
 
 _UNNAMED = "(unnamed)"
 """A range whose name the report does not hold."""
 
 
-def break_down(kernels: pl.DataFrame, bounds: pl.DataFrame) -> pl.DataFrame:
+def break_down(kernels: pl.DataFrame, bounds: pl.DataFrame, weights: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return sums over launches by family, by outermost NVTX range, and by the whole path of ranges; failed launches are left out.
 
     Each kind divides the whole run, so that its sums are the run's. share = ΣT of the key / ΣT of the run, null where either is not
     known or the run took no time.
 
     Args:
-        kernels: KERNELS.
-        bounds: BOUNDS, rows as in `kernels`.
+        kernels: KERNELS, times weighted already.
+        bounds: BOUNDS, rows as in `kernels`, times weighted already.
+        weights: WEIGHTS, which numbers of launches go by; None where each launch stands for itself.
 
     Returns:
         BREAKDOWNS.
@@ -32,7 +33,7 @@ def break_down(kernels: pl.DataFrame, bounds: pl.DataFrame) -> pl.DataFrame:
     ranges = pl.col("nvtx").list.eval(pl.element().fill_null(_UNNAMED))
     has_ranges = pl.col("nvtx").list.len() > 0
     launches = (
-        kernels.select("failed", "duration_ns", "family", ranges, bounds["recoverable_ns"])
+        with_weights(kernels.select("id", "failed", "duration_ns", "family", ranges, bounds["recoverable_ns"]), weights)
         .filter(~pl.col("failed"))
         .with_columns(
             pl.when(has_ranges).then(pl.col("nvtx").list.first()).alias("nvtx"),
@@ -46,7 +47,7 @@ def _sums(launches: pl.DataFrame, kind: str) -> pl.DataFrame:
     total = launches.select(known_sum("duration_ns")).item()
     return (
         launches.group_by(pl.col(kind).alias("key"), maintain_order=True)
-        .agg(pl.len().alias("n_launches"), known_sum("duration_ns"), known_sum("recoverable_ns"))
+        .agg(n_represented(), known_sum("duration_ns"), known_sum("recoverable_ns"))
         .with_columns(
             pl.lit(kind).alias("kind"), (pl.col("duration_ns") / pl.lit(total or None, pl.Float64)).alias("share_frac")
         )

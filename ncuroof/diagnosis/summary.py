@@ -76,7 +76,9 @@ SAME_LAUNCH = ("device", "name", "workload", "grid", "block", "verdict", "limite
 """What launches of one group have in common."""
 
 
-def group_launches(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
+def group_launches(
+    kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFrame, weights: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """Return GROUPS: equal launches together, the most recoverable time first; failed launches are left out.
 
     duration_cv = standard deviation of T / mean of T, over the launches whose duration is known; null for fewer than two.
@@ -85,10 +87,12 @@ def group_launches(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.Dat
         kernels: KERNELS.
         bounds: BOUNDS, rows as in `kernels`.
         verdicts: VERDICTS, rows as in `kernels`.
+        weights: WEIGHTS, which sums and numbers of launches go by; None where each launch stands for itself.
     """
     launches = kernels.select("id", "device", "name", "workload", "grid", "block", "failed", "duration_ns").hstack(
         [verdicts["verdict"], verdicts["limiter"], bounds["recoverable_ns"]]
     )
+    launches = with_weights(launches, weights)
     return (
         launches.filter(~pl.col("failed"))
         .sort("duration_ns", descending=True, nulls_last=True, maintain_order=True)
@@ -96,9 +100,9 @@ def group_launches(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.Dat
         .agg(
             pl.col("id").first(),
             pl.col("id").sort().alias("launches"),
-            pl.len().alias("n_launches"),
-            known_sum("duration_ns"),
-            known_sum("recoverable_ns"),
+            n_represented(),
+            known_sum("duration_ns", by="weight"),
+            known_sum("recoverable_ns", by="weight"),
             pl.col("duration_ns").min().alias("min_duration_ns"),
             pl.col("duration_ns").max().alias("max_duration_ns"),
             _variation("duration_ns").alias("duration_cv"),
@@ -108,29 +112,45 @@ def group_launches(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.Dat
     )
 
 
-def rank_actions(findings: pl.DataFrame, duration_ns: float | None) -> pl.DataFrame:
+def rank_actions(
+    findings: pl.DataFrame, duration_ns: float | None, weights: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """Return ACTIONS, the largest gain first.
 
     Gains of one launch overlap, so that only its first counts; those of different launches add up.
 
     Args:
-        findings: FINDINGS.
+        findings: FINDINGS, gains weighted already.
         duration_ns: GPU time of the run.
+        weights: WEIGHTS, which numbers of launches go by; None where each launch stands for itself.
     """
     first = findings.filter(pl.col("gain_ns").is_not_null()).unique("id", keep="first", maintain_order=True)
     return (
-        first.group_by("finding", maintain_order=True)
-        .agg(pl.len().alias("n_launches"), pl.col("gain_ns").sum())
+        with_weights(first, weights)
+        .group_by("finding", maintain_order=True)
+        .agg(n_represented(), pl.col("gain_ns").sum())
         .with_columns((pl.col("gain_ns") / (duration_ns or None)).alias("share_frac"))
         .sort("gain_ns", descending=True, maintain_order=True)
         .pipe(conform, ACTIONS)
     )
 
 
-def known_sum(name: str) -> pl.Expr:
-    """Return the sum of what is known of a column; null, and not 0, where nothing is."""
-    column = pl.col(name)
+def known_sum(name: str, *, by: str | None = None) -> pl.Expr:
+    """Return the sum of what is known of a column, weighted by another where one is named; null, and not 0, where nothing is."""
+    column = pl.col(name) if by is None else pl.col(name) * pl.col(by)
     return pl.when(column.is_not_null().any()).then(column.sum()).alias(name)
+
+
+def n_represented() -> pl.Expr:
+    """Return how many launches the rows of a group stand for, a whole number."""
+    return pl.col("n_represented").sum().round().cast(pl.UInt32).alias("n_launches")
+
+
+def with_weights(table: pl.DataFrame, weights: pl.DataFrame | None) -> pl.DataFrame:
+    """Return a table with the columns of WEIGHTS; 1 where each launch stands for itself."""
+    if weights is None:
+        return table.with_columns(pl.lit(1.0).alias("n_represented"), pl.lit(1.0).alias("weight"))
+    return table.join(weights, on="id", how="left", maintain_order="left")
 
 
 def _variation(name: str) -> pl.Expr:

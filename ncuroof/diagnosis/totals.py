@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import polars as pl
 
+from ncuroof.diagnosis.summary import n_represented, with_weights
 from ncuroof.tables import KERNELS, TOTALS, WORK, check, conform
 
 _NS_PER_S = 1e9
 
 
-def total_work(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
+def total_work(kernels: pl.DataFrame, work: pl.DataFrame, weights: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return what the run did in each precision, in the order of WORK; failed launches and unreliable counts are left out.
 
     rate = ΣFLOP / ΣT over the launches in which the precision was counted, be it as zero; intensity = ΣFLOP / Σ DRAM bytes over
     those of them whose DRAM bytes are known. Both are null where the divisor is zero or not known.
 
     Args:
-        kernels: KERNELS with `traffic_bytes.dram`.
-        work: WORK.
+        kernels: KERNELS with `traffic_bytes.dram`, times and bytes weighted already.
+        work: WORK, FLOP weighted already.
+        weights: WEIGHTS, which numbers of launches go by; None where each launch stands for itself.
 
     Returns:
         TOTALS.
@@ -31,6 +33,7 @@ def total_work(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     counted = work.filter(pl.col("reliable") & pl.col("flop").is_not_null()).join(
         launches, on="id", maintain_order="left"
     )
+    counted = with_weights(counted, weights)
     flop, moves = pl.col("flop"), pl.col("dram").is_not_null()
     seconds = pl.col("duration_ns").sum() / _NS_PER_S
     dram_bytes = pl.col("dram").sum()
@@ -38,7 +41,7 @@ def total_work(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
         counted.group_by("precision", maintain_order=True)
         .agg(
             flop.sum(),
-            pl.len().alias("n_launches"),
+            n_represented(),
             pl.when(seconds > 0).then(flop.sum() / seconds).alias("flop_per_s"),
             pl.when(dram_bytes > 0).then(flop.filter(moves).sum() / dram_bytes).alias("intensity_flop_per_byte"),
         )

@@ -42,7 +42,9 @@ def expected_calls(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataF
     for table, schema, name in ((kernels, KERNELS, "KERNELS"), (work, WORK, "WORK"), (ceilings, CEILINGS, "CEILINGS")):
         check(table, schema, table=name)
     whole = kernels.filter(~pl.col("failed"))
-    places = {tuple(ranges): place(ranges) for ranges in whole["nvtx"].unique().drop_nulls().to_list() if ranges}
+    places = {
+        tuple(ranges): place(ranges) for ranges in whole["nvtx_recorded"].unique().drop_nulls().to_list() if ranges
+    }
     named = {path: text for path, found in places.items() if (text := _operator_range(found))}
     if not named:
         return pl.DataFrame(schema=CALLS)
@@ -82,7 +84,7 @@ def _groups(whole: pl.DataFrame, work: pl.DataFrame, named: Mapping[tuple[str, .
         pl.lit(value=True).alias("has_work"),
     )
     counted = work.filter(pl.col("reliable")).select("id").unique().with_columns(pl.lit(value=True).alias("is_counted"))
-    keys = [tuple(path) if path else () for path in whole["nvtx"].to_list()]
+    keys = [tuple(path) if path else () for path in whole["nvtx_recorded"].to_list()]
     launches = whole.with_columns(
         pl.Series("path", ["\x1f".join(key) if key in named else None for key in keys], dtype=pl.String),
         pl.Series("text", [named.get(key) for key in keys], dtype=pl.String),
@@ -99,7 +101,7 @@ def _groups(whole: pl.DataFrame, work: pl.DataFrame, named: Mapping[tuple[str, .
         .group_by("run", "restart", maintain_order=True)
         .agg(
             pl.col("id"),
-            pl.col("name", "nvtx", "did"),
+            pl.col("name", "nvtx_recorded", "did"),
             pl.col("device", "text").first(),
             pl.when(pl.col("duration_ns").is_not_null().all()).then(pl.col("duration_ns").sum()).alias("duration_ns"),
             pl.col("verdict").sort_by("duration_ns", descending=True, nulls_last=True).first(),
@@ -120,7 +122,7 @@ def _call(
     modules: Mapping[int, str],
     peaks: _Peaks,
 ) -> dict[str, Any]:
-    path = tuple(group["nvtx"][0])
+    path = tuple(group["nvtx_recorded"][0])
     found, text = places[path], named[path]
     flop_by_precision = _flop_by_precision(group["did"])
     dtype = element_type([name for name in flop_by_precision if name.startswith(_TENSOR)], group["name"])

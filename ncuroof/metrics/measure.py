@@ -12,7 +12,7 @@ from ncuroof.ingest import CounterSelection, RawReport
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME, Catalogue, load_catalogue
 from ncuroof.metrics.chart_values import with_chart_values
 from ncuroof.metrics.families import families_of
-from ncuroof.metrics.names import short_name
+from ncuroof.metrics.names import range_names, short_name
 from ncuroof.metrics.quantities import DEFINITION_PREFIX, CounterTable, add_quantities, largest, top_stall
 from ncuroof.metrics.tensor import tensor_split_error
 from ncuroof.metrics.units import scale
@@ -72,7 +72,8 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
         ((pl.col("n_collected") > 0) & (pl.col("n_collected") == pl.col("n_not_finite"))).alias("failed"),
         "process_id",
         "process_name",
-        "nvtx",
+        range_names(pl.col("nvtx")),
+        pl.col("nvtx").alias("nvtx_recorded"),
         "clock_control",
         "is_damaged_report",
     ).hstack(

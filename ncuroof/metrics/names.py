@@ -18,3 +18,12 @@ def short_name(function: pl.Expr, demangled: pl.Expr) -> pl.Expr:
     telling = demangled.str.extract(_TELLING)
     is_generic = function.str.contains(_GENERIC) & telling.is_not_null() & (telling != function)
     return pl.when(is_generic).then(pl.format("{}<{}>", function, telling)).otherwise(function)
+
+
+_NUMBERS_OF_A_CALL = r", (?:seq|op_id) = \d+|, input_op_ids = \[.*\]$"
+"""What PyTorch's emit_nvtx puts into a range's name besides operator and sizes, and is another for each call."""
+
+
+def range_names(nvtx: pl.Expr) -> pl.Expr:
+    """Return the names of open ranges, those of PyTorch's operators without the numbers that differ from call to call."""
+    return nvtx.list.eval(pl.element().str.replace_all(_NUMBERS_OF_A_CALL, ""))

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import polars as pl
 
-from ncuroof.diagnosis import Diagnosis, Summary
+from ncuroof.diagnosis import Diagnosis, Summary, Weighting
 from ncuroof.expected import Expected
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Measurements
@@ -40,6 +40,10 @@ class Analysed(Protocol):
     @property
     def summary(self) -> Summary:
         """Sums over the run."""
+
+    @property
+    def weighting(self) -> Weighting | None:
+        """For how much each recorded launch stands."""
 
     @property
     def groups(self) -> pl.DataFrame:

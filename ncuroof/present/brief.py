@@ -15,6 +15,7 @@ from ncuroof.present.action_lines import ActionLine, first_actions, together
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_outer_range, differing, extremes
 from ncuroof.present.document import Document, document
+from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting_sentence
 
 N_KERNELS = 10
 """Kernels in a summary."""
@@ -171,6 +172,14 @@ def _notes(analysed: Analysed) -> Iterator[str]:
     for report in analysed.reports:
         if report.damage is not None:
             yield f"{text.printable(report.file)} is damaged: {report.damage}"
+    if analysed.weighting is not None:
+        yield weighting_sentence(
+            n_launches=analysed.weighting.n_launches,
+            covered_frac=analysed.weighting.covered_frac,
+            n_unmatched=analysed.weighting.n_unmatched,
+        )
+    elif once := recorded_once_sentence(report.session.command_line for report in analysed.reports):
+        yield once
 
 
 def _line(kernel: Document, group: Mapping[str, Any]) -> KernelLine:

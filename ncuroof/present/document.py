@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from ncuroof._version import __version__
-from ncuroof.diagnosis import Rules, Summary, load_rules
+from ncuroof.diagnosis import Rules, Summary, Weighting, load_rules
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Catalogue, load_catalogue
 from ncuroof.present.analysed import Analysed
@@ -63,7 +63,10 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
         "tool": {"name": "ncuroof", "version": __version__},
         "sources": [_source(report) for report in analysed.reports],
         "devices": _devices(analysed),
-        "summary": _summary(analysed.summary) | _breakdowns(analysed) | {"work": _totals(analysed)},
+        "summary": _summary(analysed.summary)
+        | _weighting(analysed.weighting)
+        | _breakdowns(analysed)
+        | {"work": _totals(analysed)},
         "ceilings": analysed.roofline_tables.ceilings.to_dicts(),
         "instruction_ceilings": analysed.roofline_tables.instruction_ceilings.to_dicts(),
         "groups": analysed.groups.to_dicts(),
@@ -125,6 +128,20 @@ def _summary(summary: Summary) -> Document:
     }
 
 
+def _weighting(weighting: Weighting | None) -> Document:
+    """Return what sums are weighted by; nothing where each launch stands for itself."""
+    if weighting is None:
+        return {}
+    return {
+        "weighting": {
+            "n_launches": weighting.n_launches,
+            "duration_ns": weighting.duration_ns,
+            "covered_frac": weighting.covered_frac,
+            "n_unmatched": weighting.n_unmatched,
+        }
+    }
+
+
 def _breakdowns(analysed: Analysed) -> Document:
     by_kind: Document = {f"by_{kind}": [] for kind in BREAKDOWN_KINDS}
     for row in analysed.breakdowns.iter_rows(named=True):
@@ -149,6 +166,9 @@ class _Kernels:
         self._rules = rules
         self._unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.described()}
         table = analysed.measurements.kernels.hstack(placed.bounds.drop("id")).hstack(diagnosis.verdicts.drop("id"))
+        self._is_weighted = analysed.weighting is not None
+        if analysed.weighting is not None:
+            table = table.join(analysed.weighting.weights, on="id", how="left", maintain_order="left")
         self._rows = (
             table
             if ids is None
@@ -187,6 +207,7 @@ class _Kernels:
             "process": process if row["process_id"] is not None else None,
             "nvtx": row["nvtx"],
             "duration_ns": row["duration_ns"],
+            **({key: row[key] for key in ("n_represented", "weight")} if self._is_weighted else {}),
             "sm_clock_hz": row["sm_clock_hz"],
             "passes": None if row["passes"] is None else int(row["passes"]),
             "work": self._with_shares("compute", "precision", self._work.get(number, []), number),

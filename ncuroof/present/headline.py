@@ -50,7 +50,8 @@ def _mostly_by(document: Record, verdict: str) -> str:
     time_by_limiter: dict[str, float] = {}
     for kernel in document["kernels"]:
         if kernel["verdict"] == verdict and kernel.get("limiter") and kernel["duration_ns"]:
-            time_by_limiter[kernel["limiter"]] = time_by_limiter.get(kernel["limiter"], 0.0) + kernel["duration_ns"]
+            time_ns = kernel["duration_ns"] * kernel.get("weight", 1.0)
+            time_by_limiter[kernel["limiter"]] = time_by_limiter.get(kernel["limiter"], 0.0) + time_ns
     if not time_by_limiter or verdict == "overhead":
         return ""
     limiter = max(time_by_limiter, key=lambda name: time_by_limiter[name])
@@ -67,7 +68,7 @@ def _first(document: Record) -> str:
         return _for_the_longest(document)
     action = actions[0]
     gains = [
-        (finding["gain_ns"], kernel, finding)
+        (finding["gain_ns"] * kernel.get("weight", 1.0), kernel, finding)
         for kernel in document["kernels"]
         for finding in kernel.get("findings") or ()
         if finding["id"] == action["finding"] and finding["gain_ns"] is not None
@@ -84,7 +85,7 @@ def _for_the_longest(document: Record) -> str:
     timed = [kernel for kernel in document["kernels"] if kernel["duration_ns"]]
     if not timed:
         return ""
-    longest = max(timed, key=lambda kernel: kernel["duration_ns"])
+    longest = max(timed, key=lambda kernel: kernel["duration_ns"] * kernel.get("weight", 1.0))
     finding = next(iter(longest.get("findings") or ()), None)
     if finding is not None:
         return f"In {_name(longest)}, which takes the longest: {_first_sentence(finding['advice'])}"

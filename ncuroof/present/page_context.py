@@ -17,6 +17,7 @@ from ncuroof.present.methods import Methods, methods
 from ncuroof.present.operators import Operators, operators
 from ncuroof.present.page_changes import Changes, changes
 from ncuroof.present.page_data import dram_intensity, efficiency, short_name
+from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting_sentence
 
 Record = Mapping[str, Any]
 
@@ -85,6 +86,7 @@ class PageContext:
     sources: Annotated[Sequence[SourceFacts], "the report files"]
     devices: Annotated[Sequence[tuple[str, Sequence[tuple[str, str]]]], "name of each GPU, and label and value facts"]
     headline: Annotated[Sequence[str], "what the run is bound by, what to do first, and what that gives"]
+    weighting: Annotated[str, "what the sums are weighted by, or empty"]
     totals: Annotated[Sequence[tuple[str, str]], "label and value of sums over the run"]
     verdict_shares: Annotated[Sequence[VerdictShare], "time by verdict"]
     time_by_verdict: Annotated[str, "the same as one sentence, for readers of the screen"]
@@ -127,7 +129,7 @@ def default_order(kernels: Sequence[Record]) -> list[int]:
         kernel = kernels[position]
         recoverable, duration = kernel.get("recoverable_ns"), kernel["duration_ns"]
         return (
-            math.inf if recoverable is None else -recoverable,
+            math.inf if recoverable is None else -recoverable * kernel.get("weight", 1.0),
             math.inf if duration is None else -duration,
             position,
         )
@@ -151,6 +153,9 @@ def page_context(
         sources=[_source(source) for source in sources],
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
         headline=headline(document, rules),
+        weighting=weighting_sentence(**found)
+        if (found := document["summary"].get("weighting"))
+        else recorded_once_sentence(source["command_line"] for source in document["sources"]),
         totals=_totals(document["summary"]),
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
@@ -185,7 +190,9 @@ def _row(kernel: Record, total_ns: float | None, rules: Rules) -> KernelRow:
             "id": str(kernel["id"]),
             "launches": "1",
             "time": text.duration(duration_ns),
-            "share": text.share(duration_ns / total_ns if duration_ns is not None and total_ns else None),
+            "share": text.share(
+                duration_ns * kernel.get("weight", 1.0) / total_ns if duration_ns is not None and total_ns else None
+            ),
             "recoverable": text.duration(kernel.get("recoverable_ns")),
             "limiter": text.label(kernel.get("limiter")),
             "intensity": text.scaled(dram_intensity(kernel)),

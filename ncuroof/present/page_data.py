@@ -131,6 +131,7 @@ def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
         "range": [texts.add(RANGE_MARK.join(kernel.get("nvtx") or ())) for kernel in kernels],
         "duration_ns": [rounded(kernel["duration_ns"]) for kernel in kernels],
         "recoverable_ns": [rounded(kernel.get("recoverable_ns")) for kernel in kernels],
+        "weight": [rounded(kernel["weight"]) for kernel in kernels] if kernels and "weight" in kernels[0] else None,
         "intensity": [rounded(dram_intensity(kernel)) for kernel in kernels],
         "efficiency": [rounded(efficiency(kernel)) for kernel in kernels],
         "finding": [_cell(finding["title"] if finding else None, texts) for finding in findings],

@@ -1,0 +1,29 @@
+"""`ncuroof doctor`: can this machine profile, and if not, what to do."""
+
+from __future__ import annotations
+
+import click
+
+from ncuroof.cli.options import common
+from ncuroof.collect.doctor import can_profile, examine, this_machine
+from ncuroof.collect.settings import load_settings
+
+
+@click.command()
+@common
+def doctor(*, quiet: bool, verbose: bool, no_color: bool) -> int:  # noqa: ARG001
+    """Say whether this machine can profile: ncu, driver, GPUs, counter permission, other profilers.
+
+    Exits with 1 where it cannot.
+    """
+    from ncuroof.present.format import printable  # noqa: PLC0415  loads polars
+
+    checks = examine(this_machine(), load_settings())
+    width = max(len(check.name) for check in checks)
+    for check in checks:
+        click.echo(printable(f"{check.state:<8} {check.name:<{width}}  {check.found}"))
+        if check.fix and (check.state != "unknown" or not quiet):
+            click.echo(printable(f"{'':<8} {'':<{width}}  → {check.fix}"))
+    works = can_profile(checks)
+    click.echo("this machine can profile" if works else "this machine cannot profile yet")
+    return 0 if works else 1

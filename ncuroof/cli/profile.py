@@ -1,0 +1,276 @@
+"""`ncuroof profile`: a program in, a report, a summary and a page out."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ncuroof.cli.options import common, say
+from ncuroof.collect.describe import plan_lines
+from ncuroof.collect.machine import find_gpus, find_ncu, ncu_version
+from ncuroof.collect.plan import plan_collection
+from ncuroof.collect.programs import Program, find_program
+from ncuroof.collect.recording import RUNNER, RUNNER_FILES, Recorder, Recording, free_report
+from ncuroof.collect.remote import remote_script
+from ncuroof.collect.request import REPORT_SUFFIX, Request, parse_cover, parse_steps, split_words
+from ncuroof.collect.settings import Version, load_settings, parse_capability
+from ncuroof.errors import NcuNotFoundError
+from ncuroof.present.output import write_whole
+
+EXIT_INTERRUPTED = 130
+_AS_THEY_ARE = (
+    "level", "sections", "kernels", "nvtx", "per_shape", "with_collectives", "replay_mode", "clock_control", "cache_control",
+    "graph_profiling", "target_processes", "rank_variable", "force",
+)  # fmt: skip
+"""Options that the request takes as click gives them."""
+_REDACT = (
+    "the report holds the environment, the host's name and the command line, which ncu records: "
+    "strip them with ncuroof redact before you share it"
+)
+
+
+@click.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[NCU_OPTIONS --] PROGRAM [ARGS]…")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Report to write; by default PROGRAM.ncu-rep here."
+)
+@click.option(
+    "--level",
+    type=click.Choice(["quick", "roofline", "full"]),
+    default="roofline",
+    show_default=True,
+    help="How much to collect.",
+)
+@click.option("--section", "sections", multiple=True, help="Section to collect besides.")
+@click.option("--metrics", multiple=True, help="Counters to collect besides, separated by commas.")
+@click.option(
+    "-k",
+    "--kernel",
+    "kernels",
+    multiple=True,
+    metavar="REGEX",
+    help="Record kernels whose function's name this is found in.",
+)
+@click.option(
+    "--nvtx", multiple=True, metavar="FILTER", help="Record launches in these NVTX ranges, as ncu --nvtx-include."
+)
+@click.option("--launch-skip", type=click.IntRange(0), default=0, help="Matching launches to leave out first.")
+@click.option("--launch-count", type=click.IntRange(1), help="Matching launches to record.")
+@click.option(
+    "--per-shape/--no-per-shape",
+    default=None,
+    help="One launch per kernel and launch shape, weighted by counts; by default for long runs.",
+)
+@click.option("--cover", metavar="SHARE", help="Record the kernels that make up this share of GPU time, such as 95%.")
+@click.option("--step", metavar="N[:M]", help="Profile these steps of a PyTorch script, counted from 1.")
+@click.option(
+    "--step-of",
+    default="optimizer",
+    show_default=True,
+    metavar="WHAT",
+    help="A step: optimizer, dataloader, or a function: NAME in the script, or MODULE:NAME.",
+)
+@click.option(
+    "--stop-after/--no-stop-after", default=True, help="End the script after the last profiled step (the default)."
+)
+@click.option("--annotate", is_flag=True, help="NVTX ranges with shapes for the modules and operators of PyTorch.")
+@click.option("--with-collectives", is_flag=True, help="Replay NCCL's and NVSHMEM's kernels too, which can hang.")
+@click.option(
+    "--replay-mode",
+    type=click.Choice(["kernel", "application", "range", "app-range"]),
+    default="kernel",
+    show_default=True,
+)
+@click.option(
+    "--clock-control",
+    type=click.Choice(["none", "base", "boost"]),
+    default="none",
+    show_default=True,
+    help="none: clocks as in production.",
+)
+@click.option(
+    "--cache-control",
+    type=click.Choice(["all", "none"]),
+    default="all",
+    show_default=True,
+    help="all: caches are flushed before each pass.",
+)
+@click.option(
+    "--graph-profiling",
+    type=click.Choice(["node", "graph"]),
+    default="node",
+    show_default=True,
+    help="CUDA graphs by node, or as a whole.",
+)
+@click.option("--target-processes", type=click.Choice(["all", "application-only"]), default="all", show_default=True)
+@click.option(
+    "--rank-variable",
+    metavar="NAME",
+    help="Variable of a rank's number, for launchers other than torchrun, mpirun, mpiexec and srun.",
+)
+@click.option("--python", metavar="PATH", help="Interpreter for scripts; by default the one that runs ncuroof.")
+@click.option(
+    "--compute-capability",
+    "capabilities",
+    multiple=True,
+    metavar="X.Y",
+    help="Of the GPU, where it is not this machine's.",
+)
+@click.option("--dry-run", is_flag=True, help="Print the command and end.")
+@click.option(
+    "--remote-plan",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a shell script for a machine that has only ncu, and end.",
+)
+@click.option("--force", is_flag=True, help="Replace a report, and files that ncuroof did not write.")
+@common
+def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: bool, **asked: Any) -> int:
+    """Run PROGRAM under NVIDIA's ncu, keep the report, and say what bounds each kernel.
+
+    A script that ends in .py runs with the current interpreter. Options of ncuroof stand before the program, options for ncu
+    between two `--`: ncuroof profile --level quick -- --call-stack -- ./app --size 3
+    """
+    recorder = _recorder(words, asked, quiet=quiet)
+    if not quiet:
+        for line in plan_lines(recorder):
+            say(line)
+    if asked["remote_plan"] is not None:
+        return _write_remote_plan(recorder, asked["remote_plan"], is_gpu_known=bool(asked["capabilities"]))
+    if asked["dry_run"]:
+        return _print_commands(recorder)
+    recording = recorder.record()
+    if verbose:
+        for message in recording.messages:
+            say(message)
+    return _report(recording, force=asked["force"], quiet=quiet, no_color=no_color)
+
+
+def _recorder(words: tuple[str, ...], asked: dict[str, Any], *, quiet: bool) -> Recorder:
+    settings = load_settings()
+    is_elsewhere = asked["remote_plan"] is not None
+    ncu_words, words = split_words(words)
+    program = find_program(
+        words,
+        settings,
+        python=asked["python"] or ("python3" if is_elsewhere else sys.executable),
+        find=shutil.which,
+        rank_variable=asked["rank_variable"],
+    )
+    request = _request(asked, ncu_words, words, program, is_kept=is_elsewhere)
+    ncu, version = (Path("ncu"), ()) if is_elsewhere else _ncu(is_needed=not asked["dry_run"])
+    named = tuple(map(parse_capability, asked["capabilities"]))
+    plan = plan_collection(
+        request.level,
+        settings,
+        capabilities=named or (() if is_elsewhere else _capabilities()),
+        ncu_version=version,
+        sections=request.sections,
+        metrics=request.metrics,
+    )
+    return Recorder(
+        request, plan, program, settings, ncu, version, shows_progress=not quiet, say=_silent if quiet else say
+    )
+
+
+def _request(
+    asked: dict[str, Any], ncu_words: tuple[str, ...], words: tuple[str, ...], program: Program, *, is_kept: bool
+) -> Request:
+    """Return the request; a report without a name gets the program's, and a number where that is taken."""
+    steps = asked["step"]
+    output = asked["output"]
+    if output is None:
+        named = Path(f"{_name_of(program)}{REPORT_SUFFIX}")
+        output = named if is_kept or asked["force"] else free_report(named)
+    return Request(
+        words=words,
+        report=output.with_name(output.name.removesuffix(REPORT_SUFFIX) + REPORT_SUFFIX),
+        ncu_words=ncu_words,
+        metrics=tuple(name for listed in asked["metrics"] for name in listed.split(",") if name),
+        skip=asked["launch_skip"],
+        count=asked["launch_count"],
+        cover_frac=None if asked["cover"] is None else parse_cover(asked["cover"]),
+        steps=None if steps is None else parse_steps(steps, of=asked["step_of"], stops_after=asked["stop_after"]),
+        annotates=asked["annotate"],
+        **{name: asked[name] for name in _AS_THEY_ARE},
+    )
+
+
+def _name_of(program: Program) -> str:
+    words = program.words[program.script or 0 :]
+    word = words[1] if words[0] == "-m" and len(words) > 1 else words[0]
+    return Path(word).stem or "run"
+
+
+def _ncu(*, is_needed: bool) -> tuple[Path, Version]:
+    try:
+        ncu = find_ncu(os.environ)
+        return ncu, ncu_version(ncu)
+    except NcuNotFoundError:
+        if is_needed:
+            raise
+        return Path("ncu"), ()
+
+
+def _capabilities() -> tuple[int, ...]:
+    return tuple(gpu.capability for gpu in find_gpus() or () if gpu.capability is not None)
+
+
+def _print_commands(recorder: Recorder) -> int:
+    if recorder.counts_first:
+        click.echo(shlex.join(recorder.count_command("TRACE", "STATUS")))
+    click.echo(shlex.join(recorder.command()))
+    return 0
+
+
+def _write_remote_plan(recorder: Recorder, path: Path, *, is_gpu_known: bool) -> int:
+    """Write the script; where the GPU is not known it chooses the counters itself, by what nvidia-smi says there."""
+    request, settings = recorder.request, recorder.settings
+    by_capability = {
+        f"{capability // 10}.{capability % 10}": plan_collection(
+            request.level, settings, capabilities=[capability], sections=request.sections, metrics=request.metrics
+        ).arguments
+        for capability in (() if is_gpu_known else settings.capabilities)
+    }
+    script = remote_script(
+        recorder.command(),
+        ncu=str(recorder.ncu),
+        collection=recorder.plan.arguments,
+        collection_by_capability=by_capability,
+        runner=str(RUNNER),
+        runner_sources={path.name: path.read_text(encoding="utf-8") for path in RUNNER_FILES},
+        report=str(request.report),
+    )
+    write_whole(path, script.encode(), force=request.force)
+    click.echo(f"script: {path}")
+    return 0
+
+
+def _report(recording: Recording, *, force: bool, quiet: bool, no_color: bool) -> int:
+    from ncuroof import read  # noqa: PLC0415  the analysis is loaded once there is something to analyse
+    from ncuroof.cli.showing import show_summary, warn, write_page  # noqa: PLC0415
+
+    found = read(recording.reports)
+    analysis = found.analyse()
+    if not quiet:
+        if recording.trouble:
+            say(f"warning: some kernels were not recorded: {recording.trouble}")
+        warn(found, analysis)
+    show_summary(analysis, no_color=no_color)
+    for report in recording.reports:
+        click.echo(f"report: {report}")
+    write_page(analysis, recording.reports[0], force=force)
+    if not quiet:
+        say(_REDACT)
+        if recording.exit_status:
+            say(f"the program ended with status {recording.exit_status}")
+    return EXIT_INTERRUPTED if recording.is_interrupted else recording.exit_status
+
+
+def _silent(_: str) -> None:
+    """Say nothing."""

@@ -1,0 +1,40 @@
+"""What several commands show of an analysis: warnings, the summary, the page beside a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ncuroof.analysis import Analysis, Reports
+from ncuroof.cli.options import say, wants_color
+from ncuroof.present import write
+from ncuroof.present.format import printable
+
+
+def warn(found: Reports, analysis: Analysis) -> None:
+    """Say on standard error what a reader must know of the files."""
+    for repeated, first in found.repeated:
+        say(f"warning: {repeated} has the same content as {first}: its kernels are counted once")
+    for raw in found.raw:
+        if raw.damage is not None:
+            say(f"warning: {raw.file} is damaged: {raw.damage}")
+    for dropped in analysis.measurements.dropped:
+        say(f"warning: {dropped}; the counter is left out")
+
+
+def show_summary(analysis: Analysis, *, no_color: bool) -> None:
+    """Print the summary on standard output."""
+    from ncuroof.present.terminal import print_summary  # noqa: PLC0415
+
+    print_summary(analysis, color=wants_color(no_color=no_color))
+
+
+def write_page(analysis: Analysis, report: Path, *, force: bool) -> None:
+    """Write the page beside a report and say where it is.
+
+    Raises:
+        OutputError: the page cannot be written, or its place holds a file that ncuroof did not write.
+    """
+    page = write(analysis, report.with_suffix(".html"), "html", force=force)
+    click.echo(f"page: {printable(str(page))}")

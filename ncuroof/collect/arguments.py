@@ -1,0 +1,147 @@
+"""The command line of ncu: a visible list, made of values alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncuroof.collect.plan import Plan
+from ncuroof.collect.programs import Program
+from ncuroof.collect.request import REPORT_SUFFIX, Request
+from ncuroof.collect.settings import Settings, Version
+from ncuroof.errors import ProfileRequestError
+
+_KERNEL_REPLAY = "kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which launches ncu records, as found by counting.
+
+    Attributes:
+        functions: names of the kernels' functions, exactly; empty: all.
+        per_shape: one launch per kernel and launch shape.
+    """
+
+    functions: tuple[str, ...] = ()
+    per_shape: bool = False
+
+
+def report_argument(report: Path, rank_variable: str | None) -> str:
+    """Return what `ncu --export` takes; with ranks, a name that holds the rank's number."""
+    base = str(report).removesuffix(REPORT_SUFFIX).replace("%", "%%")
+    return f"{base}.rank%q{{{rank_variable}}}" if rank_variable else base
+
+
+def ncu_command(  # noqa: PLR0913  the command is made of all of these
+    request: Request,
+    plan: Plan,
+    program: Program,
+    settings: Settings,
+    *,
+    ncu: str,
+    selection: Selection | None = None,
+    log: str | None = None,
+    ncu_version: Version = (),
+) -> list[str]:
+    """Return the whole command: launcher of ranks, ncu with its options, program.
+
+    Args:
+        request: what the user asks for.
+        plan: what to collect.
+        program: what to run; inside the runner already where it is needed.
+        settings: of profiles/collect.toml.
+        ncu: path of ncu.
+        selection: what counting found; None where nothing was counted.
+        log: file for ncu's own words, which then do not mix with the program's.
+        ncu_version: empty where not known.
+
+    Raises:
+        ProfileRequestError: this ncu lacks an option that is needed.
+    """
+    selection = selection or Selection(per_shape=bool(request.per_shape))
+    return [
+        *program.launcher,
+        ncu,
+        *(["--force-overwrite"] if request.force else []),
+        *("--export", report_argument(request.report, program.rank_variable)),
+        *(["--log-file", log] if log else []),
+        *plan.arguments,
+        *_control(request, settings, ncu_version),
+        *_filters(request, selection, settings, ncu_version),
+        *request.ncu_words,
+        *program.words,
+    ]
+
+
+def kernel_pattern(request: Request, selection: Selection, settings: Settings) -> str | None:
+    """Return the regular expression that a kernel's function name has to match; None for every kernel.
+
+    The expression is in Perl's syntax, which ncu takes (`--kernel-id ::regex:^(?!foo):` in its manual).
+    """
+    is_collective_safe = request.with_collectives or request.replay_mode != _KERNEL_REPLAY
+    excluded = "" if is_collective_safe else f"(?!.*(?:{settings.collectives}))"
+    if selection.functions:
+        return f"^{excluded}(?:{'|'.join(map(_literal, selection.functions))})$"
+    if request.kernels:
+        return f"^{excluded}.*(?:{'|'.join(request.kernels)})"
+    return f"^{excluded}" if excluded else None
+
+
+def _control(request: Request, settings: Settings, ncu_version: Version) -> list[str]:
+    chosen = [
+        *("--replay-mode", request.replay_mode),
+        *("--clock-control", request.clock_control),
+        *("--cache-control", request.cache_control),
+        *("--target-processes", request.target_processes),
+    ]
+    if _has("--graph-profiling", settings, ncu_version):
+        chosen += ["--graph-profiling", request.graph_profiling]
+    elif request.graph_profiling != "node":
+        raise _too_old("--graph-profiling", settings)
+    return chosen
+
+
+def _filters(request: Request, selection: Selection, settings: Settings, ncu_version: Version) -> list[str]:
+    chosen: list[str] = []
+    pattern = kernel_pattern(request, selection, settings)
+    if pattern is not None:
+        chosen += ["--kernel-name", f"regex:{pattern}"]
+    if request.nvtx or request.annotates:
+        chosen += ["--nvtx"]
+    for expression in request.nvtx:
+        chosen += ["--nvtx-include", expression]
+    if request.steps is not None:
+        chosen += ["--profile-from-start", "off"]
+    if request.skip:
+        chosen += ["--launch-skip", str(request.skip)]
+    if selection.per_shape:
+        if not _has("--filter-mode", settings, ncu_version):
+            raise _too_old("--filter-mode", settings)
+        chosen += ["--filter-mode", "per-launch-config"]
+    count = 1 if selection.per_shape and request.count is None else request.count
+    return [*chosen, *(["--launch-count", str(count)] if count is not None else [])]
+
+
+def _has(option: str, settings: Settings, version: Version) -> bool:
+    return not version or version >= settings.option_since[option]
+
+
+def _too_old(option: str, settings: Settings) -> ProfileRequestError:
+    since = ".".join(map(str, settings.option_since[option]))
+    return ProfileRequestError(
+        f"{option} was wanted, which ncu has from {since} on", hint="name a newer ncu in NCUROOF_NCU"
+    )
+
+
+def _literal(name: str) -> str:
+    """Return a function's name so that it stands for itself in a regular expression of ncu's."""
+    return "".join(letter if letter.isalnum() or letter == "_" else f"\\{letter}" for letter in name)
+
+
+def rank_reports(report: Path, exists: Sequence[Path]) -> list[Path]:
+    """Return the reports of ranks among files: those that `report_argument` names, by rank."""
+    base = report.name.removesuffix(REPORT_SUFFIX)
+    found = [path for path in exists if path.name.startswith(f"{base}.rank") and path.name.endswith(REPORT_SUFFIX)]
+    return sorted(found, key=lambda path: (len(path.name), path.name))

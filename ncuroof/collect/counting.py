@@ -1,0 +1,73 @@
+"""From a first run's counts to the launches that are recorded, and what recording them costs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from ncuroof.collect.arguments import Selection, kernel_pattern
+from ncuroof.collect.counts import Counts, KernelCount, count_trace, covering, functions_of
+from ncuroof.collect.kernel_names import function_name
+from ncuroof.collect.plan import Plan
+from ncuroof.collect.request import Request
+from ncuroof.collect.settings import Settings
+from ncuroof.collect.status_line import clock
+from ncuroof.errors import CountsError, ProfileRequestError
+
+
+def read_trace(path: Path, steps: str | None) -> Counts:
+    """Return the counts of a trace that PyTorch's profiler left.
+
+    Raises:
+        CountsError: it is not as expected.
+    """
+    try:
+        events = json.loads(path.read_bytes())["traceEvents"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise CountsError(
+            f"PyTorch's trace cannot be read: {error!r}", hint="update PyTorch, or count nothing: --no-per-shape"
+        ) from error
+    return count_trace(events, steps=steps)
+
+
+def select_launches(request: Request, plan: Plan, settings: Settings, counts: Counts) -> tuple[Selection, str]:
+    """Return which launches to record, and in a sentence what that costs.
+
+    Raises:
+        ProfileRequestError: a pattern of --kernel is no regular expression.
+    """
+    pattern = kernel_pattern(request, Selection(), settings)
+    wanted = Counts(tuple(kernel for kernel in counts.kernels if _passes(kernel.name, pattern)), counts.steps)
+    chosen = wanted.kernels if request.cover_frac is None else covering(wanted, request.cover_frac)
+    is_long = sum(kernel.n_launches for kernel in chosen) > settings.per_shape_from_launches
+    per_shape = is_long if request.per_shape is None else request.per_shape
+    sentence = (
+        f"{counts.n_launches} launches of {len(counts.kernels)} kernels and shapes, "
+        f"{counts.duration_ns / 1e6:.1f} ms of GPU time; recording "
+        f"{f'{len(chosen)} of them, once each' if per_shape else 'every launch'}{_cost(chosen, plan, per_shape=per_shape)}"
+    )
+    return Selection(functions_of(chosen) if request.cover_frac is not None else (), per_shape), sentence
+
+
+def _passes(name: str, pattern: str | None) -> bool:
+    """Return whether ncu's filter by name lets a kernel through."""
+    try:
+        return pattern is None or re.search(pattern, function_name(name)) is not None
+    except re.error as error:
+        raise ProfileRequestError(
+            f"--kernel: a regular expression was wanted: {error}", hint="quote it for the shell"
+        ) from error
+
+
+def _cost(chosen: Sequence[KernelCount], plan: Plan, *, per_shape: bool) -> str:
+    """Return replays, and the GPU time of these, which is the least that recording can take; empty where passes are not known."""
+    if plan.passes is None:
+        return ""
+    times = [
+        (1, each.duration_ns / each.n_launches) if per_shape else (each.n_launches, each.duration_ns) for each in chosen
+    ]
+    n_launches, duration_ns = sum(n for n, _ in times), sum(time for _, time in times)
+    least, most = plan.passes
+    return f": {n_launches * least} to {n_launches * most} replays, at least {clock(duration_ns * least / 1e9)} of GPU time"

@@ -1,0 +1,179 @@
+"""How often each kernel ran and how long, from a first run without replays: the document `ncuroof.counts/1`.
+
+It lies beside a report (`run.counts.json` beside `run.ncu-rep`) that holds one launch for many, and says for how many each stands.
+
+Schema history:
+    1  2026-11-20  first version.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ncuroof.collect.kernel_names import function_name
+from ncuroof.collect.request import REPORT_SUFFIX
+from ncuroof.errors import CountsError
+
+SCHEMA = "ncuroof.counts/1"
+_SUFFIX = ".counts.json"
+_HINT = "remove the file, or count again with ncuroof profile --per-shape"
+_MOST_BYTES = 64 * 2**20
+
+Shape = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCount:
+    """The launches of one kernel with one shape.
+
+    Attributes:
+        name: as PyTorch's profiler writes it.
+        grid: x, y, z.
+        block: x, y, z.
+        n_launches: how often it ran.
+        duration_ns: of all launches together.
+    """
+
+    name: str
+    grid: Shape
+    block: Shape
+    n_launches: int
+    duration_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The launches of a whole run, or of its profiled steps.
+
+    Attributes:
+        kernels: by kernel and launch shape, the longest together first.
+        steps: the steps that were counted, as `--step` takes them; None for the whole run.
+    """
+
+    kernels: tuple[KernelCount, ...]
+    steps: str | None = None
+
+    @property
+    def n_launches(self) -> int:
+        """All launches."""
+        return sum(kernel.n_launches for kernel in self.kernels)
+
+    @property
+    def duration_ns(self) -> float:
+        """GPU time of all launches."""
+        return sum(kernel.duration_ns for kernel in self.kernels)
+
+
+def counts_path(report: Path) -> Path:
+    """Return where the counts of a report lie: beside it; those of a rank's report beside the first rank's name."""
+    return report.with_name(report.name.removesuffix(REPORT_SUFFIX) + _SUFFIX)
+
+
+def covering(counts: Counts, share_frac: float) -> tuple[KernelCount, ...]:
+    """Return the kernels that take the most time, as few as make up `share_frac` of the run's GPU time."""
+    chosen: list[KernelCount] = []
+    wanted, duration_ns = share_frac * counts.duration_ns, 0.0
+    for kernel in sorted(counts.kernels, key=lambda each: -each.duration_ns):
+        if duration_ns >= wanted and chosen:
+            break
+        chosen.append(kernel)
+        duration_ns += kernel.duration_ns
+    return tuple(chosen)
+
+
+def functions_of(kernels: Iterable[KernelCount]) -> tuple[str, ...]:
+    """Return the names of the kernels' functions, each once."""
+    return tuple(dict.fromkeys(function_name(kernel.name) for kernel in kernels))
+
+
+def count_trace(events: Iterable[Mapping[str, Any]], *, steps: str | None = None) -> Counts:
+    """Return the counts of a trace of PyTorch's profiler (Chrome's trace format, times in µs).
+
+    Raises:
+        CountsError: a kernel's event lacks what the format promises.
+    """
+    totals: dict[tuple[str, Shape, Shape], tuple[int, float]] = {}
+    for event in events:
+        if event.get("cat") != "kernel":
+            continue
+        try:
+            key = (str(event["name"]), _shape(event["args"]["grid"]), _shape(event["args"]["block"]))
+            duration_ns = 1e3 * float(event["dur"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise CountsError(f"PyTorch's trace: a kernel's event lacks {error}", hint="update PyTorch") from error
+        n_launches, so_far = totals.get(key, (0, 0.0))
+        totals[key] = (n_launches + 1, so_far + duration_ns)
+    kernels = [KernelCount(*key, n_launches, duration_ns) for key, (n_launches, duration_ns) in totals.items()]
+    return Counts(tuple(sorted(kernels, key=lambda each: -each.duration_ns)), steps)
+
+
+def to_json(counts: Counts) -> bytes:
+    """Return the document `ncuroof.counts/1`."""
+    document = {
+        "schema": SCHEMA,
+        "source": "torch.profiler",
+        "steps": counts.steps,
+        "n_launches": counts.n_launches,
+        "duration_ns": counts.duration_ns,
+        "kernels": [
+            {
+                "name": kernel.name,
+                "grid": list(kernel.grid),
+                "block": list(kernel.block),
+                "n_launches": kernel.n_launches,
+                "duration_ns": kernel.duration_ns,
+            }
+            for kernel in counts.kernels
+        ],
+    }
+    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def counts_beside(report: Path) -> Counts | None:
+    """Return the counts beside a report; None where there are none.
+
+    Raises:
+        CountsError: they cannot be read, or are not what ncuroof writes.
+    """
+    path = counts_path(report)
+    return read_counts(path) if os.path.isfile(path) else None  # noqa: PTH113  of a name that is too long it is no error
+
+
+def read_counts(path: Path) -> Counts:
+    """Return the counts in a file.
+
+    Raises:
+        CountsError: it cannot be read, or is not what ncuroof writes.
+    """
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise CountsError(f"{path}: counts of at most 64 MiB were wanted, it is larger", hint=_HINT)
+        document = json.loads(path.read_bytes())
+    except OSError as error:
+        raise CountsError(f"{path}: cannot be read: {error.strerror}", hint=_HINT) from error
+    except (ValueError, RecursionError) as error:
+        raise CountsError(f"{path}: is not JSON: {error}", hint=_HINT) from error
+    found = document.get("schema") if isinstance(document, dict) else None
+    if found != SCHEMA:
+        raise CountsError(f"{path}: the schema {SCHEMA} was wanted, {found!r} was found", hint=_HINT)
+    try:
+        return Counts(tuple(map(_kernel, document["kernels"])), document.get("steps"))
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise CountsError(f"{path}: {error!r} in a kernel's entry", hint=_HINT) from error
+
+
+def _kernel(entry: Mapping[str, Any]) -> KernelCount:
+    n_launches, duration_ns = int(entry["n_launches"]), float(entry["duration_ns"])
+    if n_launches < 1 or not 0 <= duration_ns < float("inf"):
+        raise ValueError(f"{n_launches} launches in {duration_ns} ns")
+    return KernelCount(str(entry["name"]), _shape(entry["grid"]), _shape(entry["block"]), n_launches, duration_ns)
+
+
+def _shape(values: Sequence[Any]) -> Shape:
+    x, y, z = (int(value) for value in values)
+    return x, y, z

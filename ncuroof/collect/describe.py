@@ -1,0 +1,50 @@
+"""The plan in words: what is asked for, of which launches, what it costs, what it leaves out."""
+
+from __future__ import annotations
+
+from ncuroof.collect.recording import Recorder
+
+
+def plan_lines(recorder: Recorder) -> list[str]:
+    """Return what is going to be recorded, in a few lines."""
+    plan, request = recorder.plan, recorder.request
+    asked = [f"level {plan.level}", *([f"set {plan.set}"] if plan.set else []), f"{len(plan.sections)} sections"]
+    asked += [f"{len(plan.metrics)} counters"] if plan.metrics else []
+    lines = [f"plan: {' · '.join(asked)} · {_passes(plan.passes)}{_replays(recorder)}"]
+    lines.append(
+        f"  {_clocks(request.clock_control)} · {_caches(request.cache_control)} · {request.replay_mode} replay · "
+        f"report {request.report}{' per rank' if recorder.program.rank_variable else ''}"
+    )
+    if recorder.counts_first:
+        lines.append(
+            "  the script runs twice: first to count its launches, then under ncu; --no-per-shape runs it once and records all"
+        )
+    if not request.with_collectives and request.replay_mode == "kernel":
+        lines.append(
+            "  NCCL and NVSHMEM kernels are left out: replayed alone they would wait for the other GPUs for ever"
+        )
+    return lines
+
+
+def _passes(passes: tuple[int, int] | None) -> str:
+    if passes is None:
+        return "passes per launch not known for this GPU"
+    low, high = passes
+    return f"about {low} passes per launch" if low == high else f"{low} to {high} passes per launch"
+
+
+def _replays(recorder: Recorder) -> str:
+    count, passes = recorder.request.count, recorder.plan.passes
+    if count is None or passes is None or recorder.request.per_shape:
+        return ""
+    return f", at most {count * passes[1]} replays"
+
+
+def _clocks(clock_control: str) -> str:
+    return {"none": "clocks as they are", "base": "clocks locked to base", "boost": "clocks locked to boost"}[
+        clock_control
+    ]
+
+
+def _caches(cache_control: str) -> str:
+    return "caches flushed before each pass" if cache_control == "all" else "caches as they are"

@@ -1,0 +1,233 @@
+"""Can this machine profile, and if not, what to do: one check after the other, each with what was found and a fix."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncuroof.collect.machine import Gpu, find_ncu, ncu_version, output_of, parse_gpus
+from ncuroof.collect.settings import Settings, Version
+from ncuroof.errors import NcuNotFoundError
+
+OK, WARNING, FAILED, UNKNOWN = "ok", "warning", "failed", "unknown"
+
+_GPU_QUERY = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version,mig.mode.current", "--format=csv,noheader"]
+_PROC = Path("/proc")
+_SYS_ADMIN, _PERFMON = 21, 38
+"""Numbers of the capabilities that let a process read counters (linux/capability.h)."""
+
+_PERMISSION_FIX = (
+    "as root: echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' > /etc/modprobe.d/ncuroof.conf, "
+    "update-initramfs -u (or dracut -f), reboot; "
+    "in a container: docker run --cap-add=SYS_ADMIN --gpus all … (Kubernetes: securityContext.capabilities.add: [SYS_ADMIN]); "
+    "on a cluster: ask the administrators for one of the two, or for a partition that has it (often srun --constraint=nvperf)"
+)
+_ELSEWHERE = (
+    "write a script for a machine that can, with ncuroof profile --remote-plan FILE, and read its report here: "
+    "ncuroof report run.ncu-rep"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that profiling needs.
+
+    Attributes:
+        name: what is checked.
+        state: ok, warning, failed or unknown.
+        found: what was found.
+        fix: what to do about it; empty where nothing is to be done.
+    """
+
+    name: str
+    state: str
+    found: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """How the doctor looks at the machine; tests put others in.
+
+    Attributes:
+        environment: of the process.
+        run: output of a command, None where it fails.
+        read: text of a file, None where it cannot be read.
+        find: ncu to use.
+        version: of an ncu.
+        user_id: effective.
+    """
+
+    environment: Mapping[str, str]
+    run: Callable[[list[str]], str | None]
+    read: Callable[[Path], str | None]
+    find: Callable[[Mapping[str, str]], Path]
+    version: Callable[[Path], Version]
+    user_id: int
+
+
+def this_machine() -> Surroundings:
+    """Return the machine that the program runs on."""
+    return Surroundings(
+        os.environ, output_of, _read, find_ncu, ncu_version, os.geteuid() if hasattr(os, "geteuid") else -1
+    )
+
+
+def examine(machine: Surroundings, settings: Settings) -> tuple[Check, ...]:
+    """Return every check, in the order in which things have to work."""
+    gpus = _gpus(machine)
+    return (
+        _ncu(machine, settings),
+        _driver(gpus),
+        *_devices(gpus or (), settings),
+        _permission(machine, has_gpu=bool(gpus)),
+        _other_profilers(machine, has_gpu=bool(gpus)),
+        *_wsl(machine),
+        _space(machine),
+    )
+
+
+def can_profile(checks: tuple[Check, ...]) -> bool:
+    """Return whether nothing that profiling needs has failed."""
+    return all(check.state != FAILED for check in checks)
+
+
+def _ncu(machine: Surroundings, settings: Settings) -> Check:
+    try:
+        path = machine.find(machine.environment)
+        version = machine.version(path)
+    except NcuNotFoundError as error:
+        return Check("ncu", FAILED, str(error), error.hint or "")
+    said = ".".join(map(str, version))
+    if version < settings.oldest_ncu:
+        oldest = ".".join(map(str, settings.oldest_ncu))
+        return Check(
+            "ncu",
+            FAILED,
+            f"{path}, version {said}: {oldest} or later is needed",
+            "install a newer Nsight Compute, or name one in NCUROOF_NCU",
+        )
+    return Check("ncu", OK, f"{path}, version {said}")
+
+
+def _gpus(machine: Surroundings) -> tuple[Gpu, ...] | None:
+    said = machine.run(_GPU_QUERY)
+    return None if said is None else parse_gpus(said)
+
+
+def _driver(gpus: tuple[Gpu, ...] | None) -> Check:
+    if not gpus:
+        found = "nvidia-smi is not there or does not work" if gpus is None else "nvidia-smi lists no GPU"
+        return Check(
+            "driver",
+            FAILED,
+            found,
+            f"install the NVIDIA driver (in a container: docker run --gpus all …); or {_ELSEWHERE}",
+        )
+    return Check("driver", OK, f"version {gpus[0].driver}")
+
+
+def _devices(gpus: tuple[Gpu, ...], settings: Settings) -> list[Check]:
+    checks = []
+    for number, gpu in enumerate(gpus):
+        name = f"GPU {number}"
+        if gpu.capability is None:
+            checks.append(Check(name, UNKNOWN, f"{gpu.name}, compute capability not told"))
+            continue
+        said = f"{gpu.name}, compute capability {gpu.capability // 10}.{gpu.capability % 10}"
+        if gpu.capability < 70:
+            checks.append(Check(name, FAILED, f"{said}: Nsight Compute begins with 7.0", _ELSEWHERE))
+        elif gpu.capability not in settings.capabilities:
+            checks.append(
+                Check(
+                    name,
+                    WARNING,
+                    f"{said}: its counters are not listed",
+                    "only counters that every listed chip has are asked for; --level full takes NVIDIA's own sets",
+                )
+            )
+        else:
+            checks.append(Check(name, OK, said))
+        if gpu.is_mig:
+            checks.append(
+                Check(
+                    f"{name}, MIG",
+                    WARNING,
+                    "divided into instances: units that these share cannot be counted, clocks cannot be locked",
+                    "keep --clock-control none; profile on a whole GPU where device memory's counters are missing",
+                )
+            )
+    return checks
+
+
+def _permission(machine: Surroundings, *, has_gpu: bool) -> Check:
+    """Say whether this user may read counters: the driver's parameter, or a privilege that stands above it."""
+    name = "counter permission"
+    restricted = re.search(r"RmProfilingAdminOnly:\s*(\d)", machine.read(_PROC / "driver/nvidia/params") or "")
+    if restricted is not None and restricted[1] == "0":
+        return Check(name, OK, "open to every user")
+    capabilities = re.search(r"^CapEff:\s*([0-9a-f]+)", machine.read(_PROC / "self/status") or "", re.MULTILINE)
+    held = int(capabilities[1], 16) if capabilities else 0
+    is_privileged = bool(held >> _SYS_ADMIN & 1 or held >> _PERFMON & 1)
+    if is_privileged or (capabilities is None and machine.user_id == 0):
+        return Check(name, OK, "this process has the privilege (CAP_SYS_ADMIN or CAP_PERFMON)")
+    if restricted is None:
+        return Check(name, UNKNOWN, "the driver's parameters cannot be read", _PERMISSION_FIX if has_gpu else "")
+    return Check(name, FAILED, "for administrators alone (ERR_NVGPUCTRPERM)", _PERMISSION_FIX)
+
+
+def _other_profilers(machine: Surroundings, *, has_gpu: bool) -> Check:
+    """Look for programs that hold the counters: DCGM's host engine, Nsight Systems, another ncu."""
+    name = "other profilers"
+    if not has_gpu:
+        return Check(name, UNKNOWN, "no GPU to look at")
+    running = machine.run(["ps", "-eo", "comm="])
+    if running is None:
+        return Check(name, UNKNOWN, "ps does not work here: a profiler outside this container cannot be seen")
+    found = sorted(
+        {word for word in running.split() if re.fullmatch(r"nv-hostengine|dcgm-exporter|nsys|ncu|nvprof", word)}
+    )
+    if not found:
+        return Check(name, OK, "none runs here (outside of a container one may)")
+    dcgm = any(word in ("nv-hostengine", "dcgm-exporter") for word in found)
+    fix = "dcgmi profile --pause, and dcgmi profile --resume afterwards" if dcgm else "let it end first"
+    return Check(name, WARNING, f"{', '.join(found)} runs, and may hold the counters", fix)
+
+
+def _wsl(machine: Surroundings) -> list[Check]:
+    if "microsoft" not in (machine.read(_PROC / "version") or "").lower():
+        return []
+    return [
+        Check(
+            "WSL",
+            WARNING,
+            "Windows Subsystem for Linux: the Windows driver decides",
+            "in Windows' NVIDIA Control Panel: Desktop, Enable Developer Settings; "
+            "Developer, Manage GPU Performance Counters, Allow access to all users",
+        )
+    ]
+
+
+def _space(machine: Surroundings) -> Check:
+    folder = machine.environment.get("TMPDIR") or "/tmp"  # noqa: S108  where ncu keeps its lock and its temporary files
+    try:
+        free_bytes = shutil.disk_usage(folder).free
+    except OSError as error:
+        return Check("temporary files", FAILED, f"{folder}: {error.strerror}", "set TMPDIR to a folder of your own")
+    said = f"{folder}, {free_bytes / 1e9:.1f} GB free"
+    if not os.access(folder, os.W_OK):
+        return Check("temporary files", FAILED, f"{said}, not writable", "set TMPDIR to a folder of your own")
+    if free_bytes < 1e9:
+        return Check("temporary files", WARNING, said, "application replay and large reports need more: set TMPDIR")
+    return Check("temporary files", OK, said)
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None

@@ -1,0 +1,73 @@
+"""Kernel names as two tools write them: PyTorch's profiler demangles with the compiler's library, ncu with NVIDIA's."""
+
+from __future__ import annotations
+
+import re
+
+_UNNAMED = re.compile(r"\(anonymous namespace\)::|<unnamed>::|_GLOBAL__N_\w+::|_NV_ANON_NAMESPACE::")
+_CAST = re.compile(r"\((?:signed |unsigned )?(?:bool|char|short|int|long long|long|__int128)(?: int)?\)(?=[-\w(])")
+_NUMBER = re.compile(r"(?<![\w.])(-?\d+)(?:ul|ull|ll|u|l)\b")
+_TOKEN = re.compile(r"-?\w+")
+_ALIASES = {"true": "1", "false": "0"}
+_FILLERS = frozenset({"instance", "enum", "struct", "class", "void", "const"})
+"""Words that only one of the two writes, or each at another place."""
+
+
+def function_name(name: str) -> str:
+    """Return the function's name without namespaces, template arguments and parameters: ncu's `--kernel-name-base function`.
+
+    `void at::native::copy_kernel<float, 4>(int, float*)` is `copy_kernel`; a name that is not demangled stays as it is.
+    """
+    return _head(_UNNAMED.sub("", name)).rpartition("::")[2]
+
+
+def same_kernel_key(name: str) -> tuple[str, ...]:
+    """Return what a kernel's name is told by, whichever tool wrote it: function and template arguments, word by word.
+
+    Parameters are left out, for which NVIDIA's demangler writes `T1`; casts of constants, unnamed namespaces and spelling go.
+    """
+    plain = _CAST.sub("", _UNNAMED.sub("", name))
+    plain = _NUMBER.sub(r"\1", _without_parameters(plain))
+    tokens = (_ALIASES.get(token, token) for token in _TOKEN.findall(plain))
+    return tuple(token for token in tokens if token not in _FILLERS)
+
+
+def _declared(name: str) -> str:
+    """Return function, template arguments and parameters, without what the function returns: the last word outside of brackets."""
+    depth, start = 0, 0
+    for place, letter in enumerate(name):
+        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(letter, 0)
+        if letter == " " and depth == 0:
+            start = place + 1
+    return name[start:]
+
+
+def _head(name: str) -> str:
+    """Return the function with its namespaces."""
+    declared = _declared(name)
+    depth = 0
+    for place, letter in enumerate(declared):
+        if letter in "<(" and depth == 0 and not declared[:place].endswith("operator"):
+            following = declared[_end_of_bracket(declared, place) :]
+            if not following.startswith("::"):  # of a class, the function comes after it
+                return declared[:place]
+        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(letter, 0)
+    return declared
+
+
+def _end_of_bracket(text: str, start: int) -> int:
+    """Return the place after the bracket that opens at `start`; the end where it is never closed."""
+    depth = 0
+    for place in range(start, len(text)):
+        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(text[place], 0)
+        if depth == 0:
+            return place + 1
+    return len(text)
+
+
+def _without_parameters(name: str) -> str:
+    """Return function and template arguments, without what it returns and takes."""
+    declared, head = _declared(name), _head(name)
+    if declared[len(head) :].startswith("<"):
+        return declared[: _end_of_bracket(declared, len(head))]
+    return head

@@ -1,0 +1,123 @@
+"""What this machine has: ncu and its version, GPUs and driver."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncuroof.collect.settings import Version, parse_version
+from ncuroof.errors import NcuNotFoundError
+
+VARIABLE = "NCUROOF_NCU"
+_QUERY = "name,compute_cap,driver_version,mig.mode.current"
+_PATIENCE_S = 60.0
+_HINT = (
+    "install NVIDIA Nsight Compute (it is part of the CUDA toolkit), put ncu on PATH, or name it in NCUROOF_NCU; "
+    "for a machine where only ncu is installed: --remote-plan FILE"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU as nvidia-smi lists it.
+
+    Attributes:
+        name: of the product.
+        capability: compute capability as major × 10 + minor; None where the driver does not say.
+        driver: version.
+        is_mig: it is divided into instances.
+    """
+
+    name: str
+    capability: int | None
+    driver: str
+    is_mig: bool
+
+
+def find_ncu(
+    environment: Mapping[str, str], roots: Sequence[Path] = (Path("/usr/local"), Path("/opt/nvidia/nsight-compute"))
+) -> Path:
+    """Return the ncu to use: $NCUROOF_NCU, else on PATH, else that of the CUDA toolkit, the newest first.
+
+    Args:
+        environment: of the process.
+        roots: folders in which toolkits (`cuda*`) and versions of Nsight Compute are installed.
+
+    Raises:
+        NcuNotFoundError: there is none, or what NCUROOF_NCU names is no program.
+    """
+    named = environment.get(VARIABLE)
+    if named:
+        found = shutil.which(named, path=environment.get("PATH"))
+        if found is None:
+            raise NcuNotFoundError(f"{VARIABLE} names {named}, which is no program that can be run", hint=_HINT)
+        return Path(found)
+    on_path = shutil.which("ncu", path=environment.get("PATH", ""))
+    if on_path is not None:
+        return Path(on_path)
+    homes = [Path(home) for home in (environment.get("CUDA_HOME"), environment.get("CUDA_PATH")) if home]
+    toolkits = [folder for root in roots for folder in _newest_first(root)]
+    for candidate in (
+        *(home / "bin/ncu" for home in homes),
+        *(place for folder in toolkits for place in (folder / "bin/ncu", folder / "ncu")),
+    ):
+        if os.access(candidate, os.X_OK) and candidate.is_file():
+            return candidate
+    raise NcuNotFoundError("ncu was wanted, it is neither on PATH nor in a CUDA toolkit", hint=_HINT)
+
+
+def _newest_first(root: Path) -> list[Path]:
+    try:
+        folders = [folder for folder in root.iterdir() if folder.name.startswith("cuda") or folder.name[:1].isdigit()]
+    except OSError:
+        return []
+    plain = [folder for folder in folders if folder.name == "cuda"]
+    return plain + sorted(set(folders) - set(plain), key=lambda folder: parse_version(folder.name), reverse=True)
+
+
+def ncu_version(ncu: Path) -> Version:
+    """Return the version of an ncu.
+
+    Raises:
+        NcuNotFoundError: it does not run, or is not ncu.
+    """
+    said = output_of([str(ncu), "--version"]) or ""
+    match = re.search(r"Version (\d{4}(?:\.\d+)+)", said)
+    if match is None:
+        raise NcuNotFoundError(f"{ncu} does not tell a version as ncu does", hint=_HINT)
+    return parse_version(match[1])
+
+
+def find_gpus() -> tuple[Gpu, ...] | None:
+    """Return the GPUs that nvidia-smi lists; None where it is not there or does not work."""
+    said = output_of(["nvidia-smi", f"--query-gpu={_QUERY}", "--format=csv,noheader"])
+    return None if said is None else parse_gpus(said)
+
+
+def parse_gpus(said: str) -> tuple[Gpu, ...]:
+    """Return the GPUs of nvidia-smi's answer, a line each; lines of another form are left out."""
+    gpus = []
+    for line in said.splitlines():
+        parts = [part.strip() for part in line.rsplit(",", 3)]
+        if len(parts) != 4:
+            continue
+        name, capability, driver, mig = parts
+        match = re.fullmatch(r"(\d+)\.(\d)", capability)
+        gpus.append(Gpu(name, 10 * int(match[1]) + int(match[2]) if match else None, driver, mig == "Enabled"))
+    return tuple(gpus)
+
+
+def output_of(command: Sequence[str]) -> str | None:
+    """Return what a command prints; None where it is not there, fails, or takes more than a minute."""
+    try:
+        done = subprocess.run(  # noqa: S603  no shell
+            command, capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None

@@ -1,0 +1,98 @@
+"""What is asked of ncu on a given GPU: set, sections, counters, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ncuroof.collect.settings import Settings, Version
+from ncuroof.errors import ProfileRequestError
+
+_EXPLICIT = "roofline"
+"""The level whose counters are named one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to collect of each launch.
+
+    Attributes:
+        level: its name.
+        set: NVIDIA's section set, or None.
+        sections: beside the set.
+        metrics: one by one.
+        passes: fewest and most replay passes of a launch; None where not known.
+    """
+
+    level: str
+    set: str | None
+    sections: tuple[str, ...]
+    metrics: tuple[str, ...]
+    passes: tuple[int, int] | None
+
+    @property
+    def arguments(self) -> list[str]:
+        """Options of ncu."""
+        chosen = ["--set", self.set] if self.set else []
+        for section in self.sections:
+            chosen += ["--section", section]
+        return [*chosen, *(["--metrics", ",".join(self.metrics)] if self.metrics else [])]
+
+
+def plan_collection(
+    level: str,
+    settings: Settings,
+    *,
+    capabilities: Iterable[int] = (),
+    ncu_version: Version = (),
+    sections: Iterable[str] = (),
+    metrics: Iterable[str] = (),
+) -> Plan:
+    """Return what to ask ncu for.
+
+    Args:
+        level: quick, roofline or full.
+        settings: of profiles/collect.toml.
+        capabilities: compute capabilities (major × 10 + minor) of the GPUs at hand. Of several, only counters that all of them
+            have are named; of none, or one that is not known, those that all known ones have.
+        ncu_version: of the ncu that is asked; empty where not known.
+        sections: beside the level's.
+        metrics: beside the level's.
+
+    Raises:
+        ProfileRequestError: there is no such level, or ncu is too old.
+    """
+    if level not in settings.levels:
+        raise ProfileRequestError(f"level {level!r} does not exist", hint=f"levels: {', '.join(settings.levels)}")
+    if ncu_version and ncu_version < settings.oldest_ncu:
+        found, oldest = (".".join(map(str, version)) for version in (ncu_version, settings.oldest_ncu))
+        raise ProfileRequestError(
+            f"ncu {oldest} or later was wanted, {found} was found", hint="name another in NCUROOF_NCU"
+        )
+    wanted = settings.levels[level]
+    known = tuple(dict.fromkeys(capabilities))
+    stanzas = settings.counters if level == _EXPLICIT else ()
+    places = known if known and set(known) <= set(settings.capabilities) else settings.capabilities
+    chosen = [stanza for stanza in stanzas if not stanza.capabilities or set(places) <= set(stanza.capabilities)]
+    all_sections = dict.fromkeys(
+        (*wanted.sections, *(name for stanza in chosen for name in stanza.sections), *sections)
+    )
+    return Plan(
+        level=level,
+        set=wanted.set,
+        sections=tuple(name for name in all_sections if _is_in(ncu_version, settings.section_since.get(name))),
+        metrics=tuple(dict.fromkeys((*(name for stanza in chosen for name in stanza.names), *metrics))),
+        passes=_passes(level, known, settings),
+    )
+
+
+def _is_in(version: Version, since: Version | None) -> bool:
+    return since is None or not version or version >= since
+
+
+def _passes(level: str, capabilities: tuple[int, ...], settings: Settings) -> tuple[int, int] | None:
+    ranges = [settings.passes.get((level, capability)) for capability in capabilities]
+    found = [each for each in ranges if each is not None]
+    if not found or len(found) < len(ranges):
+        return None
+    return min(low for low, _ in found), max(high for _, high in found)

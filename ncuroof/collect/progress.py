@@ -1,0 +1,94 @@
+"""What ncu prints while it works, line by line, turned into events and a state."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+
+_PROFILING = re.compile(r'==PROF== Profiling "(?P<name>.*?)"(?: - (?P<number>\d+))?(?: \((?P<n>\d+)/(?P<m>\d+)\))?: ')
+_PASSES = re.compile(r"100% - (?P<passes>\d+) pass(?:es)?")
+_PERCENT = re.compile(r"(\d+)%(?!.*\d%)")
+_REPORT = re.compile(r"==PROF== Report: (?P<path>.+)")
+_EXIT_STATUS = re.compile(r"==ERROR== The application returned an error code \((\d+)\)")
+_PROCESS = re.compile(r"==PROF== Connected to process (\d+) \((?P<path>.*)\)")
+_MESSAGE = re.compile(r"==(?:ERROR|WARNING)== .+")
+_NOTHING = "No kernels were profiled"
+_MOST_MESSAGES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far ncu is.
+
+    Attributes:
+        kernel: the one that is being profiled, or was last.
+        n_done: launches recorded.
+        n_all: launches to record, where ncu tells.
+        percent: of the passes of the kernel at hand.
+        passes: of the last launch that was recorded.
+        reports: that ncu has written.
+        exit_status: the program's, where ncu tells that it is not 0.
+        is_empty: ncu says that nothing was profiled.
+        messages: its errors and warnings, each once.
+    """
+
+    kernel: str | None = None
+    n_done: int = 0
+    n_all: int | None = None
+    percent: int = 0
+    passes: int | None = None
+    reports: tuple[str, ...] = ()
+    exit_status: int | None = None
+    is_empty: bool = False
+    messages: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class ProgressReader:
+    """Reads ncu's words as they come, also in pieces of a line, for ncu fills the line of a kernel as its passes end.
+
+    Attributes:
+        state: how far ncu is by what was read.
+    """
+
+    state: Progress = field(default_factory=Progress)
+    _rest: str = ""
+
+    def read(self, text: str) -> Progress:
+        """Take in what came and return the state."""
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            self._take(line.rstrip("\r"))
+        if match := _PROFILING.search(self._rest):
+            self.state = _at(self.state, match, self._rest)
+        return self.state
+
+    def end(self) -> Progress:
+        """Return the state after the last words, which may lack the end of their line."""
+        rest, self._rest = self._rest, ""
+        self._take(rest)
+        return self.state
+
+    def _take(self, line: str) -> None:
+        state = self.state
+        if match := _PROFILING.search(line):
+            state = _at(state, match, line)
+            if done := _PASSES.search(line, match.end()):
+                state = replace(state, n_done=state.n_done + 1, passes=int(done["passes"]), percent=100)
+        if match := _REPORT.search(line):
+            state = replace(state, reports=(*state.reports, match["path"].strip()))
+        if match := _EXIT_STATUS.search(line):
+            state = replace(state, exit_status=int(match[1]))
+        if (match := _MESSAGE.search(line)) and match[0] not in state.messages:
+            state = replace(state, messages=(*state.messages, match[0])[-_MOST_MESSAGES:])
+        self.state = replace(state, is_empty=state.is_empty or _NOTHING in line)
+
+
+def _at(state: Progress, match: re.Match[str], line: str) -> Progress:
+    percent = _PERCENT.search(line[match.end() :])
+    return replace(
+        state,
+        kernel=match["name"],
+        n_all=int(match["m"]) if match["m"] else state.n_all,
+        percent=int(percent[1]) if percent else 0,
+    )

@@ -1,0 +1,308 @@
+"""A recording from beginning to end: plan, count where that pays, run ncu, keep what there is, say what went wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncuroof.collect.arguments import Selection, ncu_command, rank_reports
+from ncuroof.collect.counting import read_trace, select_launches
+from ncuroof.collect.counts import Counts, counts_path, to_json
+from ncuroof.collect.failures import known_failure, why_nothing
+from ncuroof.collect.plan import Plan
+from ncuroof.collect.programs import Program
+from ncuroof.collect.request import REPORT_SUFFIX, Request
+from ncuroof.collect.run import Outcome, flush_before_a_child, run_ncu
+from ncuroof.collect.settings import Settings, Version
+from ncuroof.errors import NcuNotFoundError, OutputError, ProfileRequestError, ProfilingError
+
+RUNNER = Path(__file__).with_name("torch_runner.py")
+RUNNER_FILES = (RUNNER, RUNNER.with_name("torch_tools.py"))
+_NO_TORCH = "no-torch"
+_ERROR = "==ERROR=="
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What a recording left.
+
+    Attributes:
+        reports: one, or one per rank.
+        exit_status: the program's.
+        is_interrupted: it was stopped early.
+        counts: of the whole run, where they were taken.
+        messages: ncu's errors and warnings.
+        trouble: the first of its errors that cost kernels though others were recorded, in our words, or None.
+    """
+
+    reports: tuple[Path, ...]
+    exit_status: int
+    is_interrupted: bool
+    counts: Counts | None
+    messages: tuple[str, ...]
+    trouble: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorder:
+    """Records one request.
+
+    Attributes:
+        request: what the user asks for.
+        plan: what to collect.
+        program: what to run, not yet inside the runner.
+        settings: of profiles/collect.toml.
+        ncu: its path.
+        ncu_version: empty where not known.
+        shows_progress: draw a line of progress.
+        say: prints a line on standard error.
+    """
+
+    request: Request
+    plan: Plan
+    program: Program
+    settings: Settings
+    ncu: Path
+    ncu_version: Version
+    shows_progress: bool
+    say: Callable[[str], None]
+
+    @property
+    def counts_first(self) -> bool:
+        """Whether a first run counts launches.
+
+        It does where the user asks for it, and for a script of which nothing says which launches to record: a long run would
+        replay for hours what can be recorded once. Ranks, and programs that are no scripts, are not counted.
+        """
+        if self._must_count:
+            return True
+        can_count = self.program.script is not None and self.program.rank_variable is None
+        return can_count and self.request.per_shape is None and not self.request.is_bounded
+
+    @property
+    def _must_count(self) -> bool:
+        """Whether the user asks for what only counting can give."""
+        can_count = self.program.script is not None and self.program.rank_variable is None
+        return self.request.cover_frac is not None or (bool(self.request.per_shape) and can_count)
+
+    def count_command(self, trace: str, status: str) -> list[str]:
+        """Return the command of the first run, which counts launches with PyTorch's profiler.
+
+        Raises:
+            ProfileRequestError: the program is no Python script, or has ranks.
+        """
+        if self.program.rank_variable is not None:
+            raise ProfileRequestError(
+                f"--cover counts the launches of one process, {self.program.launcher[0]} starts several",
+                hint="choose kernels with --kernel, or steps with --step; --per-shape records one launch per kernel and shape",
+            )
+        words = [str(RUNNER), *self._steps(), "--count", trace, "--status", status, "--"]
+        program = self.program.inside(words)
+        return [*program.launcher, *program.words]
+
+    def command(
+        self, selection: Selection | None = None, *, log: str | None = None, status: str | None = None
+    ) -> list[str]:
+        """Return the command that records.
+
+        Raises:
+            ProfileRequestError: the request needs a script, or an option that this ncu lacks.
+        """
+        program = self.program
+        if self.request.needs_runner:
+            words = [str(RUNNER), *self._steps(), *(["--annotate"] if self.request.annotates else [])]
+            program = program.inside([*words, *(["--status", status] if status else []), "--"])
+        return ncu_command(
+            self.request,
+            self.plan,
+            program,
+            self.settings,
+            ncu=str(self.ncu),
+            selection=selection,
+            log=log,
+            ncu_version=self.ncu_version,
+        )
+
+    def record(self) -> Recording:
+        """Record, and return what there is.
+
+        Raises:
+            ProfilingError: no kernel was recorded.
+            NcuNotFoundError: ncu cannot be run.
+            OutputError: a report is there already.
+            CountsError: PyTorch's trace is not as expected.
+        """
+        self._refuse_to_overwrite()
+        counts = self.count() if self.counts_first else None
+        selection = self.select(counts)
+        with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
+            status = Path(folder) / "status.jsonl"
+            outcome = run_ncu(
+                lambda log: self.command(selection, log=log, status=str(status)),
+                shows_progress=self.shows_progress,
+                logs_to_file=self.program.rank_variable is None,
+                n_all=self._n_expected(counts, selection),
+                say=self.say,
+            )
+            reports = self._reports()
+            if not reports:
+                raise self._failure(outcome, status)
+        if counts is not None and (selection.per_shape or selection.functions):
+            for report in reports:
+                counts_path(report).write_bytes(to_json(counts))
+        messages = outcome.progress.messages
+        failure = known_failure([line for line in messages if line.startswith(_ERROR)], self.settings.failures)
+        return Recording(
+            tuple(reports),
+            _program_status(outcome),
+            outcome.is_interrupted,
+            counts,
+            messages,
+            None if failure is None else f"{failure.message} ({failure.id}); {failure.hint}",
+        )
+
+    def count(self) -> Counts | None:
+        """Run the script once without replays and return how often each kernel ran.
+
+        None where PyTorch is not installed; and, unless the user asks for what needs counts, where its process launches no kernel
+        (its children may).
+
+        Raises:
+            ProfilingError: the script failed, or launched no kernel where counts are needed.
+            CountsError: PyTorch's trace is not as expected.
+        """
+        with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
+            trace, status = Path(folder) / "trace.json", Path(folder) / "status.jsonl"
+            words = self.count_command(str(trace), str(status))
+            self.say("counting launches in a first run, without replays")
+            flush_before_a_child()
+            try:
+                done = subprocess.run(words, check=False)  # noqa: S603  the arguments as given, no shell
+            except OSError as error:
+                raise NcuNotFoundError(f"{words[0]} cannot be run: {error.strerror}", hint="ncuroof doctor") from error
+            events = read_status(status)
+            if any(event.get("event") == _NO_TORCH for event in events):
+                self.say("PyTorch is not installed there: launches are not counted, and all are recorded")
+                return None
+            unreached = _steps_hint(self.request, events)
+            if unreached and not trace.exists():
+                raise ProfilingError(
+                    "no launch was counted, for the steps were not reached (no-kernels)", hint=unreached
+                )
+            if not trace.exists() and not done.returncode and not self._must_count:
+                self.say("the script left no trace of launches: they are not counted, and all are recorded")
+                return None
+            if not trace.exists():
+                raise ProfilingError(
+                    f"the script ended with status {done.returncode} before its launches were counted (target-failed)",
+                    hint="run it without ncuroof first; what it printed stands above",
+                )
+            counts = read_trace(trace, self.request.steps.text if self.request.steps else None)
+        if not counts.kernels and not self._must_count:
+            self.say(
+                "PyTorch saw no kernel in the script's own process: launches are not counted, and all are recorded"
+            )
+            return None
+        if not counts.kernels:
+            raise ProfilingError(
+                "the script ran, and PyTorch saw no kernel on a GPU (no-kernels)",
+                hint="look whether it uses CUDA: python -c 'import torch; print(torch.cuda.is_available())'",
+            )
+        return counts
+
+    def select(self, counts: Counts | None) -> Selection:
+        """Return which launches to record, by what was counted; say what that costs."""
+        if counts is not None:
+            selection, cost = select_launches(self.request, self.plan, self.settings, counts)
+            self.say(cost)
+            return selection
+        if self.request.per_shape:
+            self.say(
+                "warning: launches are not counted, and each kernel and shape is recorded once: "
+                "sums and shares are of what was recorded, and not of the run"
+            )
+        return Selection(per_shape=bool(self.request.per_shape))
+
+    def _n_expected(self, counts: Counts | None, selection: Selection) -> int | None:
+        """Return how many launches are going to be recorded; None where it cannot be told."""
+        if counts is not None and selection.per_shape and not selection.functions:
+            return len(counts.kernels)
+        return None if selection.per_shape or selection.functions else self.request.count
+
+    def _steps(self) -> list[str]:
+        steps = self.request.steps
+        if steps is None:
+            return []
+        return ["--step", steps.text, "--of", steps.of, *(["--stop-after"] if steps.stops_after else [])]
+
+    def _refuse_to_overwrite(self) -> None:
+        existing = self._reports()
+        if existing and not self.request.force:
+            raise OutputError(f"{existing[0]}: is there already", hint="choose another name with -o, or add --force")
+        try:
+            for report in existing:
+                report.unlink()
+                counts_path(report).unlink(missing_ok=True)
+        except OSError as error:
+            raise OutputError(
+                f"{existing[0]}: cannot be replaced: {error.strerror}", hint="choose another name with -o"
+            ) from error
+        if not self.request.report.parent.is_dir():
+            raise OutputError(f"{self.request.report.parent}: is no folder", hint="make it, or choose another with -o")
+
+    def _reports(self) -> list[Path]:
+        report = self.request.report
+        if self.program.rank_variable is None:
+            return [report] if report.is_file() else []
+        return rank_reports(report, list(report.parent.iterdir()) if report.parent.is_dir() else [])
+
+    def _failure(self, outcome: Outcome, status: Path) -> BaseException:
+        if outcome.is_interrupted:
+            return KeyboardInterrupt()
+        hint = _steps_hint(self.request, read_status(status))
+        error = why_nothing(
+            outcome.progress.messages,
+            self.settings.failures,
+            exit_status=outcome.progress.exit_status,
+            is_filtered=self.request.is_filtered,
+        )
+        return ProfilingError(str(error), hint=hint) if hint else error
+
+
+def read_status(path: Path) -> list[dict[str, object]]:
+    """Return the runner's journal; empty where there is none."""
+    try:
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError):
+        return []
+
+
+def free_report(wanted: Path) -> Path:
+    """Return a report's path that is not taken: `train.ncu-rep`, else `train-2.ncu-rep`, and so on."""
+    number, path = 1, wanted
+    while path.exists() or rank_reports(path, list(path.parent.iterdir())):
+        number += 1
+        path = wanted.with_name(f"{wanted.name.removesuffix(REPORT_SUFFIX)}-{number}{REPORT_SUFFIX}")
+    return path
+
+
+def _steps_hint(request: Request, events: Sequence[dict[str, object]]) -> str | None:
+    """Return what to do where the wanted steps were not reached; None where they were, or none was wanted."""
+    if request.steps is None or not events:
+        return None
+    n_steps = sum(event.get("event") == "step" for event in events)
+    if any(event.get("event") == "start" for event in events):
+        return None
+    return (
+        f"the script made {n_steps} steps ({request.steps.of}), --step {request.steps.text} was never reached; "
+        "--step-of says what a step is"
+    )
+
+
+def _program_status(outcome: Outcome) -> int:
+    """Return the program's exit status: what ncu tells of it; ncu's own failures after a report are warnings."""
+    return outcome.progress.exit_status or 0

@@ -1,0 +1,77 @@
+"""A shell script that records on a machine where only ncu is installed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+_END = "NCUROOF_RUNNER_ENDS_HERE"
+_RUNNER_PLACE = '"$runner"'
+
+
+def remote_script(
+    command: Sequence[str],
+    *,
+    ncu: str,
+    collection: Sequence[str],
+    collection_by_capability: Mapping[str, Sequence[str]],
+    runner: str,
+    runner_sources: Mapping[str, str],
+    report: str,
+) -> str:
+    """Return a POSIX shell script that does what `command` does.
+
+    Args:
+        command: as for this machine.
+        ncu: the word in it that is ncu's path.
+        collection: the words in it, one after the other, that say what to collect.
+        collection_by_capability: what to put in their place where nvidia-smi tells this compute capability ("9.0").
+        runner: the word in it that is the runner's path.
+        runner_sources: text by name of the runner's files, itself first; the script carries them where the command needs them.
+        report: what the command writes.
+    """
+    place = _place_of(collection, command)
+    quoted = [_quoted(word, {ncu: '"$ncu"', runner: _RUNNER_PLACE}) for word in command]
+    words = [*quoted[:place], '"$@"', *quoted[place + len(collection) :]]
+    lines = [
+        "#!/bin/sh",
+        "# Written by ncuroof profile --remote-plan. Needs NVIDIA's ncu, on PATH or named in NCUROOF_NCU.",
+        "set -eu",
+        "ncu=${NCUROOF_NCU:-ncu}",
+        'command -v "$ncu" >/dev/null || { echo "ncu was not found: put it on PATH, or set NCUROOF_NCU" >&2; exit 1; }',
+        *_choice(collection, collection_by_capability),
+        *(_carried(runner_sources) if _RUNNER_PLACE in words else []),
+        "status=0",
+        f"{' '.join(words)} || status=$?",
+        f"echo {shlex.quote(f'then, where ncuroof is: ncuroof report {report}')} >&2",
+        "exit $status",
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _quoted(word: str, places: Mapping[str, str]) -> str:
+    return places.get(word, shlex.quote(word))
+
+
+def _place_of(part: Sequence[str], whole: Sequence[str]) -> int:
+    return next(place for place in range(len(whole)) if list(whole[place : place + len(part)]) == list(part))
+
+
+def _choice(collection: Sequence[str], by_capability: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return lines that set the positional parameters to what to collect on the GPU that is there."""
+    if not by_capability:
+        return [f"set -- {shlex.join(collection)}"]
+    return [
+        "capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 || true)",
+        'case "$capability" in',
+        *(f"{capability}) set -- {shlex.join(words)} ;;" for capability, words in by_capability.items()),
+        f"*) set -- {shlex.join(collection)} ;;",
+        "esac",
+    ]
+
+
+def _carried(sources: Mapping[str, str]) -> list[str]:
+    lines = ["folder=$(mktemp -d)", "trap 'rm -rf \"$folder\"' EXIT", f"runner=$folder/{next(iter(sources))}"]
+    for name, source in sources.items():
+        lines += [f"cat >\"$folder/{name}\" <<'{_END}'", source.rstrip("\n"), _END]
+    return lines

@@ -1,0 +1,151 @@
+"""What a user asks `ncuroof profile` for, before anything is known of the machine."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ncuroof.errors import ProfileRequestError
+
+REPORT_SUFFIX = ".ncu-rep"
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Which steps of a PyTorch script to profile.
+
+    Attributes:
+        first: number of the first, from 1.
+        last: number of the last, itself included.
+        of: what a step is: "optimizer", "dataloader", or a function as `module:name`, or `name` in the script.
+        stops_after: end the script after the last.
+    """
+
+    first: int
+    last: int
+    of: str = "optimizer"
+    stops_after: bool = True
+
+    @property
+    def text(self) -> str:
+        """The steps as `--step` takes them."""
+        return f"{self.first}" if self.first == self.last else f"{self.first}:{self.last}"
+
+
+def parse_steps(text: str, *, of: str = "optimizer", stops_after: bool = True) -> Steps:
+    """Return the steps that `N` or `N:M` names.
+
+    Raises:
+        ProfileRequestError: it names none.
+    """
+    match = re.fullmatch(r"(\d+)(?::(\d+))?", text)
+    first = int(match[1]) if match else 0
+    last = int(match[2] or match[1]) if match else 0
+    if first < 1 or last < first:
+        raise ProfileRequestError(
+            f"--step: a number from 1 on, or a range N:M was wanted, {text!r} was found",
+            hint="--step 10 profiles the tenth step, --step 10:12 three steps",
+        )
+    return Steps(first, last, of, stops_after)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to profile, and how.
+
+    Attributes:
+        words: the program and its arguments.
+        report: where the report goes, with suffix.
+        level: of profiles/collect.toml.
+        sections: asked for beside the level's.
+        metrics: asked for beside the level's.
+        ncu_words: passed on to ncu as they are.
+        kernels: regular expressions of function names, of which one has to be found in a kernel's; all kernels where empty.
+        nvtx: NVTX filters, as `ncu --nvtx-include` takes them.
+        skip: launches that match and are left out first.
+        count: launches to record, or None for all.
+        per_shape: one launch per kernel and launch shape; None leaves it to the run's length.
+        cover_frac: share of GPU time whose kernels are replayed; None for all.
+        steps: of a PyTorch script, or None for the whole run.
+        annotates: NVTX ranges for modules and operators.
+        with_collectives: replay NCCL's and NVSHMEM's kernels as well.
+        replay_mode, clock_control, cache_control, graph_profiling, target_processes: as ncu's options.
+        rank_variable: environment variable of a rank's number, where the launcher is not known.
+        force: overwrite what is there.
+    """
+
+    words: tuple[str, ...]
+    report: Path
+    level: str = "roofline"
+    sections: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    ncu_words: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
+    nvtx: tuple[str, ...] = ()
+    skip: int = 0
+    count: int | None = None
+    per_shape: bool | None = None
+    cover_frac: float | None = None
+    steps: Steps | None = None
+    annotates: bool = False
+    with_collectives: bool = False
+    replay_mode: str = "kernel"
+    clock_control: str = "none"
+    cache_control: str = "all"
+    graph_profiling: str = "node"
+    target_processes: str = "all"
+    rank_variable: str | None = None
+    force: bool = False
+
+    @property
+    def needs_runner(self) -> bool:
+        """Whether the script has to run inside ncuroof's runner while it is profiled."""
+        return self.steps is not None or self.annotates
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the user says which launches to record."""
+        return self.count is not None or bool(self.kernels or self.nvtx or self.skip)
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether there can be launches that are not recorded because of what the user says."""
+        return self.is_bounded or self.steps is not None
+
+
+def split_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return options for ncu, and the program with its arguments, out of `NCU ARGS -- PROGRAM ARGS` or `PROGRAM ARGS`.
+
+    Raises:
+        ProfileRequestError: there is no program.
+    """
+    ncu_words: tuple[str, ...] = ()
+    if words and words[0].startswith("-"):
+        if "--" not in words:
+            raise ProfileRequestError(
+                f"a program was wanted, the option {words[0]} was found",
+                hint="options of ncuroof stand before the program; options for ncu stand between two `--`",
+            )
+        place = words.index("--")
+        ncu_words, words = words[:place], words[place + 1 :]
+    if not words:
+        raise ProfileRequestError(
+            "a script or program to profile was wanted, none was found", hint="ncuroof profile train.py --epochs 1"
+        )
+    return ncu_words, words
+
+
+def parse_cover(text: str) -> float:
+    """Return the share that `95%` or `0.95` names.
+
+    Raises:
+        ProfileRequestError: it is no share above 0 and up to 1.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d*)?)(%?)", text)
+    share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
+    if not 0 < share <= 1:
+        raise ProfileRequestError(
+            f"--cover: a share of GPU time was wanted, {text!r} was found", hint="--cover 95%, or --cover 0.95"
+        )
+    return share

@@ -1,0 +1,273 @@
+"""Running ncu: its words become progress, the program's output passes through untouched, an interrupt keeps what there is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ncuroof.collect.progress import Progress, ProgressReader
+from ncuroof.collect.status_line import StatusLine, progress_text, terminal_width
+from ncuroof.errors import NcuNotFoundError
+
+_POLL_S = 0.1
+_STDOUT, _STDERR = 1, 2
+_CHUNK = 65536
+_GRACE_S = 60.0
+"""After an interrupt ncu closes its report; longer than this it is not waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run of ncu.
+
+    Attributes:
+        status: ncu's own exit status.
+        progress: what it said.
+        is_interrupted: the user, or the system, stopped it.
+    """
+
+    status: int
+    progress: Progress
+    is_interrupted: bool
+
+
+@dataclass(slots=True)
+class _Stream:
+    """A stream of the program that is relayed: where it is read, where it goes, and what it said of ncu's."""
+
+    source: int
+    target: int
+    said: ProgressReader = field(default_factory=ProgressReader)
+
+    def write(self, chunk: bytes) -> None:
+        view = memoryview(chunk)
+        while view:
+            view = view[os.write(self.target, view) :]
+
+
+def run_ncu(
+    command: Callable[[str | None], Sequence[str]],
+    *,
+    shows_progress: bool,
+    logs_to_file: bool = True,
+    n_all: int | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Outcome:
+    """Run ncu to its end, and say meanwhile how far it is.
+
+    The program keeps standard input and, unless that is a terminal, standard output; a terminal's place is taken by another
+    terminal, so that the program writes as ever and the line of progress can give way. Standard error is read as well, for some
+    of ncu's errors come there.
+
+    Args:
+        command: gives the command for a log file of ncu's words; for None one that mixes them with the program's.
+        shows_progress: draw a line on standard error if that is a terminal.
+        logs_to_file: ncu can write its words to one file; false where several ncu run at once.
+        n_all: launches to record, where known.
+        say: prints a line of ours.
+
+    Raises:
+        NcuNotFoundError: ncu, or what starts it, cannot be run.
+    """
+    with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder, contextlib.ExitStack() as stack:
+        log = Path(folder) / "ncu.log"
+        words = command(str(log) if logs_to_file else None)
+        streams, ends = _open_streams(stack, relays_stdout=not logs_to_file)
+        try:
+            process = subprocess.Popen(  # noqa: S603  the arguments as given, no shell
+                words, stdout=ends.get(_STDOUT), stderr=ends.get(_STDERR)
+            )
+        except OSError as error:
+            raise NcuNotFoundError(f"{words[0]} cannot be run: {error.strerror}", hint="ncuroof doctor") from error
+        finally:
+            for end in set(ends.values()):
+                os.close(end)
+        is_terminal = shows_progress and os.isatty(_STDERR)
+        line = StatusLine(lambda data: os.write(_STDERR, data), terminal_width(_STDERR)) if is_terminal else None
+        watch = _Watch(process, streams, log, line, n_all, say)
+        try:
+            with _forwarding_sigterm(process):
+                is_interrupted = watch.to_the_end()
+        finally:
+            if process.poll() is None:  # what we write to is gone: nobody would end it
+                process.terminate()
+        return Outcome(process.returncode, watch.progress(), is_interrupted)
+
+
+def _open_streams(stack: contextlib.ExitStack, *, relays_stdout: bool) -> tuple[list[_Stream], dict[int, int]]:
+    """Return the streams to relay, and by descriptor the ends that the program writes to."""
+    is_terminal = {number: os.isatty(number) for number in (_STDOUT, _STDERR)}
+    ends: dict[int, int] = {}
+    streams = []
+    if is_terminal[_STDOUT] or relays_stdout:
+        source, end = _terminal() if is_terminal[_STDOUT] else os.pipe()
+        streams.append(_Stream(source, _STDOUT))
+        ends[_STDOUT] = end
+    if is_terminal[_STDERR] and is_terminal[_STDOUT]:
+        ends[_STDERR] = ends[_STDOUT]  # one terminal, so that the order stays
+    else:
+        source, end = _terminal() if is_terminal[_STDERR] else os.pipe()
+        streams.append(_Stream(source, _STDERR))
+        ends[_STDERR] = end
+    for stream in streams:
+        stack.callback(os.close, stream.source)
+    return streams, ends
+
+
+def _terminal() -> tuple[int, int]:
+    """Return a pair of terminal ends of the real one's size that pass bytes as they are."""
+    import fcntl  # noqa: PLC0415  not on Windows, where ncuroof reads reports all the same
+    import pty  # noqa: PLC0415
+    import termios  # noqa: PLC0415
+
+    ours, theirs = pty.openpty()
+    modes = termios.tcgetattr(theirs)
+    modes[1] &= ~termios.OPOST
+    modes[3] &= ~termios.ECHO
+    termios.tcsetattr(theirs, termios.TCSANOW, modes)
+    with contextlib.suppress(OSError):
+        size = fcntl.ioctl(_STDERR, termios.TIOCGWINSZ, b"\0" * 8)
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, size)
+    return ours, theirs
+
+
+@contextlib.contextmanager
+def _forwarding_sigterm(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Let a batch system's SIGTERM end ncu as Ctrl-C does, so that the report is closed."""
+
+    def interrupt(*_: object) -> None:
+        process.send_signal(signal.SIGINT)
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+class _Watch:
+    """Watches one run: relays what the program prints, reads ncu's log, draws the line."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        streams: list[_Stream],
+        log: Path,
+        line: StatusLine | None,
+        n_all: int | None,
+        say: Callable[[str], None],
+    ) -> None:
+        self._process, self._streams, self._log, self._line = process, streams, log, line
+        self._n_all, self._say = n_all, say
+        self._reader, self._offset = ProgressReader(), 0
+        self._began = time.monotonic()
+        self._selector = selectors.DefaultSelector()
+        for stream in streams:
+            self._selector.register(stream.source, selectors.EVENT_READ, stream)
+
+    def progress(self) -> Progress:
+        """Return all that was said, in the log and on the relayed streams."""
+        parts = [self._reader.end(), *(stream.said.end() for stream in self._streams)]
+        return _merged(parts)
+
+    def to_the_end(self) -> bool:
+        """Watch until the program has ended; return whether it was interrupted."""
+        deadline: float | None = None
+        while True:
+            try:
+                if self._process.poll() is not None:
+                    break
+                self._turn(_POLL_S)
+                if deadline is not None and time.monotonic() > deadline:
+                    self._process.kill()
+            except KeyboardInterrupt:
+                if deadline is None:
+                    self._tell("interrupted: ncu closes its report (again to end it at once)")
+                    deadline = time.monotonic() + _GRACE_S
+                else:
+                    self._process.terminate()
+                    deadline = min(deadline, time.monotonic() + 5)
+        while self._turn(0.0):
+            pass
+        self._read_log()
+        if self._line is not None:
+            self._line.clear()
+        self._selector.close()
+        return deadline is not None
+
+    def _turn(self, seconds: float) -> bool:
+        """Relay what is there; return whether anything was."""
+        ready = []
+        if self._selector.get_map():
+            ready = self._selector.select(seconds)
+        else:  # all streams are closed, and the program still runs
+            time.sleep(seconds)
+        for key, _ in ready:
+            self._relay(key.data)
+        self._read_log()
+        if self._line is not None:
+            self._line.show(progress_text(self._reader.state, time.monotonic() - self._began, n_all=self._n_all))
+        return bool(ready)
+
+    def _relay(self, stream: _Stream) -> None:
+        try:
+            chunk = os.read(stream.source, _CHUNK)
+        except OSError:  # a terminal whose other end is closed
+            chunk = b""
+        if not chunk:
+            self._selector.unregister(stream.source)
+            return
+        stream.said.read(chunk.decode(errors="replace"))
+        if self._line is None:
+            stream.write(chunk)
+        else:
+            self._line.between(chunk, stream.write)
+
+    def _read_log(self) -> None:
+        try:
+            with self._log.open("rb") as file:
+                file.seek(self._offset)
+                chunk = file.read()
+        except OSError:
+            return
+        self._offset += len(chunk)
+        if chunk:
+            self._reader.read(chunk.decode(errors="replace"))
+
+    def _tell(self, text: str) -> None:
+        if self._line is not None:
+            self._line.clear()
+        self._say(text)
+
+
+def _merged(parts: Sequence[Progress]) -> Progress:
+    first = max(parts, key=lambda part: part.n_done)
+    return replace(
+        first,
+        n_done=sum(part.n_done for part in parts),
+        reports=tuple(report for part in parts for report in part.reports),
+        exit_status=next((part.exit_status for part in parts if part.exit_status is not None), None),
+        is_empty=any(part.is_empty for part in parts),
+        messages=tuple(dict.fromkeys(message for part in parts for message in part.messages)),
+    )
+
+
+def flush_before_a_child() -> None:
+    """Write out what we have printed so far, so that the program's output comes after it."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()

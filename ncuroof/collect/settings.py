@@ -1,0 +1,174 @@
+"""What `profiles/collect.toml` says: levels, their counters and costs, launchers, failures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ncuroof.errors import ProfileError, ProfileRequestError
+from ncuroof.resources import folder, read_toml
+
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How much is asked for.
+
+    Attributes:
+        doc: one sentence.
+        set: NVIDIA's section set, or None.
+        sections: beside the set.
+    """
+
+    doc: str
+    set: str | None
+    sections: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CounterStanza:
+    """Counters of the level roofline that belong together.
+
+    Attributes:
+        reason: what they are for.
+        names: full names, as `--metrics` takes them.
+        sections: asked for where single names are not known.
+        capabilities: compute capabilities (major × 10 + minor) that have them; empty: all.
+    """
+
+    reason: str
+    names: tuple[str, ...]
+    sections: tuple[str, ...]
+    capabilities: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """A program that starts ranks.
+
+    Attributes:
+        rank: environment variable that holds a rank's number.
+        runs_scripts: it takes Python scripts, and other programs only with `--no-python`.
+        flags: its options without a value.
+    """
+
+    rank: str
+    runs_scripts: bool
+    flags: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failure of ncu: how its words are known, and what to say instead."""
+
+    id: str
+    pattern: re.Pattern[str]
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All of `profiles/collect.toml`.
+
+    Attributes:
+        capabilities: compute capabilities (major × 10 + minor) whose counters it lists.
+        oldest_ncu: the oldest version that has what the levels ask for.
+        levels: by name.
+        section_since: first version of sections that came later.
+        option_since: first version of options that came later.
+        counters: of the level roofline.
+        passes: fewest and most replay passes of a launch, by level and compute capability; absent where not known.
+        per_shape_from_launches: a counted run with more launches is recorded once per kernel and launch shape.
+        collectives: pattern of the names of kernels that wait for other GPUs.
+        launchers: by the program's name.
+        failures: in the order in which they are looked for.
+    """
+
+    capabilities: tuple[int, ...]
+    oldest_ncu: Version
+    levels: Mapping[str, Level]
+    section_since: Mapping[str, Version]
+    option_since: Mapping[str, Version]
+    counters: tuple[CounterStanza, ...]
+    passes: Mapping[tuple[str, int], tuple[int, int]]
+    per_shape_from_launches: int
+    collectives: str
+    launchers: Mapping[str, Launcher]
+    failures: tuple[Failure, ...]
+
+
+def parse_version(text: str) -> Version:
+    """Return a dotted version as numbers: "2024.1.1" is (2024, 1, 1)."""
+    return tuple(int(part) for part in re.findall(r"\d+", text))
+
+
+def parse_capability(text: str) -> int:
+    """Return a compute capability as major × 10 + minor: "9.0" is 90.
+
+    Raises:
+        ProfileRequestError: it is none.
+    """
+    match = re.fullmatch(r"(\d+)\.(\d)", text)
+    if match is None:
+        raise ProfileRequestError(
+            f"a compute capability was wanted, {text!r} was found",
+            hint="--compute-capability 9.0; ncuroof gpus lists them",
+        )
+    return 10 * int(match[1]) + int(match[2])
+
+
+@cache
+def load_settings() -> Settings:
+    """Return the settings that ship with ncuroof.
+
+    Raises:
+        ProfileError: `profiles/collect.toml` is malformed.
+    """
+    raw = read_toml(folder("profiles") / "collect.toml")
+    try:
+        return _settings(raw)
+    except (KeyError, TypeError, ValueError, re.error) as error:
+        raise ProfileError(f"collect.toml: {error!r}", hint="reinstall, or mend your change") from error
+
+
+def _settings(raw: Mapping[str, Any]) -> Settings:
+    return Settings(
+        capabilities=tuple(raw["compute_capabilities"]),
+        oldest_ncu=parse_version(raw["oldest_ncu"]),
+        levels={
+            name: Level(entry["doc"], entry.get("set"), tuple(entry.get("sections", ())))
+            for name, entry in raw["level"].items()
+        },
+        section_since={name: parse_version(since) for name, since in raw["section_since"].items()},
+        option_since={name: parse_version(since) for name, since in raw["option_since"].items()},
+        counters=tuple(map(_stanza, raw["counters"])),
+        passes={
+            (entry["level"], capability): (entry["range"][0], entry["range"][1])
+            for entry in raw["passes"]
+            for capability in entry["compute_capability"]
+        },
+        per_shape_from_launches=raw["per_shape"]["from_launches"],
+        collectives=raw["collectives"]["name_pattern"],
+        launchers={
+            name: Launcher(entry["rank"], entry.get("runs_scripts", False), frozenset(entry.get("flags", ())))
+            for name, entry in raw["launcher"].items()
+        },
+        failures=tuple(
+            Failure(entry["id"], re.compile(entry["pattern"]), entry["message"], entry["hint"])
+            for entry in raw["failure"]
+        ),
+    )
+
+
+def _stanza(entry: Mapping[str, Any]) -> CounterStanza:
+    return CounterStanza(
+        entry["for"],
+        tuple(entry["names"]),
+        tuple(entry.get("sections", ())),
+        tuple(entry.get("compute_capability", ())),
+    )

@@ -1,0 +1,141 @@
+"""What is at work inside the user's PyTorch process while the wanted steps run: profilers, NVTX ranges, a journal.
+
+`torch_runner.py` loads this file from its own folder, for ncuroof need not be installed where the user's torch is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import sys
+import weakref
+from typing import Any, Protocol
+
+
+class Journal:
+    """Tells the caller what happened, in order."""
+
+    def __init__(self, path: str | None) -> None:
+        self._file = open(path, "a", encoding="utf-8") if path else None  # noqa: SIM115, PTH123  open to the end
+        self._process = os.getpid()
+
+    def tell(self, event: str, **more: object) -> None:
+        """Add an event; a forked worker's are left out."""
+        if self._file is not None and os.getpid() == self._process:
+            self._file.write(json.dumps({"event": event, **more}) + "\n")
+            self._file.flush()
+
+
+class Tool(Protocol):
+    """What is at work while the wanted steps run."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def stop(self) -> None:
+        """End."""
+
+
+class CudaProfiler:
+    """Tells the profiler that watches this process from outside when to record."""
+
+    def start(self) -> None:  # noqa: D102  as Tool says
+        self._call("cudaProfilerStart")
+
+    def stop(self) -> None:  # noqa: D102
+        self._call("cudaProfilerStop")
+
+    def _call(self, name: str) -> None:
+        torch = sys.modules.get("torch")
+        if torch is None:  # a script of another library: the driver has the same call
+            with contextlib.suppress(OSError):
+                getattr(ctypes.CDLL("libcuda.so.1"), name.replace("cuda", "cu", 1))()
+        elif torch.cuda.is_available():
+            torch.cuda.synchronize()
+            getattr(torch.cuda.cudart(), name)()
+
+
+class Counting:
+    """Counts launches with PyTorch's profiler, and leaves its trace in a file."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._profile: Any = None
+
+    def start(self) -> None:
+        """Count from here on."""
+        import torch
+
+        activity = torch.profiler.ProfilerActivity
+        is_cuda = torch.cuda.is_available()
+        if is_cuda:
+            torch.cuda.synchronize()
+        self._profile = torch.profiler.profile(activities=[activity.CUDA if is_cuda else activity.CPU])
+        self._profile.start()
+
+    def stop(self) -> None:
+        """Count no more, and write the trace."""
+        import torch
+
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        self._profile.stop()
+        self._profile.export_chrome_trace(self._path)
+
+
+class Annotations:
+    """NVTX ranges: modules by their place in the model, operators by PyTorch's own ranges, with the shapes of their inputs."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        self._handles: list[Any] = []
+        self._operators: Any = None
+        self._torch: Any = None
+
+    def start(self) -> None:
+        """Annotate from here on."""
+        import torch
+        from torch.nn.modules import module
+
+        self._torch = torch
+        self._handles = [
+            module.register_module_forward_pre_hook(self._enter),
+            module.register_module_forward_hook(self._leave, always_call=True),
+        ]
+        if torch.cuda.is_available():
+            self._operators = torch.autograd.profiler.emit_nvtx(record_shapes=True)
+            self._operators.__enter__()
+
+    def stop(self) -> None:
+        """Annotate no more."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        if self._operators is not None:
+            operators, self._operators = self._operators, None
+            operators.__exit__(None, None, None)
+
+    def _enter(self, module: Any, inputs: Any) -> None:
+        if self._torch.compiler.is_compiling():  # a range would break the graph
+            return
+        shapes = ", ".join(str(list(each.shape)) for each in inputs if hasattr(each, "shape"))
+        text = f"{self._name(module)} ({type(module).__name__}) {shapes}".rstrip()
+        self._journal.tell("push", text=text)
+        if self._torch.cuda.is_available():
+            self._torch.cuda.nvtx.range_push(text)
+
+    def _leave(self, module: Any, inputs: Any, output: Any) -> None:  # noqa: ARG002  what torch calls a hook with
+        if self._torch.compiler.is_compiling():
+            return
+        self._journal.tell("pop")
+        if self._torch.cuda.is_available():
+            self._torch.cuda.nvtx.range_pop()
+
+    def _name(self, module: Any) -> str:
+        if module not in self._names:
+            for name, child in module.named_modules(prefix=type(module).__name__):
+                self._names.setdefault(child, name)
+        return self._names[module]

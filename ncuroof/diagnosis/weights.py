@@ -1,0 +1,136 @@
+"""For how many launches a recorded one stands, where a first run counted them (`ncuroof.counts/1` beside the report)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from ncuroof.collect.counts import Counts
+from ncuroof.collect.kernel_names import same_kernel_key
+from ncuroof.tables import KERNELS, WEIGHTS, check, conform
+
+_SAME = ["source", "key", "grid", "block"]
+
+
+@dataclass(frozen=True, slots=True)
+class Weighting:
+    """How the sums over a run are weighted.
+
+    Attributes:
+        weights: WEIGHTS, rows as in KERNELS.
+        n_launches: launches that were counted.
+        duration_ns: their GPU time in the counted run, without replays.
+        covered_frac: share of that time whose kernels were recorded; None where no time was counted.
+        n_unmatched: recorded launches of kernels that were not counted; each stands for itself.
+    """
+
+    weights: pl.DataFrame
+    n_launches: int
+    duration_ns: float
+    covered_frac: float | None
+    n_unmatched: int
+
+
+def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> Weighting | None:
+    """Return for how much each recorded launch stands; None where nothing was counted.
+
+    Recorded and counted are one kernel where function, template arguments, grid and block agree. Of a kernel and shape that was
+    counted n times in a time t and recorded r times with durations T, each recorded launch stands for n / r launches, and its times
+    weigh t / ΣT, so that sums are those of the counted run: `Σ weight × T = t`. Where ΣT is zero or not known, they weigh n / r.
+
+    Args:
+        kernels: KERNELS.
+        counts_by_source: by index of the report; None, or too few, for reports without counts.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+    """
+    check(kernels, KERNELS, table="KERNELS")
+    counted = _counted(counts_by_source)
+    if counted is None:
+        return None
+    keys = {name: _key(name) for name in kernels["name"].drop_nulls().unique()}
+    recorded = kernels.select(
+        "id",
+        "source",
+        "failed",
+        pl.col("name").replace_strict(keys, default=None, return_dtype=pl.String).alias("key"),
+        *(
+            pl.col(name).list.eval(pl.element().cast(pl.String)).list.join("x").alias(name)
+            for name in ("grid", "block")
+        ),
+        "duration_ns",
+    )
+    whole = (
+        recorded.filter(~pl.col("failed"))
+        .group_by(_SAME)
+        .agg(pl.len().alias("n_recorded"), pl.col("duration_ns").sum())
+    )
+    by_kernel = counted.join(whole, on=_SAME, how="inner").select(
+        *_SAME,
+        (pl.col("n_counted") / pl.col("n_recorded")).alias("n_represented"),
+        pl.when(pl.col("duration_ns") > 0)
+        .then(pl.col("counted_ns") / pl.col("duration_ns"))
+        .otherwise(pl.col("n_counted") / pl.col("n_recorded"))
+        .alias("weight"),
+        "counted_ns",
+    )
+    matched = recorded.join(by_kernel, on=_SAME, how="left", maintain_order="left")
+    has_counts = [index for index, counts in enumerate(counts_by_source) if counts is not None]
+    is_unmatched = matched["weight"].is_null() & matched["source"].is_in(has_counts) & ~matched["failed"]
+    total_ns = float(counted["counted_ns"].sum())
+    return Weighting(
+        weights=matched.with_columns(pl.col("n_represented", "weight").fill_null(1.0)).pipe(
+            conform, WEIGHTS
+        ),  # what was not counted
+        n_launches=int(counted["n_counted"].sum()),
+        duration_ns=total_ns,
+        covered_frac=float(by_kernel["counted_ns"].sum()) / total_ns if total_ns else None,
+        n_unmatched=int(is_unmatched.sum()),
+    )
+
+
+def weighted(table: pl.DataFrame, weights: pl.DataFrame | None, column: str, *, by: str = "weight") -> pl.DataFrame:
+    """Return a table with a column multiplied by what its kernel stands for.
+
+    Args:
+        table: with a row, or several, per kernel, and its `id`.
+        weights: WEIGHTS; None leaves the table as it is.
+        column: to multiply.
+        by: "weight" for times, "n_represented" for work and traffic.
+    """
+    if weights is None:
+        return table
+    factors = table.select("id").join(weights, on="id", how="left", maintain_order="left")[by]
+    return table.with_columns((pl.col(column) * factors).alias(column))
+
+
+def _counted(counts_by_source: Sequence[Counts | None]) -> pl.DataFrame | None:
+    """Return counts by report, kernel and shape; None where there are none."""
+    rows = [
+        (source, _key(kernel.name), _text(kernel.grid), _text(kernel.block), kernel.n_launches, kernel.duration_ns)
+        for source, counts in enumerate(counts_by_source)
+        if counts is not None
+        for kernel in counts.kernels
+    ]
+    if not rows:
+        return None
+    schema = {
+        "source": pl.UInt32,
+        "key": pl.String,
+        "grid": pl.String,
+        "block": pl.String,
+        "n_counted": pl.Int64,
+        "counted_ns": pl.Float64,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row").group_by(_SAME).sum()
+
+
+def _text(shape: tuple[int, int, int]) -> str:
+    return "x".join(map(str, shape))
+
+
+def _key(name: str) -> str:
+    return " ".join(same_kernel_key(name))

@@ -1,0 +1,45 @@
+"""What the sums over a run are weighted by, in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ncuroof.present import format as text
+
+
+def weighting_sentence(*, n_launches: int, covered_frac: float | None, n_unmatched: int, **_: object) -> str:
+    """Return it: counted launches, the share of their time that was recorded, and what was not counted.
+
+    Args:
+        n_launches: that were counted in a first run.
+        covered_frac: share of their GPU time whose kernels were recorded; None where not known.
+        n_unmatched: recorded launches of kernels that were not counted.
+    """
+    parts = [
+        f"weighted by a first run without replays, which counted {n_launches} launches: sums, shares and gains are of that run, "
+        "times of single launches are ncu's"
+    ]
+    if covered_frac is not None and covered_frac < 1:
+        parts.append(f"kernels with {text.share(1 - covered_frac)} of its GPU time were not recorded and are in no sum")
+    if n_unmatched:
+        launches = "launch was" if n_unmatched == 1 else "launches were"
+        parts.append(f"{n_unmatched} recorded {launches} not counted there, and stands for itself")
+    return "; ".join(parts)
+
+
+_ONCE_PER_SHAPE = "per-launch-config"
+"""Stands in ncu's command line where it records a launch per kernel and launch shape."""
+
+
+def recorded_once_sentence(command_lines: Iterable[str | None]) -> str:
+    """Return what to say of reports that hold each kernel and shape once without counts; empty for others.
+
+    Args:
+        command_lines: of ncu, as the reports without counts hold them.
+    """
+    if not any(_ONCE_PER_SHAPE in (line or "") for line in command_lines):
+        return ""
+    return (
+        "recorded once per kernel and launch shape, and not counted: "
+        "sums and shares are of what was recorded, and not of the run"
+    )

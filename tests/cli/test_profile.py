@@ -1,0 +1,259 @@
+"""`ncuroof profile` and `ncuroof doctor` as a user calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import run_main
+from tests.collect.making import DEMO, ROOT, stand_in
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder with a script, and an ncu that works."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tools").mkdir()
+    monkeypatch.setenv("NCUROOF_NCU", str(stand_in(tmp_path / "tools")))
+    monkeypatch.setenv("STAND_IN_REPORT", str(DEMO))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    (tmp_path / "train.py").write_text("import sys\nprint('trained', sys.argv[1:])\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_from_a_script_to_the_diagnosis(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_main("profile", "--no-per-shape", "train.py", "--epochs", "1") == 0
+    output = capfd.readouterr()
+    assert output.out.startswith("trained ['--epochs', '1']\n")
+    assert "17 kernels, 21.0 ms of GPU time" in output.out
+    assert "report: train.ncu-rep\npage: train.html\n" in output.out
+    assert "plan: level roofline" in output.err
+    assert "ncuroof redact" in output.err
+    assert (folder / "train.ncu-rep").read_bytes() == DEMO.read_bytes()
+    assert b"<!doctype html>" in (folder / "train.html").read_bytes().lower()
+
+
+def test_the_next_run_gets_another_name(folder: Path) -> None:
+    assert run_main("profile", "-q", "--no-per-shape", "train.py") == 0
+    assert run_main("profile", "-q", "--no-per-shape", "train.py") == 0
+    assert sorted(path.name for path in folder.glob("train*.ncu-rep")) == ["train-2.ncu-rep", "train.ncu-rep"]
+
+
+def test_the_programs_status_is_passed_on_after_the_report(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "train.py").write_text("raise SystemExit(7)", encoding="utf-8")
+    assert run_main("profile", "--no-per-shape", "train.py") == 7
+    output = capfd.readouterr()
+    assert "page: train.html" in output.out
+    assert "the program ended with status 7" in output.err
+
+
+def test_a_failure_is_one_line_and_a_hint(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("STAND_IN_REPORT")
+    monkeypatch.setenv("STAND_IN_LINES", "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission")
+    assert run_main("profile", "--no-per-shape", "train.py") == 1
+    lines = capfd.readouterr().err.splitlines()
+    assert (
+        lines[-2] == "ncuroof: this user may not read the GPU's performance counters (ERR_NVGPUCTRPERM) (no-permission)"
+    )
+    assert lines[-1].startswith("  hint: as root: echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0'")
+    assert not list(folder.glob("*.ncu-rep"))
+
+
+def test_without_ncu_it_says_where_to_get_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NCUROOF_NCU", "/nowhere/ncu")
+    assert run_main("profile", "train.py") == 1
+    assert "NCUROOF_NCU names /nowhere/ncu" in capfd.readouterr().err
+
+
+def test_a_dry_run_prints_the_command_and_runs_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert (
+        run_main(
+            "profile",
+            "--dry-run",
+            "--no-per-shape",
+            "--level",
+            "quick",
+            "--step",
+            "3:4",
+            "-o",
+            "a b",
+            "train.py",
+            "--x",
+        )
+        == 0
+    )
+    words = shlex.split(capfd.readouterr().out)
+    runner = str(ROOT / "ncuroof/collect/torch_runner.py")
+    assert words == [
+        *(str(folder / "tools/ncu"), "--export", "a b"),
+        *("--section", "SpeedOfLight", "--section", "WorkloadDistribution", "--section", "LaunchStats", "--section", "Occupancy"),
+        *("--replay-mode", "kernel", "--clock-control", "none", "--cache-control", "all", "--target-processes", "all"),
+        *("--graph-profiling", "node", "--kernel-name", "regex:^(?!.*(?:nccl|nvshmem))", "--profile-from-start", "off"),
+        *(sys.executable, runner, "--step", "3:4", "--of", "optimizer", "--stop-after", "--", "train.py", "--x"),
+    ]  # fmt: skip
+    assert not list(folder.glob("*.ncu-rep"))
+
+
+def test_a_dry_run_shows_the_counting_run_too(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_main("profile", "--dry-run", "--cover", "95%", "train.py") == 0
+    first, second = capfd.readouterr().out.splitlines()
+    assert "--count TRACE --status STATUS -- train.py" in first
+    assert second.startswith(str(folder / "tools/ncu"))
+
+
+def test_options_for_ncu_pass_through(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--section", "SourceCounters", "--metrics", "a.sum,b.sum", "--", "--call-stack", "--", "train.py")
+    assert run_main("profile", "--dry-run", "--no-per-shape", *arguments) == 0
+    words = shlex.split(capfd.readouterr().out)
+    assert words[words.index("--metrics") + 1].endswith(",a.sum,b.sum")
+    assert "SourceCounters" in words
+    assert words[-3:] == ["--call-stack", sys.executable, "train.py"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "a script or program to profile was wanted"),
+        (("--step", "0", "train.py"), "--step: a number from 1 on"),
+        (("--cover", "200%", "train.py"), "--cover: a share of GPU time was wanted"),
+        (("--step", "1", "./app"), "a Python script was wanted"),
+        (("--compute-capability", "90", "train.py"), "a compute capability was wanted"),
+        (("--level", "huge", "train.py"), "Invalid value for '--level'"),
+    ],
+)
+def test_a_call_that_makes_no_sense_exits_with_2(
+    folder: Path, capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...], told: str
+) -> None:
+    assert run_main("profile", *arguments) == 2
+    assert told in capfd.readouterr().err
+
+
+def test_the_plan_tells_passes_and_replays(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run_main("profile", "--dry-run", "--compute-capability", "9.0", "--launch-count", "10", "train.py")
+    assert "23 to 25 passes per launch, at most 250 replays" in capfd.readouterr().err
+
+
+def test_a_remote_plan_runs_where_only_ncu_is(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_main("profile", "--step", "2", "--of-nothing", "train.py") == 2
+    assert (
+        run_main(
+            "profile",
+            "--step",
+            "2",
+            "--step-of",
+            "textwrap:dedent",
+            "--remote-plan",
+            "plan.sh",
+            "-o",
+            "away",
+            "train.py",
+        )
+        == 0
+    )
+    (folder / "train.py").write_text(
+        "import textwrap\nfor i in range(9): print(textwrap.dedent(str(i)))\n", encoding="utf-8"
+    )
+    nvidia_smi = folder / "tools/nvidia-smi"
+    nvidia_smi.write_text("#!/bin/sh\necho 9.0\n", encoding="utf-8")
+    nvidia_smi.chmod(0o755)
+    python = folder / "tools/python3"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
+    tools = {"PATH": f"{folder / 'tools'}:/usr/bin:/bin", "STAND_IN_REPORT": str(DEMO)}
+    done = subprocess.run(["sh", "-x", "plan.sh"], env=tools, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("0\n==PROF== Connected")  # two calls, then the script ends before it prints again
+    assert "lrc__average_ilc_input_sector_success_rate.pct" in done.stderr  # a counter of 9.0
+    assert "ncuroof report away.ncu-rep" in done.stderr
+    assert (folder / "away.ncu-rep").exists()
+
+
+def test_a_remote_plan_replaces_no_file_of_others(folder: Path) -> None:
+    assert run_main("profile", "-q", "--no-per-shape", "--remote-plan", "train.py", "train.py") == 1
+    assert "trained" in (folder / "train.py").read_text(encoding="utf-8")
+
+
+def test_counts_beside_the_report_weight_it(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A recorded launch that stands for many counts for them: here every kernel of the demo for ten."""
+    document = json.loads((_json(folder, "plain")).read_bytes())
+    kernels = [
+        {"name": kernel["name"], "grid": kernel["grid"], "block": kernel["block"], "n_launches": 10, "duration_ns": 10 * kernel["duration_ns"]}  # noqa: E501
+        for kernel in document["kernels"]
+        if kernel["duration_ns"]
+    ]  # fmt: skip
+    counts = {"schema": "ncuroof.counts/1", "steps": None, "kernels": kernels}
+    (folder / "weighted.counts.json").write_text(json.dumps(counts), encoding="utf-8")
+    weighted = json.loads((_json(folder, "weighted")).read_bytes())
+    assert weighted["summary"]["duration_ns"] == pytest.approx(10 * document["summary"]["duration_ns"])
+    assert weighted["summary"]["recoverable_ns"] == pytest.approx(10 * document["summary"]["recoverable_ns"])
+    assert weighted["kernels"][0]["duration_ns"] == document["kernels"][0]["duration_ns"]  # a launch stays what it is
+    assert "weighting" not in document["summary"]
+    assert {group["n_launches"] for group in weighted["groups"]} == {10}
+    assert weighted["kernels"][0]["n_represented"] == 10
+    assert weighted["summary"]["weighting"]["n_launches"] == 10 * len(kernels)
+    run_main("report", folder / "weighted.ncu-rep")
+    assert "weighted by" in capfd.readouterr().out
+
+
+def _json(folder: Path, name: str) -> Path:
+    (folder / f"{name}.ncu-rep").write_bytes(DEMO.read_bytes())
+    assert run_main("report", folder / f"{name}.ncu-rep", "-o", folder / f"{name}.json") == 0
+    return folder / f"{name}.json"
+
+
+# ---- exit codes ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [["gpus"], ["--help"], ["report", "--help"]])
+def test_a_reader_that_goes_away_is_no_error(words: list[str]) -> None:
+    readable, writable = os.pipe()
+    os.close(readable)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "ncuroof", *words]
+    done = subprocess.run(command, stdout=writable, stderr=subprocess.PIPE, env=environment, check=False)
+    os.close(writable)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_an_exit_of_somebody_elses_is_passed_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave(_: object) -> None:
+        raise SystemExit(5)
+
+    monkeypatch.setattr("ncuroof.cli.doctor.can_profile", leave)
+    assert run_main("doctor") == 5
+
+
+# ---- doctor ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_doctor_exits_with_1_where_something_is_wrong(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NCUROOF_NCU", "/nowhere/ncu")
+    assert run_main("doctor") == 1
+    output = capfd.readouterr().out
+    assert "failed   ncu " in output
+    assert "this machine cannot profile yet" in output
+
+
+def test_the_doctor_on_a_good_machine(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tools = folder / "tools"
+    for name, text in (("nvidia-smi", "NVIDIA H200, 9.0, 570.86.15, Disabled"), ("ps", "bash")):
+        (tools / name).write_text(f"#!/bin/sh\necho '{text}'\n", encoding="utf-8")
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    run_main("doctor")
+    output = capfd.readouterr().out
+    assert "ok       GPU 0 " in output
+    assert "NVIDIA H200, compute capability 9.0" in output

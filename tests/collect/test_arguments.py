@@ -1,0 +1,114 @@
+"""The command line of ncu, word by word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncuroof.collect.arguments import Selection, kernel_pattern, ncu_command, rank_reports, report_argument
+from ncuroof.collect.programs import Program
+from ncuroof.collect.request import Steps
+from ncuroof.collect.settings import load_settings
+from ncuroof.errors import ProfileRequestError
+from tests.collect.making import COLLECTION, PLAN, request
+
+ALONE = Program((), ("./app", "--size", "3"), None, None)
+CONTROL = [
+    *("--replay-mode", "kernel", "--clock-control", "none", "--cache-control", "all", "--target-processes", "all"),
+    *("--graph-profiling", "node"),
+]
+WITHOUT_COLLECTIVES = ["--kernel-name", "regex:^(?!.*(?:nccl|nvshmem))"]
+
+
+def command(
+    program: Program = ALONE, *, selection: Selection | None = None, log: str | None = None, **more: Any
+) -> list[str]:
+    return ncu_command(request(**more), PLAN, program, load_settings(), ncu="ncu", selection=selection, log=log)
+
+
+def test_the_whole_command() -> None:
+    assert command(log="/tmp/x/ncu.log") == [
+        *("ncu", "--export", "run", "--log-file", "/tmp/x/ncu.log", *COLLECTION, *CONTROL, *WITHOUT_COLLECTIVES),
+        *("./app", "--size", "3"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"kernels": ("gemm",)}, ["--kernel-name", "regex:^(?!.*(?:nccl|nvshmem)).*(?:gemm)"]),
+        ({"kernels": ("^a$", "b")}, ["--kernel-name", "regex:^(?!.*(?:nccl|nvshmem)).*(?:^a$|b)"]),
+        ({"kernels": ("gemm",), "with_collectives": True}, ["--kernel-name", "regex:^.*(?:gemm)"]),
+        ({"with_collectives": True}, []),
+        ({"nvtx": ("step/", "B@x")}, [*WITHOUT_COLLECTIVES, "--nvtx", "--nvtx-include", "step/", "--nvtx-include", "B@x"]),
+        ({"annotates": True}, [*WITHOUT_COLLECTIVES, "--nvtx"]),
+        ({"steps": Steps(3, 4)}, [*WITHOUT_COLLECTIVES, "--profile-from-start", "off"]),
+        ({"skip": 5, "count": 2}, [*WITHOUT_COLLECTIVES, "--launch-skip", "5", "--launch-count", "2"]),
+        ({"per_shape": True}, [*WITHOUT_COLLECTIVES, "--filter-mode", "per-launch-config", "--launch-count", "1"]),
+        ({"per_shape": True, "count": 3}, [*WITHOUT_COLLECTIVES, "--filter-mode", "per-launch-config", "--launch-count", "3"]),
+        ({"ncu_words": ("--call-stack", "--import-source", "yes")}, [*WITHOUT_COLLECTIVES, "--call-stack", "--import-source", "yes"]),  # noqa: E501
+    ],
+)  # fmt: skip
+def test_which_launches(asked: dict[str, Any], words: list[str]) -> None:
+    assert command(**asked) == ["ncu", "--export", "run", *COLLECTION, *CONTROL, *words, "./app", "--size", "3"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "option"),
+    [
+        ("clock_control", "base", "--clock-control"),
+        ("cache_control", "none", "--cache-control"),
+        ("graph_profiling", "graph", "--graph-profiling"),
+        ("target_processes", "application-only", "--target-processes"),
+    ],
+)
+def test_controls_are_passed_on(name: str, value: str, option: str) -> None:
+    words = command(**{name: value})
+    assert words[words.index(option) + 1] == value
+
+
+@pytest.mark.parametrize("mode", ["application", "range", "app-range"])
+def test_replaying_the_program_leaves_nothing_out(mode: str) -> None:
+    words = command(replay_mode=mode)
+    assert words[words.index("--replay-mode") + 1] == mode
+    assert "--kernel-name" not in words
+
+
+def test_force_overwrites() -> None:
+    assert command(force=True)[:4] == ["ncu", "--force-overwrite", "--export", "run"]
+
+
+def test_what_was_counted_chooses_functions_exactly() -> None:
+    found = command(selection=Selection(("gemm", "operator()"), per_shape=True))
+    assert found[found.index("--kernel-name") + 1] == r"regex:^(?!.*(?:nccl|nvshmem))(?:gemm|operator\(\))$"
+    assert found[found.index("--filter-mode") + 1] == "per-launch-config"
+
+
+def test_a_rank_gets_a_report_of_its_own() -> None:
+    program = Program(("mpirun", "-n", "4"), ("./app",), "OMPI_COMM_WORLD_RANK", None)
+    assert command(program)[:6] == ["mpirun", "-n", "4", "ncu", "--export", "run.rank%q{OMPI_COMM_WORLD_RANK}"]
+    assert command(program)[-1] == "./app"
+
+
+def test_a_percent_sign_in_a_name_stays_one() -> None:
+    assert report_argument(Path("out/50%.ncu-rep"), None) == "out/50%%"
+
+
+def test_ranks_reports_are_found_by_rank() -> None:
+    names = [f"run.rank{rank}.ncu-rep" for rank in (10, 2, 0)]
+    others = ["run.ncu-rep", "other.rank1.ncu-rep", "run.rank1.html"]
+    found = rank_reports(Path("run.ncu-rep"), [Path(name) for name in (*names, *others)])
+    assert [path.name for path in found] == ["run.rank0.ncu-rep", "run.rank2.ncu-rep", "run.rank10.ncu-rep"]
+
+
+def test_an_old_ncu_is_not_given_options_that_it_lacks() -> None:
+    old = ncu_command(request(), PLAN, ALONE, load_settings(), ncu="ncu", ncu_version=(2022, 3))
+    assert "--graph-profiling" not in old
+    with pytest.raises(ProfileRequestError, match=r"--filter-mode was wanted, which ncu has from 2022\.4 on"):
+        ncu_command(request(per_shape=True), PLAN, ALONE, load_settings(), ncu="ncu", ncu_version=(2022, 3))
+
+
+def test_no_filter_at_all() -> None:
+    assert kernel_pattern(request(with_collectives=True), Selection(), load_settings()) is None

@@ -1,0 +1,147 @@
+"""What the doctor says of machines that are not this one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncuroof.collect.doctor import Check, Surroundings, can_profile, examine
+from ncuroof.collect.machine import Gpu, find_ncu, ncu_version, parse_gpus
+from ncuroof.collect.settings import load_settings
+from ncuroof.errors import NcuNotFoundError
+
+H200 = "NVIDIA H200, 9.0, 570.86.15, Disabled\n"
+OPEN, RESTRICTED = "RmProfilingAdminOnly: 0\n", "EnableMSI: 1\nRmProfilingAdminOnly: 1\n"
+NOBODY, ADMIN, PERFMON = (f"Name:\tx\nCapEff:\t{held:016x}\n" for held in (0, 1 << 21, 1 << 38))
+
+
+def machine(**more: Any) -> Surroundings:
+    files = {
+        "/proc/driver/nvidia/params": more.get("params", OPEN),
+        "/proc/self/status": more.get("status", NOBODY),
+        "/proc/version": more.get("version", "Linux version 6.1"),
+    }
+    outputs = {"nvidia-smi": more.get("smi", H200), "ps": more.get("ps", "bash\npython\n")}
+
+    def find(_: object) -> Path:
+        if more.get("ncu") is None and "ncu" in more:
+            raise NcuNotFoundError("ncu was wanted, it is not there", hint="install it")
+        return Path("/usr/local/cuda/bin/ncu")
+
+    return Surroundings(
+        environment={"TMPDIR": str(more.get("tmp", "/tmp"))},
+        run=lambda words: outputs.get(words[0]),
+        read=lambda path: files.get(str(path)),
+        find=find,
+        version=lambda _: more.get("ncu", (2025, 3, 1, 0)),
+        user_id=more.get("user", 1000),
+    )
+
+
+def checks(**more: Any) -> dict[str, Check]:
+    return {check.name: check for check in examine(machine(**more), load_settings())}
+
+
+def test_a_good_machine_can_profile() -> None:
+    found = examine(machine(), load_settings())
+    assert {check.state for check in found} == {"ok"}
+    assert can_profile(found)
+    assert [check.found for check in found][:3] == [
+        "/usr/local/cuda/bin/ncu, version 2025.3.1.0",
+        "version 570.86.15",
+        "NVIDIA H200, compute capability 9.0",
+    ]
+
+
+def test_without_permission_the_three_fixes_are_told() -> None:
+    check = checks(params=RESTRICTED)["counter permission"]
+    assert check.state == "failed"
+    assert "ERR_NVGPUCTRPERM" in check.found
+    for fix in ("NVreg_RestrictProfilingToAdminUsers=0", "--cap-add=SYS_ADMIN", "srun"):
+        assert fix in check.fix
+
+
+@pytest.mark.parametrize("status", [ADMIN, PERFMON])
+def test_a_privilege_stands_above_the_drivers_parameter(status: str) -> None:
+    assert checks(params=RESTRICTED, status=status)["counter permission"].state == "ok"
+
+
+def test_root_without_the_privilege_as_in_a_container_has_no_permission() -> None:
+    assert checks(params=RESTRICTED, status=NOBODY, user=0)["counter permission"].state == "failed"
+
+
+def test_what_cannot_be_seen_is_unknown_and_does_not_fail() -> None:
+    found = examine(machine(params=None, ps=None), load_settings())
+    assert {check.name for check in found if check.state == "unknown"} == {"counter permission", "other profilers"}
+    assert can_profile(found)
+
+
+@pytest.mark.parametrize(
+    ("more", "name", "state", "told"),
+    [
+        ({"ncu": None}, "ncu", "failed", "is not there"),
+        ({"ncu": (2020, 1)}, "ncu", "failed", "2021.3 or later is needed"),
+        ({"smi": None}, "driver", "failed", "nvidia-smi is not there"),
+        ({"smi": ""}, "driver", "failed", "lists no GPU"),
+        ({"smi": "Tesla P100, 6.0, 535.1, [N/A]\n"}, "GPU 0", "failed", "begins with 7.0"),
+        ({"smi": "NVIDIA R100, 13.0, 600.1, Disabled\n"}, "GPU 0", "warning", "not listed"),
+        ({"smi": "NVIDIA X, [N/A], 600.1, Disabled\n"}, "GPU 0", "unknown", "not told"),
+        ({"smi": "NVIDIA A100-SXM4-40GB, 8.0, 570.1, Enabled\n"}, "GPU 0, MIG", "warning", "cannot be counted"),
+        ({"ps": "nv-hostengine\nbash\n"}, "other profilers", "warning", "nv-hostengine runs"),
+        ({"ps": "nsys\n"}, "other profilers", "warning", "nsys runs"),
+        ({"version": "Linux 5.15 Microsoft WSL2"}, "WSL", "warning", "the Windows driver decides"),
+        ({"tmp": "/no/such/folder"}, "temporary files", "failed", "No such file"),
+    ],
+)
+def test_what_is_wrong_is_told_with_a_fix(more: dict[str, Any], name: str, state: str, told: str) -> None:
+    check = checks(**more)[name]
+    assert check.state == state
+    assert told in check.found
+    assert check.fix or state == "unknown"
+    assert can_profile(examine(machine(**more), load_settings())) == (state != "failed")
+
+
+def test_dcgm_is_paused_by_its_own_command() -> None:
+    assert "dcgmi profile --pause" in checks(ps="dcgm-exporter\n")["other profilers"].fix
+
+
+# ---- finding things -----------------------------------------------------------------------------------------------------------
+
+
+def test_gpus_of_nvidia_smi() -> None:
+    said = H200 + "NVIDIA GeForce RTX 4090, 8.9, 570.1, [N/A]\nsomething else\n"
+    assert parse_gpus(said) == (
+        Gpu("NVIDIA H200", 90, "570.86.15", is_mig=False),
+        Gpu("NVIDIA GeForce RTX 4090", 89, "570.1", is_mig=False),
+    )
+
+
+def _executable(path: Path, text: str = "exit 0") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def test_ncu_is_looked_for_in_order(tmp_path: Path) -> None:
+    named = _executable(tmp_path / "named/my-ncu")
+    on_path = _executable(tmp_path / "path/ncu")
+    toolkits = tmp_path / "local"
+    old, new = (_executable(toolkits / f"cuda-{version}/bin/ncu") for version in ("12.9", "13.0"))
+    environment = {"NCUROOF_NCU": str(named), "PATH": str(on_path.parent)}
+    assert find_ncu(environment, [toolkits]) == named
+    assert find_ncu({"PATH": environment["PATH"]}, [toolkits]) == on_path
+    assert find_ncu({"PATH": "/nowhere"}, [toolkits]) == new
+    assert find_ncu({"PATH": "/nowhere", "CUDA_HOME": str(old.parents[1])}, [toolkits]) == old
+    with pytest.raises(NcuNotFoundError, match="neither on PATH nor in a CUDA toolkit"):
+        find_ncu({"PATH": "/nowhere"}, [tmp_path / "none"])
+    with pytest.raises(NcuNotFoundError, match="NCUROOF_NCU names /nowhere/ncu"):
+        find_ncu({"NCUROOF_NCU": "/nowhere/ncu"}, [toolkits])
+
+
+def test_the_version_is_asked_for(tmp_path: Path) -> None:
+    assert ncu_version(_executable(tmp_path / "ncu", "echo 'Version 2025.3.1.0 (build 1)'")) == (2025, 3, 1, 0)
+    with pytest.raises(NcuNotFoundError, match="does not tell a version"):
+        ncu_version(_executable(tmp_path / "other", "echo hello"))

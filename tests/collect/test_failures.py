@@ -1,0 +1,131 @@
+"""Each failure of ncu that users meet ends in one clear line and a fix."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ncuroof.collect.failures import known_failure, why_nothing
+from ncuroof.collect.run import run_ncu
+from ncuroof.collect.settings import load_settings
+from tests.support.ncu import find_ncu
+
+FAILURES = load_settings().failures
+
+# As ncu 2024.1.1 words them (texts in its binary), and as users quoted them in public issues.
+SAID = {
+    "no-permission": "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters on the target device 0. For instructions on enabling permissions and to get more information see https://developer.nvidia.com/ERR_NVGPUCTRPERM",  # noqa: E501
+    "vgpu-permission": "==ERROR== The user does not have permission to access NVIDIA GPU Performance Counters on the target vGPU device 0.",  # noqa: E501
+    "counters-taken": "==ERROR== Profiling failed because a driver resource was unavailable or the user does not have permission to access NVIDIA GPU Performance Counters. Ensure that no other tool (like DCGM) is concurrently collecting profiling data.",  # noqa: E501
+    "no-driver": "==ERROR== Nsight Compute failed to connect to the CUDA driver (stub libcuda.so[.1] on path?).",
+    "unsupported-gpu": "==ERROR== Profiling is not supported on device 0. To find out supported GPUs refer --list-chips option.",
+    "out-of-memory": "==ERROR== Out of memory.",
+    "disk-full": "==ERROR== Failed to save the report to file /data/run.ncu-rep",
+    "lock": "==ERROR== Failed to acquire the interprocess lock at /tmp/nsight-compute-lock. Please make sure that this path supports file-based locking. (13)",  # noqa: E501
+    "unknown-metric": "==ERROR== Failed to find metric lts__t_sectors_srcunit_foo.sum",
+    "unknown-option": "==ERROR== unrecognised option '--nosuch'. Use --help for further details.",
+    "program-not-found": "==ERROR== '/nonexist' does not exist or is not an executable. Please make sure to specify the absolute path",  # noqa: E501
+    "report-exists": "==ERROR== File run.ncu-rep already exists. Use '-f' for overwriting the file.",
+    "replay-failed": '==ERROR== Failed to profile "kernel_1" in process 4711',
+    "program-never-used-cuda": "==PROF== Target process 36054 terminated before first instrumented API call.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("failure", [failure.id for failure in FAILURES])
+def test_a_failure_is_known_by_ncus_words(failure: str) -> None:
+    found = known_failure([SAID[failure]], FAILURES)
+    assert found is not None
+    assert found.id == failure
+
+
+def test_each_failure_says_what_to_do_in_one_line() -> None:
+    for failure in FAILURES:
+        assert failure.hint
+        assert "\n" not in failure.message + failure.hint
+
+
+def test_the_three_fixes_for_permission() -> None:
+    hint = str(why_nothing([SAID["no-permission"]], FAILURES, exit_status=None, is_filtered=False).hint)
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in hint
+    assert "--cap-add=SYS_ADMIN" in hint
+    assert "Slurm" in hint
+
+
+def test_the_root_is_told_before_what_follows_from_it() -> None:
+    messages = [SAID["replay-failed"], SAID["no-permission"], "==WARNING== No kernels were profiled."]
+    assert known_failure(messages, FAILURES).id == "no-permission"  # type: ignore[union-attr]
+
+
+def test_a_program_that_failed_is_to_blame_itself() -> None:
+    error = why_nothing(["==WARNING== No kernels were profiled."], FAILURES, exit_status=3, is_filtered=False)
+    assert str(error) == "the program ended with status 3 before a kernel was recorded (target-failed)"
+
+
+@pytest.mark.parametrize(("is_filtered", "told"), [(True, "--dry-run"), (False, "uses CUDA")])
+def test_no_kernels(is_filtered: bool, told: str) -> None:
+    error = why_nothing(["==WARNING== No kernels were profiled."], FAILURES, exit_status=None, is_filtered=is_filtered)
+    assert "(no-kernels)" in str(error)
+    assert told in str(error.hint)
+
+
+def test_words_that_are_not_known_are_passed_on() -> None:
+    error = why_nothing(["==ERROR== The moon is in the way."], FAILURES, exit_status=None, is_filtered=False)
+    assert str(error) == "ncu recorded nothing: The moon is in the way."
+
+
+@pytest.mark.oracle
+def test_the_real_ncus_failure_on_a_machine_without_a_driver_is_known(capfd: pytest.CaptureFixture[str]) -> None:
+    ncu = find_ncu()
+    if ncu is None:
+        pytest.skip("NVIDIA's ncu is not installed")
+    if Path("/dev/nvidia0").exists():
+        pytest.skip("this machine has a GPU")
+    outcome = run_ncu(
+        lambda log: [
+            str(ncu),
+            "--log-file",
+            str(log),
+            "--section",
+            "SpeedOfLight",
+            sys.executable,
+            "-c",
+            "print('hello')",
+        ],
+        shows_progress=False,
+    )
+    found = known_failure(outcome.progress.messages, FAILURES)
+    assert found is not None, outcome
+    assert found.id == "no-driver"
+    capfd.readouterr()
+
+
+@pytest.mark.oracle
+def test_the_real_ncu_takes_our_command_line(tmp_path: Path) -> None:
+    """Past its own checks of options, names of sections and regular expressions; it fails only where it looks for the driver."""
+    from ncuroof.collect.arguments import ncu_command  # noqa: PLC0415
+    from ncuroof.collect.plan import plan_collection  # noqa: PLC0415
+    from ncuroof.collect.programs import Program  # noqa: PLC0415
+    from ncuroof.collect.request import Steps  # noqa: PLC0415
+    from tests.collect.making import request  # noqa: PLC0415
+
+    ncu = find_ncu()
+    if ncu is None:
+        pytest.skip("NVIDIA's ncu is not installed")
+    settings = load_settings()
+    asked = request(
+        kernels=("gemm",),
+        nvtx=("step/",),
+        steps=Steps(1, 2),
+        skip=1,
+        count=2,
+        per_shape=True,
+        report=tmp_path / "r.ncu-rep",
+    )
+    plan = plan_collection("roofline", settings, capabilities=[90])
+    command = ncu_command(asked, plan, Program((), ("/bin/true",), None, None), settings, ncu=str(ncu))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "option" not in done.stdout + done.stderr
+    assert "CUDA driver" in done.stdout + done.stderr or "No kernels were profiled" in done.stdout

@@ -1,0 +1,180 @@
+"""Kernels counted by PyTorch's profiler and recorded by ncu are told to be the same; counts travel beside the report."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ncuroof.collect.counts import (
+    Counts,
+    KernelCount,
+    count_trace,
+    counts_path,
+    covering,
+    functions_of,
+    read_counts,
+    to_json,
+)
+from ncuroof.collect.kernel_names import function_name, same_kernel_key
+from ncuroof.errors import CountsError
+
+GNU_AND_NVIDIA = [
+    (
+        "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)",  # noqa: E501
+        "void at::native::vectorized_elementwise_kernel<(int)4, at::native::FillFunctor<float>, std::array<char *, (unsigned long)1>>(int, T2, T3)",  # noqa: E501
+    ),
+    (
+        "void (anonymous namespace)::softmax_warp_forward<c10::BFloat16, float, 10, true, false>(float*, int)",
+        "void <unnamed>::softmax_warp_forward<c10::BFloat16, float, (int)10, (bool)1, (bool)0>(T2 *, int)",
+    ),
+    (
+        "void cutlass::Kernel2<cutlass_80_tensorop_s16816gemm_bf16_128x64_64x4_nn_align8>(cutlass_80_tensorop_s16816gemm_bf16_128x64_64x4_nn_align8::Params)",  # noqa: E501
+        "void cutlass::Kernel2<cutlass_80_tensorop_s16816gemm_bf16_128x64_64x4_nn_align8>(T1::Params)",
+    ),
+    ("triton_poi_fused_add_0", "triton_poi_fused_add_0"),
+    ("scale(float*, int)", "scale(float *, int)"),
+]
+
+
+@pytest.mark.parametrize(("gnu", "nvidia"), GNU_AND_NVIDIA)
+def test_two_spellings_are_one_kernel(gnu: str, nvidia: str) -> None:
+    assert same_kernel_key(gnu) == same_kernel_key(nvidia)
+    assert function_name(gnu) == function_name(nvidia)
+
+
+def test_another_template_argument_is_another_kernel() -> None:
+    assert same_kernel_key("void k<4, float>(int)") != same_kernel_key("void k<8, float>(int)")
+    assert same_kernel_key("void k<Add<float> >(int)") != same_kernel_key("void k<Mul<float> >(int)")
+    assert same_kernel_key("void k<-1>(int)") != same_kernel_key("void k<1>(int)")
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("void at::native::copy_kernel<float, 4>(int, float*)", "copy_kernel"),
+        ("ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn", "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn"),  # noqa: E501
+        ("void (anonymous namespace)::k<a::b<c> >(d)", "k"),
+        ("std::enable_if<!(false), void>::type internal::gemvx::kernel<int, float>(float*)", "kernel"),
+        ("_Z3foov", "_Z3foov"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_function_names(name: str, function: str) -> None:
+    assert function_name(name) == function
+
+
+@pytest.mark.corpus
+def test_names_of_real_kernels_agree_with_the_compilers_demangler(corpus: list[Path]) -> None:
+    """Reports hold each kernel's name as ncu demangles it and mangled: c++filt gives the compiler's spelling of the same."""
+    if shutil.which("c++filt") is None:
+        pytest.skip("c++filt is not installed")
+    small = [str(path) for path in corpus if path.stat().st_size < 12 * 2**20]
+    listed = subprocess.run([sys.executable, "-c", NAMES, *small], capture_output=True, text=True, check=True).stdout
+    names = sorted({(mangled, nvidia) for mangled, nvidia in json.loads(listed)})
+    mangled = "\n".join(pair[0] for pair in names)
+    spelled = subprocess.run(["c++filt"], input=mangled, capture_output=True, text=True, check=True).stdout.splitlines()
+    pairs = [(gnu, nvidia) for gnu, (mangled_name, nvidia) in zip(spelled, names, strict=True) if gnu != mangled_name]
+    assert len(pairs) > 100
+    wrong = [pair for pair in pairs if same_kernel_key(pair[0]) != same_kernel_key(pair[1])]
+    # A kernel whose key is not found counts for itself, and the report says so.
+    assert len(wrong) <= 0.02 * len(pairs), wrong[:5]
+    assert [pair for pair in pairs if function_name(pair[0]) != function_name(pair[1])] == []
+
+
+# NVIDIA's module, in a process of its own, gives both names of every kernel.
+NAMES = """
+import json, sys
+import ncu_report
+pairs = set()
+for path in sys.argv[1:]:
+    context = ncu_report.load_report(path)
+    for number in range(context.num_ranges()):
+        found = context.range_by_idx(number)
+        for place in range(found.num_actions()):
+            action = found.action_by_idx(place)
+            pairs.add((action.name(action.NameBase_MANGLED), action.name(action.NameBase_DEMANGLED)))
+print(json.dumps(sorted(pairs)))
+"""
+
+
+# ---- counting ---------------------------------------------------------------------------------------------------------------
+
+
+def event(name: str, us: float, grid: tuple[int, int, int] = (1, 1, 1), cat: str = "kernel") -> dict[str, object]:
+    return {"ph": "X", "cat": cat, "name": name, "dur": us, "args": {"grid": list(grid), "block": [32, 1, 1]}}
+
+
+TRACE = [
+    event("gemm", 30.0, (8, 1, 1)),
+    event("gemm", 34.0, (8, 1, 1)),
+    event("gemm", 10.0, (2, 1, 1)),
+    event("relu", 6.0),
+    event("aten::mm", 99.0, cat="cpu_op"),
+    {"ph": "M", "name": "process_name"},
+]
+
+
+def test_launches_are_counted_by_kernel_and_shape() -> None:
+    counts = count_trace(TRACE, steps="3:4")
+    assert counts.kernels == (
+        KernelCount("gemm", (8, 1, 1), (32, 1, 1), 2, 64_000.0),
+        KernelCount("gemm", (2, 1, 1), (32, 1, 1), 1, 10_000.0),
+        KernelCount("relu", (1, 1, 1), (32, 1, 1), 1, 6_000.0),
+    )
+    assert (counts.n_launches, counts.duration_ns, counts.steps) == (4, 80_000.0, "3:4")
+
+
+def test_an_event_without_a_grid_is_told() -> None:
+    with pytest.raises(CountsError, match="lacks 'grid'"):
+        count_trace([{"cat": "kernel", "name": "k", "dur": 1.0, "args": {}}])
+
+
+@pytest.mark.parametrize(("share", "n_chosen"), [(0.5, 1), (0.8, 1), (0.81, 2), (0.93, 3), (1.0, 3)])
+def test_the_fewest_kernels_that_cover_a_share(share: float, n_chosen: int) -> None:
+    # 64 + 10 + 6 µs: the first makes up 80 %, the first two 92.5 %.
+    assert len(covering(count_trace(TRACE), share)) == n_chosen
+
+
+def test_functions_are_named_once() -> None:
+    assert functions_of(count_trace(TRACE).kernels) == ("gemm", "relu")
+
+
+def test_counts_come_back_as_they_were_written(tmp_path: Path) -> None:
+    counts = count_trace(TRACE, steps="3:4")
+    path = counts_path(tmp_path / "run.ncu-rep")
+    assert path.name == "run.counts.json"
+    path.write_bytes(to_json(counts))
+    assert read_counts(path) == counts
+    assert json.loads(path.read_bytes())["schema"] == "ncuroof.counts/1"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"schema": "ncuroof.counts/2", "kernels": []}',
+        b'{"schema": "ncuroof.counts/1"}',
+        b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k"}]}',
+        b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k", "grid": [1, 1], "block": [1, 1, 1], "n_launches": 1, "duration_ns": 1}]}',  # noqa: E501
+        b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k", "grid": [1, 1, 1], "block": [1, 1, 1], "n_launches": 0, "duration_ns": 1}]}',  # noqa: E501
+        b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k", "grid": [1, 1, 1], "block": [1, 1, 1], "n_launches": 1, "duration_ns": 1e999}]}',  # noqa: E501
+        b'{"schema": "ncuroof.counts/1", "kernels": 3}',
+        b"\xff\xfe",
+    ],
+)
+def test_what_is_no_counts_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "run.counts.json"
+    path.write_bytes(content)
+    with pytest.raises(CountsError):
+        read_counts(path)
+
+
+def test_no_launches_cover_nothing() -> None:
+    assert covering(Counts(()), 0.95) == ()

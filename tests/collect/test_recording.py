@@ -1,0 +1,342 @@
+"""A recording from beginning to end, with a program that behaves as ncu does."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncuroof.collect.counts import Counts, KernelCount, counts_path, read_counts
+from ncuroof.collect.programs import Program, find_program
+from ncuroof.collect.recording import Recorder, free_report
+from ncuroof.collect.request import Steps
+from ncuroof.collect.run import run_ncu
+from ncuroof.collect.settings import load_settings
+from ncuroof.errors import CountsError, NcuNotFoundError, OutputError, ProfileRequestError, ProfilingError
+from tests.collect.making import DEMO, PLAN, ROOT, request, stand_in
+
+HELLO = (sys.executable, "-c", "import sys; print('hello'); print('dear', file=sys.stderr)")
+
+
+def recorder(folder: Path, words: tuple[str, ...] = HELLO, *, said: list[str] | None = None, **more: Any) -> Recorder:
+    asked = request(words=words, **{"report": folder / "run.ncu-rep", **more})
+    program = find_program(words, load_settings(), python=sys.executable, find=lambda _: None)
+    say = said.append if said is not None else lambda _: None
+    return Recorder(
+        asked, PLAN, program, load_settings(), stand_in(folder), (2024, 1, 1), shows_progress=False, say=say
+    )
+
+
+@pytest.fixture(autouse=True)
+def report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STAND_IN_REPORT", str(DEMO))
+
+
+def test_a_recording_leaves_the_report_and_the_programs_output(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    found = recorder(tmp_path).record()
+    assert found.reports == (tmp_path / "run.ncu-rep",)
+    assert found.reports[0].read_bytes() == DEMO.read_bytes()
+    assert (found.exit_status, found.is_interrupted, found.counts) == (0, False, None)
+    output = capfd.readouterr()
+    assert (output.out, output.err) == ("hello\n", "dear\n")
+
+
+def test_the_programs_status_is_kept_beside_its_report(tmp_path: Path) -> None:
+    found = recorder(tmp_path, (sys.executable, "-c", "raise SystemExit(3)")).record()
+    assert found.exit_status == 3
+    assert found.reports[0].exists()
+
+
+def test_ncus_words_are_read(tmp_path: Path) -> None:
+    outcome = run_ncu(lambda log: recorder(tmp_path).command(log=log), shows_progress=False)
+    assert (outcome.status, outcome.progress.n_done, outcome.progress.passes) == (0, 3, 23)
+    assert outcome.progress.reports == (str(tmp_path / "run.ncu-rep"),)
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission", r"ERR_NVGPUCTRPERM\) \(no-permission\)"),
+        ("==ERROR== Out of memory.", "out-of-memory"),
+        ("", "no-kernels"),
+    ],
+)
+def test_a_failure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: str, told: str) -> None:
+    monkeypatch.delenv("STAND_IN_REPORT")
+    monkeypatch.setenv("STAND_IN_LINES", lines)
+    with pytest.raises(ProfilingError, match=told):
+        recorder(tmp_path).record()
+
+
+def test_steps_that_were_never_reached_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STAND_IN_REPORT")
+    (tmp_path / "textwrap2.py").write_text("def f(): pass\n", encoding="utf-8")
+    script = tmp_path / "script.py"
+    script.write_text("import textwrap\nfor _ in range(2): textwrap.dedent('x')\n", encoding="utf-8")
+    with pytest.raises(ProfilingError) as error:
+        recorder(tmp_path, (str(script),), steps=Steps(5, 6, of="textwrap:dedent")).record()
+    assert error.value.hint is not None
+    assert error.value.hint.startswith("the script made 2 steps (textwrap:dedent), --step 5:6 was never reached")
+
+
+def test_a_report_that_is_there_stays_unless_forced(tmp_path: Path) -> None:
+    (tmp_path / "run.ncu-rep").write_bytes(b"precious")
+    with pytest.raises(OutputError, match="is there already"):
+        recorder(tmp_path).record()
+    assert (tmp_path / "run.ncu-rep").read_bytes() == b"precious"
+    assert recorder(tmp_path, force=True).record().reports[0].read_bytes() == DEMO.read_bytes()
+
+
+def test_a_folder_that_is_not_there_is_told_before_anything_runs(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="is no folder"):
+        recorder(tmp_path, report=tmp_path / "none/run.ncu-rep").record()
+
+
+def test_a_name_that_is_taken_gets_a_number(tmp_path: Path) -> None:
+    wanted = tmp_path / "train.ncu-rep"
+    assert free_report(wanted) == wanted
+    wanted.touch()
+    (tmp_path / "train-2.rank0.ncu-rep").touch()
+    assert free_report(wanted).name == "train-3.ncu-rep"
+
+
+def test_each_rank_leaves_a_report(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    launcher = tmp_path / "ranks"
+    launcher.write_text('#!/bin/sh\nfor r in 0 1; do MY_RANK=$r "$@" || exit $?; done\n', encoding="utf-8")
+    launcher.chmod(0o755)
+    one = recorder(tmp_path)
+    ranks = dataclasses.replace(one, program=Program((str(launcher),), HELLO, "MY_RANK", None))
+    found = ranks.record()
+    assert [path.name for path in found.reports] == ["run.rank0.ncu-rep", "run.rank1.ncu-rep"]
+    assert capfd.readouterr().out.count("hello\n") == 2
+
+
+def test_a_command_that_is_not_there_is_told(tmp_path: Path) -> None:
+    one = recorder(tmp_path)
+    missing = dataclasses.replace(one, ncu=tmp_path / "none")
+    with pytest.raises(NcuNotFoundError, match="cannot be run"):
+        missing.record()
+
+
+def test_arguments_reach_the_program_as_they_are(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ("a b", "$HOME", "`id`", "*", "'", ";", "--", "-o", "ä")
+    recorder(tmp_path, (sys.executable, "-c", "import sys; print(sys.argv[1:])", *words)).record()
+    assert capfd.readouterr().out == f"{list(words)}\n"
+
+
+# ---- interrupts ---------------------------------------------------------------------------------------------------------------
+
+WATCHED = """
+import sys
+from pathlib import Path
+from ncuroof.collect.run import run_ncu
+folder = Path(sys.argv[1])
+outcome = run_ncu(
+    lambda log: [str(folder / "ncu"), "--export", str(folder / "run"), "--log-file", log, "/bin/echo", "hello"],
+    shows_progress=True,
+    say=lambda text: print(text, file=sys.stderr, flush=True),
+)
+print("interrupted" if outcome.is_interrupted else "ended", outcome.progress.n_done, (folder / "run.ncu-rep").exists(), flush=True)
+"""
+
+
+def _watched(folder: Path, **more: Any) -> subprocess.Popen[bytes]:
+    stand_in(folder)
+    environment = {**os.environ, "STAND_IN_KERNELS": "200", "STAND_IN_PAUSE": "0.1", "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, "-c", WATCHED, str(folder)], env=environment, start_new_session=True, **more
+    )
+
+
+def _until(folder: Path, process: subprocess.Popen[bytes], descriptor: int, text: bytes) -> bytes:
+    seen = b""
+    while text not in seen:
+        seen += os.read(descriptor, 4096)
+    return seen
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_what_was_recorded(tmp_path: Path, number: signal.Signals) -> None:
+    process = _watched(tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    _until(tmp_path, process, process.stdout.fileno(), b"hello")
+    time.sleep(0.5)  # so that ncu has begun to profile
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)  # a terminal sends Ctrl-C to the whole group
+    else:
+        process.send_signal(number)  # a batch system to the process that it started
+    output, errors = process.communicate(timeout=20)
+    state, n_done, exists = output.decode().split()[-3:]
+    assert (state, exists) == ("interrupted", "True")
+    assert 0 < int(n_done) < 200
+    assert b"interrupted: ncu closes its report" in errors
+
+
+def test_on_a_terminal_the_program_sees_a_terminal_and_progress_gives_way(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    stand_in(tmp_path)
+    program = "import sys; print('tty' if sys.stdout.isatty() and sys.stderr.isatty() else 'pipe')"
+    script = WATCHED.replace('"/bin/echo", "hello"', f'sys.executable, "-c", {program!r}')
+    environment = {**os.environ, "STAND_IN_KERNELS": "3", "STAND_IN_PAUSE": "0.4", "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)], env=environment, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    seen = b""
+    while not re.search(rb"ended \d+ (True|False)", seen):
+        seen += os.read(ours, 4096)
+    process.wait(timeout=20)
+    os.close(ours)
+    assert b"tty\r\n" in seen
+    assert b"profiling " in seen
+    assert b"kernel_" in seen
+    # The line is gone before the next thing is printed.
+    assert seen.rindex(b"\x1b[2K") < seen.rindex(b"ended 3 True")
+    assert b"profiling" not in seen[seen.rindex(b"\x1b[2K") :]
+
+
+# ---- which launches ---------------------------------------------------------------------------------------------------------
+
+
+def counts(*kernels: tuple[str, int, float]) -> Counts:
+    return Counts(tuple(KernelCount(name, (1, 1, 1), (32, 1, 1), n, ns) for name, n, ns in kernels))
+
+
+def test_a_short_run_is_recorded_whole_a_long_one_once_per_shape(tmp_path: Path) -> None:
+    said: list[str] = []
+    one = recorder(tmp_path, ("train.py",), said=said)
+    assert one.counts_first
+    assert not one.select(counts(("a", 100, 1.0), ("b", 100, 1.0))).per_shape
+    assert one.select(counts(("a", 100, 1.0), ("b", 101, 1.0))).per_shape
+    assert said[1].startswith(
+        "201 launches of 2 kernels and shapes, 0.0 ms of GPU time; recording 2 of them, once each: 16 to"
+    )
+
+
+def test_covering_names_the_functions(tmp_path: Path) -> None:
+    found = recorder(tmp_path, ("train.py",), cover_frac=0.9).select(
+        counts(("void n::a<3>(int)", 300, 90.0), ("b", 1, 10.0))
+    )
+    assert found.functions == ("a",)
+    assert found.per_shape
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "counts_first"),
+    [
+        (("train.py",), {}, True),
+        (("train.py",), {"per_shape": False}, False),
+        (("train.py",), {"per_shape": False, "cover_frac": 0.9}, True),
+        (("train.py",), {"steps": Steps(3, 3)}, True),
+        (("train.py",), {"steps": Steps(3, 3), "per_shape": False}, False),
+        (("train.py",), {"steps": Steps(3, 3), "per_shape": True}, True),
+        (("train.py",), {"kernels": ("gemm",)}, False),
+        (("train.py",), {"count": 3}, False),
+        (("./app",), {}, False),
+        (("./app",), {"per_shape": True}, False),
+        (("mpirun", "-n", "2", "train.py"), {}, False),
+    ],
+)
+def test_when_launches_are_counted_first(
+    tmp_path: Path, words: tuple[str, ...], more: dict[str, Any], counts_first: bool
+) -> None:
+    assert recorder(tmp_path, words, **more).counts_first is counts_first
+
+
+def test_a_cost_is_told_before_it_is_paid(tmp_path: Path) -> None:
+    said: list[str] = []
+    one = recorder(tmp_path, ("train.py",), said=said)
+    # 8 or 9 passes: of two kernels once each, 2 + 6 s a launch, so 8 × 8 s; of five launches, 2 + 24 s together, 8 × 26 s.
+    one.select(counts(("a", 1, 2e9), ("b", 4, 24e9)))
+    assert said[-1].endswith("recording every launch: 40 to 45 replays, at least 3:28 of GPU time")
+    dataclasses.replace(one, request=dataclasses.replace(one.request, per_shape=True)).select(
+        counts(("a", 1, 2e9), ("b", 4, 24e9))
+    )
+    assert said[-1].endswith("once each: 16 to 18 replays, at least 1:04 of GPU time")
+
+
+def test_covering_keeps_to_the_kernels_that_are_wanted(tmp_path: Path) -> None:
+    counted = counts(("ncclDevKernel_AllReduce", 9, 80.0), ("gemm_a", 1, 15.0), ("gemm_b", 1, 3.0), ("relu", 1, 2.0))
+    assert recorder(tmp_path, ("t.py",), cover_frac=0.9).select(counted).functions == ("gemm_a", "gemm_b")
+    assert recorder(tmp_path, ("t.py",), cover_frac=0.9, kernels=("relu",)).select(counted).functions == ("relu",)
+    with pytest.raises(ProfileRequestError, match="--kernel: a regular expression was wanted"):
+        recorder(tmp_path, ("t.py",), cover_frac=0.9, kernels=("(",)).select(counted)
+
+
+def test_ranks_are_not_counted(tmp_path: Path) -> None:
+    with pytest.raises(
+        ProfileRequestError, match="--cover counts the launches of one process, torchrun starts several"
+    ):
+        recorder(tmp_path, ("torchrun", "train.py"), cover_frac=0.9).record()
+
+
+def test_counting_a_binary_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ProfileRequestError, match="a Python script was wanted"):
+        recorder(tmp_path, ("./app",), cover_frac=0.9).record()
+
+
+def test_one_launch_per_shape_without_counts_is_warned_of(tmp_path: Path) -> None:
+    said: list[str] = []
+    found = recorder(tmp_path, said=said, per_shape=True).record()
+    assert found.counts is None
+    assert not counts_path(found.reports[0]).exists()
+    assert "sums and shares are of what was recorded" in said[0]
+
+
+def test_trouble_with_some_kernels_is_told_beside_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STAND_IN_LINES", "==ERROR== Out of memory.|==WARNING== Launch timeout")
+    assert str(recorder(tmp_path).record().trouble).startswith("ncu had no memory left")
+    monkeypatch.setenv("STAND_IN_LINES", "==WARNING== No metrics to collect found in sections.")
+    assert recorder(tmp_path, force=True).record().trouble is None
+
+
+def leaves(monkeypatch: pytest.MonkeyPatch, trace: str) -> None:
+    """Let the counting run leave a trace, or none, in place of PyTorch."""
+    write = f"open(sys.argv[1], 'w').write({trace!r})" if trace else "pass"
+    monkeypatch.setattr(
+        Recorder, "count_command", lambda _, path, __: [sys.executable, "-c", f"import sys; {write}", path]
+    )
+
+
+@pytest.mark.parametrize("trace", ['{"traceEvents": []}', ""])
+def test_a_script_without_kernels_of_its_own_is_recorded_uncounted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trace: str
+) -> None:
+    """It may leave the work to children, or end without a trace."""
+    leaves(monkeypatch, trace)
+    (tmp_path / "train.py").write_text("print('ran')", encoding="utf-8")
+    said: list[str] = []
+    assert recorder(tmp_path, (str(tmp_path / "train.py"),), said=said).record().counts is None
+    assert "are not counted, and all are recorded" in said[1]
+    with pytest.raises(ProfilingError, match="no-kernels" if trace else "target-failed"):
+        recorder(tmp_path, (str(tmp_path / "train.py"),), per_shape=True, force=True).record()
+
+
+def test_a_trace_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = '{"cat": "kernel", "name": "k", "dur": 2.5, "args": {"grid": [8, 1, 1], "block": [64, 1, 1]}}'
+    leaves(monkeypatch, f'{{"traceEvents": [{kernel}, {kernel}]}}')
+    found = recorder(tmp_path, ("train.py",), steps=Steps(2, 3)).count()
+    assert found == Counts((KernelCount("k", (8, 1, 1), (64, 1, 1), 2, 5000.0),), "2:3")
+    leaves(monkeypatch, "nonsense")
+    with pytest.raises(CountsError, match="PyTorch's trace cannot be read"):
+        recorder(tmp_path, ("train.py",)).count()
+
+
+def test_counts_lie_beside_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("print('trained')", encoding="utf-8")
+    counted = counts(("a", 300, 3e6))
+    monkeypatch.setattr(Recorder, "count", lambda _: counted)
+    found = recorder(tmp_path, (str(script),)).record()
+    assert read_counts(counts_path(found.reports[0])) == counted

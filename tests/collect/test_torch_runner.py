@@ -1,0 +1,280 @@
+"""The runner inside the user's PyTorch process: what is profiled, what is passed on, what is left alone. On the CPU."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncuroof.collect.recording import RUNNER, read_status
+from ncuroof.collect.settings import load_settings
+from tests.collect.making import ROOT
+
+pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed")
+
+EXAMPLE = str(ROOT / "examples/train_transformer.py")
+SMALL = [
+    "--steps",
+    "5",
+    "--width",
+    "16",
+    "--layers",
+    "1",
+    "--heads",
+    "2",
+    "--batch",
+    "2",
+    "--tokens",
+    "4",
+    "--words",
+    "16",
+]
+
+SCRIPT = """
+import sys, threading, multiprocessing
+import torch
+from torch import nn
+print(__name__, __file__, sys.argv, sys.path[0])
+
+class Trainer:
+    def train_step(self, n):
+        return n
+
+def helper():
+    return 1
+
+model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+main_, other = (torch.optim.SGD(model.parameters(), lr=0.1) for _ in range(2))
+trainer = Trainer()
+for step in range(4):
+    try:
+        model(torch.ones(2, 4)).sum().backward()
+        main_.step()
+        other.step()
+        trainer.train_step(step)
+        helper()
+        print("did", step)
+    except Exception:
+        print("caught")
+    finally:
+        print("cleaned", step)
+print("the end")
+"""
+FAILING = "import torch\n\ndef inner():\n    raise ValueError('wrong value')\n\ninner()\n"
+LEAVING = "import torch, sys\nprint('leaving')\nsys.exit(7)\n"
+RAISING_IN_FORWARD = """
+import torch
+from torch import nn
+
+class Bad(nn.Module):
+    def forward(self, x):
+        raise RuntimeError("no")
+
+model = nn.Sequential(nn.Linear(2, 2), Bad())
+try:
+    model(torch.ones(1, 2))
+except RuntimeError:
+    print("caught it")
+"""
+PARSER = "from torch.distributed.run import get_args_parser\nprint([s for a in get_args_parser()._actions if a.nargs == 0 for s in a.option_strings])\n"  # noqa: E501
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of a case."""
+
+    status: int
+    stdout: str
+    stderr: str
+    journal: list[dict[str, Any]]
+    folder: Path
+
+    def events(self, *without: str) -> list[str]:
+        """Return the journal's events in short."""
+        told = (event for event in self.journal if event["event"] not in without)
+        return [" ".join(str(value) for value in event.values()) for event in told]
+
+
+CASES: dict[str, tuple[list[str], list[str]]] = {
+    "optimizer": (["--step", "2:3", "--stop-after"], ["script.py", "--flag", "x"]),
+    "first": (["--step", "1", "--stop-after"], ["script.py"]),
+    "goes on": (["--step", "2"], ["script.py"]),
+    "never reached": (["--step", "9", "--stop-after"], ["script.py"]),
+    "cut short": (["--step", "3:9", "--stop-after"], ["script.py"]),
+    "method": (["--step", "2", "--of", "Trainer.train_step", "--stop-after"], ["script.py"]),
+    "function of a module": (["--step", "2", "--of", "textwrap:dedent"], ["calls.py"]),
+    "no such function": (["--step", "2", "--of", "nothing"], ["script.py"]),
+    "module": (["--step", "2", "--stop-after"], ["-m", "script", "--flag"]),
+    "failing": (["--step", "2"], ["failing.py"]),
+    "leaving": (["--step", "1"], ["leaving.py"]),
+    "not python": (["--step", "1"], ["not_python.py"]),
+    "annotated": (["--step", "2", "--stop-after", "--annotate"], ["script.py"]),
+    "raising in forward": (["--annotate"], ["raising.py"]),
+    "batches": (["--step", "2:3", "--of", "dataloader"], [EXAMPLE, *SMALL, "--workers", "2"]),
+    "counting": (["--step", "2:3", "--stop-after", "--count", "trace.json"], ["script.py"]),
+    "torchrun's parser": ([], ["parser.py"]),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Run]:
+    folder = tmp_path_factory.mktemp("runner")
+    scripts = {
+        "script.py": SCRIPT,
+        "failing.py": FAILING,
+        "leaving.py": LEAVING,
+        "raising.py": RAISING_IN_FORWARD,
+        "not_python.py": "def f(:\n",
+        "calls.py": "import textwrap\nfor i in range(3): print(textwrap.dedent('  x'))\n",
+        "parser.py": PARSER,
+    }
+    for name, text in scripts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    cases = [
+        {"argv": [str(RUNNER), *options, "--status", f"{number}.jsonl", "--", *words], "folder": str(folder)}
+        for number, (options, words) in enumerate(CASES.values())
+    ]
+    (folder / "cases.json").write_text(json.dumps(cases), encoding="utf-8")
+    forked = subprocess.run(
+        [sys.executable, str(ROOT / "tests/support/forked_runs.py"), str(folder / "cases.json")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    results = json.loads(forked.stdout.splitlines()[-1])
+    runs = {
+        name: Run(**result, journal=read_status(folder / f"{number}.jsonl"), folder=folder)  # type: ignore[arg-type]
+        for number, (name, result) in enumerate(zip(CASES, results, strict=True))
+    }
+    return runs.__getitem__
+
+
+def test_the_wanted_steps_lie_in_the_window_and_the_script_ends_after_them(run: Callable[[str], Run]) -> None:
+    found = run("optimizer")
+    assert found.events() == ["step 1", "start 2", "step 2", "step 3", "stop 3"]
+    assert found.status == 0
+    # The third step of the first optimizer ends it: past `except Exception`, through `finally`.
+    assert found.stdout.splitlines()[1:] == ["did 0", "cleaned 0", "did 1", "cleaned 1", "cleaned 2"]
+
+
+def test_the_script_sees_what_python_shows_it(run: Callable[[str], Run]) -> None:
+    name, file, *_ = run("optimizer").stdout.split()
+    assert (name, file) == ("__main__", "script.py")
+    assert "['script.py', '--flag', 'x']" in run("optimizer").stdout
+    assert "runner0" in run("optimizer").stdout.splitlines()[0].split()[-1]  # the script's folder, not the runner's
+
+
+def test_the_first_step_begins_with_the_script(run: Callable[[str], Run]) -> None:
+    assert run("first").events() == ["start 1", "step 1", "stop 1"]
+
+
+def test_without_stopping_the_script_goes_on(run: Callable[[str], Run]) -> None:
+    assert run("goes on").events() == ["step 1", "start 2", "step 2", "stop 2", "step 3", "step 4"]
+    assert run("goes on").stdout.endswith("the end\n")
+
+
+def test_steps_that_are_never_reached_start_nothing(run: Callable[[str], Run]) -> None:
+    assert run("never reached").events() == ["step 1", "step 2", "step 3", "step 4"]
+    assert run("never reached").status == 0
+
+
+def test_a_window_is_closed_where_the_script_ends_in_it(run: Callable[[str], Run]) -> None:
+    assert run("cut short").events() == ["step 1", "step 2", "start 3", "step 3", "step 4", "stop 4"]
+
+
+@pytest.mark.parametrize("name", ["method", "function of a module"])
+def test_calls_of_a_function_can_be_the_steps(run: Callable[[str], Run], name: str) -> None:
+    assert run(name).events()[:4] == ["step 1", "start 2", "step 2", "stop 2"]
+
+
+def test_a_function_that_is_not_there_is_told(run: Callable[[str], Run]) -> None:
+    assert run("no such function").status == 1
+    assert "script.py has no function 'nothing'" in run("no such function").stderr
+
+
+def test_a_module_runs_as_with_dash_m(run: Callable[[str], Run]) -> None:
+    assert run("module").events() == ["step 1", "start 2", "step 2", "stop 2"]
+    assert run("module").stdout.startswith("__main__ ")
+    assert "'--flag']" in run("module").stdout
+
+
+def test_an_exception_is_told_as_python_tells_it(run: Callable[[str], Run]) -> None:
+    found = run("failing")
+    assert found.status == 1
+    lines = found.stderr.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[1] == '  File "failing.py", line 6, in <module>'
+    assert lines[-1] == "ValueError: wrong value"
+    assert "torch_runner" not in found.stderr
+
+
+def test_a_syntax_error_is_the_scripts(run: Callable[[str], Run]) -> None:
+    assert run("not python").status == 1
+    assert 'File "not_python.py", line 1' in run("not python").stderr
+
+
+def test_sys_exit_is_passed_on_and_the_window_closed(run: Callable[[str], Run]) -> None:
+    assert run("leaving").status == 7
+    assert run("leaving").events() == ["start 1", "stop 0"]
+
+
+def test_ranges_open_and_close_in_order(run: Callable[[str], Run]) -> None:
+    assert run("annotated").events() == [
+        "step 1",
+        "start 2",
+        "push Sequential (Sequential) [2, 4]",
+        "push Sequential.0 (Linear) [2, 4]",
+        "pop",
+        "push Sequential.1 (ReLU) [2, 4]",
+        "pop",
+        "pop",
+        "step 2",
+        "stop 2",
+    ]
+
+
+def test_ranges_close_where_a_module_raises(run: Callable[[str], Run]) -> None:
+    found = run("raising in forward")
+    assert found.stdout == "caught it\n"
+    assert found.events("start", "stop") == [
+        "push Sequential (Sequential) [1, 2]",
+        "push Sequential.0 (Linear) [1, 2]",
+        "pop",
+        "push Sequential.1 (Bad) [1, 2]",
+        "pop",
+        "pop",
+    ]
+
+
+def test_batches_of_a_loader_with_workers_are_counted_once(run: Callable[[str], Run]) -> None:
+    found = run("batches")
+    assert found.status == 0, found.stderr
+    assert found.events() == ["step 1", "start 2", "step 2", "step 3", "stop 3", "step 4", "step 5"]
+    assert found.stdout.count("loss") == 5
+
+
+def test_counting_leaves_a_trace_of_the_window(run: Callable[[str], Run]) -> None:
+    assert run("counting").events() == ["step 1", "start 2", "step 2", "step 3", "stop 3"]
+    events = json.loads((run("counting").folder / "trace.json").read_bytes())["traceEvents"]
+    # No GPU here: operators stand for kernels. Two steps of the model in the window, three in the script.
+    assert sum(event.get("name") == "aten::linear" for event in events) == 2
+
+
+def test_torchruns_flags_are_those_of_its_parser(run: Callable[[str], Run]) -> None:
+    flags = set(json.loads(run("torchrun's parser").stdout.replace("'", '"')))
+    assert flags - {"-h", "--help"} <= load_settings().launchers["torchrun"].flags
+
+
+def test_without_torch_nothing_is_counted_and_the_script_does_not_run(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("print('ran')", encoding="utf-8")
+    words = [sys.executable, "-S", str(RUNNER), "--count", "t.json", "--status", "s.jsonl", "--", "script.py"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+    assert read_status(tmp_path / "s.jsonl") == [{"event": "no-torch"}]

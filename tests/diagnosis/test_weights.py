@@ -1,0 +1,112 @@
+"""A recorded launch that stands for many counts for them: in sums, and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ncuroof.analysis import Analysis, Reports
+from ncuroof.collect.counts import Counts, KernelCount
+from ncuroof.present.formats import render
+from tests.support.raw import raw_report
+
+PCT = ".avg.pct_of_peak_sustained_elapsed"
+
+
+def launch(duration_ns: float, memory: float, grid: int = 8) -> dict[str, float]:
+    """One launch with Speed-of-Light totals."""
+    return {
+        "gpu__time_duration.sum": duration_ns,
+        f"gpu__compute_memory_throughput{PCT}": memory,
+        f"sm__throughput{PCT}": 10.0,
+        f"gpu__dram_throughput{PCT}": memory,
+        f"sm__pipe_alu_cycles_active{PCT}": 10.0,
+        "dram__bytes.sum": 1e6,
+        **{f"launch__grid_dim_{axis}": float(size) for axis, size in zip("xyz", (grid, 1, 1), strict=True)},
+        **{f"launch__block_dim_{axis}": float(size) for axis, size in zip("xyz", (64, 1, 1), strict=True)},
+    }
+
+
+LAUNCHES = [launch(1000, 90), launch(3000, 90), launch(2000, 10, grid=4), launch(500, 90)]
+NAMES = ("void k<(int)4>(T1)", "void k<(int)4>(T1)", "void k<(int)4>(T1)", "other")
+COUNTS = Counts(
+    (
+        KernelCount("void k<4>(float)", (8, 1, 1), (64, 1, 1), 10, 30_000.0),
+        KernelCount("void k<4>(float)", (4, 1, 1), (64, 1, 1), 6, 15_000.0),
+        KernelCount("left out", (1, 1, 1), (64, 1, 1), 5, 5_000.0),
+    )
+)
+
+
+def analysed(counts: Counts | None = COUNTS) -> Analysis:
+    return Reports((raw_report(*LAUNCHES, names=NAMES),), counts=(counts,)).analyse()
+
+
+def test_weights_by_hand() -> None:
+    weighting = analysed().weighting
+    assert weighting is not None
+    # k<4>, 8 blocks: 10 launches in 30 µs, recorded twice in 1 + 3 µs: each stands for 5, its time weighs 30 / 4 = 7.5.
+    # k<4>, 4 blocks: 6 in 15 µs, recorded once in 2 µs: it stands for 6 and weighs 7.5. `other` was not counted.
+    assert weighting.weights["n_represented"].to_list() == [5, 5, 6, 1]
+    assert weighting.weights["weight"].to_list() == [7.5, 7.5, 7.5, 1]
+    assert (weighting.n_launches, weighting.duration_ns, weighting.n_unmatched) == (21, 50_000.0, 1)
+    assert weighting.covered_frac == pytest.approx(45 / 50)
+
+
+def test_sums_are_those_of_the_counted_run() -> None:
+    analysis = analysed()
+    # 30 + 15 µs of what was counted, and 0.5 µs of what was not
+    assert analysis.summary.duration_ns == pytest.approx(45_500)
+    # above the roof: 10 % of 30 µs, 90 % of 15 µs, 10 % of 0.5 µs
+    assert analysis.summary.recoverable_ns == pytest.approx(3_000 + 13_500 + 50)
+    assert analysis.groups["n_launches"].to_list() == [6, 10, 1]
+    assert analysis.groups["duration_ns"].to_list() == pytest.approx([15_000, 30_000, 500])
+    assert analysis.groups["max_duration_ns"].to_list() == [2_000, 3_000, 500]  # of single launches, as ncu measured
+    families = analysis.breakdowns.filter(kind="family")
+    assert families["n_launches"].sum() == 17
+    assert families["duration_ns"].sum() == pytest.approx(45_500)
+    assert analysis.kernels["duration_ns"].to_list() == [1000, 3000, 2000, 500]
+    assert analysis.kernels["weight"].to_list() == [7.5, 7.5, 7.5, 1]
+
+
+def test_gains_are_weighted_and_shares_stay_shares() -> None:
+    plain, weighted = analysed(None), analysed()
+    findings = weighted.findings.drop_nulls("gain_ns").unique("id", keep="first", maintain_order=True)
+    factors = dict(weighted.kernels.select("id", "weight").iter_rows())
+    by_hand = sum(gain * factors[number] for number, gain in findings.select("id", "gain_ns").iter_rows())
+    assert weighted.actions["gain_ns"].sum() == pytest.approx(by_hand)
+    assert weighted.actions["share_frac"].sum() <= 1
+    assert plain.findings.equals(weighted.findings)
+
+
+def test_without_counts_nothing_changes() -> None:
+    assert analysed(None).weighting is None
+    assert analysed(None).to_dict() == Reports((raw_report(*LAUNCHES, names=NAMES),)).analyse().to_dict()
+    assert analysed(Counts(())).weighting is None
+
+
+def test_counts_hold_for_their_own_report_alone() -> None:
+    reports = tuple(replace(raw_report(*LAUNCHES, names=NAMES), sha256=name) for name in "ab")
+    weighting = Reports(reports, counts=(None, COUNTS)).analyse().weighting
+    assert weighting is not None
+    assert weighting.weights["weight"].to_list() == [1, 1, 1, 1, 7.5, 7.5, 7.5, 1]
+    assert weighting.n_unmatched == 1  # in the second; nobody counted in the first
+
+
+def test_screen_and_page_say_so() -> None:
+    told = "weighted by a first run without replays, which counted 21 launches"
+    left_out = "kernels with 10.0 % of its GPU time were not recorded"
+    for form in ("term", "md", "html"):
+        text = " ".join(render(analysed(), form).decode().split())
+        assert told in text, form
+        assert left_out in text, form
+        assert told not in " ".join(render(analysed(None), form).decode().split())
+
+
+def test_launches_recorded_once_and_not_counted_are_told() -> None:
+    report = raw_report(*LAUNCHES, names=NAMES)
+    session = replace(report.session, command_line="ncu --filter-mode per-launch-config --launch-count 1 ./app")
+    once = Reports((replace(report, session=session),)).analyse()
+    for form in ("term", "html"):
+        assert "recorded once per kernel and launch shape" in " ".join(render(once, form).decode().split())
