@@ -21,7 +21,8 @@ from ncuroof.ingest import wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from mmap import mmap
+
+    from ncuroof.ingest.stored import Content
 
 MAGIC = b"NVR\0"
 SNIFF_BYTES = 64
@@ -146,7 +147,7 @@ def sniff(head: wire.Bytes) -> FileKind:
     return FileKind.TEXT if is_text else FileKind.UNKNOWN
 
 
-def walk(buffer: wire.Bytes | mmap, *, where: str = "the file") -> Container:
+def walk(buffer: wire.Bytes | Content, *, where: str = "the file") -> Container:
     """Return the blocks of a report.
 
     Payloads are not copied, and neither are block headers: the container holds views of `buffer`, so a memory

@@ -75,6 +75,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
         "nvtx",
         "clock_control",
         "is_damaged_report",
+        "is_printed",
     ).hstack(
         table.frame.lazy()
         .select(
@@ -135,6 +136,7 @@ def _workloads(reports: Sequence[RawReport]) -> pl.DataFrame:
                 pl.lit(index, pl.UInt32).alias("source"),
                 pl.lit(report.session.clock_control, pl.String).alias("clock_control"),
                 pl.lit(report.damage is not None).alias("is_damaged_report"),
+                pl.lit(report.is_printed).alias("is_printed"),
             )
         )
     return pl.concat(parts, how="diagonal").with_row_index("id")
