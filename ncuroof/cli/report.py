@@ -10,8 +10,9 @@ import click
 from ncuroof import read
 from ncuroof.analysis import Analysis, Reports
 from ncuroof.cli.options import common, say, wants_color
+from ncuroof.cli.progress import reading_progress
 from ncuroof.errors import OutputError, OutputFormatError
-from ncuroof.ingest import READERS, ReaderName
+from ncuroof.ingest import READERS, ReaderName, available_cores
 from ncuroof.present import FORMATS, format_of, render, write
 from ncuroof.present.format import printable
 
@@ -42,13 +43,14 @@ def report(  # noqa: PLR0913  an argument per option
     verbose: bool,
     no_color: bool,
 ) -> None:
-    """Read REPORTS (.ncu-rep), diagnose every kernel, and write what was found.
+    """Read REPORTS (.ncu-rep, or what ncu --page raw --csv prints), diagnose every kernel, and write what was found.
 
     Without options: a summary on the terminal, and a page beside the first report.
     """
     if output is not None and output != STANDARD_OUTPUT and form is None:
         form = format_of(Path(output))
-    found = read(reports, reader=reader)
+    with reading_progress(len(reports), quiet=quiet) as done:
+        found = read(reports, reader=reader, n_processes=available_cores(), on_read=done)
     analysis = found.analyse()
     if not quiet:
         _warn(found, analysis)

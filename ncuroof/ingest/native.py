@@ -19,7 +19,7 @@ from ncuroof.ingest.container import Block, Container, entries
 from ncuroof.ingest.contents import ALWAYS_STORED, GREATEST_VALUE, LEAST_VALUE, Contents, DeclinedError
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.counter_units import unit_of
-from ncuroof.ingest.native_annotations import c_text, open_ranges, rule_rows, section_identifiers
+from ncuroof.ingest.native_annotations import c_text, open_ranges, rule_rows, section_identifiers, text
 from ncuroof.ingest.native_columns import CounterColumns
 from ncuroof.ingest.native_schema import messages
 from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
@@ -35,7 +35,7 @@ class _Tables:
     counters: CounterColumns
     workloads: list[tuple[str, str, str, list[str]]] = field(default_factory=list)
     rules: list[tuple[object, ...]] = field(default_factory=list)
-    sections: dict[str, None] = field(default_factory=dict)
+    sections: dict[bytes, None] = field(default_factory=dict)
 
 
 def read_native(content: Content, container: Container, selection: CounterSelection | None, report: str) -> Contents:
@@ -143,7 +143,7 @@ def _contents(tables: _Tables) -> Contents:
         units=_units(numbers.columns),
         texts=texts,
         rules=pl.DataFrame(tables.rules, schema=RAW_RULES, orient="row"),
-        sections=tuple(tables.sections),
+        sections=tuple(dict.fromkeys(map(text, tables.sections))),
     )
 
 

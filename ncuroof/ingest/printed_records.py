@@ -56,7 +56,9 @@ class Header:
 
     def holds(self, cells: list[str]) -> bool:
         """Return whether a record is a row of the table; in the long form the cells of rules may be left out at its end."""
-        least = self.names.index(METRIC_VALUE) + 1 if self.is_long else len(self.names)
+        least = len(self.names)
+        if self.is_long:
+            least = 1 + max(self.names.index(name) for name in (METRIC_NAME, METRIC_VALUE))
         return least <= len(cells) <= len(self.names)
 
 

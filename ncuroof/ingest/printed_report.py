@@ -80,7 +80,7 @@ def _require_launches(gathered: Gathered, records: PrintedRecords, name: str) ->
         return
     if records.n_tables == 0:
         raise ReportFormatError(
-            f"{name}: an Nsight Compute report, or a table that ncu printed, was wanted, another text file was found",
+            f"{name}: an Nsight Compute report, or a table that ncu printed, was wanted, a text file was found",
             hint="give the .ncu-rep file itself, or what `ncu --import REPORT --page raw --csv` prints",
         )
     if records.n_lost:

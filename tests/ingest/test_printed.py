@@ -317,7 +317,7 @@ def test_a_table_cut_anywhere_is_a_named_error_or_what_is_whole(table: Path) -> 
 
 
 def test_other_texts_are_refused_by_name(table: Path) -> None:
-    with pytest.raises(ReportFormatError, match="another text file was found"):
+    with pytest.raises(ReportFormatError, match="a text file was found"):
         _read(table, "hello\n")
     with pytest.raises(ReportEmptyError, match="it holds none"):
         _read(table, wide_table([]))
@@ -336,6 +336,10 @@ def test_any_columns_are_read_or_refused_by_name(table: Path) -> None:
     # Found by fuzzing: a launch without any counter, a table without a unit row, a name that is there twice.
     for text in (wide_table([{}]), "".join(wide_table([TIMED]).splitlines(keepends=True)[::2])):
         assert _read(table, text, selection=selection()).workloads.height == 1
+    header, *rows = long_table([TIMED], rules=True).splitlines(keepends=True)
+    moved = header.replace('"Metric Name"', '"Name"').replace("Estimated Speedup Type", "Metric Name")
+    with pytest.raises(ReportFormatError, match="no whole row"):
+        _read(table, moved + rows[0])
     doubled = wide_table([{**TIMED, "x": ("", "9")}]).replace('"x"', f'"{DURATION}"')
     assert _read(table, doubled).counters[DURATION].to_list() == [4100.0]
 
