@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 Content = bytes | mmap.mmap
+Buffer = Content | bytearray | memoryview
 
 LARGE_BYTES = 64 << 20
 """Files below it are read at once, which is faster, and keeps what was read should the file be overwritten meanwhile."""
@@ -51,7 +52,7 @@ def mapped(file: IO[bytes]) -> mmap.mmap:
     return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def release(content: Content, end: int) -> None:
+def release(content: Buffer, end: int) -> None:
     """Give back the pages of a map before the offset `end`; what is read there again comes from the file again."""
     if isinstance(content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         n_bytes = end - end % mmap.PAGESIZE

@@ -116,3 +116,19 @@ def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         assert done is not None
         done()
     assert "read 1 of 2 files" in capsys.readouterr().err
+
+
+def test_results_of_many_chunks_are_as_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels = [
+        Kernel(f"k{number}", {**TIMED, f"sm__inst_executed_op_{number % 7}.sum": number, "text": "t" * number})
+        for number in range(40)
+    ]
+    kernels[10:20] = [Kernel("bare", {})] * 10
+    path = tmp_path / "many.ncu-rep"
+    path.write_bytes(write_report(kernels))
+    reference = open_report(path, reader="native")
+    monkeypatch.setattr("ncuroof.ingest.native_columns.ROWS_PER_CHUNK", 5)
+    report = open_report(path, reader="native")
+    assert report.counters.equals(reference.counters)
+    assert report.texts.equals(reference.texts)
+    assert report.workloads.equals(reference.workloads)
