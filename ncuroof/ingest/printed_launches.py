@@ -39,11 +39,10 @@ def launch_counters(cells: Mapping[str, str]) -> dict[str, float]:
         if is_number(cells.get(column, "")) and (column != "Device" or cells[column] != _NO_DEVICE)
     }
     for column, counter in _EXTENTS.items():
-        extents = _TRIPLE.fullmatch(cells.get(column, ""))
-        if (
-            extents and "0" not in extents.groups() and all(map(is_number, extents.groups()))
-        ):  # none where nothing was recorded
-            found |= {f"{counter}_{axis}": float(extent) for axis, extent in zip("xyz", extents.groups(), strict=True)}
+        triple = _TRIPLE.fullmatch(cells.get(column, ""))
+        extents = triple.groups() if triple else ()
+        if extents and all(is_number(extent) and int(extent) for extent in extents):  # zeros where nothing was recorded
+            found |= {f"{counter}_{axis}": float(extent) for axis, extent in zip("xyz", extents, strict=True)}
     numbers = re.split(r"[.,]", cells.get("CC", ""))
     if len(numbers) == 2 and all(map(is_number, numbers)):
         found |= dict(zip(_CAPABILITY, map(float, numbers), strict=True))
@@ -73,7 +72,8 @@ def workload_kind(cells: Mapping[str, str]) -> str:
     """Return what was profiled; only kernels have a shape. A command list is printed as ranges and graphs are, under its name."""
     if cells.get("Block Size") != "n/a":
         return "kernel"
-    return cells["Kernel Name"] if cells["Kernel Name"] in {"range", "graph"} else "cmdlist"
+    name = cells.get("Kernel Name", "")
+    return name if name in {"range", "graph"} else "cmdlist"
 
 
 def function_name(printed: str) -> str:

@@ -19,6 +19,9 @@ _MISSING = ("", "n/a", "(!) n/a", "no data")
 _INSTANCES = r"\s+\(.*$"
 """Behind the number of a counter, where --print-metric-instances asks for them."""
 
+_WITH_SIGNS = r"^[-+]?(?:\d{1,3}(?:[.,]\d{3})+|\d+)(?:[.,]\d*)?(?:[eE][-+]?\d+)?$"
+"""A number with signs between its digits, in whatever notation; 1.2.3 is none."""
+
 _LOOKS_NUMERIC = rf"^[-+]?\d(?:[\d.,]|{_SPACES})*(?:[eE][-+]?\d+)?$"
 
 
@@ -67,7 +70,7 @@ def notation(columns: Iterable[pl.Series], where: str) -> Notation:
     """
     cells = pl.concat([pl.Series("cell", [], pl.String), *(column.alias("cell").unique() for column in columns)])
     text = cells.unique().str.strip_chars().str.replace(_INSTANCES, "").str.replace_all(_SPACES, "")
-    text = text.filter(text.str.contains(r"^[-+]?\d[\d.,]*[.,][\d.,]*(?:[eE][-+]?\d+)?$"))
+    text = text.filter(text.str.contains(_WITH_SIGNS) & text.str.contains("[.,]"))
     decimals = {sign: _with_decimals(text, sign) for sign in ".,"}
     groups = {sign: _first(text, rf"[{sign}]\d+[{sign}]") for sign in ".,"}
     for one, other in ((decimals["."], decimals[","]), *((decimals[sign], groups[sign]) for sign in ".,")):

@@ -41,14 +41,14 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
         selection: the counters to read; all of them for None.
 
     Raises:
-        ReportFormatError: it holds no such table, no counter by a name that is known, numbers written in two ways, or more
-            counters of a kind than any GPU has.
+        ReportFormatError: it holds no such table, no units, no counter by a name that is known, numbers written in two ways, or
+            more counters of a kind than any GPU has.
         ReportEmptyError: its tables hold no launch.
         OSError: the file cannot be read.
     """
     labels = load_printed_labels()
     records = PrintedRecords(printed_lines(path, name))
-    gathered = Gatherer(CounterChoice(with_members(selection), name), labels).gather(records)
+    gathered = Gatherer(CounterChoice(with_members(selection), name), labels, name).gather(records)
     _require_launches(gathered, records, name)
     values = values_of(gathered, name)
     _require_counters(gathered, values, name)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from ncuroof.errors import ReportFormatError
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.printed_labels import PrintedLabels
 from ncuroof.ingest.printed_launches import IDENTITY
 from ncuroof.ingest.printed_records import METRIC_NAME, METRIC_VALUE, Header
 
-_ROWS_PER_CHUNK = 1024
+_ROWS_PER_CHUNK, _CELLS_PER_CHUNK = 1 << 10, 1 << 16
 """Rows are kept as Python texts until so many are there; a table holds them in a fraction of the memory."""
 
 _SECTION, _UNIT = "Section Name", "Metric Unit"
@@ -64,10 +65,12 @@ class Gatherer:
     Args:
         choice: which counters to keep.
         labels: the counters behind the labels of the details page.
+        where: the file's name, for messages.
     """
 
-    def __init__(self, choice: CounterChoice, labels: PrintedLabels) -> None:
+    def __init__(self, choice: CounterChoice, labels: PrintedLabels, where: str) -> None:
         self._choice = choice
+        self._where = where
         self._labels = labels
         self._found = Gathered()
         self._tables: dict[int, _WideTable | _LongTable] = {}
@@ -76,14 +79,18 @@ class Gatherer:
         """Return what the records hold.
 
         Raises:
-            ReportFormatError: the file lists more counters of a kind than any GPU has.
+            ReportFormatError: the file lists more counters of a kind than any GPU has, or says nothing of units.
         """
         for header, cells in records:
             table = self._tables.get(header.number)
             if table is None:
                 kind = _LongTable if header.is_long else _WideTable
                 table = self._tables[header.number] = kind(header, self._found, self._choice, self._labels)
-            table.add(cells)
+            if not table.add(cells):
+                raise ReportFormatError(
+                    f"{self._where}: a table with the units of its counters was wanted, one without was found",
+                    hint="keep all that ncu prints: the line below the header of --page raw, the column Metric Unit of --page details",
+                )
         for table in self._tables.values():
             table.finish()
         return self._found
@@ -99,22 +106,27 @@ class _WideTable:
         wanted = choice.of(stored, ())
         self._identity = {name: place_by_name[name] for name in IDENTITY if name in place_by_name}
         self._place_by_counter = {name: place_by_name[name] for name in wanted}
-        self._units: dict[str, str] = {}
+        self._units: dict[str, str] | None = None
         self._rows: list[int] = []
         self._pending: list[list[str]] = []
         self._chunks: list[pl.DataFrame] = []
 
-    def add(self, cells: Sequence[str]) -> None:
+    def add(self, cells: Sequence[str]) -> bool:
+        """Take a row; return False for a launch whose units were not told before it."""
         chosen = [cells[place] for place in self._place_by_counter.values()]
         identity = {name: cells[place].strip() for name, place in self._identity.items()}
         if not identity.get("ID"):
+            self.finish()
             self._units = dict(zip(self._place_by_counter, chosen, strict=True))
-            return
+            return True
+        if self._units is None:
+            return False
         self._rows.append(len(self._found.launches))
         self._found.launches.append(identity)
         self._pending.append(chosen)
         if len(self._pending) >= _ROWS_PER_CHUNK:
             self._store()
+        return True
 
     def _store(self) -> None:
         schema = dict.fromkeys(self._place_by_counter, pl.String())
@@ -125,8 +137,9 @@ class _WideTable:
     def finish(self) -> None:
         if self._pending and self._place_by_counter:
             self._store()
-        table = pl.concat(self._chunks) if self._chunks else pl.DataFrame()
-        self._found.wide.append((self._rows, table, self._units))
+        if self._chunks:
+            self._found.wide.append((self._rows, pl.concat(self._chunks), self._units or {}))
+        self._rows, self._chunks = [], []
 
 
 class _LongTable:
@@ -142,23 +155,28 @@ class _LongTable:
         self._cells: list[tuple[int, str, str, str]] = []
         self._chunks: list[pl.DataFrame] = []
 
-    def add(self, cells: Sequence[str]) -> None:
+    def add(self, cells: Sequence[str]) -> bool:
+        """Take a row; return False where the table has no units."""
         by_column = dict(zip(self._names, cells, strict=False))
+        if _UNIT not in by_column:
+            return False
         row = self._row(by_column)
         section, label = by_column.get(_SECTION, ""), by_column[METRIC_NAME].strip()
         self._found.sections[section] = None
         if by_column.get("Rule Name"):
             rule = {name: by_column.get(name, "") for name in _RULE_COLUMNS}
             self._found.rules.append(PrintedRule(row, section, rule))
-        if not label:
-            return
-        unit = by_column.get(_UNIT, "")
+        if label:
+            self._add_value(row, section, label, by_column)
+        return True
+
+    def _add_value(self, row: int, section: str, label: str, by_column: Mapping[str, str]) -> None:
         counter = self._labels.counter(section, label)
         if counter is None:
             self._found.unknown_labels[label] = None
         elif self._is_wanted(counter):
-            self._cells.append((row, counter, unit, by_column[METRIC_VALUE]))
-            if len(self._cells) >= _ROWS_PER_CHUNK * 64:
+            self._cells.append((row, counter, by_column[_UNIT], by_column[METRIC_VALUE]))
+            if len(self._cells) >= _CELLS_PER_CHUNK:
                 self._store()
 
     def _row(self, by_column: Mapping[str, str]) -> int:
