@@ -115,7 +115,7 @@ def _read_result(tables: _Tables, kind: str, encoded: memoryview, schema: Mappin
     nvtx = open_ranges(result.nvtx, result.thread, schema) if result.HasField("nvtx") else []
     name, demangled = _workload_names(kind, result)
     rules = list(rule_rows(row, result.rules)) if kind in {"kernel", "cmdlist"} else []
-    tables.counters.add(row, list(result.metrics))
+    tables.counters.add(row, result.metrics[:])
     tables.workloads.append((name, demangled, kind, nvtx))
     tables.rules += rules
     tables.sections.update(dict.fromkeys(sections))

@@ -89,7 +89,7 @@ class Gatherer:
             if not table.add(cells):
                 raise ReportFormatError(
                     f"{self._where}: a table with the units of its counters was wanted, one without was found",
-                    hint="keep all that ncu prints: the line below the header of --page raw, the column Metric Unit of --page details",
+                    hint="keep all that ncu prints: the line below the header (raw page), the column Metric Unit (details page)",
                 )
         for table in self._tables.values():
             table.finish()
