@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a program: wall-clock seconds, and the most memory it had resident."""
+    """One run of a program: wall-clock seconds, those that processors worked on it, and the most memory it had resident."""
 
     seconds: float
+    cpu_seconds: float
     peak_bytes: int
 
 
@@ -52,10 +53,10 @@ def run(command: Sequence[str | Path]) -> Run:
     """
     starter = [sys.executable, "-S", "-E", Path(__file__).with_name("launch.py")]
     told = subprocess.run([*starter, *command], capture_output=True, text=True, check=True).stdout
-    seconds, peak_bytes, exit_code = told.split()
+    seconds, cpu_seconds, peak_bytes, exit_code = told.split()
     if exit_code != "0":
         raise RuntimeError(f"{exit_code} from {' '.join(map(str, command))}")
-    return Run(float(seconds), int(peak_bytes))
+    return Run(float(seconds), float(cpu_seconds), int(peak_bytes))
 
 
 def side_by_side(tasks: Mapping[str, Callable[[], Run]], rounds: int) -> dict[str, list[Run]]:

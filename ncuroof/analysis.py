@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
@@ -27,7 +27,7 @@ from ncuroof.diagnosis import (
     weighted,
 )
 from ncuroof.errors import MissingExtraError
-from ncuroof.ingest import RawReport, ReaderName, open_report
+from ncuroof.ingest import RawReport, ReaderName, open_reports
 from ncuroof.metrics import Measurements, measure, selection
 from ncuroof.roofline import Roofline, roofline
 
@@ -275,14 +275,23 @@ def _median(values: pl.Series) -> float | None:
     return None if middle is None else float(middle)  # type: ignore[arg-type]  # of floats
 
 
-def read(paths: PathLike | Sequence[PathLike], *, reader: ReaderName = "auto") -> Reports:
+def read(
+    paths: PathLike | Sequence[PathLike],
+    *,
+    reader: ReaderName = "auto",
+    n_processes: int = 1,
+    on_read: Callable[[], None] | None = None,
+) -> Reports:
     """Return the report, or reports, at `paths`; of several files with the same content the first.
 
     Counts of launches beside a report (`run.counts.json` beside `run.ncu-rep`, by `ncuroof profile`) are read with it.
 
     Args:
-        paths: of one report, or of several.
+        paths: of one report, or of several, or of what `ncu --csv` prints of them.
         reader: "native" is ncuroof's own, "nvidia" NVIDIA's module, and "auto" our own, and the module where ours declines.
+        n_processes: the most processes that read several large files. Those besides this one start anew, so that a script that
+            asks for them must be one that can be imported (`if __name__ == "__main__":`).
+        on_read: called after each file.
 
     Raises:
         ReportNotFoundError: there is no such file, or it is a directory.
@@ -294,12 +303,13 @@ def read(paths: PathLike | Sequence[PathLike], *, reader: ReaderName = "auto") -
         CountsError: the counts beside a report are not what ncuroof writes.
     """
     files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    wanted = selection()
+    every = open_reports([Path(file) for file in files], selection=selection(), reader=reader, n_processes=n_processes)
     by_content: dict[str, RawReport] = {}
     counts: list[Counts | None] = []
     repeated = []
-    for file in files:
-        report = open_report(Path(file), selection=wanted, reader=reader)
+    for file, report in zip(files, every, strict=True):
+        if on_read is not None:
+            on_read()
         first = by_content.setdefault(report.sha256, report)
         if first is not report:
             repeated.append((report.file, first.file))

@@ -39,6 +39,7 @@ KERNELS = pl.Schema(
         "compute_capability": pl.Int32(),  # major × 10 + minor
         "clock_control": pl.String(),  # of the session: base, none, …; null where the report does not say
         "is_damaged_report": pl.Boolean(),
+        "is_printed": pl.Boolean(),  # read from a table that ncu printed: numbers are rounded, and settings not known
         "limiter.memory": pl.String(),  # resource of the busiest memory-side counter
         "limiter.memory_counter": pl.String(),  # that counter
         "limiter.compute": pl.String(),  # resource of the busiest SM-side counter

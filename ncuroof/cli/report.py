@@ -10,10 +10,11 @@ import click
 from ncuroof import read
 from ncuroof.analysis import Analysis
 from ncuroof.cli.options import common, say
+from ncuroof.cli.progress import reading_progress
 from ncuroof.cli.showing import show_summary, warn, write_page
 from ncuroof.collect.calibration import read_calibration
 from ncuroof.errors import OutputError, OutputFormatError
-from ncuroof.ingest import READERS, ReaderName
+from ncuroof.ingest import READERS, ReaderName, available_cores
 from ncuroof.present import FORMATS, format_of, render, write
 
 STANDARD_OUTPUT = "-"
@@ -51,13 +52,14 @@ def report(  # noqa: PLR0913  an argument per option
     verbose: bool,
     no_color: bool,
 ) -> None:
-    """Read REPORTS (.ncu-rep), diagnose every kernel, and write what was found.
+    """Read REPORTS (.ncu-rep, or what ncu --page raw --csv prints), diagnose every kernel, and write what was found.
 
     Without options: a summary on the terminal, and a page beside the first report.
     """
     if output is not None and output != STANDARD_OUTPUT and form is None:
         form = format_of(Path(output))
-    found = read(reports, reader=reader)
+    with reading_progress(len(reports), quiet=quiet) as done:
+        found = read(reports, reader=reader, n_processes=available_cores(), on_read=done)
     analysis = found.analyse([read_calibration(path) for path in calibrations])
     if not quiet:
         warn(found, analysis)

@@ -55,6 +55,7 @@ def _facts(measurements: Measurements) -> list[pl.Expr]:
     facts = {
         "failed": pl.col("failed"),
         "damaged_report": pl.col("is_damaged_report"),
+        "printed": pl.col("is_printed"),
         "undecided": (pl.col("verdict") == "unknown") & ~pl.col("failed"),
         "decided_by_intensity": pl.col("is_by_intensity"),
         "base_clock": pl.col("clock_control") == "base",

@@ -1,6 +1,7 @@
 """From a file to a `RawReport`: what it is, whether it is whole, and what it holds."""
 
 from ncuroof.ingest.embedded_charts import ChartPair, ChartValue, EmbeddedChart
+from ncuroof.ingest.many_reports import available_cores, open_reports
 from ncuroof.ingest.open_report import open_report
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.readers import READERS, ReaderName
@@ -13,5 +14,7 @@ __all__ = [
     "EmbeddedChart",
     "RawReport",
     "ReaderName",
+    "available_cores",
     "open_report",
+    "open_reports",
 ]

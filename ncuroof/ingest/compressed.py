@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import io
+import tempfile
 
 from ncuroof.errors import ReportFormatError
+from ncuroof.ingest.stored import LARGE_BYTES, Content, mapped
 
 COMPRESSED_SUFFIX = ".ncu-repz"
 
@@ -16,37 +17,46 @@ _SMALL_BYTES = 64 << 20
 
 _CHUNK_BYTES = 1 << 17
 
+_MAX_WINDOW_BYTES = 1 << 27
+"""What zstd itself allows without being asked (`--long` aside): a file can ask for gigabytes before a byte comes out."""
 
-def decompress(stored: bytes, *, where: str) -> tuple[bytes, str | None]:
+
+def decompress(stored: Content, *, where: str) -> tuple[Content, str | None]:
     """Return the report inside a zstd-compressed file, and what is wrong with its compression, or None.
 
-    Of a cut or damaged file, what comes out before the damage is returned.
+    Of a cut or damaged file, what comes out before the damage is returned. What is large is written to a temporary file and mapped.
 
     Raises:
         ReportFormatError: nothing comes out, or more than a report of that size can hold.
+        OSError: there is no room for the temporary file.
     """
     import zstandard  # noqa: PLC0415  only compressed reports need it
 
     limit = max(_SMALL_BYTES, _MAX_RATIO * len(stored))
-    content = io.BytesIO()
     loss = None
-    try:
-        with zstandard.ZstdDecompressor().stream_reader(stored, read_across_frames=True) as stream:
-            while chunk := stream.read(_CHUNK_BYTES):
-                content.write(chunk)
-                if content.tell() > limit:
-                    raise ReportFormatError(
-                        f"{where}: decompresses to more than a report of its size does ({limit} bytes)",
-                        hint="the file is not what it says; record it again",
-                    )
-    except zstandard.ZstdError as error:
-        loss = f"the compression is damaged: {error}"
-    if not content.tell():
-        raise ReportFormatError(
-            f"{where}: a compressed report was wanted, {loss or 'nothing comes out of it'}",
-            hint="copy or record it again",
-        )
-    return content.getvalue(), loss
+    with tempfile.SpooledTemporaryFile(max_size=LARGE_BYTES) as content:
+        try:
+            with zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).stream_reader(
+                memoryview(stored), read_across_frames=True
+            ) as stream:
+                while chunk := stream.read(_CHUNK_BYTES):
+                    content.write(chunk)
+                    if content.tell() > limit:
+                        raise ReportFormatError(
+                            f"{where}: decompresses to more than a report of its size does ({limit} bytes)",
+                            hint="the file is not what it says; record it again",
+                        )
+        except zstandard.ZstdError as error:
+            loss = f"the compression is damaged: {error}"
+        n_bytes = content.tell()
+        if not n_bytes:
+            raise ReportFormatError(
+                f"{where}: a compressed report was wanted, {loss or 'nothing comes out of it'}",
+                hint="copy or record it again",
+            )
+        content.flush()
+        content.seek(0)
+        return (mapped(content) if n_bytes > LARGE_BYTES else content.read()), loss
 
 
 def compress(content: bytes) -> bytes:

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 
 from ncuroof.errors import ReportFormatError
 from ncuroof.ingest import wire
+from ncuroof.ingest.stored import RELEASE_BYTES, Buffer, release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from mmap import mmap
+
 
 MAGIC = b"NVR\0"
 SNIFF_BYTES = 64
@@ -86,8 +87,8 @@ class Block:
     n_range_results: int
     n_cmdlist_results: int
     n_graph_results: int
-    header: memoryview
-    """The encoded BlockHeader: a view of the buffer that was walked, not a copy."""
+    header: bytes
+    """The encoded BlockHeader: a copy, because it is read again when the pages of a large file were given back."""
 
     @property
     def end_offset(self) -> int:
@@ -146,11 +147,10 @@ def sniff(head: wire.Bytes) -> FileKind:
     return FileKind.TEXT if is_text else FileKind.UNKNOWN
 
 
-def walk(buffer: wire.Bytes | mmap, *, where: str = "the file") -> Container:
+def walk(buffer: Buffer, *, where: str = "the file") -> Container:
     """Return the blocks of a report.
 
-    Payloads are not copied, and neither are block headers: the container holds views of `buffer`, so a memory
-    map cannot be closed while the container lives.
+    Payloads are not copied. The pages of a memory map that were walked are given back.
 
     Args:
         buffer: the whole file.
@@ -163,12 +163,16 @@ def walk(buffer: wire.Bytes | mmap, *, where: str = "the file") -> Container:
     view = memoryview(buffer)
     version, position = _file_header(view, where)
     blocks: list[Block] = []
+    released = 0
     damage = None
     try:
         while position < len(view):
             block = _block(view, position)
             blocks.append(block)
             position = block.end_offset
+            if position - released > RELEASE_BYTES:
+                released = position
+                release(buffer, released)
     except _DamageError as err:
         damage = str(err)
     return Container(version=version, blocks=tuple(blocks), intact_bytes=position, n_bytes=len(view), damage=damage)
@@ -224,7 +228,7 @@ def _block(view: memoryview, offset: int) -> Block:
         )
     if size == 0:
         raise _DamageError(f"the block header at offset {offset} is empty")
-    header = view[start:payload_offset]
+    header = bytes(view[start:payload_offset])
     try:
         counts = _header_counts(header)
     except wire.WireError as err:
@@ -245,7 +249,7 @@ def _block(view: memoryview, offset: int) -> Block:
     return block
 
 
-def _header_counts(header: memoryview) -> dict[int, int]:
+def _header_counts(header: bytes) -> dict[int, int]:
     counts = dict.fromkeys(_COUNTS, 0)
     for number, _, value in wire.fields(header):
         if number in counts:

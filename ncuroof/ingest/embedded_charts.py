@@ -15,6 +15,7 @@ from itertools import islice
 
 from ncuroof.ingest import wire
 from ncuroof.ingest.container import Block, Container, entries
+from ncuroof.ingest.stored import Content
 
 # Field numbers, by message.
 _KERNEL_SECTIONS, _OTHER_SECTIONS = 17, 7
@@ -81,7 +82,7 @@ class EmbeddedChart:
         return frozenset(name for value in values for name in value.names())
 
 
-def read_charts(content: bytes, container: Container) -> tuple[EmbeddedChart, ...]:
+def read_charts(content: Content, container: Container) -> tuple[EmbeddedChart, ...]:
     """Return the roofline charts of a report's first workload that has any; none where its sections cannot be read."""
     for result, sections in islice(_results(content, container), _N_RESULTS_TRIED):
         try:
@@ -94,7 +95,7 @@ def read_charts(content: bytes, container: Container) -> tuple[EmbeddedChart, ..
     return ()
 
 
-def _results(content: bytes, container: Container) -> Iterator[tuple[memoryview, int]]:
+def _results(content: Content, container: Container) -> Iterator[tuple[memoryview, int]]:
     """Yield each workload's message and the number of its field of sections."""
     view = memoryview(content)
     for block in container.blocks:

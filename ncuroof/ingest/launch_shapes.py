@@ -11,6 +11,7 @@ import polars as pl
 
 from ncuroof.ingest import wire
 from ncuroof.ingest.container import Container, entries
+from ncuroof.ingest.stored import Content
 
 _COUNTER_BY_FIELD = {10: "launch__grid_dim", 11: "launch__block_dim"}
 _AXIS_BY_FIELD = {1: "x", 2: "y", 3: "z"}
@@ -18,7 +19,7 @@ MARK = "launch__grid_dim_x"
 """A report that holds this counter needs nothing from here."""
 
 
-def launch_shapes(content: bytes, container: Container) -> pl.DataFrame | None:
+def launch_shapes(content: Content, container: Container) -> pl.DataFrame | None:
     """Return `launch__{grid,block}_dim_{x,y,z}` of all kernels, in file order.
 
     None where the report holds other workloads than kernels, or a result cannot be read: the order would not be sure.
@@ -49,7 +50,7 @@ def believable(counters: pl.DataFrame) -> list[pl.Expr]:
     return columns
 
 
-def _results(content: bytes, container: Container) -> Iterator[memoryview]:
+def _results(content: Content, container: Container) -> Iterator[memoryview]:
     view = memoryview(content)
     for block in container.blocks:
         if block.n_results:

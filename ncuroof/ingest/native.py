@@ -19,10 +19,11 @@ from ncuroof.ingest.container import Block, Container, entries
 from ncuroof.ingest.contents import ALWAYS_STORED, GREATEST_VALUE, LEAST_VALUE, Contents, DeclinedError
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.counter_units import unit_of
-from ncuroof.ingest.native_annotations import c_text, open_ranges, rule_rows, section_identifiers
+from ncuroof.ingest.native_annotations import c_text, open_ranges, rule_rows, section_identifiers, text
 from ncuroof.ingest.native_columns import CounterColumns
 from ncuroof.ingest.native_schema import messages
 from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
+from ncuroof.ingest.stored import RELEASE_BYTES, Content, release
 
 _N_UNITS_TOLD = 3
 
@@ -34,10 +35,10 @@ class _Tables:
     counters: CounterColumns
     workloads: list[tuple[str, str, str, list[str]]] = field(default_factory=list)
     rules: list[tuple[object, ...]] = field(default_factory=list)
-    sections: dict[str, None] = field(default_factory=dict)
+    sections: dict[bytes, None] = field(default_factory=dict)
 
 
-def read_native(content: bytes, container: Container, selection: CounterSelection | None, report: str) -> Contents:
+def read_native(content: Content, container: Container, selection: CounterSelection | None, report: str) -> Contents:
     """Return the results of a report with the selected counters (all of them for None); malformed results are left out.
 
     Args:
@@ -53,13 +54,12 @@ def read_native(content: bytes, container: Container, selection: CounterSelectio
     from google.protobuf.message import DecodeError  # noqa: PLC0415  only reading needs protobuf
 
     schema = messages()
-    view = memoryview(content)
     try:
         names = _names(container, schema)
     except DecodeError as error:
         raise DeclinedError(f"its string table is malformed: {error}") from error
     tables = _Tables(CounterColumns(names, CounterChoice(selection, report)))
-    for kind, encoded in _results(view, container):
+    for kind, encoded in _results(content, container):
         # What is malformed is lost; the caller compares how many results there should be.
         with contextlib.suppress(DecodeError, wire.WireError):
             _read_result(tables, kind, encoded, schema)
@@ -76,9 +76,14 @@ def _names(container: Container, schema: Mapping[str, Any]) -> list[str | None]:
     return names
 
 
-def _results(view: memoryview, container: Container) -> Iterator[tuple[str, memoryview]]:
+def _results(content: Content, container: Container) -> Iterator[tuple[str, memoryview]]:
     """Yield the kind and the encoded message of each result, in file order."""
+    view = memoryview(content)
+    released = 0
     for block in container.blocks:
+        if block.header_offset - released > RELEASE_BYTES:
+            released = block.header_offset
+            release(content, released)
         if block.n_workloads:
             messages_of_block = entries(view[block.payload_offset : block.end_offset])
             for kind, encoded in zip(_kinds(block), messages_of_block, strict=False):
@@ -110,7 +115,7 @@ def _read_result(tables: _Tables, kind: str, encoded: memoryview, schema: Mappin
     nvtx = open_ranges(result.nvtx, result.thread, schema) if result.HasField("nvtx") else []
     name, demangled = _workload_names(kind, result)
     rules = list(rule_rows(row, result.rules)) if kind in {"kernel", "cmdlist"} else []
-    tables.counters.add(row, list(result.metrics))
+    tables.counters.add(row, result.metrics[:])
     tables.workloads.append((name, demangled, kind, nvtx))
     tables.rules += rules
     tables.sections.update(dict.fromkeys(sections))
@@ -138,7 +143,7 @@ def _contents(tables: _Tables) -> Contents:
         units=_units(numbers.columns),
         texts=texts,
         rules=pl.DataFrame(tables.rules, schema=RAW_RULES, orient="row"),
-        sections=tuple(tables.sections),
+        sections=tuple(dict.fromkeys(map(text, tables.sections))),
     )
 
 

@@ -21,8 +21,8 @@ def c_text(encoded: bytes) -> str:
     return text(encoded.partition(b"\0")[0])
 
 
-def section_identifiers(sections: Iterable[bytes], schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the identifier of each encoded section.
+def section_identifiers(sections: Iterable[bytes], schema: Mapping[str, Any]) -> Iterator[bytes]:
+    """Yield the identifier of each encoded section, encoded.
 
     Raises:
         DecodeError: a section is malformed.
@@ -30,9 +30,9 @@ def section_identifiers(sections: Iterable[bytes], schema: Mapping[str, Any]) ->
     for section in sections:
         # The identifier is written first: the charts behind it, some kilobytes in each result, need not be decoded.
         if len(section) > 1 and section[0] == _FIRST_FIELD_IS_TEXT and section[1] <= _LONGEST_ONE_BYTE_LENGTH:
-            yield text(section[2 : 2 + section[1]])
+            yield section[2 : 2 + section[1]]
         else:
-            yield text(schema["Section"].FromString(section).identifier)
+            yield schema["Section"].FromString(section).identifier
 
 
 def open_ranges(state: bytes, thread: int, schema: Mapping[str, Any]) -> list[str]:

@@ -21,6 +21,12 @@ _N_SHORT_NAMES, _N_LONG_NAMES = 1 << 14, 1 << 21
 """Identifiers below these take up to two and three bytes: with the tag before them they are in the first bytes of a counter."""
 
 
+ROWS_PER_CHUNK = 2048
+"""Values are Python's until so many results were read; a table holds them in a quarter of the memory."""
+
+_ROWS = "\0"
+"""No counter is called so: names end at a zero byte."""
+
 _MAX_LAYOUTS = 256
 """Held at a time. Recorded reports have a few; where every result has its own, each costs as much memory as its values."""
 
@@ -69,6 +75,8 @@ class CounterColumns:
         self._prefix_bytes = _SHORT_PREFIX_BYTES if len(names) <= _N_SHORT_NAMES else _LONG_PREFIX_BYTES
         self._prefix = itemgetter(slice(self._prefix_bytes))
         self._layouts: dict[object, _Layout] = {}
+        self._chunks: list[tuple[pl.DataFrame, pl.DataFrame]] = []
+        self._first_row = 0
         self._columns: dict[str, list[Value]] = {}
         self._cells: dict[tuple[object, ...], _Cells] = {}
 
@@ -84,11 +92,13 @@ class CounterColumns:
             DecodeError: likewise.
             ReportFormatError: the report lists more counters of a kind than any GPU has.
         """
+        if row - self._first_row >= ROWS_PER_CHUNK:
+            self._close(row)
         if len(self._layouts) > _MAX_LAYOUTS or len(self._cells) > _MAX_LAYOUTS:
-            self._flush(row)
+            self._flush(row - self._first_row)
         cells = self._cells_of(metrics)
         values = cells.decoder.values(metrics)
-        cells.rows.append(row)
+        cells.rows.append(row - self._first_row)
         cells.values.append(values)
 
     def _cells_of(self, metrics: Sequence[bytes]) -> _Cells:
@@ -120,6 +130,16 @@ class CounterColumns:
 
     def tables(self, n_rows: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return the numbers (Float64) and the texts (String), a column per name in order of its first value."""
+        self._close(n_rows)
+        numbers, texts = ([chunk[part] for chunk in self._chunks] for part in (0, 1))
+        return _joined(numbers), _joined(texts)
+
+    def _close(self, end: int) -> None:
+        """Turn the rows before `end` that were not yet into a chunk of the tables, and forget them."""
+        self._chunks.append(self._chunk(end - self._first_row))
+        self._columns, self._cells, self._first_row = {}, {}, end
+
+    def _chunk(self, n_rows: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         numbers: list[tuple[int, pl.Series]] = []
         texts: list[tuple[int, pl.Series]] = []
         for name, column in self._by_name(n_rows).items():
@@ -164,6 +184,12 @@ def _series(name: str, column: Sequence[Value], dtype: pl.DataType) -> tuple[int
 
 
 def _frame(columns: list[tuple[int, pl.Series]], n_rows: int) -> pl.DataFrame:
-    if not columns:
-        return pl.DataFrame({"": [None] * n_rows}).select([])
-    return pl.DataFrame([series for _, series in sorted(columns, key=lambda column: (column[0], column[1].name))])
+    """Return the columns in order of their first values, behind one that keeps the number of rows where there are no others."""
+    rows = pl.Series(_ROWS, [None] * n_rows, dtype=pl.Null)
+    ordered = sorted(columns, key=lambda column: (column[0], column[1].name))
+    return pl.DataFrame([rows, *(series for _, series in ordered)])
+
+
+def _joined(chunks: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    together = chunks[0] if len(chunks) == 1 else pl.concat(chunks, how="diagonal", rechunk=True)
+    return together.select([name for name in together.columns if name != _ROWS])

@@ -7,7 +7,7 @@ documentation, "Encoding".
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -55,7 +55,7 @@ class Decoder:
         self._alike = [
             _Doubles([places[index] for index in indices]) for _, indices in groupby(plain, key=size.__getitem__)
         ]
-        self._others = [places[index] for index in self.order[len(plain) :]]
+        self._others = _Repeated([places[index] for index in self.order[len(plain) :]])
 
     def values(self, metrics: Sequence[bytes]) -> list[Value]:
         """Return the values of a result's counters.
@@ -66,8 +66,25 @@ class Decoder:
         values: list[Value] = []
         for doubles in self._alike:
             values += doubles.values(metrics)
-        values += decode(metrics, self._others)
+        values += self._others.values(metrics)
         return values
+
+
+class _Repeated:
+    """Counters of any form, of which most are encoded as in the result before: attributes of the device, the shape of a launch."""
+
+    def __init__(self, places: list[Place]) -> None:
+        self._places = places
+        self._encoded: list[bytes | None] = [None] * len(places)
+        self._values: list[Value] = [None] * len(places)
+
+    def values(self, metrics: Sequence[bytes]) -> list[Value]:
+        for index, place in enumerate(self._places):
+            encoded = metrics[place[0]]
+            if encoded != self._encoded[index]:
+                self._values[index] = _decoded(encoded, place[1])
+                self._encoded[index] = encoded
+        return self._values.copy()
 
 
 class _Doubles:
@@ -99,18 +116,13 @@ def decode(metrics: Sequence[bytes], places: Iterable[Place]) -> list[Value]:
     Raises:
         WireError, DecodeError: a counter is malformed.
     """
-    return list(_decode(metrics, places))
+    return [_decoded(metrics[position], start) for position, start in places]
 
 
-def _decode(metrics: Sequence[bytes], places: Iterable[Place]) -> Iterator[Value]:
-    for position, start in places:
-        metric = metrics[position]
-        if metric.startswith(_DOUBLE, start) and len(metric) >= start + len(_DOUBLE) + _DOUBLE_BYTES:
-            yield _unpack_double(metric, start + len(_DOUBLE))[0]
-        elif len(metric) <= _SHORT_BYTES:
-            yield _short_value(metric, start)
-        else:
-            yield _value(metric, start)
+def _decoded(metric: bytes, start: int) -> Value:
+    if metric.startswith(_DOUBLE, start) and len(metric) >= start + len(_DOUBLE) + _DOUBLE_BYTES:
+        return float(_unpack_double(metric, start + len(_DOUBLE))[0])
+    return _short_value(metric, start) if len(metric) <= _SHORT_BYTES else _value(metric, start)
 
 
 def _value(metric: bytes, start: int) -> Value:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 
 from ncuroof.errors import (
     NcuroofError,
+    ReaderDeclinedError,
     ReportAccessError,
     ReportEmptyError,
     ReportFormatError,
@@ -23,13 +25,14 @@ from ncuroof.ingest.processes import workload_processes
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.readers import ReaderName, ReportSource, read_results
 from ncuroof.ingest.session import read_session
+from ncuroof.ingest.stored import Content, load
 
 
 def open_report(path: Path, *, selection: CounterSelection | None = None, reader: ReaderName = "auto") -> RawReport:
     """Return the report at `path`; of a damaged one, what is whole, with the loss told in `damage`.
 
     Args:
-        path: a `.ncu-rep`, or the older `.nsight-cuprof-report`.
+        path: a `.ncu-rep`, `.ncu-repz` or the older `.nsight-cuprof-report`, or what `ncu --csv` prints of one.
         selection: the counters to read; all of them for None.
         reader: what reads the workloads: "native" is ncuroof's own, "nvidia" NVIDIA's module, and "auto" our own, and the module
             where ours declines.
@@ -43,11 +46,15 @@ def open_report(path: Path, *, selection: CounterSelection | None = None, reader
         MissingExtraError: NVIDIA's module is asked for and not installed.
     """
     name = _readable(path.name)
-    stored = _bytes(path)
-    content, loss = stored, None
-    is_compressed = sniff(stored[:SNIFF_BYTES]) is FileKind.ZSTD
-    if is_compressed:
-        content, loss = decompress(stored, where=name)
+    with _refusals(_readable(str(path))):
+        kind = _kind(path)
+        if kind is FileKind.TEXT:
+            return _printed(path, name, selection, reader)
+        content, sha256 = load(path)
+        loss = None
+        is_compressed = kind is FileKind.ZSTD
+        if is_compressed:
+            content, loss = decompress(content, where=name)
     container = walk(content, where=name)
     loss = loss or container.damage
     if container.n_workloads == 0:
@@ -66,7 +73,7 @@ def open_report(path: Path, *, selection: CounterSelection | None = None, reader
     session = read_session(block.header for block in container.blocks)
     return RawReport(
         file=name,
-        sha256=hashlib.sha256(stored).hexdigest(),
+        sha256=sha256,
         session=session,
         workloads=contents.workloads,
         processes=workload_processes(container, session.processes, n_read),
@@ -89,13 +96,19 @@ def report_content(path: Path) -> tuple[bytes, str | None]:
         ReportAccessError: the file cannot be read.
         ReportFormatError: it does not begin as a report does, or nothing can be decompressed.
     """
-    stored = _bytes(path)
-    if sniff(stored[:SNIFF_BYTES]) is FileKind.ZSTD:
-        return decompress(stored, where=_readable(path.name))
-    return stored, None
+    name = _readable(path.name)
+    with _refusals(_readable(str(path))):
+        kind = _kind(path)
+        if kind is FileKind.TEXT:
+            raise ReportFormatError(f"{name}: a report was wanted, found text", hint="name a .ncu-rep file")
+        content, _ = load(path)
+        if kind is FileKind.ZSTD:
+            content, loss = decompress(content, where=name)
+            return bytes(content), loss
+        return bytes(content), None
 
 
-def _with_shapes(counters: pl.DataFrame, content: bytes, container: Container) -> pl.DataFrame:
+def _with_shapes(counters: pl.DataFrame, content: Content, container: Container) -> pl.DataFrame:
     """Return the counters with grid and block, which old reports store elsewhere."""
     shapes = None if MARK in counters.columns else launch_shapes(content, container)
     if shapes is None or shapes.height != counters.height:
@@ -103,17 +116,38 @@ def _with_shapes(counters: pl.DataFrame, content: bytes, container: Container) -
     return counters.hstack(shapes.select(believable(counters)))
 
 
-def _bytes(path: Path) -> bytes:
-    """Return the bytes of a file that begins like a report; of any other, no more than the beginning is read."""
-    where = _readable(str(path))
+def _kind(path: Path) -> FileKind:
+    """Return what a file is, by no more than its beginning.
+
+    Raises:
+        ReportFormatError: it is neither a report nor text.
+        ReportNotFoundError, ReportAccessError, OSError: it cannot be read.
+    """
+    _require_file(path.stat().st_mode, _readable(str(path)))
+    with path.open("rb") as file:
+        head = file.read(SNIFF_BYTES)
+    kind = sniff(head)
+    if kind not in (FileKind.REPORT, FileKind.ZSTD, FileKind.TEXT):
+        walk(head, where=_readable(path.name))  # raises, and says what the file is instead
+    return kind
+
+
+def _printed(path: Path, name: str, selection: CounterSelection | None, reader: ReaderName) -> RawReport:
+    """Return what a table holds that ncu printed; its reader is loaded where there is such a table."""
+    if reader == "nvidia":
+        raise ReaderDeclinedError(
+            f"{name}: NVIDIA's module reads reports, not tables that ncu printed", hint="leave out --reader nvidia"
+        )
+    from ncuroof.ingest.printed_report import read_printed  # noqa: PLC0415
+
+    return read_printed(path, name, selection)
+
+
+@contextlib.contextmanager
+def _refusals(where: str) -> Iterator[None]:
+    """Turn what the system says against reading a file into errors with a name."""
     try:
-        _require_file(path.stat().st_mode, where)
-        with path.open("rb") as file:
-            head = file.read(SNIFF_BYTES)
-            if sniff(head) not in (FileKind.REPORT, FileKind.ZSTD):
-                walk(head, where=_readable(path.name))  # raises, and says what the file is instead
-            file.seek(0)
-            return file.read()
+        yield
     except NcuroofError:
         raise
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:

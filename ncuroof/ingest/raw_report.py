@@ -79,6 +79,7 @@ class RawReport:
         charts: the roofline charts that the report carries.
         damage: what is wrong with the file and what was lost, or None.
         remarks: what else there is to say about how it was read; nothing, as a rule.
+        is_printed: it was read from a table that ncu printed, whose numbers are rounded, and not from the report itself.
     """
 
     file: str
@@ -94,3 +95,4 @@ class RawReport:
     charts: tuple[EmbeddedChart, ...] = ()
     damage: str | None = field(default=None)
     remarks: tuple[str, ...] = ()
+    is_printed: bool = False

@@ -13,6 +13,7 @@ from ncuroof.ingest.contents import Contents, DeclinedError
 from ncuroof.ingest.native import read_native
 from ncuroof.ingest.nvidia_module import read_contents
 from ncuroof.ingest.raw_report import CounterSelection
+from ncuroof.ingest.stored import Content
 
 ReaderName = Literal["auto", "native", "nvidia"]
 READERS: tuple[ReaderName, ...] = get_args(ReaderName)
@@ -31,7 +32,7 @@ class ReportSource:
     """
 
     name: str
-    content: bytes
+    content: Content
     container: Container
     selection: CounterSelection | None
     path: Path | None

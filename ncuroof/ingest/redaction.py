@@ -94,7 +94,7 @@ def redact(content: bytes, *, where: str, keep: Iterable[str] = ()) -> Redaction
 
 
 def _block(report: memoryview, block: Block, cleaning: Cleaning) -> Iterator[bytes]:
-    header = _cleaned(block.header, BLOCK_HEADER, cleaning)
+    header = _cleaned(memoryview(block.header), BLOCK_HEADER, cleaning)
     payload = report[block.payload_offset : block.end_offset]
     rules = list(_rules(block))
     new: list[bytes] = []

@@ -81,7 +81,7 @@ def find_secrets(content: bytes, container: Container) -> Secrets:
     users: set[bytes] = set()
     homes: set[bytes] = set()
     for block in container.blocks:
-        for kind, value in _of_header(block.header):
+        for kind, value in _of_header(memoryview(block.header)):
             {"host": hosts, "address": addresses, "user": users}[kind].add(value)
     for match in _HOME.finditer(content):
         users.add(match["windows"] or match["unix"])

@@ -76,6 +76,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
         pl.col("nvtx").alias("nvtx_recorded"),
         "clock_control",
         "is_damaged_report",
+        "is_printed",
     ).hstack(
         table.frame.lazy()
         .select(
@@ -136,6 +137,7 @@ def _workloads(reports: Sequence[RawReport]) -> pl.DataFrame:
                 pl.lit(index, pl.UInt32).alias("source"),
                 pl.lit(report.session.clock_control, pl.String).alias("clock_control"),
                 pl.lit(report.damage is not None).alias("is_damaged_report"),
+                pl.lit(report.is_printed).alias("is_printed"),
             )
         )
     return pl.concat(parts, how="diagonal").with_row_index("id")

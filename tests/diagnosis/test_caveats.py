@@ -74,6 +74,7 @@ class Launch:
     workload: str = "kernel"
     clock_control: str | None = None
     damage: str | None = None
+    is_printed: bool = False
     n_collected: int = 9
     n_not_finite: int = 0
 
@@ -82,7 +83,13 @@ class Launch:
         facts = {"workload": self.workload, "n_collected": self.n_collected, "n_not_finite": self.n_not_finite}
         workloads = raw.workloads.with_columns(pl.lit(value).alias(name) for name, value in facts.items())
         session = replace(raw.session, clock_control=self.clock_control)
-        return replace(raw, workloads=workloads.cast(dict(RAW_WORKLOADS)), session=session, damage=self.damage)
+        return replace(
+            raw,
+            workloads=workloads.cast(dict(RAW_WORKLOADS)),
+            session=session,
+            damage=self.damage,
+            is_printed=self.is_printed,
+        )
 
     def judged(self) -> dict[str, Any]:
         return Reports((self.report(),)).analyse().to_dict()["kernels"][0]
@@ -183,6 +190,7 @@ TRIOS: dict[str, list[Trio]] = {
             unknown=(Launch(n_collected=0),),  # nothing was asked for, so nothing failed
         )
     ],
+    "printed_table": [Trio(Launch(BUSY, is_printed=True), just_not=(Launch(BUSY),), unknown=(Launch(),))],
     "damaged_report": [Trio(Launch(BUSY, damage="cut off"), just_not=(Launch(BUSY),), unknown=(Launch(),))],
     "counters_missing": [
         # It is missing counters that make it hold; of a launch that failed, `failed` tells.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from ncuroof.ingest import embedded_charts
 from ncuroof.ingest.container import walk
 from ncuroof.ingest.embedded_charts import ChartValue, EmbeddedChart, counters_of, read_charts
 from tests.support.report_writer import Kernel, PerCycle, RooflineChart, RooflinePair, Section, write_report
+from tests.support.wire_encoder import message
 
 ROOF = RooflinePair(PerCycle(("a.peak", "b.peak"), "clock"), "dram.peak", "DRAM Roofline")
 POINT = RooflinePair(PerCycle(("a", "b"), "clock"), PerCycle(("dram",), "dram.clock"), "DRAM Achieved Value")
@@ -60,3 +62,12 @@ def test_a_section_that_is_cut_gives_nothing_and_breaks_nothing() -> None:
         broken[damaged] ^= 0x5A
         for chart in read_charts(bytes(broken), walk(bytes(broken))):
             assert isinstance(chart, EmbeddedChart)
+
+
+def test_items_nested_without_end_are_followed_no_deeper_than_charts_are() -> None:
+    # A body (5) of items (1) in items (5): each level is a message in a message.
+    nested = b""
+    for _ in range(2000):
+        nested = message(1, message(5, nested))
+    section = memoryview(message(5, nested))
+    assert list(embedded_charts._of_section(section)) == []

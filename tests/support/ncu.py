@@ -36,3 +36,10 @@ def number(text: str) -> float | None:
         return float(text.replace(",", "").split(" ")[0])
     except ValueError:
         return None
+
+
+def print_page(ncu: Path, report: Path, *options: str) -> bytes:
+    """Return what ncu prints of a report as CSV."""
+    return subprocess.run(
+        [str(ncu), "--import", str(report), "--csv", *options], capture_output=True, check=True
+    ).stdout

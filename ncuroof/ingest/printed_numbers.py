@@ -1,0 +1,104 @@
+"""Numbers as ncu prints them in any country: 1,234.56 or 1.234,56 or 1 234,56; which of them, a whole file tells.
+
+ncu prints two or six decimals, or none. So three digits behind a separator are a group of thousands, unless the same separator is
+seen elsewhere in the file in front of another number of digits. A file that says both is refused: a guess could be wrong by 1000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+from ncuroof.errors import ReportFormatError
+
+_SPACES = "[ \u00a0\u202f'’]"
+_NOT_FINITE = r"^(?:\(!\) ?)?[-+]?(?:nan|inf|infinity|1\.#\w+)(?:\([^)]*\))?$"
+_MISSING = ("", "n/a", "(!) n/a", "no data")
+_INSTANCES = r"\s+\(.*$"
+"""Behind the number of a counter, where --print-metric-instances asks for them."""
+
+_WITH_SIGNS = r"^[-+]?(?:\d{1,3}(?:[.,]\d{3})+|\d+)(?:[.,]\d*)?(?:[eE][-+]?\d+)?$"
+"""A number with signs between its digits, in whatever notation; 1.2.3 is none."""
+
+_LOOKS_NUMERIC = rf"^[-+]?\d(?:[\d.,]|{_SPACES})*(?:[eE][-+]?\d+)?$"
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """How a file writes numbers.
+
+    Attributes:
+        decimal: the sign before decimals.
+        grouping: the sign between groups of three digits, besides spaces and apostrophes.
+        has_plain_zero: whether zero is written as 0. Then 0.00 is what is small; with --print-fp it can be either.
+    """
+
+    decimal: str
+    grouping: str
+    has_plain_zero: bool
+
+    def is_rounded_away(self, cells: pl.Expr) -> pl.Expr:
+        """Return whether a cell is a number too small for the two decimals that are printed of it."""
+        return pl.lit(self.has_plain_zero) & cells.str.strip_chars().str.contains(rf"^-?0[{self.decimal}]00$")
+
+    def numbers(self, cells: pl.Expr) -> pl.Expr:
+        """Return text as numbers; null for what is no number, NaN for what ncu printed as none."""
+        text = cells.str.strip_chars().str.replace(_INSTANCES, "")
+        plain = text.str.replace_all(_SPACES, "").str.replace_all(self.grouping, "", literal=True)
+        number = plain.str.replace(self.decimal, ".", literal=True).cast(pl.Float64, strict=False)
+        return pl.when(text.str.contains(_LOOKS_NUMERIC)).then(number).when(_is_not_finite(text)).then(float("nan"))
+
+
+def texts(cells: pl.Expr) -> pl.Expr:
+    """Return what is text; null for numbers, and where a cell says that there is no value."""
+    text = cells.str.strip_chars()
+    is_number = text.str.replace(_INSTANCES, "").str.contains(_LOOKS_NUMERIC) | _is_not_finite(text)
+    return pl.when(~(is_number | text.is_in(_MISSING))).then(text)
+
+
+def _is_not_finite(text: pl.Expr) -> pl.Expr:
+    return text.str.to_lowercase().str.contains(_NOT_FINITE)
+
+
+def notation(columns: Iterable[pl.Series], where: str) -> Notation:
+    """Return how a file writes its numbers.
+
+    Raises:
+        ReportFormatError: the file writes them in more than one way.
+    """
+    cells = pl.concat([pl.Series("cell", [], pl.String), *(column.alias("cell").unique() for column in columns)])
+    text = cells.unique().str.strip_chars().str.replace(_INSTANCES, "").str.replace_all(_SPACES, "")
+    text = text.filter(text.str.contains(_WITH_SIGNS) & text.str.contains("[.,]"))
+    decimals = {sign: _with_decimals(text, sign) for sign in ".,"}
+    groups = {sign: _first(text, rf"[{sign}]\d+[{sign}]") for sign in ".,"}
+    for one, other in ((decimals["."], decimals[","]), *((decimals[sign], groups[sign]) for sign in ".,")):
+        if one is not None and other is not None:
+            raise ReportFormatError(
+                f"{where}: numbers are written in two ways, as in {one} and in {other}",
+                hint="write the file again in one language: LC_ALL=C ncu --import REPORT --page raw --csv",
+            )
+    is_point_grouping = decimals["."] is None and text.str.contains(".", literal=True).any()
+    decimal = "," if decimals[","] is not None or is_point_grouping else "."
+    return Notation(decimal, "." if decimal == "," else ",", has_plain_zero=(cells == "0").any())
+
+
+def _with_decimals(text: pl.Series, decimal: str) -> str | None:
+    """Return a number in which `decimal` can be nothing but the sign before decimals, or None."""
+    other = "," if decimal == "." else "."
+    sign = f"[{decimal}]"
+    # Behind it stand other than three digits, or before it a group of the other sign, a zero alone, or more than three digits.
+    shapes = (
+        rf"{sign}(?:\d{{0,2}}|\d{{4,}})(?:[eE]|$)",
+        rf"[{other}]\d{{3}}{sign}\d",
+        rf"^[-+]?0{sign}",
+        rf"^[-+]?\d{{4,}}{sign}",
+        rf"{sign}\d+[eE]",
+    )
+    return _first(text, "|".join(f"(?:{shape})" for shape in shapes))
+
+
+def _first(text: pl.Series, pattern: str) -> str | None:
+    found = text.filter(text.str.contains(pattern))
+    return None if found.is_empty() else str(found.sort()[0])

@@ -1,0 +1,134 @@
+"""Several files on several cores give what one after another gives, in order; large ones are mapped and given back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from ncuroof import analysis
+from ncuroof.cli.progress import reading_progress
+from ncuroof.errors import ReportAccessError, ReportEmptyError, ReportNotFoundError
+from ncuroof.ingest import compressed, many_reports, open_report, open_reports, stored
+from ncuroof.metrics import selection
+from tests.support import demo
+from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
+
+TIMED = {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 4096.0}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    paths = [tmp_path / f"{name}.ncu-rep" for name in "cab"]
+    for path in paths:
+        path.write_bytes(write_report([Kernel(path.stem, TIMED)]))
+    return [*paths, demo.REPORT]
+
+
+def test_files_read_on_several_cores_are_as_read_alone(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(many_reports, "WORTH_BYTES", 0)
+    n_read = []
+    together = analysis.read(files, n_processes=2, on_read=lambda: n_read.append(1))
+    alone = [open_report(path, selection=selection()) for path in files]
+    assert [report.file for report in together.raw] == [path.name for path in files]
+    assert [(report.sha256, report.session, report.charts) for report in together.raw] == [
+        (report.sha256, report.session, report.charts) for report in alone
+    ]
+    for mine, reference in zip(together.raw, alone, strict=True):
+        assert mine.counters.equals(reference.counters)
+        assert mine.workloads.equals(reference.workloads)
+    assert len(n_read) == len(files)
+
+
+def test_an_error_of_another_process_keeps_its_name_and_hint(
+    files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(many_reports, "WORTH_BYTES", 0)
+    empty = tmp_path / "empty.ncu-rep"
+    empty.write_bytes(write_report([]))
+    for path, error in (
+        (tmp_path / "absent", ReportNotFoundError),
+        (empty, ReportEmptyError),
+        (Path("/dev/null"), ReportAccessError),
+    ):
+        with pytest.raises(error) as raised:
+            list(open_reports([files[0], path], selection=None, reader="native", n_processes=2))
+        assert raised.value.hint
+        assert path.name in str(raised.value)
+
+
+def test_small_files_start_no_process(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", None)
+    assert len(list(open_reports(files, selection=None, reader="auto", n_processes=8))) == len(files)
+
+
+@pytest.mark.parametrize("suffix", [".ncu-rep", ".ncu-repz"])
+def test_a_mapped_report_is_read_as_one_in_memory(tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = write_report([Kernel(f"k{number}", TIMED) for number in range(200)])
+    path = tmp_path / f"mapped{suffix}"
+    path.write_bytes(zstandard.compress(content) if suffix.endswith("z") else content)
+    reference = open_report(path)
+    for module in (stored, compressed):
+        monkeypatch.setattr(module, "LARGE_BYTES", 1)
+    monkeypatch.setattr("ncuroof.ingest.native.RELEASE_BYTES", 1 << 14)
+    released = []
+    monkeypatch.setattr(
+        "ncuroof.ingest.native.release", lambda *given: released.append(given[1]) or stored.release(*given)
+    )
+    report = open_report(path)
+    assert report.counters.equals(reference.counters)
+    assert (report.sha256, report.damage) == (reference.sha256, None)
+    assert len(released) == 2
+    path.write_bytes(content[: len(content) // 2])
+    if suffix == ".ncu-rep":
+        assert 0 < open_report(path).workloads.height < 200
+
+
+def test_what_decompresses_without_end_is_refused(tmp_path: Path) -> None:
+    # 2 MB of zstd frames that hold 64 MB of zeros each, behind the beginning of a report.
+    frame = zstandard.compress(bytes(64 << 20), 19)
+    path = tmp_path / "bomb.ncu-repz"
+    path.write_bytes(zstandard.compress(write_report([Kernel("k", TIMED)])) + frame * 4)
+    with pytest.raises(ValueError, match="decompresses to more than a report of its size does"):
+        open_report(path)
+
+
+def test_a_frame_that_wants_gigabytes_before_its_first_byte_is_refused(tmp_path: Path) -> None:
+    content = write_report([Kernel("k", TIMED)])
+    # Magic, no content size, a window of 2^(10 + 20) bytes, and one raw block, the last.
+    frame = b"\x28\xb5\x2f\xfd" + bytes([0, 20 << 3]) + (len(content) << 3 | 1).to_bytes(3, "little") + content
+    path = tmp_path / "wide.ncu-repz"
+    path.write_bytes(frame)
+    with pytest.raises(ValueError, match="the compression is damaged"):
+        open_report(path)
+
+
+def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with reading_progress(2, quiet=False) as done:
+        assert done is None
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("ncuroof.cli.progress._FIRST_AFTER_S", -1)
+    for n_files, quiet in ((1, False), (2, True)):
+        with reading_progress(n_files, quiet=quiet) as done:
+            assert done is None
+    with reading_progress(2, quiet=False) as done:
+        assert done is not None
+        done()
+    assert "read 1 of 2 files" in capsys.readouterr().err
+
+
+def test_results_of_many_chunks_are_as_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels = [
+        Kernel(f"k{number}", {**TIMED, f"sm__inst_executed_op_{number % 7}.sum": number, "text": "t" * number})
+        for number in range(40)
+    ]
+    kernels[10:20] = [Kernel("bare", {})] * 10
+    path = tmp_path / "many.ncu-rep"
+    path.write_bytes(write_report(kernels))
+    reference = open_report(path, reader="native")
+    monkeypatch.setattr("ncuroof.ingest.native_columns.ROWS_PER_CHUNK", 5)
+    report = open_report(path, reader="native")
+    assert report.counters.equals(reference.counters)
+    assert report.texts.equals(reference.texts)
+    assert report.workloads.equals(reference.workloads)
