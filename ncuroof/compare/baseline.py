@@ -14,7 +14,7 @@ from ncuroof.errors import BaselineError, ReportAccessError, ReportNotFoundError
 SCHEMA = "ncuroof.baseline/1"
 
 _TEXTS = ("name", "workload", "range", "short_name", "verdict", "limiter", "renamed", "variant")
-_COUNTS = ("group", "n_launches", "n_high", "n_medium")
+_COUNTS = ("group", "n_launches", "n_recorded", "n_high", "n_medium")
 _SIZES = ("grid", "block")
 _NUMBERS = ("duration_ns", "mean_ns", "deviation_ns", "recoverable_ns", "roof_frac")
 

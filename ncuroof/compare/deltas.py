@@ -146,7 +146,7 @@ def noise_of_runs(before: pl.DataFrame, after: pl.DataFrame) -> float | None:
 
 
 def _standard_error_ns(row: Row, noise: Noise) -> float:
-    n_launches = row["n_launches"]
+    n_launches = row["n_recorded"]
     seen = math.hypot(noise.jitter_ns, noise.deviation_frac * (row["mean_ns"] or 0.0))
     own = row["deviation_ns"] if n_launches >= noise.n_launches_to_estimate else None
     return (own if own is not None else seen) / math.sqrt(n_launches)

@@ -50,9 +50,10 @@ class Side:
         label: what to call it.
         recording: how it was recorded.
         groups: one row per group of launches, in order of first appearance: `group` (its number), SAME_LAUNCH, `short_name`,
-            `renamed` and `variant` (see `signatures`), `ids` of its launches, `n_launches`, `duration_ns` (their
-            sum), `mean_ns`, `deviation_ns`, `verdict`, `limiter` and `recoverable_ns` (sum), `roof_frac` (roofline time over
-            duration), `n_high` and `n_medium` findings, and the mean of every quantity that can explain a change.
+            `renamed` and `variant` (see `signatures`), `ids` of its recorded launches, `n_recorded` of these, `n_launches` that
+            they stand for, `duration_ns` (sum over these), `mean_ns` and `deviation_ns` (of those recorded), `verdict`, `limiter`
+            and `recoverable_ns` (sum), `roof_frac` (roofline time over duration), `n_high` and `n_medium` findings, and the mean
+            of every quantity that can explain a change.
         n_kernels: launches that were profiled.
         n_failed: launches whose profiling failed; they are in no group.
     """
@@ -94,6 +95,7 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
             range_path(pl.col("nvtx")).alias("range"),
             _work(kernels).alias(WORK),
             pl.col("n_high", "n_medium").fill_null(0),
+            *(_stands_for(name, kernels) for name in ("n_represented", "weight")),
         )
     )
     quantities = [name for name in explaining_quantities() if name in {*kernels.columns, WORK}]
@@ -104,7 +106,8 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
         .agg(
             pl.col("short_name").first(),
             pl.col("id").alias("ids"),
-            pl.len().alias("n_launches"),
+            pl.col("n_represented").sum().round().cast(pl.UInt32).alias("n_launches"),
+            pl.len().alias("n_recorded"),
             _sum("duration_ns"),
             pl.col("duration_ns").mean().alias("mean_ns"),
             pl.col("duration_ns").std().alias("deviation_ns"),
@@ -142,8 +145,14 @@ def _roof_frac() -> pl.Expr:
 
 
 def _sum(column: str) -> pl.Expr:
-    """Return the sum over launches; null where it is not known for any of them."""
-    return pl.when(pl.col(column).is_not_null().any()).then(pl.col(column).sum()).alias(column)
+    """Return the sum over all launches that the recorded ones stand for; null where it is not known for any of them."""
+    value = pl.col(column) * pl.col("weight")
+    return pl.when(value.is_not_null().any()).then(value.sum()).alias(column)
+
+
+def _stands_for(name: str, kernels: pl.DataFrame) -> pl.Expr:
+    """Return a column of WEIGHTS; 1 where launches were not counted."""
+    return (pl.col(name).fill_null(1.0) if name in kernels.columns else pl.lit(1.0)).alias(name)
 
 
 def told(values: Sequence[str | None]) -> tuple[str, ...]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import polars as pl
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-from ncuroof.diagnosis import Diagnosis, Summary, Weighting
-from ncuroof.expected import Expected
-from ncuroof.ingest import RawReport
-from ncuroof.metrics import Measurements
-from ncuroof.roofline import Roofline
+    import polars as pl
+
+    from ncuroof.diagnosis import Diagnosis, Summary, Weighting
+    from ncuroof.expected import Expected
+    from ncuroof.ingest import RawReport
+    from ncuroof.metrics import Measurements
+    from ncuroof.roofline import Roofline
 
 
 class Analysed(Protocol):

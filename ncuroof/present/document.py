@@ -21,7 +21,6 @@ from ncuroof.present.occupancy_limits import LIMITS, tightest, with_limits
 from ncuroof.present.vendor import vendor_block, vendor_rules
 from ncuroof.roofline import INSTRUCTION_DEFINITION
 from ncuroof.tables import BREAKDOWN_KINDS
-from ncuroof.whatif import RESOURCES, busy_times
 
 SCHEMA = "ncuroof.analysis/1"
 
@@ -47,6 +46,7 @@ _TRAFFIC_DEFINITION = "definition.traffic_bytes."
 ABOVE_ROOF = "above_roof"
 """The caveat whose likely cause is told kernel by kernel."""
 
+_BUSY = "busy."
 _ROOF_SHARES = ("datasheet_frac", "reached_frac")
 
 
@@ -187,7 +187,7 @@ class _Kernels:
         self._missing = _by_kernel(diagnosis.missing, wanted)
         self._vendor = _by_kernel(vendor_rules(analysed.reports), wanted)
         self._shares = _by_kernel(placed.roof_shares, wanted)
-        self._busy = {} if ids is not None else _by_kernel(busy_times(analysed.kernels, placed.work), wanted)
+        self._busy = {} if ids is not None else _by_kernel(_busy_times(analysed), wanted)
 
     def describe(self) -> list[Document]:
         """Return the kernels' entries of the document."""
@@ -294,7 +294,14 @@ class _Kernels:
 def _scaling(busy: Document) -> Document:
     """Return what of a launch's time scales with which peak; see docs/whatif.md."""
     names = ("reached_frac", "tensor_precision", "n_blocks", "n_resident_blocks")
-    return {"busy_ns": {name: busy[f"busy.{name}"] for name in RESOURCES}, **{name: busy[name] for name in names}}
+    times = {name.removeprefix(_BUSY): value for name, value in busy.items() if name.startswith(_BUSY)}
+    return {"busy_ns": times, **{name: busy[name] for name in names}}
+
+
+def _busy_times(analysed: Analysed) -> pl.DataFrame:
+    from ncuroof.whatif import busy_times  # noqa: PLC0415  the terminal's summary does without
+
+    return busy_times(analysed.kernels, analysed.roofline_tables.work)
 
 
 def _by_kernel(table: pl.DataFrame, ids: pl.Series) -> dict[int, list[Document]]:

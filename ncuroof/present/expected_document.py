@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ncuroof.expected import Expected
+if TYPE_CHECKING:
+    from ncuroof.expected import Expected
 
 
 def expected_document(found: Expected) -> dict[str, Any] | None:

@@ -158,3 +158,17 @@ def test_what_both_runs_launched_is_compared_launch_for_launch() -> None:
     assert run_change(comparison)[0] == pytest.approx(1.0)
     assert matched_change(comparison)[0] == pytest.approx(-0.2)
     assert matched_change(compare(run(launch("a", None)), run(launch("a")))) == (None, None)
+
+
+def test_recorded_launches_stand_for_those_that_were_counted() -> None:
+    # one of 1000 launches was recorded, in 100 and in 120 µs; the counted runs took 90 and 110 ms
+    counted = {"n_represented": 1000.0}
+    before = run(launch("a", 100.0, **counted, weight=900.0), launch("b", 50.0, n_represented=1.0, weight=1.0))
+    after = run(launch("a", 120.0, **counted, weight=110e6 / 120e3), launch("b", 50.0, n_represented=1.0, weight=1.0))
+    delta = compare(before, after).deltas[0]
+    assert delta.n_launches == (1000, 1000)
+    assert delta.duration_ns == pytest.approx((90e6, 110e6))
+    assert delta.change_frac == pytest.approx(0.2)
+    # chance is that of the one launch that was recorded, not of a thousand
+    assert delta.noise_frac == pytest.approx(only([launch("a", 100.0)], [launch("a", 120.0)]).noise_frac)
+    assert run_change(compare(before, after))[0] == pytest.approx((110e6 + 50e3) / (90e6 + 50e3) - 1)
