@@ -31,7 +31,13 @@ FORWARD = (
             mangled="_ZN2at6native12_GLOBAL__N_121indexSelectLargeIndexIN3c108BFloat16EljLi2ELi2ELin2ELb1EEEvv",
             demangled=_NATIVE + "indexSelectLargeIndex<c10::BFloat16, long, unsigned int, 2, 2, -2, true>("
             "TensorInfo<T1, T3>, TensorInfo<const T1, T3>, TensorInfo<const T2, T3>, int, int, T3, T3, long)",
-            nvtx=("step", "forward", "embedding"),
+            nvtx=(
+                "step",
+                "forward",
+                "embedding",
+                "aten::embedding, seq = 11, op_id = 101, sizes = [[50304, 4096], [8, 2048], [], [], []]",
+                "aten::index_select, op_id = 102, sizes = [[50304, 4096], [], [16384]]",
+            ),
             grid=(33792, 1, 1),
             block=(128, 1, 1),
             loads=Accesses(_HIDDEN_BYTES // 64, 2, bytes_per_thread=2),
@@ -65,7 +71,10 @@ FORWARD = (
             "PT0_S8_PS4_",
             demangled=_NATIVE + "vectorized_layer_norm_kernel<c10::BFloat16, float, false>("
             "int, T2, const T1 *, const T1 *, const T1 *, T2 *, T2 *, T1 *)",
-            nvtx=("step", "forward", "layer0", "ln_1"),
+            nvtx=(
+                *("step", "forward", "layer0", "ln_1"),
+                "aten::native_layer_norm, seq = 12, op_id = 104, sizes = [[8, 2048, 4096], [], [4096], [4096], []]",
+            ),
             grid=(_TOKENS, 1, 1),
             block=(32, 4, 1),
             registers=40,
@@ -89,7 +98,10 @@ FORWARD = (
         Described(
             "nvjet_tst_256x128_64x4_2x1_v_bz_coopA_TNT",
             2_949_120,  # 2.2e12 flop over 2.95 ms are 746 Tflop/s: 92 % of 4096 * 132 * 1.5 GHz
-            nvtx=("step", "forward", "layer0", "mlp", "fc_in"),
+            nvtx=(
+                *("step", "forward", "layer0", "mlp", "fc_in"),
+                "aten::addmm, seq = 14, op_id = 108, sizes = [[16384], [16384, 4096], [4096, 16384], [], []]",
+            ),
             sm_clock_hz=1.5e9,
             grid=(132, 1, 1),
             block=(384, 1, 1),
@@ -156,7 +168,10 @@ FORWARD = (
             demangled=_ELEMENTWISE + "at::native::GeluCUDAKernelImpl(at::TensorIteratorBase &, at::native::GeluType)::"
             "[lambda() (instance 2)]::operator ()() const::[lambda() (instance 3)]::operator ()() const::"
             "[lambda(c10::BFloat16) (instance 1)], std::array<char *, (unsigned long)2>>(int, T2, T3)",
-            nvtx=("step", "forward", "layer0", "mlp", "gelu"),
+            nvtx=(
+                *("step", "forward", "layer0", "mlp", "gelu"),
+                "aten::gelu, seq = 16, op_id = 111, sizes = [[8, 2048, 16384], []]",
+            ),
             grid=(_TOKENS * _FEED_FORWARD // 512, 1, 1),
             block=(128, 1, 1),
             loads=Accesses(_FEED_FORWARD_BYTES // 256, 8, bytes_per_thread=8),
@@ -202,7 +217,10 @@ FORWARD = (
             "EpilogueEEEvPT2_PKT0_i",
             demangled=_NATIVE + "cunn_SoftMaxForward<8, c10::BFloat16, float, float, "
             "at::native::(anonymous namespace)::SoftMaxForwardEpilogue>(T4 *, const T2 *, int)",
-            nvtx=("step", "forward", "head", "softmax"),
+            nvtx=(
+                *("step", "forward", "head", "softmax"),
+                "aten::_softmax, seq = 19, op_id = 117, sizes = [[320, 50304], [], []]",
+            ),
             grid=(320, 1, 1),  # 2 blocks per SM: 320 / 264 = 1.21 waves, 39 % of the places stay empty
             block=(1024, 1, 1),
             loads=Accesses(3 * 320 * 50304 * 2 // 512, 16, bytes_per_thread=16),
@@ -246,7 +264,10 @@ FORWARD = (
         Described(
             "ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x3_tn",
             38_016,  # 4.3e9 flop over 38 us are 113 Tflop/s: 18 % of mma.sync on all SMs
-            nvtx=("step", "forward", "head", "lora"),
+            nvtx=(
+                *("step", "forward", "head", "lora"),
+                "aten::mm, seq = 21, op_id = 120, sizes = [[512, 8192], [8192, 512]]",
+            ),
             sm_clock_hz=1.755e9,
             grid=(4, 8, 1),
             block=(128, 1, 1),
