@@ -100,7 +100,6 @@ def _groups(whole: pl.DataFrame, work: pl.DataFrame, named: Mapping[tuple[str, .
     again = (pl.col("name") == pl.col("name").first()) & (pl.col("grid") == pl.col("grid").first())
     restarts = pl.when(pl.col("text").str.contains(", op_id = ")).then(0).otherwise(again.cum_sum().over("run"))
     is_timed = pl.col("duration_ns").is_not_null().all()
-    longest = {"by": "duration_ns", "descending": True, "nulls_last": True}
     return list(
         launches.with_columns(run.alias("run"))
         .filter(pl.col("path").is_not_null())
@@ -114,7 +113,7 @@ def _groups(whole: pl.DataFrame, work: pl.DataFrame, named: Mapping[tuple[str, .
             pl.col("source", "process_id", "device", "text").first(),
             pl.when(is_timed).then(pl.col("duration_ns").sum()).alias("duration_ns"),
             pl.when(is_timed).then((pl.col("duration_ns") * pl.col("weight")).sum()).alias("represented_ns"),
-            pl.col("verdict", "n_represented").sort_by(**longest).first(),
+            pl.col("verdict", "n_represented").sort_by("duration_ns", descending=True, nulls_last=True).first(),
             pl.col("is_counted").fill_null(value=False).all(),
             pl.when(pl.col("traffic_bytes.dram").is_not_null().all())
             .then(pl.col("traffic_bytes.dram").sum())

@@ -18,11 +18,12 @@ _BY_NAME = (
     (
         "fp16",
         re.compile(
-            r"c10::half|__half\b|(?<![a-z0-9])(f16|fp16|half)(?![a-z])|hgemm|h16816|s16816gemm_fp16", re.IGNORECASE
+            r"c10::half|__half\b|(?<![a-z])float16|(?<![a-z0-9])(f16|fp16|half)(?![a-z])|hgemm|h16816|s16816gemm_fp16",
+            re.IGNORECASE,
         ),
     ),
-    ("fp64", re.compile(r"\bdouble\b|dgemm|f64f64", re.IGNORECASE)),
-    ("fp32", re.compile(r"\bfloat\b|sgemm|(?<![a-z])(f32|fp32|tf32)", re.IGNORECASE)),
+    ("fp64", re.compile(r"\bdouble\b|float64|dgemm|f64f64", re.IGNORECASE)),
+    ("fp32", re.compile(r"\bfloat(32)?\b|sgemm|(?<![a-z])(f32|fp32|tf32)", re.IGNORECASE)),
 )
 """The narrowest type that a name mentions: kernels of narrow tensors compute in FP32, and say so too."""
 

@@ -45,9 +45,7 @@ def place(ranges: Sequence[str]) -> Place:
     Source: PyTorch, torch/csrc/autograd/engine.cpp (`evaluate_function`), torch/csrc/profiler/util.cpp (getNvtxStr).
     """
     autograd = [number for number, text in enumerate(ranges) if _AUTOGRAD.match(text)]
-    operators = [
-        number for number, text in enumerate(ranges) if number not in autograd and _OPERATOR.search(text)
-    ]
+    operators = [number for number, text in enumerate(ranges) if number not in autograd and _OPERATOR.search(text)]
     modules = [number for number in range(len(ranges)) if number not in {*autograd, *operators}]
     return Place(
         operators=tuple(ranges[number] for number in reversed(operators)),

@@ -7,7 +7,7 @@ from typing import Any
 
 from ncuroof.present import format as text
 from ncuroof.roofline import GpuProfile, load_profiles
-from ncuroof.whatif import RESOURCES, ratios
+from ncuroof.whatif import RESOURCES, profile_of_whole, ratios
 from ncuroof.words import Verdict
 
 Record = Mapping[str, Any]
@@ -25,13 +25,13 @@ def targets(document: Record) -> dict[str, Any]:
     The first row is for the same GPU.
     """
     profiles = {profile.id: profile for profile in load_profiles()}
-    here = [profiles.get(device.get("profile") or "") for device in document["devices"]]
+    here = [(profiles.get(device.get("profile") or ""), device["sm_count"]) for device in document["devices"]]
     keys = {_key(kernel) for kernel in document["kernels"] if kernel.get("scaling")}
     return {
         "resources": {name: text.label(name) for name in RESOURCES},
         "gpus": list(profiles),
         "ratios": {
-            _name(key): [_row(_profile(here, key[0]), there, key) for there in (None, *profiles.values())]
+            _name(key): [_row(_profile(here, key[0], there), there, key) for there in (None, *profiles.values())]
             for key in sorted(keys, key=_name)
         },
     }
@@ -62,8 +62,10 @@ def _name(key: _Key) -> str:
     return "|".join("" if part is None else str(part) for part in key)
 
 
-def _profile(here: list[GpuProfile | None], device: int | None) -> GpuProfile | None:
-    return None if device is None else here[device]
+def _profile(
+    here: list[tuple[GpuProfile | None, int | None]], device: int | None, there: GpuProfile | None
+) -> GpuProfile | None:
+    return None if device is None else profile_of_whole(*here[device], there)
 
 
 def _row(here: GpuProfile | None, there: GpuProfile | None, key: _Key) -> list[float | None]:

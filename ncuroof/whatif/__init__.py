@@ -3,7 +3,7 @@
 from ncuroof.whatif.busy_times import RESOURCES, busy_times
 from ncuroof.whatif.changes import Change, change, parse_change
 from ncuroof.whatif.fusion import fuse, parse_fusion
-from ncuroof.whatif.peak_ratios import Target, parse_target, ratios
+from ncuroof.whatif.peak_ratios import Target, parse_target, profile_of_whole, ratios
 from ncuroof.whatif.projection import project
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "parse_change",
     "parse_fusion",
     "parse_target",
+    "profile_of_whole",
     "project",
     "ratios",
 ]

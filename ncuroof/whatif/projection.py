@@ -110,10 +110,13 @@ def _reason(target: Target) -> pl.Expr:
     ]
     is_clock_missing = pl.lit(target.sm_clock_hz is not None) & pl.col("sm_clock_hz").is_null()
     return pl.coalesce(
+        pl.when(pl.col("failed")).then(pl.lit("profiling it failed")),
         pl.when(pl.col("duration_ns").is_null() | pl.col("reached_frac").is_null()).then(
             pl.lit("utilisation of DRAM and SMs was not collected")
         ),
-        pl.when(pl.col("ratio.clock").is_null()).then(pl.lit("there is no data sheet of the GPU that recorded it")),
+        pl.when(pl.col("ratio.clock").is_null()).then(
+            pl.lit("there is no data sheet of the GPU, or of the part of one (MIG), that recorded it")
+        ),
         pl.when(is_clock_missing).then(pl.lit("the SM clock was not recorded")),
         *lacks,
     )

@@ -155,6 +155,8 @@ def test_a_run_without_ranges_or_sizes_expects_nothing(expected) -> None:
         (["void reduce_kernel<512, 1, ReduceOp<double, NormTwoOps<double>>>"], "fp64"),
         (["ampere_sgemm_128x64_nn"], "fp32"),
         (["void cutlass::Kernel<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>"], "fp32"),
+        (["julia_add(CuDeviceArray<Float32, (int)1, (int)1>)"], "fp32"),
+        (["scale(Array<float16, 1, C>)"], "fp16"),
         (["triton_poi_fused_gelu_0"], None),
         (["halfway_there"], None),
     ],
@@ -183,8 +185,12 @@ def test_products_of_tf32_are_held_against_its_peak(expected) -> None:
 
 
 def test_a_kernel_that_converts_has_no_one_type() -> None:
-    assert element_type([], ["unrolled_elementwise_kernel<direct_copy(float), LoadWithCast<1>, StoreWithCast<1>>"]) is None
-    assert element_type([], ["vectorized_elementwise_kernel<4, bfloat16_copy_kernel_cuda(TensorIteratorBase&)>"]) is None
+    assert (
+        element_type([], ["unrolled_elementwise_kernel<direct_copy(float), LoadWithCast<1>, StoreWithCast<1>>"]) is None
+    )
+    assert (
+        element_type([], ["vectorized_elementwise_kernel<4, bfloat16_copy_kernel_cuda(TensorIteratorBase&)>"]) is None
+    )
 
 
 def test_ranges_of_other_libraries_are_no_modules_and_numbers_no_part_of_a_name() -> None:

@@ -91,21 +91,21 @@ def network(torch: Any) -> Any:
 
 def test_a_training_step_as_pytorch_records_it(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'ncuroof[torch]')")
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-    from torch.utils.flop_counter import FlopCounterMode
-
+    attention, flop_counter = map(pytest.importorskip, ("torch.nn.attention", "torch.utils.flop_counter"))
     net, x = network(torch), torch.randn(2, T, D, requires_grad=True)
 
     def step() -> None:
-        with sdpa_kernel(SDPBackend.MATH):  # products that PyTorch's counter knows on the CPU too
+        with attention.sdpa_kernel(attention.SDPBackend.MATH):  # products that PyTorch's counter knows on the CPU too
             torch.nn.functional.cross_entropy(net(x).view(-1, V), torch.zeros(2 * T, dtype=torch.long)).backward()
 
-    with FlopCounterMode(display=False) as counter:
+    with flop_counter.FlopCounterMode(display=False) as counter:
         step()
     with pytorch_ranges.module_ranges(torch, net), torch.profiler.profile(record_shapes=True) as profile:
         step()
     paths = [path for path in pytorch_ranges.paths(profile) if any(map(PRODUCT.match, path))]
-    products = dict.fromkeys(path[: 1 + next(n for n, text in enumerate(path) if PRODUCT.match(text))] for path in paths)
+    products = dict.fromkeys(
+        path[: 1 + next(n for n, text in enumerate(path) if PRODUCT.match(text))] for path in paths
+    )
     found = expected(tmp_path, list(products))
     calls = found.calls
     assert calls.height == len(products)

@@ -1,7 +1,7 @@
 """NVTX ranges as PyTorch's `emit_nvtx(record_shapes=True)` opens them, from what its profiler saw on the CPU.
 
-Both write down the same events; the texts are those of `getNvtxStr` in torch/csrc/profiler/util.cpp. Gradients run on a thread of their
-own on GPUs, so that no range around `backward()` is in their paths.
+Both write down the same events; the texts are those of `getNvtxStr` in torch/csrc/profiler/util.cpp. Gradients of GPUs
+run on a thread of their own, so that no range around `backward()` is in their paths.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def module_ranges(torch: Any, network: Any) -> Iterator[None]:
 
 def paths(profile: Any) -> list[Path]:
     """Return the open ranges, the outermost first, of each operator that calls no other one, in the order of the run."""
-    events = sorted(profile.profiler.kineto_results.events(), key=lambda event: (event.start_ns(), -event.duration_ns()))
+    events = sorted(
+        profile.profiler.kineto_results.events(), key=lambda event: (event.start_ns(), -event.duration_ns())
+    )
     found: list[Path] = []
     opened: list[tuple[int, str]] = []
     is_leaf = False
