@@ -16,6 +16,8 @@ Record = Mapping[str, Any]
 _MOST_LINES = 50
 _MUCH_TRAFFIC = 1.5
 """DRAM bytes over compulsory bytes: less is padding, write-backs and the like (a choice)."""
+_SOME_BYTES = 1e6
+"""Moved in vain by a call: of less nothing is said, since tables, arguments and neighbours in L2 move as much (a choice)."""
 _MUCH_WORK = 1.1
 _AS_IT_MUST = 1.2
 _SIZES = re.compile(r"sizes = (\[.*?\])(?:, input_op_ids|$)")
@@ -132,7 +134,7 @@ def _remarks(calls: Sequence[Record]) -> Iterator[str]:
     if work is not None and work >= _MUCH_WORK:
         yield f"does {work:.3g}× the arithmetic it needs: padding to tiles, or recomputing"
     is_memory_bound = first["verdict"] == Verdict.MEMORY
-    if traffic is not None and traffic >= _MUCH_TRAFFIC:
+    if traffic is not None and traffic >= _MUCH_TRAFFIC and _moved_in_vain(calls) >= _SOME_BYTES:
         yield f"moves {traffic:.3g}× what it must" + (": read it once, fuse it" if is_memory_bound else "")
     elif is_memory_bound and not first["needed_flop"] and traffic is not None and traffic <= _AS_IT_MUST:
         yield "moves what it must: only fusing it with its neighbours makes it faster"
@@ -162,6 +164,12 @@ def _ratio(calls: Sequence[Record], above: str, below: str) -> float | None:
     known = [call for call in calls if call[above] is not None and call[below]]
     over, under = (sum(call["n_represented"] * call[key] for call in known) for key in (above, below))
     return over / under if known else None
+
+
+def _moved_in_vain(calls: Sequence[Record]) -> float:
+    """Return the most bytes that a call moved beyond what it must."""
+    known = (call for call in calls if call["dram_bytes"] is not None and call["compulsory_bytes"] is not None)
+    return max((float(call["dram_bytes"] - call["compulsory_bytes"]) for call in known), default=0.0)
 
 
 def _sum(calls: Sequence[Record], key: str) -> float | None:

@@ -29,6 +29,8 @@ def test_remarks_say_what_is_more_than_needed() -> None:
     assert remark(counted_flop=1.09e6) == ""
     assert remark(dram_bytes=3e6) == "moves 3× what it must"
     assert remark(dram_bytes=3e6, verdict="memory") == "moves 3× what it must: read it once, fuse it"
+    # 384 bytes that 104 kB move for: not of the operator's doing
+    assert remark(dram_bytes=104e3, compulsory_bytes=384.0) == ""
     assert remark(ran_precision="fp32") == "could run on BF16 tensor cores, ran in FP32"
     pointwise = {
         "needed_flop": 0,
