@@ -7,12 +7,10 @@ from typing import Any
 
 from ncuroof.present import format as text
 from ncuroof.roofline import GpuProfile, load_profiles
-from ncuroof.whatif import RESOURCES, profile_of_whole, ratios
-from ncuroof.words import Verdict
+from ncuroof.whatif import RESOURCES, WAITING, profile_of_whole, ratios
 
 Record = Mapping[str, Any]
 
-_WAITING = (Verdict.LATENCY.value, Verdict.OVERHEAD.value, Verdict.UNKNOWN.value)
 _DIGITS = 5
 
 _Key = tuple[Any, "str | None", "str | None"]
@@ -50,7 +48,7 @@ def scaling(kernel: Record, document: Record) -> list[Any] | None:
     sms = document["devices"][device]["sm_count"] if device is not None else None
     busy = [_short(known["busy_ns"][name] or 0.0) for name in RESOURCES]
     shape = [known["n_blocks"], _short(known["n_resident_blocks"]), sms]
-    waits = kernel["verdict"] in _WAITING
+    waits = kernel["verdict"] in WAITING
     return [_name(_key(kernel)), busy, kernel["duration_ns"], _short(known["reached_frac"]), waits, *shape]
 
 

@@ -4,10 +4,11 @@ from ncuroof.whatif.busy_times import RESOURCES, busy_times
 from ncuroof.whatif.changes import Change, change, parse_change
 from ncuroof.whatif.fusion import fuse, parse_fusion
 from ncuroof.whatif.peak_ratios import Target, parse_target, profile_of_whole, ratios
-from ncuroof.whatif.projection import project
+from ncuroof.whatif.projection import WAITING, project
 
 __all__ = [
     "RESOURCES",
+    "WAITING",
     "Change",
     "Target",
     "busy_times",

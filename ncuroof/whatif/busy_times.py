@@ -8,6 +8,7 @@ import polars as pl
 
 from ncuroof.tables import KERNELS, check, conform
 from ncuroof.whatif.schemas import BUSY_TIMES
+from ncuroof.words import SPARSE_SUFFIX
 
 RESOURCES = ("dram", "l2", "sm", "fp64", "fp32", "fp16", "tensor")
 """What has a peak: two memory levels, four kinds of arithmetic, and `sm`: all else that goes with the number and clock of the SMs
@@ -101,7 +102,7 @@ def _tensor_types(work: pl.DataFrame) -> pl.DataFrame:
         done.sort("id", "frac", maintain_order=True)
         .group_by("id", maintain_order=True)
         .agg(
-            pl.col("precision").last().str.replace(r"_sparse$", "").alias("tensor_precision"),
+            pl.col("precision").last().str.replace(f"{SPARSE_SUFFIX}$", "").alias("tensor_precision"),
             pl.col("frac").sum().alias("tensor_frac"),
         )
     )
