@@ -19,6 +19,7 @@ _MUCH_TRAFFIC = 1.5
 _SOME_BYTES = 1e6
 """Moved in vain by a call: of less nothing is said, since tables, arguments and neighbours in L2 move as much (a choice)."""
 _MUCH_WORK = 1.1
+_AS_RECORDED = "Launches as recorded: those that they stand for may lie in other modules."
 _AS_IT_MUST = 1.2
 _SIZES = re.compile(r"sizes = (\[.*?\])(?:, input_op_ids|$)")
 
@@ -58,6 +59,7 @@ class Operators:
     lines: Annotated[Sequence[OperatorLine], "the most time above what is needed first"]
     n_more: Annotated[int, "operators that are not shown"]
     modules: Annotated[Sequence[ModuleLine], "the longest first"]
+    modules_remark: Annotated[str, "which launches modules count, where some stand for others; else empty"]
 
 
 def operators(expected: Record | None) -> Operators | None:
@@ -70,6 +72,7 @@ def operators(expected: Record | None) -> Operators | None:
         lines=[_line(calls) for calls in lines[:_MOST_LINES]],
         n_more=max(len(lines) - _MOST_LINES, 0),
         modules=[_module(module) for module in expected["modules"][:_MOST_LINES] if module["module"] is not None],
+        modules_remark=_AS_RECORDED if any(call["n_represented"] != 1 for call in expected["calls"]) else "",
     )
 
 

@@ -59,6 +59,19 @@ def test_calls_of_the_same_shapes_are_one_line_and_the_most_above_need_is_first(
     assert (second.n_calls, second.time, second.module) == ("2", "200 µs", "Net.fc (Linear) and 1 more")
 
 
+def test_calls_count_for_those_that_they_stand_for() -> None:
+    # recorded once, 100 µs of which 50 are needed; launched 24 times in 2 ms
+    stands = call(n_represented=24.0, represented_ns=2e6)
+    found = operators({"calls": [stands], "modules": [], "utilisation": None})
+    assert found is not None
+    (line,) = found.lines
+    assert (line.n_calls, line.time, line.above) == ("24", "2.00 ms", "800 µs")  # 2000 - 24 * 50
+    assert found.modules_remark.startswith("Launches as recorded")
+    alone = operators({"calls": [call()], "modules": [], "utilisation": None})
+    assert alone is not None
+    assert alone.modules_remark == ""
+
+
 def test_unknown_is_a_dash() -> None:
     unknown = call(
         represented_ns=None, roofline_ns=None, counted_flop=None, compulsory_bytes=None, dram_bytes=None, dtype=None
