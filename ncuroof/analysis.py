@@ -213,7 +213,7 @@ class Analysis:
 
         busy = busy_times(self.kernels, self.roofline_tables.work)
         for text in changes:
-            busy = change(busy, parse_change(text), only)
+            busy = change(busy, parse_change(text), only, self.roofline_tables.profiles)
         return project(busy, self.roofline_tables.profiles, [parse_target(name) for name in targets or ("same",)])
 
     def to_dict(self) -> dict[str, Any]:

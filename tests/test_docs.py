@@ -29,7 +29,19 @@ BY_HAND = [
     "README.md",
     *(
         f"docs/{page}.md"
-        for page in ("verdict", "errors", "instruction_roofline", "fleet", "redact", "model", "profile")
+        for page in (
+            "verdict",
+            "errors",
+            "instruction_roofline",
+            "fleet",
+            "redact",
+            "model",
+            "profile",
+            "documents",
+            "whatif",
+            "expected",
+            "calibrate",
+        )
     ),
 ]
 

@@ -77,7 +77,7 @@ def whatif(
     for text in fusions:
         busy = fuse(busy, *parse_fusion(text, busy))
     for each in wanted:
-        busy = change(busy, each, only)
+        busy = change(busy, each, only, analysis.roofline_tables.profiles)
     projection = project(busy, analysis.roofline_tables.profiles, targets)
     document = projection_document(
         busy,

@@ -24,6 +24,7 @@ class ReachedRoof:
         spread_frac: between the 10th and the 90th percentile of the repeats, over the median.
         n_repeats: how often it was measured.
         how: by what.
+        sm_clock_hz: SM clock meanwhile: products make a GPU slow down, copies do not; None where it could not be read.
     """
 
     kind: str
@@ -32,6 +33,7 @@ class ReachedRoof:
     spread_frac: float
     n_repeats: int
     how: str
+    sm_clock_hz: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,6 @@ class Calibration:
         gpu: its name, as the driver gives it.
         compute_capability: e.g. "9.0".
         sm_count: streaming multiprocessors.
-        sm_clock_hz: SM clock while the matrix products ran; None where it could not be read.
         torch_version, cuda_version: of what measured it.
         roofs: what was reached.
         not_measured: what could not be measured, and why.
@@ -51,7 +52,6 @@ class Calibration:
     gpu: str
     compute_capability: str
     sm_count: int
-    sm_clock_hz: float | None
     torch_version: str
     cuda_version: str | None
     roofs: tuple[ReachedRoof, ...]

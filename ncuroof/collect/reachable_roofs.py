@@ -23,6 +23,11 @@ _DRAM_SHARE = 0.1
 _MOST_DRAM_BYTES = 4 << 30
 _MATRIX = 8192
 _LEAST_REPEATS = 5
+_BATCHES_WHILE_READING = 5
+_SMALL_MATRIX = 2048
+"""For FP64 without tensor cores, which is 64 times slower than FP32 on most GPUs."""
+_FP64_TENSOR_CORES = ((8, 0), (9, 0), (10, 0))
+"""Compute capabilities of GPUs that have them, and use them for FP64 products."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,6 @@ def measure(torch: Any, *, device: str = "cuda", seconds: float = 0.5, matrix: i
         gpu=properties.name if properties else "CPU",
         compute_capability=f"{properties.major}.{properties.minor}" if properties else "0.0",
         sm_count=properties.multi_processor_count if properties else 0,
-        sm_clock_hz=_clock_under_load(torch, device, matrix),
         torch_version=str(torch.__version__),
         cuda_version=torch.version.cuda,
         roofs=tuple(roof for _, roof in found if isinstance(roof, ReachedRoof)),
@@ -86,7 +90,9 @@ def _reach(torch: Any, device: str, case: Case, seconds: float) -> ReachedRoof:
     n_repeats = max(_LEAST_REPEATS, int(seconds / elapsed))
     rates = [n_calls * case.amount / _elapsed_s(torch, device, case.call, n_calls) for _ in range(n_repeats)]
     middle, tenths = median(rates), quantiles(rates, n=10)
-    return ReachedRoof(case.kind, case.name, middle, (tenths[-1] - tenths[0]) / middle, n_repeats, case.how)
+    spread = (tenths[-1] - tenths[0]) / middle
+    clock = _clock_under_load(torch, device, case.call, n_calls)
+    return ReachedRoof(case.kind, case.name, middle, spread, n_repeats, case.how, clock)
 
 
 def _elapsed_s(torch: Any, device: str, call: Callable[[], object], n_calls: int) -> float:
@@ -141,6 +147,9 @@ def _dram(torch: Any, device: str, name: str, matrix: int) -> Case:
 
 def _product(torch: Any, device: str, precision: str, matrix: int) -> Case:
     """Return a matrix product; FP64 runs on the tensor cores of GPUs that have FP64 ones, and is called so."""
+    has_fp64_tensor_cores = device != "cpu" and torch.cuda.get_device_capability(device) in _FP64_TENSOR_CORES
+    if precision == "fp64" and not has_fp64_tensor_cores:
+        matrix = min(matrix, _SMALL_MATRIX)
     flop, shape = 2.0 * matrix**3, (matrix, matrix)
     how = f"product of {matrix} × {matrix} random numbers"
     if precision == "tensor_int8":
@@ -163,24 +172,19 @@ def _product(torch: Any, device: str, precision: str, matrix: int) -> Case:
         torch.backends.cuda.matmul.allow_tf32 = precision == "tensor_tf32"
         torch.mm(a, b, out=out)
 
-    has_fp64_tensor_cores = device != "cpu" and torch.cuda.get_device_capability(device) in ((8, 0), (9, 0), (10, 0))
     name = "tensor_fp64" if precision == "fp64" and has_fp64_tensor_cores else precision
     return Case("compute", name, flop, multiply, how)
 
 
-def _clock_under_load(torch: Any, device: str, matrix: int) -> float | None:
-    """Return the SM clock in Hz after a second of products; None where PyTorch cannot read it."""
+def _clock_under_load(torch: Any, device: str, call: Callable[[], object], n_calls: int) -> float | None:
+    """Return the SM clock in Hz while the GPU is at work; None where PyTorch cannot read it."""
     if device == "cpu":
         return None
-    case = _product(torch, device, "tensor_bf16", matrix)
-    until = time.perf_counter() + 1
-    while time.perf_counter() < until:
-        for _ in range(20):
-            case.call()
-        torch.cuda.synchronize()
-    for _ in range(50):
-        case.call()  # still at work while the clock is read
+    for _ in range(_BATCHES_WHILE_READING * n_calls):
+        call()
     try:
         return 1e6 * float(torch.cuda.clock_rate(device))
-    except (RuntimeError, ImportError, ModuleNotFoundError, AttributeError):
+    except (RuntimeError, ImportError, AttributeError):
         return None
+    finally:
+        torch.cuda.synchronize(device)

@@ -43,5 +43,6 @@ def expect(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataFrame) ->
     devices = calls["device"].drop_nulls().unique().to_list()
     peaks = peaks_by_device(ceilings)
     of_device = {name: peak for (device, name), peak in peaks.items() if device in devices}
-    utilisation = model_utilisation(calls, kernels, of_device) if len(devices) == 1 else None
+    on_device = kernels.filter(pl.col("device").is_in(devices))
+    utilisation = model_utilisation(calls, on_device, of_device) if len(devices) == 1 else None
     return Expected(calls, expected_modules(calls), utilisation)

@@ -20,6 +20,7 @@ _OF_ANY_TYPE = "fp32"
 """Work follows from shapes alone."""
 
 _Peaks = Mapping[tuple[int, str], float]
+_Modules = Mapping[tuple[Any, Any, int], str]
 
 
 def expected_calls(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataFrame) -> pl.DataFrame:
@@ -42,13 +43,12 @@ def expected_calls(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataF
     for table, schema, name in ((kernels, KERNELS, "KERNELS"), (work, WORK, "WORK"), (ceilings, CEILINGS, "CEILINGS")):
         check(table, schema, table=name)
     whole = kernels.filter(~pl.col("failed"))
-    places = {
-        tuple(ranges): place(ranges) for ranges in whole["nvtx_recorded"].unique().drop_nulls().to_list() if ranges
-    }
+    recorded = whole["nvtx_recorded"].unique(maintain_order=True).drop_nulls().to_list()
+    places = {tuple(ranges): place(ranges) for ranges in recorded if ranges}
     named = {path: text for path, found in places.items() if (text := _operator_range(found))}
     if not named:
         return pl.DataFrame(schema=CALLS)
-    modules = _modules_by_sequence(places)
+    modules = _modules_by_sequence(whole, places)
     rows = [
         _call(number, group, named, places, modules, peaks_by_device(ceilings))
         for number, group in enumerate(_groups(whole, work, named))
@@ -65,12 +65,17 @@ def _operator_range(found: Place) -> str | None:
     return None
 
 
-def _modules_by_sequence(places: Mapping[tuple[str, ...], Place]) -> dict[int, str]:
-    """Return the modules of forward operators by sequence number: gradients run outside any module."""
+def _modules_by_sequence(whole: pl.DataFrame, places: Mapping[tuple[str, ...], Place]) -> _Modules:
+    """Return the modules of forward operators by report, process and sequence number: gradients run outside any module.
+
+    Of several operators with a number, the last created the gradient's node: those before it needed none.
+    """
+    rows = whole.select("source", "process_id", "nvtx_recorded").unique(maintain_order=True).iter_rows()
+    found = [(source, process, places[tuple(path)]) for source, process, path in rows if path]
     return {
-        found.sequence: found.module
-        for found in places.values()
-        if found.sequence is not None and found.module is not None and not found.is_backward
+        (source, process, each.sequence): each.module
+        for source, process, each in found
+        if each.sequence is not None and each.module is not None
     }
 
 
@@ -85,13 +90,16 @@ def _groups(whole: pl.DataFrame, work: pl.DataFrame, named: Mapping[tuple[str, .
     )
     counted = work.filter(pl.col("reliable")).select("id").unique().with_columns(pl.lit(value=True).alias("is_counted"))
     keys = [tuple(path) if path else () for path in whole["nvtx_recorded"].to_list()]
+    absent = [pl.lit(1.0).alias(name) for name in ("n_represented", "weight") if name not in whole.columns]
     launches = whole.with_columns(
+        *absent,
         pl.Series("path", ["\x1f".join(key) if key in named else None for key in keys], dtype=pl.String),
         pl.Series("text", [named.get(key) for key in keys], dtype=pl.String),
     )
     run = pl.struct("source", "process_id", "path").rle_id()
     again = (pl.col("name") == pl.col("name").first()) & (pl.col("grid") == pl.col("grid").first())
     restarts = pl.when(pl.col("text").str.contains(", op_id = ")).then(0).otherwise(again.cum_sum().over("run"))
+    is_timed = pl.col("duration_ns").is_not_null().all()
     return list(
         launches.with_columns(run.alias("run"))
         .filter(pl.col("path").is_not_null())
@@ -102,9 +110,10 @@ def _groups(whole: pl.DataFrame, work: pl.DataFrame, named: Mapping[tuple[str, .
         .agg(
             pl.col("id"),
             pl.col("name", "nvtx_recorded", "did"),
-            pl.col("device", "text").first(),
-            pl.when(pl.col("duration_ns").is_not_null().all()).then(pl.col("duration_ns").sum()).alias("duration_ns"),
-            pl.col("verdict").sort_by("duration_ns", descending=True, nulls_last=True).first(),
+            pl.col("source", "process_id", "device", "text").first(),
+            pl.when(is_timed).then(pl.col("duration_ns").sum()).alias("duration_ns"),
+            pl.when(is_timed).then((pl.col("duration_ns") * pl.col("weight")).sum()).alias("represented_ns"),
+            pl.col("verdict", "n_represented").sort_by("duration_ns", descending=True, nulls_last=True).first(),
             pl.col("is_counted").fill_null(value=False).all(),
             pl.when(pl.col("traffic_bytes.dram").is_not_null().all())
             .then(pl.col("traffic_bytes.dram").sum())
@@ -119,7 +128,7 @@ def _call(
     group: Mapping[str, Any],
     named: Mapping[tuple[str, ...], str],
     places: Mapping[tuple[str, ...], Place],
-    modules: Mapping[int, str],
+    modules: _Modules,
     peaks: _Peaks,
 ) -> dict[str, Any]:
     path = tuple(group["nvtx_recorded"][0])
@@ -132,8 +141,8 @@ def _call(
     products = _of_products(flop_by_precision) if has_products else {}
     asked = _asked(operation, group["device"], peaks)
     module = found.module
-    if module is None and found.is_backward and found.sequence is not None:
-        module = modules.get(found.sequence)
+    if not found.is_recomputed and found.gradient_of is not None:
+        module = modules.get((group["source"], group["process_id"], found.gradient_of), module)
     call = {
         "call": number,
         "ids": group["id"],
@@ -142,8 +151,9 @@ def _call(
         "range": text,
         "module": module,
         "is_backward": found.is_backward,
+        "is_recomputed": found.is_recomputed,
         "dtype": dtype,
-        "duration_ns": group["duration_ns"],
+        **{name: group[name] for name in ("duration_ns", "n_represented", "represented_ns")},
         "verdict": group["verdict"],
         "asked_precision": asked,
         "ran_precision": max(products, key=products.__getitem__, default=None),

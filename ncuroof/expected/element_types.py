@@ -7,30 +7,32 @@ from collections.abc import Iterable, Mapping
 
 _BY_PRECISION: Mapping[str, str] = {
     "tensor_fp64": "fp64",
-    "tensor_tf32": "fp32",
+    "tensor_tf32": "tf32",
     "tensor_bf16": "bf16",
     "tensor_fp16": "fp16",
     "tensor_fp8": "fp8",
     "tensor_int8": "int8",
 }
-"""Operands of TF32 products are stored as FP32."""
-
 _BY_NAME = (
     ("bf16", re.compile(r"bfloat16|(?<![a-z0-9])bf16|bf16(?![0-9a-z])", re.IGNORECASE)),
     (
         "fp16",
         re.compile(
-            r"c10::half|__half\b|(?<![a-z0-9])(f16|fp16|half)(?![a-z])|hgemm|h16816|s16816gemm_fp16", re.IGNORECASE
+            r"c10::half|__half\b|(?<![a-z])float16|(?<![a-z0-9])(f16|fp16|half)(?![a-z])|hgemm|h16816|s16816gemm_fp16",
+            re.IGNORECASE,
         ),
     ),
-    ("fp64", re.compile(r"\bdouble\b|dgemm|f64f64", re.IGNORECASE)),
-    ("fp32", re.compile(r"\bfloat\b|sgemm|(?<![a-z])(f32|fp32|tf32)", re.IGNORECASE)),
+    ("fp64", re.compile(r"\bdouble\b|float64|dgemm|f64f64", re.IGNORECASE)),
+    ("fp32", re.compile(r"\bfloat(32)?\b|sgemm|(?<![a-z])(f32|fp32|tf32)", re.IGNORECASE)),
 )
 """The narrowest type that a name mentions: kernels of narrow tensors compute in FP32, and say so too."""
 
+_CONVERTS = re.compile(r"(Load|Store)WithCast|float16_copy_kernel")
+"""PyTorch's kernels whose tensors have several types."""
+
 
 def element_type(tensor_precisions: Iterable[str], names: Iterable[str]) -> str | None:
-    """Return the type of a call's tensors; None where neither counters nor names tell.
+    """Return the type of a call's tensors; None where neither counters nor names tell, or it converts.
 
     Args:
         tensor_precisions: in which its launches did work, without the suffix of sparsity.
@@ -40,4 +42,6 @@ def element_type(tensor_precisions: Iterable[str], names: Iterable[str]) -> str 
     if by_counters:
         return by_counters[0]
     text = "\n".join(names)
+    if _CONVERTS.search(text):
+        return None
     return next((dtype for dtype, pattern in _BY_NAME if pattern.search(text)), None)

@@ -24,6 +24,7 @@ def expected_modules(calls: pl.DataFrame) -> pl.DataFrame:
     check(calls, CALLS, table="CALLS")
     paths = calls["module"].to_list()
     around = [_around(path) for path in paths]
+    is_product = pl.col("needed_flop") > 0
     has_bytes = pl.col("compulsory_bytes").is_not_null() & pl.col("dram_bytes").is_not_null()
     return (
         calls.with_columns(pl.Series("around", around, dtype=pl.List(pl.String)))
@@ -33,9 +34,12 @@ def expected_modules(calls: pl.DataFrame) -> pl.DataFrame:
             pl.len().alias("n_calls"),
             pl.col("duration_ns").sum(),
             pl.col("needed_flop").sum(),
-            _known_sum(pl.col("counted_flop")).alias("counted_flop"),
+            pl.when(pl.col("counted_flop").filter(is_product).is_not_null().all())
+            .then(_known_sum(pl.col("counted_flop").filter(is_product)))
+            .alias("counted_flop"),
             *(_known_sum(pl.col(name).filter(has_bytes)).alias(name) for name in ("compulsory_bytes", "dram_bytes")),
             _known_sum(pl.col("roofline_ns")).alias("roofline_ns"),
+            _known_sum((pl.col("duration_ns") - pl.col("roofline_ns")).clip(lower_bound=0)).alias("above_ns"),
         )
         .sort("duration_ns", descending=True, maintain_order=True)
         .pipe(conform, MODULES)

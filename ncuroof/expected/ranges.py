@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-_OPERATOR = re.compile(r"^aten::\w+")
+_OPERATOR = re.compile(r"^aten::\w+|, sizes = \[")
+"""Sizes stand in the ranges of operators alone, those of other libraries and autograd functions of the user's among them."""
 _AUTOGRAD = re.compile(r"^(autograd::|torch::autograd::|\w+Backward\d*\b|## )")
 _SEQUENCE = re.compile(r", seq = (\d+)")
+_NUMBERS = re.compile(r"(, (seq|op_id) = -?\d+)+$")
+"""Which PyTorch adds to whatever it opens a range for: a `record_function` of the user's is the same one each time."""
 SEPARATOR = "/"
 
 
@@ -18,15 +21,19 @@ class Place:
 
     Attributes:
         operators: ranges of operators, the innermost first.
-        module: the ranges before the first operator's or autograd's, joined; None without any.
+        module: the ranges that are neither operators' nor autograd's, joined; None without any.
         is_backward: whether autograd opened a range around it.
-        sequence: number that PyTorch gives to a forward operator and the gradient's node; None where no range has one.
+        is_recomputed: a module's range within autograd's: its forward pass once more, for a gradient (activation checkpointing).
+        sequence: number that PyTorch gave to the operator; None where no range has one.
+        gradient_of: number of the forward operator whose gradient this is; None elsewhere.
     """
 
     operators: tuple[str, ...]
     module: str | None
     is_backward: bool
+    is_recomputed: bool
     sequence: int | None
+    gradient_of: int | None
 
 
 def place(ranges: Sequence[str]) -> Place:
@@ -37,18 +44,24 @@ def place(ranges: Sequence[str]) -> Place:
 
     Source: PyTorch, torch/csrc/autograd/engine.cpp (`evaluate_function`), torch/csrc/profiler/util.cpp (getNvtxStr).
     """
-    is_operator = [bool(_OPERATOR.match(text)) for text in ranges]
-    is_autograd = [bool(_AUTOGRAD.match(text)) for text in ranges]
-    modules = [text for text, *machine in zip(ranges, is_operator, is_autograd, strict=True) if not any(machine)]
-    numbers = [int(found[1]) for text in reversed(ranges) if (found := _SEQUENCE.search(text))]
+    autograd = [number for number, text in enumerate(ranges) if _AUTOGRAD.match(text)]
+    operators = [number for number, text in enumerate(ranges) if number not in autograd and _OPERATOR.search(text)]
+    modules = [number for number in range(len(ranges)) if number not in {*autograd, *operators}]
     return Place(
-        operators=tuple(text for text, is_one in zip(reversed(ranges), reversed(is_operator), strict=True) if is_one),
-        module=SEPARATOR.join(map(_name, modules)) or None,
-        is_backward=any(is_autograd),
-        sequence=numbers[-1 if any(is_autograd) else 0] if numbers else None,
+        operators=tuple(ranges[number] for number in reversed(operators)),
+        module=SEPARATOR.join(_name(ranges[number]) for number in modules) or None,
+        is_backward=bool(autograd),
+        is_recomputed=bool(autograd and modules) and modules[-1] > autograd[0],
+        sequence=_innermost_number(ranges[number] for number in operators),
+        gradient_of=_innermost_number(ranges[number] for number in autograd),
     )
+
+
+def _innermost_number(ranges: Iterable[str]) -> int | None:
+    numbers = [int(found[1]) for text in ranges if (found := _SEQUENCE.search(text))]
+    return numbers[-1] if numbers else None
 
 
 def _name(text: str) -> str:
     """Return a module's range without the shapes of its inputs: "encoder.layers.0 (Linear) [8, 512]" is the same layer for any."""
-    return re.sub(r"\s*(\[[\d, ]*\](, )?)+$", "", text)
+    return re.sub(r"\s*(\[[\d, ]*\](, )?)+$", "", _NUMBERS.sub("", text))

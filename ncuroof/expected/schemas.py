@@ -13,8 +13,11 @@ CALLS = pl.Schema(
         "range": pl.String(),  # the NVTX range that named it
         "module": pl.String(),  # the ranges around it that are no operators, joined by "/"; null without any
         "is_backward": pl.Boolean(),
+        "is_recomputed": pl.Boolean(),  # a forward operator once more, within a gradient
         "dtype": pl.String(),  # of its tensors, by tensor counters or kernel names; null where neither tells
         "duration_ns": pl.Float64(),  # of all its launches; null where one is not known
+        "n_represented": pl.Float64(),  # calls that it stands for: launches that its longest launch stands for; 1 without counts
+        "represented_ns": pl.Float64(),  # time of all these calls; null where `duration_ns` is
         "verdict": pl.String(),  # of its longest launch
         "asked_precision": pl.String(),  # roof that its products could run under; null for other operators
         "ran_precision": pl.String(),  # where most of its products' counted work ran
@@ -33,10 +36,12 @@ MODULES = pl.Schema(
         "n_calls": pl.UInt32(),
         "duration_ns": pl.Float64(),
         "needed_flop": pl.Float64(),
-        "counted_flop": pl.Float64(),  # over the calls where it is known
+        "counted_flop": pl.Float64(),  # null where it is not known of one of its products
         "compulsory_bytes": pl.Float64(),  # over the calls where both kinds of bytes are known
         "dram_bytes": pl.Float64(),
         "roofline_ns": pl.Float64(),  # over the calls where it is known
+        "above_ns": pl.Float64(),  # time beyond that of these calls, each at least 0
     }
 )
-"""One row per module, with all that is within it, the longest first."""
+"""One row per module, with all that is within it, the longest first. Calls as recorded, each for itself: what a call stands for
+may lie in other modules."""

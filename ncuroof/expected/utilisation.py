@@ -19,12 +19,13 @@ class ModelUtilisation:
     Attributes:
         precision: of the peak: the one that most of the needed products could run in.
         peak_flop_per_s: of that precision.
-        needed_flop: of all matrix products.
+        needed_flop: of all matrix products whose work is known, those that were recomputed for gradients aside.
         duration_ns: GPU time of the run; gaps between kernels are not in it.
-        mfu_frac: needed work over peak times GPU time.
-        extra_work_frac: products did more than was needed: padding, recomputing.
+        mfu_frac: needed work over peak times GPU time; a lower bound where `unknown_products_frac` is not 0.
+        extra_work_frac: products did more than was needed: padding, layers computed again for gradients.
         tail_frac: products with a last wave that was not full.
         low_efficiency_frac: products otherwise below the peak.
+        unknown_products_frac: other kernels that used tensor cores: convolutions, attention of other libraries, compiled code.
         memory_bound_frac: other kernels, bound by memory.
         short_frac: other kernels, too short for their launch.
         other_frac: other kernels, bound by anything else.
@@ -38,6 +39,7 @@ class ModelUtilisation:
     extra_work_frac: float
     tail_frac: float
     low_efficiency_frac: float
+    unknown_products_frac: float
     memory_bound_frac: float
     short_frac: float
     other_frac: float
@@ -49,11 +51,12 @@ def model_utilisation(
     """Return the model FLOP utilisation; None where no call has products, or their peak is not known.
 
     A second of products is worth what it needed at the peak, then what it did beyond that (padding, recomputing), then what the
-    tail lost (`occupancy.tail_frac` of the launch), then whatever else; each at most what is left.
+    tail lost (`occupancy.tail_frac` of the launch), then whatever else; each at most what is left. Launches that stand for others
+    (WEIGHTS) count for them.
 
     Args:
         calls: CALLS.
-        kernels: one row per launch, as `Analysis.kernels`.
+        kernels: one row per launch, as `Analysis.kernels`, of the GPU of the calls.
         peaks: flop/s by precision.
 
     Raises:
@@ -64,9 +67,15 @@ def model_utilisation(
     check(calls, CALLS, table="CALLS")
     check(kernels, KERNELS, table="KERNELS")
     products = calls.filter((pl.col("needed_flop") > 0) & pl.col("asked_precision").is_not_null())
-    by_precision = products.group_by("asked_precision").agg(pl.col("needed_flop").sum()).sort("needed_flop")
+    times_each = pl.col("n_represented").fill_null(1.0)
+    by_precision = (
+        products.group_by("asked_precision").agg((pl.col("needed_flop") * times_each).sum()).sort("needed_flop")
+    )
     precision = by_precision["asked_precision"][-1] if by_precision.height else None
-    whole = kernels.filter(~pl.col("failed") & pl.col("duration_ns").is_not_null())
+    weight = pl.col("weight") if "weight" in kernels.columns else 1.0
+    whole = kernels.filter(~pl.col("failed") & pl.col("duration_ns").is_not_null()).with_columns(
+        pl.col("duration_ns") * weight
+    )
     total = float(whole["duration_ns"].sum())
     if precision is None or not peaks.get(precision) or not total:
         return None
@@ -75,12 +84,17 @@ def model_utilisation(
     of_products = whole.filter(pl.col("id").is_in(ids.implode()))
     others = whole.filter(~pl.col("id").is_in(ids.implode()))
     time_ns = float(of_products["duration_ns"].sum())
-    needed = float(products["needed_flop"].sum())
+    is_first_time = ~pl.col("is_recomputed").fill_null(value=False)
+    needed = float(products.filter(is_first_time).select((pl.col("needed_flop") * times_each).sum()).item())
     useful = min(needed / per_ns, time_ns)
-    counted = float(products.select(pl.coalesce("counted_flop", "needed_flop").sum()).item())
-    extra = min(max(counted - needed, 0.0) / per_ns, time_ns - useful)
+    done = pl.max_horizontal("counted_flop", "needed_flop") * times_each
+    extra = min((float(products.select(done.sum()).item()) - needed) / per_ns, time_ns - useful)
     tails = float((of_products["duration_ns"] * of_products["occupancy.tail_frac"].fill_null(0.0)).sum())
     tail = min(tails, time_ns - useful - extra)
+    used_tensor_cores = pl.any_horizontal(pl.lit(value=False), *(pl.col(name) > 0 for name in _tensor_work(kernels)))
+    unknown = others.filter(used_tensor_cores)
+    others = others.filter(~used_tensor_cores.fill_null(value=False))
+    other_ns = float(others["duration_ns"].sum())
     return ModelUtilisation(
         precision=precision,
         peak_flop_per_s=peaks[precision],
@@ -90,10 +104,15 @@ def model_utilisation(
         extra_work_frac=extra / total,
         tail_frac=tail / total,
         low_efficiency_frac=(time_ns - useful - extra - tail) / total,
+        unknown_products_frac=float(unknown["duration_ns"].sum()) / total,
         memory_bound_frac=_time_of(others, Verdict.MEMORY) / total,
         short_frac=_time_of(others, Verdict.OVERHEAD) / total,
-        other_frac=(total - time_ns - _time_of(others, Verdict.MEMORY) - _time_of(others, Verdict.OVERHEAD)) / total,
+        other_frac=(other_ns - _time_of(others, Verdict.MEMORY) - _time_of(others, Verdict.OVERHEAD)) / total,
     )
+
+
+def _tensor_work(kernels: pl.DataFrame) -> list[str]:
+    return [name for name in kernels.columns if name.startswith("work.tensor_") and name.endswith(".flop")]
 
 
 def _time_of(kernels: pl.DataFrame, verdict: Verdict) -> float:

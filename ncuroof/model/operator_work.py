@@ -149,6 +149,7 @@ _LIKE_FIRST = frozenset(
         "_log_softmax_backward_data", "cumsum",
     }
 )  # fmt: skip
+_NORM_BACKWARD = frozenset({"native_layer_norm_backward"})
 _RESULTS: Mapping[str, Callable[[Sequence[TensorShape]], tuple[int, ...]]] = {
     "linear": lambda tensors: (*tensors[0].sizes[:-1], tensors[1].sizes[0]),
     "embedding": lambda tensors: (*tensors[1].sizes, tensors[0].sizes[-1]),
@@ -181,6 +182,10 @@ def results_of(name: str, arguments: Sequence[TensorShape | None], table: Operat
     sizes: tuple[int, ...] | None = None
     if name in _ATTENTION_BACKWARD:
         return tensors[1:4]
+    if (
+        name in _NORM_BACKWARD
+    ):  # gradient, input, mean, deviation, weights, biases: of the input, the weights and the biases
+        return [tensors[1], *tensors[4:]]
     if place is not None and len(tensors) >= place + 2:
         sizes = _product_sizes(tensors[place].sizes, tensors[place + 1].sizes)
     elif name in _LIKE_BROADCAST or name in table.pointwise:

@@ -10,16 +10,14 @@ from ncuroof.roofline import GpuProfile, match_profile
 def to_text(calibration: Calibration) -> str:
     """Return a calibration as lines of plain text, with what it is of the data sheet's roofs."""
     profile = match_profile(calibration.gpu, calibration.compute_capability, sm_count=calibration.sm_count or None)
-    clock = (
-        "" if calibration.sm_clock_hz is None else f", SM clock under load {text.scaled(calibration.sm_clock_hz, 'Hz')}"
-    )
-    lines = [f"{text.printable(calibration.gpu)} · {calibration.sm_count} SMs{clock}", ""]
+    lines = [f"{text.printable(calibration.gpu)} · {calibration.sm_count} SMs", ""]
     for roof in calibration.roofs:
         write = text.byte_rate if roof.kind == "bandwidth" else text.flop_rate
         sheet = _sheet(profile, roof.kind, roof.name)
         share = "" if sheet is None else f"{text.share(roof.per_s / sheet):>8} of {write(sheet)}"
         rate = f"{write(roof.per_s):>14}  ±{100 * roof.spread_frac / 2:.1f} %"
-        lines.append(f"{text.label(roof.name):<14}{rate}{share:>28}  {text.printable(roof.how)}")
+        clock = "" if roof.sm_clock_hz is None else text.scaled(roof.sm_clock_hz, "Hz")
+        lines.append(f"{text.label(roof.name):<14}{rate}{share:>28}{clock:>10}  {text.printable(roof.how)}")
     return "\n".join(lines) + "\n"
 
 

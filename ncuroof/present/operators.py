@@ -16,7 +16,10 @@ Record = Mapping[str, Any]
 _MOST_LINES = 50
 _MUCH_TRAFFIC = 1.5
 """DRAM bytes over compulsory bytes: less is padding, write-backs and the like (a choice)."""
+_SOME_BYTES = 1e6
+"""Moved in vain by a call: of less nothing is said, since tables, arguments and neighbours in L2 move as much (a choice)."""
 _MUCH_WORK = 1.1
+_AS_RECORDED = "Launches as recorded: those that they stand for may lie in other modules."
 _AS_IT_MUST = 1.2
 _SIZES = re.compile(r"sizes = (\[.*?\])(?:, input_op_ids|$)")
 
@@ -28,7 +31,7 @@ class OperatorLine:
     name: Annotated[str, "operator, and shapes of its inputs"]
     id: Annotated[str, "of its longest launch, for the link"]
     module: Annotated[str, "in which it is called; of several the first, and how many more"]
-    n_calls: Annotated[str, "how many"]
+    n_calls: Annotated[str, "how many, those that recorded ones stand for among them"]
     time: Annotated[str, "of all launches of all calls"]
     above: Annotated[str, "time above what the needed work and bytes take at the peaks"]
     work: Annotated[str, "counted work over needed work of its products"]
@@ -56,6 +59,7 @@ class Operators:
     lines: Annotated[Sequence[OperatorLine], "the most time above what is needed first"]
     n_more: Annotated[int, "operators that are not shown"]
     modules: Annotated[Sequence[ModuleLine], "the longest first"]
+    modules_remark: Annotated[str, "which launches modules count, where some stand for others; else empty"]
 
 
 def operators(expected: Record | None) -> Operators | None:
@@ -68,6 +72,7 @@ def operators(expected: Record | None) -> Operators | None:
         lines=[_line(calls) for calls in lines[:_MOST_LINES]],
         n_more=max(len(lines) - _MOST_LINES, 0),
         modules=[_module(module) for module in expected["modules"][:_MOST_LINES] if module["module"] is not None],
+        modules_remark=_AS_RECORDED if any(call["n_represented"] != 1 for call in expected["calls"]) else "",
     )
 
 
@@ -79,6 +84,7 @@ def utilisation_sentence(found: Record | None) -> str:
         (found["extra_work_frac"], "to work beyond what is needed"),
         (found["tail_frac"], "to last waves that are not full"),
         (found["low_efficiency_frac"], "to products below the peak"),
+        (found["unknown_products_frac"], "to tensor-core kernels of no known operator, whose products are not counted"),
         (found["memory_bound_frac"], "to memory-bound kernels"),
         (found["short_frac"], "to kernels too short for their launch"),
         (found["other_frac"], "to other kernels"),
@@ -109,8 +115,8 @@ def _line(calls: Sequence[Record]) -> OperatorLine:
         name=f"{calls[0]['operator']} {_shapes(calls[0])}".rstrip(),
         id=str(longest["ids"][0]),
         module=(modules[0] if modules else "") + (f" and {len(modules) - 1} more" if len(modules) > 1 else ""),
-        n_calls=str(len(calls)),
-        time=text.duration(_sum(calls, "duration_ns")),
+        n_calls=f"{sum(call['n_represented'] for call in calls):.0f}",
+        time=text.duration(_sum(calls, "represented_ns")),
         above=text.duration(_above_ns(calls)),
         work=_times(_ratio(calls, "counted_flop", "needed_flop")),
         traffic=_times(_ratio(calls, "dram_bytes", "compulsory_bytes")),
@@ -131,7 +137,7 @@ def _remarks(calls: Sequence[Record]) -> Iterator[str]:
     if work is not None and work >= _MUCH_WORK:
         yield f"does {work:.3g}× the arithmetic it needs: padding to tiles, or recomputing"
     is_memory_bound = first["verdict"] == Verdict.MEMORY
-    if traffic is not None and traffic >= _MUCH_TRAFFIC:
+    if traffic is not None and traffic >= _MUCH_TRAFFIC and _moved_in_vain(calls) >= _SOME_BYTES:
         yield f"moves {traffic:.3g}× what it must" + (": read it once, fuse it" if is_memory_bound else "")
     elif is_memory_bound and not first["needed_flop"] and traffic is not None and traffic <= _AS_IT_MUST:
         yield "moves what it must: only fusing it with its neighbours makes it faster"
@@ -140,26 +146,33 @@ def _remarks(calls: Sequence[Record]) -> Iterator[str]:
 def _module(module: Record) -> ModuleLine:
     needed, counted = module["needed_flop"], module["counted_flop"]
     compulsory, dram = module["compulsory_bytes"], module["dram_bytes"]
-    above = None if module["roofline_ns"] is None else max(module["duration_ns"] - module["roofline_ns"], 0.0)
     return ModuleLine(
         name=_innermost(module["module"]),
         path=module["module"],
         time=text.duration(module["duration_ns"]),
-        above=text.duration(above),
+        above=text.duration(module["above_ns"]),
         work=_times(counted / needed if counted is not None and needed else None),
         traffic=_times(dram / compulsory if dram is not None and compulsory else None),
     )
 
 
 def _above_ns(calls: Sequence[Record]) -> float | None:
-    known = [call for call in calls if call["duration_ns"] is not None and call["roofline_ns"] is not None]
-    return sum(max(call["duration_ns"] - call["roofline_ns"], 0.0) for call in known) if known else None
+    known = [call for call in calls if call["represented_ns"] is not None and call["roofline_ns"] is not None]
+    above = (call["represented_ns"] - call["n_represented"] * call["roofline_ns"] for call in known)
+    return sum(max(each, 0.0) for each in above) if known else None
 
 
 def _ratio(calls: Sequence[Record], above: str, below: str) -> float | None:
     """Return a ratio of sums over the calls where both are known."""
     known = [call for call in calls if call[above] is not None and call[below]]
-    return sum(call[above] for call in known) / sum(call[below] for call in known) if known else None
+    over, under = (sum(call["n_represented"] * call[key] for call in known) for key in (above, below))
+    return over / under if known else None
+
+
+def _moved_in_vain(calls: Sequence[Record]) -> float:
+    """Return the most bytes that a call moved beyond what it must."""
+    known = (call for call in calls if call["dram_bytes"] is not None and call["compulsory_bytes"] is not None)
+    return max((float(call["dram_bytes"] - call["compulsory_bytes"]) for call in known), default=0.0)
 
 
 def _sum(calls: Sequence[Record], key: str) -> float | None:

@@ -7,12 +7,10 @@ from typing import Any
 
 from ncuroof.present import format as text
 from ncuroof.roofline import GpuProfile, load_profiles
-from ncuroof.whatif import RESOURCES, ratios
-from ncuroof.words import Verdict
+from ncuroof.whatif import RESOURCES, WAITING, profile_of_whole, ratios
 
 Record = Mapping[str, Any]
 
-_WAITING = (Verdict.LATENCY.value, Verdict.OVERHEAD.value, Verdict.UNKNOWN.value)
 _DIGITS = 5
 
 _Key = tuple[Any, "str | None", "str | None"]
@@ -25,13 +23,13 @@ def targets(document: Record) -> dict[str, Any]:
     The first row is for the same GPU.
     """
     profiles = {profile.id: profile for profile in load_profiles()}
-    here = [profiles.get(device.get("profile") or "") for device in document["devices"]]
+    here = [(profiles.get(device.get("profile") or ""), device["sm_count"]) for device in document["devices"]]
     keys = {_key(kernel) for kernel in document["kernels"] if kernel.get("scaling")}
     return {
         "resources": {name: text.label(name) for name in RESOURCES},
         "gpus": list(profiles),
         "ratios": {
-            _name(key): [_row(_profile(here, key[0]), there, key) for there in (None, *profiles.values())]
+            _name(key): [_row(_profile(here, key[0], there), there, key) for there in (None, *profiles.values())]
             for key in sorted(keys, key=_name)
         },
     }
@@ -50,7 +48,7 @@ def scaling(kernel: Record, document: Record) -> list[Any] | None:
     sms = document["devices"][device]["sm_count"] if device is not None else None
     busy = [_short(known["busy_ns"][name] or 0.0) for name in RESOURCES]
     shape = [known["n_blocks"], _short(known["n_resident_blocks"]), sms]
-    waits = kernel["verdict"] in _WAITING
+    waits = kernel["verdict"] in WAITING
     return [_name(_key(kernel)), busy, kernel["duration_ns"], _short(known["reached_frac"]), waits, *shape]
 
 
@@ -62,8 +60,10 @@ def _name(key: _Key) -> str:
     return "|".join("" if part is None else str(part) for part in key)
 
 
-def _profile(here: list[GpuProfile | None], device: int | None) -> GpuProfile | None:
-    return None if device is None else here[device]
+def _profile(
+    here: list[tuple[GpuProfile | None, int | None]], device: int | None, there: GpuProfile | None
+) -> GpuProfile | None:
+    return None if device is None else profile_of_whole(*here[device], there)
 
 
 def _row(here: GpuProfile | None, there: GpuProfile | None, key: _Key) -> list[float | None]:

@@ -21,6 +21,14 @@ ASSUMPTIONS = (
     "not tuned for the GPU worse. L2 bandwidth grows with SMs and clock where no document states it.",
 )
 
+OF_A_CHANGE = {
+    "batch": "A larger batch is taken to move as many times the bytes: weights are read once whatever the batch, so that products "
+    "of weights do better than this.",
+    "dtype": "A change of type scales all traffic of a kernel by the width of its operands: by its tensor counters, else by its "
+    "name, else by the precision that takes longest.",
+}
+"""What is assumed of some changes besides."""
+
 Document = dict[str, Any]
 
 
@@ -41,21 +49,36 @@ def projection_document(
     check(busy, BUSY_TIMES, table="BUSY_TIMES")
     check(projection, PROJECTION, table="PROJECTION")
     launches = busy.select(
-        "id", "name", "short_name", "limiter", "verdict", "recorded_ridge_ratio", recorded_ns="duration_ns"
+        "id",
+        "name",
+        "short_name",
+        "limiter",
+        "verdict",
+        "recorded_ridge_ratio",
+        "n_represented",
+        "weight",
+        recorded_ns="duration_ns",
     )
-    rows = projection.rename({"limiter": "limiter_there"}).join(launches, on="id", how="left", maintain_order="left")
+    rows = (
+        projection.rename({"limiter": "limiter_there"})
+        .join(launches, on="id", how="left", maintain_order="left")
+        .with_columns(pl.col(name) * pl.col("weight") for name in ("recorded_ns", "duration_ns", "least_ns", "most_ns"))
+    )
     is_known = pl.col("duration_ns").is_not_null()
+    to_memory = pl.col("crosses_ridge") & (pl.col("ridge_ratio") < 1)
     sums = [
-        pl.len().alias("n_launches"),
-        (~is_known).sum().alias("n_unknown"),
+        _launches(pl.col("n_represented")).alias("n_launches"),
+        _launches(pl.col("n_represented").filter(~is_known)).alias("n_unknown"),
+        is_known.any().alias("is_known"),
         pl.col("recorded_ns").filter(is_known).sum().alias("recorded_ns"),
         *(pl.col(name).sum() for name in ("duration_ns", "least_ns", "most_ns")),
-        pl.col("crosses_ridge").sum().alias("n_crossing"),
+        _launches(pl.col("n_represented").filter("crosses_ridge")).alias("n_crossing"),
+        _launches(pl.col("n_represented").filter(to_memory)).alias("n_crossing_to_memory"),
     ]
+    of_longest = ("id", "short_name", "verdict", "limiter", "limiter_there", "ridge_ratio", "recorded_ridge_ratio")
     by_kernel = rows.group_by("target", "name", maintain_order=True).agg(
         *sums,
-        *(pl.col(name).first() for name in ("id", "short_name", "verdict", "limiter", "limiter_there", "ridge_ratio")),
-        pl.col("recorded_ridge_ratio").first(),
+        pl.col(of_longest).sort_by(pl.col("recorded_ns").fill_null(-1.0), descending=True, maintain_order=True).first(),
         pl.when(pl.col("recorded_ns").count() > 0).then(pl.col("recorded_ns").sum()).alias("all_recorded_ns"),
         pl.col("reason").drop_nulls().first(),
     )
@@ -68,17 +91,27 @@ def projection_document(
             _total(row) for row in rows.group_by("target", maintain_order=True).agg(sums).iter_rows(named=True)
         ],
         "kernels": _kernels(by_kernel),
-        "assumptions": list(ASSUMPTIONS),
+        "assumptions": [*ASSUMPTIONS, *(told for kind, told in OF_A_CHANGE.items() if _is_tried(kind, changes))],
     }
 
 
+def _is_tried(kind: str, changes: Sequence[str]) -> bool:
+    return any(each.partition(":")[0].strip() == kind for each in changes)
+
+
+def _launches(n_represented: pl.Expr) -> pl.Expr:
+    return n_represented.sum().round().cast(pl.Int64)
+
+
 def _total(row: dict[str, Any]) -> Document:
-    return _times(row) | {key: row[key] for key in ("target", "n_launches", "n_unknown", "n_crossing")}
+    return _times(row) | {
+        key: row[key] for key in ("target", "n_launches", "n_unknown", "n_crossing", "n_crossing_to_memory")
+    }
 
 
 def _times(row: dict[str, Any]) -> Document:
     """Return times of the launches that could be projected; null where none could."""
-    is_known = row["n_launches"] > row["n_unknown"]
+    is_known = row["is_known"]
     times = {key: row[key] if is_known else None for key in ("recorded_ns", "duration_ns", "least_ns", "most_ns")}
     return times | {"speedup": row["recorded_ns"] / row["duration_ns"] if is_known and row["duration_ns"] else None}
 
@@ -98,7 +131,7 @@ def _kernels(rows: pl.DataFrame) -> list[Document]:
         kernel["projections"].append(
             _times(row)
             | {"target": row["target"], "limiter": row["limiter_there"], "ridge_ratio": row["ridge_ratio"]}
-            | {"n_crossing": row["n_crossing"], "n_unknown": row["n_unknown"], "reason": row["reason"]}
+            | {key: row[key] for key in ("n_crossing", "n_crossing_to_memory", "n_unknown", "reason")}
         )
     return sorted(kernels.values(), key=_order)
 

@@ -94,6 +94,8 @@ def _time(projection: Record) -> str:
     if expected is None:
         return text.MISSING
     spread = max(expected - least, most - expected) / expected if expected else 0.0
+    if spread >= 1:
+        return f"{text.duration(expected)} (to {text.duration(most)})"
     sign = "+" if most - expected > expected - least else "−"
     return text.duration(expected) + (f" ({sign}{100 * spread:.0f} %)" if spread >= 0.05 else "")
 
@@ -101,13 +103,12 @@ def _time(projection: Record) -> str:
 def _crossing(document: Record) -> Iterator[str]:
     """Yield which kernels lie on the other side of the ridge there."""
     for index, total in enumerate(document["targets"]):
-        crossing = [kernel for kernel in document["kernels"] if kernel["projections"][index]["n_crossing"]]
-        for side, becomes_memory in (("memory", True), ("compute", False)):
-            names = [
-                _name(kernel)
-                for kernel in crossing
-                if (kernel["projections"][index]["ridge_ratio"] < 1) == becomes_memory
-            ]
+        there = [(_name(kernel), kernel["projections"][index]) for kernel in document["kernels"]]
+        to_memory = [name for name, projection in there if projection["n_crossing_to_memory"]]
+        to_compute = [
+            name for name, projection in there if projection["n_crossing"] > projection["n_crossing_to_memory"]
+        ]
+        for side, names in (("memory", to_memory), ("compute", to_compute)):
             if names:
                 shown = ", ".join(text.printable(name) for name in names[:3]) + (
                     f" and {len(names) - 3} more" if len(names) > 3 else ""

@@ -118,7 +118,7 @@ def _of_sheet(device: int, profile: GpuProfile) -> Iterator[tuple[int, str, str,
 
 
 def _reached(device: int, calibration: Calibration) -> Iterator[tuple[int, str, str, float, str, str]]:
-    clock = f", SM clock {calibration.sm_clock_hz / 1e6:.0f} MHz" if calibration.sm_clock_hz else ""
     for (kind, name), roof in best_roofs(calibration).items():
+        clock = f", SM clock {roof.sm_clock_hz / 1e6:.0f} MHz" if roof.sm_clock_hz else ""
         spread = f"median of {roof.n_repeats}, spread {100 * roof.spread_frac:.1f} %"
         yield device, kind, name, roof.per_s, CeilingSource.MEASURED.value, f"{roof.how}: {spread}{clock}"

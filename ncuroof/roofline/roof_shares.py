@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from ncuroof.collect.calibration import Calibration
+from ncuroof.collect.calibration import Calibration, best_roofs
 from ncuroof.roofline.gpu_profiles import normalise_device_name
 from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, ROOF_SHARES, WORK, check, conform
 from ncuroof.words import CeilingSource, MemoryLevel
@@ -24,7 +24,7 @@ def roof_shares(
 ) -> pl.DataFrame:
     """Return achieved rates over the data sheet's and over reached roofs.
 
-    A reached roof other than DRAM's is scaled from the SM clock of the calibration to that of the launch, where both are known.
+    A reached roof other than DRAM's is scaled from the SM clock it was measured at to that of the launch, where both are known.
     The data sheet's is taken as it is, at boost clock.
 
     Args:
@@ -56,12 +56,17 @@ def roof_shares(
         ]
     )
     clocks = pl.DataFrame(
-        [(device, each.sm_clock_hz) for device, each in calibrations.items() if each is not None],
-        schema={"device": pl.UInt32, "calibrated_hz": pl.Float64},
+        [
+            (device, kind, name, roof.sm_clock_hz)
+            for device, each in calibrations.items()
+            if each is not None
+            for (kind, name), roof in best_roofs(each).items()
+        ],
+        schema={"device": pl.UInt32, "kind": pl.String, "name": pl.String, "calibrated_hz": pl.Float64},
         orient="row",
     )
     rows = rates.join(kernels.select("id", "device", "sm_clock_hz"), on="id", how="left", maintain_order="left").join(
-        clocks, on="device", how="left", maintain_order="left"
+        clocks, on=["device", "kind", "name"], how="left", maintain_order="left"
     )
     for source in (CeilingSource.DATASHEET, CeilingSource.MEASURED):
         rows = rows.join(_roofs(ceilings, source), on=["device", "kind", "name"], how="left", maintain_order="left")

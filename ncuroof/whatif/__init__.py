@@ -3,11 +3,12 @@
 from ncuroof.whatif.busy_times import RESOURCES, busy_times
 from ncuroof.whatif.changes import Change, change, parse_change
 from ncuroof.whatif.fusion import fuse, parse_fusion
-from ncuroof.whatif.peak_ratios import Target, parse_target, ratios
-from ncuroof.whatif.projection import project
+from ncuroof.whatif.peak_ratios import Target, parse_target, profile_of_whole, ratios
+from ncuroof.whatif.projection import WAITING, project
 
 __all__ = [
     "RESOURCES",
+    "WAITING",
     "Change",
     "Target",
     "busy_times",
@@ -16,6 +17,7 @@ __all__ = [
     "parse_change",
     "parse_fusion",
     "parse_target",
+    "profile_of_whole",
     "project",
     "ratios",
 ]

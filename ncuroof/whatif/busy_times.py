@@ -8,6 +8,7 @@ import polars as pl
 
 from ncuroof.tables import KERNELS, check, conform
 from ncuroof.whatif.schemas import BUSY_TIMES
+from ncuroof.words import SPARSE_SUFFIX
 
 RESOURCES = ("dram", "l2", "sm", "fp64", "fp32", "fp16", "tensor")
 """What has a peak: two memory levels, four kinds of arithmetic, and `sm`: all else that goes with the number and clock of the SMs
@@ -59,6 +60,7 @@ def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
             pl.col("traffic_bytes.dram_read").alias("dram_read_bytes"),
             pl.col("traffic_bytes.dram_write").alias("dram_write_bytes"),
             *(pl.col("roofline.ridge_ratio").alias(name) for name in ("recorded_ridge_ratio", "ridge_ratio")),
+            *(pl.lit(1.0).alias(name) for name in ("n_represented", "weight") if name not in kernels.columns),
         )
     )
     share = {name: sm_share(pl.col("n_blocks"), pl.col("sm_count")) if name in PER_SM else 1.0 for name in RESOURCES}
@@ -100,7 +102,7 @@ def _tensor_types(work: pl.DataFrame) -> pl.DataFrame:
         done.sort("id", "frac", maintain_order=True)
         .group_by("id", maintain_order=True)
         .agg(
-            pl.col("precision").last().str.replace(r"_sparse$", "").alias("tensor_precision"),
+            pl.col("precision").last().str.replace(f"{SPARSE_SUFFIX}$", "").alias("tensor_precision"),
             pl.col("frac").sum().alias("tensor_frac"),
         )
     )

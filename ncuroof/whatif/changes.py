@@ -17,10 +17,14 @@ from dataclasses import dataclass
 import polars as pl
 
 from ncuroof.errors import WhatIfError
+from ncuroof.expected.element_types import element_type
+from ncuroof.model.dtypes import DTYPES
+from ncuroof.roofline import GpuProfile
 from ncuroof.tables import check
 from ncuroof.whatif.busy_times import RESOURCES
+from ncuroof.whatif.peak_ratios import Profiles
 from ncuroof.whatif.schemas import BUSY_TIMES
-from ncuroof.words import Precision
+from ncuroof.words import SPARSE_SUFFIX
 
 HINT = "changes look like bytes:0.5, l2:0.5, flop:0.5, sm:0.5, batch:4, dtype:bf16"
 DTYPE = "dtype"
@@ -33,22 +37,13 @@ _RESOURCES_BY_KIND: Mapping[str, tuple[str, ...]] = {
     "sm": ("sm",),
     _BATCH: RESOURCES,
 }
-_WIDTH_BYTES: Mapping[str, float] = {
-    "fp64": 8.0,
-    "fp32": 4.0,
-    "tf32": 4.0,
-    "bf16": 2.0,
-    "fp16": 2.0,
-    "fp8": 1.0,
-    "int8": 1.0,
-    "fp6": 0.75,
-    "fp4": 0.5,
-    "int4": 0.5,
-}
-"""Bytes of a stored operand; TF32 is stored as FP32."""
+_TYPES = tuple(name for name, dtype in DTYPES.items() if dtype.matrix)
+"""What products are made in: indices and masks keep their type."""
 _TENSOR = "tensor_"
 _TENSOR_TYPE = {"fp32": "tensor_tf32"}
 """Tensor cores have no FP32: operands of that width run as TF32."""
+_VECTOR = ("fp64", "fp32")
+"""Vector arithmetic that a change of type can move: narrower types are widened to FP32 for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +71,8 @@ def parse_change(text: str) -> Change:
     """
     kind, _, value = (part.strip() for part in text.partition(":"))
     if kind == DTYPE:
-        if value not in _WIDTH_BYTES:
-            raise WhatIfError(f"{text!r}: a type was wanted, one of {', '.join(_WIDTH_BYTES)}", hint=HINT)
+        if value not in _TYPES:
+            raise WhatIfError(f"{text!r}: a type was wanted, one of {', '.join(_TYPES)}", hint=HINT)
         return Change(text, kind, dtype=value)
     if kind not in _RESOURCES_BY_KIND:
         raise WhatIfError(f"no change: {text!r}", hint=HINT)
@@ -86,17 +81,22 @@ def parse_change(text: str) -> Change:
     return Change(text, kind, factor=float(value))
 
 
-def change(busy: pl.DataFrame, wanted: Change, only: str | None = None) -> pl.DataFrame:
+def change(
+    busy: pl.DataFrame, wanted: Change, only: str | None = None, profiles: Profiles | None = None
+) -> pl.DataFrame:
     """Return the launches after a change.
 
     A change of `batch` deals out as many more blocks. A change of `dtype` scales DRAM and L2 traffic by the width of the operands
-    over that of the dominant precision, and moves tensor work to the new type, where it takes as many operations; vector
-    arithmetic stays as it is. Where the dominant precision is not known, nothing changes.
+    over what it was: that of the tensor type, else of the type that the kernel's name tells (kernels of narrow tensors compute in
+    FP32), else of the dominant precision. It moves tensor work to the new type, where it takes as many operations, and vector
+    arithmetic between FP64 and FP32, where the data sheet states both peaks; narrower types compute in FP32. Where nothing tells
+    the type, nothing changes.
 
     Args:
         busy: BUSY_TIMES.
         wanted: the change.
         only: regular expression of the kernels' names that it concerns; None for all.
+        profiles: data sheet by device of the report, for changes between FP64 and FP32.
 
     Raises:
         WhatIfError: `only` is no regular expression, or fits no kernel.
@@ -105,7 +105,7 @@ def change(busy: pl.DataFrame, wanted: Change, only: str | None = None) -> pl.Da
     check(busy, BUSY_TIMES, table="BUSY_TIMES")
     concerns = _concerned(busy, only)
     if wanted.kind == DTYPE:
-        return _retyped(busy, wanted.dtype, concerns)
+        return _retyped(busy, wanted.dtype, concerns, profiles or {})
     factor = pl.when(concerns).then(wanted.factor).otherwise(1.0)
     scaled = [pl.col(f"busy.{resource}") * factor for resource in _RESOURCES_BY_KIND[wanted.kind]]
     if wanted.kind == "bytes":
@@ -137,17 +137,47 @@ def _concerned(busy: pl.DataFrame, only: str | None) -> pl.Series:
     return found
 
 
-def _retyped(busy: pl.DataFrame, dtype: str, concerns: pl.Series) -> pl.DataFrame:
-    widths = {precision.value: _WIDTH_BYTES.get(precision.value.removeprefix(_TENSOR)) for precision in Precision}
-    dense = pl.col("dominant_precision").str.replace(r"_sparse$", "")
-    width = dense.replace_strict(list(widths), list(widths.values()), default=None, return_dtype=pl.Float64)
-    factor = pl.when(pl.lit(concerns)).then(_WIDTH_BYTES[dtype] / width).otherwise(1.0).fill_null(1.0)
-    is_moved = pl.lit(concerns) & dense.str.starts_with(_TENSOR).fill_null(value=False)
-    return busy.with_columns(
+def _retyped(busy: pl.DataFrame, dtype: str, concerns: pl.Series, profiles: Profiles) -> pl.DataFrame:
+    dense = pl.col("dominant_precision").str.replace(f"{SPARSE_SUFFIX}$", "")
+    widths = {name: each.bytes for name, each in DTYPES.items()}
+    names = {name: element_type((), [name]) for name in busy["name"].drop_nulls().unique()}
+    is_tensor = dense.str.starts_with(_TENSOR).fill_null(value=False)
+    by_name = pl.col("name").replace_strict(names, default=None, return_dtype=pl.String)
+    stored = pl.when(is_tensor).then(dense.str.strip_prefix(_TENSOR)).otherwise(pl.coalesce(by_name, dense))
+    width = stored.replace_strict(widths, default=None, return_dtype=pl.Float64)
+    factor = pl.when(pl.lit(concerns)).then(DTYPES[dtype].bytes / width).otherwise(1.0).fill_null(1.0)
+    retyped = busy.with_columns(
         *(pl.col(name) * factor for name in ("busy.dram", "busy.l2", "dram_read_bytes", "dram_write_bytes")),
         pl.col("ridge_ratio") / factor,
-        pl.when(is_moved)
-        .then(pl.lit(_TENSOR_TYPE.get(dtype, _TENSOR + dtype)))
+        pl.when(pl.lit(concerns) & is_tensor)
+        .then(pl.lit(_tensor_type(dtype)))
         .otherwise(pl.col("to_precision"))
         .alias("to_precision"),
     )
+    return _vector_moved(retyped, DTYPES[dtype].vector[0], concerns, profiles)
+
+
+def _tensor_type(dtype: str) -> str:
+    return _TENSOR_TYPE.get(dtype, DTYPES[dtype].matrix[0])
+
+
+def _vector_moved(busy: pl.DataFrame, to: str, concerns: pl.Series, profiles: Profiles) -> pl.DataFrame:
+    """Return the launches with the vector arithmetic of those that do most of their work in the other of FP64 and FP32 moved."""
+    (other,) = (name for name in _VECTOR if name != to)
+    slowdown = {device: _peak_ratio(profile, other, to) for device, profile in profiles.items()}
+    factor = pl.col("device").replace_strict(slowdown, default=None, return_dtype=pl.Float64)
+    is_moved = pl.lit(concerns) & (pl.col("dominant_precision") == other) & factor.is_not_null()
+    moved = {
+        f"busy.{to}": pl.col(f"busy.{to}").fill_null(0.0) + pl.col(f"busy.{other}") * factor,
+        f"busy.{other}": pl.lit(0.0),
+        "ridge_ratio": pl.col("ridge_ratio") * factor,
+        "dominant_precision": pl.lit(to),
+    }
+    return busy.with_columns(
+        pl.when(is_moved).then(value).otherwise(pl.col(name)).alias(name) for name, value in moved.items()
+    )
+
+
+def _peak_ratio(profile: GpuProfile | None, was: str, becomes: str) -> float | None:
+    peaks = {} if profile is None else profile.peak_flop_per_s
+    return peaks[was] / peaks[becomes] if was in peaks and becomes in peaks else None

@@ -37,7 +37,7 @@ def fuse(busy: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
 
     Every resource is needed for the sum of both times, less what the intermediate costs: the smaller of the bytes that the first
     wrote to DRAM and the second read from it, saved twice, at the DRAM time per byte of each. The single launch reaches of its
-    busiest resource what the two did together.
+    busiest resource what the two did together, and is bound as the longer one was.
 
     Args:
         busy: BUSY_TIMES in the order of the run.
@@ -60,6 +60,8 @@ def fuse(busy: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
     reached = pl.col("reached_frac") * pl.col("duration_ns") + pl.col("reached_frac_after") * pl.col(
         "duration_ns_after"
     )
+    weighted = pl.col("weight") * pl.col("duration_ns") + pl.col("weight_after") * pl.col("duration_ns_after")
+    is_longer = pl.col("duration_ns_after") > pl.col("duration_ns")
     fused = pairs.with_columns(
         *(
             (pl.col(f"busy.{name}") + pl.col(f"busy.{name}_after")).alias(f"busy.{name}")
@@ -71,7 +73,10 @@ def fuse(busy: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
         (pl.col("short_name") + _JOINER + pl.col("short_name_after")).alias("short_name"),
         both.alias("duration_ns"),
         (reached / both).alias("reached_frac"),
-        *(pl.max_horizontal(name, f"{name}_after").alias(name) for name in _BLOCKS),
+        *(pl.max_horizontal(name, f"{name}_after").alias(name) for name in (*_BLOCKS, "n_represented")),
+        (weighted / both).alias("weight"),
+        (pl.col("failed") | pl.col("failed_after")).alias("failed"),
+        *(pl.when(is_longer).then(f"{name}_after").otherwise(name).alias(name) for name in ("verdict", "limiter")),
         *(pl.coalesce(name, f"{name}_after").alias(name) for name in ("tensor_precision", "to_precision")),
         *(pl.lit(None, pl.Float64).alias(name) for name in ("recorded_ridge_ratio", "ridge_ratio")),
         (pl.col("dram_read_bytes") + pl.col("dram_read_bytes_after") - saved).alias("dram_read_bytes"),

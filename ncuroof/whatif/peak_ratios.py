@@ -22,7 +22,7 @@ RATIOS = pl.Schema(
         **{f"ratio.{name}": pl.Float64() for name in RESOURCES},
         "ratio.dominant": pl.Float64(),  # of the dominant precision
         "ratio.clock": pl.Float64(),  # of boost clocks
-        "sm_count_there": pl.Float64(),
+        "sm_count_there": pl.Float64(),  # null for the same GPU
     }
 )
 """One row per device and types that occur together: peak here over peak there; null where one is not known."""
@@ -83,9 +83,24 @@ def peak_ratios(busy: pl.DataFrame, profiles: Profiles, there: GpuProfile | None
         SchemaError: a column is absent or has another type.
     """
     check(busy, BUSY_TIMES, table="BUSY_TIMES")
-    keys = busy.select(KEYS).unique(maintain_order=True).iter_rows()
-    rows = [(*key, *ratios(profiles.get(key[0]), there, *key[1:])) for key in keys]
+    keys = busy.select(*KEYS, "sm_count").unique(KEYS, maintain_order=True).iter_rows()
+    rows = [
+        (*key, *ratios(profile_of_whole(profiles.get(key[0]), sm_count, there), there, *key[1:]))
+        for *key, sm_count in keys
+    ]
     return pl.DataFrame(rows, schema=RATIOS, orient="row")
+
+
+def profile_of_whole(here: GpuProfile | None, sm_count: float | None, there: GpuProfile | None) -> GpuProfile | None:
+    """Return the data sheet to project from; None for a part of a GPU (MIG), whose peaks no data sheet states.
+
+    Args:
+        here: data sheet of the GPU that recorded, if there is one.
+        sm_count: SMs that a launch could use; None where not known.
+        there: the other GPU's; None for the same, where peaks compare all the same.
+    """
+    is_part = here is not None and sm_count is not None and sm_count < here.sm_count
+    return None if is_part and there is not None else here
 
 
 def ratios(
@@ -100,7 +115,6 @@ def ratios(
         to_tensor: the same after a change.
         dominant: precision whose work takes longest.
     """
-    after = here if there is None else there
     kind = _TENSOR if (dominant or "").startswith(_TENSOR) else dominant
     if there is None:
         by_resource: dict[str, float | None] = dict.fromkeys(RESOURCES, 1.0)
@@ -113,7 +127,7 @@ def ratios(
         by_resource = {name: _ratio(name, here, there) for name in RESOURCES}
         by_resource[_TENSOR] = _flop_ratio(here, there, tensor, to_tensor)
         clock = here.sm_boost_clock_hz / there.sm_boost_clock_hz
-    sm_count = None if after is None else float(after.sm_count)
+    sm_count = None if there is None else float(there.sm_count)
     return *by_resource.values(), by_resource.get(kind or ""), clock, sm_count
 
 

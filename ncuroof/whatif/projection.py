@@ -21,7 +21,9 @@ from ncuroof.whatif.peak_ratios import KEYS, Profiles, Target, peak_ratios
 from ncuroof.whatif.schemas import BUSY_TIMES, PROJECTION
 from ncuroof.words import Verdict
 
-_WAITING = (Verdict.LATENCY.value, Verdict.OVERHEAD.value, Verdict.UNKNOWN.value)
+WAITING = (Verdict.LATENCY.value, Verdict.OVERHEAD.value, Verdict.UNKNOWN.value)
+"""Verdicts of kernels that are expected to keep their waits rather than their efficiency."""
+
 _AT_SM_CLOCK = (*PER_SM, "l2")
 """The clock of L2 follows that of the SMs."""
 
@@ -68,7 +70,7 @@ def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
     waits = pl.col("duration_ns") * (1 - pl.col("reached_frac")) * _waves_ratio()
     efficiency_kept = pl.col("needed_ns") / pl.col("reached_frac")
     latency_kept = pl.col("needed_ns") + waits * pl.col("ratio.clock") * clock
-    expected = pl.when(pl.col("verdict").is_in(_WAITING)).then(latency_kept).otherwise(efficiency_kept)
+    expected = pl.when(pl.col("verdict").is_in(WAITING)).then(latency_kept).otherwise(efficiency_kept)
     ridge_ratio = pl.col("ridge_ratio") * pl.col("ratio.dominant") * clock / pl.col("ratio.dram")
     values = {
         "duration_ns": expected,
@@ -110,10 +112,13 @@ def _reason(target: Target) -> pl.Expr:
     ]
     is_clock_missing = pl.lit(target.sm_clock_hz is not None) & pl.col("sm_clock_hz").is_null()
     return pl.coalesce(
+        pl.when(pl.col("failed")).then(pl.lit("profiling it failed")),
         pl.when(pl.col("duration_ns").is_null() | pl.col("reached_frac").is_null()).then(
             pl.lit("utilisation of DRAM and SMs was not collected")
         ),
-        pl.when(pl.col("ratio.clock").is_null()).then(pl.lit("there is no data sheet of the GPU that recorded it")),
+        pl.when(pl.col("ratio.clock").is_null()).then(
+            pl.lit("there is no data sheet of the GPU, or of the part of one (MIG), that recorded it")
+        ),
         pl.when(is_clock_missing).then(pl.lit("the SM clock was not recorded")),
         *lacks,
     )

@@ -12,6 +12,9 @@ BUSY_TIMES = pl.Schema(
         "short_name": pl.String(),
         "verdict": pl.String(),
         "duration_ns": pl.Float64(),
+        "n_represented": pl.Float64(),  # launches that it stands for in sums
+        "weight": pl.Float64(),  # what its times are multiplied by in sums
+        "failed": pl.Boolean(),  # whether profiling it failed
         "busy.dram": pl.Float64(),  # time for which the resource was needed at its peak, in ns
         "busy.l2": pl.Float64(),
         "busy.sm": pl.Float64(),  # L1, shared memory, issue slots, pipes without FLOPs: the busiest of them

@@ -155,6 +155,8 @@ def test_a_run_without_ranges_or_sizes_expects_nothing(expected) -> None:
         (["void reduce_kernel<512, 1, ReduceOp<double, NormTwoOps<double>>>"], "fp64"),
         (["ampere_sgemm_128x64_nn"], "fp32"),
         (["void cutlass::Kernel<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>"], "fp32"),
+        (["julia_add(CuDeviceArray<Float32, (int)1, (int)1>)"], "fp32"),
+        (["scale(Array<float16, 1, C>)"], "fp16"),
         (["triton_poi_fused_gelu_0"], None),
         (["halfway_there"], None),
     ],
@@ -165,10 +167,60 @@ def test_names_tell_types(names: list[str], dtype: str | None) -> None:
 
 def test_counters_go_before_names() -> None:
     assert element_type(["tensor_fp8"], ["gemm<c10::BFloat16>"]) == "fp8"
-    assert element_type(["tensor_tf32"], []) == "fp32"
+    assert element_type(["tensor_tf32"], []) == "tf32"
 
 
 def test_shapes_are_no_part_of_a_modules_name() -> None:
     assert place(["a (Linear) [8, 512], [3]", "step 3"]).module == "a (Linear)/step 3"
     assert place(["x[3]"]).module == "x"
     assert place([]).module is None
+
+
+def test_products_of_tf32_are_held_against_its_peak(expected) -> None:
+    tf32 = "op_hmma_src_tf32_dst_fp32_sparsity_off"
+    (call,) = expected(product(tensor={tf32: 2 * 128 * 256 * 64}, demangled="cutlass_s1688gemm")).calls.to_dicts()
+    assert (call["dtype"], call["asked_precision"], call["ran_precision"]) == ("tf32", "tensor_tf32", "tensor_tf32")
+    # stored as FP32: 4 bytes each
+    assert call["compulsory_bytes"] == 4 * (6400 + 12800 + 20000)
+
+
+def test_a_kernel_that_converts_has_no_one_type() -> None:
+    assert (
+        element_type([], ["unrolled_elementwise_kernel<direct_copy(float), LoadWithCast<1>, StoreWithCast<1>>"]) is None
+    )
+    assert (
+        element_type([], ["vectorized_elementwise_kernel<4, bfloat16_copy_kernel_cuda(TensorIteratorBase&)>"]) is None
+    )
+
+
+def test_ranges_of_other_libraries_are_no_modules_and_numbers_no_part_of_a_name() -> None:
+    custom = "flash_attn::_flash_attn_forward, seq = 7, op_id = 8, sizes = [[2, 8, 64]]"
+    assert place(["Net (Net) [2, 8], op_id = 4", custom]).module == "Net (Net)"
+    assert place(["Optimizer.step#AdamW.step, op_id = 77"]).module == "Optimizer.step#AdamW.step"
+
+
+def test_sequence_numbers_are_those_of_a_report(expected, tmp_path: Path) -> None:
+    backward = ("autograd::engine::evaluate_function: MmBackward0, seq = 3", "MmBackward0, seq = 3")
+    gradient = product(nvtx=(*backward, "aten::mm, op_id = 20, sizes = [[64, 100], [100, 200]]"))
+    files = [tmp_path / name for name in ("one.ncu-rep", "two.ncu-rep")]
+    for file, layer in zip(files, ("One (One)", "Two (Two)"), strict=True):
+        file.write_bytes(write_report([kernel(each) for each in (product(nvtx=(layer, MM)), gradient)]))
+    calls = ncuroof.read(files).analyse().expected.calls
+    assert calls["module"].to_list() == ["One (One)", "One (One)", "Two (Two)", "Two (Two)"]
+
+
+def test_what_a_gradient_computes_again_is_told_from_what_it_needs(expected) -> None:
+    again = ("autograd::engine::evaluate_function: MmBackward0, seq = 3", *LAYER, MM.replace("seq = 3", "seq = 9"))
+    found = expected(product(), product(nvtx=again))
+    assert found.calls["is_recomputed"].to_list() == [False, True]
+    assert found.calls["module"].to_list() == ["Block (Block)/Block.fc (Linear)"] * 2
+    assert found.utilisation is not None
+    assert found.utilisation.needed_flop == 2 * 100 * 64 * 200
+
+
+def test_tensor_cores_under_no_known_operator_are_told_apart(expected) -> None:
+    convolution = product(nvtx=(*LAYER, "aten::convolution, op_id = 9, sizes = [[1, 3, 8, 8], [4, 3, 3, 3], []]"))
+    found = expected(product(), convolution).utilisation
+    assert found is not None
+    assert found.unknown_products_frac == pytest.approx(0.5)
+    assert found.other_frac == pytest.approx(0)

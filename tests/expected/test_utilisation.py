@@ -66,3 +66,13 @@ def test_without_products_or_a_peak_there_is_none() -> None:
     assert model_utilisation(calls(([0], 0.0, None)), kernels, {"tensor_bf16": 1e12}) is None
     assert model_utilisation(calls(([0], 1e5, None)), kernels, {}) is None
     assert model_utilisation(calls(), kernels, {"tensor_bf16": 1e12}) is None
+
+
+def test_launches_count_for_those_that_they_stand_for() -> None:
+    # The product was launched 3 times in 900 ns (recorded once, 400 ns), the other kernel once: 900 + 100 ns in all.
+    kernels = launches((400, "compute", None), (100, "memory", None)).with_columns(weight=pl.Series([900 / 400, 1.0]))
+    known = calls(([0], 2e5, 2e5)).with_columns(pl.lit(3.0).alias("n_represented"))
+    found = model_utilisation(known, kernels, {"tensor_bf16": 1e12})
+    assert found is not None
+    assert (found.needed_flop, found.duration_ns) == (6e5, pytest.approx(1000))
+    assert (found.mfu_frac, found.memory_bound_frac) == (pytest.approx(0.6), pytest.approx(0.1))

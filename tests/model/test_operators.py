@@ -44,6 +44,13 @@ def test_names(written: str, plain: str) -> None:
         ("aten::relu", [[4, 6]], 24, 2 * 48),
         ("aten::_softmax", [[4, 6], [], []], 120, 2 * 48),
         ("aten::native_layer_norm", [[4, 6], [], [6], [6], []], 192, 2 * (24 + 12 + 24)),
+        # gradient, input, two numbers per row, weights and biases in; gradients of the input, the weights and the biases out
+        (
+            "aten::native_layer_norm_backward",
+            [[4, 6], [4, 6], [], [4, 1], [4, 1], [6], [6], []],
+            13 * 24,
+            2 * (24 + 24 + 8 + 12 + 24 + 12),
+        ),
         ("aten::copy_", [[4, 6], [4, 6], []], 0, 2 * 48),
         # 2 sequences of 3 heads, 8 queries, 16 keys of 4, values of 5: 8·16·(8 + 10 + 5) per head
         (

@@ -10,7 +10,8 @@ from ncuroof.present.operators import operators, utilisation_sentence
 def call(**changes: Any) -> dict[str, Any]:
     return {
         "ids": [3], "operator": "aten::mm", "range": "aten::mm, op_id = 5, sizes = [[100, 64], [64, 200]]",
-        "module": "Net (Net)/Net.fc (Linear)", "is_backward": False, "dtype": "bf16", "duration_ns": 1e5, "verdict": "compute",
+        "module": "Net (Net)/Net.fc (Linear)", "is_backward": False, "dtype": "bf16", "duration_ns": 1e5,
+        "n_represented": 1.0, "represented_ns": 1e5, "verdict": "compute",
         "asked_precision": "tensor_bf16", "ran_precision": "tensor_bf16", "needed_flop": 1e6, "counted_flop": 1e6,
         "compulsory_bytes": 1e6, "dram_bytes": 1e6, "roofline_ns": 5e4,
     } | changes  # fmt: skip
@@ -28,6 +29,8 @@ def test_remarks_say_what_is_more_than_needed() -> None:
     assert remark(counted_flop=1.09e6) == ""
     assert remark(dram_bytes=3e6) == "moves 3× what it must"
     assert remark(dram_bytes=3e6, verdict="memory") == "moves 3× what it must: read it once, fuse it"
+    # 384 bytes that 104 kB move for: not of the operator's doing
+    assert remark(dram_bytes=104e3, compulsory_bytes=384.0) == ""
     assert remark(ran_precision="fp32") == "could run on BF16 tensor cores, ran in FP32"
     pointwise = {
         "needed_flop": 0,
@@ -42,7 +45,7 @@ def test_remarks_say_what_is_more_than_needed() -> None:
 
 def test_calls_of_the_same_shapes_are_one_line_and_the_most_above_need_is_first() -> None:
     again = call(ids=[4], module="Net (Net)/Net.fc2 (Linear)")
-    other = call(operator="aten::gelu", range="aten::gelu, sizes = [[8, 8], []]", ids=[9], duration_ns=4e5)
+    other = call(operator="aten::gelu", range="aten::gelu, sizes = [[8, 8], []]", ids=[9], represented_ns=4e5)
     found = operators(
         {
             "calls": [call(), again, other],
@@ -56,9 +59,22 @@ def test_calls_of_the_same_shapes_are_one_line_and_the_most_above_need_is_first(
     assert (second.n_calls, second.time, second.module) == ("2", "200 µs", "Net.fc (Linear) and 1 more")
 
 
+def test_calls_count_for_those_that_they_stand_for() -> None:
+    # recorded once, 100 µs of which 50 are needed; launched 24 times in 2 ms
+    stands = call(n_represented=24.0, represented_ns=2e6)
+    found = operators({"calls": [stands], "modules": [], "utilisation": None})
+    assert found is not None
+    (line,) = found.lines
+    assert (line.n_calls, line.time, line.above) == ("24", "2.00 ms", "800 µs")  # 2000 - 24 * 50
+    assert found.modules_remark.startswith("Launches as recorded")
+    alone = operators({"calls": [call()], "modules": [], "utilisation": None})
+    assert alone is not None
+    assert alone.modules_remark == ""
+
+
 def test_unknown_is_a_dash() -> None:
     unknown = call(
-        duration_ns=None, roofline_ns=None, counted_flop=None, compulsory_bytes=None, dram_bytes=None, dtype=None
+        represented_ns=None, roofline_ns=None, counted_flop=None, compulsory_bytes=None, dram_bytes=None, dtype=None
     )
     found = operators({"calls": [unknown], "modules": [], "utilisation": None})
     assert found is not None
@@ -70,7 +86,7 @@ def test_unknown_is_a_dash() -> None:
 def test_the_rest_of_the_peak_is_told_by_size() -> None:
     known = {
         "precision": "tensor_bf16", "peak_flop_per_s": 989e12, "mfu_frac": 0.4, "extra_work_frac": 0.0, "tail_frac": 0.05,
-        "low_efficiency_frac": 0.2, "memory_bound_frac": 0.3, "short_frac": 0.05, "other_frac": 0.0,
+        "low_efficiency_frac": 0.2, "unknown_products_frac": 0.0, "memory_bound_frac": 0.3, "short_frac": 0.05, "other_frac": 0.0,
     }  # fmt: skip
     assert utilisation_sentence(known) == (
         "The model's products use 40.0 % of the BF16 tensor peak of 989 TFLOP/s over the GPU time (MFU); the rest goes "

@@ -17,13 +17,12 @@ H200 = Calibration(
     gpu="NVIDIA H200",
     compute_capability="9.0",
     sm_count=132,
-    sm_clock_hz=1.65e9,
     torch_version="2.13.0",
     cuda_version="13.0",
     roofs=(
-        ReachedRoof("bandwidth", "dram", 4.1e12, 0.01, 50, "copy of 4 GB"),
-        ReachedRoof("bandwidth", "dram", 4.4e12, 0.01, 50, "sum of 4 GB"),
-        ReachedRoof("compute", "tensor_bf16", 7.5e14, 0.03, 40, "product of 8192 × 8192 random numbers"),
+        ReachedRoof("bandwidth", "dram", 4.1e12, 0.01, 50, "copy of 4 GB", 1.98e9),
+        ReachedRoof("bandwidth", "dram", 4.4e12, 0.01, 50, "sum of 4 GB", 1.98e9),
+        ReachedRoof("compute", "tensor_bf16", 7.5e14, 0.03, 40, "product of 8192 × 8192 random numbers", 1.65e9),
     ),
     not_measured=(("tensor_int8", "no such kernel"),),
 )

@@ -66,8 +66,34 @@ def test_a_narrower_type_moves_fewer_bytes_and_multiplies_faster() -> None:
     (found,) = after("dtype:bf16", launch(dram=0.9, sm=0.1, fp32=0.3, dominant_precision="fp32"))
     assert found["duration_ns"] == pytest.approx(4.5e4 / 0.9)
     # and where the type is not known, nothing changes
-    (found,) = after("dtype:bf16", launch())
+    (found,) = after("dtype:bf16", launch() | {"name": "a(T1)"})
     assert found["duration_ns"] == pytest.approx(1e5)
+
+
+def test_a_kernel_of_narrow_tensors_that_computes_in_fp32_moves_no_fewer_bytes() -> None:
+    gelu = launch(dram=0.9, sm=0.1, fp32=0.3, dominant_precision="fp32")
+    (found,) = after("dtype:bf16", gelu | {"name": "elementwise_kernel<Gelu(c10::BFloat16)>"})
+    assert found["duration_ns"] == pytest.approx(1e5)
+    (found,) = after("dtype:fp8", gelu | {"name": "elementwise_kernel<Gelu(c10::BFloat16)>"})
+    # DRAM 90 / 2 = 45 µs
+    assert found["duration_ns"] == pytest.approx(4.5e4 / 0.9)
+
+
+def test_vector_arithmetic_moves_between_fp64_and_fp32() -> None:
+    rtx = profile_by_name("rtx-4090")
+    # FP64 at one 64th of FP32: 96 µs become 1.5, DRAM's 40 µs become 20, and what else the SMs did stays: 30 µs
+    known = {"dominant_precision": "fp64", "ridge_ratio": 2.4, "recorded_ridge_ratio": 2.4, "sm_count": 128.0}
+    busy = table(launch(dram=0.4, sm=0.3, fp64=0.96, verdict="compute", **known) | {"name": "nbody(double *)"})
+    changed = change(busy, parse_change("dtype:fp32"), profiles={0: rtx})
+    row = changed.row(0, named=True)
+    assert (row["busy.fp64"], row["busy.fp32"]) == (0, pytest.approx(1.5e3, rel=1e-3))
+    assert (row["busy.dram"], row["dominant_precision"]) == (pytest.approx(2e4), "fp32")
+    # work over DRAM time: 96 / 40 = 2.4 before, 1.5 / 20 = 0.075 after
+    assert row["ridge_ratio"] == pytest.approx(0.075, rel=1e-3)
+    (found,) = project(changed, {0: rtx}, [Target()]).to_dicts()
+    assert (found["limiter"], found["crosses_ridge"]) == ("sm", True)
+    # without a data sheet the arithmetic stays
+    assert change(busy, parse_change("dtype:fp32")).row(0, named=True)["busy.fp64"] == pytest.approx(9.6e4)
 
 
 def test_a_type_that_the_gpu_has_not_is_told() -> None:

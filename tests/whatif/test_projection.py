@@ -117,7 +117,7 @@ def test_another_clock_slows_the_sms_and_not_dram() -> None:
     [
         (launch(reached_frac=None), H100, H200, "utilisation of DRAM and SMs was not collected"),
         (launch() | {"duration_ns": None}, H100, H200, "utilisation of DRAM and SMs was not collected"),
-        (launch(), {0: None}, H200, "there is no data sheet of the GPU that recorded it"),
+        (launch(), {0: None}, H200, "there is no data sheet of the GPU, or of the part of one (MIG), that recorded it"),
         (launch(sm_clock_hz=None), H100, Target(H200.profile, 1e9), "the SM clock was not recorded"),
         (
             launch(tensor=0.5, tensor_precision="tensor_fp8", to_precision="tensor_fp8"),
@@ -139,3 +139,15 @@ def test_targets_are_named_or_refused() -> None:
     for wrong in ("h100-sxm@", "h100-sxm@fast", "same@0MHz", "h100-sxm@1500"):
         with pytest.raises(WhatIfError):
             parse_target(wrong)
+
+
+def test_a_launch_that_failed_says_so() -> None:
+    assert only(launch() | {"failed": True, "reached_frac": None}, H200)["reason"] == "profiling it failed"
+
+
+def test_a_part_of_a_gpu_is_not_scaled_by_the_data_sheet_of_the_whole() -> None:
+    part = launch(sm_count=16.0, n_resident_blocks=128.0, recorded_n_blocks=40.0, n_blocks=40.0)
+    assert "MIG" in only(part, H200)["reason"]
+    # on itself it takes the time that it took, and half its bytes are half its bytes
+    found = only(part, Target())
+    assert (found["duration_ns"], found["most_ns"]) == (pytest.approx(1e5), pytest.approx(1e5))

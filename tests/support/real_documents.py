@@ -1,0 +1,101 @@
+"""Every kind of JSON document that ncuroof writes, from real runs of it on reports of this project."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+import ncuroof
+from ncuroof.analysis import Analysis, Reports
+from ncuroof.cli.main import program
+from ncuroof.collect.calibration import Calibration, ReachedRoof, write_calibration
+from ncuroof.collect.counts import Counts, KernelCount, to_json
+from ncuroof.compare import judge, parse_gate
+from ncuroof.compare.baseline import write_baseline
+from ncuroof.compare.history import history
+from ncuroof.present.comparison_document import comparison_document
+from ncuroof.present.history_text import history_document
+from ncuroof.present.projection_document import projection_document
+from ncuroof.whatif import busy_times, parse_target, project
+from tests.support import demo
+from tests.support.constructed import Accesses, Described
+from tests.support.constructed_counters import kernel
+from tests.support.raw import raw_report
+from tests.support.report_writer import write_report
+
+Document = dict[str, Any]
+
+MENDED = demo.REPORT.with_name("h200-training-step-mended.ncu-rep")
+CALIBRATION = Calibration(
+    gpu="NVIDIA H200",
+    compute_capability="9.0",
+    sm_count=132,
+    torch_version="2.13.0",
+    cuda_version="13.0",
+    roofs=(ReachedRoof("bandwidth", "dram", 4.4e12, 0.01, 50, "sum of 4 GB", 1.98e9),),
+    not_measured=(("tensor_int8", "no such kernel"),),
+)
+_COUNTS = Counts((KernelCount("gemm_bf16", (10, 1, 1), (256, 1, 1), 3, 70_000.0),), "1-3")
+_SWEEP = ("gemm", "1:1024", "4096", "4096", "--gpu", "h100-sxm", "--gpu", "a100-sxm-80gb")
+_MEASURED = ("gemm", "4096", "4096", "4096", "--gpu", "h100-sxm", "--achieved-time", "300us")
+_PRODUCT = ("Net (Net) [100, 64]", "aten::mm, seq = 3, op_id = 5, sizes = [[100, 64], [64, 200]]")
+
+
+def documents(folder: Path) -> Mapping[str, list[Document]]:
+    """Return documents by schema; what they are made of is written into a folder."""
+    run, mended = (ncuroof.read(path).analyse() for path in (demo.REPORT, MENDED))
+    compared = ncuroof.compare(run, mended)
+    counts = json.loads(to_json(_COUNTS))
+    found = [
+        ncuroof.read(demo.REPORT).analyse([CALIBRATION]).to_dict(),
+        ncuroof.read(_with_operators(folder)).analyse().to_dict(),
+        Reports((raw_report({}),)).analyse().to_dict(),
+        comparison_document(compared, judge([parse_gate("time:+5%")], compared)),
+        history_document(history([run.side(), mended.side(), run.side()])),
+        json.loads(write_baseline(run.side())),
+        _projection(run),
+        _model(*_SWEEP),
+        _model(*_MEASURED),
+        json.loads(write_calibration(CALIBRATION)),
+        counts,
+    ]
+    by_schema: dict[str, list[Document]] = {}
+    for each in found:
+        by_schema.setdefault(each["schema"], []).append(each)
+    return by_schema
+
+
+def _with_operators(folder: Path) -> Path:
+    """Write a report of a product under PyTorch's ranges, and the counts of a run in which it was launched three times."""
+    described = Described(
+        "gemm_bf16",
+        20_000,
+        grid=(10, 1, 1),
+        nvtx=_PRODUCT,
+        tensor={"op_hmma_src_bf16_dst_fp32_sparsity_off": 2 * 128 * 256 * 64},
+        loads=Accesses(200, 16, bytes_per_thread=16),
+        stores=Accesses(100, 16, bytes_per_thread=16),
+        warp_instructions=1e6,
+        dram_read_bytes=64_000,
+        dram_write_bytes=40_000,
+    )
+    path = folder / "operators.ncu-rep"
+    path.write_bytes(write_report([kernel(described)]))
+    (folder / "operators.counts.json").write_bytes(to_json(_COUNTS))
+    return path
+
+
+def _projection(run: Analysis) -> Document:
+    busy = busy_times(run.kernels, run.roofline_tables.work)
+    projection = project(busy, run.roofline_tables.profiles, [parse_target("b200")])
+    return projection_document(busy, projection, sources=["run.ncu-rep"], changes=[])
+
+
+def _model(*asked: str) -> Document:
+    printed = CliRunner().invoke(program, ["model", *asked, "--format", "json"], catch_exceptions=False).stdout
+    document: Document = json.loads(printed)
+    return document
