@@ -9,6 +9,7 @@ import polars as pl
 from ncuroof.expected.calls import expected_calls, peaks_by_device
 from ncuroof.expected.modules import expected_modules
 from ncuroof.expected.utilisation import ModelUtilisation, model_utilisation
+from ncuroof.words import CeilingSource
 
 __all__ = ["Expected", "ModelUtilisation", "expect"]
 
@@ -41,7 +42,9 @@ def expect(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataFrame) ->
     """
     calls = expected_calls(kernels, work, ceilings)
     devices = calls["device"].drop_nulls().unique().to_list()
-    peaks = peaks_by_device(ceilings)
+    peaks = peaks_by_device(
+        ceilings, CeilingSource.DATASHEET
+    )  # a share of the peak is one of the data sheet's, by custom
     of_device = {name: peak for (device, name), peak in peaks.items() if device in devices}
     on_device = kernels.filter(pl.col("device").is_in(devices))
     utilisation = model_utilisation(calls, on_device, of_device) if len(devices) == 1 else None

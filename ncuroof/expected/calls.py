@@ -179,10 +179,12 @@ def _of_products(flop_by_precision: Mapping[str, float]) -> dict[str, float]:
     return tensor or dict(flop_by_precision)
 
 
-def peaks_by_device(ceilings: pl.DataFrame) -> dict[tuple[int, str], float]:
-    """Return peaks by device and name: those of the counters, else the data sheet's."""
+def peaks_by_device(
+    ceilings: pl.DataFrame, first: CeilingSource = CeilingSource.COUNTERS
+) -> dict[tuple[int, str], float]:
+    """Return peaks by device and name: those of one source, the counters or the data sheet, else those of the other."""
     peaks: dict[tuple[int, str], float] = {}
-    for source in (CeilingSource.DATASHEET, CeilingSource.COUNTERS):
+    for source in sorted((CeilingSource.DATASHEET, CeilingSource.COUNTERS), key=lambda each: each is first):
         rows = ceilings.filter(pl.col("source") == source.value).select("device", "name", "per_s")
         peaks |= {(device, name): per_s for device, name, per_s in rows.iter_rows()}
     return peaks

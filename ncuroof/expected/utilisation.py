@@ -18,7 +18,7 @@ class ModelUtilisation:
 
     Attributes:
         precision: of the peak: the one that most of the needed products could run in.
-        peak_flop_per_s: of that precision.
+        peak_flop_per_s: of that precision: the data sheet's, or where there is none, that of the counters.
         needed_flop: of all matrix products whose work is known, those that were recomputed for gradients aside.
         duration_ns: GPU time of the run; gaps between kernels are not in it.
         mfu_frac: needed work over peak times GPU time; a lower bound where `unknown_products_frac` is not 0.
