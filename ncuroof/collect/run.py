@@ -23,7 +23,7 @@ _POLL_S = 0.1
 _STDOUT, _STDERR = 1, 2
 _CHUNK = 65536
 _GRACE_S = 60.0
-"""After an interrupt ncu closes its report. Past this time it is told itself, as the interrupt may have reached us alone; then ended."""
+"""After an interrupt ncu closes its report. Past this time it is told itself, for it may not have been; then it is ended."""
 
 _IMPATIENT_GRACE_S = 5.0
 """As above, after a second interrupt."""
