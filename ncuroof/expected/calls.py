@@ -42,9 +42,8 @@ def expected_calls(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataF
     for table, schema, name in ((kernels, KERNELS, "KERNELS"), (work, WORK, "WORK"), (ceilings, CEILINGS, "CEILINGS")):
         check(table, schema, table=name)
     whole = kernels.filter(~pl.col("failed"))
-    places = {
-        tuple(ranges): place(ranges) for ranges in whole["nvtx_recorded"].unique().drop_nulls().to_list() if ranges
-    }
+    paths = set(map(tuple, whole["nvtx_recorded"].drop_nulls().to_list()))  # polars 1.30 tells no unique lists of text
+    places = {path: place(path) for path in sorted(paths) if path}
     named = {path: text for path, found in places.items() if (text := _operator_range(found))}
     if not named:
         return pl.DataFrame(schema=CALLS)
