@@ -6,9 +6,6 @@ that is run again, because its worker died or the whole program was killed, find
 
 from __future__ import annotations
 
-import hashlib
-import logging
-import os
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,20 +20,15 @@ from ncuroof._version import __version__
 from ncuroof.analysis import Reports, read
 from ncuroof.batch.dataset import Dataset
 from ncuroof.batch.locations import file_system, readable
-from ncuroof.errors import ClusterError, MissingExtraError, NcuroofError, ReportAccessError, ReportNotFoundError
+from ncuroof.batch.workers import Workers, connected
+from ncuroof.errors import ClusterError, NcuroofError, ReportAccessError, ReportNotFoundError
 from ncuroof.fleet import Origin, fleet_rows, of_source
 from ncuroof.ingest import RawReport
+from ncuroof.ingest.stored import sha256
 
 _CHUNK_BYTES = 1 << 20
-_CONNECT_SECONDS = 20
 _MOST_REPORTS, _LEAST_TASKS = 8, 4
 """The most reports of a task, and the least tasks of a worker."""
-
-_ONE_THREAD = {"POLARS_MAX_THREADS": "1"}
-"""For each of several processes that share the cores."""
-
-_LOOPBACK = "127.0.0.1"
-"""Where workers on this machine listen: nobody else is meant to reach them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +69,6 @@ class Task:
     run: str
 
 
-@dataclass(frozen=True, slots=True)
-class Workers:
-    """Who does the work.
-
-    Attributes:
-        scheduler: address of a Dask scheduler; None for workers on this machine.
-        n_workers: of this machine; None for one per core.
-        are_threads: whether these are threads of this process.
-    """
-
-    scheduler: str | None = None
-    n_workers: int | None = None
-    are_threads: bool = False
-
-
 def ingest(
     locations: Sequence[str],
     dataset: Dataset,
@@ -113,7 +90,7 @@ def ingest(
     dataset.prepare()
     task = Task(dataset, dict(labels), again, uuid.uuid4().hex)
     outcomes = []
-    with _client(workers) as client:
+    with connected(workers) as client:
         for outcome in _done(client, locations, task):
             if outcome.status == "failed":
                 dataset.put_failure(_failure(outcome))
@@ -144,16 +121,16 @@ def ingest_some(locations: Sequence[str], task: Task) -> list[Outcome]:
 
 def _read(location: str, task: Task) -> RawReport | Outcome:
     """Return a report that is to be added, or what became of it instead."""
-    sha256 = None
+    digest = None
     try:
         with _local(location) as path:
-            sha256 = _sha256(path)
-            if sha256 in _present(task.dataset, task.run) and not task.again:
-                return Outcome(location, "present", sha256)
+            digest = _sha256(path)
+            if digest in _present(task.dataset, task.run) and not task.again:
+                return Outcome(location, "present", digest)
             (report,) = read(path).raw
             return report
     except Exception as error:  # one report must not end the batch, whatever is wrong with it
-        return _failed(location, sha256, error)
+        return _failed(location, digest, error)
 
 
 def _put(read_reports: Sequence[tuple[str, RawReport]], task: Task) -> list[Outcome]:
@@ -179,10 +156,10 @@ def _put(read_reports: Sequence[tuple[str, RawReport]], task: Task) -> list[Outc
         return [_failed(location, report.sha256, error)]
 
 
-def _failed(location: str, sha256: str | None, error: BaseException) -> Outcome:
+def _failed(location: str, digest: str | None, error: BaseException) -> Outcome:
     if isinstance(error, NcuroofError):
-        return Outcome(location, "failed", sha256, error=error.slug, message=str(error))
-    return Outcome(location, "failed", sha256, error="defect", message=f"{type(error).__name__}: {error}")
+        return Outcome(location, "failed", digest, error=error.slug, message=str(error))
+    return Outcome(location, "failed", digest, error="defect", message=f"{type(error).__name__}: {error}")
 
 
 @lru_cache(maxsize=4)
@@ -192,16 +169,12 @@ def _present(dataset: Dataset, run: str) -> frozenset[str]:  # noqa: ARG001  eac
 
 
 def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
     try:
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK_BYTES):
-                digest.update(chunk)
+        return sha256(path)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ReportNotFoundError(f"{path.name}: no such file", hint="check the path") from error
     except OSError as error:
         raise ReportAccessError(f"{path.name}: cannot be read: {error.strerror}", hint="check permissions") from error
-    return digest.hexdigest()
 
 
 @contextmanager
@@ -260,44 +233,6 @@ def _done(client: Any, locations: Sequence[str], task: Task) -> Iterator[Outcome
 def _chunk_size(n_reports: int, n_threads: int) -> int:
     """Return how many reports a task takes: several, but enough tasks for each worker to have some."""
     return max(1, min(_MOST_REPORTS, n_reports // (_LEAST_TASKS * max(n_threads, 1))))
-
-
-@contextmanager
-def _client(workers: Workers) -> Iterator[Any]:
-    """Yield a Dask client: of the scheduler that is named, or of workers on this machine."""
-    try:
-        import distributed  # noqa: PLC0415  heavy, and an extra
-    except ImportError as error:
-        raise MissingExtraError(f"ingest needs Dask: {error}", hint="pip install 'ncuroof[fleet]'") from error
-    # A lost worker is no news to the user: what it had begun is done again.
-    logging.getLogger("distributed.client").setLevel(logging.ERROR)
-    if workers.scheduler is not None:
-        try:
-            client = distributed.Client(workers.scheduler, timeout=_CONNECT_SECONDS, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise ClusterError(
-                f"{workers.scheduler}: the Dask scheduler cannot be reached: {error}",
-                hint="start one with: dask scheduler; its address looks like tcp://HOST:8786",
-            ) from error
-        with client:
-            yield client
-        return
-    n_workers = workers.n_workers or os.cpu_count() or 1
-    size = (1, n_workers) if workers.are_threads else (n_workers, 1)
-    with (
-        distributed.LocalCluster(
-            n_workers=size[0],
-            threads_per_worker=size[1],
-            processes=not workers.are_threads,
-            host=None if workers.are_threads else _LOOPBACK,
-            dashboard_address=f"{_LOOPBACK}:0",
-            worker_dashboard_address=f"{_LOOPBACK}:0",
-            silence_logs=logging.CRITICAL,
-            **({} if workers.are_threads else {"env": _ONE_THREAD}),
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
 
 
 def _failure(outcome: Outcome) -> Mapping[str, str]:

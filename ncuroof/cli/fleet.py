@@ -86,11 +86,10 @@ def fleet(  # noqa: PLR0913  an argument per option
 
 
 def _asked(source: Dataset, kernels: pl.LazyFrame, compared: Sequence[str], top: int) -> dict[str, Any]:
+    known = [*COLUMN_BY_FACTOR, *(f"{LABEL_PREFIX}{name}" for name in label_counts(kernels)["name"])]
     for name in compared:
-        if name not in COLUMN_BY_FACTOR and not name.removeprefix(LABEL_PREFIX) != name:
-            raise click.UsageError(
-                f"--by: one of {', '.join(COLUMN_BY_FACTOR)} or label:NAME was wanted, found {name!r}"
-            )
+        if name not in known:
+            raise click.UsageError(f"--by: one of {', '.join(known)} was wanted, found {name!r}")
     return fleet_document(
         source.location,
         overview(kernels),
@@ -103,13 +102,21 @@ def _asked(source: Dataset, kernels: pl.LazyFrame, compared: Sequence[str], top:
 
 
 def _chosen(kernels: pl.LazyFrame, *, kernel: str | None, gpu: str | None, since: datetime | None) -> pl.LazyFrame:
-    if kernel is not None:
-        kernels = kernels.filter(pl.col("name").str.contains(kernel))
-    if gpu is not None:
-        kernels = kernels.filter(pl.col("gpu_name").str.contains(gpu))
+    for option, column, pattern in (("--kernel", "name", kernel), ("--gpu", "gpu_name", gpu)):
+        if pattern is not None:
+            kernels = kernels.filter(pl.col(column).str.contains(_expression(option, pattern)))
     if since is not None:
         kernels = kernels.filter(pl.col("recorded_at") >= since.replace(tzinfo=timezone.utc))
     return kernels
+
+
+def _expression(option: str, pattern: str) -> str:
+    """Return a regular expression that polars takes."""
+    try:
+        pl.Series([""]).str.contains(pattern)
+    except pl.exceptions.PolarsError as error:
+        raise click.UsageError(f"{option}: a regular expression was wanted, found {pattern!r}") from error
+    return pattern
 
 
 def _answer(query: str, kernels: pl.LazyFrame, failures: pl.LazyFrame) -> pl.DataFrame:

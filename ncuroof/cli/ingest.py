@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 import click
 
 from ncuroof.batch.dataset import Dataset
-from ncuroof.batch.ingest import Outcome, Workers
+from ncuroof.batch.ingest import Outcome
 from ncuroof.batch.ingest import ingest as take_in
 from ncuroof.batch.locations import find_reports
+from ncuroof.batch.workers import Workers
 from ncuroof.cli.options import common, say
+from ncuroof.cli.progress import CLEAR_LINE
 from ncuroof.errors import IngestIncompleteError
 
 _MOST_FAILURES = 20
@@ -108,7 +110,7 @@ def _progress(n_reports: int) -> Callable[[Outcome], None]:
             return
         rate = done / max(time.monotonic() - begin, 1e-9)
         line = f"ingest: {done}/{n_reports} reports, {rate:.1f}/s, {counts['failed']} failed"
-        click.echo(f"\r{line}" if is_terminal else line, err=True, nl=not is_terminal or done == n_reports)
+        click.echo(f"{CLEAR_LINE}{line}" if is_terminal else line, err=True, nl=not is_terminal or done == n_reports)
 
     return tell
 

@@ -20,7 +20,7 @@ from ncuroof.collect.recording import RUNNER, RUNNER_FILES, Recorder, Recording,
 from ncuroof.collect.remote import remote_script
 from ncuroof.collect.request import REPORT_SUFFIX, Request, parse_cover, parse_steps, split_words
 from ncuroof.collect.settings import Version, load_settings, parse_capability
-from ncuroof.errors import NcuNotFoundError
+from ncuroof.errors import NcuNotFoundError, ProfileRequestError
 from ncuroof.present.output import write_whole
 
 EXIT_INTERRUPTED = 130
@@ -138,7 +138,7 @@ def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: boo
     """
     recorder = _recorder(words, asked, quiet=quiet)
     if not quiet:
-        for line in plan_lines(recorder):
+        for line in plan_lines(recorder, counts_first=recorder.counts_first and asked["remote_plan"] is None):
             say(line)
     if asked["remote_plan"] is not None:
         return _write_remote_plan(recorder, asked["remote_plan"], is_gpu_known=bool(asked["capabilities"]))
@@ -181,12 +181,23 @@ def _recorder(words: tuple[str, ...], asked: dict[str, Any], *, quiet: bool) -> 
 def _request(
     asked: dict[str, Any], ncu_words: tuple[str, ...], words: tuple[str, ...], program: Program, *, is_kept: bool
 ) -> Request:
-    """Return the request; a report without a name gets the program's, and a number where that is taken."""
+    """Return the request; a report without a name gets the program's, and a number where that is taken.
+
+    Raises:
+        ProfileRequestError: the output has no name, or what is wanted cannot be done elsewhere.
+    """
     steps = asked["step"]
     output = asked["output"]
     if output is None:
         named = Path(f"{_name_of(program)}{REPORT_SUFFIX}")
         output = named if is_kept or asked["force"] else free_report(named)
+    if output.name in ("", ".."):
+        raise ProfileRequestError(f"-o: a file's name was wanted, {str(output)!r} was found", hint="-o run.ncu-rep")
+    if is_kept and asked["cover"] is not None:
+        raise ProfileRequestError(
+            "--cover counts launches first, which a script for another machine cannot",
+            hint="choose kernels with --kernel, or record each kernel and launch shape once with --per-shape",
+        )
     return Request(
         words=words,
         report=output.with_name(output.name.removesuffix(REPORT_SUFFIX) + REPORT_SUFFIX),

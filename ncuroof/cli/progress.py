@@ -12,7 +12,7 @@ import click
 _FIRST_AFTER_S = 0.5
 """What is done sooner needs no word."""
 
-_CLEAR_LINE = "\r\x1b[K"
+CLEAR_LINE = "\r\x1b[K"
 
 
 @contextlib.contextmanager
@@ -28,9 +28,9 @@ def reading_progress(n_files: int, *, quiet: bool) -> Iterator[Callable[[], None
         nonlocal n_done
         n_done += 1
         if time.monotonic() - begin > _FIRST_AFTER_S:
-            click.echo(f"{_CLEAR_LINE}read {n_done} of {n_files} files", nl=False, err=True)
+            click.echo(f"{CLEAR_LINE}read {n_done} of {n_files} files", nl=False, err=True)
 
     try:
         yield done
     finally:
-        click.echo(_CLEAR_LINE, nl=False, err=True)
+        click.echo(CLEAR_LINE, nl=False, err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +23,12 @@ class Selection:
     Attributes:
         functions: names of the kernels' functions, exactly; empty: all.
         per_shape: one launch per kernel and launch shape.
+        n_launches: how many these are; None where not known.
     """
 
     functions: tuple[str, ...] = ()
     per_shape: bool = False
+    n_launches: int | None = None
 
 
 def report_argument(report: Path, rank_variable: str | None) -> str:
@@ -78,7 +81,8 @@ def ncu_command(  # noqa: PLR0913  the command is made of all of these
 def kernel_pattern(request: Request, selection: Selection, settings: Settings) -> str | None:
     """Return the regular expression that a kernel's function name has to match; None for every kernel.
 
-    The expression is in Perl's syntax, which ncu takes (`--kernel-id ::regex:^(?!foo):` in its manual).
+    The expression is in Perl's syntax, as of Boost.Regex, which ncu holds, and is looked for anywhere in the name. That ncu takes
+    the negative lookahead is tested against the real one, which filters what it imports by the same option.
     """
     is_collective_safe = request.with_collectives or request.replay_mode != _KERNEL_REPLAY
     excluded = "" if is_collective_safe else f"(?!.*(?:{settings.collectives}))"
@@ -136,12 +140,15 @@ def _too_old(option: str, settings: Settings) -> ProfileRequestError:
 
 
 def _literal(name: str) -> str:
-    """Return a function's name so that it stands for itself in a regular expression of ncu's."""
-    return "".join(letter if letter.isalnum() or letter == "_" else f"\\{letter}" for letter in name)
+    r"""Return a function's name so that it stands for itself in a regular expression of ncu's.
+
+    Only what has a meaning of its own gets a backslash; before other signs it gives one: `\<` begins a word, `\'` ends the name.
+    """
+    return re.sub(r"[\\^$.|?*+(){}\[\]]", r"\\\g<0>", name)
 
 
 def rank_reports(report: Path, exists: Sequence[Path]) -> list[Path]:
     """Return the reports of ranks among files: those that `report_argument` names, by rank."""
-    base = report.name.removesuffix(REPORT_SUFFIX)
-    found = [path for path in exists if path.name.startswith(f"{base}.rank") and path.name.endswith(REPORT_SUFFIX)]
-    return sorted(found, key=lambda path: (len(path.name), path.name))
+    name = re.compile(re.escape(report.name.removesuffix(REPORT_SUFFIX)) + r"\.rank(\d+)" + re.escape(REPORT_SUFFIX))
+    by_rank = {int(match[1]): path for path in exists if (match := name.fullmatch(path.name))}
+    return [by_rank[rank] for rank in sorted(by_rank)]

@@ -40,15 +40,17 @@ def select_launches(request: Request, plan: Plan, settings: Settings, counts: Co
     """
     pattern = kernel_pattern(request, Selection(), settings)
     wanted = Counts(tuple(kernel for kernel in counts.kernels if _passes(kernel.name, pattern)), counts.steps)
-    chosen = wanted.kernels if request.cover_frac is None else covering(wanted, request.cover_frac)
+    functions = () if request.cover_frac is None else functions_of(covering(wanted, request.cover_frac))
+    chosen = [kernel for kernel in wanted.kernels if not functions or function_name(kernel.name) in functions]
     is_long = sum(kernel.n_launches for kernel in chosen) > settings.per_shape_from_launches
     per_shape = is_long if request.per_shape is None else request.per_shape
+    n_launches = len(chosen) if per_shape else sum(kernel.n_launches for kernel in chosen)
     sentence = (
         f"{counts.n_launches} launches of {len(counts.kernels)} kernels and shapes, "
         f"{counts.duration_ns / 1e6:.1f} ms of GPU time; recording "
         f"{f'{len(chosen)} of them, once each' if per_shape else 'every launch'}{_cost(chosen, plan, per_shape=per_shape)}"
     )
-    return Selection(functions_of(chosen) if request.cover_frac is not None else (), per_shape), sentence
+    return Selection(functions, per_shape, n_launches if request.count is None else None), sentence
 
 
 def _passes(name: str, pattern: str | None) -> bool:

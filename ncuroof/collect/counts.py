@@ -70,7 +70,7 @@ class Counts:
 
 
 def counts_path(report: Path) -> Path:
-    """Return where the counts of a report lie: beside it; those of a rank's report beside the first rank's name."""
+    """Return where the counts of a report lie: beside it."""
     return report.with_name(report.name.removesuffix(REPORT_SUFFIX) + _SUFFIX)
 
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 from ncuroof.collect.recording import Recorder
 
 
-def plan_lines(recorder: Recorder) -> list[str]:
-    """Return what is going to be recorded, in a few lines."""
+def plan_lines(recorder: Recorder, *, counts_first: bool) -> list[str]:
+    """Return what is going to be recorded, in a few lines.
+
+    Args:
+        recorder: of the request.
+        counts_first: whether a first run counts launches.
+    """
     plan, request = recorder.plan, recorder.request
     asked = [f"level {plan.level}", *([f"set {plan.set}"] if plan.set else []), f"{len(plan.sections)} sections"]
     asked += [f"{len(plan.metrics)} counters"] if plan.metrics else []
@@ -15,7 +20,7 @@ def plan_lines(recorder: Recorder) -> list[str]:
         f"  {_clocks(request.clock_control)} · {_caches(request.cache_control)} · {request.replay_mode} replay · "
         f"report {request.report}{' per rank' if recorder.program.rank_variable else ''}"
     )
-    if recorder.counts_first:
+    if counts_first:
         lines.append(
             "  the script runs twice: first to count its launches, then under ncu; --no-per-shape runs it once and records all"
         )

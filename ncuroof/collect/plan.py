@@ -55,7 +55,7 @@ def plan_collection(
         settings: of profiles/collect.toml.
         capabilities: compute capabilities (major × 10 + minor) of the GPUs at hand. Of several, only counters that all of them
             have are named; of none, or one that is not known, those that all known ones have.
-        ncu_version: of the ncu that is asked; empty where not known.
+        ncu_version: of the ncu that is asked; empty where not known, and then no counter is named that only some versions know.
         sections: beside the level's.
         metrics: beside the level's.
 
@@ -73,7 +73,11 @@ def plan_collection(
     known = tuple(dict.fromkeys(capabilities))
     stanzas = settings.counters if level == _EXPLICIT else ()
     places = known if known and set(known) <= set(settings.capabilities) else settings.capabilities
-    chosen = [stanza for stanza in stanzas if not stanza.capabilities or set(places) <= set(stanza.capabilities)]
+    chosen = [
+        stanza
+        for stanza in stanzas
+        if (not stanza.capabilities or set(places) <= set(stanza.capabilities)) and ncu_version >= stanza.since
+    ]
     all_sections = dict.fromkeys(
         (*wanted.sections, *(name for stanza in chosen for name in stanza.sections), *sections)
     )

@@ -145,15 +145,14 @@ class Recorder:
                 lambda log: self.command(selection, log=log, status=str(status)),
                 shows_progress=self.shows_progress,
                 logs_to_file=self.program.rank_variable is None,
-                n_all=self._n_expected(counts, selection),
+                n_all=selection.n_launches,
                 say=self.say,
             )
             reports = self._reports()
             if not reports:
                 raise self._failure(outcome, status)
         if counts is not None and (selection.per_shape or selection.functions):
-            for report in reports:
-                counts_path(report).write_bytes(to_json(counts))
+            self._leave(counts, reports[0])
         messages = outcome.progress.messages
         failure = known_failure([line for line in messages if line.startswith(_ERROR)], self.settings.failures)
         return Recording(
@@ -225,13 +224,8 @@ class Recorder:
                 "warning: launches are not counted, and each kernel and shape is recorded once: "
                 "sums and shares are of what was recorded, and not of the run"
             )
-        return Selection(per_shape=bool(self.request.per_shape))
-
-    def _n_expected(self, counts: Counts | None, selection: Selection) -> int | None:
-        """Return how many launches are going to be recorded; None where it cannot be told."""
-        if counts is not None and selection.per_shape and not selection.functions:
-            return len(counts.kernels)
-        return None if selection.per_shape or selection.functions else self.request.count
+        per_shape = bool(self.request.per_shape)
+        return Selection(per_shape=per_shape, n_launches=None if per_shape else self.request.count)
 
     def _steps(self) -> list[str]:
         steps = self.request.steps
@@ -239,14 +233,25 @@ class Recorder:
             return []
         return ["--step", steps.text, "--of", steps.of, *(["--stop-after"] if steps.stops_after else [])]
 
+    def _leave(self, counts: Counts, report: Path) -> None:
+        """Write the counts beside the report; where that fails, the report is kept, and says by itself that it is not weighted."""
+        path = counts_path(report)
+        try:
+            path.write_bytes(to_json(counts))
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            self.say(
+                f"warning: {path}: cannot be written: {error.strerror}: sums are of what was recorded, and not of the run"
+            )
+
     def _refuse_to_overwrite(self) -> None:
-        existing = self._reports()
+        """Make room for the report; counts that an earlier one left would weight the new one wrongly."""
+        existing = [*self._reports(), *filter(Path.exists, [counts_path(self.request.report)])]
         if existing and not self.request.force:
             raise OutputError(f"{existing[0]}: is there already", hint="choose another name with -o, or add --force")
         try:
-            for report in existing:
-                report.unlink()
-                counts_path(report).unlink(missing_ok=True)
+            for path in existing:
+                path.unlink()
         except OSError as error:
             raise OutputError(
                 f"{existing[0]}: cannot be replaced: {error.strerror}", hint="choose another name with -o"
@@ -284,7 +289,7 @@ def read_status(path: Path) -> list[dict[str, object]]:
 def free_report(wanted: Path) -> Path:
     """Return a report's path that is not taken: `train.ncu-rep`, else `train-2.ncu-rep`, and so on."""
     number, path = 1, wanted
-    while path.exists() or rank_reports(path, list(path.parent.iterdir())):
+    while path.exists() or counts_path(path).exists() or rank_reports(path, list(path.parent.iterdir())):
         number += 1
         path = wanted.with_name(f"{wanted.name.removesuffix(REPORT_SUFFIX)}-{number}{REPORT_SUFFIX}")
     return path

@@ -31,8 +31,9 @@ def remote_script(
         report: what the command writes.
     """
     place = _place_of(collection, command)
-    quoted = [_quoted(word, {ncu: '"$ncu"', runner: _RUNNER_PLACE}) for word in command]
-    words = [*quoted[:place], '"$@"', *quoted[place + len(collection) :]]
+    before = ['"$ncu"' if word == ncu else shlex.quote(word) for word in command[:place]]
+    after = [_RUNNER_PLACE if word == runner else shlex.quote(word) for word in command[place + len(collection) :]]
+    words = [*before, '"$@"', *after]
     lines = [
         "#!/bin/sh",
         "# Written by ncuroof profile --remote-plan. Needs NVIDIA's ncu, on PATH or named in NCUROOF_NCU.",
@@ -47,10 +48,6 @@ def remote_script(
         "exit $status",
     ]
     return "\n".join([*lines, ""])
-
-
-def _quoted(word: str, places: Mapping[str, str]) -> str:
-    return places.get(word, shlex.quote(word))
 
 
 def _place_of(part: Sequence[str], whole: Sequence[str]) -> int:

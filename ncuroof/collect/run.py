@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import selectors
 import signal
@@ -22,7 +23,10 @@ _POLL_S = 0.1
 _STDOUT, _STDERR = 1, 2
 _CHUNK = 65536
 _GRACE_S = 60.0
-"""After an interrupt ncu closes its report; longer than this it is not waited for."""
+"""After an interrupt ncu closes its report. Past this time it is told itself, for it may not have been; then it is ended."""
+
+_IMPATIENT_GRACE_S = 5.0
+"""As above, after a second interrupt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,28 +190,31 @@ class _Watch:
 
     def to_the_end(self) -> bool:
         """Watch until the program has ended; return whether it was interrupted."""
-        deadline: float | None = None
+        deadline, grace_s = math.inf, _GRACE_S
+        endings = [signal.SIGTERM, signal.SIGINT]
         while True:
             try:
                 if self._process.poll() is not None:
                     break
                 self._turn(_POLL_S)
-                if deadline is not None and time.monotonic() > deadline:
-                    self._process.kill()
+                if time.monotonic() > deadline:
+                    self._process.send_signal(endings.pop()) if endings else self._process.kill()
+                    deadline = time.monotonic() + grace_s
             except KeyboardInterrupt:
-                if deadline is None:
+                if deadline == math.inf:
                     self._tell("interrupted: ncu closes its report (again to end it at once)")
-                    deadline = time.monotonic() + _GRACE_S
                 else:
                     self._process.terminate()
-                    deadline = min(deadline, time.monotonic() + 5)
+                    endings.clear()
+                    grace_s = _IMPATIENT_GRACE_S
+                deadline = time.monotonic() + grace_s
         while self._turn(0.0):
             pass
         self._read_log()
         if self._line is not None:
             self._line.clear()
         self._selector.close()
-        return deadline is not None
+        return deadline < math.inf
 
     def _turn(self, seconds: float) -> bool:
         """Relay what is there; return whether anything was."""

@@ -38,12 +38,14 @@ class CounterStanza:
         names: full names, as `--metrics` takes them.
         sections: asked for where single names are not known.
         capabilities: compute capabilities (major × 10 + minor) that have them; empty: all.
+        since: first version of ncu that knows the names; empty: all.
     """
 
     reason: str
     names: tuple[str, ...]
     sections: tuple[str, ...]
     capabilities: tuple[int, ...]
+    since: Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,4 +173,5 @@ def _stanza(entry: Mapping[str, Any]) -> CounterStanza:
         tuple(entry["names"]),
         tuple(entry.get("sections", ())),
         tuple(entry.get("compute_capability", ())),
+        parse_version(entry.get("since", "")),
     )

@@ -255,8 +255,12 @@ def main(words: list[str]) -> None:
     is_module = program[0] == "-m"
     sys.argv = program[1:] if is_module else program
     if sys.path and os.path.abspath(sys.path[0]) == os.path.dirname(HERE):  # noqa: PTH100, PTH120
-        sys.path[0] = os.getcwd() if is_module else os.path.dirname(os.path.abspath(program[0]))  # noqa: PTH100, PTH109, PTH120
+        sys.path[0] = os.getcwd() if is_module else os.path.dirname(os.path.realpath(program[0]))  # noqa: PTH109, PTH120
     step_name = _count_steps(options.of, window) if options.step else None
+    if is_module and step_name is not None:
+        raise SystemExit(
+            f"ncuroof: {step_name!r} cannot be counted in a module that runs with -m: run its file instead"
+        )
     window.before_first()
     try:
         if is_module:

@@ -121,7 +121,7 @@ class Annotations:
     def _enter(self, module: Any, inputs: Any) -> None:
         if self._torch.compiler.is_compiling():  # a range would break the graph
             return
-        shapes = ", ".join(str(list(each.shape)) for each in inputs if hasattr(each, "shape"))
+        shapes = ", ".join(str(list(each.shape)) for each in inputs if isinstance(each, self._torch.Tensor))
         text = f"{self._name(module)} ({type(module).__name__}) {shapes}".rstrip()
         self._journal.tell("push", text=text)
         if self._torch.cuda.is_available():

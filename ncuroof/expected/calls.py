@@ -43,8 +43,10 @@ def expected_calls(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataF
     for table, schema, name in ((kernels, KERNELS, "KERNELS"), (work, WORK, "WORK"), (ceilings, CEILINGS, "CEILINGS")):
         check(table, schema, table=name)
     whole = kernels.filter(~pl.col("failed"))
-    recorded = whole["nvtx_recorded"].unique(maintain_order=True).drop_nulls().to_list()
-    places = {tuple(ranges): place(ranges) for ranges in recorded if ranges}
+    recorded = dict.fromkeys(
+        map(tuple, whole["nvtx_recorded"].drop_nulls().to_list())
+    )  # lists of text have no unique() in old polars
+    places = {path: place(path) for path in recorded if path}
     named = {path: text for path, found in places.items() if (text := _operator_range(found))}
     if not named:
         return pl.DataFrame(schema=CALLS)

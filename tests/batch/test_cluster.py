@@ -51,5 +51,26 @@ def test_a_killed_program_and_a_killed_worker_lose_and_double_nothing(tmp_path: 
     assert n_files(dataset) == N_REPORTS
 
 
+def test_an_interrupt_ends_it_in_one_line(tmp_path: Path) -> None:
+    """Ctrl-C reaches the worker processes as well, which leave it to the program to say so."""
+    write_many(tmp_path / "runs", N_REPORTS)
+    command = [
+        sys.executable,
+        "-m",
+        "ncuroof",
+        "ingest",
+        tmp_path / "runs",
+        "-o",
+        tmp_path / "dataset",
+        "--workers",
+        "2",
+    ]
+    program = subprocess.Popen([*command, "-q"], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    wait_for(lambda: n_files(tmp_path / "dataset") >= FEW, "the first reports of the dataset")
+    os.killpg(program.pid, signal.SIGINT)
+    _, said = program.communicate(timeout=60)
+    assert (program.returncode, said) == (130, "\nncuroof: interrupted\n")
+
+
 def n_files(dataset: Path) -> int:
     return len(list(dataset.glob("kernels/*/*.parquet")))

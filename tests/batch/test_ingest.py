@@ -10,7 +10,8 @@ from polars.testing import assert_frame_equal
 
 from ncuroof.analysis import Reports
 from ncuroof.batch.dataset import Dataset
-from ncuroof.batch.ingest import Outcome, Task, Workers, ingest, ingest_some
+from ncuroof.batch.ingest import Outcome, Task, ingest, ingest_some
+from ncuroof.batch.workers import Workers
 from tests.support.many_reports import small_report
 
 

@@ -119,6 +119,23 @@ def test_wrong_calls_are_told(
     assert message in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--by", "moon"), "--by: one of driver, cuda, ncu, ncuroof, report was wanted, found 'moon'"),
+        (("--by", "label:none"), "found 'label:none'"),
+        (("--kernel", "("), "--kernel: a regular expression was wanted, found '('"),
+        (("--gpu", "*"), "--gpu: a regular expression was wanted, found '*'"),
+    ],
+)
+def test_wrong_questions_are_told(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    Dataset.at(str(tmp_path / "d")).prepare()
+    assert run_main("fleet", tmp_path / "d", *arguments) == 2
+    assert message in capfd.readouterr().err
+
+
 # ---- fleet ------------------------------------------------------------------------------------------------------------------
 
 

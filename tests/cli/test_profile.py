@@ -128,6 +128,8 @@ def test_options_for_ncu_pass_through(folder: Path, capfd: pytest.CaptureFixture
         (("--cover", "200%", "train.py"), "--cover: a share of GPU time was wanted"),
         (("--step", "1", "./app"), "a Python script was wanted"),
         (("--compute-capability", "90", "train.py"), "a compute capability was wanted"),
+        (("-o", ".", "train.py"), "-o: a file's name was wanted, '.' was found"),
+        (("--remote-plan", "p.sh", "--cover", "95%", "train.py"), "--cover counts launches first"),
         (("--level", "huge", "train.py"), "Invalid value for '--level'"),
     ],
 )
@@ -172,9 +174,19 @@ def test_a_remote_plan_runs_where_only_ncu_is(folder: Path, capfd: pytest.Captur
     tools = {"PATH": f"{folder / 'tools'}:/usr/bin:/bin", "STAND_IN_REPORT": str(DEMO)}
     done = subprocess.run(["sh", "-x", "plan.sh"], env=tools, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("0\n==PROF== Connected")  # two calls, then the script ends before it prints again
-    assert "lrc__average_ilc_input_sector_success_rate.pct" in done.stderr  # a counter of 9.0
+    assert "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum" in done.stderr  # a counter of 9.0
     assert "ncuroof report away.ncu-rep" in done.stderr
     assert (folder / "away.ncu-rep").exists()
+
+
+def test_a_remote_plan_passes_the_programs_words_on(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_main("profile", "--remote-plan", "p.sh", "--compute-capability", "9.0", "--", "./app", "ncu", "$x") == 0
+    assert """ ./app ncu '$x' || status=$?\n""" in (folder / "p.sh").read_text(encoding="utf-8")
+
+
+def test_a_remote_plan_does_not_count(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run_main("profile", "--remote-plan", "p.sh", "train.py")
+    assert "runs twice" not in capfd.readouterr().err
 
 
 def test_a_remote_plan_replaces_no_file_of_others(folder: Path) -> None:

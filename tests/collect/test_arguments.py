@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,11 @@ import pytest
 
 from ncuroof.collect.arguments import Selection, kernel_pattern, ncu_command, rank_reports, report_argument
 from ncuroof.collect.programs import Program
-from ncuroof.collect.request import Steps
+from ncuroof.collect.request import Request, Steps
 from ncuroof.collect.settings import load_settings
 from ncuroof.errors import ProfileRequestError
-from tests.collect.making import COLLECTION, PLAN, request
+from tests.collect.making import COLLECTION, DEMO, PLAN, request
+from tests.support.ncu import find_ncu, print_page
 
 ALONE = Program((), ("./app", "--size", "3"), None, None)
 CONTROL = [
@@ -86,6 +89,42 @@ def test_what_was_counted_chooses_functions_exactly() -> None:
     assert found[found.index("--filter-mode") + 1] == "per-launch-config"
 
 
+def test_signs_in_a_name_stand_for_themselves() -> None:
+    """In ncu's expressions, `\\<` would begin a word and `\\'` end the name."""
+    selection = Selection(("operator<", "'lambda'", "a.b[c]{d}|e^f$g\\h+i?"))
+    pattern = kernel_pattern(request(with_collectives=True), selection, load_settings())
+    assert pattern == r"^(?:operator<|'lambda'|a\.b\[c\]\{d\}\|e\^f\$g\\h\+i\?)$"
+
+
+@pytest.mark.oracle
+def test_the_real_ncu_filters_by_our_expressions() -> None:
+    """It filters what it imports by the option, and the expressions, by which it filters what it records."""
+    ncu = find_ncu()
+    if ncu is None:
+        pytest.skip("NVIDIA's ncu is not installed")
+
+    def functions(asked: Request, *chosen: str) -> list[str]:
+        pattern = kernel_pattern(asked, Selection(chosen), load_settings())
+        options = (
+            "--page",
+            "raw",
+            "--print-kernel-base",
+            "function",
+            *(("--kernel-name", f"regex:{pattern}") if pattern else ()),
+        )
+        rows = csv.DictReader(io.StringIO(print_page(ncu, DEMO, *options).decode()))
+        return [row["Kernel Name"] for row in rows if row["ID"]]
+
+    everything = functions(request(with_collectives=True))
+    collectives = [name for name in everything if "nccl" in name.lower()]
+    assert collectives
+    assert functions(request()) == [name for name in everything if name not in collectives]
+    assert functions(request(kernels=("gemm", "^copy"))) == [
+        name for name in everything if "gemm" in name or name.startswith("copy")
+    ]
+    assert functions(request(), "copy_strided") == ["copy_strided"]
+
+
 def test_a_rank_gets_a_report_of_its_own() -> None:
     program = Program(("mpirun", "-n", "4"), ("./app",), "OMPI_COMM_WORLD_RANK", None)
     assert command(program)[:6] == ["mpirun", "-n", "4", "ncu", "--export", "run.rank%q{OMPI_COMM_WORLD_RANK}"]
@@ -98,7 +137,7 @@ def test_a_percent_sign_in_a_name_stays_one() -> None:
 
 def test_ranks_reports_are_found_by_rank() -> None:
     names = [f"run.rank{rank}.ncu-rep" for rank in (10, 2, 0)]
-    others = ["run.ncu-rep", "other.rank1.ncu-rep", "run.rank1.html"]
+    others = ["run.ncu-rep", "other.rank1.ncu-rep", "run.rank1.html", "run.rank1-kept.ncu-rep", "run.ranking.ncu-rep"]
     found = rank_reports(Path("run.ncu-rep"), [Path(name) for name in (*names, *others)])
     assert [path.name for path in found] == ["run.rank0.ncu-rep", "run.rank2.ncu-rep", "run.rank10.ncu-rep"]
 

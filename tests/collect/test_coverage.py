@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from ncuroof.collect.machine import ncu_version
 from ncuroof.collect.plan import plan_collection
 from ncuroof.collect.settings import load_settings
 from ncuroof.diagnosis.rules import load_rules
@@ -16,6 +18,9 @@ from ncuroof.metrics.availability import load_availability
 from tests.support.ncu import find_ncu
 
 CAPABILITIES = load_settings().capabilities
+NEWEST = (9999,)
+CHIPS = {70: "gv100", 75: "tu102", 80: "ga100", 86: "ga102", 87: "ga10b", 89: "ad102", 90: "gh100"}
+"""Those that Nsight Compute 2024.1 knows, by compute capability."""
 PCT = ".avg.pct_of_peak_sustained_elapsed"
 
 BY_SECTION = {
@@ -86,7 +91,7 @@ CONSTANTS = {"device.has_async_tensor_path", "device.has_packed_fp32"}
 
 def collected(capability: int) -> list[str]:
     """Return patterns of the full names that the plan's sections and counters bring."""
-    plan = plan_collection("roofline", load_settings(), capabilities=[capability])
+    plan = plan_collection("roofline", load_settings(), capabilities=[capability], ncu_version=NEWEST)
     assert plan.set == "roofline"
     of_set = ("SpeedOfLight", "WorkloadDistribution", "charts")
     sections = [BY_SECTION[name] for name in (*plan.sections, *of_set)]
@@ -172,7 +177,7 @@ def test_work_of_every_precision_has_a_peak_and_an_amount(capability: int) -> No
 @pytest.mark.parametrize("capability", CAPABILITIES)
 def test_no_counter_is_asked_for_that_the_chip_lacks(capability: int) -> None:
     availability = load_availability()
-    for name in plan_collection("roofline", load_settings(), capabilities=[capability]).metrics:
+    for name in plan_collection("roofline", load_settings(), capabilities=[capability], ncu_version=NEWEST).metrics:
         assert availability.has(name.partition(".")[0], capability) is True, name
 
 
@@ -212,3 +217,31 @@ def test_sections_bring_what_is_said_of_them() -> None:
             if re.fullmatch(pattern, name) and not re.fullmatch(ALWAYS, name):
                 base = name.partition(".")[0]
                 assert f'"{base}' in joined or section == "SourceCounters", (section, name)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("capability", "chip"), CHIPS.items())
+def test_the_real_ncu_lists_every_counter_that_it_is_asked_for(capability: int, chip: str) -> None:
+    """It refuses the whole run for one name that it does not know. Source counters stand in no list of its own."""
+    ncu = find_ncu()
+    if ncu is None:
+        pytest.skip("NVIDIA's ncu is not installed")
+    asked = plan_collection(
+        "roofline", load_settings(), capabilities=[capability], ncu_version=ncu_version(ncu)
+    ).metrics
+    counters = {name for name in asked if "." in name}
+    bases = ",".join(sorted({name.partition(".")[0] for name in counters}))
+    options = ["--query-metrics", "--query-metrics-mode", "suffix", "--metrics", bases, "--chips", chip]
+    listed = subprocess.run([str(ncu), *options], capture_output=True, text=True, check=True).stdout
+    assert counters - {line.split()[0] for line in listed.splitlines() if line.strip()} == set()
+    assert all(re.fullmatch(BY_SECTION["SourceCounters"], name) for name in set(asked) - counters)
+
+
+def test_counters_of_newer_versions_are_not_asked_of_older_ones() -> None:
+    def asked(version: tuple[int, ...]) -> tuple[str, ...]:
+        return plan_collection("roofline", load_settings(), capabilities=[90], ncu_version=version).metrics
+
+    name = "lrc__average_ilc_input_sector_success_rate.pct"
+    assert name in asked((2025, 1, 0))
+    assert name not in asked((2024, 3, 2))
+    assert name not in asked(())

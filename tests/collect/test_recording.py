@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from ncuroof.collect.arguments import Selection
 from ncuroof.collect.counts import Counts, KernelCount, counts_path, read_counts
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.recording import Recorder, free_report
@@ -98,6 +99,25 @@ def test_a_report_that_is_there_stays_unless_forced(tmp_path: Path) -> None:
     assert recorder(tmp_path, force=True).record().reports[0].read_bytes() == DEMO.read_bytes()
 
 
+def test_counts_of_an_earlier_report_do_not_weight_the_next(tmp_path: Path) -> None:
+    (tmp_path / "run.counts.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(OutputError, match=r"run\.counts\.json: is there already"):
+        recorder(tmp_path).record()
+    assert free_report(tmp_path / "run.ncu-rep").name == "run-2.ncu-rep"
+    recorder(tmp_path, force=True).record()
+    assert not (tmp_path / "run.counts.json").exists()
+
+
+def test_force_touches_no_report_that_is_no_ranks(tmp_path: Path) -> None:
+    others = tmp_path / "run.rank0-before.ncu-rep"
+    others.write_bytes(b"precious")
+    program = Program((), HELLO, "MY_RANK", None)
+    ranks = dataclasses.replace(recorder(tmp_path, force=True), program=program)
+    with pytest.raises(ProfilingError):  # no launcher here, so that no rank leaves a report
+        ranks.record()
+    assert others.read_bytes() == b"precious"
+
+
 def test_a_folder_that_is_not_there_is_told_before_anything_runs(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="is no folder"):
         recorder(tmp_path, report=tmp_path / "none/run.ncu-rep").record()
@@ -138,9 +158,12 @@ def test_arguments_reach_the_program_as_they_are(tmp_path: Path, capfd: pytest.C
 # ---- interrupts ---------------------------------------------------------------------------------------------------------------
 
 WATCHED = """
+import os
 import sys
 from pathlib import Path
+from ncuroof.collect import run
 from ncuroof.collect.run import run_ncu
+run._GRACE_S = float(os.environ.get("GRACE_S", "60"))
 folder = Path(sys.argv[1])
 outcome = run_ncu(
     lambda log: [str(folder / "ncu"), "--export", str(folder / "run"), "--log-file", log, "/bin/echo", "hello"],
@@ -151,9 +174,15 @@ print("interrupted" if outcome.is_interrupted else "ended", outcome.progress.n_d
 """
 
 
-def _watched(folder: Path, **more: Any) -> subprocess.Popen[bytes]:
+def _watched(folder: Path, *, grace_s: float = 60, **more: Any) -> subprocess.Popen[bytes]:
     stand_in(folder)
-    environment = {**os.environ, "STAND_IN_KERNELS": "200", "STAND_IN_PAUSE": "0.1", "PYTHONPATH": str(ROOT)}
+    environment = {
+        **os.environ,
+        "STAND_IN_KERNELS": "200",
+        "STAND_IN_PAUSE": "0.1",
+        "PYTHONPATH": str(ROOT),
+        "GRACE_S": str(grace_s),
+    }
     return subprocess.Popen(
         [sys.executable, "-c", WATCHED, str(folder)], env=environment, start_new_session=True, **more
     )
@@ -181,6 +210,16 @@ def test_an_interrupt_keeps_what_was_recorded(tmp_path: Path, number: signal.Sig
     assert (state, exists) == ("interrupted", "True")
     assert 0 < int(n_done) < 200
     assert b"interrupted: ncu closes its report" in errors
+
+
+def test_an_interrupt_that_reached_us_alone_is_passed_on(tmp_path: Path) -> None:
+    process = _watched(tmp_path, grace_s=0.5, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert process.stdout is not None
+    _until(tmp_path, process, process.stdout.fileno(), b"hello")
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=10)  # left alone the run would take 20 s
+    assert output.decode().split()[-3:][::2] == ["interrupted", "True"]
 
 
 def test_on_a_terminal_the_program_sees_a_terminal_and_progress_gives_way(tmp_path: Path) -> None:
@@ -217,8 +256,8 @@ def test_a_short_run_is_recorded_whole_a_long_one_once_per_shape(tmp_path: Path)
     said: list[str] = []
     one = recorder(tmp_path, ("train.py",), said=said)
     assert one.counts_first
-    assert not one.select(counts(("a", 100, 1.0), ("b", 100, 1.0))).per_shape
-    assert one.select(counts(("a", 100, 1.0), ("b", 101, 1.0))).per_shape
+    assert one.select(counts(("a", 100, 1.0), ("b", 100, 1.0))) == Selection(n_launches=200)
+    assert one.select(counts(("a", 100, 1.0), ("b", 101, 1.0))) == Selection(per_shape=True, n_launches=2)
     assert said[1].startswith(
         "201 launches of 2 kernels and shapes, 0.0 ms of GPU time; recording 2 of them, once each: 16 to"
     )
@@ -272,6 +311,18 @@ def test_covering_keeps_to_the_kernels_that_are_wanted(tmp_path: Path) -> None:
     assert recorder(tmp_path, ("t.py",), cover_frac=0.9, kernels=("relu",)).select(counted).functions == ("relu",)
     with pytest.raises(ProfileRequestError, match="--kernel: a regular expression was wanted"):
         recorder(tmp_path, ("t.py",), cover_frac=0.9, kernels=("(",)).select(counted)
+
+
+def test_covering_records_every_shape_of_a_function(tmp_path: Path) -> None:
+    """ncu filters by name: the seldom shape of a function that takes much time is recorded, and paid for, too."""
+    shapes = [KernelCount("gemm", (grid, 1, 1), (32, 1, 1), 150, ns) for grid, ns in ((1, 9e9), (2, 3e9))]
+    said: list[str] = []
+    one = recorder(tmp_path, ("t.py",), cover_frac=0.7, said=said)
+    assert one.select(Counts((*shapes, KernelCount("relu", (1, 1, 1), (32, 1, 1), 1, 1e6)))) == Selection(
+        ("gemm",), True, 2
+    )
+    # 8 passes: 8 × (60 + 20) ms.
+    assert said[-1].endswith("recording 2 of them, once each: 16 to 18 replays, at least 0:01 of GPU time")
 
 
 def test_ranks_are_not_counted(tmp_path: Path) -> None:
@@ -340,3 +391,16 @@ def test_counts_lie_beside_the_report(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Recorder, "count", lambda _: counted)
     found = recorder(tmp_path, (str(script),)).record()
     assert read_counts(counts_path(found.reports[0])) == counted
+
+
+def test_counts_that_cannot_be_written_cost_no_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "train.py").write_text("print('trained')", encoding="utf-8")
+    monkeypatch.setattr(Recorder, "count", lambda _: counts(("a", 300, 3e6)))
+    monkeypatch.setattr(Path, "write_bytes", full)
+    said: list[str] = []
+    found = recorder(tmp_path, (str(tmp_path / "train.py"),), said=said).record()
+    assert found.reports[0].exists()
+    assert "run.counts.json: cannot be written: No space left on device" in said[-1]

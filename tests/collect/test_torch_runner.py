@@ -83,6 +83,19 @@ try:
 except RuntimeError:
     print("caught it")
 """
+ODD_INPUTS = """
+import torch
+from torch import nn
+
+class Wrapper:
+    shape = 3
+
+class Unwrap(nn.Module):
+    def forward(self, wrapper, x):
+        return x
+
+Unwrap()(Wrapper(), torch.ones(1, 2))
+"""
 PARSER = "from torch.distributed.run import get_args_parser\nprint([s for a in get_args_parser()._actions if a.nargs == 0 for s in a.option_strings])\n"  # noqa: E501
 
 
@@ -117,6 +130,9 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
     "not python": (["--step", "1"], ["not_python.py"]),
     "annotated": (["--step", "2", "--stop-after", "--annotate"], ["script.py"]),
     "raising in forward": (["--annotate"], ["raising.py"]),
+    "odd inputs": (["--annotate"], ["odd.py"]),
+    "linked": ([], ["linked.py"]),
+    "function with -m": (["--step", "2", "--of", "helper"], ["-m", "script"]),
     "batches": (["--step", "2:3", "--of", "dataloader"], [EXAMPLE, *SMALL, "--workers", "2"]),
     "counting": (["--step", "2:3", "--stop-after", "--count", "trace.json"], ["script.py"]),
     "torchrun's parser": ([], ["parser.py"]),
@@ -134,7 +150,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Run]:
         "not_python.py": "def f(:\n",
         "calls.py": "import textwrap\nfor i in range(3): print(textwrap.dedent('  x'))\n",
         "parser.py": PARSER,
+        "odd.py": ODD_INPUTS,
     }
+    (folder / "elsewhere").mkdir()
+    (folder / "elsewhere/linked.py").write_text("import sys; print(sys.path[0])", encoding="utf-8")
+    (folder / "linked.py").symlink_to("elsewhere/linked.py")
     for name, text in scripts.items():
         (folder / name).write_text(text, encoding="utf-8")
     cases = [
@@ -251,6 +271,21 @@ def test_ranges_close_where_a_module_raises(run: Callable[[str], Run]) -> None:
         "pop",
         "pop",
     ]
+
+
+def test_only_tensors_have_shapes(run: Callable[[str], Run]) -> None:
+    found = run("odd inputs")
+    assert (found.status, found.stderr) == (0, "")
+    assert found.events("start", "stop") == ["push Unwrap (Unwrap) [1, 2]", "pop"]
+
+
+def test_a_linked_script_finds_what_lies_beside_it_as_under_python(run: Callable[[str], Run]) -> None:
+    assert run("linked").stdout.rstrip().endswith("elsewhere")
+
+
+def test_a_function_of_a_module_that_runs_is_refused(run: Callable[[str], Run]) -> None:
+    assert run("function with -m").status == 1
+    assert "'helper' cannot be counted in a module that runs with -m" in run("function with -m").stderr
 
 
 def test_batches_of_a_loader_with_workers_are_counted_once(run: Callable[[str], Run]) -> None:

@@ -1,0 +1,86 @@
+"""Who takes reports in: processes or threads of this machine, or a Dask cluster."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ncuroof.errors import ClusterError, MissingExtraError
+
+_CONNECT_SECONDS = 20
+
+_ONE_THREAD = {"POLARS_MAX_THREADS": "1"}
+"""For each of several processes that share the cores."""
+
+_LOOPBACK = "127.0.0.1"
+"""Where workers on this machine listen: nobody else is meant to reach them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Who does the work.
+
+    Attributes:
+        scheduler: address of a Dask scheduler; None for workers on this machine.
+        n_workers: of this machine; None for one per core.
+        are_threads: whether these are threads of this process.
+    """
+
+    scheduler: str | None = None
+    n_workers: int | None = None
+    are_threads: bool = False
+
+
+@contextmanager
+def connected(workers: Workers) -> Iterator[Any]:
+    """Yield a Dask client: of the scheduler that is named, or of workers on this machine.
+
+    Raises:
+        ClusterError: the scheduler cannot be reached.
+        MissingExtraError: Dask is not installed.
+    """
+    try:
+        import distributed  # noqa: PLC0415  heavy, and an extra
+    except ImportError as error:
+        raise MissingExtraError(f"ingest needs Dask: {error}", hint="pip install 'ncuroof[fleet]'") from error
+    # A lost worker is no news to the user: what it had begun is done again.
+    logging.getLogger("distributed.client").setLevel(logging.ERROR)
+    if workers.scheduler is None:
+        with _cluster(workers) as cluster, distributed.Client(cluster, set_as_default=False) as client:
+            if not workers.are_threads and hasattr(os, "setsid"):
+                client.register_worker_callbacks(
+                    os.setsid
+                )  # Ctrl-C, which a terminal sends to all, is for this process to act on
+            yield client
+        return
+    try:
+        client = distributed.Client(workers.scheduler, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ClusterError(
+            f"{workers.scheduler}: the Dask scheduler cannot be reached: {error}",
+            hint="start one with: dask scheduler; its address looks like tcp://HOST:8786",
+        ) from error
+    with client:
+        yield client
+
+
+def _cluster(workers: Workers) -> Any:
+    """Return workers on this machine, as a context."""
+    import distributed  # noqa: PLC0415
+
+    n_workers = workers.n_workers or os.cpu_count() or 1
+    size = (1, n_workers) if workers.are_threads else (n_workers, 1)
+    return distributed.LocalCluster(
+        n_workers=size[0],
+        threads_per_worker=size[1],
+        processes=not workers.are_threads,
+        host=None if workers.are_threads else _LOOPBACK,
+        dashboard_address=f"{_LOOPBACK}:0",
+        worker_dashboard_address=f"{_LOOPBACK}:0",
+        silence_logs=logging.CRITICAL,
+        **({} if workers.are_threads else {"env": _ONE_THREAD}),
+    )
