@@ -72,8 +72,9 @@ def _modules_by_sequence(whole: pl.DataFrame, places: Mapping[tuple[str, ...], P
 
     Of several operators with a number, the last created the gradient's node: those before it needed none.
     """
-    rows = whole.select("source", "process_id", "nvtx_recorded").unique(maintain_order=True).iter_rows()
-    found = [(source, process, places[tuple(path)]) for source, process, path in rows if path]
+    rows = whole.select("source", "process_id", "nvtx_recorded").iter_rows()
+    recorded = dict.fromkeys((source, process, tuple(path)) for source, process, path in rows if path)
+    found = [(source, process, places[path]) for source, process, path in recorded]
     return {
         (source, process, each.sequence): each.module
         for source, process, each in found
