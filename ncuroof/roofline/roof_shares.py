@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ncuroof.collect.calibration import Calibration
 from ncuroof.roofline.gpu_profiles import normalise_device_name
 from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, ROOF_SHARES, WORK, check, conform
 from ncuroof.words import CeilingSource, MemoryLevel
+
+if TYPE_CHECKING:
+    from ncuroof.collect.calibration import Calibration
 
 _AT_THEIR_OWN_CLOCK = (MemoryLevel.DRAM.value,)
 """Levels whose rate does not go with the SM clock."""
