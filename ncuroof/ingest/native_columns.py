@@ -116,10 +116,12 @@ class CounterColumns:
         if not self._repeats.is_due(result, head):
             return
         cells, listings = self._cells_of(metrics)
-        if cells.decoder.is_as_expected(metrics):
-            imprint = Imprint(metrics, cells.decoder, self._prefix_bytes, {position for position, _ in listings})
+        if not cells.decoder.is_as_expected(metrics):
+            return
+        imprint = Imprint(metrics, cells.decoder, self._prefix_bytes, {position for position, _ in listings})
+        if imprint.is_of(result, head.n_bytes):
             self._cells_by_imprint[imprint] = cells
-            self._repeats.keep(imprint, result, head)
+            self._repeats.keep(imprint, head)
 
     def add(self, row: int, metrics: Sequence[bytes]) -> None:
         """Read the wanted counters of the result in row `row`.

@@ -87,7 +87,7 @@ class Imprint:
         }
 
     def is_of(self, result: bytes, start: int) -> bool:
-        """Return whether a result holds the very counters that this was made of at `start`, one behind the other."""
+        """Return whether a result holds the very counters that this was made of at `start`, and one behind the other."""
         return result.startswith(self._encoded, start)
 
     def without_counters(self, result: bytes, start: int) -> bytes:
@@ -140,8 +140,7 @@ class Repeats:
         self._n_seen[kind] += 1
         return self._n_seen[kind] == _N_FOR_IMPRINT and self._n_imprints < _MAX_IMPRINTS
 
-    def keep(self, imprint: Imprint, result: bytes, head: Head) -> None:
-        """Keep an imprint of a result, unless that stores its counters in another way than one behind the other."""
-        if imprint.is_of(result, head.n_bytes):
-            self._imprints.setdefault(head.names, []).append(imprint)
-            self._n_imprints += 1
+    def keep(self, imprint: Imprint, head: Head) -> None:
+        """Keep the imprint of a result."""
+        self._imprints.setdefault(head.names, []).append(imprint)
+        self._n_imprints += 1
