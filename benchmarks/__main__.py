@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import compileall
 import tempfile
 from pathlib import Path
 
+import ncuroof
 from benchmarks import comparison, diagnosis, fleet, many_kernels, one_kernel, page
 from benchmarks.timing import machine
 
@@ -21,6 +23,8 @@ def main() -> None:
     if unknown := set(arguments.names) - set(NAMES):
         parser.error(f"no benchmark {', '.join(sorted(unknown))}: use {', '.join(NAMES)}")
     chosen = arguments.names or NAMES
+    # As installers do: without bytecode every start would compile all modules, where PYTHONDONTWRITEBYTECODE is set time and again.
+    compileall.compile_dir(Path(ncuroof.__file__).parent, quiet=1)
     print(f"{machine()}\n")
     with tempfile.TemporaryDirectory() as folder:
         if "one_kernel" in chosen:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Union
 
 import polars as pl
 
-from ncuroof.collect.calibration import Calibration
 from ncuroof.collect.counts import Counts, counts_beside
 from ncuroof.diagnosis import (
     Diagnosis,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
+    from ncuroof.collect.calibration import Calibration
     from ncuroof.compare import Comparison, Side
     from ncuroof.expected import Expected
 

@@ -12,13 +12,14 @@ from typing import Any
 import click
 
 from ncuroof.cli.options import common, say
+from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.describe import plan_lines
 from ncuroof.collect.machine import find_gpus, find_ncu, ncu_version
 from ncuroof.collect.plan import plan_collection
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.recording import RUNNER, RUNNER_FILES, Recorder, Recording, free_report
 from ncuroof.collect.remote import remote_script
-from ncuroof.collect.request import REPORT_SUFFIX, Request, parse_cover, parse_steps, split_words
+from ncuroof.collect.request import Request, parse_cover, parse_steps, split_words
 from ncuroof.collect.settings import Version, load_settings, parse_capability
 from ncuroof.errors import NcuNotFoundError, ProfileRequestError
 from ncuroof.present.output import write_whole

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,10 +14,12 @@ from ncuroof.analysis import Analysis
 from ncuroof.cli.options import common, say
 from ncuroof.cli.progress import reading_progress
 from ncuroof.cli.showing import show_summary, warn, write_page
-from ncuroof.collect.calibration import read_calibration
 from ncuroof.errors import OutputError, OutputFormatError
 from ncuroof.ingest import READERS, ReaderName, available_cores
 from ncuroof.present import FORMATS, format_of, render, write
+
+if TYPE_CHECKING:
+    from ncuroof.collect.calibration import Calibration
 
 STANDARD_OUTPUT = "-"
 
@@ -60,7 +64,7 @@ def report(  # noqa: PLR0913  an argument per option
         form = format_of(Path(output))
     with reading_progress(len(reports), quiet=quiet) as done:
         found = read(reports, reader=reader, n_processes=available_cores(), on_read=done)
-    analysis = found.analyse([read_calibration(path) for path in calibrations])
+    analysis = found.analyse(_read_calibrations(calibrations))
     if not quiet:
         warn(found, analysis)
     if verbose:
@@ -74,6 +78,14 @@ def report(  # noqa: PLR0913  an argument per option
         _to_standard_output(analysis, form or "term", no_color=no_color)
     else:
         write(analysis, Path(output), form, force=force)
+
+
+def _read_calibrations(paths: Sequence[Path]) -> list[Calibration]:
+    if not paths:
+        return []
+    from ncuroof.collect.calibration import read_calibration  # noqa: PLC0415  most runs have no calibration
+
+    return [read_calibration(path) for path in paths]
 
 
 def _to_standard_output(analysis: Analysis, form: str, *, no_color: bool) -> None:

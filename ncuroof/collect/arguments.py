@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.programs import Program
-from ncuroof.collect.request import REPORT_SUFFIX, Request
+from ncuroof.collect.request import Request
 from ncuroof.collect.settings import Settings, Version
 from ncuroof.errors import ProfileRequestError
 

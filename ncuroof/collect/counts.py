@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.kernel_names import function_name
-from ncuroof.collect.request import REPORT_SUFFIX
 from ncuroof.errors import CountsError
 
 SCHEMA = "ncuroof.counts/1"

@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.arguments import Selection, ncu_command, rank_reports
 from ncuroof.collect.counting import read_trace, select_launches
 from ncuroof.collect.counts import Counts, counts_path, to_json
 from ncuroof.collect.failures import known_failure, why_nothing
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.programs import Program
-from ncuroof.collect.request import REPORT_SUFFIX, Request
+from ncuroof.collect.request import Request
 from ncuroof.collect.run import Outcome, flush_before_a_child, run_ncu
 from ncuroof.collect.settings import Settings, Version
 from ncuroof.errors import NcuNotFoundError, OutputError, ProfileRequestError, ProfilingError

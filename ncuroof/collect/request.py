@@ -8,8 +8,6 @@ from pathlib import Path
 
 from ncuroof.errors import ProfileRequestError
 
-REPORT_SUFFIX = ".ncu-rep"
-
 
 @dataclass(frozen=True, slots=True)
 class Steps:

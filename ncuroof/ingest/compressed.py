@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 
 from ncuroof.errors import ReportFormatError
-from ncuroof.ingest.stored import LARGE_BYTES, Content, mapped
+from ncuroof.ingest.stored import Content, mapped
 
 COMPRESSED_SUFFIX = ".ncu-repz"
 
@@ -14,6 +14,9 @@ _MAX_RATIO = 64
 
 _SMALL_BYTES = 64 << 20
 """What any file may grow to, however small it is."""
+
+IN_MEMORY_BYTES = 64 << 20
+"""What is larger is written to a temporary file."""
 
 _CHUNK_BYTES = 1 << 17
 
@@ -34,7 +37,7 @@ def decompress(stored: Content, *, where: str) -> tuple[Content, str | None]:
 
     limit = max(_SMALL_BYTES, _MAX_RATIO * len(stored))
     loss = None
-    with tempfile.SpooledTemporaryFile(max_size=LARGE_BYTES) as content:
+    with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES) as content:
         try:
             with zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).stream_reader(
                 memoryview(stored), read_across_frames=True
@@ -56,7 +59,7 @@ def decompress(stored: Content, *, where: str) -> tuple[Content, str | None]:
             )
         content.flush()
         content.seek(0)
-        return (mapped(content) if n_bytes > LARGE_BYTES else content.read()), loss
+        return (mapped(content) if n_bytes > IN_MEMORY_BYTES else content.read()), loss
 
 
 def compress(content: bytes) -> bytes:

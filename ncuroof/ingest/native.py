@@ -21,6 +21,7 @@ from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.counter_units import unit_of
 from ncuroof.ingest.native_annotations import c_text, open_ranges, rule_rows, section_identifiers, text
 from ncuroof.ingest.native_columns import CounterColumns
+from ncuroof.ingest.native_repeats import head_of
 from ncuroof.ingest.native_schema import messages
 from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
 from ncuroof.ingest.stored import RELEASE_BYTES, Content, release
@@ -109,13 +110,28 @@ def _read_result(tables: _Tables, kind: str, encoded: memoryview, schema: Mappin
     Raises:
         DecodeError, WireError: it is malformed.
     """
-    result = schema[_MESSAGE_BY_KIND[kind]].FromString(encoded)
     row = len(tables.workloads)
+    content = bytes(encoded)
+    decode = schema[_MESSAGE_BY_KIND[kind]].FromString
+    head = head_of(content) if kind == "kernel" else None
+    imprint = tables.counters.repeated(row, content, head) if head is not None else None
+    if head is not None and imprint is not None:
+        result = decode(imprint.without_counters(content, head.n_bytes))
+        if result.metrics:  # there are more elsewhere
+            imprint = None
+    if imprint is None:
+        result = decode(content)
     sections = list(section_identifiers(result.sections, schema))
     nvtx = open_ranges(result.nvtx, result.thread, schema) if result.HasField("nvtx") else []
     name, demangled = _workload_names(kind, result)
     rules = list(rule_rows(row, result.rules)) if kind in {"kernel", "cmdlist"} else []
-    tables.counters.add(row, result.metrics[:])
+    if head is not None and imprint is not None:
+        tables.counters.add_repeated(row, imprint, content, head)
+    else:
+        metrics = result.metrics[:]
+        tables.counters.add(row, metrics)
+        if head is not None:
+            tables.counters.remember(content, head, metrics)
     tables.workloads.append((name, demangled, kind, nvtx))
     tables.rules += rules
     tables.sections.update(dict.fromkeys(sections))
@@ -134,7 +150,8 @@ def _contents(tables: _Tables) -> Contents:
     numbers, texts = tables.counters.tables(n_rows)
     counters = _possible(numbers)
     collected = [name for name in numbers.columns if not name.startswith(ALWAYS_STORED)]
-    n_collected, n_possible = (_n_values(frame, collected, n_rows) for frame in (numbers, counters))
+    n_collected = _n_values(numbers, collected, n_rows)
+    n_possible = n_collected if counters is numbers else _n_values(counters, collected, n_rows)
     columns = list(zip(*tables.workloads, strict=True)) or [()] * 4
     workloads = dict(zip(RAW_WORKLOADS, [*columns, n_collected, n_collected - n_possible], strict=True))
     return Contents(
@@ -148,11 +165,18 @@ def _contents(tables: _Tables) -> Contents:
 
 
 def _possible(numbers: pl.DataFrame) -> pl.DataFrame:
-    """Return the numbers, null where no counter can have that value."""
+    """Return the numbers, null where no counter can have that value; the same table where all can."""
     if not numbers.width:
         return numbers
-    is_possible = (pl.all() == 0) | pl.all().abs().is_between(LEAST_VALUE, GREATEST_VALUE)
-    return numbers.select(pl.when(is_possible).then(pl.all()))
+    every = pl.concat(numbers.get_columns())  # one column is cheaper to ask than hundreds
+    is_possible = (every == 0) | every.abs().is_between(LEAST_VALUE, GREATEST_VALUE)
+    if is_possible.all():
+        return numbers
+    possible = every.zip_with(is_possible.fill_null(value=False), pl.Series([None], dtype=pl.Float64))
+    starts = range(0, len(possible), numbers.height)
+    return pl.DataFrame(
+        [possible.slice(start, numbers.height).alias(name) for start, name in zip(starts, numbers.columns, strict=True)]
+    )
 
 
 def _n_values(frame: pl.DataFrame, columns: list[str], n_rows: int) -> pl.Series:

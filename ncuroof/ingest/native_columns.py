@@ -14,6 +14,7 @@ import polars as pl
 
 from ncuroof.ingest.contents import DeclinedError
 from ncuroof.ingest.counter_choice import CounterChoice
+from ncuroof.ingest.native_repeats import Head, Imprint, Repeats
 from ncuroof.ingest.native_values import Decoder, Place, Value, decode, name_id
 
 _SHORT_PREFIX_BYTES, _LONG_PREFIX_BYTES = 3, 4
@@ -79,6 +80,48 @@ class CounterColumns:
         self._first_row = 0
         self._columns: dict[str, list[Value]] = {}
         self._cells: dict[tuple[object, ...], _Cells] = {}
+        self._repeats = Repeats()
+        self._cells_by_imprint: dict[Imprint, _Cells] = {}
+
+    def repeated(self, row: int, result: bytes, head: Head) -> Imprint | None:
+        """Return the imprint of an earlier launch whose counters the result in row `row` repeats, or None."""
+        self._make_room(row)
+        return self._repeats.find(result, head)
+
+    def add_repeated(self, row: int, imprint: Imprint, result: bytes, head: Head) -> None:
+        """Read the wanted counters of the result in row `row`.
+
+        Args:
+            row: of the tables; the one that `repeated` was asked for.
+            imprint: what it returned.
+            result: encoded.
+            head: what stands before its counters.
+
+        Raises:
+            WireError, DecodeError: a counter is malformed; then nothing of the result is kept.
+        """
+        cells = self._cells_by_imprint[imprint]
+        values = imprint.values(result, head.n_bytes)
+        cells.rows.append(row - self._first_row)
+        cells.values.append(values)
+
+    def remember(self, result: bytes, head: Head, metrics: Sequence[bytes]) -> None:
+        """Note a result that was added, so that launches like it can be told.
+
+        Args:
+            result: encoded.
+            head: what stands before its counters.
+            metrics: its encoded counters.
+        """
+        if not self._repeats.is_due(result, head):
+            return
+        cells, listings = self._cells_of(metrics)
+        if not cells.decoder.is_as_expected(metrics):
+            return
+        imprint = Imprint(metrics, cells.decoder, self._prefix_bytes, {position for position, _ in listings})
+        if imprint.is_of(result, head.n_bytes):
+            self._cells_by_imprint[imprint] = cells
+            self._repeats.keep(imprint, head)
 
     def add(self, row: int, metrics: Sequence[bytes]) -> None:
         """Read the wanted counters of the result in row `row`.
@@ -92,16 +135,20 @@ class CounterColumns:
             DecodeError: likewise.
             ReportFormatError: the report lists more counters of a kind than any GPU has.
         """
-        if row - self._first_row >= ROWS_PER_CHUNK:
-            self._close(row)
-        if len(self._layouts) > _MAX_LAYOUTS or len(self._cells) > _MAX_LAYOUTS:
-            self._flush(row - self._first_row)
-        cells = self._cells_of(metrics)
+        self._make_room(row)
+        cells, _ = self._cells_of(metrics)
         values = cells.decoder.values(metrics)
         cells.rows.append(row - self._first_row)
         cells.values.append(values)
 
-    def _cells_of(self, metrics: Sequence[bytes]) -> _Cells:
+    def _make_room(self, row: int) -> None:
+        if row - self._first_row >= ROWS_PER_CHUNK:
+            self._close(row)
+        if len(self._layouts) > _MAX_LAYOUTS or len(self._cells) > _MAX_LAYOUTS:
+            self._flush(row - self._first_row)
+
+    def _cells_of(self, metrics: Sequence[bytes]) -> tuple[_Cells, list[Place]]:
+        """Return where the values of a result go, and the places of the counters that list which others are wanted."""
         prefixes = list(map(self._prefix, metrics))
         joined = b"".join(prefixes)
         key = joined if len(joined) == self._prefix_bytes * len(prefixes) else tuple(prefixes)
@@ -116,7 +163,7 @@ class CounterColumns:
             decoder = Decoder([layout.place_by_name[name] for name in wanted], metrics)
             cells = _Cells([wanted[index] for index in decoder.order], decoder)
             self._cells[stored] = cells
-        return cells
+        return cells, layout.listings
 
     def _layout(self, metrics: Sequence[bytes]) -> _Layout:
         places: dict[str, Place] = {}
@@ -137,7 +184,8 @@ class CounterColumns:
     def _close(self, end: int) -> None:
         """Turn the rows before `end` that were not yet into a chunk of the tables, and forget them."""
         self._chunks.append(self._chunk(end - self._first_row))
-        self._columns, self._cells, self._first_row = {}, {}, end
+        self._columns, self._first_row = {}, end
+        self._forget()
 
     def _chunk(self, n_rows: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         numbers: list[tuple[int, pl.Series]] = []
@@ -169,8 +217,11 @@ class CounterColumns:
                 column += [None] * (n_rows - len(column))
                 for row, value in zip(cells.rows, values, strict=True):
                     column[row] = value
-        self._cells.clear()
-        self._layouts.clear()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget layouts, and where the values of results like earlier ones go."""
+        self._layouts, self._cells, self._cells_by_imprint, self._repeats = {}, {}, {}, Repeats()
 
 
 def _only(kind: type, column: Sequence[Value]) -> list[Value]:

@@ -7,7 +7,7 @@ documentation, "Encoding".
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -23,10 +23,10 @@ Place = tuple[int, int]
 
 _NAME_TAG, _VALUE_TAG = b"\x08", 0x12
 _LONGEST_SHORT_VALUE = 0x7F
-_DOUBLE = b"\x12\x09\x19"
+DOUBLE = b"\x12\x09\x19"
 """A value (field 2) of nine bytes that is a double (field 3, 64 bits)."""
 
-_DOUBLE_BYTES = 8
+DOUBLE_BYTES = 8
 _SHORT_BYTES, _N_CACHED_VALUES = 32, 1 << 14
 
 _unpack_double = struct.Struct("<d").unpack_from
@@ -41,6 +41,8 @@ class Decoder:
 
     Attributes:
         order: indices into `places`, in the order in which values come out.
+        doubles: places of those that are doubles in `first`; their values come out first.
+        others: places of the rest.
     """
 
     def __init__(self, places: Sequence[Place], first: Sequence[bytes]) -> None:
@@ -48,14 +50,15 @@ class Decoder:
         plain = [
             index
             for index, (position, start) in enumerate(places)
-            if size[index] == start + len(_DOUBLE) + _DOUBLE_BYTES and first[position].startswith(_DOUBLE, start)
+            if size[index] == start + len(DOUBLE) + DOUBLE_BYTES and first[position].startswith(DOUBLE, start)
         ]
         plain.sort(key=size.__getitem__)
         self.order = plain + sorted(set(size).difference(plain))
         self._alike = [
             _Doubles([places[index] for index in indices]) for _, indices in groupby(plain, key=size.__getitem__)
         ]
-        self._others = _Repeated([places[index] for index in self.order[len(plain) :]])
+        self.doubles, self.others = ([places[index] for index in part] for part in (plain, self.order[len(plain) :]))
+        self._others = _Repeated(self.others)
 
     def values(self, metrics: Sequence[bytes]) -> list[Value]:
         """Return the values of a result's counters.
@@ -69,6 +72,21 @@ class Decoder:
         values += self._others.values(metrics)
         return values
 
+    def is_as_expected(self, metrics: Sequence[bytes]) -> bool:
+        """Return whether all `doubles` are doubles in a result."""
+        return all(
+            len(metrics[position]) == start + len(DOUBLE) + DOUBLE_BYTES and metrics[position].startswith(DOUBLE, start)
+            for position, start in self.doubles
+        )
+
+    def values_of_others(self, metrics: Mapping[int, bytes]) -> list[Value]:
+        """Return the values of the counters that are no doubles, by their positions.
+
+        Raises:
+            WireError, DecodeError: a counter is malformed.
+        """
+        return self._others.values(metrics)
+
 
 class _Repeated:
     """Counters of any form, of which most are encoded as in the result before: attributes of the device, the shape of a launch."""
@@ -78,7 +96,7 @@ class _Repeated:
         self._encoded: list[bytes | None] = [None] * len(places)
         self._values: list[Value] = [None] * len(places)
 
-    def values(self, metrics: Sequence[bytes]) -> list[Value]:
+    def values(self, metrics: Sequence[bytes] | Mapping[int, bytes]) -> list[Value]:
         for index, place in enumerate(self._places):
             encoded = metrics[place[0]]
             if encoded != self._encoded[index]:
@@ -93,10 +111,10 @@ class _Doubles:
     def __init__(self, places: list[Place]) -> None:
         self._places = places
         self._start = places[0][1]
-        head = self._start + len(_DOUBLE)
-        self._stride = head + _DOUBLE_BYTES
+        head = self._start + len(DOUBLE)
+        self._stride = head + DOUBLE_BYTES
         self._unpack = struct.Struct("<" + f"{head}xd" * len(places)).unpack
-        self._marks = [bytes([byte]) * len(places) for byte in _DOUBLE]
+        self._marks = [bytes([byte]) * len(places) for byte in DOUBLE]
         self._pick: Callable[[Sequence[bytes]], Any] = itemgetter(*(position for position, _ in places))
 
     def values(self, metrics: Sequence[bytes]) -> Sequence[Value]:
@@ -120,8 +138,8 @@ def decode(metrics: Sequence[bytes], places: Iterable[Place]) -> list[Value]:
 
 
 def _decoded(metric: bytes, start: int) -> Value:
-    if metric.startswith(_DOUBLE, start) and len(metric) >= start + len(_DOUBLE) + _DOUBLE_BYTES:
-        return float(_unpack_double(metric, start + len(_DOUBLE))[0])
+    if metric.startswith(DOUBLE, start) and len(metric) >= start + len(DOUBLE) + DOUBLE_BYTES:
+        return float(_unpack_double(metric, start + len(DOUBLE))[0])
     return _short_value(metric, start) if len(metric) <= _SHORT_BYTES else _value(metric, start)
 
 

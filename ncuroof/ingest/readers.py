@@ -11,7 +11,6 @@ from ncuroof.errors import MissingExtraError, NcuroofError, ReaderDeclinedError,
 from ncuroof.ingest.container import Container
 from ncuroof.ingest.contents import Contents, DeclinedError
 from ncuroof.ingest.native import read_native
-from ncuroof.ingest.nvidia_module import read_contents
 from ncuroof.ingest.raw_report import CounterSelection
 from ncuroof.ingest.stored import Content
 
@@ -66,6 +65,8 @@ def _refusal(source: ReportSource, declined: DeclinedError, hint: str) -> Reader
 
 def _with_module(source: ReportSource) -> Contents:
     """Read with NVIDIA's module, which goes by the suffix, takes only UTF-8 for a path, and gives nothing of a damaged file."""
+    from ncuroof.ingest.nvidia_module import read_contents  # noqa: PLC0415  most reports are read without
+
     if source.path is not None and source.path.suffix != ".ncu-repz" and _is_utf8(source.path):
         return read_contents(source.path, source.selection)
     return _from_copy(source)
@@ -77,6 +78,8 @@ def _is_utf8(path: Path) -> bool:
 
 def _from_copy(source: ReportSource) -> Contents:
     """Read from a copy on disk of what is intact: NVIDIA's module takes nothing but paths."""
+    from ncuroof.ingest.nvidia_module import read_contents  # noqa: PLC0415  most reports are read without
+
     try:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             copy = Path(folder) / "copy.ncu-rep"

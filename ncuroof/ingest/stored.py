@@ -14,8 +14,8 @@ from typing import IO
 Content = bytes | mmap.mmap
 Buffer = Content | bytearray | memoryview
 
-LARGE_BYTES = 64 << 20
-"""Files below it are read at once, which is faster, and keeps what was read should the file be overwritten meanwhile."""
+LARGE_BYTES = 16 << 20
+"""Files below it are read at once, and stay as read should they be overwritten meanwhile; larger ones are faster mapped."""
 
 RELEASE_BYTES = 16 << 20
 """How far a reader goes before it gives pages back."""

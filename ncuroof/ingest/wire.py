@@ -68,6 +68,25 @@ def fields(message: Bytes) -> Iterator[Field]:
         position += width
 
 
+def placed_fields(message: Bytes) -> Iterator[tuple[int, int, int | None, int]]:
+    """Yield number, start, start of the content (None for a number), and end of each field of an encoded message.
+
+    Raises:
+        WireError: when the iteration reaches a malformed or cut field. Fields before it have been yielded.
+    """
+    view = memoryview(message)
+    position = 0
+    for number, wire_type, value in fields(view):
+        start = position
+        if isinstance(value, int):
+            position = _after_varint(view, _after_varint(view, start))
+        elif wire_type == LENGTH:
+            position = _after_varint(view, _after_varint(view, start)) + len(value)
+        else:
+            position = _after_varint(view, start) + len(value)
+        yield number, start, position - len(value) if wire_type == LENGTH else None, position  # type: ignore[arg-type]
+
+
 def as_text(value: int | memoryview) -> str:
     """Return a string field as text, with U+FFFD where the bytes are not UTF-8.
 
@@ -123,3 +142,10 @@ def _varint(view: memoryview, position: int) -> tuple[int, int]:
         if byte < 0x80:
             return value & 0xFFFF_FFFF_FFFF_FFFF, position
     raise WireError(f"a varint longer than {_MAX_VARINT_BYTES} bytes ends at offset {position}")
+
+
+def _after_varint(view: memoryview, position: int) -> int:
+    """Return the position after a varint that has been read before."""
+    while view[position] > 0x7F:
+        position += 1
+    return position + 1

@@ -8,7 +8,7 @@ Source: Protocol Buffers documentation, "Encoding" (tags, varints, length prefix
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from ncuroof.ingest import wire
@@ -18,8 +18,6 @@ Pass = TypeVar("Pass")
 
 Treatment = Callable[[bytes, Pass], "bytes | None"]
 """What becomes of a field's content; None leaves the field out."""
-
-_LENGTH = 2
 
 
 def rewritten(
@@ -38,7 +36,7 @@ def rewritten(
     """
     view = memoryview(encoded)
     parts: list[bytes | memoryview] = []
-    for number, start, body, stop in _fields(view):
+    for number, start, body, stop in wire.placed_fields(view):
         if body is None:
             parts.append(view[start:stop])
             continue
@@ -57,7 +55,7 @@ def with_number(encoded: wire.Bytes, number: int, value: int) -> bytes:
     """
     view = memoryview(encoded)
     parts = []
-    for found, start, body, stop in _fields(view):
+    for found, start, body, stop in wire.placed_fields(view):
         is_it = found == number and body is None
         parts.append(varint(number << 3) + varint(value) if is_it else bytes(view[start:stop]))
     return b"".join(parts)
@@ -65,7 +63,7 @@ def with_number(encoded: wire.Bytes, number: int, value: int) -> bytes:
 
 def field(number: int, content: bytes) -> bytes:
     """Return an encoded length-delimited field."""
-    return varint(number << 3 | _LENGTH) + varint(len(content)) + content
+    return varint(number << 3 | wire.LENGTH) + varint(len(content)) + content
 
 
 def varint(value: int) -> bytes:
@@ -76,24 +74,3 @@ def varint(value: int) -> bytes:
         value >>= 7
     encoded.append(value)
     return bytes(encoded)
-
-
-def _fields(view: memoryview) -> Iterator[tuple[int, int, int | None, int]]:
-    """Yield number, start, start of the content (None for a number), and end of each field."""
-    position = 0
-    for number, wire_type, value in wire.fields(view):
-        start = position
-        if isinstance(value, int):
-            position = _after_varint(view, _after_varint(view, start))
-        elif wire_type == wire.LENGTH:
-            position = _after_varint(view, _after_varint(view, start)) + len(value)
-        else:
-            position = _after_varint(view, start) + len(value)
-        yield number, start, position - len(value) if wire_type == wire.LENGTH else None, position  # type: ignore[arg-type]
-
-
-def _after_varint(view: memoryview, position: int) -> int:
-    """Return the position after a varint that has been read before."""
-    while view[position] > 0x7F:
-        position += 1
-    return position + 1

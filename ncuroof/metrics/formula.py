@@ -1,4 +1,4 @@
-"""Formulas of the catalogue: arithmetic over counters and canonical quantities, turned into polars expressions.
+"""Formulas of the catalogue: arithmetic over counters and canonical quantities, parsed once and turned into polars expressions.
 
 Grammar: sums, products and quotients of numbers, counter names, canonical quantities in braces, parentheses, and the
 functions `max`, `min` and `sum`, which skip what is absent (their result is null only when everything is), `ceil`, and
@@ -8,9 +8,10 @@ Everywhere else an absent counter or a null makes the whole formula null, and so
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -30,8 +31,11 @@ _FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
 }
 
 
-class _AbsentError(Exception):
-    """A counter that the formula needs is not in the table."""
+Counter = Callable[[str], pl.Expr | None]
+"""Gives the expression of a counter in base units, or None if the table lacks it."""
+
+_Term = Callable[[Counter, frozenset[str]], pl.Expr | None]
+"""Part of a formula: gives its expression for a table, or None where it needs what the table does not hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +46,22 @@ class Formula:
         text: the formula as the catalogue writes it.
         counters: the counters it reads.
         quantities: the canonical quantities it reads.
+        term: all of it.
     """
 
     text: str
     counters: frozenset[str]
     quantities: frozenset[str]
+    term: _Term = field(repr=False, compare=False)
 
-    def expression(self, counter: Callable[[str], pl.Expr | None], known: frozenset[str]) -> pl.Expr | None:
+    def expression(self, counter: Counter, known: frozenset[str]) -> pl.Expr | None:
         """Return the formula as an expression, or None where it needs what the table does not hold.
 
         Args:
             counter: gives the expression of a counter in base units, or None if the table lacks it.
             known: canonical quantities that are columns of the table by now.
         """
-        try:
-            return _Parser(self.text, counter, known).parse()
-        except _AbsentError:
-            return None
+        return self.term(counter, known)
 
 
 def parse(text: str) -> Formula:
@@ -68,13 +71,12 @@ def parse(text: str) -> Formula:
         ProfileError: the text is not a formula.
     """
     tokens = _tokens(text)
-    formula = Formula(
+    return Formula(
         text,
         frozenset(value for kind, value in tokens if kind == "counter"),
         frozenset(value for kind, value in tokens if kind == "quantity"),
+        _Parser(text, tokens).parse(),
     )
-    _Parser(text, pl.col, formula.quantities).parse()
-    return formula
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
@@ -92,82 +94,61 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 class _Parser:
     """Recursive descent over one formula: sum → product → atom."""
 
-    def __init__(self, text: str, counter: Callable[[str], pl.Expr | None], known: frozenset[str]) -> None:
+    def __init__(self, text: str, tokens: Sequence[tuple[str, str]]) -> None:
         self._text = text
-        self._tokens = _tokens(text)
+        self._tokens = tokens
         self._next = 0
-        self._counter = counter
-        self._known = known
 
-    def parse(self) -> pl.Expr:
-        expression = self._sum()
+    def parse(self) -> _Term:
+        term = self._sum()
         if self._next != len(self._tokens):
             raise ProfileError(f"formula {self._text!r}: stray {self._tokens[self._next][1]!r}")
-        return expression
+        return term
 
-    def _sum(self) -> pl.Expr:
+    def _sum(self) -> _Term:
         total = self._product()
         while self._peek() in {"+", "-"}:
-            total = total + self._product() if self._take() == "+" else total - self._product()
+            combine = operator.add if self._take() == "+" else operator.sub
+            total = _both(combine, total, self._product())
         return total
 
-    def _product(self) -> pl.Expr:
+    def _product(self) -> _Term:
         product = self._atom()
         while self._peek() in {"*", "/"}:
             if self._take() == "*":
-                product = product * self._atom()
+                product = _both(operator.mul, product, self._atom())
             else:
                 is_number = self._next < len(self._tokens) and self._tokens[self._next][0] == "number"
-                divisor = self._atom()
-                product = product / (divisor if is_number else pl.when(divisor != 0).then(divisor))
+                product = _both(operator.truediv if is_number else _quotient, product, self._atom())
         return product
 
-    def _atom(self) -> pl.Expr:
+    def _atom(self) -> _Term:
         if self._next >= len(self._tokens):
             raise ProfileError(f"formula {self._text!r}: ends too early")
         kind, value = self._tokens[self._next]
         self._next += 1
         if kind == "number":
-            return pl.lit(float(value))
+            return lambda _counter, _known: pl.lit(float(value))
         if kind == "function":
             return self._function(value)
         if kind == "quantity":
-            if value not in self._known:
-                raise _AbsentError(value)
-            return pl.col(value)
+            return lambda _counter, known: pl.col(value) if value in known else None
         if kind == "counter":
-            expression = self._counter(value)
-            if expression is None:
-                raise _AbsentError(value)
-            return expression
+            return lambda counter, _known: counter(value)
         if value != "(":
             raise ProfileError(f"formula {self._text!r}: stray {value!r}")
         inner = self._sum()
         self._expect(")")
         return inner
 
-    def _function(self, name: str) -> pl.Expr:
+    def _function(self, name: str) -> _Term:
         self._expect("(")
-        terms: list[pl.Expr] = []
-        absent: _AbsentError | None = None
-        while True:
-            start = self._next
-            try:
-                terms.append(self._sum())
-            except _AbsentError as error:
-                absent = error
-                self._next = start
-                self._skip_argument()
-            if self._take() == ")":
-                break
-        if not terms:
-            raise absent or ProfileError(f"formula {self._text!r}: {name}() of nothing")
-        return _FUNCTIONS[name](*terms)
-
-    def _skip_argument(self) -> None:
-        depth = 0
-        while depth > 0 or self._peek() not in {",", ")"}:
-            depth += {"(": 1, ")": -1}.get(self._take(), 0)
+        arguments = [self._sum()]
+        while self._peek() == ",":
+            self._take()
+            arguments.append(self._sum())
+        self._expect(")")
+        return _applied(_FUNCTIONS[name], arguments)
 
     def _peek(self) -> str | None:
         if self._next < len(self._tokens) and self._tokens[self._next][0] == "symbol":
@@ -183,3 +164,28 @@ class _Parser:
     def _expect(self, symbol: str) -> None:
         if self._take() != symbol:
             raise ProfileError(f"formula {self._text!r}: expected {symbol!r}")
+
+
+def _both(combine: Callable[[pl.Expr, pl.Expr], pl.Expr], left: _Term, right: _Term) -> _Term:
+    """Return two terms combined, absent where one of them is."""
+
+    def term(counter: Counter, known: frozenset[str]) -> pl.Expr | None:
+        first, second = left(counter, known), right(counter, known)
+        return None if first is None or second is None else combine(first, second)
+
+    return term
+
+
+def _quotient(dividend: pl.Expr, divisor: pl.Expr) -> pl.Expr:
+    return dividend / pl.when(divisor != 0).then(divisor)
+
+
+def _applied(function: Callable[..., pl.Expr], arguments: Sequence[_Term]) -> _Term:
+    """Return a function of those arguments that are not absent, absent itself where all are."""
+
+    def term(counter: Counter, known: frozenset[str]) -> pl.Expr | None:
+        found = (argument(counter, known) for argument in arguments)
+        present = [expression for expression in found if expression is not None]
+        return function(*present) if present else None
+
+    return term

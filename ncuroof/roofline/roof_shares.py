@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ncuroof.collect.calibration import Calibration, best_roofs
 from ncuroof.roofline.gpu_profiles import normalise_device_name
 from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, ROOF_SHARES, WORK, check, conform
 from ncuroof.words import CeilingSource, MemoryLevel
+
+if TYPE_CHECKING:
+    from ncuroof.collect.calibration import Calibration
 
 _AT_THEIR_OWN_CLOCK = (MemoryLevel.DRAM.value,)
 """Levels whose rate does not go with the SM clock."""
@@ -55,16 +58,7 @@ def roof_shares(
             ),
         ]
     )
-    clocks = pl.DataFrame(
-        [
-            (device, kind, name, roof.sm_clock_hz)
-            for device, each in calibrations.items()
-            if each is not None
-            for (kind, name), roof in best_roofs(each).items()
-        ],
-        schema={"device": pl.UInt32, "kind": pl.String, "name": pl.String, "calibrated_hz": pl.Float64},
-        orient="row",
-    )
+    clocks = _calibrated_clocks(calibrations)
     rows = rates.join(kernels.select("id", "device", "sm_clock_hz"), on="id", how="left", maintain_order="left").join(
         clocks, on=["device", "kind", "name"], how="left", maintain_order="left"
     )
@@ -79,6 +73,22 @@ def roof_shares(
         .filter(pl.any_horizontal(pl.col("datasheet_frac", "reached_frac").is_not_null()))
         .pipe(conform, ROOF_SHARES)
     )
+
+
+def _calibrated_clocks(calibrations: Mapping[int, Calibration | None]) -> pl.DataFrame:
+    """Return the SM clock at which each roof of each device was reached."""
+    known = [(device, each) for device, each in calibrations.items() if each is not None]
+    rows: list[tuple[int, str, str, float | None]] = []
+    if known:
+        from ncuroof.collect.calibration import best_roofs  # noqa: PLC0415  most runs have no calibration
+
+        rows = [
+            (device, kind, name, roof.sm_clock_hz)
+            for device, each in known
+            for (kind, name), roof in best_roofs(each).items()
+        ]
+    schema = {"device": pl.UInt32, "kind": pl.String, "name": pl.String, "calibrated_hz": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _roofs(ceilings: pl.DataFrame, source: CeilingSource) -> pl.DataFrame:

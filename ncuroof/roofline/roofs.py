@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ncuroof.collect.calibration import Calibration
 from ncuroof.metrics import Measurements
 from ncuroof.roofline.bounds import bound
 from ncuroof.roofline.ceilings import ceilings
@@ -16,6 +16,9 @@ from ncuroof.roofline.gpu_profiles import FP16_ACCUMULATE_SUFFIX, GpuProfile, ma
 from ncuroof.roofline.instructions import instruction_ceilings, place_instructions
 from ncuroof.roofline.points import place
 from ncuroof.roofline.roof_shares import by_device, roof_shares
+
+if TYPE_CHECKING:
+    from ncuroof.collect.calibration import Calibration
 
 _MOSTLY = 0.5
 _TMA_IN_USE_FRAC = 0.01

@@ -69,8 +69,8 @@ def test_a_mapped_report_is_read_as_one_in_memory(tmp_path: Path, suffix: str, m
     path = tmp_path / f"mapped{suffix}"
     path.write_bytes(zstandard.compress(content) if suffix.endswith("z") else content)
     reference = open_report(path)
-    for module in (stored, compressed):
-        monkeypatch.setattr(module, "LARGE_BYTES", 1)
+    monkeypatch.setattr(stored, "LARGE_BYTES", 1)
+    monkeypatch.setattr(compressed, "IN_MEMORY_BYTES", 1)
     monkeypatch.setattr("ncuroof.ingest.native.RELEASE_BYTES", 1 << 14)
     released = []
     monkeypatch.setattr(

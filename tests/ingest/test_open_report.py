@@ -259,7 +259,7 @@ def test_a_reader_that_finds_nothing_is_an_error(tmp_path: Path, monkeypatch: py
         nothing = pl.DataFrame()
         return Contents(pl.DataFrame(schema=RAW_WORKLOADS), nothing, {}, nothing, pl.DataFrame(schema=RAW_RULES), ())
 
-    monkeypatch.setattr("ncuroof.ingest.readers.read_contents", blind)
+    monkeypatch.setattr("ncuroof.ingest.nvidia_module.read_contents", blind)
     with pytest.raises(ReportFormatError, match="finds none in it"):
         open_report(path, reader="nvidia")
 
