@@ -33,5 +33,7 @@ def expect(*, fused_attention: bool = True) -> Expectation:
     try:
         from ncuroof.torch.counting import Expectation  # noqa: PLC0415  loads PyTorch
     except ImportError as error:
+        if error.name != "torch":
+            raise  # something else is missing, and PyTorch would not mend it
         raise MissingExtraError("expect() needs PyTorch", hint="pip install 'ncuroof[torch]'") from error
     return Expectation(fused_attention=fused_attention)
