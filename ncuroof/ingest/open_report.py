@@ -113,7 +113,8 @@ def _with_shapes(counters: pl.DataFrame, content: Content, container: Container)
     shapes = None if MARK in counters.columns else launch_shapes(content, container)
     if shapes is None or shapes.height != counters.height:
         return counters
-    return counters.hstack(shapes.select(believable(counters)))
+    found = shapes.select(believable(counters))
+    return counters.hstack(found.select(name for name in found.columns if name not in counters.columns))
 
 
 def _kind(path: Path) -> FileKind:

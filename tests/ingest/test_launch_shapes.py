@@ -32,6 +32,16 @@ def test_a_grid_that_is_not_its_counted_size_is_not_known(tmp_path: Path) -> Non
     assert (kernel["grid"], kernel["block"]) == (None, [128, 1, 1])
 
 
+def test_a_report_that_lost_one_of_its_sizes_keeps_the_others(tmp_path: Path) -> None:
+    # found by fuzzing: the name of one size was damaged, the others were read twice
+    path = tmp_path / "lost.ncu-rep"
+    path.write_bytes(
+        write_report([Kernel("a", DURATION | {"launch__grid_dim_y": 2.0}, grid=(7, 2, 1), block=(32, 4, 1))])
+    )
+    report = open_report(path, reader="native")
+    assert report.counters.select("launch__grid_dim_x", "launch__grid_dim_y").row(0) == (7, 2)
+
+
 def test_ranges_have_no_shape(tmp_path: Path) -> None:
     path = tmp_path / "mixed.ncu-rep"
     path.write_bytes(write_report([Kernel("a", DURATION, grid=(7, 2, 1)), Kernel("r", DURATION, kind="range")]))
