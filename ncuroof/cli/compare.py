@@ -12,7 +12,7 @@ import click
 
 from ncuroof import read
 from ncuroof.analysis import Analysis
-from ncuroof.cli.options import common, say
+from ncuroof.cli.options import common, format_by_suffix, say
 from ncuroof.compare import Side, judge, parse_gate, read_baseline, write_baseline
 from ncuroof.compare import compare as compared
 from ncuroof.compare.history import history
@@ -82,7 +82,7 @@ def compare(
     if len(runs) != 2:
         raise click.UsageError(f"two runs were wanted, BEFORE and AFTER, found {len(runs)}; --history takes more")
     wanted = [parse_gate(text) for text in gates or _configured()]
-    forms = [(_format_of(name), Path(name)) for name in outputs]
+    forms = [(format_by_suffix(name, _FORMAT_BY_SUFFIX), Path(name)) for name in outputs]
     after = read(runs[1]).analyse() if runs[1].suffix != ".json" else None
     sides = _side(runs[0]), after.side() if after else _side(runs[1])
     comparison = compared(*sides)
@@ -121,7 +121,7 @@ def _over_time(
     found = history([_side(path) for path in runs])
     document = json.dumps(history_document(found), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     contents = {"term": history_text(found), "json": document}
-    chosen = [(_format_of(name), Path(name)) for name in outputs]
+    chosen = [(format_by_suffix(name, _FORMAT_BY_SUFFIX), Path(name)) for name in outputs]
     if wrong := {form or "term", *(each for each, _ in chosen)} - set(contents):
         raise OutputFormatError(
             f"--history is written as .json or .txt, found {', '.join(sorted(wrong))}", hint="choose one of them"
@@ -133,16 +133,6 @@ def _over_time(
 
 def _side(path: Path) -> Side:
     return read_baseline(path) if path.suffix == ".json" else read(path).analyse().side()
-
-
-def _format_of(name: str) -> str:
-    suffix = Path(name).suffix
-    if suffix not in _FORMAT_BY_SUFFIX:
-        raise OutputFormatError(
-            f"{name}: a suffix of {', '.join(_FORMAT_BY_SUFFIX)} was wanted, found {suffix or 'none'}",
-            hint="rename the file",
-        )
-    return _FORMAT_BY_SUFFIX[suffix]
 
 
 def _configured() -> Sequence[str]:

@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from ncuroof import read
-from ncuroof.cli.options import common
-from ncuroof.errors import OutputFormatError
+from ncuroof.cli.options import common, format_by_suffix
 from ncuroof.present.output import write_whole
 from ncuroof.present.projection_document import projection_document
 from ncuroof.present.projection_text import to_markdown, to_text
@@ -71,7 +70,7 @@ def whatif(
         raise click.UsageError("nothing to try: name a --gpu, a --change or two kernels to --fuse")
     targets = [parse_target(name) for name in gpus] or [Target()]
     wanted = [parse_change(text) for text in changes]
-    files = [(_format_of(name), Path(name)) for name in outputs]
+    files = [(format_by_suffix(name, _FORMAT_BY_SUFFIX), Path(name)) for name in outputs]
     analysis = read(reports).analyse()
     busy = busy_times(analysis.kernels, analysis.roofline_tables.work)
     for text in fusions:
@@ -89,13 +88,3 @@ def whatif(
         write_whole(path, _FORMATS[chosen](document).encode(), force=flags["force"])
     if form is not None or not flags["quiet"]:
         click.echo(_FORMATS[form or "term"](document), nl=False)
-
-
-def _format_of(name: str) -> str:
-    suffix = Path(name).suffix
-    if suffix not in _FORMAT_BY_SUFFIX:
-        raise OutputFormatError(
-            f"{name}: a suffix of {', '.join(_FORMAT_BY_SUFFIX)} was wanted, found {suffix or 'none'}",
-            hint="rename the file",
-        )
-    return _FORMAT_BY_SUFFIX[suffix]
