@@ -38,8 +38,8 @@ def walk(value: object, path: str, listed: set[str]) -> Iterator[str]:
     yield path
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            plain, star = (f"{path}/{name}".lstrip("/") for name in (key, "*"))
-            known = any(each == plain or each.startswith((f"{plain}/", f"{plain}[]")) for each in listed)
+            plain, star = (f"{path}>{name}".lstrip(">") for name in (key, "*"))
+            known = any(each == plain or each.startswith((f"{plain}>", f"{plain}[]")) for each in listed)
             yield from walk(inner, plain if known or not _has(star, listed) else star, listed)
     elif isinstance(value, list):
         for inner in value:
@@ -48,7 +48,7 @@ def walk(value: object, path: str, listed: set[str]) -> Iterator[str]:
 
 
 def _has(path: str, listed: set[str]) -> bool:
-    return any(each == path or each.startswith((f"{path}/", f"{path}[]")) for each in listed)
+    return any(each == path or each.startswith((f"{path}>", f"{path}[]")) for each in listed)
 
 
 def test_every_schema_has_a_section(real) -> None:
@@ -71,5 +71,5 @@ def test_blocks_of_quantities_hold_quantities(real) -> None:
             held = {f"{block}.{key}" for block in BLOCKS_OF_QUANTITIES for key in kernel[block]}
             assert held - known == {"occupancy.limiters"}
     for document in real["ncuroof.baseline/1"]:
-        own = set(re.findall(r"^- `groups/(\w+)`", SECTIONS["ncuroof.baseline/1"], re.MULTILINE))
+        own = set(re.findall(r"^- `groups>(\w+)`", SECTIONS["ncuroof.baseline/1"], re.MULTILINE))
         assert set(document["groups"]) - own == set(explaining_quantities())
