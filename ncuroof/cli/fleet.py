@@ -12,8 +12,8 @@ import click
 import polars as pl
 
 from ncuroof.batch.dataset import Dataset
-from ncuroof.cli.options import common
-from ncuroof.errors import OutputFormatError, QueryError
+from ncuroof.cli.options import common, format_by_suffix
+from ncuroof.errors import QueryError
 from ncuroof.fleet.questions import across_gpus, by_time, changes, factors, overview
 from ncuroof.fleet.series import COLUMN_BY_FACTOR, LABEL_PREFIX, label, label_counts
 from ncuroof.present.fleet_document import fleet_document, sql_document
@@ -61,7 +61,7 @@ def fleet(  # noqa: PLR0913  an argument per option
     Times are compared where kernel, shape, program, GPU and clock control are the same, and called changed where they differ
     beyond chance.
     """
-    form = form or _format_of(output)
+    form = form or ("term" if output is None else format_by_suffix(str(output), _FORMAT_BY_SUFFIX))
     source = Dataset.at(dataset)
     try:
         kernels = _chosen(source.kernels(), kernel=kernel, gpu=gpu, since=since)
@@ -136,14 +136,3 @@ def _tabular(document: dict[str, Any], form: str) -> str:
         return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     write = table_markdown if form == "md" else table_text
     return write(document["columns"], document["rows"])
-
-
-def _format_of(output: Path | None) -> str:
-    if output is None:
-        return "term"
-    if output.suffix not in _FORMAT_BY_SUFFIX:
-        raise OutputFormatError(
-            f"{output}: a suffix of {', '.join(_FORMAT_BY_SUFFIX)} was wanted, found {output.suffix or 'none'}",
-            hint="rename the file, or add --format",
-        )
-    return _FORMAT_BY_SUFFIX[output.suffix]

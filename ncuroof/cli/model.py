@@ -19,7 +19,7 @@ from ncuroof.cli.model_options import (
     sizes_given,
     time_ns,
 )
-from ncuroof.cli.options import common
+from ncuroof.cli.options import common, format_by_suffix
 from ncuroof.errors import ModelError
 from ncuroof.model.catalogue import Model, model_by_name, models
 
@@ -147,11 +147,11 @@ def _run(found: Model, given: dict[str, Any]) -> None:
 
 def _write(document: Mapping[str, Any], outputs: Sequence[str], form: str | None, *, force: bool) -> None:
     """Write the files that were asked for, and to standard output what has a format of its own or no file at all."""
-    from ncuroof.present.model_formats import MODEL_FORMATS, model_format_of  # noqa: PLC0415
+    from ncuroof.present.model_formats import MODEL_FORMAT_BY_SUFFIX, MODEL_FORMATS  # noqa: PLC0415
     from ncuroof.present.output import write_whole  # noqa: PLC0415
 
     paths = [Path(name) for name in outputs if name != STANDARD_OUTPUT]
-    for chosen, path in [(model_format_of(path), path) for path in paths]:
+    for chosen, path in [(format_by_suffix(str(path), MODEL_FORMAT_BY_SUFFIX), path) for path in paths]:
         write_whole(path, MODEL_FORMATS[chosen](document), force=force)
     if form is not None or len(paths) == 0 or len(paths) < len(outputs):
         click.echo(MODEL_FORMATS[form or "term"](document).decode(), nl=False)

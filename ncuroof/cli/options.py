@@ -48,7 +48,7 @@ def format_by_suffix(name: str, formats: Mapping[str, str]) -> str:
     Raises:
         OutputFormatError: it stands for none.
     """
-    suffix = Path(name).suffix
+    suffix = Path(name).suffix.lower()
     if suffix not in formats:
         from ncuroof.errors import OutputFormatError  # noqa: PLC0415  --help does without
 

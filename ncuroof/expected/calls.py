@@ -16,6 +16,7 @@ from ncuroof.words import SPARSE_SUFFIX, CeilingSource
 
 _DRAM = "dram"
 _TENSOR = "tensor_"
+_ATTENTION = "_attention"
 _OF_ANY_TYPE = "fp32"
 """Work follows from shapes alone."""
 
@@ -146,6 +147,7 @@ def _call(
     module = found.module
     if not found.is_recomputed and found.gradient_of is not None:
         module = modules.get((group["source"], group["process_id"], found.gradient_of), module)
+    counted = sum(products.values()) if has_products and group["is_counted"] else None
     call = {
         "call": number,
         "ids": group["id"],
@@ -160,12 +162,19 @@ def _call(
         "verdict": group["verdict"],
         "asked_precision": asked,
         "ran_precision": max(products, key=products.__getitem__, default=None),
-        "needed_flop": operation.matrix_flop,
-        "counted_flop": sum(products.values()) if has_products and group["is_counted"] else None,
+        "needed_flop": _needed(operation, text, counted),
+        "counted_flop": counted,
         "compulsory_bytes": operation.bytes if dtype is not None else None,
         "dram_bytes": group["dram_bytes"],
     }
     return call | {"roofline_ns": _roofline_ns(call, peaks)}
+
+
+def _needed(operation: Operation, text: str, counted: float | None) -> float:
+    """Return the work of an operator's products; of attention, no more than was done: no range tells what its mask leaves out."""
+    if _ATTENTION in text.partition(",")[0] and counted:
+        return min(operation.matrix_flop, counted)
+    return operation.matrix_flop
 
 
 def _flop_by_precision(done: list[list[Mapping[str, Any]] | None]) -> dict[str, float]:

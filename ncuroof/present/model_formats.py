@@ -6,10 +6,8 @@ import csv
 import io
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
-from ncuroof.errors import OutputFormatError
 from ncuroof.present.model_text import to_model_markdown, to_model_text
 
 Document = Mapping[str, Any]
@@ -67,18 +65,5 @@ MODEL_FORMATS: Mapping[str, Callable[[Document], bytes]] = {
     "html": _html,
 }
 
-_FORMAT_BY_SUFFIX = {".txt": "term", ".json": "json", ".md": "md", ".csv": "csv", ".svg": "svg", ".html": "html"}
-
-
-def model_format_of(path: Path) -> str:
-    """Return the format that a file's suffix names.
-
-    Raises:
-        OutputFormatError: the suffix names none.
-    """
-    form = _FORMAT_BY_SUFFIX.get(path.suffix.lower())
-    if form is None:
-        raise OutputFormatError(
-            f"{path}: the suffix {path.suffix!r} names no format", hint=f"use one of {', '.join(_FORMAT_BY_SUFFIX)}"
-        )
-    return form
+MODEL_FORMAT_BY_SUFFIX = {".txt": "term", ".json": "json", ".md": "md", ".csv": "csv", ".svg": "svg", ".html": "html"}
+"""By the suffix of a file."""

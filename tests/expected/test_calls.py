@@ -59,7 +59,7 @@ def expected(tmp_path: Path):
 
 def test_padding_shows_as_more_work_than_was_needed(expected) -> None:
     (call,) = expected(product()).calls.to_dicts()
-    assert (call["operator"], call["dtype"], call["n_launches"] if "n_launches" in call else len(call["ids"])) == (
+    assert (call["operator"], call["dtype"], len(call["ids"])) == (
         "aten::mm", "bf16", 1,
     )  # fmt: skip
     assert (call["asked_precision"], call["ran_precision"]) == ("tensor_bf16", "tensor_bf16")
@@ -224,3 +224,15 @@ def test_tensor_cores_under_no_known_operator_are_told_apart(expected) -> None:
     assert found is not None
     assert found.unknown_products_frac == pytest.approx(0.5)
     assert found.other_frac == pytest.approx(0)
+
+
+def test_a_causal_mask_leaves_out_work_that_no_range_tells_of(expected) -> None:
+    # 2 sequences, 4 heads, 128 queries and keys, 64 features: 4 * 2 * 4 * 128 * 128 * 64 FLOPs, half of them under a causal mask
+    whole = 4 * 2 * 4 * 128 * 128 * 64
+    shapes = ", ".join(["[2, 4, 128, 64]"] * 3)
+    nvtx = (*LAYER, f"aten::_scaled_dot_product_flash_attention, op_id = 5, sizes = [{shapes}, [], [], [], []]")
+    masked, full, more = (
+        expected(product(nvtx=nvtx, tensor={HMMA: flop})).calls.row(0, named=True)["needed_flop"]
+        for flop in (whole / 2, whole, 1.5 * whole)
+    )
+    assert (masked, full, more) == (pytest.approx(whole / 2), whole, whole)
