@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import io
 import os
 import sys
@@ -79,6 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     A command that returns a number exits with it: `profile` passes on the status of the program that it ran.
     """
+    atexit.register(gc.freeze)  # or the interpreter searches all that is in memory for cycles as it ends: 0.07 s
     _replace_what_cannot_be_encoded()
     try:
         words = None if arguments is None else list(arguments)

@@ -21,7 +21,7 @@ from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.counter_units import unit_of
 from ncuroof.ingest.native_annotations import c_text, open_ranges, rule_rows, section_identifiers, text
 from ncuroof.ingest.native_columns import CounterColumns
-from ncuroof.ingest.native_repeats import head_of
+from ncuroof.ingest.native_repeats import counters_start
 from ncuroof.ingest.native_schema import messages
 from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
 from ncuroof.ingest.stored import RELEASE_BYTES, Content, release
@@ -34,7 +34,7 @@ class _Tables:
     """Rows that are filled result by result."""
 
     counters: CounterColumns
-    workloads: list[tuple[str, str, str, list[str]]] = field(default_factory=list)
+    workloads: list[tuple[str, str, str, tuple[str, ...]]] = field(default_factory=list)
     rules: list[tuple[object, ...]] = field(default_factory=list)
     sections: dict[bytes, None] = field(default_factory=dict)
 
@@ -113,25 +113,22 @@ def _read_result(tables: _Tables, kind: str, encoded: memoryview, schema: Mappin
     row = len(tables.workloads)
     content = bytes(encoded)
     decode = schema[_MESSAGE_BY_KIND[kind]].FromString
-    head = head_of(content) if kind == "kernel" else None
-    imprint = tables.counters.repeated(row, content, head) if head is not None else None
-    if head is not None and imprint is not None:
-        result = decode(imprint.without_counters(content, head.n_bytes))
+    start = counters_start(content) if kind == "kernel" else None
+    imprint = tables.counters.repeated(row, content, start) if start is not None else None
+    if start is not None and imprint is not None:
+        result = decode(imprint.without_counters(content, start))
         if result.metrics:  # there are more elsewhere
             imprint = None
     if imprint is None:
         result = decode(content)
     sections = list(section_identifiers(result.sections, schema))
-    nvtx = open_ranges(result.nvtx, result.thread, schema) if result.HasField("nvtx") else []
+    nvtx = open_ranges(result.nvtx, result.thread) if result.HasField("nvtx") else ()
     name, demangled = _workload_names(kind, result)
     rules = list(rule_rows(row, result.rules)) if kind in {"kernel", "cmdlist"} else []
-    if head is not None and imprint is not None:
-        tables.counters.add_repeated(row, imprint, content, head)
+    if start is not None and imprint is not None:
+        tables.counters.add_repeated(row, imprint, content, start)
     else:
-        metrics = result.metrics[:]
-        tables.counters.add(row, metrics)
-        if head is not None:
-            tables.counters.remember(content, head, metrics)
+        tables.counters.add(row, result.metrics[:], content, start)
     tables.workloads.append((name, demangled, kind, nvtx))
     tables.rules += rules
     tables.sections.update(dict.fromkeys(sections))

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
+
+from ncuroof.ingest.native_schema import messages
 
 _RULE_TYPES = ("none", "ok", "warning", "error", "optimization")
 _SCOPES = {1: "local", 2: "global"}
+_N_CACHED_STATES = 256
+"""Launches follow each other within the same ranges."""
+
 _FIRST_FIELD_IS_TEXT, _LONGEST_ONE_BYTE_LENGTH = 0x0A, 0x7F
 
 
@@ -35,26 +41,26 @@ def section_identifiers(sections: Iterable[bytes], schema: Mapping[str, Any]) ->
             yield schema["Section"].FromString(section).identifier
 
 
-def open_ranges(state: bytes, thread: int, schema: Mapping[str, Any]) -> list[str]:
+@lru_cache(maxsize=_N_CACHED_STATES)
+def open_ranges(state: bytes, thread: int) -> tuple[str, ...]:
     """Return the names of the NVTX ranges that were open at a launch: pushed ones outermost first, then started ones.
 
     Args:
         state: the encoded NVTX state.
         thread: that launched; what others have pushed is not open for it.
-        schema: `native_schema.messages()`.
 
     Raises:
         DecodeError: the state is malformed.
     """
-    nvtx = schema["Nvtx"].FromString(state)
+    nvtx = messages()["Nvtx"].FromString(state)
     pushed = next((each.pushed for each in nvtx.threads if each.id == thread), ())
-    found = []
+    found: list[str] = []
     for kept in (pushed, nvtx.started):
         ranges_by_domain = {
             each.domain: each.ranges for each in reversed(kept)
         }  # of one that is there twice the first counts
         found += [text(item.name) for domain in nvtx.domains for item in ranges_by_domain.get(domain.id, ())]
-    return found
+    return tuple(found)
 
 
 def rule_rows(row: int, rules: Iterable[Any]) -> Iterator[tuple[object, ...]]:

@@ -14,7 +14,7 @@ import polars as pl
 
 from ncuroof.ingest.contents import DeclinedError
 from ncuroof.ingest.counter_choice import CounterChoice
-from ncuroof.ingest.native_repeats import Head, Imprint, Repeats
+from ncuroof.ingest.native_repeats import Imprint, Repeats
 from ncuroof.ingest.native_values import Decoder, Place, Value, decode, name_id
 
 _SHORT_PREFIX_BYTES, _LONG_PREFIX_BYTES = 3, 4
@@ -25,6 +25,7 @@ _N_SHORT_NAMES, _N_LONG_NAMES = 1 << 14, 1 << 21
 ROWS_PER_CHUNK = 2048
 """Values are Python's until so many results were read; a table holds them in a quarter of the memory."""
 
+_NUMBER, _TEXT = pl.Float64(), pl.String()
 _ROWS = "\0"
 """No counter is called so: names end at a zero byte."""
 
@@ -39,12 +40,14 @@ class _Cells:
     Attributes:
         names: of the wanted counters.
         decoder: gives their values.
+        listings: places of the counters that list which others are wanted.
         rows: of the results.
         values: of each result, in the order of `names`.
     """
 
     names: list[str]
     decoder: Decoder
+    listings: list[Place]
     rows: list[int] = field(default_factory=list)
     values: list[list[Value]] = field(default_factory=list)
 
@@ -83,52 +86,42 @@ class CounterColumns:
         self._repeats = Repeats()
         self._cells_by_imprint: dict[Imprint, _Cells] = {}
 
-    def repeated(self, row: int, result: bytes, head: Head) -> Imprint | None:
-        """Return the imprint of an earlier launch whose counters the result in row `row` repeats, or None."""
-        self._make_room(row)
-        return self._repeats.find(result, head)
+    def repeated(self, row: int, result: bytes, start: int) -> Imprint | None:
+        """Return the imprint of an earlier launch that the result in row `row` repeats, or None.
 
-    def add_repeated(self, row: int, imprint: Imprint, result: bytes, head: Head) -> None:
+        Args:
+            row: of the tables; higher than any before.
+            result: encoded.
+            start: where its counters begin.
+        """
+        self._make_room(row)
+        return self._repeats.find(result, start)
+
+    def add_repeated(self, row: int, imprint: Imprint, result: bytes, start: int) -> None:
         """Read the wanted counters of the result in row `row`.
 
         Args:
             row: of the tables; the one that `repeated` was asked for.
             imprint: what it returned.
             result: encoded.
-            head: what stands before its counters.
+            start: where its counters begin.
 
         Raises:
             WireError, DecodeError: a counter is malformed; then nothing of the result is kept.
         """
         cells = self._cells_by_imprint[imprint]
-        values = imprint.values(result, head.n_bytes)
+        values = imprint.values(result, start)
         cells.rows.append(row - self._first_row)
         cells.values.append(values)
 
-    def remember(self, result: bytes, head: Head, metrics: Sequence[bytes]) -> None:
-        """Note a result that was added, so that launches like it can be told.
-
-        Args:
-            result: encoded.
-            head: what stands before its counters.
-            metrics: its encoded counters.
-        """
-        if not self._repeats.is_due(result, head):
-            return
-        cells, listings = self._cells_of(metrics)
-        if not cells.decoder.is_as_expected(metrics):
-            return
-        imprint = Imprint(metrics, cells.decoder, self._prefix_bytes, {position for position, _ in listings})
-        if imprint.is_of(result, head.n_bytes):
-            self._cells_by_imprint[imprint] = cells
-            self._repeats.keep(imprint, head)
-
-    def add(self, row: int, metrics: Sequence[bytes]) -> None:
-        """Read the wanted counters of the result in row `row`.
+    def add(self, row: int, metrics: Sequence[bytes], result: bytes, start: int | None) -> None:
+        """Read the wanted counters of the result in row `row`, one by one, and note it, so that launches like it can be told.
 
         Args:
             row: of the tables; higher than any before.
             metrics: the result's encoded counters.
+            result: encoded.
+            start: where its counters begin, or None where that is not known.
 
         Raises:
             WireError: a counter is malformed; then nothing of the result is kept.
@@ -136,10 +129,20 @@ class CounterColumns:
             ReportFormatError: the report lists more counters of a kind than any GPU has.
         """
         self._make_room(row)
-        cells, _ = self._cells_of(metrics)
+        cells = self._cells_of(metrics)
         values = cells.decoder.values(metrics)
         cells.rows.append(row - self._first_row)
         cells.values.append(values)
+        if start is not None and self._repeats.is_due(hash((id(cells), *map(len, metrics)))):
+            self._remember(cells, metrics, result, start)
+
+    def _remember(self, cells: _Cells, metrics: Sequence[bytes], result: bytes, start: int) -> None:
+        if not cells.decoder.is_as_expected(metrics):
+            return
+        imprint = Imprint(metrics, cells.decoder, self._prefix_bytes, {position for position, _ in cells.listings})
+        if imprint.is_of(result, start):
+            self._cells_by_imprint[imprint] = cells
+            self._repeats.keep(imprint)
 
     def _make_room(self, row: int) -> None:
         if row - self._first_row >= ROWS_PER_CHUNK:
@@ -147,8 +150,8 @@ class CounterColumns:
         if len(self._layouts) > _MAX_LAYOUTS or len(self._cells) > _MAX_LAYOUTS:
             self._flush(row - self._first_row)
 
-    def _cells_of(self, metrics: Sequence[bytes]) -> tuple[_Cells, list[Place]]:
-        """Return where the values of a result go, and the places of the counters that list which others are wanted."""
+    def _cells_of(self, metrics: Sequence[bytes]) -> _Cells:
+        """Return where the values of a result go."""
         prefixes = list(map(self._prefix, metrics))
         joined = b"".join(prefixes)
         key = joined if len(joined) == self._prefix_bytes * len(prefixes) else tuple(prefixes)
@@ -161,9 +164,9 @@ class CounterColumns:
         if cells is None:
             wanted = self._choice.of(list(layout.place_by_name), listed_in)
             decoder = Decoder([layout.place_by_name[name] for name in wanted], metrics)
-            cells = _Cells([wanted[index] for index in decoder.order], decoder)
+            cells = _Cells([wanted[index] for index in decoder.order], decoder, layout.listings)
             self._cells[stored] = cells
-        return cells, layout.listings
+        return cells
 
     def _layout(self, metrics: Sequence[bytes]) -> _Layout:
         places: dict[str, Place] = {}
@@ -188,14 +191,14 @@ class CounterColumns:
         self._forget()
 
     def _chunk(self, n_rows: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-        numbers: list[tuple[int, pl.Series]] = []
-        texts: list[tuple[int, pl.Series]] = []
+        numbers: list[pl.Series] = []
+        texts: list[pl.Series] = []
         for name, column in self._by_name(n_rows).items():
-            kinds = set(map(type, column))
-            if float in kinds:
-                numbers.append(_series(name, _only(float, column) if str in kinds else column, pl.Float64()))
-            if str in kinds:
-                texts.append(_series(name, _only(str, column) if float in kinds else column, pl.String()))
+            try:
+                numbers.append(pl.Series(name, column, dtype=_NUMBER))
+            except TypeError:  # there are texts among them
+                numbers.append(pl.Series(name, _only(float, column), dtype=_NUMBER))
+                texts.append(pl.Series(name, _only(str, column), dtype=_TEXT))
         return _frame(numbers, n_rows), _frame(texts, n_rows)
 
     def _by_name(self, n_rows: int) -> Mapping[str, Sequence[Value]]:
@@ -228,17 +231,16 @@ def _only(kind: type, column: Sequence[Value]) -> list[Value]:
     return [value if type(value) is kind else None for value in column]
 
 
-def _series(name: str, column: Sequence[Value], dtype: pl.DataType) -> tuple[int, pl.Series]:
-    """Return a column and the row of its first value."""
-    first = next(row for row, value in enumerate(column) if value is not None)
-    return first, pl.Series(name, column, dtype=dtype)
-
-
-def _frame(columns: list[tuple[int, pl.Series]], n_rows: int) -> pl.DataFrame:
+def _frame(columns: Sequence[pl.Series], n_rows: int) -> pl.DataFrame:
     """Return the columns in order of their first values, behind one that keeps the number of rows where there are no others."""
     rows = pl.Series(_ROWS, [None] * n_rows, dtype=pl.Null)
-    ordered = sorted(columns, key=lambda column: (column[0], column[1].name))
-    return pl.DataFrame([rows, *(series for _, series in ordered)])
+    with_values = [column for column in columns if column.null_count() < n_rows]
+    return pl.DataFrame([rows, *sorted(with_values, key=lambda column: (_first_row(column), column.name))])
+
+
+def _first_row(column: pl.Series) -> int:
+    """Return the row of a column's first value."""
+    return 0 if column[0] is not None else column.is_not_null().arg_true()[0]  # type: ignore[no-any-return]
 
 
 def _joined(chunks: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -7,19 +7,18 @@ with those of the earlier launch, and the wanted doubles are unpacked with one c
 
 from __future__ import annotations
 
-import contextlib
 import struct
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from itertools import accumulate
 from operator import itemgetter
 
 from ncuroof.ingest import wire
 from ncuroof.ingest.native_values import DOUBLE, DOUBLE_BYTES, Decoder, Value
 from ncuroof.ingest.wire_rewriting import varint
 
-_NAMES, _COUNTERS = (5, 6, 7), 13
-"""Fields of a kernel's result."""
+_COUNTERS = 13
+"""Field of a kernel's result."""
 
 _COUNTERS_TAG = varint(_COUNTERS << 3 | wire.LENGTH)
 _N_FOR_IMPRINT = 3
@@ -28,25 +27,16 @@ _N_FOR_IMPRINT = 3
 _MAX_IMPRINTS = 64
 """Held at a time; each takes twice the memory of the counters."""
 
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """What stands before the counters of a kernel's result: its names, encoded, and how many bytes it is."""
-
-    names: tuple[bytes, ...]
-    n_bytes: int
+_N_SHORT_BYTES = 16
+"""What a counter holds beyond them, the values of its instances, is passed over and not compared."""
 
 
-def head_of(result: bytes) -> Head | None:
-    """Return what stands before the counters of a kernel's result; None where there are none, or what is there is malformed."""
-    names: list[bytes] = []
-    with contextlib.suppress(wire.WireError):
-        for number, start, body, end in wire.placed_fields(result):
-            if number == _COUNTERS:
-                return Head(tuple(names), start)
-            if number in _NAMES and body is not None:
-                names.append(result[body:end])
-    return None
+def counters_start(result: bytes) -> int | None:
+    """Return where the counters of a kernel's result begin; None where there are none, or what stands before is malformed."""
+    try:
+        return wire.start_of(result, _COUNTERS)
+    except wire.WireError:
+        return None
 
 
 class Imprint:
@@ -63,28 +53,33 @@ class Imprint:
     """
 
     def __init__(self, counters: Sequence[bytes], decoder: Decoder, n_prefix: int, listings: Collection[int]) -> None:
-        starts, masks = [], []
-        end = 0
-        for position, counter in enumerate(counters):
-            n_before = len(_COUNTERS_TAG) + len(varint(len(counter)))
-            n_fixed = len(counter) if position in listings else min(n_prefix, len(counter))
-            masks.append(b"\xff" * (n_before + n_fixed) + bytes(len(counter) - n_fixed))
-            starts.append(end + n_before)
-            end += n_before + len(counter)
-        mask = bytearray(b"".join(masks))
+        sizes = list(map(len, counters))
+        heads = [_COUNTERS_TAG + varint(size) for size in sizes]
+        ends = list(accumulate(map(len, heads), initial=0))
+        ends = [end + n_values for end, n_values in zip(ends[1:], accumulate(sizes), strict=True)]
+        starts = [end - size for end, size in zip(ends, sizes, strict=True)]
+        self.n_bytes = ends[-1]
+        self._last = starts[-1] - 1
+        self._encoded = b"".join(part for pair in zip(heads, counters, strict=True) for part in pair)
+
+        mask = bytearray(self.n_bytes)
+        for position, (head, start, size) in enumerate(zip(heads, starts, sizes, strict=True)):
+            fixed_end = start + (size if position in listings else min(n_prefix, size))
+            mask[start - len(head) : fixed_end] = b"\xff" * (fixed_end - start + len(head))
         doubles = [starts[position] + n_name for position, n_name in decoder.doubles]
         for start in doubles:
             mask[start : start + len(DOUBLE)] = b"\xff" * len(DOUBLE)
-        self.n_bytes = end
-        self._last = starts[-1] - 1
-        self._encoded = b"".join(_COUNTERS_TAG + varint(len(counter)) + counter for counter in counters)
-        self._mask = int.from_bytes(mask, "little")
-        self._fixed = int.from_bytes(self._encoded, "little") & self._mask
+        passed_over = [
+            (start + _N_SHORT_BYTES, end)
+            for position, (start, end) in enumerate(zip(starts, ends, strict=True))
+            if end - start > 2 * _N_SHORT_BYTES and position not in listings
+        ]
+        self._compared = _ranges_without(passed_over, self.n_bytes)
+        self._mask = int.from_bytes(b"".join(self._compared(mask, 0)), "little")
+        self._fixed = self._number(self._encoded, 0) & self._mask
         self._unpack = _doubles_at([start + len(DOUBLE) for start in doubles])
+        self._others = _ranges([(starts[position], ends[position]) for position, _ in decoder.others])
         self._decoder = decoder
-        self._others = {
-            position: (starts[position], starts[position] + len(counters[position])) for position, _ in decoder.others
-        }
 
     def is_of(self, result: bytes, start: int) -> bool:
         """Return whether a result holds the very counters that this was made of at `start`, and one behind the other."""
@@ -98,7 +93,7 @@ class Imprint:
         """Return whether the counters at `start` of a result differ from those that this was made of in bits of values alone."""
         if len(result) < start + self.n_bytes or result[start + self._last] != self._encoded[self._last]:
             return False  # nearly all that do not fit are told by where the last counter begins
-        return int.from_bytes(result[start : start + self.n_bytes], "little") & self._mask == self._fixed
+        return self._number(result, start) & self._mask == self._fixed
 
     def values(self, result: bytes, start: int) -> list[Value]:
         """Return the wanted values of a result that fits, in the order of the decoder.
@@ -106,8 +101,31 @@ class Imprint:
         Raises:
             WireError, DecodeError: a counter is malformed.
         """
-        others = {position: result[start + first : start + end] for position, (first, end) in self._others.items()}
-        return [*self._unpack(result, start), *self._decoder.values_of_others(others)]
+        return [*self._unpack(result, start), *self._decoder.values_of_others(self._others(result, start))]
+
+    def _number(self, encoded: bytes, start: int) -> int:
+        return int.from_bytes(b"".join(self._compared(encoded, start)), "little")
+
+
+_Range = tuple[int, int]
+_Take = Callable[[bytes | bytearray, int], tuple[bytes, ...]]
+"""Gives parts of something encoded that begins at an offset."""
+
+
+def _ranges_without(passed_over: Sequence[_Range], n_bytes: int) -> _Take:
+    """Return what takes all of `n_bytes` but some ranges, which are in order."""
+    starts = [0, *(end for _, end in passed_over)]
+    ends = [*(start for start, _ in passed_over), n_bytes]
+    return _ranges(list(zip(starts, ends, strict=True)))
+
+
+def _ranges(ranges: Sequence[_Range]) -> _Take:
+    """Return what takes some ranges, in the order in which they are given."""
+    ordered = sorted(ranges)
+    gaps = [start - end for (start, _), end in zip(ordered, [0, *(end for _, end in ordered)], strict=False)]
+    layout = "".join(f"{gap}x{end - start}s" for gap, (start, end) in zip(gaps, ordered, strict=True))
+    unpack = struct.Struct("<" + layout).unpack_from
+    return _in_order(unpack, ordered, ranges)
 
 
 def _doubles_at(starts: Sequence[int]) -> Callable[[bytes, int], tuple[float, ...]]:
@@ -115,32 +133,39 @@ def _doubles_at(starts: Sequence[int]) -> Callable[[bytes, int], tuple[float, ..
     ordered = sorted(starts)
     gaps = [start - end for start, end in zip(ordered, [0, *(start + DOUBLE_BYTES for start in ordered)], strict=False)]
     unpack = struct.Struct("<" + "".join(f"{gap}xd" for gap in gaps)).unpack_from
-    if len(starts) < 2:
+    return _in_order(unpack, ordered, starts)
+
+
+def _in_order(unpack: Callable[..., tuple], found: Sequence[object], wanted: Sequence[object]) -> Callable[..., tuple]:
+    """Return what unpacks in the order of `wanted` what `unpack` gives in that of `found`."""
+    if found == list(wanted):
         return unpack
-    rank = {start: index for index, start in enumerate(ordered)}
-    pick = itemgetter(*(rank[start] for start in starts))
+    rank = {each: index for index, each in enumerate(found)}
+    pick = itemgetter(*(rank[each] for each in wanted))
     return lambda encoded, start: pick(unpack(encoded, start))
 
 
 class Repeats:
-    """The imprints of the launches of some kernels, by their names."""
+    """The imprints of some launches, the last that fitted first."""
 
     def __init__(self) -> None:
-        self._imprints: dict[tuple[bytes, ...], list[Imprint]] = {}
-        self._n_imprints = 0
-        self._n_seen: Counter[tuple[tuple[bytes, ...], int]] = Counter()
+        self._imprints: list[Imprint] = []
+        self._n_seen: Counter[int] = Counter()
 
-    def find(self, result: bytes, head: Head) -> Imprint | None:
-        """Return the imprint that the counters of a result fit, or None."""
-        return next((each for each in self._imprints.get(head.names, ()) if each.fits(result, head.n_bytes)), None)
+    def find(self, result: bytes, start: int) -> Imprint | None:
+        """Return the imprint that the counters at `start` of a result fit, or None."""
+        for index, imprint in enumerate(self._imprints):
+            if imprint.fits(result, start):
+                if index:
+                    self._imprints.insert(0, self._imprints.pop(index))
+                return imprint
+        return None
 
-    def is_due(self, result: bytes, head: Head) -> bool:
-        """Count a result that fits no imprint; return whether to make one of it: it is the third of its kernel and size."""
-        kind = (head.names, len(result))
+    def is_due(self, kind: int) -> bool:
+        """Count a result that fits no imprint; return whether to make one of it: it is the third of its kind."""
         self._n_seen[kind] += 1
-        return self._n_seen[kind] == _N_FOR_IMPRINT and self._n_imprints < _MAX_IMPRINTS
+        return self._n_seen[kind] == _N_FOR_IMPRINT and len(self._imprints) < _MAX_IMPRINTS
 
-    def keep(self, imprint: Imprint, head: Head) -> None:
+    def keep(self, imprint: Imprint) -> None:
         """Keep the imprint of a result."""
-        self._imprints.setdefault(head.names, []).append(imprint)
-        self._n_imprints += 1
+        self._imprints.insert(0, imprint)

@@ -7,7 +7,7 @@ documentation, "Encoding".
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -69,7 +69,7 @@ class Decoder:
         values: list[Value] = []
         for doubles in self._alike:
             values += doubles.values(metrics)
-        values += self._others.values(metrics)
+        values += self._others.values(tuple(metrics[position] for position, _ in self.others))
         return values
 
     def is_as_expected(self, metrics: Sequence[bytes]) -> bool:
@@ -79,29 +79,30 @@ class Decoder:
             for position, start in self.doubles
         )
 
-    def values_of_others(self, metrics: Mapping[int, bytes]) -> list[Value]:
-        """Return the values of the counters that are no doubles, by their positions.
+    def values_of_others(self, encoded: tuple[bytes, ...]) -> list[Value]:
+        """Return the values of the counters in `others`, encoded in that order.
 
         Raises:
             WireError, DecodeError: a counter is malformed.
         """
-        return self._others.values(metrics)
+        return self._others.values(encoded)
 
 
 class _Repeated:
     """Counters of any form, of which most are encoded as in the result before: attributes of the device, the shape of a launch."""
 
     def __init__(self, places: list[Place]) -> None:
-        self._places = places
-        self._encoded: list[bytes | None] = [None] * len(places)
+        self._starts = [start for _, start in places]
+        self._encoded: tuple[bytes, ...] = (b"",) * len(places)
         self._values: list[Value] = [None] * len(places)
 
-    def values(self, metrics: Sequence[bytes] | Mapping[int, bytes]) -> list[Value]:
-        for index, place in enumerate(self._places):
-            encoded = metrics[place[0]]
-            if encoded != self._encoded[index]:
-                self._values[index] = _decoded(encoded, place[1])
-                self._encoded[index] = encoded
+    def values(self, encoded: tuple[bytes, ...]) -> list[Value]:
+        if encoded != self._encoded:
+            values = [
+                value if now == before else _decoded(now, start)
+                for now, before, value, start in zip(encoded, self._encoded, self._values, self._starts, strict=True)
+            ]
+            self._encoded, self._values = encoded, values
         return self._values.copy()
 
 
