@@ -8,6 +8,7 @@ import polars as pl
 
 from ncuroof.diagnosis.rules import Finding, LatencyCause, Rules
 from ncuroof.metrics.formula import Formula
+from ncuroof.metrics.names import matches
 from ncuroof.tables import FINDINGS, WASTE_LEVELS, conform
 from ncuroof.words import Verdict
 
@@ -18,9 +19,10 @@ COMPUTE_UNITS = ("fp64", "tensor", "fp32", "fp16", "xu", "alu", "lsu", "issue")
 _DEFAULT = "default"
 _STALL = "stall"
 _RANK = "rank"
+_MOST = "most.{}.{}"
 
 
-def add_firing(quantities: pl.DataFrame, findings: Iterable[Finding]) -> pl.DataFrame:
+def add_firing(quantities: pl.LazyFrame, findings: Iterable[Finding]) -> pl.LazyFrame:
     """Return the table with a column `fires.<finding>`: its conditions hold, and it matters for the verdict.
 
     A condition whose quantity is missing does not hold: nothing is claimed where the data is not there.
@@ -42,7 +44,8 @@ def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     """
     fired = diagnosed.select(pl.col(f"fires.{name}").any() for name in rules.findings).row(0)
     findings = [finding for finding, is_any in zip(rules.findings.values(), fired, strict=True) if is_any]
-    rows = diagnosed.lazy()
+    kinds = {(finding.relieves_both_sides, finding.changes_arithmetic) for finding in findings}
+    rows = diagnosed.with_columns(_most(*kind).alias(_MOST.format(*kind)) for kind in kinds).lazy()
     parts = [_rows(rows, finding, rules, frozenset(diagnosed.columns)) for finding in findings]
     table = pl.concat(parts) if parts else pl.LazyFrame(schema={**FINDINGS, _RANK: pl.Int32})
     ranked = table.sort("id", _RANK, "gain_ns", descending=[False, False, True], nulls_last=True, maintain_order=True)
@@ -59,9 +62,9 @@ def _fires(finding: Finding) -> pl.Expr:
             pl.any_horizontal(*(condition.holds().fill_null(value=False) for condition in finding.any_of))
         )
     if finding.name_pattern is not None:
-        conditions.append(pl.col("name").str.contains(finding.name_pattern))
+        conditions.append(matches(pl.col("name"), finding.name_pattern))
     if finding.excluded_name_pattern is not None:
-        conditions.append(~pl.col("name").str.contains(finding.excluded_name_pattern))
+        conditions.append(~matches(pl.col("name"), finding.excluded_name_pattern))
     return pl.all_horizontal(*conditions).fill_null(value=False)
 
 
@@ -107,31 +110,35 @@ def _any_cause(finding: Finding, rules: Rules) -> pl.Expr:
 
 
 def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
-    """Return the share of the duration that mending the cause gives back.
+    """Return the share of the duration that mending the cause gives back: what its formula says, but no more than there is to gain."""
+    by_limiter = dict(finding.gain_by_limiter)
+    gain = _value(by_limiter.pop(_DEFAULT, None), known)
+    for limiter, formula in by_limiter.items():
+        gain = pl.when(pl.col("limiter") == limiter).then(_value(formula, known)).otherwise(gain)
+    most = pl.col(_MOST.format(finding.relieves_both_sides, finding.changes_arithmetic))
+    return pl.when(gain.is_not_null()).then(pl.min_horizontal(gain.clip(lower_bound=0), most))
+
+
+def _most(relieves_both_sides: bool, changes_arithmetic: bool) -> pl.Expr:  # noqa: FBT001
+    """Return the largest share of the duration that mending a cause of some kind can give back.
 
     It is not more than the other side's utilisation leaves, since that side then becomes the limit. A balanced kernel
     keeps the less busy side at least, unless the cause is counted on both. Nor does it go below the roofline time, unless
     mending the cause moves the roofline: fewer bytes where DRAM is the limit, or other arithmetic.
     """
-    by_limiter = dict(finding.gain_by_limiter)
-    default = _value(by_limiter.pop(_DEFAULT, None), known)
-    gain = default
-    for limiter, formula in by_limiter.items():
-        gain = pl.when(pl.col("limiter") == limiter).then(_value(formula, known)).otherwise(gain)
     memory, compute = (_busy(side, units) for side, units in (("memory", MEMORY_UNITS), ("compute", COMPUTE_UNITS)))
     other_side = (
         pl.when(pl.col("verdict") == Verdict.MEMORY.value)
         .then(compute)
         .when(pl.col("verdict") == Verdict.COMPUTE.value)
         .then(memory)
-        .when((pl.col("verdict") == Verdict.BALANCED.value) & pl.lit(not finding.relieves_both_sides))
+        .when((pl.col("verdict") == Verdict.BALANCED.value) & pl.lit(not relieves_both_sides))
         .then(pl.min_horizontal(memory, compute))
     )
-    roofline = pl.when(pl.lit(not finding.changes_arithmetic) & pl.col("limiter").ne_missing("dram")).then(
+    roofline = pl.when(pl.lit(not changes_arithmetic) & pl.col("limiter").ne_missing("dram")).then(
         pl.col("roofline.min_time_frac")
     )
-    most = (1 - pl.max_horizontal(other_side, roofline)).clip(lower_bound=0)
-    return pl.when(gain.is_not_null()).then(pl.min_horizontal(gain.clip(lower_bound=0), most))
+    return (1 - pl.max_horizontal(other_side, roofline)).clip(lower_bound=0)
 
 
 def _busy(side: str, units: Sequence[str]) -> pl.Expr:

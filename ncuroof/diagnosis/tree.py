@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -26,51 +26,64 @@ def walk_tree(quantities: pl.DataFrame, nodes: Sequence[Node]) -> tuple[pl.Serie
     Raises:
         ProfileError: an answer leads to a node that does not come later, or to none.
     """
-    answers = quantities.select("id", *(node.condition.holds().alias(node.id) for node in nodes))
-    reached, verdict = _follow(nodes)
-    walked = answers.select(verdict.alias("verdict"), *(expr.alias(f"at.{name}") for name, expr in reached.items()))
-    if walked["verdict"].null_count():
+    answers = quantities.select(node.condition.holds().alias(node.id) for node in nodes)
+    reached, ends = _follow(nodes, answers)
+    none = pl.lit(None, pl.String)
+    verdicts = pl.coalesce(none, *(pl.when(is_end).then(pl.lit(verdict)) for verdict, is_end in ends))
+    verdict = answers.select(verdicts.alias("verdict")).to_series()
+    if verdict.null_count():
         raise ProfileError("rules.toml: a path of the tree ends without a verdict")
-    rows = quantities.hstack(walked).lazy()
-    steps = [rows.filter(f"at.{node.id}").select(_step(node)) for node in nodes if node.id in reached]
-    path = pl.concat(steps).sort("id", maintain_order=True)
-    numbered = path.with_columns(pl.int_range(pl.len()).over("id").alias("step")).collect()
-    return walked["verdict"], numbered.pipe(conform, PATH)
+    return verdict, _path(quantities, nodes, answers, reached)
 
 
-def _follow(nodes: Sequence[Node]) -> tuple[dict[str, pl.Expr], pl.Expr]:
-    """Return, over the nodes' answers, whether each node is reached, and the verdict."""
-    reached = {nodes[0].id: pl.lit(value=True)}
-    seen: set[str] = set()
-    verdict = pl.lit(None, pl.String)
-    for node in nodes:
-        seen.add(node.id)
-        is_here = reached.get(node.id, pl.lit(value=False))
-        for answer, target in ((True, node.yes), (False, node.no), (None, node.unknown)):
-            leads_there = is_here & pl.col(node.id).eq_missing(pl.lit(answer, pl.Boolean))
-            if target.startswith(VERDICT_PREFIX):
-                name = pl.lit(target.removeprefix(VERDICT_PREFIX))
-                verdict = pl.when(leads_there).then(name).otherwise(verdict)
-            elif target in seen:
-                raise ProfileError(f"rules.toml: node {node.id!r} leads back to {target!r}; parents must come first")
+def _path(
+    quantities: pl.DataFrame, nodes: Sequence[Node], answers: pl.DataFrame, reached: Mapping[str, pl.Series]
+) -> pl.DataFrame:
+    """Return PATH: a row per kernel and node that it reached, in the order of the nodes."""
+    n_before = pl.zeros(quantities.height, pl.UInt32, eager=True)
+    steps: dict[str, list[pl.Series]] = {"row": [], "step": [], "node": [], "value": [], "outcome": []}
+    for number, node in enumerate(nodes):
+        if (is_here := reached.get(node.id)) is None:
+            continue
+        rows = is_here.arg_true()
+        steps["row"].append(rows)
+        steps["step"].append(n_before.gather(rows))
+        steps["node"].append(pl.repeat(number, len(rows), dtype=pl.UInt32, eager=True))
+        steps["value"].append(quantities[node.condition.quantity].gather(rows).cast(pl.Float64))
+        steps["outcome"].append(answers[node.id].gather(rows))
+        n_before = n_before + is_here.cast(pl.UInt32)
+    path = pl.DataFrame({name: pl.concat(parts) for name, parts in steps.items()}).sort("row", maintain_order=True)
+    asked = pl.DataFrame([_asked(node) for node in nodes], orient="row", schema=_ASKED)[path["node"]]
+    value, threshold = path["value"], asked["threshold"]
+    margin = pl.when(threshold != 0).then((value - threshold).abs() / threshold.abs()).alias("margin_frac")
+    whole = path.drop("node").hstack(asked).with_columns(margin, quantities["id"].gather(path["row"]))
+    return conform(whole, PATH)
+
+
+def _follow(nodes: Sequence[Node], answers: pl.DataFrame) -> tuple[dict[str, pl.Series], list[tuple[str, pl.Series]]]:
+    """Return which kernels reach each node, and which end at each verdict, an entry per way to it; where any do."""
+    reached = {nodes[0].id: pl.repeat(value=True, n=answers.height, eager=True)}
+    ends: list[tuple[str, pl.Series]] = []
+    ids = [node.id for node in nodes]
+    for index, node in enumerate(nodes):
+        answer = answers[node.id]
+        for target, is_given in ((node.yes, answer), (node.no, ~answer), (node.unknown, answer.is_null())):
+            is_verdict = target.startswith(VERDICT_PREFIX)
+            if not is_verdict and target not in ids[index + 1 :]:
+                why = "which is no node" if target not in ids else "which comes no later; parents must come first"
+                raise ProfileError(f"rules.toml: node {node.id!r} leads to {target!r}, {why}")
+            leads_there = reached[node.id] & is_given.fill_null(value=False) if node.id in reached else None
+            if leads_there is None or not leads_there.any():
+                continue
+            if is_verdict:
+                ends.append((target.removeprefix(VERDICT_PREFIX), leads_there))
             else:
-                reached[target] = reached.get(target, pl.lit(value=False)) | leads_there
-    if unknown := reached.keys() - seen:
-        raise ProfileError(f"rules.toml: the tree leads to {', '.join(sorted(unknown))}, which is no node")
-    return reached, verdict
+                reached[target] = reached[target] | leads_there if target in reached else leads_there
+    return reached, ends
 
 
-def _step(node: Node) -> list[pl.Expr]:
-    condition = node.condition
-    value = pl.col(condition.quantity).cast(pl.Float64)
-    threshold = pl.lit(condition.threshold, pl.Float64)
-    return [
-        pl.col("id"),
-        pl.lit(node.id).alias("node"),
-        pl.lit(condition.quantity).alias("quantity"),
-        value.alias("value"),
-        pl.lit(condition.op).alias("op"),
-        threshold.alias("threshold"),
-        condition.holds().alias("outcome"),
-        pl.when(threshold != 0).then((value - threshold).abs() / threshold.abs()).alias("margin_frac"),
-    ]
+_ASKED = {name: PATH[name] for name in ("node", "quantity", "op", "threshold")}
+
+
+def _asked(node: Node) -> tuple[str, str, str, float | None]:
+    return node.id, node.condition.quantity, node.condition.op, node.condition.threshold

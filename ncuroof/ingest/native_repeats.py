@@ -7,10 +7,11 @@ with those of the earlier launch, and the wanted doubles are unpacked with one c
 
 from __future__ import annotations
 
+import operator
 import struct
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from operator import itemgetter
 
 from ncuroof.ingest import wire
@@ -54,18 +55,19 @@ class Imprint:
 
     def __init__(self, counters: Sequence[bytes], decoder: Decoder, n_prefix: int, listings: Collection[int]) -> None:
         sizes = list(map(len, counters))
-        heads = [_COUNTERS_TAG + varint(size) for size in sizes]
-        ends = list(accumulate(map(len, heads), initial=0))
-        ends = [end + n_values for end, n_values in zip(ends[1:], accumulate(sizes), strict=True)]
-        starts = [end - size for end, size in zip(ends, sizes, strict=True)]
+        tag_by_size = {size: _COUNTERS_TAG + varint(size) for size in set(sizes)}
+        tags = [tag_by_size[size] for size in sizes]
+        ends = list(accumulate(len(tag) + size for tag, size in zip(tags, sizes, strict=True)))
+        starts = list(map(operator.sub, ends, sizes))
         self.n_bytes = ends[-1]
         self._last = starts[-1] - 1
-        self._encoded = b"".join(part for pair in zip(heads, counters, strict=True) for part in pair)
+        self._encoded = b"".join(chain.from_iterable(zip(tags, counters, strict=True)))
 
-        mask = bytearray(self.n_bytes)
-        for position, (head, start, size) in enumerate(zip(heads, starts, sizes, strict=True)):
-            fixed_end = start + (size if position in listings else min(n_prefix, size))
-            mask[start - len(head) : fixed_end] = b"\xff" * (fixed_end - start + len(head))
+        mask_by_size = {size: _mask(len(tag), min(n_prefix, size), size) for size, tag in tag_by_size.items()}
+        masks = [mask_by_size[size] for size in sizes]
+        for position in listings:
+            masks[position] = b"\xff" * len(masks[position])
+        mask = bytearray().join(masks)
         doubles = [starts[position] + n_name for position, n_name in decoder.doubles]
         for start in doubles:
             mask[start : start + len(DOUBLE)] = b"\xff" * len(DOUBLE)
@@ -143,6 +145,11 @@ def _in_order(unpack: Callable[..., tuple], found: Sequence[object], wanted: Seq
     rank = {each: index for index, each in enumerate(found)}
     pick = itemgetter(*(rank[each] for each in wanted))
     return lambda encoded, start: pick(unpack(encoded, start))
+
+
+def _mask(n_tag: int, n_name: int, size: int) -> bytes:
+    """Return the mask of a counter of some size: tag and name count, the value does not."""
+    return b"\xff" * (n_tag + n_name) + bytes(size - n_name)
 
 
 class Repeats:

@@ -9,6 +9,7 @@ from functools import cache
 import polars as pl
 
 from ncuroof.errors import ProfileError
+from ncuroof.metrics.names import matches
 from ncuroof.resources import folder, read_toml
 
 USER = "user"
@@ -39,8 +40,8 @@ class Family:
 
     def holds(self, demangled: pl.Expr) -> pl.Expr:
         """Return whether a demangled name is one of this family."""
-        matches = demangled.str.contains(self.pattern)
-        return matches if self.unless is None else matches & ~demangled.str.contains(self.unless)
+        fits = matches(demangled, self.pattern)
+        return fits if self.unless is None else fits & ~matches(demangled, self.unless)
 
 
 @cache

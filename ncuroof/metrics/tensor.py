@@ -14,7 +14,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from ncuroof.metrics.entries import Tensor
+from ncuroof.metrics.names import matches
 from ncuroof.metrics.quantities import CounterTable
+from ncuroof.metrics.stacked_rows import rows_by_key
 from ncuroof.words import SPARSE_SUFFIX
 
 _NS_PER_S = 1e9
@@ -76,14 +78,14 @@ class MeasuredPath:
     counter: str
 
 
-def tensor_operations(table: CounterTable, tensor: Tensor) -> list[pl.DataFrame]:
+def tensor_operations(table: CounterTable, tensor: Tensor) -> list[pl.LazyFrame]:
     """Return the tensor work that `sm__ops_path_tensor_*` counted, a table per precision (see `work_by_precision`)."""
     return work_by_precision(table.frame, _measured_paths(table, tensor), table.capability() >= tensor.sparse_since)
 
 
 def work_by_precision(
     frame: pl.DataFrame, measured: Iterable[MeasuredPath], has_sparsity: pl.Expr
-) -> list[pl.DataFrame]:
+) -> list[pl.LazyFrame]:
     """Return the tensor work of each precision, as rows of WORK without `flop` and `frac`.
 
     Of the names of a precision those that split it finest are summed, kernel by kernel: `op_*`, else the split by sparsity, else
@@ -110,15 +112,11 @@ def work_by_precision(
     by_precision: dict[str, dict[int, list[int]]] = {}
     for n in numbered:
         by_precision.setdefault(paths[n].path.precision, {}).setdefault(paths[n].path.rank, []).append(n)
-    families = wide.lazy().select(
-        pl.coalesce(_family(paths, ranks[rank]) for rank in sorted(ranks)).alias(precision)
+    families = {
+        precision: pl.coalesce(_family(paths, ranks[rank]) for rank in sorted(ranks))
         for precision, ranks in by_precision.items()
-    )
-    found = families.collect().with_row_index("id")
-    return [
-        found.select("id", precision).drop_nulls(precision).unnest(precision).with_columns(precision=pl.lit(precision))
-        for precision in by_precision
-    ]
+    }
+    return rows_by_key(wide, families, "precision")
 
 
 def _family(paths: Sequence[MeasuredPath], members: Sequence[int]) -> pl.Expr:
@@ -202,16 +200,19 @@ def _sum_of_known(terms: Sequence[pl.Expr]) -> pl.Expr:
     return pl.when(pl.any_horizontal(term.is_not_null() for term in terms)).then(pl.sum_horizontal(terms))
 
 
-def tensor_instructions(table: CounterTable, tensor: Tensor, names: pl.Series) -> pl.DataFrame:
+def tensor_instructions(table: CounterTable, tensor: Tensor, names: pl.Series) -> list[pl.LazyFrame]:
     """Return tensor work from warp-level instructions × what one of their shape is worth, as unreliable rows of WORK.
 
     Kernels whose shape cannot be told are left out. No peak: the counter's own peak is a rate of issue and no rate of work.
     """
     rate = tensor.instruction_rate.expression(table.counter, table.known_quantities())
+    if rate is None:
+        return []
     rows = [
-        pl.when(pl.col("name").str.contains(instruction.name_pattern) & table.is_on(instruction.capabilities)).then(
+        pl.when(matches(pl.col("name"), instruction.name_pattern) & table.is_on(instruction.capabilities)).then(
             pl.struct(
-                (instruction.n_flop * (pl.lit(None, pl.Float64) if rate is None else rate)).alias("flop_per_s"),
+                (instruction.n_flop * rate).alias("flop_per_s"),
+                pl.lit(None, pl.Float64).alias("peak_flop_per_s"),
                 pl.lit(instruction.precision).alias("precision"),
                 pl.lit(instruction.definition).alias("definition"),
                 pl.lit(value=False).alias("reliable"),
@@ -219,5 +220,6 @@ def tensor_instructions(table: CounterTable, tensor: Tensor, names: pl.Series) -
         )
         for instruction in tensor.instructions
     ]
-    found = table.frame.with_columns(names.alias("name")).select(pl.coalesce(rows).alias("row")).with_row_index("id")
-    return found.filter(pl.col("row").is_not_null()).unnest("row").filter(pl.col("flop_per_s").is_not_null())
+    named = table.frame.lazy().with_columns(names.alias("name"))
+    found = named.select(pl.coalesce(rows).alias("row")).with_row_index("id")
+    return [found.filter(pl.col("row").is_not_null()).unnest("row").filter(pl.col("flop_per_s").is_not_null())]
