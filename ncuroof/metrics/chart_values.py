@@ -135,7 +135,7 @@ def _with_counters(drawn: Sequence[_Drawn], columns: Collection[str]) -> list[_D
 
 def _by_key(
     frame: pl.DataFrame, drawn: Sequence[_Drawn], attribute: str, ours: pl.DataFrame, side: _Side
-) -> list[pl.LazyFrame]:
+) -> list[pl.DataFrame]:
     """Return the rows of each precision, or level, that some kernel lacks."""
     return [
         _rows(frame, name, pairs, side)
@@ -162,7 +162,7 @@ def _is_needed(frame: pl.DataFrame, drawn: Sequence[_Drawn], ours: pl.DataFrame)
     return not kernels[_IS_LISTED].all() or not kernels.join(ours, on="id", how="anti").is_empty()
 
 
-def _rows(frame: pl.DataFrame, name: str, pairs: Sequence[_Drawn], side: _Side) -> pl.LazyFrame:
+def _rows(frame: pl.DataFrame, name: str, pairs: Sequence[_Drawn], side: _Side) -> pl.DataFrame:
     """Return the achieved value and peak of one precision or level, as far as the charts have them."""
     achieved, peak = (
         pl.coalesce(
@@ -172,7 +172,7 @@ def _rows(frame: pl.DataFrame, name: str, pairs: Sequence[_Drawn], side: _Side) 
         for is_peak in (False, True)
     )
     definition = next((_counters(frame, side.of(each.pair)) for each in pairs if not each.is_peak), "")
-    rows = frame.lazy().select(
+    rows = frame.select(
         "id",
         achieved.alias(side.achieved),
         pl.when(peak > 0).then(peak).alias(side.peak),
@@ -216,7 +216,7 @@ def _counters(frame: pl.DataFrame, value: ChartValue) -> str:
     return "chart of the report: " + " + ".join(names)
 
 
-def _merged(ours: pl.DataFrame, parts: Sequence[pl.LazyFrame], frame: pl.DataFrame, side: _Side) -> pl.DataFrame:
+def _merged(ours: pl.DataFrame, parts: Sequence[pl.DataFrame], frame: pl.DataFrame, side: _Side) -> pl.DataFrame:
     """Return our rows, and those of the charts where we have none or the chip is not ours."""
     if not parts:
         return ours

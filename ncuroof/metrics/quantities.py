@@ -24,6 +24,7 @@ class CounterTable:
     def __init__(self, counters: pl.DataFrame) -> None:
         self.frame = counters
         self._counters = frozenset(counters.columns)
+        self._chips = frozenset(counters.select(self.capability().alias("chip")).to_series().unique())
 
     def counter(self, name: str) -> pl.Expr | None:
         """Return the expression of a counter, or None where no workload has it."""
@@ -43,6 +44,14 @@ class CounterTable:
     def is_on(self, capabilities: Sequence[int]) -> pl.Expr:
         """Return whether the chip is among `capabilities`; none stands for all."""
         return self.capability().is_in([float(each) for each in capabilities]) if capabilities else pl.lit(value=True)
+
+    def is_all_on(self, capabilities: Sequence[int]) -> bool:
+        """Return whether every workload's chip is known to be among `capabilities`; none stands for all."""
+        return not capabilities or self._chips.issubset(map(float, capabilities))
+
+    def is_any_on(self, capabilities: Sequence[int]) -> bool:
+        """Return whether some workload's chip is among `capabilities`; none stands for all."""
+        return not capabilities or not self._chips.isdisjoint(map(float, capabilities))
 
     def known_quantities(self) -> frozenset[str]:
         """Return the columns that are not counters as recorded."""
@@ -78,18 +87,25 @@ def _columns(quantity: Quantity, table: CounterTable, known: frozenset[str]) -> 
     """Return the quantity's value by the first source that gives one and, where the tables say it, by which."""
     values, definitions = [], []
     for source in quantity.sources:
-        value = source.formula.expression(table.counter, known)
+        value = source.formula.expression(table.counter, known) if table.is_any_on(source.capabilities) else None
         if value is None:
             continue
-        if source.capabilities:
+        if not table.is_all_on(source.capabilities):
             value = pl.when(table.is_on(source.capabilities)).then(value)
         values.append(value)
         definitions.append(pl.when(value.is_not_null()).then(pl.lit(source.note or source.formula.text)))
-    columns = [(pl.coalesce(values) if values else pl.lit(None)).cast(pl.Float64).alias(quantity.name)]
+    columns = [first_known(*values).cast(pl.Float64).alias(quantity.name)]
     if quantity.is_defined:
-        definition = pl.coalesce(definitions) if definitions else pl.lit(None)
-        columns.append(definition.cast(pl.String).alias(f"{DEFINITION_PREFIX}{quantity.name}"))
+        columns.append(first_known(*definitions).cast(pl.String).alias(f"{DEFINITION_PREFIX}{quantity.name}"))
     return columns
+
+
+def first_known(*values: pl.Expr | None) -> pl.Expr:
+    """Return the first value of a row that is not null; None stands for what no row has."""
+    present = [value for value in values if value is not None]
+    if len(present) == 1:
+        return present[0]
+    return pl.coalesce(present) if present else pl.lit(None, pl.Float64)
 
 
 def _stall_columns(table: CounterTable, stalls: Stalls) -> list[pl.Expr]:
@@ -132,7 +148,5 @@ def largest(candidates: Sequence[tuple[pl.Expr, str]]) -> pl.Expr:
     if not candidates:
         return pl.lit(None, pl.String)
     highest = pl.max_horizontal(*(value for value, _ in candidates))
-    name_of_highest = pl.lit(None, pl.String)
-    for value, name in reversed(candidates):
-        name_of_highest = pl.when(value == highest).then(pl.lit(name)).otherwise(name_of_highest)
+    name_of_highest = pl.coalesce(pl.when(value == highest).then(pl.lit(name)) for value, name in candidates)
     return pl.when(highest > 0).then(name_of_highest)

@@ -10,7 +10,7 @@ from ncuroof.tables import conform
 from ncuroof.words import CeilingSource
 
 
-def rows_by_key(frame: pl.DataFrame, rows: Mapping[str, pl.Expr], key: str) -> list[pl.LazyFrame]:
+def rows_by_key(frame: pl.DataFrame, rows: Mapping[str, pl.Expr], key: str) -> list[pl.DataFrame]:
     """Return, for each key, the rows that are not null, with the kernel's `id`.
 
     Args:
@@ -20,24 +20,26 @@ def rows_by_key(frame: pl.DataFrame, rows: Mapping[str, pl.Expr], key: str) -> l
     """
     if not rows:
         return []
-    wide = frame.select(row.alias(name) for name, row in rows.items()).with_row_index("id").lazy()
-    return [
-        wide.select("id", pl.lit(name).alias(key), pl.col(name).alias("row"))
-        .filter(pl.col("row").is_not_null())
-        .unnest("row")
-        for name in rows
-    ]
+    wide = frame.select(row.alias(name) for name, row in rows.items())
+    ids = pl.int_range(frame.height, dtype=pl.UInt32, eager=True).alias("id")
+    parts = []
+    for column in wide:
+        is_there = column.is_not_null()
+        found = column.filter(is_there)
+        keys = pl.repeat(column.name, len(found), dtype=pl.String, eager=True).alias(key)
+        parts.append(found.struct.unnest().insert_column(0, keys).insert_column(0, ids.filter(is_there)))
+    return parts
 
 
-def stacked(parts: Sequence[pl.LazyFrame], schema: pl.Schema, achieved: str, peak: str) -> pl.DataFrame:
+def stacked(parts: Sequence[pl.DataFrame], schema: pl.Schema, achieved: str, peak: str) -> pl.DataFrame:
     """Return the parts as one table of `schema`, ordered by kernel, with what follows from achieved and peak."""
     if not parts:
         return pl.DataFrame(schema=schema)
-    together = pl.concat(parts, how="diagonal_relaxed").with_columns(
-        (pl.col(achieved) / pl.col(peak)).alias("frac"),
-        pl.when(pl.col(peak).is_not_null()).then(pl.lit(CeilingSource.COUNTERS.value)).alias("peak_source"),
-        pl.lit(value=False).alias("is_from_chart"),
-    )
-    names = together.collect_schema().names()
-    missing = [pl.lit(None, dtype).alias(name) for name, dtype in schema.items() if name not in names]
-    return together.with_columns(missing).pipe(conform, schema).sort("id", maintain_order=True).collect()
+    together = pl.concat(parts, how="diagonal_relaxed")
+    columns = {name: pl.lit(None, dtype) for name, dtype in schema.items() if name not in together.columns}
+    columns |= {
+        "frac": pl.col(achieved) / pl.col(peak),
+        "peak_source": pl.when(pl.col(peak).is_not_null()).then(pl.lit(CeilingSource.COUNTERS.value)),
+        "is_from_chart": pl.lit(value=False),
+    }
+    return together.with_columns(**columns).pipe(conform, schema).sort("id", maintain_order=True)

@@ -15,7 +15,7 @@ import polars as pl
 
 from ncuroof.metrics.entries import Tensor
 from ncuroof.metrics.names import matches
-from ncuroof.metrics.quantities import CounterTable
+from ncuroof.metrics.quantities import CounterTable, first_known
 from ncuroof.metrics.stacked_rows import rows_by_key
 from ncuroof.words import SPARSE_SUFFIX
 
@@ -78,14 +78,14 @@ class MeasuredPath:
     counter: str
 
 
-def tensor_operations(table: CounterTable, tensor: Tensor) -> list[pl.LazyFrame]:
+def tensor_operations(table: CounterTable, tensor: Tensor) -> list[pl.DataFrame]:
     """Return the tensor work that `sm__ops_path_tensor_*` counted, a table per precision (see `work_by_precision`)."""
     return work_by_precision(table.frame, _measured_paths(table, tensor), table.capability() >= tensor.sparse_since)
 
 
 def work_by_precision(
     frame: pl.DataFrame, measured: Iterable[MeasuredPath], has_sparsity: pl.Expr
-) -> list[pl.LazyFrame]:
+) -> list[pl.DataFrame]:
     """Return the tensor work of each precision, as rows of WORK without `flop` and `frac`.
 
     Of the names of a precision those that split it finest are summed, kernel by kernel: `op_*`, else the split by sparsity, else
@@ -159,19 +159,18 @@ def _measured_paths(table: CounterTable, tensor: Tensor) -> list[MeasuredPath]:
     """Return the paths that the report has counters of, in alphabetical order."""
     prefix = tensor.counter_prefix
     names = {name.removeprefix(prefix).split(".")[0] for name in table.frame.columns if name.startswith(prefix)}
-    clock = table.counter_or_null(tensor.cycles_per_second)
+    clock = table.counter(tensor.cycles_per_second)
     measured = []
     for name in sorted(name for name in names if not name.endswith(_REPEATED)):
         counter = f"{prefix}{name}.sum"
-        rate = pl.coalesce(
-            table.counter_or_null(f"{counter}.per_cycle_elapsed") * clock,
-            table.counter_or_null(f"{counter}.per_second"),
-            _NS_PER_S * table.counter_or_null(counter) / pl.col("duration_ns"),
+        per_cycle, per_cycle_peak = (
+            None if clock is None or value is None else value * clock
+            for value in (table.counter(f"{counter}.per_cycle_elapsed"), table.counter(f"{counter}.peak_sustained"))
         )
-        peak = pl.coalesce(
-            table.counter_or_null(f"{counter}.peak_sustained") * clock,
-            table.counter_or_null(f"{counter}.peak_sustained_elapsed.per_second"),
-        )
+        count = table.counter(counter)
+        per_duration = None if count is None else _NS_PER_S * count / pl.col("duration_ns")
+        rate = first_known(per_cycle, table.counter(f"{counter}.per_second"), per_duration)
+        peak = first_known(per_cycle_peak, table.counter(f"{counter}.peak_sustained_elapsed.per_second"))
         measured.append(MeasuredPath(tensor_path(name, tensor), rate, peak, f"{prefix}{name}"))
     return measured
 
@@ -200,7 +199,7 @@ def _sum_of_known(terms: Sequence[pl.Expr]) -> pl.Expr:
     return pl.when(pl.any_horizontal(term.is_not_null() for term in terms)).then(pl.sum_horizontal(terms))
 
 
-def tensor_instructions(table: CounterTable, tensor: Tensor, names: pl.Series) -> list[pl.LazyFrame]:
+def tensor_instructions(table: CounterTable, tensor: Tensor, names: pl.Series) -> list[pl.DataFrame]:
     """Return tensor work from warp-level instructions × what one of their shape is worth, as unreliable rows of WORK.
 
     Kernels whose shape cannot be told are left out. No peak: the counter's own peak is a rate of issue and no rate of work.
@@ -219,7 +218,10 @@ def tensor_instructions(table: CounterTable, tensor: Tensor, names: pl.Series) -
             )
         )
         for instruction in tensor.instructions
+        if table.is_any_on(instruction.capabilities)
     ]
-    named = table.frame.lazy().with_columns(names.alias("name"))
-    found = named.select(pl.coalesce(rows).alias("row")).with_row_index("id")
-    return [found.filter(pl.col("row").is_not_null()).unnest("row").filter(pl.col("flop_per_s").is_not_null())]
+    if not rows:
+        return []
+    named = table.frame.with_columns(names.alias("name"))
+    (found,) = rows_by_key(named, {"tensor": pl.coalesce(rows)}, "kind")
+    return [found.drop("kind").filter(pl.col("flop_per_s").is_not_null())]

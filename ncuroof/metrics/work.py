@@ -42,10 +42,10 @@ def measure_work(table: CounterTable, catalogue: Catalogue, names: pl.Series) ->
     return stacked([with_flop(part, table.frame) for part in parts], WORK, "flop_per_s", "peak_flop_per_s")
 
 
-def with_flop(rows: pl.LazyFrame, kernels: pl.DataFrame) -> pl.LazyFrame:
+def with_flop(rows: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     """Return rows of WORK with `flop`: rate × duration, from the `duration_ns` of the kernels; an `id` is the number of a row."""
-    duration_ns = pl.lit(kernels["duration_ns"]).gather(pl.col("id"))
-    return rows.with_columns((pl.col("flop_per_s") * duration_ns / _NS_PER_S).alias("flop"))
+    duration_ns = kernels["duration_ns"].gather(rows["id"])
+    return rows.with_columns((rows["flop_per_s"] * duration_ns / _NS_PER_S).alias("flop"))
 
 
 def _first_pairs(
@@ -60,7 +60,7 @@ def _first_pairs(
     for key, pairs in pairs_by_key.items():
         complete, halves = [], []
         for pair in pairs:
-            reached = pair.achieved.expression(table.counter, known)
+            reached = pair.achieved.expression(table.counter, known) if table.is_any_on(pair.capabilities) else None
             if reached is None:
                 continue
             if pair.is_count:
