@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from ncuroof.present.comparison_document import comparison_document
 from ncuroof.present.comparison_text import to_markdown, to_text
 from ncuroof.present.gate_reports import to_annotations, to_junit
 from ncuroof.present.history_text import history_document, history_text
+from ncuroof.present.json_text import json_text
 from ncuroof.present.output import write_whole
 from ncuroof.resources import read_toml
 
@@ -33,7 +33,7 @@ _GATES_HINT = 'gates = ["time:+5%"] in [tool.ncuroof], or time = "+5%" in [tool.
 
 _FORMATS: Mapping[str, Callable[[Document], bytes]] = {
     "term": lambda document: to_text(document).encode(),
-    "json": lambda document: (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode(),
+    "json": lambda document: json_text(document).encode(),
     "md": lambda document: to_markdown(document).encode(),
     "junit": to_junit,
 }
@@ -119,7 +119,7 @@ def _over_time(
     if len(runs) < 2 or gates:
         raise click.UsageError("--history wants two runs or more, and no gate")
     found = history([_side(path) for path in runs])
-    document = json.dumps(history_document(found), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    document = json_text(history_document(found))
     contents = {"term": history_text(found), "json": document}
     chosen = [(format_by_suffix(name, _FORMAT_BY_SUFFIX), Path(name)) for name in outputs]
     if wrong := {form or "term", *(each for each, _ in chosen)} - set(contents):

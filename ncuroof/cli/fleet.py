@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -18,6 +17,7 @@ from ncuroof.fleet.questions import across_gpus, by_time, changes, factors, over
 from ncuroof.fleet.series import COLUMN_BY_FACTOR, LABEL_PREFIX, label, label_counts
 from ncuroof.present.fleet_document import fleet_document, sql_document
 from ncuroof.present.fleet_text import table_markdown, table_text, to_markdown, to_text
+from ncuroof.present.json_text import json_text
 from ncuroof.present.output import write_whole
 
 _FORMAT_BY_SUFFIX = {".json": "json", ".md": "md", ".txt": "term"}
@@ -127,12 +127,12 @@ def _answer(query: str, kernels: pl.LazyFrame, failures: pl.LazyFrame) -> pl.Dat
 
 def _written(document: dict[str, Any], form: str) -> str:
     if form == "json":
-        return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return json_text(document)
     return to_markdown(document) if form == "md" else to_text(document)
 
 
 def _tabular(document: dict[str, Any], form: str) -> str:
     if form == "json":
-        return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return json_text(document)
     write = table_markdown if form == "md" else table_text
     return write(document["columns"], document["rows"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import click
 
 from ncuroof import read
 from ncuroof.cli.options import common, format_by_suffix
+from ncuroof.present.json_text import json_text
 from ncuroof.present.output import write_whole
 from ncuroof.present.projection_document import projection_document
 from ncuroof.present.projection_text import to_markdown, to_text
@@ -18,7 +18,7 @@ from ncuroof.whatif import Target, busy_times, change, fuse, parse_change, parse
 
 _FORMATS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "term": to_text,
-    "json": lambda document: json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n",
+    "json": json_text,
     "md": to_markdown,
 }
 _FORMAT_BY_SUFFIX = {".json": "json", ".md": "md", ".txt": "term"}

@@ -110,7 +110,7 @@ def _any_cause(finding: Finding, rules: Rules) -> pl.Expr:
 
 
 def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
-    """Return the share of the duration that mending the cause gives back: what its formula says, but no more than there is to gain."""
+    """Return the share of the duration that mending the cause gives back: by its formula, but no more than there is to gain."""
     by_limiter = dict(finding.gain_by_limiter)
     gain = _value(by_limiter.pop(_DEFAULT, None), known)
     for limiter, formula in by_limiter.items():
@@ -119,7 +119,7 @@ def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
     return pl.when(gain.is_not_null()).then(pl.min_horizontal(gain.clip(lower_bound=0), most))
 
 
-def _most(relieves_both_sides: bool, changes_arithmetic: bool) -> pl.Expr:  # noqa: FBT001
+def _most(relieves_both_sides: bool, changes_arithmetic: bool) -> pl.Expr:
     """Return the largest share of the duration that mending a cause of some kind can give back.
 
     It is not more than the other side's utilisation leaves, since that side then becomes the limit. A balanced kernel

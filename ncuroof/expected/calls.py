@@ -51,10 +51,9 @@ def expected_calls(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataF
     named = {path: text for path, found in places.items() if (text := _operator_range(found))}
     if not named:
         return pl.DataFrame(schema=CALLS)
-    modules = _modules_by_sequence(whole, places)
+    modules, peaks = _modules_by_sequence(whole, places), peaks_by_device(ceilings)
     rows = [
-        _call(number, group, named, places, modules, peaks_by_device(ceilings))
-        for number, group in enumerate(_groups(whole, work, named))
+        _call(number, group, named, places, modules, peaks) for number, group in enumerate(_groups(whole, work, named))
     ]
     return pl.DataFrame(rows, schema=CALLS).pipe(conform, CALLS)
 

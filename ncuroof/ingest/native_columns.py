@@ -6,7 +6,7 @@ its counters; where the wanted ones stand among them is looked up by it. Only wa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
@@ -191,14 +191,8 @@ class CounterColumns:
         self._forget()
 
     def _chunk(self, n_rows: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-        numbers: list[pl.Series] = []
-        texts: list[pl.Series] = []
-        for name, column in self._by_name(n_rows).items():
-            try:
-                numbers.append(pl.Series(name, column, dtype=_NUMBER))
-            except TypeError:  # there are texts among them
-                numbers.append(pl.Series(name, _only(float, column), dtype=_NUMBER))
-                texts.append(pl.Series(name, _only(str, column), dtype=_TEXT))
+        parts = [_series(name, column) for name, column in self._by_name(n_rows).items()]
+        numbers, texts = zip(*parts, strict=True) if parts else ((), ())
         return _frame(numbers, n_rows), _frame(texts, n_rows)
 
     def _by_name(self, n_rows: int) -> Mapping[str, Sequence[Value]]:
@@ -231,10 +225,18 @@ def _only(kind: type, column: Sequence[Value]) -> list[Value]:
     return [value if type(value) is kind else None for value in column]
 
 
-def _frame(columns: Sequence[pl.Series], n_rows: int) -> pl.DataFrame:
+def _series(name: str, column: Sequence[Value]) -> tuple[pl.Series, pl.Series | None]:
+    """Return the numbers of a column, and its texts, None where it has none."""
+    try:
+        return pl.Series(name, column, dtype=_NUMBER), None
+    except TypeError:
+        return pl.Series(name, _only(float, column), dtype=_NUMBER), pl.Series(name, _only(str, column), dtype=_TEXT)
+
+
+def _frame(columns: Iterable[pl.Series | None], n_rows: int) -> pl.DataFrame:
     """Return the columns in order of their first values, behind one that keeps the number of rows where there are no others."""
     rows = pl.Series(_ROWS, [None] * n_rows, dtype=pl.Null)
-    with_values = [column for column in columns if column.null_count() < n_rows]
+    with_values = [column for column in columns if column is not None and column.null_count() < n_rows]
     return pl.DataFrame([rows, *sorted(with_values, key=lambda column: (_first_row(column), column.name))])
 
 

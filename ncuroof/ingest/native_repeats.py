@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from itertools import accumulate, chain
 from operator import itemgetter
+from typing import Any
 
 from ncuroof.ingest import wire
 from ncuroof.ingest.native_values import DOUBLE, DOUBLE_BYTES, Decoder, Value
@@ -138,7 +139,9 @@ def _doubles_at(starts: Sequence[int]) -> Callable[[bytes, int], tuple[float, ..
     return _in_order(unpack, ordered, starts)
 
 
-def _in_order(unpack: Callable[..., tuple], found: Sequence[object], wanted: Sequence[object]) -> Callable[..., tuple]:
+def _in_order(
+    unpack: Callable[..., tuple[Any, ...]], found: Sequence[object], wanted: Sequence[object]
+) -> Callable[..., tuple[Any, ...]]:
     """Return what unpacks in the order of `wanted` what `unpack` gives in that of `found`."""
     if found == list(wanted):
         return unpack

@@ -75,33 +75,31 @@ def fields(message: Bytes) -> Iterator[Field]:
 def start_of(message: bytes, wanted: int) -> int | None:
     """Return where the first field with the number `wanted` begins; None where there is none, or a field before it is malformed.
 
-    It takes a tenth of the time of `fields`, since nothing is made of the fields in between.
+    It takes a fourth of the time of `placed_fields`, since nothing is made of the fields in between.
     """
+    view = memoryview(message)
     position = 0
     try:
-        while (tag := message[position]) >> 3 != wanted or tag > _LAST_OF_ONE_BYTE:
-            size = 0
-            if tag > _LAST_OF_ONE_BYTE:
-                number, after = _varint(memoryview(message), position)
-                if number >> 3 == wanted:
-                    return position
-                tag, position = number & 7, after - 1
-            position += 1
-            if tag & 7 == LENGTH:
-                size = message[position]
-                if size > _LAST_OF_ONE_BYTE:
-                    size, position = _varint(memoryview(message), position)
-                    position -= 1
-                position += 1 + size
-            elif tag & 7 == VARINT:
-                position = _after_varint(memoryview(message), position)
-            elif (width := _WIDTH_BYTES_BY_WIRE_TYPE.get(tag & 7)) is not None:
-                position += width
+        while position < len(view):
+            start = position
+            tag, position = _varint(view, position)
+            number, wire_type = tag >> 3, tag & 7
+            if number == wanted:
+                return start
+            if not 0 < number <= _MAX_FIELD_NUMBER:
+                return None
+            if wire_type == VARINT:
+                _, position = _varint(view, position)
+            elif wire_type == LENGTH:
+                size, position = _varint(view, position)
+                position += size
+            elif wire_type in _WIDTH_BYTES_BY_WIRE_TYPE:
+                position += _WIDTH_BYTES_BY_WIRE_TYPE[wire_type]
             else:
                 return None
-    except (IndexError, WireError):
-        return None
-    return position
+    except WireError:
+        pass
+    return None
 
 
 def placed_fields(message: Bytes) -> Iterator[tuple[int, int, int | None, int]]:

@@ -8,7 +8,7 @@ _ASCII_CLASSES = {r"\w": "[0-9A-Za-z_]", r"\d": "[0-9]", r"\b": r"(?-u:\b)"}
 
 
 def ascii_classes(pattern: str) -> str:
-    """Return a regular expression whose classes hold ASCII alone, as kernel names do: those of Unicode take five times as long to compile."""
+    """Return a regular expression whose classes hold ASCII alone, as names do: those of Unicode take five times as long."""
     for name, characters in _ASCII_CLASSES.items():
         pattern = pattern.replace(name, characters)
     return pattern

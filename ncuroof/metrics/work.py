@@ -71,7 +71,10 @@ def _first_pairs(
             row = pl.struct(
                 reached.cast(pl.Float64).alias(achieved),
                 ceiling.cast(pl.Float64).alias(peak),
-                pl.when(is_whole).then(pl.lit(pair.whole_definition)).otherwise(pl.lit(pair.definition)).alias("definition"),
+                pl.when(is_whole)
+                .then(pl.lit(pair.whole_definition))
+                .otherwise(pl.lit(pair.definition))
+                .alias("definition"),
                 pl.lit(pair.is_reliable).alias("reliable"),
             )
             is_reached = reached.is_not_null() & table.is_on(pair.capabilities)

@@ -6,7 +6,7 @@ Schema history:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -176,6 +176,9 @@ class _Kernels:
                 table, on="id", how="left", maintain_order="left"
             )
         )
+        names = self._rows.columns
+        self._columns = {group: _within(f"{group}.", names) for group in _GROUPS}
+        self._traffic_definitions = _within(_TRAFFIC_DEFINITION, names)
         wanted = self._rows["id"]
         self._work = _by_kernel(placed.work, wanted)
         self._bandwidth = _by_kernel(placed.bandwidth, wanted)
@@ -231,10 +234,14 @@ class _Kernels:
     def _with_shares(self, kind: str, key: str, entries: list[Document], number: int) -> Document:
         """Return the entries by name, with what was reached of the data sheet's roof and of one that was measured."""
         shares = {share["name"]: share for share in self._shares.get(number, []) if share["kind"] == kind}
-        return {
-            (name := entry.pop(key)): entry | {part: shares.get(name, {}).get(part) for part in _ROOF_SHARES}
-            for entry in entries
-        }
+        by_name = {}
+        for entry in entries:
+            name = entry.pop(key)
+            share = shares.get(name, {})
+            for part in _ROOF_SHARES:
+                entry[part] = share.get(part)
+            by_name[name] = entry
+        return by_name
 
     def _instructions(self, row: Mapping[str, Any]) -> Document | None:
         """Return the block of the instruction roofline; None where executed instructions are not known."""
@@ -250,19 +257,13 @@ class _Kernels:
         }
 
     def _groups(self, row: Mapping[str, Any]) -> Document:
-        groups: Document = {name: {} for name in _GROUPS}
-        for column, value in row.items():
-            group, _, key = column.partition(".")
-            if key and group in groups:
-                groups[group][key] = value
+        groups: Document = {
+            group: {key: row[column] for key, column in columns.items()} for group, columns in self._columns.items()
+        }
         occupancy = groups["occupancy"]
         limits = {name: occupancy.pop(f"limit_{name}") for name in LIMITS}
         occupancy["limiters"] = tightest(limits, row["launch.shared_bytes_per_block"])
-        groups["traffic_definition"] = {
-            column.removeprefix(_TRAFFIC_DEFINITION): value
-            for column, value in row.items()
-            if column.startswith(_TRAFFIC_DEFINITION)
-        }
+        groups["traffic_definition"] = {level: row[column] for level, column in self._traffic_definitions.items()}
         groups["stalls"] = {reason: share for reason, share in groups["stalls"].items() if share is not None}
         return groups
 
@@ -289,6 +290,11 @@ class _Kernels:
                 if wasted and (moved := row[f"traffic_bytes.{level}"])
             },
         }
+
+
+def _within(prefix: str, columns: Iterable[str]) -> dict[str, str]:
+    """Return the columns that begin with a prefix by what follows it."""
+    return {column.removeprefix(prefix): column for column in columns if column.startswith(prefix)}
 
 
 def _scaling(busy: Document) -> Document:

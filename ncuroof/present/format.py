@@ -55,17 +55,20 @@ def scaled(value: float | None, symbol: str = "", *, exponents: tuple[int, int] 
     if value == 0:
         return f"0 {symbol}".rstrip()
     # Rounding first keeps 999.9 from becoming "1000": it is 1.00e+03, and takes the next prefix.
-    mantissa, _, exponent_text = f"{value:.2e}".partition("e")
-    exponent = int(exponent_text)
+    written = f"{value:.2e}"
+    mark = written.index("e")
+    mantissa, exponent = written[:mark], int(written[mark + 1 :])
     least, greatest = exponents
     prefix_exponent = min(max(3 * (exponent // 3), least), greatest)
     place = exponent - prefix_exponent
+    prefixed = _PREFIXES[prefix_exponent] + symbol
     if not -6 <= place <= 5:
-        return f"{mantissa}e{place} {_PREFIXES[prefix_exponent]}{symbol}".rstrip()
-    if prefix_exponent == 0 and float(value).is_integer():
-        return f"{value:.0f} {symbol}".rstrip()
-    number = f"{float(mantissa) * 10.0**place:.{max(2 - place, 0)}f}"
-    return f"{number} {_PREFIXES[prefix_exponent]}{symbol}".rstrip()
+        number = f"{mantissa}e{place}"
+    elif prefix_exponent == 0 and float(value).is_integer():
+        number = f"{value:.0f}"
+    else:
+        number = f"{float(mantissa) * 10.0**place:.{max(2 - place, 0)}f}" if place else mantissa
+    return f"{number} {prefixed}" if prefixed else number
 
 
 def duration(value_ns: float | None) -> str:

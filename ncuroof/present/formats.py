@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +11,7 @@ import polars as pl
 from ncuroof.errors import OutputFormatError
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.document import document
+from ncuroof.present.json_text import json_text
 from ncuroof.present.output import write_whole
 
 
@@ -30,7 +30,7 @@ def _html(analysis: Presentable) -> bytes:
 
 
 def _json(analysis: Presentable) -> bytes:
-    return (json.dumps(document(analysis), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    return json_text(document(analysis)).encode()
 
 
 def _markdown(analysis: Presentable) -> bytes:

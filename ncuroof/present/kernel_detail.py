@@ -98,6 +98,7 @@ class KernelDetails:
         self._unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.described()}
         self._texts = texts
         self._number_by_quantity: dict[str, int] = {}
+        self._known_by_key: dict[tuple[str, str], tuple[int, str]] = {}
         self._question_by_node = {node.id: node.question for node in rules.nodes}
         self.quantities: list[list[Cell]] = []
         """Name, label and meaning of every quantity that a detail refers to by number."""
@@ -157,6 +158,14 @@ class KernelDetails:
 
     def _unit(self, quantity: str) -> str:
         return unit_of(quantity, self._unit_by_quantity)
+
+    def _known(self, group: str, key: str) -> tuple[int, str]:
+        """Return number and unit of a quantity, of which the name is put together once."""
+        known = self._known_by_key.get((group, key))
+        if known is None:
+            name = f"{group}.{key}"
+            known = self._known_by_key[group, key] = self._number(name), self._unit(name)
+        return known
 
     def _step(self, step: Record) -> list[Any]:
         unit = self._unit(step["quantity"])
@@ -256,7 +265,7 @@ class KernelDetails:
         values = {key: value for key, value in (kernel.get(group) or {}).items() if key not in left_out}
         shown = {key: value for key, value in values.items() if value}
         rows: list[list[Any]] = [
-            [self._number(f"{group}.{key}"), text.share(value), round(min(max(value, 0.0), 1.0), 4)]
+            [self._known(group, key)[0], text.share(value), round(min(max(value, 0.0), 1.0), 4)]
             for key, value in sorted(shown.items(), key=lambda item: -item[1])
         ]
         zeros = [key for key, value in values.items() if value is not None and not value]
@@ -268,9 +277,9 @@ class KernelDetails:
         unknown = []
         for group in groups:
             for key, value in (kernel.get(group) or {}).items():
-                name = f"{group}.{key}"
                 if isinstance(value, (int, float)):
-                    rows.append([self._number(name), text.quantity(value, self._unit(name))])
+                    number, unit = self._known(group, key)
+                    rows.append([number, text.quantity(value, unit)])
                 elif value is None:
                     unknown.append(key)
         return rows + note(self._texts, "Not collected", unknown)

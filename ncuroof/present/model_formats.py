@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ncuroof.present.json_text import json_text
 from ncuroof.present.model_text import to_model_markdown, to_model_text
 
 Document = Mapping[str, Any]
@@ -20,7 +20,7 @@ _NUMBERS = (
 
 
 def _json(document: Document) -> bytes:
-    return (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    return json_text(document).encode()
 
 
 def _csv(document: Document) -> bytes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from typing import Any
+
+import polars as pl
 
 from ncuroof.ingest.raw_report import RawReport
 
@@ -19,20 +20,16 @@ def counter_parts(reports: Sequence[RawReport], launches_per_part: int) -> Itera
         Each with `names` and `units` of the counters that any of its launches has, and per launch its `values` in the same
         order, None where not collected. Nothing at all for more than `MOST_LAUNCHES` launches.
     """
-    if sum(report.counters.height for report in reports) > MOST_LAUNCHES:
+    n_launches = sum(report.counters.height for report in reports)
+    if not 0 < n_launches <= MOST_LAUNCHES:
         return
-    rows = (row for report in reports for row in _rows(report))
-    while part := list(islice(rows, launches_per_part)):
-        units = {name: unit for row in part for name, (_, unit) in row.items()}
-        names = sorted(units)
+    units = {name: report.units.get(name, "") for report in reports for name in report.counters.columns}
+    counters = pl.concat([report.counters for report in reports], how="diagonal")
+    for first in range(0, n_launches, launches_per_part):
+        part = counters.slice(first, launches_per_part)
+        names = sorted(column.name for column in part if column.null_count() < part.height)
         yield {
             "names": names,
             "units": [units[name] for name in names],
-            "values": [[row[name][0] if name in row else None for name in names] for row in part],
+            "values": [list(row) for row in part.select(names).rows()] if names else [[]] * part.height,
         }
-
-
-def _rows(report: RawReport) -> Iterable[dict[str, tuple[float, str]]]:
-    """Yield value and unit of the counters that a launch has, by name."""
-    for row in report.counters.iter_rows(named=True):
-        yield {name: (value, report.units.get(name, "")) for name, value in row.items() if value is not None}

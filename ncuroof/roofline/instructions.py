@@ -50,10 +50,14 @@ def place_instructions(kernels: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.Dat
     """
     check(kernels, KERNELS, table="KERNELS")
     check(bandwidth, BANDWIDTH, table="BANDWIDTH")
-    executed = kernels.lazy().filter(pl.col("instructions.warp_per_s") > 0).select(
-        "id",
-        pl.col("instructions.warp_per_s").alias("inst_per_s"),
-        pl.col("instructions.peak_warp_per_s").alias("peak_inst_per_s"),
+    executed = (
+        kernels.lazy()
+        .filter(pl.col("instructions.warp_per_s") > 0)
+        .select(
+            "id",
+            pl.col("instructions.warp_per_s").alias("inst_per_s"),
+            pl.col("instructions.peak_warp_per_s").alias("peak_inst_per_s"),
+        )
     )
     size = _transaction_bytes("level")
     peak, slope = pl.col("peak_inst_per_s"), pl.col("peak_bytes_per_s") / size
@@ -96,8 +100,10 @@ def instruction_ceilings(
     check(kernels, KERNELS, table="KERNELS")
     check(ceilings, CEILINGS, table="CEILINGS")
     launches = kernels.lazy()
-    slopes = ceilings.lazy().filter(pl.col("kind") == "bandwidth").with_columns(
-        pl.col("per_s") / _transaction_bytes("name"), _in_transactions("name").alias("definition")
+    slopes = (
+        ceilings.lazy()
+        .filter(pl.col("kind") == "bandwidth")
+        .with_columns(pl.col("per_s") / _transaction_bytes("name"), _in_transactions("name").alias("definition"))
     )
     issue = launches.select(
         "id",

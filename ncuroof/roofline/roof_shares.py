@@ -64,7 +64,9 @@ def roof_shares(
         clocks, on=["device", "kind", "name"], how="left", maintain_order="left"
     )
     for source in (CeilingSource.DATASHEET, CeilingSource.MEASURED):
-        rows = rows.join(_roofs(ceilings.lazy(), source), on=["device", "kind", "name"], how="left", maintain_order="left")
+        rows = rows.join(
+            _roofs(ceilings.lazy(), source), on=["device", "kind", "name"], how="left", maintain_order="left"
+        )
     clock = pl.when(~pl.col("name").is_in(_AT_THEIR_OWN_CLOCK)).then(pl.col("sm_clock_hz") / pl.col("calibrated_hz"))
     return (
         rows.with_columns(

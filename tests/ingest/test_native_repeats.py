@@ -11,7 +11,7 @@ import pytest
 
 from ncuroof.ingest import CounterSelection, native_repeats, open_report
 from ncuroof.ingest.native_columns import CounterColumns
-from tests.support.report_writer import Float32, Kernel, Metric, Uint32, write_report
+from tests.support.report_writer import Float32, Instances, Kernel, Metric, Uint32, write_report
 
 TIME, BYTES, WARPS, PATH = "gpu__time_duration.sum", "dram__bytes.sum", "launch__block_size", "sm__inst_executed.sum"
 LISTING = "breakdown:sm__throughput.avg.pct_of_peak_sustained_elapsed"
@@ -49,11 +49,31 @@ def test_from_the_fourth_launch_of_a_kernel_on_values_are_read_at_once(tmp_path:
     assert counters[WARPS].to_list() == [128] * 6
 
 
-def test_kernels_that_take_turns_are_told_apart(tmp_path: Path, repeated: list[int]) -> None:
-    turns = [_launch(number, f"kernel_{number % 2}", **{PATH: float(number)}) for number in range(8)]
+def test_kernels_that_store_the_same_counters_repeat_each_other(tmp_path: Path, repeated: list[int]) -> None:
+    turns = [_launch(number, f"kernel_{number % 2}", **{PATH: float(number)}) for number in range(6)]
     counters = _counters(tmp_path, turns)
-    assert repeated == [6, 7]  # the fourth of each
-    assert counters[PATH].to_list() == list(range(8))
+    assert repeated == [3, 4, 5]
+    assert counters[PATH].to_list() == list(range(6))
+
+
+def test_kernels_that_take_turns_are_told_apart(tmp_path: Path, repeated: list[int]) -> None:
+    """The odd launches store the path where the even ones store the bytes: as long, but not the same."""
+    turns = [
+        Kernel("b", {TIME: 1.0, PATH: float(number), WARPS: Uint32(128)}) if number % 2 else _launch(number)
+        for number in range(10)
+    ]
+    counters = _counters(tmp_path, turns)
+    assert repeated == [6, 7, 8, 9]  # the fourth of each, and those behind it
+    assert counters[BYTES].to_list() == [0, None, 128, None, 256, None, 384, None, 512, None]
+    assert counters[PATH].to_list() == [None, 1, None, 3, None, 5, None, 7, None, 9]
+
+
+def test_the_values_of_instances_may_be_anything(tmp_path: Path, repeated: list[int]) -> None:
+    """They are passed over: what is asked for stands before them."""
+    instances = [Instances([float(lane * number) for lane in range(20)], total=float(number)) for number in range(6)]
+    counters = _counters(tmp_path, [_launch(number, **{PATH: each}) for number, each in enumerate(instances)])
+    assert repeated == [3, 4, 5]
+    assert counters[PATH].to_list() == [0, 1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize(

@@ -99,3 +99,28 @@ def test_value_of_another_kind_raises_wire_error() -> None:
         wire.as_float(7)
     with pytest.raises(wire.WireError):
         wire.as_float(memoryview(b"abc"))
+
+
+_NUMBERS = st.integers(1, 20)
+_FIELDS = st.one_of(
+    st.builds(wire_encoder.integer, _NUMBERS, st.integers(0, 2**64 - 1)),
+    st.builds(wire_encoder.text, _NUMBERS, st.text(max_size=200)),
+    st.builds(wire_encoder.double, _NUMBERS, st.floats()),
+    st.builds(wire_encoder.float32, _NUMBERS, st.just(1.5)),
+    st.binary(max_size=3),
+)
+
+
+@given(st.lists(_FIELDS, max_size=8).map(b"".join), _NUMBERS)
+def test_a_field_begins_where_reading_all_fields_finds_it(message: bytes, wanted: int) -> None:
+    after_the_last, expected = 0, None
+    try:
+        for number, start, _, end in wire.placed_fields(message):
+            if number == wanted:
+                expected = start
+                break
+            after_the_last = end
+    except wire.WireError:  # what is cut may be the field itself
+        assert wire.start_of(message, wanted) in {None, after_the_last}
+    else:
+        assert wire.start_of(message, wanted) == expected

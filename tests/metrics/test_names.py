@@ -3,7 +3,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from ncuroof.metrics.names import range_names, short_name
+from ncuroof.metrics.names import matches, range_names, short_name
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,19 @@ def test_operators_of_pytorch_are_named_alike_in_every_call() -> None:
         ["step 3, seq 1"],
         [],
     ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "does_match"),
+    [
+        (r"^\w+$", "my_kernel7", True),
+        (r"^\w+$", "kernel<float>", False),
+        (r"^[\w:]+$", "at::native", True),
+        (r"x\d+$", "tile_x128", True),
+        (r"\bgemm\b", "void gemm<float>", True),
+        (r"\bgemm\b", "my_gemm", False),
+        (r"^\w+$", "größe", False),
+    ],
+)
+def test_classes_of_patterns_are_those_of_identifiers(pattern: str, name: str, does_match: bool) -> None:
+    assert pl.select(matches(pl.lit(name), pattern)).item() is does_match

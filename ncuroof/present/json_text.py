@@ -1,0 +1,27 @@
+"""Documents as JSON: a line for each entry of a list, such as a kernel, so that lines can be searched and compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def json_text(document: Mapping[str, Any]) -> str:
+    """Return a document as text.
+
+    Raises:
+        ValueError: it holds a number that is not finite, which JSON cannot say.
+    """
+    fields = (f" {_line(key)}: {_lines(value)}" for key, value in document.items())
+    return "{\n" + ",\n".join(fields) + "\n}\n"
+
+
+def _lines(value: Any) -> str:
+    if not isinstance(value, list) or not value:
+        return _line(value)
+    return "[\n" + ",\n".join(f"  {_line(entry)}" for entry in value) + "\n ]"
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from ncuroof.present.json_text import json_text
+
+
+def test_a_document_reads_back_and_has_a_line_for_each_entry_of_a_list() -> None:
+    document = {
+        "schema": "x/1",
+        "none": None,
+        "empty": [],
+        "kernels": [{"id": 0, "name": "größe \n"}, {"id": 1, "grid": [1, 2]}],
+    }
+    text = json_text(document)
+    assert json.loads(text) == document
+    assert text.splitlines() == [
+        "{",
+        ' "schema": "x/1",',
+        ' "none": null,',
+        ' "empty": [],',
+        ' "kernels": [',
+        '  {"id": 0, "name": "größe \\n"},',
+        '  {"id": 1, "grid": [1, 2]}',
+        " ]",
+        "}",
+    ]
+
+
+def test_what_json_cannot_say_is_an_error() -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        json_text({"kernels": [{"duration_ns": math.nan}]})
