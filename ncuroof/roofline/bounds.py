@@ -41,10 +41,9 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
     check(work, WORK, table="WORK")
     check(bandwidth, BANDWIDTH, table="BANDWIDTH")
     fractions = (
-        kernels.lazy()
-        .join(_dram_fraction(bandwidth.lazy()), on="id", how="left", maintain_order="left")
-        .join(_work_fractions(work.lazy()), on="id", how="left", maintain_order="left")
-        .join(_tensor_path_fraction(work.lazy()), on="id", how="left", maintain_order="left")
+        kernels.join(_dram_fraction(bandwidth), on="id", how="left", maintain_order="left")
+        .join(_work_fractions(work), on="id", how="left", maintain_order="left")
+        .join(_tensor_path_fraction(work), on="id", how="left", maintain_order="left")
         .with_columns(pl.coalesce("dram_roof_frac", "utilisation.dram").alias("dram_frac"))
     )
     pipes = [pl.col(f"utilisation.{pipe}") for pipe in _ARITHMETIC_PIPES]
@@ -69,14 +68,14 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
         pl.col("vector_flop_frac").alias("roofline.vector_flop_frac"),
         pl.when(is_dwarfed).then(uncounted).alias("roofline.uncounted_frac"),
         "roofline.tensor_path_frac",
-    ).collect()
+    )
 
 
-def _dram_fraction(bandwidth: pl.LazyFrame) -> pl.LazyFrame:
+def _dram_fraction(bandwidth: pl.DataFrame) -> pl.DataFrame:
     return bandwidth.filter(pl.col("level") == "dram").select("id", pl.col("frac").alias("dram_roof_frac"))
 
 
-def _work_fractions(work: pl.LazyFrame) -> pl.LazyFrame:
+def _work_fractions(work: pl.DataFrame) -> pl.DataFrame:
     """Return, per kernel, the precision whose work takes longest at its peak, and that share of the duration.
 
     Unreliable work is left out. A kernel whose FLOPs were all measured as zero has a share of 0 and no dominant precision.
@@ -94,7 +93,7 @@ def _work_fractions(work: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _tensor_path_fraction(work: pl.LazyFrame) -> pl.LazyFrame:
+def _tensor_path_fraction(work: pl.DataFrame) -> pl.DataFrame:
     """Return, per kernel, the time of its tensor work on the fastest paths of its types over that on the paths it used.
 
     Each time is the sum of work / peak over the types. Work without a known peak is left out; a type that has one path alone

@@ -46,33 +46,32 @@ def ceilings(
     """
     check(kernels, KERNELS, table="KERNELS")
     is_counted = pl.col("peak_source") == CeilingSource.COUNTERS.value
-    slopes = check(bandwidth, BANDWIDTH, table="BANDWIDTH").lazy().filter(is_counted)
-    peaks = check(work, WORK, table="WORK").lazy().filter(is_counted & pl.col("reliable"))
+    slopes = check(bandwidth, BANDWIDTH, table="BANDWIDTH").filter(is_counted)
+    peaks = check(work, WORK, table="WORK").filter(is_counted & pl.col("reliable"))
     highest = peaks.with_columns(pl.coalesce("fastest_peak_flop_per_s", "peak_flop_per_s").alias("peak_flop_per_s"))
-    launches = kernels.lazy()
-    fastest = longest_launch(launches, highest, "compute", "precision", "peak_flop_per_s")
+    fastest = longest_launch(kernels, highest, "compute", "precision", "peak_flop_per_s")
     counted = pl.concat(
         [
-            longest_launch(launches, slopes, "bandwidth", "level", "peak_bytes_per_s"),
+            longest_launch(kernels, slopes, "bandwidth", "level", "peak_bytes_per_s"),
             fastest,
-            _slower_paths(launches, peaks, fastest),
+            _slower_paths(kernels, peaks, fastest),
         ]
     )
     known = [row for device, profile in profiles.items() if profile is not None for row in _of_sheet(device, profile)]
     for device, calibration in (calibrations or {}).items():
         if calibration is not None:
             known += _reached(device, calibration)
-    others = pl.LazyFrame(known, schema=CEILINGS, orient="row")
+    others = pl.DataFrame(known, schema=CEILINGS, orient="row")
     names = [member.value for member in (*MemoryLevel, *Precision)]
     order = (
         pl.col("name")
         .str.replace(f"({SPARSE_SUFFIX}|{SLOWER_PATH_SUFFIX})+$", "")
         .replace_strict(names, range(len(names)), default=len(names))
     )
-    return pl.concat([counted, others]).sort("device", "kind", order, "source", maintain_order=True).collect()
+    return pl.concat([counted, others]).sort("device", "kind", order, "source", maintain_order=True)
 
 
-def _slower_paths(kernels: pl.LazyFrame, peaks: pl.LazyFrame, fastest: pl.LazyFrame) -> pl.LazyFrame:
+def _slower_paths(kernels: pl.DataFrame, peaks: pl.DataFrame, fastest: pl.DataFrame) -> pl.DataFrame:
     """Return a roof for each precision whose work ran on a slower path, as the same share of the fastest one's as in its launch."""
     share = pl.col("peak_flop_per_s") / pl.col("fastest_peak_flop_per_s")
     slower = peaks.filter((pl.col("flop") > 0) & (share < _SLOWER_PATH_FRAC)).with_columns(share.alias("share"))
@@ -83,7 +82,7 @@ def _slower_paths(kernels: pl.LazyFrame, peaks: pl.LazyFrame, fastest: pl.LazyFr
     ).pipe(conform, CEILINGS)
 
 
-def longest_launch(kernels: pl.LazyFrame, rows: pl.LazyFrame, kind: str, name: str, peak: str) -> pl.LazyFrame:
+def longest_launch(kernels: pl.DataFrame, rows: pl.DataFrame, kind: str, name: str, peak: str) -> pl.DataFrame:
     """Return CEILINGS from counters: per device and name the peak of the longest launch that has one.
 
     Args:
@@ -97,7 +96,8 @@ def longest_launch(kernels: pl.LazyFrame, rows: pl.LazyFrame, kind: str, name: s
         rows.filter(pl.col(peak).is_not_null())
         .join(kernels.select("id", "device", "duration_ns"), on="id")
         .sort("duration_ns", descending=True, nulls_last=True, maintain_order=True)
-        .unique(["device", name], keep="first", maintain_order=True)
+        .group_by("device", name, maintain_order=True)
+        .first()
         .select(
             "device",
             pl.lit(kind).alias("kind"),

@@ -50,14 +50,10 @@ def place_instructions(kernels: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.Dat
     """
     check(kernels, KERNELS, table="KERNELS")
     check(bandwidth, BANDWIDTH, table="BANDWIDTH")
-    executed = (
-        kernels.lazy()
-        .filter(pl.col("instructions.warp_per_s") > 0)
-        .select(
-            "id",
-            pl.col("instructions.warp_per_s").alias("inst_per_s"),
-            pl.col("instructions.peak_warp_per_s").alias("peak_inst_per_s"),
-        )
+    executed = kernels.filter(pl.col("instructions.warp_per_s") > 0).select(
+        "id",
+        pl.col("instructions.warp_per_s").alias("inst_per_s"),
+        pl.col("instructions.peak_warp_per_s").alias("peak_inst_per_s"),
     )
     size = _transaction_bytes("level")
     peak, slope = pl.col("peak_inst_per_s"), pl.col("peak_bytes_per_s") / size
@@ -65,7 +61,7 @@ def place_instructions(kernels: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.Dat
     intensity = pl.col("inst_per_s") / moved
     roof = pl.min_horizontal(peak, intensity * slope)
     return (
-        executed.join(bandwidth.lazy(), on="id", maintain_order="left_right")
+        executed.join(bandwidth, on="id", maintain_order="left_right")
         .select(
             "id",
             "level",
@@ -77,7 +73,6 @@ def place_instructions(kernels: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.Dat
             _in_transactions("level").alias("definition"),
         )
         .pipe(conform, INSTRUCTION_POINTS)
-        .collect()
     )
 
 
@@ -99,25 +94,22 @@ def instruction_ceilings(
     """
     check(kernels, KERNELS, table="KERNELS")
     check(ceilings, CEILINGS, table="CEILINGS")
-    launches = kernels.lazy()
-    slopes = (
-        ceilings.lazy()
-        .filter(pl.col("kind") == "bandwidth")
-        .with_columns(pl.col("per_s") / _transaction_bytes("name"), _in_transactions("name").alias("definition"))
+    slopes = ceilings.filter(pl.col("kind") == "bandwidth").with_columns(
+        pl.col("per_s") / _transaction_bytes("name"), _in_transactions("name").alias("definition")
     )
-    issue = launches.select(
+    issue = kernels.select(
         "id",
         pl.lit(WARP_ISSUE).alias("name"),
         pl.col("instructions.peak_warp_per_s").alias("per_s"),
         pl.lit(f"{_ISSUE_DEFINITION} of the measured clock").alias("definition"),
     )
-    measured = longest_launch(launches, issue, "compute", "name", "per_s")
-    return pl.concat([slopes, measured, _of_sheets(launches, profiles)]).sort("device", maintain_order=True).collect()
+    measured = longest_launch(kernels, issue, "compute", "name", "per_s")
+    return pl.concat([slopes, measured, _of_sheets(kernels, profiles)]).sort("device", maintain_order=True)
 
 
-def _of_sheets(kernels: pl.LazyFrame, profiles: Mapping[int, GpuProfile | None]) -> pl.LazyFrame:
+def _of_sheets(kernels: pl.DataFrame, profiles: Mapping[int, GpuProfile | None]) -> pl.DataFrame:
     """Return the issue peak of each device at its data sheet's boost clock."""
-    sheets = pl.LazyFrame(
+    sheets = pl.DataFrame(
         [
             (device, profile.sm_count * profile.sm_boost_clock_hz, profile.sources["gpu.sm_boost_clock_hz"])
             for device, profile in profiles.items()

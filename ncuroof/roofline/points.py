@@ -30,9 +30,8 @@ def place(work: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.DataFrame:
     intensity = pl.col("flop_per_s") / moved
     roof = pl.min_horizontal(peak, intensity * slope)
     return (
-        work.lazy()
-        .filter((pl.col("flop_per_s") > 0) & pl.col("reliable"))
-        .join(bandwidth.lazy(), on="id", maintain_order="left_right")
+        work.filter((pl.col("flop_per_s") > 0) & pl.col("reliable"))
+        .join(bandwidth, on="id", maintain_order="left_right")
         .select(
             "id",
             "level",
@@ -44,5 +43,4 @@ def place(work: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.DataFrame:
             (pl.col("flop_per_s") / roof).alias("roof_frac"),
         )
         .pipe(conform, POINTS)
-        .collect()
     )

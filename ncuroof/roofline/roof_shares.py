@@ -52,21 +52,18 @@ def roof_shares(
         check(table, schema, table=name)
     rates = pl.concat(
         [
-            bandwidth.lazy().select("id", pl.lit("bandwidth").alias("kind"), name="level", per_s="bytes_per_s"),
-            work.lazy()
-            .filter(pl.col("reliable"))
-            .select("id", pl.lit("compute").alias("kind"), name="precision", per_s="flop_per_s"),
+            bandwidth.select("id", pl.lit("bandwidth").alias("kind"), name="level", per_s="bytes_per_s"),
+            work.filter(pl.col("reliable")).select(
+                "id", pl.lit("compute").alias("kind"), name="precision", per_s="flop_per_s"
+            ),
         ]
     )
     clocks = _calibrated_clocks(calibrations)
-    launches = kernels.lazy().select("id", "device", "sm_clock_hz")
-    rows = rates.join(launches, on="id", how="left", maintain_order="left").join(
+    rows = rates.join(kernels.select("id", "device", "sm_clock_hz"), on="id", how="left", maintain_order="left").join(
         clocks, on=["device", "kind", "name"], how="left", maintain_order="left"
     )
     for source in (CeilingSource.DATASHEET, CeilingSource.MEASURED):
-        rows = rows.join(
-            _roofs(ceilings.lazy(), source), on=["device", "kind", "name"], how="left", maintain_order="left"
-        )
+        rows = rows.join(_roofs(ceilings, source), on=["device", "kind", "name"], how="left", maintain_order="left")
     clock = pl.when(~pl.col("name").is_in(_AT_THEIR_OWN_CLOCK)).then(pl.col("sm_clock_hz") / pl.col("calibrated_hz"))
     return (
         rows.with_columns(
@@ -75,11 +72,10 @@ def roof_shares(
         )
         .filter(pl.any_horizontal(pl.col("datasheet_frac", "reached_frac").is_not_null()))
         .pipe(conform, ROOF_SHARES)
-        .collect()
     )
 
 
-def _calibrated_clocks(calibrations: Mapping[int, Calibration | None]) -> pl.LazyFrame:
+def _calibrated_clocks(calibrations: Mapping[int, Calibration | None]) -> pl.DataFrame:
     """Return the SM clock at which each roof of each device was reached."""
     known = [(device, each) for device, each in calibrations.items() if each is not None]
     rows: list[tuple[int, str, str, float | None]] = []
@@ -92,10 +88,10 @@ def _calibrated_clocks(calibrations: Mapping[int, Calibration | None]) -> pl.Laz
             for (kind, name), roof in best_roofs(each).items()
         ]
     schema = {"device": pl.UInt32, "kind": pl.String, "name": pl.String, "calibrated_hz": pl.Float64}
-    return pl.LazyFrame(rows, schema=schema, orient="row")
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _roofs(ceilings: pl.LazyFrame, source: CeilingSource) -> pl.LazyFrame:
+def _roofs(ceilings: pl.DataFrame, source: CeilingSource) -> pl.DataFrame:
     return ceilings.filter(pl.col("source") == source.value).select(
         "device", pl.col("kind").cast(pl.String), "name", pl.col("per_s").alias(f"roof.{source.value}")
     )
