@@ -22,7 +22,7 @@ _RANK = "rank"
 _MOST = "most.{}.{}"
 
 
-def add_firing(quantities: pl.LazyFrame, findings: Iterable[Finding]) -> pl.LazyFrame:
+def add_firing(quantities: pl.DataFrame, findings: Iterable[Finding]) -> pl.DataFrame:
     """Return the table with a column `fires.<finding>`: its conditions hold, and it matters for the verdict.
 
     A condition whose quantity is missing does not hold: nothing is claimed where the data is not there.

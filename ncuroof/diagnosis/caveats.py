@@ -27,7 +27,7 @@ def caveats(rules: Mapping[str, Caveat]) -> pl.Expr:
     return pl.concat_list(names).list.drop_nulls()
 
 
-def add_checks(judged: pl.LazyFrame, measurements: Measurements, roofline: Roofline) -> pl.LazyFrame:
+def add_checks(judged: pl.DataFrame, measurements: Measurements, roofline: Roofline) -> pl.DataFrame:
     """Return `judged` with the checks that no formula over counters gives: a column `check.…` each.
 
     Args:
@@ -35,7 +35,7 @@ def add_checks(judged: pl.LazyFrame, measurements: Measurements, roofline: Roofl
         measurements: DEVICES.
         roofline: WORK, BANDWIDTH and POINTS.
     """
-    tables = (_of_work(roofline.work.lazy()), _of_levels(roofline.bandwidth.lazy()), _highest_fractions(roofline))
+    tables = (_of_work(roofline.work), _of_levels(roofline.bandwidth), _highest_fractions(roofline))
     checked = judged.with_columns(_facts(measurements))
     for table in tables:
         checked = checked.join(table, on="id", how="left", maintain_order="left")
@@ -65,7 +65,7 @@ def _facts(measurements: Measurements) -> list[pl.Expr]:
     return [fact.cast(pl.Float64).alias(f"check.{name}") for name, fact in facts.items()]
 
 
-def _of_work(work: pl.LazyFrame) -> pl.LazyFrame:
+def _of_work(work: pl.DataFrame) -> pl.DataFrame:
     """Return, per kernel with work, how many of its precisions have each weakness."""
     is_tensor = pl.col("precision").str.starts_with("tensor")
     is_fp32 = pl.col("precision") == "fp32"
@@ -84,7 +84,7 @@ def _of_work(work: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _of_levels(bandwidth: pl.LazyFrame) -> pl.LazyFrame:
+def _of_levels(bandwidth: pl.DataFrame) -> pl.DataFrame:
     """Return, per kernel, how many of its memory levels have each weakness."""
     is_read_only = pl.col("level").is_in(["l2", "l1"]) & pl.col("definition").str.contains("only")
     return bandwidth.group_by("id").agg(
@@ -95,13 +95,13 @@ def _of_levels(bandwidth: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _highest_fractions(roofline: Roofline) -> pl.LazyFrame:
+def _highest_fractions(roofline: Roofline) -> pl.DataFrame:
     """Return, per kernel, the largest share of a roof that a point, its work or its traffic reaches."""
     fractions = (
-        roofline.points.lazy().select("id", pl.col("roof_frac").alias("frac")),
-        roofline.work.lazy().filter("reliable").select("id", "frac"),
-        roofline.bandwidth.lazy().select("id", "frac"),
-        roofline.instruction_points.lazy().select("id", pl.col("roof_frac").alias("frac")),
+        roofline.points.select("id", pl.col("roof_frac").alias("frac")),
+        roofline.work.filter("reliable").select("id", "frac"),
+        roofline.bandwidth.select("id", "frac"),
+        roofline.instruction_points.select("id", pl.col("roof_frac").alias("frac")),
     )
     return pl.concat(fractions).group_by("id").agg(pl.col("frac").max().alias("check.highest_roof_frac"))
 

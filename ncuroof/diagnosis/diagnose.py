@@ -47,13 +47,15 @@ def diagnose(measurements: Measurements, roofline: Roofline, rules: Rules | None
     rules = rules or load_rules()
     quantities = measurements.kernels.hstack(roofline.bounds.drop("id"))
     verdicts, path = walk_tree(quantities, rules.nodes)
-    walked = quantities.lazy().with_columns(verdicts)
-    caused = add_firing(walked, rules.findings.values()).with_columns(_limiter(rules).alias("limiter"))
-    placed = caused.join(_nearest_threshold(path.lazy()), on="id", how="left", maintain_order="left")
-    checked = add_checks(placed, measurements, roofline).with_columns(caveats(rules.caveats).alias("caveats"))
-    judged = checked.with_columns(_confidence(rules).alias("confidence")).collect()
+    judged = add_firing(quantities.with_columns(verdicts), rules.findings.values())
+    judged = judged.with_columns(_limiter(rules).alias("limiter"))
+    judged = judged.join(_nearest_threshold(path), on="id", how="left", maintain_order="left")
+    judged = add_checks(judged, measurements, roofline).with_columns(caveats(rules.caveats).alias("caveats"))
+    verdict_table = judged.select("id", "verdict", "limiter", _confidence(rules).alias("confidence"), "caveats").pipe(
+        conform, VERDICTS
+    )
     return Diagnosis(
-        verdicts=check(conform(judged, VERDICTS), VERDICTS, table="VERDICTS"),
+        verdicts=check(verdict_table, VERDICTS, table="VERDICTS"),
         path=check(path, PATH, table="PATH"),
         flips=check(nearest_flips(judged, rules.nodes), FLIPS, table="FLIPS"),
         findings=check(collect_findings(judged, rules), FINDINGS, table="FINDINGS"),
@@ -90,7 +92,7 @@ def _from_roofline(level: str) -> pl.Expr:
     return pl.when(pl.col("roofline.ridge_ratio").is_not_null()).then(pl.lit(level))
 
 
-def _nearest_threshold(path: pl.LazyFrame) -> pl.LazyFrame:
+def _nearest_threshold(path: pl.DataFrame) -> pl.DataFrame:
     """Return each kernel's smallest distance from a threshold, and whether intensity stood in for utilisation."""
     return path.group_by("id").agg(
         pl.col("margin_frac").min().alias("nearest_margin_frac"),
