@@ -32,6 +32,7 @@ def _size(report: Path, n_kernels: int, rounds: int) -> None:
     python = [sys.executable, "-m"]
     commands = {
         "ncuroof: summary": [*python, "ncuroof", "report", report, "-o", "-"],
+        "ncuroof: page": [*python, "ncuroof", "report", report, "-o", report.with_suffix(".html"), "--quiet"],
         "ncuroof: JSON document": [*python, "ncuroof", "report", report, "-o", "-", "--format", "json"],
         "ncuroof: summary, --reader nvidia": [*python, "ncuroof", "report", report, "-o", "-", "--reader", "nvidia"],
         "ncuroof: reading, native": [*python, "benchmarks.programs", "read_native", report],

@@ -18,6 +18,7 @@ from ncuroof.collect.plan import Plan
 from ncuroof.collect.programs import Program
 from ncuroof.collect.request import Request
 from ncuroof.collect.run import Outcome, flush_before_a_child, run_ncu
+from ncuroof.collect.set_aside import set_aside
 from ncuroof.collect.settings import Settings, Version
 from ncuroof.errors import NcuNotFoundError, OutputError, ProfileRequestError, ProfilingError
 
@@ -137,7 +138,10 @@ class Recorder:
             OutputError: a report is there already.
             CountsError: PyTorch's trace is not as expected.
         """
-        self._refuse_to_overwrite()
+        with set_aside(self._to_replace()):
+            return self._record()
+
+    def _record(self) -> Recording:
         counts = self.count() if self.counts_first else None
         selection = self.select(counts)
         with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
@@ -245,20 +249,14 @@ class Recorder:
                 f"warning: {path}: cannot be written: {error.strerror}: sums are of what was recorded, and not of the run"
             )
 
-    def _refuse_to_overwrite(self) -> None:
-        """Make room for the report; counts that an earlier one left would weight the new one wrongly."""
+    def _to_replace(self) -> list[Path]:
+        """Return what is in the report's place, and counts beside it: earlier ones would weight the new report wrongly."""
+        if not self.request.report.parent.is_dir():
+            raise OutputError(f"{self.request.report.parent}: is no folder", hint="make it, or choose another with -o")
         existing = [*self._reports(), *filter(Path.exists, [counts_path(self.request.report)])]
         if existing and not self.request.force:
             raise OutputError(f"{existing[0]}: is there already", hint="choose another name with -o, or add --force")
-        try:
-            for path in existing:
-                path.unlink()
-        except OSError as error:
-            raise OutputError(
-                f"{existing[0]}: cannot be replaced: {error.strerror}", hint="choose another name with -o"
-            ) from error
-        if not self.request.report.parent.is_dir():
-            raise OutputError(f"{self.request.report.parent}: is no folder", hint="make it, or choose another with -o")
+        return existing
 
     def _reports(self) -> list[Path]:
         report = self.request.report

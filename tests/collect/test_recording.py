@@ -99,6 +99,18 @@ def test_a_report_that_is_there_stays_unless_forced(tmp_path: Path) -> None:
     assert recorder(tmp_path, force=True).record().reports[0].read_bytes() == DEMO.read_bytes()
 
 
+def test_a_report_to_be_replaced_comes_back_where_nothing_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("STAND_IN_REPORT")
+    (tmp_path / "run.ncu-rep").write_bytes(b"precious")
+    (tmp_path / "run.counts.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ProfilingError, match="no-kernels"):
+        recorder(tmp_path, force=True).record()
+    assert (tmp_path / "run.ncu-rep").read_bytes() == b"precious"
+    assert sorted(path.name for path in tmp_path.glob("run*")) == ["run.counts.json", "run.ncu-rep"]
+
+
 def test_counts_of_an_earlier_report_do_not_weight_the_next(tmp_path: Path) -> None:
     (tmp_path / "run.counts.json").write_text("{}", encoding="utf-8")
     with pytest.raises(OutputError, match=r"run\.counts\.json: is there already"):
