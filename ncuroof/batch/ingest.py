@@ -21,9 +21,9 @@ from ncuroof.analysis import Reports, read
 from ncuroof.batch.dataset import Dataset
 from ncuroof.batch.locations import file_system, readable
 from ncuroof.batch.workers import Workers, connected
+from ncuroof.collect.counts import counts_path
 from ncuroof.errors import ClusterError, NcuroofError, ReportAccessError, ReportNotFoundError
 from ncuroof.fleet import Origin, fleet_rows, of_source
-from ncuroof.ingest import RawReport
 from ncuroof.ingest.stored import sha256
 
 _CHUNK_BYTES = 1 << 20
@@ -107,19 +107,19 @@ def ingest_some(locations: Sequence[str], task: Task) -> list[Outcome]:
     beside it.
     """
     outcomes = []
-    waiting: dict[str, tuple[str, RawReport]] = {}
+    waiting: dict[str, tuple[str, Reports]] = {}
     for location in locations:
         found = _read(location, task)
         if isinstance(found, Outcome):
             outcomes.append(found)
-        elif found.sha256 in waiting:
-            outcomes.append(Outcome(location, "present", found.sha256))
+        elif (digest := found.raw[0].sha256) in waiting:
+            outcomes.append(Outcome(location, "present", digest))
         else:
-            waiting[found.sha256] = (location, found)
+            waiting[digest] = (location, found)
     return outcomes + _put(list(waiting.values()), task)
 
 
-def _read(location: str, task: Task) -> RawReport | Outcome:
+def _read(location: str, task: Task) -> Reports | Outcome:
     """Return a report that is to be added, or what became of it instead."""
     digest = None
     try:
@@ -127,21 +127,21 @@ def _read(location: str, task: Task) -> RawReport | Outcome:
             digest = _sha256(path)
             if digest in _present(task.dataset, task.run) and not task.again:
                 return Outcome(location, "present", digest)
-            (report,) = read(path).raw
-            return report
+            return read(path)
     except Exception as error:  # one report must not end the batch, whatever is wrong with it
         return _failed(location, digest, error)
 
 
-def _put(read_reports: Sequence[tuple[str, RawReport]], task: Task) -> list[Outcome]:
+def _put(each_read: Sequence[tuple[str, Reports]], task: Task) -> list[Outcome]:
     """Analyse reports together and write their rows; where that fails, one by one."""
-    if not read_reports:
+    if not each_read:
         return []
     try:
-        analysis = Reports(tuple(report for _, report in read_reports)).analyse()
+        raw, counts = (tuple(getattr(found, part)[0] for _, found in each_read) for part in ("raw", "counts"))
+        analysis = Reports(raw, counts=counts).analyse()
         kernels, devices = analysis.kernels, analysis.measurements.devices
         outcomes = []
-        for number, (location, report) in enumerate(read_reports):
+        for number, ((location, _), report) in enumerate(zip(each_read, raw, strict=True)):
             launches, findings = of_source(kernels, analysis.findings, number)
             rows = fleet_rows(report, launches, findings, devices, Origin(readable(location), task.labels))
             if task.again:
@@ -150,10 +150,10 @@ def _put(read_reports: Sequence[tuple[str, RawReport]], task: Task) -> list[Outc
             outcomes.append(Outcome(location, "added", report.sha256, rows.height))
         return outcomes
     except Exception as error:  # as above; what was written is written once more
-        if len(read_reports) > 1:
-            return [outcome for each in read_reports for outcome in _put([each], task)]
-        ((location, report),) = read_reports
-        return [_failed(location, report.sha256, error)]
+        if len(each_read) > 1:
+            return [outcome for one in each_read for outcome in _put([one], task)]
+        ((location, found),) = each_read
+        return [_failed(location, found.raw[0].sha256, error)]
 
 
 def _failed(location: str, digest: str | None, error: BaseException) -> Outcome:
@@ -186,15 +186,23 @@ def _local(location: str) -> Iterator[Path]:
     fs, path = file_system(location)
     with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
         local = Path(folder) / Path(path).name
+        counts = counts_path(local)
+        beside = path.removesuffix(local.name) + counts.name
         try:
-            with fs.open(path, "rb") as remote, local.open("wb") as file:
-                while chunk := remote.read(_CHUNK_BYTES):
-                    file.write(chunk)
+            _fetch(fs, path, local)
+            if fs.exists(beside):
+                _fetch(fs, beside, counts)
         except FileNotFoundError as error:
             raise ReportNotFoundError(f"{location}: no such file", hint="check the location") from error
         except OSError as error:
             raise ReportAccessError(f"{location}: cannot be read: {error}", hint="check permissions") from error
         yield local
+
+
+def _fetch(fs: Any, remote: str, local: Path) -> None:
+    with fs.open(remote, "rb") as source, local.open("wb") as file:
+        while chunk := source.read(_CHUNK_BYTES):
+            file.write(chunk)
 
 
 def _done(client: Any, locations: Sequence[str], task: Task) -> Iterator[Outcome]:

@@ -20,7 +20,7 @@ class Overview:
     """A fleet in numbers.
 
     Attributes:
-        n_reports, n_launches, n_failed: launches whose profiling failed are among the launches.
+        n_reports, n_launches, n_failed: launches with those that recorded ones stand for; failed ones are among them.
         n_without_time: launches that did not fail, and whose time was not collected.
         n_kernels: kernels by full name.
         duration_ns, recoverable_ns: summed over launches; None where not known for any of them.
@@ -83,19 +83,23 @@ def overview(fleet: pl.LazyFrame) -> Overview:
     row = (
         fleet.select(
             pl.col("report_sha256").n_unique().alias("n_reports"),
-            pl.len().alias("n_launches"),
+            _n_launches(pl.col("n_represented").fill_null(1.0)).alias("n_launches"),
             pl.col("failed").sum().alias("n_failed"),
             (~pl.col("failed") & ~has_time.fill_null(value=False)).sum().alias("n_without_time"),
             pl.col("name").n_unique().alias("n_kernels"),
-            _sum_where_known("duration_ns", pl.col("duration_ns").filter(has_time)),
-            _sum_where_known("recoverable_ns", pl.col("recoverable_ns").filter(has_time)),
+            *(
+                _sum_where_known(name, (pl.col(name) * pl.col("weight").fill_null(1.0)).filter(has_time))
+                for name in ("duration_ns", "recoverable_ns")
+            ),
             pl.col("recorded_at").min().dt.strftime("%Y-%m-%d").alias("first"),
             pl.col("recorded_at").max().dt.strftime("%Y-%m-%d").alias("last"),
         )
         .collect()
         .row(0, named=True)
     )
-    gpus = fleet.group_by(gpu(pl.col("gpu_name"))).len().sort("len", "gpu_name", descending=[True, False]).collect()
+    n_launches = _n_launches(pl.col("n_represented").fill_null(1.0)).alias("n_launches")
+    counted = fleet.group_by(gpu(pl.col("gpu_name"))).agg(n_launches)
+    gpus = counted.sort("n_launches", "gpu_name", descending=[True, False]).collect()
     return Overview(
         **row,
         gpus=tuple((name or "(GPU not named)", n) for name, n in gpus.iter_rows()),
@@ -106,6 +110,7 @@ def overview(fleet: pl.LazyFrame) -> Overview:
 def by_time(fleet: pl.LazyFrame) -> pl.DataFrame:
     """Return one row per kernel, program and GPU: time, launches, what bounds it, its time by date; the slowest first.
 
+    Launches and summed times are those that were counted, where a first run did; medians and the longest are of what was recorded.
     `dates` holds, for the last dates of recording, the date, launches, and the median time of a launch; it is told over all
     shapes together, and no change is read out of it: see `changes`.
     """
@@ -113,7 +118,9 @@ def by_time(fleet: pl.LazyFrame) -> pl.DataFrame:
     days = (
         launches.filter(pl.col("date").is_not_null())
         .group_by(*_KERNEL, "date")
-        .agg(pl.len().alias("n_launches"), pl.col("duration_ns").median().alias("median_ns"))
+        .agg(
+            _n_launches(pl.col("n_represented")).alias("n_launches"), pl.col("duration_ns").median().alias("median_ns")
+        )
         .sort("date")
         .group_by(_KERNEL)
         .agg(pl.struct("date", "n_launches", "median_ns").tail(_N_DATES).alias("dates"))
@@ -122,18 +129,18 @@ def by_time(fleet: pl.LazyFrame) -> pl.DataFrame:
     kernels = launches.group_by(_KERNEL).agg(
         pl.col("short_name").first(),
         pl.col("report_sha256").n_unique().alias("n_reports"),
-        pl.len().alias("n_launches"),
+        _n_launches(pl.col("n_represented")).alias("n_launches"),
         pl.struct("grid", "block").n_unique().alias("n_shapes"),
-        pl.col("duration_ns").sum(),
+        (pl.col("duration_ns") * pl.col("weight")).sum().alias("duration_ns"),
         pl.col("duration_ns").median().alias("median_ns"),
         pl.col("duration_ns").max().alias("max_ns"),
-        _sum_where_known("recoverable_ns", pl.col("recoverable_ns")),
-        pl.col("recoverable_ns").is_not_null().sum().alias("n_placed"),
+        _sum_where_known("recoverable_ns", pl.col("recoverable_ns") * pl.col("weight")),
+        _n_launches(pl.col("n_represented").filter(pl.col("recoverable_ns").is_not_null())).alias("n_placed"),
         pl.col("verdict").get(longest),
         pl.col("limiter").get(longest),
         pl.col("findings").get(longest).list.first().alias("first_finding"),
     )
-    total = launches.select(pl.col("duration_ns").sum()).collect().item() or None
+    total = launches.select((pl.col("duration_ns") * pl.col("weight")).sum()).collect().item() or None
     return (
         kernels.join(days, on=_KERNEL, how="left", nulls_equal=True)
         .with_columns((pl.col("duration_ns") / total).alias("share_frac"))
@@ -201,6 +208,11 @@ def factors(fleet: pl.LazyFrame) -> tuple[str, ...]:
     """Return what is asked about changes by default: reports, driver, Nsight Compute, and labels of several values."""
     labels = (name for name, n_values in label_counts(fleet).iter_rows() if n_values > 1)
     return ("report", "driver", "ncu", *(f"{LABEL_PREFIX}{name}" for name in labels))
+
+
+def _n_launches(n_represented: pl.Expr) -> pl.Expr:
+    """Return the number of launches, with those that recorded ones stand for."""
+    return n_represented.sum().round().cast(pl.Int64)
 
 
 def _sum_where_known(name: str, values: pl.Expr) -> pl.Expr:

@@ -13,6 +13,9 @@ from ncuroof.fleet.tables import FLEET
 from ncuroof.ingest import RawReport
 from ncuroof.tables import DEVICES, FINDINGS, check, conform
 
+_STANDS_FOR = ("n_represented", "weight")
+"""A launch stands for itself where none were counted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -55,7 +58,11 @@ def fleet_rows(
             *_provenance(report, origin),
         )
     )
-    absent = [pl.lit(None, dtype).alias(name) for name, dtype in FLEET.items() if name not in rows.columns]
+    absent = [
+        pl.lit(1.0 if name in _STANDS_FOR else None, dtype).alias(name)
+        for name, dtype in FLEET.items()
+        if name not in rows.columns
+    ]
     return conform(rows.with_columns(absent), FLEET)
 
 

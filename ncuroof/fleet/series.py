@@ -82,6 +82,7 @@ def gpu(names: pl.Expr) -> pl.Expr:
 def usable(fleet: pl.LazyFrame) -> pl.LazyFrame:
     """Return the launches whose time is known, with what makes them alike."""
     return fleet.filter(~pl.col("failed") & (pl.col("duration_ns") > 0)).with_columns(
+        pl.col("n_represented", "weight").fill_null(1.0),
         range_path(pl.col("nvtx")).alias("range"),
         pl.col("process_name").str.replace(r"[\d.]+(\.exe)?$", "").alias("program"),  # python3.10 and python3.11
         gpu(pl.col("gpu_name")),

@@ -39,6 +39,9 @@ FLEET = pl.Schema(
         "block": pl.List(pl.Int64),
         "nvtx": pl.List(pl.String),  # open ranges, outermost first
         "process_name": pl.String(),
+        # what it stands for, where a first run counted launches; 1, and null in older files, where none did
+        "n_represented": pl.Float64(),  # launches
+        "weight": pl.Float64(),  # what its times are multiplied by in sums
         # what came of it
         "duration_ns": pl.Float64(),
         "min_time_ns": pl.Float64(),  # roofline time

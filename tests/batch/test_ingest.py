@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import fsspec
 import pytest
 from polars.testing import assert_frame_equal
 
@@ -12,6 +13,8 @@ from ncuroof.analysis import Reports
 from ncuroof.batch.dataset import Dataset
 from ncuroof.batch.ingest import Outcome, Task, ingest, ingest_some
 from ncuroof.batch.workers import Workers
+from ncuroof.collect.counts import Counts, KernelCount, to_json
+from ncuroof.fleet.questions import overview
 from tests.support.many_reports import small_report
 
 
@@ -50,6 +53,30 @@ def test_together_is_as_one_by_one(tmp_path: Path, files: list[str]) -> None:
         ("c", "added", 2),
         ("d", "present", 0),
     ]
+
+
+@pytest.mark.parametrize("prefix", ["", "memory://"])
+def test_counts_beside_a_report_say_what_its_launches_stand_for(tmp_path: Path, prefix: str) -> None:
+    """k0 ran 40 times, for 8 ms together: its one recorded launch of 100 µs stands for them. Beside the other is nothing."""
+    counts = Counts((KernelCount("k0", (1, 1, 1), (1, 1, 1), 40, 8e6),))
+    contents = {
+        "run.ncu-rep": small_report(0, times_us=(100.0,)),
+        "run.counts.json": to_json(counts),
+        "other.ncu-rep": small_report(1, times_us=(100.0,)),
+    }
+    folder = f"{prefix}{tmp_path}"
+    for name, content in contents.items():
+        with fsspec.open(f"{folder}/{name}", "wb") as file:
+            file.write(content)
+    one = task(tmp_path / "dataset")
+    ingest_some([f"{folder}/run.ncu-rep", f"{folder}/other.ncu-rep"], one)
+    rows = one.dataset.kernels().sort("report_file").collect()
+    assert rows.select("report_file", "n_represented", "weight").rows() == [
+        ("other.ncu-rep", 1.0, 1.0),
+        ("run.ncu-rep", 40.0, 80.0),
+    ]
+    found = overview(one.dataset.kernels())
+    assert (found.n_launches, found.duration_ns) == (41, pytest.approx(8e6 + 100e3))
 
 
 def test_a_name_that_is_not_utf8_is_no_obstacle(tmp_path: Path) -> None:

@@ -51,6 +51,27 @@ def test_the_slowest_kernel_comes_first_with_its_dates() -> None:
     ]
 
 
+def test_what_a_launch_stands_for_weighs_in_counts_and_sums() -> None:
+    """One launch stands for ten that took 1.5 times as long each in the counted run; medians are of what was recorded."""
+    rows = fleet(
+        launch("a", 0, 100.0, recoverable_ns=40e3, n_represented=10.0, weight=15.0),
+        launch("b", 1, 300.0, name="other", n_represented=None, weight=None),
+    )
+    found = overview(rows)
+    assert (found.n_launches, found.duration_ns, found.recoverable_ns) == (11, 1800e3, 600e3)
+    assert found.gpus == (("A100-SXM4-40GB", 11),)
+    first, second = by_time(rows).iter_rows(named=True)
+    assert (first["n_launches"], first["n_placed"], first["duration_ns"], first["recoverable_ns"]) == (
+        10,
+        10,
+        1500e3,
+        600e3,
+    )
+    assert (first["median_ns"], first["share_frac"]) == (100e3, pytest.approx(15 / 18))
+    assert [day["n_launches"] for day in first["dates"]] == [10]
+    assert (second["n_launches"], second["duration_ns"]) == (1, 300e3)
+
+
 def test_recoverable_time_orders_anew_and_leaves_out_what_is_not_known() -> None:
     kernels = by_time(
         fleet(
