@@ -23,6 +23,9 @@ def stages(report: str, reader: str = "auto") -> None:
         seconds[stage] = now - last
         last = now
 
+    from ncuroof.cli.main import collect_rarely
+
+    collect_rarely()
     import ncuroof.cli.report  # noqa: F401  the command's own module
     from ncuroof.analysis import Analysis, read
     from ncuroof.diagnosis import diagnose, load_rules, summarise

@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     A command that returns a number exits with it: `profile` passes on the status of the program that it ran.
     """
-    _collect_rarely()
+    collect_rarely()
     _replace_what_cannot_be_encoded()
     try:
         words = None if arguments is None else list(arguments)
@@ -118,7 +118,7 @@ def _fail(message: str, hint: str | None, exit_code: int) -> NoReturn:
     sys.exit(exit_code)
 
 
-def _collect_rarely() -> None:
+def collect_rarely() -> None:
     """Let the interpreter search for cycles of dead objects now and then, and not as it ends.
 
     What a command makes, tables and texts, lives until it ends: the usual searches took 0.15 s of the 0.9 s for a report of a
