@@ -138,7 +138,7 @@ class Recorder:
             OutputError: a report is there already.
             CountsError: PyTorch's trace is not as expected.
         """
-        with set_aside(self._to_replace()):
+        with set_aside(self._to_replace(), is_replaced=lambda: bool(self._reports())):
             return self._record()
 
     def _record(self) -> Recording:

@@ -75,7 +75,7 @@ def fields(message: Bytes) -> Iterator[Field]:
 def start_of(message: bytes, wanted: int) -> int | None:
     """Return where the first field with the number `wanted` begins; None where there is none, or a field before it is malformed.
 
-    It takes a fourth of the time of `placed_fields`, since nothing is made of the fields in between.
+    It takes half the time of `placed_fields`, since nothing is made of the fields in between.
     """
     view = memoryview(message)
     position = 0

@@ -21,6 +21,7 @@ from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.recording import Recorder, free_report
 from ncuroof.collect.request import Steps
 from ncuroof.collect.run import run_ncu
+from ncuroof.collect.set_aside import set_aside
 from ncuroof.collect.settings import load_settings
 from ncuroof.errors import CountsError, NcuNotFoundError, OutputError, ProfileRequestError, ProfilingError
 from tests.collect.making import DEMO, PLAN, ROOT, request, stand_in
@@ -109,6 +110,30 @@ def test_a_report_to_be_replaced_comes_back_where_nothing_is_recorded(
         recorder(tmp_path, force=True).record()
     assert (tmp_path / "run.ncu-rep").read_bytes() == b"precious"
     assert sorted(path.name for path in tmp_path.glob("run*")) == ["run.counts.json", "run.ncu-rep"]
+
+
+def test_what_a_killed_run_set_aside_is_not_overwritten(tmp_path: Path) -> None:
+    for name, content in (("run.ncu-rep", b"new"), ("run.ncu-rep.before", b"precious")):
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(OutputError, match=r"run\.ncu-rep\.before: is there already, of a run that was killed"):
+        recorder(tmp_path, force=True).record()
+    assert (tmp_path / "run.ncu-rep").read_bytes() == b"new"
+    assert (tmp_path / "run.ncu-rep.before").read_bytes() == b"precious"
+
+
+def test_an_earlier_report_does_not_come_back_over_a_new_one(tmp_path: Path) -> None:
+    report = tmp_path / "run.ncu-rep"
+    report.write_bytes(b"old")
+
+    def interrupted_late() -> None:
+        with set_aside([report], is_replaced=report.exists):
+            report.write_bytes(b"new")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_late()
+    assert report.read_bytes() == b"new"
+    assert (tmp_path / "run.ncu-rep.before").read_bytes() == b"old"
 
 
 def test_counts_of_an_earlier_report_do_not_weight_the_next(tmp_path: Path) -> None:
