@@ -178,9 +178,11 @@ def _possible(numbers: pl.DataFrame) -> pl.DataFrame:
 
 def _n_values(frame: pl.DataFrame, columns: list[str], n_rows: int) -> pl.Series:
     """Return how many of the columns have a value, row by row."""
-    if not columns:
-        return pl.repeat(0, n_rows, dtype=pl.UInt32, eager=True)
-    return frame.select(pl.sum_horizontal(pl.col(columns).is_not_null()).cast(pl.UInt32)).to_series()
+    with_gaps = [name for name in columns if frame.get_column(name).null_count()]
+    n_whole = len(columns) - len(with_gaps)
+    if not with_gaps:
+        return pl.repeat(n_whole, n_rows, dtype=pl.UInt32, eager=True)
+    return frame.select((n_whole + pl.sum_horizontal(pl.col(with_gaps).is_not_null())).cast(pl.UInt32)).to_series()
 
 
 def _units(counters: list[str]) -> dict[str, str]:

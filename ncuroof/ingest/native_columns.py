@@ -247,4 +247,4 @@ def _first_row(column: pl.Series) -> int:
 
 def _joined(chunks: Sequence[pl.DataFrame]) -> pl.DataFrame:
     together = chunks[0] if len(chunks) == 1 else pl.concat(chunks, how="diagonal", rechunk=True)
-    return together.select([name for name in together.columns if name != _ROWS])
+    return pl.DataFrame([column for column in together.get_columns() if column.name != _ROWS])

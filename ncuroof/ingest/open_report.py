@@ -25,7 +25,7 @@ from ncuroof.ingest.processes import workload_processes
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.readers import ReaderName, ReportSource, read_results
 from ncuroof.ingest.session import read_session
-from ncuroof.ingest.stored import Content, load
+from ncuroof.ingest.stored import Content, Digest, load
 
 
 def open_report(path: Path, *, selection: CounterSelection | None = None, reader: ReaderName = "auto") -> RawReport:
@@ -50,7 +50,8 @@ def open_report(path: Path, *, selection: CounterSelection | None = None, reader
         kind = _kind(path)
         if kind is FileKind.TEXT:
             return _printed(path, name, selection, reader)
-        content, sha256 = load(path)
+        content = load(path)
+        digest = Digest(content)
         loss = None
         is_compressed = kind is FileKind.ZSTD
         if is_compressed:
@@ -73,7 +74,7 @@ def open_report(path: Path, *, selection: CounterSelection | None = None, reader
     session = read_session(block.header for block in container.blocks)
     return RawReport(
         file=name,
-        sha256=sha256,
+        sha256=digest.hexdigest(),
         session=session,
         workloads=contents.workloads,
         processes=workload_processes(container, session.processes, n_read),
@@ -101,7 +102,7 @@ def report_content(path: Path) -> tuple[bytes, str | None]:
         kind = _kind(path)
         if kind is FileKind.TEXT:
             raise ReportFormatError(f"{name}: a report was wanted, found text", hint="name a .ncu-rep file")
-        content, _ = load(path)
+        content = load(path)
         if kind is FileKind.ZSTD:
             content, loss = decompress(content, where=name)
             return bytes(content), loss

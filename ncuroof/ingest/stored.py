@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 from pathlib import Path
+from threading import Thread
 from typing import IO
 
 Content = bytes | mmap.mmap
@@ -23,18 +24,36 @@ RELEASE_BYTES = 16 << 20
 _CHUNK_BYTES = 1 << 20
 
 
-def load(path: Path) -> tuple[Content, str]:
-    """Return the bytes of a file, and their SHA-256 in hexadecimal.
+def load(path: Path) -> Content:
+    """Return the bytes of a file.
 
     Raises:
         OSError: the file cannot be read.
     """
     with path.open("rb") as file:
-        if path.stat().st_size < LARGE_BYTES:
-            content = file.read()
-            return content, hashlib.sha256(content).hexdigest()
-        digest = _digest(file)
-        return mapped(file), digest
+        return file.read() if path.stat().st_size < LARGE_BYTES else mapped(file)
+
+
+class Digest:
+    """The SHA-256 of a content, which a thread of its own computes while the content is read.
+
+    Args:
+        content: what to hash.
+    """
+
+    def __init__(self, content: Content) -> None:
+        self._content = content
+        self._found: str | None = None
+        self._thread = Thread(target=self._find, daemon=True)  # an interrupt does not wait for it
+        self._thread.start()
+
+    def hexdigest(self) -> str:
+        """Return it in hexadecimal, as soon as it is known."""
+        self._thread.join()
+        return self._found or _sha256_of(self._content)  # a thread can fail where memory is short
+
+    def _find(self) -> None:
+        self._found = _sha256_of(self._content)
 
 
 def sha256(path: Path) -> str:
@@ -43,8 +62,11 @@ def sha256(path: Path) -> str:
     Raises:
         OSError: the file cannot be read.
     """
+    digest = hashlib.sha256()
     with path.open("rb") as file:
-        return _digest(file)
+        while chunk := file.read(_CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 def mapped(file: IO[bytes]) -> mmap.mmap:
@@ -60,8 +82,12 @@ def release(content: Buffer, end: int) -> None:
             content.madvise(mmap.MADV_DONTNEED, 0, n_bytes)
 
 
-def _digest(file: IO[bytes]) -> str:
+def _sha256_of(content: Content) -> str:
+    """Return the SHA-256 of a content, whose pages are given back."""
     digest = hashlib.sha256()
-    while chunk := file.read(_CHUNK_BYTES):
-        digest.update(chunk)
+    with memoryview(content) as view:
+        for start in range(0, len(view), RELEASE_BYTES):
+            end = start + RELEASE_BYTES
+            digest.update(view[start:end])
+            release(content, min(end, len(view)))
     return digest.hexdigest()

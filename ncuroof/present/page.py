@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Any
@@ -21,8 +21,9 @@ from ncuroof.ingest.raw_report import RawReport
 from ncuroof.metrics import load_catalogue
 from ncuroof.present import format as text
 from ncuroof.present.explained import explained
+from ncuroof.present.packing import packed
 from ncuroof.present.page_context import page_context
-from ncuroof.present.page_data import DETAILS_PER_PART, detail_parts, packed, page_index
+from ncuroof.present.page_data import DETAILS_PER_PART, detail_parts, page_index
 from ncuroof.present.raw_counters import counter_parts
 from ncuroof.resources import folder
 
@@ -65,17 +66,22 @@ def render_page(document: Record, reports: Sequence[RawReport] = (), comparison:
     unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.described()}
     context = page_context(document, rules, unit_by_quantity, comparison)
     script = _script()
+    index, names = _packed((page_index(document, rules, comparison), explained(document)))
     assets = Assets(
         policy=_policy(script),
         style=Markup((folder("templates") / STYLE).read_text(encoding="utf-8")),  # noqa: S704 (a file of ours)
-        index=Markup(packed(page_index(document, rules, comparison))),  # noqa: S704 (base64)
-        details=[Markup(packed(part)) for part in detail_parts(document, rules, catalogue)],  # noqa: S704 (base64)
-        counters=[Markup(packed(part)) for part in counter_parts(reports, DETAILS_PER_PART)],  # noqa: S704 (base64)
-        explained=Markup(packed(explained(document))),  # noqa: S704 (base64)
+        index=index,
+        details=_packed(detail_parts(document, rules, catalogue)),
+        counters=_packed(counter_parts(reports, DETAILS_PER_PART)),
+        explained=names,
         script=Markup(script),  # noqa: S704 (files of ours)
     )
     named = {part.name: getattr(context, part.name) for part in fields(context)}
     return _environment().get_template(TEMPLATE).render(named, assets=assets)
+
+
+def _packed(parts: Iterable[Any]) -> list[Markup]:
+    return [Markup(part) for part in packed(parts)]  # noqa: S704 (base64)
 
 
 def _policy(script: str) -> str:

@@ -6,9 +6,6 @@ page of ten thousand kernels opens as fast as one of ten.
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -24,9 +21,6 @@ from ncuroof.present.page_whatif import scaling, targets
 from ncuroof.present.views import FLOP, VIEWS, View
 
 Record = Mapping[str, Any]
-
-_LEVEL = 5
-"""Of compression: 9 makes a page of a thousand kernels 5 % smaller, in four times the time, a fifth of that of the page."""
 
 DETAILS_PER_PART = 64
 """Launches whose details are unpacked together."""
@@ -44,12 +38,6 @@ _MOST_RANGES = 200
 
 RANGE_MARK = " › "
 """Between an NVTX range and the one that was opened within it."""
-
-
-def packed(data: Any) -> str:
-    """Return data as JSON, compressed with gzip and written as base64; the same data gives the same text."""
-    raw = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    return base64.b64encode(gzip.compress(raw, _LEVEL, mtime=0)).decode()
 
 
 def page_index(document: Record, rules: Rules, comparison: Record | None = None) -> dict[str, Any]:
