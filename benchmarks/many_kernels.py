@@ -79,12 +79,22 @@ def _verdict(seconds_by_name: dict[str, float], ours: float) -> None:
 
 
 def _in_process(report: Path, rounds: int) -> None:
+    """Print what the work takes once everything is loaded."""
     told: dict[str, list[dict[str, float]]] = {"native": [], "nvidia": []}
+    module = []
     for _ in range(rounds):
         for reader, seconds in told.items():
-            command = [sys.executable, "-m", "benchmarks.programs", "stages", str(report), reader]
-            seconds.append(json.loads(subprocess.check_output(command)))
+            seconds.append(json.loads(_program("stages", report, reader)))
+        module.append(json.loads(_program("module_all", report)))
     native, nvidia = (Spread.of([one["read"] for one in told[reader]]) for reader in told)
-    analyse = Spread.of([one["measure"] + one["roofline"] + one["diagnose"] for one in told["native"]])
-    ratio = nvidia.median / native.median
-    print(f"In process: reading {native}, with NVIDIA's module {nvidia}: {ratio:.1f} times; analysing {analyse}\n")
+    summary = Spread.of([sum(one.values()) - one["imports"] for one in told["native"]])
+    every = Spread.of(module)
+    print(
+        f"In process: reading {native}, with NVIDIA's module {nvidia}: {nvidia.median / native.median:.1f} times.\n"
+        f"From the file to the text of the summary {summary}; every value with NVIDIA's module {every}: "
+        f"{every.median / summary.median:.1f} times.\n"
+    )
+
+
+def _program(*words: str | Path) -> bytes:
+    return subprocess.check_output([sys.executable, "-m", "benchmarks.programs", *words])
