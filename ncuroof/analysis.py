@@ -280,7 +280,7 @@ def read(
     *,
     reader: ReaderName = "auto",
     n_processes: int = 1,
-    on_read: Callable[[], None] | None = None,
+    on_progress: Callable[[float], None] = lambda _: None,
 ) -> Reports:
     """Return the report, or reports, at `paths`; of several files with the same content the first.
 
@@ -291,7 +291,7 @@ def read(
         reader: "native" is ncuroof's own, "nvidia" NVIDIA's module, and "auto" our own, and the module where ours declines.
         n_processes: the most processes that read several large files. Those besides this one start anew, so that a script that
             asks for them must be one that can be imported (`if __name__ == "__main__":`).
-        on_read: called after each file.
+        on_progress: called again and again with the share of all bytes that is read, 1 at the end.
 
     Raises:
         ReportNotFoundError: there is no such file, or it is a directory.
@@ -303,13 +303,17 @@ def read(
         CountsError: the counts beside a report are not what ncuroof writes.
     """
     files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    every = open_reports([Path(file) for file in files], selection=selection(), reader=reader, n_processes=n_processes)
+    every = open_reports(
+        [Path(file) for file in files],
+        selection=selection(),
+        reader=reader,
+        n_processes=n_processes,
+        on_progress=on_progress,
+    )
     by_content: dict[str, RawReport] = {}
     counts: list[Counts | None] = []
     repeated = []
     for file, report in zip(files, every, strict=True):
-        if on_read is not None:
-            on_read()
         first = by_content.setdefault(report.sha256, report)
         if first is not report:
             repeated.append((report.file, first.file))

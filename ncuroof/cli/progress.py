@@ -12,25 +12,28 @@ import click
 _FIRST_AFTER_S = 0.5
 """What is done sooner needs no word."""
 
+_AGAIN_AFTER_S = 0.1
+
 CLEAR_LINE = "\r\x1b[K"
 
 
 @contextlib.contextmanager
-def reading_progress(n_files: int, *, quiet: bool) -> Iterator[Callable[[], None] | None]:
-    """Give a function to call after each file, which keeps one line up to date; None where nobody would see it."""
-    if quiet or n_files < 2 or sys.stderr is None or not sys.stderr.isatty():
-        yield None
+def reading_progress(*, quiet: bool) -> Iterator[Callable[[float], None]]:
+    """Give a function to call with the share that is read, which keeps one line up to date where somebody sees it."""
+    if quiet or sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _: None
         return
-    begin = time.monotonic()
-    n_done = 0
+    next_s = time.monotonic() + _FIRST_AFTER_S
+    is_drawn = False
 
-    def done() -> None:
-        nonlocal n_done
-        n_done += 1
-        if time.monotonic() - begin > _FIRST_AFTER_S:
-            click.echo(f"{CLEAR_LINE}read {n_done} of {n_files} files", nl=False, err=True)
+    def tell(share: float) -> None:
+        nonlocal next_s, is_drawn
+        if time.monotonic() > next_s:
+            next_s, is_drawn = time.monotonic() + _AGAIN_AFTER_S, True
+            click.echo(f"{CLEAR_LINE}reading: {100 * share:.0f} %", nl=False, err=True)
 
     try:
-        yield done
+        yield tell
     finally:
-        click.echo(CLEAR_LINE, nl=False, err=True)
+        if is_drawn:
+            click.echo(CLEAR_LINE, nl=False, err=True)

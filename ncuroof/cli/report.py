@@ -62,8 +62,8 @@ def report(  # noqa: PLR0913  an argument per option
     """
     if output is not None and output != STANDARD_OUTPUT and form is None:
         form = format_of(Path(output))
-    with reading_progress(len(reports), quiet=quiet) as done:
-        found = read(reports, reader=reader, n_processes=available_cores(), on_read=done)
+    with reading_progress(quiet=quiet) as progress:
+        found = read(reports, reader=reader, n_processes=available_cores(), on_progress=progress)
     analysis = found.analyse(_read_calibrations(calibrations))
     if not quiet:
         warn(found, analysis)

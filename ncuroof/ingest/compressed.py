@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tempfile
+from typing import IO
 
 from ncuroof.errors import ReportFormatError
-from ncuroof.ingest.stored import Content, mapped
+from ncuroof.ingest.stored import Content, StoredFile
 
 COMPRESSED_SUFFIX = ".ncu-repz"
 
@@ -27,39 +28,57 @@ _MAX_WINDOW_BYTES = 1 << 27
 def decompress(stored: Content, *, where: str) -> tuple[Content, str | None]:
     """Return the report inside a zstd-compressed file, and what is wrong with its compression, or None.
 
-    Of a cut or damaged file, what comes out before the damage is returned. What is large is written to a temporary file and mapped.
+    Of a cut or damaged file, what comes out before the damage is returned. What is large is in a temporary file, which the
+    caller closes.
 
     Raises:
         ReportFormatError: nothing comes out, or more than a report of that size can hold.
         OSError: there is no room for the temporary file.
     """
-    import zstandard  # noqa: PLC0415  only compressed reports need it
-
-    limit = max(_SMALL_BYTES, _MAX_RATIO * len(stored))
-    loss = None
-    with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES) as content:
-        try:
-            with zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).stream_reader(
-                memoryview(stored), read_across_frames=True
-            ) as stream:
-                while chunk := stream.read(_CHUNK_BYTES):
-                    content.write(chunk)
-                    if content.tell() > limit:
-                        raise ReportFormatError(
-                            f"{where}: decompresses to more than a report of its size does ({limit} bytes)",
-                            hint="the file is not what it says; record it again",
-                        )
-        except zstandard.ZstdError as error:
-            loss = f"the compression is damaged: {error}"
+    content = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115  a large one is closed by who reads it
+    try:
+        loss = _decompress_into(content, stored, where)
         n_bytes = content.tell()
         if not n_bytes:
             raise ReportFormatError(
                 f"{where}: a compressed report was wanted, {loss or 'nothing comes out of it'}",
                 hint="copy or record it again",
             )
-        content.flush()
         content.seek(0)
-        return (mapped(content) if n_bytes > IN_MEMORY_BYTES else content.read()), loss
+        if n_bytes > IN_MEMORY_BYTES:
+            return StoredFile(content, where), loss
+        small = content.read()
+    except BaseException:
+        content.close()
+        raise
+    content.close()
+    return small, loss
+
+
+def _decompress_into(content: IO[bytes], stored: Content, where: str) -> str | None:
+    """Write what is in a compressed file to `content`, and return what is wrong with its compression, or None.
+
+    Raises:
+        ReportFormatError: more comes out than a report of that size can hold.
+        OSError: there is no room.
+    """
+    import zstandard  # noqa: PLC0415  only compressed reports need it
+
+    limit = max(_SMALL_BYTES, _MAX_RATIO * len(stored))
+    source = stored.rewound() if isinstance(stored, StoredFile) else stored
+    reader = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES)
+    try:
+        with reader.stream_reader(source, read_across_frames=True, closefd=False) as stream:
+            while chunk := stream.read(_CHUNK_BYTES):
+                content.write(chunk)
+                if content.tell() > limit:
+                    raise ReportFormatError(
+                        f"{where}: decompresses to more than a report of its size does ({limit} bytes)",
+                        hint="the file is not what it says; record it again",
+                    )
+    except zstandard.ZstdError as error:
+        return f"the compression is damaged: {error}"
+    return None
 
 
 def compress(content: bytes) -> bytes:

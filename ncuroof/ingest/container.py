@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 
 from ncuroof.errors import ReportFormatError
 from ncuroof.ingest import wire
-from ncuroof.ingest.stored import RELEASE_BYTES, Buffer, release
+from ncuroof.ingest.stored import Content, Part, part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+Span = tuple[int, int]
 
 MAGIC = b"NVR\0"
 SNIFF_BYTES = 64
@@ -88,7 +89,10 @@ class Block:
     n_cmdlist_results: int
     n_graph_results: int
     header: bytes
-    """The encoded BlockHeader: a copy, because it is read again when the pages of a large file were given back."""
+    """The encoded BlockHeader."""
+
+    spans: tuple[Span, ...]
+    """Start and end of each encoded message of the payload that the header counts."""
 
     @property
     def end_offset(self) -> int:
@@ -147,65 +151,53 @@ def sniff(head: wire.Bytes) -> FileKind:
     return FileKind.TEXT if is_text else FileKind.UNKNOWN
 
 
-def walk(buffer: Buffer, *, where: str = "the file") -> Container:
-    """Return the blocks of a report.
-
-    Payloads are not copied. The pages of a memory map that were walked are given back.
+def walk(content: Content, *, where: str = "the file") -> Container:
+    """Return the blocks of a report; of their payloads no more is read than the lengths in them.
 
     Args:
-        buffer: the whole file.
+        content: the whole file.
         where: its name for the error message.
 
     Raises:
         ReportFormatError: the file does not begin as a report does. Damage further on does not raise, it is
             told in `Container.damage`.
+        ReportAccessError: the file was cut while it was read.
     """
-    view = memoryview(buffer)
-    version, position = _file_header(view, where)
+    version, position = _file_header(content, where)
     blocks: list[Block] = []
-    released = 0
     damage = None
     try:
-        while position < len(view):
-            block = _block(view, position)
+        while position < len(content):
+            block = _block(content, position)
             blocks.append(block)
             position = block.end_offset
-            if position - released > RELEASE_BYTES:
-                released = position
-                release(buffer, released)
     except _DamageError as err:
         damage = str(err)
-    return Container(version=version, blocks=tuple(blocks), intact_bytes=position, n_bytes=len(view), damage=damage)
+    return Container(version=version, blocks=tuple(blocks), intact_bytes=position, n_bytes=len(content), damage=damage)
 
 
-def entries(payload: memoryview) -> Iterator[memoryview]:
-    """Yield the encoded messages of a payload, in order: sources, results, ranges, command lists, graphs.
+def entries(content: Content, block: Block) -> Iterator[Part]:
+    """Yield the encoded messages of a block's payload, in order: sources, results, ranges, command lists, graphs, newer kinds.
 
     Raises:
-        WireError: when the iteration reaches a length that does not fit into the payload.
+        ReportAccessError: the file was cut meanwhile, or cannot be read.
     """
-    position = 0
-    while position < len(payload):
-        size, start = _length_prefix(payload, position)
-        if size > len(payload) - start:
-            raise wire.WireError(f"an entry of {size} bytes begins where {len(payload) - start} are left")
-        yield payload[start : start + size]
-        position = start + size
+    return (part(content, *span) for span in _spans(content, block.payload_offset, block.end_offset))
 
 
-def _file_header(view: memoryview, where: str) -> tuple[int, int]:
+def _file_header(content: Content, where: str) -> tuple[int, int]:
     """Return the format's version and the offset of the first block."""
-    kind = sniff(view[:SNIFF_BYTES])
+    kind = sniff(part(content, 0, min(SNIFF_BYTES, len(content))))
     if kind is not FileKind.REPORT:
         raise ReportFormatError(
             f"{where}: an Nsight Compute report (it begins with NVR) was wanted, {kind.value} was found",
             hint=_HINT_BY_KIND.get(kind, "name the .ncu-rep file that ncu wrote (ncu -o NAME …)"),
         )
     try:
-        size, start = _length_prefix(view, len(MAGIC))
-        if size > len(view) - start:
-            raise wire.WireError(f"a header of {size} bytes where {len(view) - start} are left")
-        for number, _, value in wire.fields(view[start : start + size]):
+        size, start = _length_prefix(content, len(MAGIC))
+        if size > len(content) - start:
+            raise wire.WireError(f"a header of {size} bytes where {len(content) - start} are left")
+        for number, _, value in wire.fields(part(content, start, start + size)):
             if number == _FILE_VERSION:
                 return wire.as_int(value), start + size
         raise wire.WireError("no version")
@@ -216,24 +208,24 @@ def _file_header(view: memoryview, where: str) -> tuple[int, int]:
         ) from err
 
 
-def _block(view: memoryview, offset: int) -> Block:
+def _block(content: Content, offset: int) -> Block:
     try:
-        size, start = _length_prefix(view, offset)
+        size, start = _length_prefix(content, offset)
     except wire.WireError as err:
         raise _DamageError(f"the file is cut inside the length of the block at offset {offset}") from err
     payload_offset = start + size
-    if payload_offset > len(view):
+    if payload_offset > len(content):
         raise _DamageError(
-            f"the block header at offset {offset} has {size} bytes, but only {len(view) - start} are left"
+            f"the block header at offset {offset} has {size} bytes, but only {len(content) - start} are left"
         )
     if size == 0:
         raise _DamageError(f"the block header at offset {offset} is empty")
-    header = bytes(view[start:payload_offset])
+    header = bytes(part(content, start, payload_offset))
     try:
         counts = _header_counts(header)
     except wire.WireError as err:
         raise _DamageError(f"the block header at offset {offset} is malformed: {err}") from err
-    block = Block(
+    return Block(
         header_offset=start,
         header_size=size,
         payload_offset=payload_offset,
@@ -244,9 +236,8 @@ def _block(view: memoryview, offset: int) -> Block:
         n_cmdlist_results=counts[_N_CMDLISTS],
         n_graph_results=counts[_N_GRAPHS],
         header=header,
+        spans=_payload_spans(content, payload_offset, counts),
     )
-    _check_payload(view, block)
-    return block
 
 
 def _header_counts(header: bytes) -> dict[int, int]:
@@ -257,31 +248,46 @@ def _header_counts(header: bytes) -> dict[int, int]:
     return counts
 
 
-def _check_payload(view: memoryview, block: Block) -> None:
-    """Follow the lengths of the payload's entries.
+def _payload_spans(content: Content, offset: int, counts: Mapping[int, int]) -> tuple[Span, ...]:
+    """Return where the messages of a payload lie that its header counts.
 
-    More entries than the header counts are accepted: a newer Nsight Compute may add a kind of its own at the
-    end.
+    More of them are accepted: a newer Nsight Compute may add a kind of its own at the end.
     """
-    if block.end_offset > len(view):
+    n_bytes, n_wanted = counts[_PAYLOAD_SIZE], sum(counts[number] for number in _COUNTS if number != _PAYLOAD_SIZE)
+    if offset + n_bytes > len(content):
         raise _DamageError(
-            f"the payload at offset {block.payload_offset} has {block.payload_size} bytes, "
-            f"but only {len(view) - block.payload_offset} are left"
+            f"the payload at offset {offset} has {n_bytes} bytes, but only {len(content) - offset} are left"
         )
+    found: list[Span] = []
     try:
-        n_entries = sum(1 for _ in entries(view[block.payload_offset : block.end_offset]))
+        for n_entries, span in enumerate(_spans(content, offset, offset + n_bytes)):  # to the end, which has to fit
+            if n_entries < n_wanted:
+                found.append(span)
     except wire.WireError as err:
-        raise _DamageError(f"the payload at offset {block.payload_offset} is malformed: {err}") from err
-    n_wanted = block.n_sources + block.n_workloads
-    if n_entries < n_wanted:
-        raise _DamageError(
-            f"the payload at offset {block.payload_offset} should have {n_wanted} entries, it has {n_entries}"
-        )
+        raise _DamageError(f"the payload at offset {offset} is malformed: {err}") from err
+    if len(found) < n_wanted:
+        raise _DamageError(f"the payload at offset {offset} should have {n_wanted} entries, it has {len(found)}")
+    return tuple(found)
 
 
-def _length_prefix(view: memoryview, position: int) -> tuple[int, int]:
+def _spans(content: Content, offset: int, end: int) -> Iterator[Span]:
+    """Yield where each message of a payload lies, following their lengths."""
+    position = offset
+    while position < end:
+        start = position + _LENGTH.size
+        if start > end:
+            raise wire.WireError(f"a length is cut at offset {position - offset}")
+        (size,) = _LENGTH.unpack(part(content, position, start))
+        position = start + size
+        if position > end:
+            raise wire.WireError(f"an entry of {size} bytes begins where {end - start} are left")
+        yield start, position
+
+
+def _length_prefix(content: Content, position: int) -> tuple[int, int]:
     """Return the length stored at `position` and the position after it."""
-    if position + _LENGTH.size > len(view):
+    end = position + _LENGTH.size
+    if end > len(content):
         raise wire.WireError(f"a length is cut at offset {position}")
-    (size,) = _LENGTH.unpack_from(view, position)
-    return size, position + _LENGTH.size
+    (size,) = _LENGTH.unpack(part(content, position, end))
+    return size, end

@@ -14,8 +14,8 @@ from functools import lru_cache
 from itertools import islice
 
 from ncuroof.ingest import wire
-from ncuroof.ingest.container import Block, Container, entries
-from ncuroof.ingest.stored import Content
+from ncuroof.ingest.container import Block, Container
+from ncuroof.ingest.stored import Content, Part, part
 
 # Field numbers, by message.
 _KERNEL_SECTIONS, _OTHER_SECTIONS = 17, 7
@@ -95,13 +95,12 @@ def read_charts(content: Content, container: Container) -> tuple[EmbeddedChart, 
     return ()
 
 
-def _results(content: Content, container: Container) -> Iterator[tuple[memoryview, int]]:
+def _results(content: Content, container: Container) -> Iterator[tuple[Part, int]]:
     """Yield each workload's message and the number of its field of sections."""
-    view = memoryview(content)
     for block in container.blocks:
         if block.n_workloads:
-            payload = view[block.payload_offset : block.end_offset]
-            yield from islice(zip(entries(payload), _section_fields(block)), block.n_sources, None)  # noqa: B905
+            results = zip(block.spans, _section_fields(block), strict=True)
+            yield from ((part(content, *span), field) for span, field in islice(results, block.n_sources, None))
 
 
 def _section_fields(block: Block) -> Iterator[int]:

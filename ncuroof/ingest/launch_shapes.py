@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import polars as pl
 
 from ncuroof.ingest import wire
-from ncuroof.ingest.container import Container, entries
-from ncuroof.ingest.stored import Content
+from ncuroof.ingest.container import Container
+from ncuroof.ingest.stored import Content, Part, part
 
 _COUNTER_BY_FIELD = {10: "launch__grid_dim", 11: "launch__block_dim"}
 _AXIS_BY_FIELD = {1: "x", 2: "y", 3: "z"}
@@ -50,15 +50,14 @@ def believable(counters: pl.DataFrame) -> list[pl.Expr]:
     return columns
 
 
-def _results(content: Content, container: Container) -> Iterator[memoryview]:
-    view = memoryview(content)
+def _results(content: Content, container: Container) -> Iterator[Part]:
     for block in container.blocks:
         if block.n_results:
-            every = list(entries(view[block.payload_offset : block.end_offset]))
-            yield from every[block.n_sources : block.n_sources + block.n_results]
+            results = block.spans[block.n_sources : block.n_sources + block.n_results]
+            yield from (part(content, *span) for span in results)
 
 
-def _shape(result: memoryview) -> dict[str, float]:
+def _shape(result: Part) -> dict[str, float]:
     shape: dict[str, float] = {}
     for number, _, value in wire.fields(result):
         counter = _COUNTER_BY_FIELD.get(number)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
 from ncuroof.ingest.open_report import open_report
@@ -18,7 +19,12 @@ WORTH_BYTES = 96 << 20
 
 
 def open_reports(
-    paths: Sequence[Path], *, selection: CounterSelection | None, reader: ReaderName, n_processes: int
+    paths: Sequence[Path],
+    *,
+    selection: CounterSelection | None,
+    reader: ReaderName,
+    n_processes: int,
+    on_progress: Callable[[float], None] = lambda _: None,
 ) -> Iterator[RawReport]:
     """Yield the report at each path, in order.
 
@@ -27,14 +33,19 @@ def open_reports(
         selection: the counters to read; all of them for None.
         reader: as for `open_report`.
         n_processes: the most processes to read with; other than this one only where there is enough to read.
+        on_progress: called again and again with the share of all bytes that is read.
 
     Raises:
         NcuroofError: what `open_report` raises for the first path that cannot be read.
     """
     read = partial(open_report, selection=selection, reader=reader)
     n_processes = min(n_processes, len(paths))
-    if n_processes < 2 or sum(map(_n_bytes, paths)) < WORTH_BYTES:
-        yield from map(read, paths)
+    n_bytes = list(map(_n_bytes, paths))
+    ends = list(accumulate(n_bytes))
+    if n_processes < 2 or ends[-1] < WORTH_BYTES:
+        for path, size, end in zip(paths, n_bytes, ends, strict=True):
+            yield read(path, on_progress=_overall(on_progress, end - size, size, ends[-1]))
+            on_progress(_share(end, ends[-1]))
         return
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415  most reports are read alone
     from multiprocessing import get_context  # noqa: PLC0415
@@ -42,7 +53,9 @@ def open_reports(
     # Polars runs threads of its own, which a forked process would lack: each starts anew.
     with ProcessPoolExecutor(n_processes, mp_context=get_context("spawn"), initializer=_leave_interrupts) as pool:
         try:
-            yield from pool.map(read, paths)
+            for report, end in zip(pool.map(read, paths), ends, strict=True):
+                yield report
+                on_progress(_share(end, ends[-1]))
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -50,6 +63,15 @@ def open_reports(
 def available_cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _overall(on_progress: Callable[[float], None], before: int, size: int, total: int) -> Callable[[float], None]:
+    """Return what takes the share of one file, and passes on that of all."""
+    return lambda share: on_progress(_share(before + share * size, total))
+
+
+def _share(n_bytes: float, total: int) -> float:
+    return n_bytes / total if total else 1.0
 
 
 def _n_bytes(path: Path) -> int:

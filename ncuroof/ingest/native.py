@@ -8,14 +8,14 @@ Source: Nsight Compute Customization Guide, "Report File Format".
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
 from ncuroof.ingest import wire
-from ncuroof.ingest.container import Block, Container, entries
+from ncuroof.ingest.container import Block, Container
 from ncuroof.ingest.contents import ALWAYS_STORED, GREATEST_VALUE, LEAST_VALUE, Contents, DeclinedError
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.counter_units import unit_of
@@ -24,7 +24,7 @@ from ncuroof.ingest.native_columns import CounterColumns
 from ncuroof.ingest.native_repeats import counters_start
 from ncuroof.ingest.native_schema import messages
 from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
-from ncuroof.ingest.stored import RELEASE_BYTES, Content, release
+from ncuroof.ingest.stored import Content, Part, part
 
 _N_UNITS_TOLD = 3
 
@@ -39,7 +39,13 @@ class _Tables:
     sections: dict[bytes, None] = field(default_factory=dict)
 
 
-def read_native(content: Content, container: Container, selection: CounterSelection | None, report: str) -> Contents:
+def read_native(
+    content: Content,
+    container: Container,
+    selection: CounterSelection | None,
+    report: str,
+    on_bytes: Callable[[int], None] = lambda _: None,
+) -> Contents:
     """Return the results of a report with the selected counters (all of them for None); malformed results are left out.
 
     Args:
@@ -47,10 +53,12 @@ def read_native(content: Content, container: Container, selection: CounterSelect
         container: its intact blocks.
         selection: the counters to read.
         report: the file's name, for error messages.
+        on_bytes: called again and again with how many bytes are done.
 
     Raises:
         ReportFormatError: the report lists more counters of a kind than any GPU has.
         DeclinedError: it has a counter whose unit is not known, or a string table that cannot be read.
+        ReportAccessError: the file was cut while it was read.
     """
     from google.protobuf.message import DecodeError  # noqa: PLC0415  only reading needs protobuf
 
@@ -60,7 +68,7 @@ def read_native(content: Content, container: Container, selection: CounterSelect
     except DecodeError as error:
         raise DeclinedError(f"its string table is malformed: {error}") from error
     tables = _Tables(CounterColumns(names, CounterChoice(selection, report)))
-    for kind, encoded in _results(content, container):
+    for kind, encoded in _results(content, container, on_bytes):
         # What is malformed is lost; the caller compares how many results there should be.
         with contextlib.suppress(DecodeError, wire.WireError):
             _read_result(tables, kind, encoded, schema)
@@ -77,19 +85,14 @@ def _names(container: Container, schema: Mapping[str, Any]) -> list[str | None]:
     return names
 
 
-def _results(content: Content, container: Container) -> Iterator[tuple[str, memoryview]]:
+def _results(content: Content, container: Container, on_bytes: Callable[[int], None]) -> Iterator[tuple[str, Part]]:
     """Yield the kind and the encoded message of each result, in file order."""
-    view = memoryview(content)
-    released = 0
     for block in container.blocks:
-        if block.header_offset - released > RELEASE_BYTES:
-            released = block.header_offset
-            release(content, released)
         if block.n_workloads:
-            messages_of_block = entries(view[block.payload_offset : block.end_offset])
-            for kind, encoded in zip(_kinds(block), messages_of_block, strict=False):
+            for kind, span in zip(_kinds(block), block.spans, strict=True):
                 if kind is not None:
-                    yield kind, encoded
+                    yield kind, part(content, *span)
+        on_bytes(block.end_offset)
 
 
 def _kinds(block: Block) -> Iterator[str | None]:
@@ -104,7 +107,7 @@ def _kinds(block: Block) -> Iterator[str | None]:
 _MESSAGE_BY_KIND = {"kernel": "Kernel", "range": "Range", "cmdlist": "CommandList", "graph": "Graph"}
 
 
-def _read_result(tables: _Tables, kind: str, encoded: memoryview, schema: Mapping[str, Any]) -> None:
+def _read_result(tables: _Tables, kind: str, encoded: Part, schema: Mapping[str, Any]) -> None:
     """Append a result to the tables; where it is malformed, nothing is appended.
 
     Raises:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -25,10 +26,16 @@ from ncuroof.ingest.processes import workload_processes
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.readers import ReaderName, ReportSource, read_results
 from ncuroof.ingest.session import read_session
-from ncuroof.ingest.stored import Content, Digest, load
+from ncuroof.ingest.stored import Content, LoadedFile, closing, part
 
 
-def open_report(path: Path, *, selection: CounterSelection | None = None, reader: ReaderName = "auto") -> RawReport:
+def open_report(
+    path: Path,
+    *,
+    selection: CounterSelection | None = None,
+    reader: ReaderName = "auto",
+    on_progress: Callable[[float], None] = lambda _: None,
+) -> RawReport:
     """Return the report at `path`; of a damaged one, what is whole, with the loss told in `damage`.
 
     Args:
@@ -36,34 +43,77 @@ def open_report(path: Path, *, selection: CounterSelection | None = None, reader
         selection: the counters to read; all of them for None.
         reader: what reads the workloads: "native" is ncuroof's own, "nvidia" NVIDIA's module, and "auto" our own, and the module
             where ours declines.
+        on_progress: called again and again with the share of the file that is read; by our own reader alone.
 
     Raises:
         ReportNotFoundError: there is no such file, or it is a directory.
-        ReportAccessError: the file cannot be read.
+        ReportAccessError: the file cannot be read, or was cut while it was read.
         ReportFormatError: it is not a report, or no complete workload is left of it.
         ReportEmptyError: it is a whole report in which no kernel was profiled.
         ReaderDeclinedError: the native reader declines, and the module is not to be asked or not installed.
         MissingExtraError: NVIDIA's module is asked for and not installed.
     """
     name = _readable(path.name)
-    with _refusals(_readable(str(path))):
-        kind = _kind(path)
-        if kind is FileKind.TEXT:
-            return _printed(path, name, selection, reader)
-        content = load(path)
-        digest = Digest(content)
-        loss = None
-        is_compressed = kind is FileKind.ZSTD
-        if is_compressed:
-            content, loss = decompress(content, where=name)
+    with contextlib.ExitStack() as stack:
+        with _refusals(_readable(str(path))):
+            kind = _kind(path)
+            if kind is FileKind.TEXT:
+                return _printed(path, name, selection, reader)
+            stored = stack.enter_context(_opened(path, name, kind))
+        return _read(stored, path, selection, reader, on_progress)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A report's file.
+
+    Attributes:
+        name: without its folder.
+        file: as it is stored.
+        content: its bytes, decompressed.
+        loss: what is wrong with its compression, or None.
+    """
+
+    name: str
+    file: LoadedFile
+    content: Content
+    loss: str | None = None
+
+
+@contextlib.contextmanager
+def _opened(path: Path, name: str, kind: FileKind) -> Iterator[_Stored]:
+    with LoadedFile(path) as file:
+        if kind is not FileKind.ZSTD:
+            yield _Stored(name, file, file.content)
+            return
+        content, loss = decompress(file.content, where=name)
+        with closing(content):
+            yield _Stored(name, file, content, loss)
+
+
+def _read(
+    stored: _Stored,
+    path: Path,
+    selection: CounterSelection | None,
+    reader: ReaderName,
+    on_progress: Callable[[float], None],
+) -> RawReport:
+    name, content = stored.name, stored.content
     container = walk(content, where=name)
-    loss = loss or container.damage
+    loss = stored.loss or container.damage
     if container.n_workloads == 0:
         raise _nothing_inside(name, loss)
     charts = read_charts(content, container)
     selection = selection.and_names(counters_of(charts)) if selection is not None else None
-    is_plain = not is_compressed and container.damage is None
-    source = ReportSource(name, content, container, selection, path if is_plain else None)
+    is_plain = content is stored.file.content and container.damage is None
+    source = ReportSource(
+        name,
+        content,
+        container,
+        selection,
+        path=path if is_plain else None,
+        on_bytes=lambda n_bytes: on_progress(n_bytes / len(content)),
+    )
     contents, remark = read_results(source, reader)
     n_read = contents.workloads.height
     if n_read == 0:
@@ -74,7 +124,7 @@ def open_report(path: Path, *, selection: CounterSelection | None = None, reader
     session = read_session(block.header for block in container.blocks)
     return RawReport(
         file=name,
-        sha256=digest.hexdigest(),
+        sha256=stored.file.sha256(),
         session=session,
         workloads=contents.workloads,
         processes=workload_processes(container, session.processes, n_read),
@@ -102,11 +152,8 @@ def report_content(path: Path) -> tuple[bytes, str | None]:
         kind = _kind(path)
         if kind is FileKind.TEXT:
             raise ReportFormatError(f"{name}: a report was wanted, found text", hint="name a .ncu-rep file")
-        content = load(path)
-        if kind is FileKind.ZSTD:
-            content, loss = decompress(content, where=name)
-            return bytes(content), loss
-        return bytes(content), None
+        with _opened(path, name, kind) as stored:
+            return bytes(part(stored.content, 0, len(stored.content))), stored.loss
 
 
 def _with_shapes(counters: pl.DataFrame, content: Content, container: Container) -> pl.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -12,7 +13,7 @@ from ncuroof.ingest.container import Container
 from ncuroof.ingest.contents import Contents, DeclinedError
 from ncuroof.ingest.native import read_native
 from ncuroof.ingest.raw_report import CounterSelection
-from ncuroof.ingest.stored import Content
+from ncuroof.ingest.stored import Content, copy_part
 
 ReaderName = Literal["auto", "native", "nvidia"]
 READERS: tuple[ReaderName, ...] = get_args(ReaderName)
@@ -28,6 +29,7 @@ class ReportSource:
         container: its intact blocks.
         selection: the counters to read; all of them for None.
         path: of a file that holds just these bytes; None where it is compressed or damaged.
+        on_bytes: called again and again with how many of the bytes are read.
     """
 
     name: str
@@ -35,6 +37,7 @@ class ReportSource:
     container: Container
     selection: CounterSelection | None
     path: Path | None
+    on_bytes: Callable[[int], None] = lambda _: None
 
 
 def read_results(source: ReportSource, reader: ReaderName) -> tuple[Contents, str | None]:
@@ -49,7 +52,7 @@ def read_results(source: ReportSource, reader: ReaderName) -> tuple[Contents, st
     if reader == "nvidia":
         return _with_module(source), None
     try:
-        return read_native(source.content, source.container, source.selection, source.name), None
+        return read_native(source.content, source.container, source.selection, source.name, source.on_bytes), None
     except DeclinedError as declined:
         if reader == "native":
             raise _refusal(source, declined, "read it with NVIDIA's module: --reader nvidia") from declined
@@ -83,7 +86,7 @@ def _from_copy(source: ReportSource) -> Contents:
     try:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             copy = Path(folder) / "copy.ncu-rep"
-            copy.write_bytes(memoryview(source.content)[: source.container.intact_bytes])
+            copy_part(source.content, source.container.intact_bytes, copy)
             return read_contents(copy, source.selection)
     except NcuroofError:
         raise

@@ -29,6 +29,7 @@ from ncuroof.ingest.redaction_fields import (
 )
 from ncuroof.ingest.redaction_secrets import find_secrets
 from ncuroof.ingest.session import Session, read_session
+from ncuroof.ingest.stored import Part
 from ncuroof.ingest.wire_rewriting import rewritten, varint, with_number
 
 KEEPABLE = ("sass", "ptx", "source")
@@ -79,7 +80,7 @@ def redact(content: bytes, *, where: str, keep: Iterable[str] = ()) -> Redaction
     session = read_session(block.header for block in container.blocks)
     cleaning = Cleaning(secrets.needles(), frozenset(keep), _command_line(session))
     parts = [MAGIC, _prefixed(varint(_FILE_VERSION << 3) + varint(container.version))]
-    parts += [part for block in container.blocks for part in _block(memoryview(content), block, cleaning)]
+    parts += [part for block in container.blocks for part in _block(content, block, cleaning)]
     result = b"".join(parts)
     _verify(result, cleaning, where)
     counts = sorted((-number, kind) for kind, number in cleaning.removed.items() if number)
@@ -93,12 +94,11 @@ def redact(content: bytes, *, where: str, keep: Iterable[str] = ()) -> Redaction
     )
 
 
-def _block(report: memoryview, block: Block, cleaning: Cleaning) -> Iterator[bytes]:
-    header = _cleaned(memoryview(block.header), BLOCK_HEADER, cleaning)
-    payload = report[block.payload_offset : block.end_offset]
+def _block(content: bytes, block: Block, cleaning: Cleaning) -> Iterator[bytes]:
+    header = _cleaned(block.header, BLOCK_HEADER, cleaning)
     rules = list(_rules(block))
     new: list[bytes] = []
-    for number, entry in enumerate(entries(payload)):
+    for number, entry in enumerate(entries(content, block)):
         if number < len(rules):
             new.append(_prefixed(_cleaned(entry, rules[number], cleaning)))
         else:
@@ -116,7 +116,7 @@ def _rules(block: Block) -> Iterator[Mapping[int, Rule]]:
     yield from [GRAPH] * block.n_graph_results
 
 
-def _cleaned(encoded: memoryview, rules: Mapping[int, Rule], cleaning: Cleaning) -> bytes:
+def _cleaned(encoded: Part, rules: Mapping[int, Rule], cleaning: Cleaning) -> bytes:
     """Return an entry cleaned; of a malformed one nothing is left, but its place."""
     try:
         return rewritten(encoded, rules, cleaning, _UNKNOWN)

@@ -29,7 +29,7 @@ def files(tmp_path: Path) -> list[Path]:
 def test_files_read_on_several_cores_are_as_read_alone(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many_reports, "WORTH_BYTES", 0)
     n_read = []
-    together = analysis.read(files, n_processes=2, on_read=lambda: n_read.append(1))
+    together = analysis.read(files, n_processes=2, on_progress=n_read.append)
     alone = [open_report(path, selection=selection()) for path in files]
     assert [report.file for report in together.raw] == [path.name for path in files]
     assert [(report.sha256, report.session, report.charts) for report in together.raw] == [
@@ -64,25 +64,33 @@ def test_small_files_start_no_process(files: list[Path], monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("suffix", [".ncu-rep", ".ncu-repz"])
-def test_a_mapped_report_is_read_as_one_in_memory(tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_report_is_read_as_a_small_one(tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     content = write_report([Kernel(f"k{number}", TIMED) for number in range(200)])
-    path = tmp_path / f"mapped{suffix}"
+    path = tmp_path / f"large{suffix}"
     path.write_bytes(zstandard.compress(content) if suffix.endswith("z") else content)
-    reference = open_report(path)
+    small = open_report(path)
     monkeypatch.setattr(stored, "LARGE_BYTES", 1)
     monkeypatch.setattr(compressed, "IN_MEMORY_BYTES", 1)
-    monkeypatch.setattr("ncuroof.ingest.native.RELEASE_BYTES", 1 << 14)
-    released = []
-    monkeypatch.setattr(
-        "ncuroof.ingest.native.release", lambda *given: released.append(given[1]) or stored.release(*given)
-    )
-    report = open_report(path)
-    assert report.counters.equals(reference.counters)
-    assert (report.sha256, report.damage) == (reference.sha256, None)
-    assert len(released) == 2
+    large = open_report(path)
+    assert large.counters.equals(small.counters)
+    assert large.workloads.equals(small.workloads)
+    assert (large.session, large.sha256, large.damage) == (small.session, small.sha256, None)
     path.write_bytes(content[: len(content) // 2])
     if suffix == ".ncu-rep":
         assert 0 < open_report(path).workloads.height < 200
+
+
+def test_of_a_large_report_no_more_is_held_than_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Everything in one block: ncu writes a block for each result.
+    content = write_report([Kernel(f"k{number}", TIMED) for number in range(200)], kernels_per_block=200)
+    path = tmp_path / "large.ncu-rep"
+    path.write_bytes(content)
+    monkeypatch.setattr(stored, "LARGE_BYTES", 1)
+    sizes = []
+    read = stored.StoredFile.part
+    monkeypatch.setattr(stored.StoredFile, "part", lambda *given: sizes.append(given[2] - given[1]) or read(*given))
+    assert open_report(path).workloads.height == 200
+    assert max(sizes) < len(content) / 50
 
 
 def test_what_decompresses_without_end_is_refused(tmp_path: Path) -> None:
@@ -105,30 +113,27 @@ def test_a_frame_that_wants_gigabytes_before_its_first_byte_is_refused(tmp_path:
 
 
 def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    with reading_progress(2, quiet=False) as done:
-        assert done is None
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setattr("ncuroof.cli.progress._FIRST_AFTER_S", -1)
-    for n_files, quiet in ((1, False), (2, True)):
-        with reading_progress(n_files, quiet=quiet) as done:
-            assert done is None
-    with reading_progress(2, quiet=False) as done:
-        assert done is not None
-        done()
-    assert "read 1 of 2 files" in capsys.readouterr().err
+    for is_terminal, quiet in ((False, False), (True, True)):
+        monkeypatch.setattr("sys.stderr.isatty", lambda is_terminal=is_terminal: is_terminal, raising=False)
+        with reading_progress(quiet=quiet) as tell:
+            tell(0.5)
+        assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with reading_progress(quiet=False) as tell:
+        tell(0.423)
+        tell(0.424)  # too soon for another word
+    assert capsys.readouterr().err == "\r\x1b[Kreading: 42 %\r\x1b[K"
 
 
-def test_results_of_many_chunks_are_as_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kernels = [
-        Kernel(f"k{number}", {**TIMED, f"sm__inst_executed_op_{number % 7}.sum": number, "text": "t" * number})
-        for number in range(40)
-    ]
-    kernels[10:20] = [Kernel("bare", {})] * 10
-    path = tmp_path / "many.ncu-rep"
-    path.write_bytes(write_report(kernels))
-    reference = open_report(path, reader="native")
-    monkeypatch.setattr("ncuroof.ingest.native_columns.ROWS_PER_CHUNK", 5)
-    report = open_report(path, reader="native")
-    assert report.counters.equals(reference.counters)
-    assert report.texts.equals(reference.texts)
-    assert report.workloads.equals(reference.workloads)
+def test_progress_is_the_share_of_all_bytes(tmp_path: Path) -> None:
+    files = [tmp_path / "one.ncu-rep", tmp_path / "two.ncu-rep"]
+    files[0].write_bytes(write_report([Kernel("k", TIMED)]))
+    files[1].write_bytes(write_report([Kernel(f"k{number}", TIMED) for number in range(5)]))
+    sizes = [file.stat().st_size for file in files]
+    told: list[float] = []
+    analysis.read(files, on_progress=told.append)
+    assert told == sorted(told)
+    assert told[-1] == 1
+    assert sizes[0] / sum(sizes) in told
+    assert len([share for share in told if share > sizes[0] / sum(sizes)]) > 5  # launch by launch

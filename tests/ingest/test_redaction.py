@@ -88,9 +88,7 @@ def test_counters_are_kept_to_the_byte(report: bytes) -> None:
         return [
             bytes(value)
             for block in container.walk(content).blocks
-            for entry in list(container.entries(memoryview(content)[block.payload_offset : block.end_offset]))[
-                block.n_sources :
-            ]
+            for entry in list(container.entries(content, block))[block.n_sources :]
             for number, _, value in wire.fields(entry)
             if number == 13 and not isinstance(value, int)
         ]

@@ -216,7 +216,7 @@ def test_ncu_report_reads_the_rules(actions: list[Any]) -> None:
 def test_chart_is_embedded_as_written() -> None:
     report = write_report([SAXPY])
     (block,) = (block for block in walk(report).blocks if block.n_results)
-    (result,) = entries(memoryview(report)[block.payload_offset : block.end_offset])
+    (result,) = entries(report, block)
     chart = _at(result, 17, 5, 1, 6)
     assert _text(chart, 1) == "Roofline"
     assert [_text(chart, 4, 1, 3, 1, 1), _text(chart, 4, 1, 3, 2, 1)] == ["peak.a", "clock"]

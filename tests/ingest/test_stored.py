@@ -1,30 +1,72 @@
-"""The bytes of a file, and their digest that is computed beside the reading."""
+"""The bytes of a file, in memory or part by part, and their digest that is computed beside the reading."""
 
 from __future__ import annotations
 
 import hashlib
-import mmap
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
-from ncuroof.ingest.stored import LARGE_BYTES, RELEASE_BYTES, Digest, load, sha256
+from ncuroof.errors import ReportAccessError
+from ncuroof.ingest import open_report, stored
+from ncuroof.ingest.stored import LARGE_BYTES, LoadedFile, StoredFile, copy_part, part, sha256
+from tests.support.report_writer import Kernel, write_report
 
-SIZES = [0, 1, LARGE_BYTES - 1, LARGE_BYTES, 2 * RELEASE_BYTES, 2 * RELEASE_BYTES + 5]
+SIZES = [0, 1, LARGE_BYTES - 1, LARGE_BYTES, 2 * LARGE_BYTES + 5]
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_digest_is_that_of_all_bytes(tmp_path: Path, size: int) -> None:
-    path = tmp_path / "file"
+def test_a_content_is_the_bytes_of_its_file(tmp_path: Path, size: int) -> None:
+    path, copy = tmp_path / "file", tmp_path / "copy"
     written = (b"0123456789abcdef!" * (size // 17 + 1))[:size]
     path.write_bytes(written)
-    content = load(path)
-    assert isinstance(content, mmap.mmap) == (size >= LARGE_BYTES)
-    assert Digest(content).hexdigest() == sha256(path) == hashlib.sha256(written).hexdigest()
-    assert content[:] == written  # pages that were given back come again
+    with LoadedFile(path) as loaded:
+        assert isinstance(loaded.content, StoredFile) == (size >= LARGE_BYTES)
+        assert len(loaded.content) == size
+        assert part(loaded.content, 0, size) == written
+        assert part(loaded.content, size // 3, size // 2) == written[size // 3 : size // 2]
+        copy_part(loaded.content, size // 2, copy)
+        assert loaded.sha256() == sha256(path) == hashlib.sha256(written).hexdigest()
+    assert copy.read_bytes() == written[: size // 2]
 
 
-def test_a_digest_whose_thread_failed_is_computed_anyway(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("large_bytes", [1, LARGE_BYTES])
+def test_a_digest_whose_thread_failed_is_computed_anyway(
+    tmp_path: Path, large_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"abc")
+    monkeypatch.setattr(stored, "LARGE_BYTES", large_bytes)
     monkeypatch.setattr(Thread, "run", lambda _: None)
-    assert Digest(b"abc").hexdigest() == hashlib.sha256(b"abc").hexdigest()
+    with LoadedFile(path) as loaded:
+        assert loaded.sha256() == hashlib.sha256(b"abc").hexdigest()
+
+
+def test_a_report_that_is_cut_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = write_report([Kernel("k", {"gpu__time_duration.sum": 1e3})] * 3)
+    path = tmp_path / "run.ncu-rep"
+    path.write_bytes(content)
+    monkeypatch.setattr(stored, "LARGE_BYTES", 1)
+    read = stored.StoredFile.part
+
+    def cut_first(self: StoredFile, start: int, end: int) -> memoryview:
+        if start > len(content) // 2:
+            path.write_bytes(content[:100])
+        return read(self, start, end)
+
+    monkeypatch.setattr(stored.StoredFile, "part", cut_first)
+    with pytest.raises(ReportAccessError, match=r"run\.ncu-rep: cannot be read any more: it was cut") as raised:
+        open_report(path)
+    assert raised.value.hint
+
+
+def test_a_report_that_goes_away_while_it_is_hashed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.ncu-rep"
+    path.write_bytes(b"abc")
+    monkeypatch.setattr(stored, "LARGE_BYTES", 1)
+    monkeypatch.setattr(Thread, "run", lambda _: None)
+    with LoadedFile(path) as loaded:
+        path.unlink()
+        with pytest.raises(ReportAccessError, match="cannot be read any more: No such file"):
+            loaded.sha256()

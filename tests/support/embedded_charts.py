@@ -51,8 +51,7 @@ def chart_values(path: Path, values_by_row: list[Mapping[str, float]]) -> Iterat
 def _kernel_results(path: Path) -> Iterator[memoryview]:
     content = path.read_bytes()
     for block in walk(content).blocks:
-        payload = memoryview(content)[block.payload_offset : block.end_offset]
-        for index, entry in enumerate(entries(payload)):
+        for index, entry in enumerate(entries(content, block)):
             if block.n_sources <= index < block.n_sources + block.n_results:
                 yield entry
 
