@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Thread
 from typing import IO
 
-from ncuroof.errors import NcuroofError, ReportAccessError
+from ncuroof.errors import ReportAccessError
 
 LARGE_BYTES = 16 << 20
 """Files below it are read at once, and stay as read should they be overwritten meanwhile."""
@@ -141,7 +141,7 @@ class LoadedFile:
         return self._sha256 or self._hash()  # a thread that failed cannot say why
 
     def _find(self) -> None:
-        with contextlib.suppress(NcuroofError):
+        with contextlib.suppress(Exception):  # whatever it is, `sha256` meets it again
             self._sha256 = self._hash()
 
     def _hash(self) -> str:
