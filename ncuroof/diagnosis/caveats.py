@@ -86,10 +86,12 @@ def _of_work(work: pl.DataFrame) -> pl.DataFrame:
 
 def _of_levels(bandwidth: pl.DataFrame) -> pl.DataFrame:
     """Return, per kernel, how many of its memory levels have each weakness."""
+    is_used = pl.col("bytes_per_s") > 0
     is_read_only = pl.col("level").is_in(["l2", "l1"]) & pl.col("definition").str.contains("only")
     return bandwidth.group_by("id").agg(
         _count(is_read_only, "check.n_read_only_levels"),
-        _count(~pl.col("reliable"), "check.n_estimated_levels"),
+        _count((pl.col("level") == "dram") & ~pl.col("reliable"), "check.n_estimated_levels"),
+        _count(is_used & (pl.col("level") == "shared") & ~pl.col("reliable"), "check.n_bounded_levels"),
         _count(_is_from_sheet(), "n_datasheet_levels"),
         _count(pl.col("is_from_chart"), "n_chart_levels"),
     )

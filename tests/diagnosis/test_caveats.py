@@ -169,6 +169,8 @@ HMMA, HGMMA, BF16 = (
 )
 INT8 = "src_int8_sparsity_off"
 SYSTEM_MISSES = "lts__t_sectors_aperture_sysmem_lookup_miss.sum"
+WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared{}.sum"
+DYNAMIC_SHARED = "launch__shared_mem_per_block_dynamic"
 USED_SMS = "launch__sm_count"
 GREEN = "launch__uses_green_context"
 
@@ -380,6 +382,31 @@ TRIOS: dict[str, list[Trio]] = {
             {DRAM_READ: 499.0, DRAM_WRITE: 501.0, **L1_READS},
             {DRAM_READ: 500.0, DRAM_WRITE: 500.0},
             needs=(DRAM_READ, DRAM_WRITE, "derived__l1tex__lsu_writeback_bytes_mem_lg.sum.per_second"),
+        ),
+    ],
+    "shared_upper_bound": [
+        # All wavefronts, of a kernel that has shared memory; accesses by kind
+        trio(
+            {
+                **chip(8, 0),
+                WAVEFRONTS.format(""): 10.0,
+                "launch__shared_mem_per_block_static": 1.0,
+                DYNAMIC_SHARED: 0.0,
+            },
+            {"launch__shared_mem_per_block_static": 0.0},
+            {WAVEFRONTS.format("_op_ld"): 1.0, WAVEFRONTS.format("_op_st"): 1.0},
+            needs=(WAVEFRONTS.format(""), DURATION),
+        ),
+        # Hopper's tensor instructions read shared memory, and are of no kind that is counted here.
+        trio(
+            {
+                **chip(9, 0),
+                TENSOR_PIPE: 1.0,
+                **{WAVEFRONTS.format(kind): 2.0 for kind in ("", "_op_ld", "_op_st")},
+            },
+            {TENSOR_PIPE: 0.0},
+            {WAVEFRONTS.format("_op_misc"): 1.0},
+            needs=(WAVEFRONTS.format(""), DURATION),
         ),
     ],
     "dram_estimated": [

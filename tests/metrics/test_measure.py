@@ -151,6 +151,48 @@ def test_shared_memory_is_told_from_l1_by_its_share_of_wavefronts() -> None:
     assert kernel_of(counters)["limiter.memory"] == "l1"
 
 
+WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared{}.sum"
+STATIC, DYNAMIC = (f"launch__shared_mem_per_block_{kind}" for kind in ("static", "dynamic"))
+KINDS = {"": 1000.0, "_op_ld": 300.0, "_op_st": 200.0, "_op_atom": 50.0}
+ASYNC = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum"
+TENSOR = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"
+BY_INSTRUCTION = "memory_l1_wavefronts_shared"
+
+
+@pytest.mark.parametrize(
+    ("chip", "counters", "expected"),
+    [
+        # 450 of the 1000 are shuffles, reads of special registers, or switched off.
+        ((8, 6), {}, 550.0),
+        ((8, 6), {ASYNC: 100.0}, 650.0),
+        ((8, 6), {ASYNC: 100.0, BY_INSTRUCTION: 660.0}, 660.0),
+        ((8, 6), {ASYNC: 800.0}, 1000.0),  # what 16-byte copies bring passes by the pipe: no more than it saw
+        ((9, 0), {"_op_misc": 450.0, TENSOR: 50.0}, 550.0),
+        ((9, 0), {"_op_misc": 100.0, TENSOR: 50.0}, 900.0),  # 350 are operands of wgmma
+        ((9, 0), {TENSOR: 0.0}, 550.0),
+        ((9, 0), {TENSOR: 50.0, STATIC: 0.0, DYNAMIC: 4096.0}, 1000.0),  # a bound
+        ((9, 0), {TENSOR: 50.0, STATIC: 0.0, DYNAMIC: 0.0}, 0.0),
+        ((9, 0), {TENSOR: 50.0}, 1000.0),
+        ((10, 0), {"_op_misc": 450.0, TENSOR: 50.0}, 550.0),
+        ((12, 0), {}, 550.0),
+        ((8, 0), {"_op_ld": None, STATIC: 0.0, DYNAMIC: 0.0}, 0.0),
+        ((8, 0), {"_op_ld": None, BY_INSTRUCTION: 540.0}, 540.0),
+    ],
+)
+def test_wavefronts_of_shared_memory_are_those_that_access_it(
+    chip: tuple[int, int], counters: dict[str, float | None], expected: float
+) -> None:
+    given = {
+        WAVEFRONTS.format(name) if name in {*KINDS, "_op_misc"} else name: value
+        for name, value in (KINDS | counters).items()
+        if value is not None
+    }
+    parts = zip(("major", "minor"), chip, strict=True)
+    row = kernel_of(given | {f"device__attribute_compute_capability_{part}": float(value) for part, value in parts})
+    assert row["access.shared_wavefronts"] == expected
+    assert row["traffic_bytes.shared"] == 128 * expected
+
+
 def test_stall_shares_are_of_the_warp_latency() -> None:
     prefix = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
     row = kernel_of(
