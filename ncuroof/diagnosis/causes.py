@@ -19,6 +19,9 @@ COMPUTE_UNITS = ("fp64", "tensor", "fp32", "fp16", "xu", "alu", "lsu", "issue")
 _DEFAULT = "default"
 _STALL = "stall"
 _RANK = "rank"
+_NAMES_LIMITER, _CAUSE, _GENERAL = range(3)
+"""Ranks of findings, the first ones first."""
+
 _MOST = "most.{}.{}"
 
 
@@ -36,7 +39,7 @@ def latency_limiter(rules: Rules) -> pl.Expr:
 
 
 def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
-    """Return FINDINGS, by kernel; what names the limiter of a latency-bound kernel comes first, the rest by gain.
+    """Return FINDINGS, by kernel: what names the limiter of a latency-bound kernel, causes by gain, what is general.
 
     Args:
         diagnosed: one row per kernel: quantities, `verdict`, `limiter`, and the columns of `add_firing`.
@@ -48,8 +51,17 @@ def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     rows = diagnosed.with_columns(_most(*kind).alias(_MOST.format(*kind)) for kind in kinds).lazy()
     parts = [_rows(rows, finding, rules, frozenset(diagnosed.columns)) for finding in findings]
     table = pl.concat(parts) if parts else pl.LazyFrame(schema={**FINDINGS, _RANK: pl.Int32})
-    ranked = table.sort("id", _RANK, "gain_ns", descending=[False, False, True], nulls_last=True, maintain_order=True)
-    return ranked.pipe(conform, FINDINGS).collect()
+    ranked = table.with_columns(_outweighing(rules).alias(_RANK))
+    ordered = ranked.sort("id", _RANK, "gain_ns", descending=[False, False, True], nulls_last=True, maintain_order=True)
+    return ordered.pipe(conform, FINDINGS).collect()
+
+
+def _outweighing(rules: Rules) -> pl.Expr:
+    """Return the ranks, where what is general takes that of causes if it gives back far more than any of the kernel's."""
+    is_general = pl.col(_RANK) == _GENERAL
+    best_cause_ns = pl.col("gain_ns").filter(~is_general).max().over("id")
+    outweighs = is_general & (pl.col("gain_ns") > rules.outweighs * best_cause_ns)
+    return pl.when(outweighs).then(_CAUSE).otherwise(_RANK)
 
 
 def _fires(finding: Finding) -> pl.Expr:
@@ -94,12 +106,14 @@ def _rows(diagnosed: pl.LazyFrame, finding: Finding, rules: Rules, known: frozen
 
 
 def _rank(finding: Finding, rules: Rules) -> pl.Expr:
-    """Return 0 for what the limiter of a latency-bound kernel stands for, 1 for causes, 2 for what is general."""
+    """Return whether a finding is what the limiter of a latency-bound kernel stands for, a cause, or general."""
     names = {cause.limiter for cause in rules.latency_causes if cause.finding == finding.group}
     if _STALL in names:
         names = {condition.quantity.removeprefix("stalls.") for condition in (*finding.all_of, *finding.any_of)}
     names_limiter = (pl.col("verdict") == Verdict.LATENCY.value) & pl.col("limiter").is_in(list(names))
-    return pl.when(names_limiter).then(0).otherwise(2 if finding.is_general else 1).cast(pl.Int32)
+    return (
+        pl.when(names_limiter).then(_NAMES_LIMITER).otherwise(_GENERAL if finding.is_general else _CAUSE).cast(pl.Int32)
+    )
 
 
 def _any_cause(finding: Finding, rules: Rules) -> pl.Expr:

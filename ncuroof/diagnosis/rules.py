@@ -172,6 +172,7 @@ class Rules:
     latency_causes: tuple[LatencyCause, ...]
     findings: Mapping[str, Finding]
     severity: Mapping[str, float]
+    outweighs: float
     occupancy_cures: Mapping[str, str]
     caveats: Mapping[str, Caveat]
     missing_quantities: tuple[str, ...]
@@ -196,6 +197,7 @@ def load_rules() -> Rules:
             latency_causes=tuple(LatencyCause(**entry) for entry in raw["latency_cause"]),
             findings={name: _finding(name, entry) for name, entry in raw["finding"].items()},
             severity=raw["severity"],
+            outweighs=raw["order"]["outweighs"],
             occupancy_cures=raw["occupancy_cures"],
             caveats={name: _caveat(entry) for name, entry in raw["caveat"].items()},
             missing_quantities=tuple(raw["missing"]["quantities"]),

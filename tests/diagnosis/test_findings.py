@@ -182,6 +182,22 @@ def test_planted_property_is_found(planted: list[dict], index: int) -> None:
     assert set(expected.findings) <= {finding["id"] for finding in kernel["findings"]}
 
 
+@pytest.mark.parametrize(
+    ("lost_frac", "expected"),
+    [(0.14, ["lsu_instructions", "predicated_off"]), (0.16, ["predicated_off", "lsu_instructions"])],
+)
+def test_what_is_general_stands_first_only_where_it_outweighs_the_causes(lost_frac: float, expected: list[str]) -> None:
+    # Fewer memory instructions give 1 - 0.4 of the time: more than four times 0.14, and less than four times 0.16.
+    changed = {"utilisation.lsu": 0.8, "utilisation.issue": 0.4, "utilisation.dram": 0.0, "utilisation.l2": 0.0}
+    changed |= {"utilisation.memory": 0.0, "utilisation.compute": 1.0, "utilisation.busiest": 1.0}
+    changed |= {
+        "scheduler.n_threads_per_instruction": 23.0 + 32 * lost_frac,
+        "scheduler.n_predicated_on_threads_per_instruction": 23.0,
+    }
+    row = row_for(RULES.findings["lsu_instructions"], **changed)
+    assert found(row.with_columns(verdict=pl.lit("compute"))) == expected
+
+
 def test_named_limiter_comes_first_among_the_findings(planted: list[dict]) -> None:
     gather = next(kernel for kernel in planted if kernel["limiter"] == "long_scoreboard")
     assert gather["findings"][0]["id"] == "stall_long_scoreboard"
