@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -25,6 +25,15 @@ class Contents:
     texts: pl.DataFrame
     rules: pl.DataFrame
     sections: tuple[str, ...]
+
+
+def instances_text(values: Iterable[tuple[str, float]]) -> str:
+    """Return the values of a counter's instances as a text: "HMMA.16816.F32 4096 HMMA.1688.F32 32"."""
+    counts: dict[str, float] = {}
+    for name, value in values:
+        if 0 <= value <= GREATEST_VALUE and len(name.split()) == 1:
+            counts[name] = counts.get(name, 0.0) + value
+    return " ".join(f"{name} {value:.0f}" for name, value in sorted(counts.items()))
 
 
 class DeclinedError(Exception):

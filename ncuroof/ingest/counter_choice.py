@@ -22,6 +22,10 @@ class CounterChoice:
         self._report = report
         self._found_names: set[str] = set()
 
+    def instances_of(self, name: str) -> tuple[str, ...] | None:
+        """Return what the names of a counter's wanted instances begin with; None where its own value is wanted."""
+        return self._selection.instances.get(name) if self._selection else None
+
     @property
     def listings(self) -> frozenset[str]:
         """Text metrics whose values list further counters."""
@@ -41,7 +45,7 @@ class CounterChoice:
         if selection is None:
             return list(stored)
         listed = {name for listing in listed_in for name in str(listing).split(",") if _COUNTER_MARK in name}
-        chosen = selection.names | selection.texts | selection.lists | listed
+        chosen = selection.names | selection.texts | selection.lists | selection.instances.keys() | listed
         wanted = [name for name in stored if name in chosen or name.startswith(selection.prefixes)]
         self._limit(name for name in wanted if name not in selection.names)
         return wanted

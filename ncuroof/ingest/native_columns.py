@@ -163,7 +163,10 @@ class CounterColumns:
         cells = self._cells.get(stored)
         if cells is None:
             wanted = self._choice.of(list(layout.place_by_name), listed_in)
-            decoder = Decoder([layout.place_by_name[name] for name in wanted], metrics)
+            prefixes_by_index = {
+                index: some for index, name in enumerate(wanted) if (some := self._choice.instances_of(name))
+            }
+            decoder = Decoder([layout.place_by_name[name] for name in wanted], metrics, prefixes_by_index)
             cells = _Cells([wanted[index] for index in decoder.order], decoder, layout.listings)
             self._cells[stored] = cells
         return cells

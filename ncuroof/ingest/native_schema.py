@@ -35,6 +35,8 @@ _FIELDS_BY_MESSAGE: Mapping[str, Mapping[str, str]] = {
     "CommandList": {**_COMMON, "name": "18 bytes", "rules": "21 Rule*"},
     "Graph": _COMMON,
     "Metric": {"name_id": "1 uint32", "value": "2 bytes"},
+    "Instances": {"elements": "3 Instance*"},
+    "Instance": {"name": "1 Value", "value": "2 Value"},
     "Value": {
         "text": "1 bytes",
         "single": "2 float",

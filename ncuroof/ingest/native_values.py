@@ -7,12 +7,13 @@ documentation, "Encoding".
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from ncuroof.ingest.contents import instances_text
 from ncuroof.ingest.native_annotations import c_text
 from ncuroof.ingest.native_schema import messages
 from ncuroof.ingest.wire import WireError
@@ -38,6 +39,7 @@ class Decoder:
     Args:
         places: of the counters.
         first: the encoded counters of one of the results. Where this one has doubles, the others are expected to have some, too.
+        instances: by index into `places`, for counters of which the instances are wanted: what the names of these begin with.
 
     Attributes:
         order: indices into `places`, in the order in which values come out.
@@ -45,12 +47,17 @@ class Decoder:
         others: places of the rest.
     """
 
-    def __init__(self, places: Sequence[Place], first: Sequence[bytes]) -> None:
+    def __init__(
+        self, places: Sequence[Place], first: Sequence[bytes], instances: Mapping[int, tuple[str, ...]] | None = None
+    ) -> None:
+        instances = instances or {}
         size = {index: len(first[position]) for index, (position, _) in enumerate(places)}
         plain = [
             index
             for index, (position, start) in enumerate(places)
-            if size[index] == start + len(DOUBLE) + DOUBLE_BYTES and first[position].startswith(DOUBLE, start)
+            if index not in instances
+            and size[index] == start + len(DOUBLE) + DOUBLE_BYTES
+            and first[position].startswith(DOUBLE, start)
         ]
         plain.sort(key=size.__getitem__)
         self.order = plain + sorted(set(size).difference(plain))
@@ -58,7 +65,7 @@ class Decoder:
             _Doubles([places[index] for index in indices]) for _, indices in groupby(plain, key=size.__getitem__)
         ]
         self.doubles, self.others = ([places[index] for index in part] for part in (plain, self.order[len(plain) :]))
-        self._others = _Repeated(self.others)
+        self._others = _Repeated(self.others, [instances.get(index) for index in self.order[len(plain) :]])
 
     def values(self, metrics: Sequence[bytes]) -> list[Value]:
         """Return the values of a result's counters.
@@ -91,16 +98,21 @@ class Decoder:
 class _Repeated:
     """Counters of any form, of which most are encoded as in the result before: attributes of the device, the shape of a launch."""
 
-    def __init__(self, places: list[Place]) -> None:
-        self._starts = [start for _, start in places]
+    def __init__(self, places: list[Place], instances: list[tuple[str, ...] | None]) -> None:
+        self._decoders: list[Callable[[bytes], Value]] = [
+            partial(_decoded, start=start) if prefixes is None else partial(_instances, prefixes=prefixes)
+            for (_, start), prefixes in zip(places, instances, strict=True)
+        ]
         self._encoded: tuple[bytes, ...] = (b"",) * len(places)
         self._values: list[Value] = [None] * len(places)
 
     def values(self, encoded: tuple[bytes, ...]) -> list[Value]:
         if encoded != self._encoded:
             values = [
-                value if now == before else _decoded(now, start)
-                for now, before, value, start in zip(encoded, self._encoded, self._values, self._starts, strict=True)
+                value if now == before else decoded(now)
+                for now, before, value, decoded in zip(
+                    encoded, self._encoded, self._values, self._decoders, strict=True
+                )
             ]
             self._encoded, self._values = encoded, values
         return self._values.copy()
@@ -158,9 +170,29 @@ _short_value = lru_cache(maxsize=_N_CACHED_VALUES)(_value)
 """Attributes of the device are the same in every result, and many a launch is like the one before."""
 
 
+def _instances(metric: bytes, prefixes: tuple[str, ...]) -> str | None:
+    """Return the values of a counter's instances whose names begin with one of `prefixes`; None where these are malformed."""
+    from google.protobuf.message import DecodeError  # noqa: PLC0415  only reading needs protobuf
+
+    try:
+        elements = messages()["Instances"].FromString(metric).elements
+    except DecodeError:
+        return None
+    named = ((c_text(each.name.text), _number(each.value)) for each in elements)
+    return instances_text((name, value) for name, value in named if name.startswith(prefixes) and value is not None)
+
+
+def _number(value: Any) -> float | None:
+    found = _of_message(value)
+    return found if isinstance(found, float) else None
+
+
 def _one_value(encoded: bytes) -> Value:
     """Return an encoded value; integers become doubles."""
-    value = messages()["Value"].FromString(encoded)
+    return _of_message(messages()["Value"].FromString(encoded))
+
+
+def _of_message(value: Any) -> Value:
     for kind in ("long", "double", "single", "short"):
         if value.HasField(kind):
             return float(getattr(value, kind))

@@ -19,7 +19,7 @@ from typing import Any
 import polars as pl
 
 from ncuroof.errors import MissingExtraError, ReportAccessError
-from ncuroof.ingest.contents import ALWAYS_STORED, GREATEST_VALUE, LEAST_VALUE, Contents
+from ncuroof.ingest.contents import ALWAYS_STORED, GREATEST_VALUE, LEAST_VALUE, Contents, instances_text
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
 
@@ -172,7 +172,8 @@ class _Collector:
             metric = action.metric_by_name(name)
             if metric is None:
                 continue
-            value = self._value(metric)
+            prefixes = self._choice.instances_of(name)
+            value = self._value(metric) if prefixes is None else _instances(metric, prefixes)
             if isinstance(value, str):
                 self._texts.put(name, row, _text(value))
             elif value is not None:
@@ -213,6 +214,15 @@ class _Collector:
         except (UnicodeDecodeError, SystemError, TypeError):
             return None
         return text
+
+
+def _instances(metric: Any, prefixes: tuple[str, ...]) -> str:
+    """Return the values of a counter's instances whose names begin with one of `prefixes`, as a text."""
+    if not metric.has_correlation_ids():
+        return ""
+    names = metric.correlation_ids()
+    named = ((_text(names.as_string(index)) or "", index) for index in range(metric.num_instances()))
+    return instances_text((name, metric.as_double(index)) for name, index in named if name.startswith(prefixes))
 
 
 def _is_possible(value: float) -> bool:

@@ -49,12 +49,15 @@ class CounterSelection:
         prefixes: counters by the beginning of their name.
         lists: text metrics that list further counters, separated by commas.
         texts: text metrics to keep.
+        instances: counters of which the values of single instances are wanted, with what the names of these begin with. They are
+            kept as a text: names and whole numbers in turn, ordered by name (`instances_text`).
     """
 
     names: frozenset[str]
     prefixes: tuple[str, ...] = ()
     lists: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
+    instances: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def and_names(self, names: frozenset[str]) -> CounterSelection:
         """Return the selection with more counters by name."""

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from ncuroof.errors import ProfileError
-from ncuroof.metrics.entries import Pair, Quantity, Source, Stalls, Tensor, TensorInstruction
+from ncuroof.metrics.entries import Pair, Quantity, Source, Stalls, Tensor, TensorInstruction, TensorOpcodes
 from ncuroof.metrics.formula import Formula, parse
 from ncuroof.resources import folder, read_toml
 
@@ -137,6 +137,7 @@ def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
             precision_by_source=tensor["precision_by_source"],
             sparse_since=tensor["sparse_since"],
             never_sparse=frozenset(tensor["never_sparse"]),
+            opcodes=TensorOpcodes(**tensor["opcodes"]),
             instruction_rate=parse(tensor["instruction_rate"]),
             instructions=tuple(map(_instruction, tensor["instruction"])),
         ),

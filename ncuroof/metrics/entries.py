@@ -122,9 +122,29 @@ class TensorInstruction:
     capabilities: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorOpcodes:
+    """What the names of tensor instructions tell.
+
+    Attributes:
+        counter: whose instances are counts by opcode.
+        precision_by_mnemonic: of the inputs, where no modifier says another.
+        precision_by_modifier: of the inputs.
+    """
+
+    counter: str
+    precision_by_mnemonic: Mapping[str, str]
+    precision_by_modifier: Mapping[str, str]
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        """What the names of tensor instructions begin with, those included that are not known yet."""
+        return tuple(self.precision_by_mnemonic)
+
+
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """How tensor work is found: by the names of `sm__ops_path_tensor_*`, else by instructions.
+    """How tensor work is found: by the names of `sm__ops_path_tensor_*`, else by opcodes, else by instructions.
 
     Attributes:
         counter_prefix: of the counters of operations.
@@ -132,6 +152,7 @@ class Tensor:
         precision_by_source: precision by the input types in a counter's name.
         sparse_since: compute capability from which a counter that is not split by sparsity has the sparse peak.
         never_sparse: input types without structured sparsity.
+        opcodes: what the names of instructions tell.
         instruction_rate: warp-level tensor instructions per second.
         instructions: what these are worth, the first that fits.
     """
@@ -141,5 +162,6 @@ class Tensor:
     precision_by_source: Mapping[str, str]
     sparse_since: int
     never_sparse: frozenset[str]
+    opcodes: TensorOpcodes
     instruction_rate: Formula
     instructions: tuple[TensorInstruction, ...]

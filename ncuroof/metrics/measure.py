@@ -47,6 +47,7 @@ def selection(catalogue: Catalogue | None = None) -> CounterSelection:
         prefixes=(catalogue.tensor.counter_prefix,),
         lists=frozenset(BREAKDOWNS.values()),
         texts=frozenset({DEVICE_NAME}),
+        instances={catalogue.tensor.opcodes.counter: catalogue.tensor.opcodes.prefixes},
     )
 
 
@@ -96,7 +97,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
     )
     kernels = _with_limiters(kernels, catalogue)
     work, bandwidth = with_chart_values(
-        measure_work(table, catalogue, workloads["demangled_name"]),
+        measure_work(table, catalogue, workloads),
         measure_bandwidth(table, catalogue),
         table,
         reports,

@@ -11,6 +11,7 @@ from ncuroof.metrics.entries import Pair
 from ncuroof.metrics.quantities import CounterTable
 from ncuroof.metrics.stacked_rows import rows_by_key, stacked
 from ncuroof.metrics.tensor import tensor_instructions, tensor_operations
+from ncuroof.metrics.tensor_opcodes import opcode_work
 from ncuroof.tables import BANDWIDTH, WORK
 
 _NS_PER_S = 1e9
@@ -22,24 +23,33 @@ def measure_bandwidth(table: CounterTable, catalogue: Catalogue) -> pl.DataFrame
     return stacked(rows_by_key(table.frame, rows, "level"), BANDWIDTH, "bytes_per_s", "peak_bytes_per_s")
 
 
-def measure_work(table: CounterTable, catalogue: Catalogue, names: pl.Series) -> pl.DataFrame:
+def measure_work(table: CounterTable, catalogue: Catalogue, workloads: pl.DataFrame) -> pl.DataFrame:
     """Return WORK: vector precisions from instruction counts, tensor work from operation counts.
 
-    Tensor instructions stand in, marked unreliable, only where no operation was counted and their shape can be told.
+    Where no tensor operation was counted, the opcodes of the instructions tell, and where these were not counted either, all tensor
+    instructions together if their shape can be told, marked unreliable.
 
     Args:
         table: counters and quantities.
         catalogue: what to look for.
-        names: demangled name of each kernel.
+        workloads: demangled name of each kernel, and its texts.
     """
     vector = _first_pairs(table, catalogue.work, "flop_per_s", "peak_flop_per_s")
-    operations = tensor_operations(table, catalogue.tensor)
-    instructions = tensor_instructions(table, catalogue.tensor, names)
-    if operations:
-        counted = pl.concat([part.select("id") for part in operations])
-        instructions = [part.join(counted, on="id", how="anti") for part in instructions]
-    parts = [*rows_by_key(table.frame, vector, "precision"), *operations, *instructions]
+    tensor = tensor_operations(table, catalogue.tensor)
+    if catalogue.tensor.opcodes.counter in workloads.columns:
+        texts = workloads[catalogue.tensor.opcodes.counter]
+        tensor += _not_in(tensor, [opcode_work(texts, table.frame["duration_ns"], catalogue.tensor.opcodes)])
+    tensor += _not_in(tensor, tensor_instructions(table, catalogue.tensor, workloads["demangled_name"]))
+    parts = [*rows_by_key(table.frame, vector, "precision"), *tensor]
     return stacked([with_flop(part, table.frame) for part in parts], WORK, "flop_per_s", "peak_flop_per_s")
+
+
+def _not_in(found: Sequence[pl.DataFrame], others: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
+    """Return the others without the rows of kernels that have some already."""
+    if not found:
+        return list(others)
+    counted = pl.concat([part.select("id") for part in found])
+    return [part.join(counted, on="id", how="anti") for part in others]
 
 
 def with_flop(rows: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:

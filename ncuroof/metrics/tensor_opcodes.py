@@ -1,0 +1,110 @@
+"""Tensor work from the instructions that were executed, counted by opcode: the shape of a product is part of its name.
+
+Reports of `--set full` hold these counts (section SourceCounters), those from before Nsight Compute counted tensor operations too.
+
+An instruction does 2·M·N·K operations. `HMMA.16816` has M = 16, N = 8, K = 16; one of `HGMMA.64x128x16` is issued by four warps
+together, and counted in each of them. Source: PTX ISA, "Matrix shape" of mma and wgmma; names as the CUDA Binary Utilities print.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import polars as pl
+
+from ncuroof.metrics.entries import TensorOpcodes
+from ncuroof.words import SPARSE_SUFFIX
+
+_NS_PER_S = 1e9
+_SHAPE = re.compile(r"(?P<m>16|8)8(?P<k>4|8|16|32|64|128|256)")
+_GROUP_SHAPE = re.compile(r"(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)")
+_N = 8
+_WARPS_OF_A_GROUP = 4
+_SPARSE = "SP"
+_VOLTA_STEPS = re.compile(r"HMMA\.884\.F16\.F16\.STEP\d")
+"""Volta adds up in FP16 in half as many steps, each of which does twice the work."""
+
+_MOST_DIGITS = 4
+_ROW = pl.Struct({"precision": pl.String(), "flop": pl.Float64(), "definition": pl.String(), "reliable": pl.Boolean()})
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """What one instruction does: operations, and the precision of the inputs."""
+
+    flop: float
+    precision: str
+
+
+def opcode_work(texts: pl.Series, duration_ns: pl.Series, opcodes: TensorOpcodes) -> pl.DataFrame:
+    """Return the tensor work of kernels by opcode, as rows of WORK without `flop` and peaks.
+
+    A kernel of which some tensor instruction has no known shape gets no rows: its work would be a part.
+
+    Args:
+        texts: what each kernel executed (`instances_text`); null where that was not collected.
+        duration_ns: of the kernels.
+        opcodes: what their names tell.
+    """
+    rows_by_text = {text: list(_rows(text, opcodes)) for text in texts.drop_nulls().unique()}
+    ids = pl.int_range(len(texts), dtype=pl.UInt32, eager=True).alias("id")
+    found = pl.Series("row", [rows_by_text.get(text) for text in texts], dtype=pl.List(_ROW))
+    frame = pl.DataFrame([ids, found, duration_ns.alias("duration_ns")])
+    return (
+        frame.explode("row")
+        .drop_nulls("row")
+        .unnest("row")
+        .select(
+            "id",
+            "precision",
+            (_NS_PER_S * pl.col("flop") / pl.col("duration_ns")).alias("flop_per_s"),
+            pl.lit(None, pl.Float64).alias("peak_flop_per_s"),
+            "definition",
+            "reliable",
+        )
+    )
+
+
+def _rows(text: str, opcodes: TensorOpcodes) -> Iterator[tuple[str, float, str, bool]]:
+    """Yield precision, operations, definition and reliability, a row per precision."""
+    words = text.split(" ")
+    counts = dict(zip(words[::2], map(float, words[1::2]), strict=False))
+    products = {opcode: _product(opcode, opcodes) for opcode, count in counts.items() if count}
+    flop: dict[str, float] = {}
+    names: dict[str, list[str]] = {}
+    for opcode, product in products.items():
+        if product is None:
+            return
+        flop[product.precision] = flop.get(product.precision, 0.0) + product.flop * counts[opcode]
+        names.setdefault(product.precision, []).append(opcode)
+    for precision, total in flop.items():
+        yield precision, total, f"2·M·N·K × {', '.join(names[precision])}, by opcode", True
+
+
+@lru_cache(maxsize=1024)
+def _product(opcode: str, opcodes: TensorOpcodes) -> _Product | None:
+    """Return what an instruction does; None where its name does not tell."""
+    mnemonic, *modifiers = opcode.split(".")
+    flop = next(filter(None, map(_flop, modifiers)), None)
+    precision = next(
+        (found for part in modifiers if (found := opcodes.precision_by_modifier.get(part))),
+        opcodes.precision_by_mnemonic.get(mnemonic),
+    )
+    if flop is None or not precision:
+        return None
+    if _VOLTA_STEPS.fullmatch(opcode):
+        flop *= 2
+    return _Product(flop, precision + SPARSE_SUFFIX if _SPARSE in modifiers else precision)
+
+
+def _flop(shape: str) -> float | None:
+    """Return the operations that a warp's instruction of some shape does; None for a modifier that is none."""
+    if match := _SHAPE.fullmatch(shape):
+        return 2.0 * int(match["m"]) * _N * int(match["k"])
+    match = _GROUP_SHAPE.fullmatch(shape)
+    if match is None or any(len(size) > _MOST_DIGITS for size in match.groups()):
+        return None
+    return 2.0 * int(match["m"]) * int(match["n"]) * int(match["k"]) / _WARPS_OF_A_GROUP
