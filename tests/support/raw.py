@@ -16,6 +16,7 @@ EMPTY_SESSION = Session(None, None, None, None, None, None, None, (), (), (), ()
 def raw_report(*kernels: Mapping[str, float | str], names: Sequence[str] | None = None) -> RawReport:
     """Return a report whose kernels have these counters; percentages are told by their names, as in a file."""
     texts = {BREAKDOWNS["memory"], BREAKDOWNS["compute"], DEVICE_NAME}
+    texts |= {name for kernel in kernels for name, value in kernel.items() if isinstance(value, str)}
     counters = sorted({name for kernel in kernels for name in kernel} - texts)
     labels = names or [f"kernel_{number}" for number in range(len(kernels))]
     return RawReport(
