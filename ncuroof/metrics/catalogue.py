@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -137,7 +138,7 @@ def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
             precision_by_source=tensor["precision_by_source"],
             sparse_since=tensor["sparse_since"],
             never_sparse=frozenset(tensor["never_sparse"]),
-            opcodes=TensorOpcodes(**tensor["opcodes"]),
+            opcodes=_opcodes(tensor["opcodes"]),
             instruction_rate=parse(tensor["instruction_rate"]),
             instructions=tuple(map(_instruction, tensor["instruction"])),
         ),
@@ -190,6 +191,11 @@ def _pair(entry: Mapping[str, Any]) -> Pair:
         entry.get("excludes"),
         entry.get("peak_definition"),
     )
+
+
+def _opcodes(entry: Mapping[str, Any]) -> TensorOpcodes:
+    paths = ((re.compile(path["pattern"]), frozenset(path["compute_capability"])) for path in entry["other_path"])
+    return TensorOpcodes(entry["counter"], entry["precision_by_mnemonic"], entry["precision_by_modifier"], tuple(paths))
 
 
 def _instruction(entry: Mapping[str, Any]) -> TensorInstruction:

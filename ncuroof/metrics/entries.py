@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -130,11 +131,18 @@ class TensorOpcodes:
         counter: whose instances are counts by opcode.
         precision_by_mnemonic: of the inputs, where no modifier says another.
         precision_by_modifier: of the inputs.
+        other_paths: patterns of names, with the compute capabilities on which these instructions have other peaks than the data
+            sheet says.
     """
 
     counter: str
     precision_by_mnemonic: Mapping[str, str]
     precision_by_modifier: Mapping[str, str]
+    other_paths: tuple[tuple[re.Pattern[str], frozenset[int]], ...]
+
+    def is_on_another_path(self, opcode: str, capability: float | None) -> bool:
+        """Return whether an instruction has another peak on a chip than the data sheet says."""
+        return any(capability in chips and pattern.fullmatch(opcode) for pattern, chips in self.other_paths)
 
     @property
     def prefixes(self) -> tuple[str, ...]:

@@ -39,19 +39,24 @@ class _Product:
     precision: str
 
 
-def opcode_work(texts: pl.Series, duration_ns: pl.Series, opcodes: TensorOpcodes) -> pl.DataFrame:
+def opcode_work(
+    texts: pl.Series, capabilities: pl.Series, duration_ns: pl.Series, opcodes: TensorOpcodes
+) -> pl.DataFrame:
     """Return the tensor work of kernels by opcode, as rows of WORK without `flop` and peaks.
 
-    A kernel of which some tensor instruction has no known shape gets no rows: its work would be a part.
+    A kernel of which some tensor instruction has no known shape gets no rows: its work would be a part. Nor does one whose
+    instructions take another path than the data sheet's peaks are of, for these reports hold no peaks: its roof would be wrong.
 
     Args:
         texts: what each kernel executed (`instances_text`); null where that was not collected.
+        capabilities: compute capability (major × 10 + minor) of each kernel's GPU, or null.
         duration_ns: of the kernels.
         opcodes: what their names tell.
     """
-    rows_by_text = {text: list(_rows(text, opcodes)) for text in texts.drop_nulls().unique()}
+    told = list(zip(texts, capabilities, strict=True))
+    rows_by_told = {(text, chip): list(_rows(text, chip, opcodes)) for text, chip in set(told) if text is not None}
     ids = pl.int_range(len(texts), dtype=pl.UInt32, eager=True).alias("id")
-    found = pl.Series("row", [rows_by_text.get(text) for text in texts], dtype=pl.List(_ROW))
+    found = pl.Series("row", [rows_by_told.get(each) for each in told], dtype=pl.List(_ROW))
     frame = pl.DataFrame([ids, found, duration_ns.alias("duration_ns")])
     return (
         frame.explode("row")
@@ -68,7 +73,7 @@ def opcode_work(texts: pl.Series, duration_ns: pl.Series, opcodes: TensorOpcodes
     )
 
 
-def _rows(text: str, opcodes: TensorOpcodes) -> Iterator[tuple[str, float, str, bool]]:
+def _rows(text: str, capability: float | None, opcodes: TensorOpcodes) -> Iterator[tuple[str, float, str, bool]]:
     """Yield precision, operations, definition and reliability, a row per precision."""
     words = text.split(" ")
     counts = dict(zip(words[::2], map(float, words[1::2]), strict=False))
@@ -76,7 +81,7 @@ def _rows(text: str, opcodes: TensorOpcodes) -> Iterator[tuple[str, float, str, 
     flop: dict[str, float] = {}
     names: dict[str, list[str]] = {}
     for opcode, product in products.items():
-        if product is None:
+        if product is None or opcodes.is_on_another_path(opcode, capability):
             return
         flop[product.precision] = flop.get(product.precision, 0.0) + product.flop * counts[opcode]
         names.setdefault(product.precision, []).append(opcode)

@@ -38,7 +38,8 @@ def measure_work(table: CounterTable, catalogue: Catalogue, workloads: pl.DataFr
     tensor = tensor_operations(table, catalogue.tensor)
     if catalogue.tensor.opcodes.counter in workloads.columns:
         texts = workloads[catalogue.tensor.opcodes.counter]
-        tensor += _not_in(tensor, [opcode_work(texts, table.frame["duration_ns"], catalogue.tensor.opcodes)])
+        chips = table.frame.with_columns(table.capability().alias("chip"))["chip"]
+        tensor += _not_in(tensor, [opcode_work(texts, chips, table.frame["duration_ns"], catalogue.tensor.opcodes)])
     tensor += _not_in(tensor, tensor_instructions(table, catalogue.tensor, workloads["demangled_name"]))
     parts = [*rows_by_key(table.frame, vector, "precision"), *tensor]
     return stacked([with_flop(part, table.frame) for part in parts], WORK, "flop_per_s", "peak_flop_per_s")

@@ -73,6 +73,27 @@ def test_with_an_instruction_of_unknown_shape_no_part_of_the_work_is_told(opcode
     assert work["tensor_fp16"]["flop"] == 7 * 4096
 
 
+@pytest.mark.parametrize(
+    ("opcode", "on_another_path", "on_the_sheet_s"),
+    [
+        ("HMMA.16816.F32.BF16", (90, 100, 103), (80, 86, 89, 120)),
+        ("IMMA.16832.S8.S8.SAT", (90, 110), (75, 80, 121)),
+        ("HGMMA.64x128x16.F32", (), (90,)),
+        ("DMMA.884", (), (80, 90)),
+        ("HMMA.16816.F16", (75, 86, 89, 120), (70, 80)),
+        ("HMMA.SP.16832.F16", (86,), (80,)),
+        ("QMMA.16832.F16.E4M3.E4M3", (89, 120), ()),
+        ("HMMA.16816.F32", (), (75, 86, 89, 120)),
+    ],
+)
+def test_where_an_instruction_has_another_peak_than_the_data_sheet_says_no_work_is_told(
+    opcode: str, on_another_path: tuple[int, ...], on_the_sheet_s: tuple[int, ...]
+) -> None:
+    for capability in (*on_another_path, *on_the_sheet_s):
+        (work,) = work_of({OPCODES: f"{opcode} 9", DURATION: 1.0, **chip(capability)})
+        assert bool(work) == (capability in on_the_sheet_s), capability
+
+
 def test_kernels_without_tensor_instructions_or_counts_have_no_tensor_work() -> None:
     without, unknown, some = work_of(
         {OPCODES: "", DURATION: 1.0}, {DURATION: 1.0}, {OPCODES: "DMMA.884 1", DURATION: 1.0}
