@@ -198,6 +198,15 @@ def test_what_is_general_stands_first_only_where_it_outweighs_the_causes(lost_fr
     assert found(row.with_columns(verdict=pl.lit("compute"))) == expected
 
 
+def test_atomics_that_collide_stand_before_the_stall_that_they_cause() -> None:
+    # 1 of 3 requests is an atomic; one slice of L2 is active all the time, the average one for 27 % of it.
+    changed = {"access.atomic_request_frac": 1 / 3, "access.l2_slice_imbalance_frac": 0.73, "stalls.drain": 0.44}
+    changed |= {"access.hottest_l2_slice_frac": 1.0, "utilisation.memory": 0.05, "utilisation.compute": 0.02}
+    changed |= {"utilisation.busiest": 0.05}
+    row = row_for(RULES.findings["stall_drain"], **changed).with_columns(limiter=pl.lit("drain"))
+    assert found(row) == ["colliding_atomics", "stall_drain"]
+
+
 def test_named_limiter_comes_first_among_the_findings(planted: list[dict]) -> None:
     gather = next(kernel for kernel in planted if kernel["limiter"] == "long_scoreboard")
     assert gather["findings"][0]["id"] == "stall_long_scoreboard"
