@@ -215,11 +215,15 @@ def _memory_tables(p: Physics) -> Counters:
         stored[f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{kind}.sum"] = (
             shared.wavefronts - shared.ideal_wavefronts
         )
-    wavefronts = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
+    wavefronts = "l1tex__data_pipe_lsu_wavefronts_mem_shared"
     conflicts = p.shared_wavefronts - p.shared_ideal_wavefronts
+    # Each warp reads its index in the block and that of its block, which passes the same pipe.
+    special = 2.0 * p.n_blocks * p.warps_per_block
+    if p.gpu.capability >= (9, 0):
+        stored[f"{wavefronts}_op_misc.sum"] = special
     return stored | {
-        wavefronts: p.shared_wavefronts,
-        wavefronts + ".pct_of_peak_sustained_elapsed": 100 * p.shared_wavefronts / p.sm_cycles,
+        f"{wavefronts}.sum": p.shared_wavefronts + special,
+        f"{wavefronts}.sum.pct_of_peak_sustained_elapsed": 100 * (p.shared_wavefronts + special) / p.sm_cycles,
         "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum": conflicts,
         "l1tex__m_xbar2l1tex_read_bytes.sum": 32 * p.l2_read_sectors,
         "l1tex__m_xbar2l1tex_read_bytes.sum.per_second": 32 * p.l2_read_sectors / p.duration_s,
