@@ -1,6 +1,6 @@
 """Tensor work from the instructions that were executed, counted by opcode: the shape of a product is part of its name.
 
-Reports of `--set full` hold these counts (section SourceCounters), those from before Nsight Compute counted tensor operations too.
+Reports of `--set full` hold these counts, those from before Nsight Compute counted tensor operations too.
 
 An instruction does 2·M·N·K operations. `HMMA.16816` has M = 16, N = 8, K = 16; one of `HGMMA.64x128x16` is issued by four warps
 together, and counted in each of them. Source: PTX ISA, "Matrix shape" of mma and wgmma; names as the CUDA Binary Utilities print.
@@ -28,7 +28,7 @@ _VOLTA_STEPS = re.compile(r"HMMA\.884\.F16\.F16\.STEP\d")
 """Volta adds up in FP16 in half as many steps, each of which does twice the work."""
 
 _MOST_DIGITS = 4
-_ROW = pl.Struct({"precision": pl.String(), "flop": pl.Float64(), "definition": pl.String(), "reliable": pl.Boolean()})
+_ROW = pl.Struct({"precision": pl.String(), "flop": pl.Float64(), "definition": pl.String()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +68,13 @@ def opcode_work(
             (_NS_PER_S * pl.col("flop") / pl.col("duration_ns")).alias("flop_per_s"),
             pl.lit(None, pl.Float64).alias("peak_flop_per_s"),
             "definition",
-            "reliable",
+            pl.lit(value=True).alias("reliable"),
         )
     )
 
 
-def _rows(text: str, capability: float | None, opcodes: TensorOpcodes) -> Iterator[tuple[str, float, str, bool]]:
-    """Yield precision, operations, definition and reliability, a row per precision."""
+def _rows(text: str, capability: float | None, opcodes: TensorOpcodes) -> Iterator[tuple[str, float, str]]:
+    """Yield precision, operations and definition, a row per precision."""
     words = text.split(" ")
     counts = dict(zip(words[::2], map(float, words[1::2]), strict=False))
     products = {opcode: _product(opcode, opcodes) for opcode, count in counts.items() if count}
@@ -86,7 +86,7 @@ def _rows(text: str, capability: float | None, opcodes: TensorOpcodes) -> Iterat
         flop[product.precision] = flop.get(product.precision, 0.0) + product.flop * counts[opcode]
         names.setdefault(product.precision, []).append(opcode)
     for precision, total in flop.items():
-        yield precision, total, f"2·M·N·K × {', '.join(names[precision])}, by opcode", True
+        yield precision, total, f"2·M·N·K × {', '.join(names[precision])}, by opcode"
 
 
 @lru_cache(maxsize=1024)
