@@ -204,7 +204,10 @@ def test_atomics_that_collide_stand_before_the_stall_that_they_cause() -> None:
     changed |= {"access.hottest_l2_slice_frac": 1.0, "utilisation.memory": 0.05, "utilisation.compute": 0.02}
     changed |= {"utilisation.busiest": 0.05}
     row = row_for(RULES.findings["stall_drain"], **changed).with_columns(limiter=pl.lit("drain"))
-    assert found(row) == ["colliding_atomics", "stall_drain"]
+    assert found(row) == ["colliding_atomics", "stall_drain", "l2_slice_imbalance"]
+    # Of another verdict the imbalance alone is told, whose advice names atomics too.
+    busy = row.with_columns(verdict=pl.lit("memory"), limiter=pl.lit("l2"))
+    assert found(busy) == ["l2_slice_imbalance"]
 
 
 def test_named_limiter_comes_first_among_the_findings(planted: list[dict]) -> None:

@@ -1,4 +1,4 @@
-"""Several files on several cores give what one after another gives, in order; large ones are mapped and given back."""
+"""Several files on several cores give what one after another gives, in order; large ones are read part by part."""
 
 from __future__ import annotations
 
