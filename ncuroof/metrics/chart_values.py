@@ -104,7 +104,7 @@ def with_chart_values(
     paths = _tensor_paths(frame, tensor, catalogue.tensor) if is_tensor_needed else ()
     tensor_rows = work_by_precision(frame, paths, has_sparsity)
     return (
-        _merged(work, [*vector, *tensor_rows], frame, _WORK),
+        _merged(work, [*vector, tensor_rows], frame, _WORK),
         _merged(bandwidth, _by_key(frame, drawn, "level", bandwidth, _TRAFFIC), frame, _TRAFFIC),
     )
 
@@ -218,11 +218,11 @@ def _counters(frame: pl.DataFrame, value: ChartValue) -> str:
 
 def _merged(ours: pl.DataFrame, parts: Sequence[pl.DataFrame], frame: pl.DataFrame, side: _Side) -> pl.DataFrame:
     """Return our rows, and those of the charts where we have none or the chip is not ours."""
-    if not parts:
+    theirs = stacked(parts, side.schema, side.achieved, side.peak)
+    if theirs.is_empty():
         return ours
-    theirs = stacked(
-        [with_flop(part, frame) if side.is_work else part for part in parts], side.schema, side.achieved, side.peak
-    )
+    if side.is_work:
+        theirs = with_flop(theirs, frame)
     theirs = theirs.with_columns(pl.lit(value=True).alias("is_from_chart"))
     unlisted = frame.filter(~pl.col(_IS_LISTED)).select("id")
     kept = ours.join(theirs.join(unlisted, on="id", how="semi"), on=["id", side.key], how="anti", maintain_order="left")

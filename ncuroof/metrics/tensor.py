@@ -78,14 +78,12 @@ class MeasuredPath:
     counter: str
 
 
-def tensor_operations(table: CounterTable, tensor: Tensor) -> list[pl.DataFrame]:
-    """Return the tensor work that `sm__ops_path_tensor_*` counted, a table per precision (see `work_by_precision`)."""
+def tensor_operations(table: CounterTable, tensor: Tensor) -> pl.DataFrame:
+    """Return the tensor work that `sm__ops_path_tensor_*` counted (see `work_by_precision`)."""
     return work_by_precision(table.frame, _measured_paths(table, tensor), table.capability() >= tensor.sparse_since)
 
 
-def work_by_precision(
-    frame: pl.DataFrame, measured: Iterable[MeasuredPath], has_sparsity: pl.Expr
-) -> list[pl.DataFrame]:
+def work_by_precision(frame: pl.DataFrame, measured: Iterable[MeasuredPath], has_sparsity: pl.Expr) -> pl.DataFrame:
     """Return the tensor work of each precision, as rows of WORK without `flop` and `frac`.
 
     Of the names of a precision those that split it finest are summed, kernel by kernel: `op_*`, else the split by sparsity, else
@@ -102,8 +100,6 @@ def work_by_precision(
         has_sparsity: whether the chip has structured sparsity.
     """
     paths = list(measured)
-    if not paths:
-        return []
     numbered = range(len(paths))
     columns = [
         (paths[n].rate.alias(f"rate.{n}"), _dense_peak(paths[n], has_sparsity).alias(f"peak.{n}")) for n in numbered
@@ -199,29 +195,24 @@ def _sum_of_known(terms: Sequence[pl.Expr]) -> pl.Expr:
     return pl.when(pl.any_horizontal(term.is_not_null() for term in terms)).then(pl.sum_horizontal(terms))
 
 
-def tensor_instructions(table: CounterTable, tensor: Tensor, names: pl.Series) -> list[pl.DataFrame]:
+def tensor_instructions(table: CounterTable, tensor: Tensor, names: pl.Series) -> pl.DataFrame:
     """Return tensor work from warp-level instructions × what one of their shape is worth, as unreliable rows of WORK.
 
     Kernels whose shape cannot be told are left out. No peak: the counter's own peak is a rate of issue and no rate of work.
     """
     rate = tensor.instruction_rate.expression(table.counter, table.known_quantities())
-    if rate is None:
-        return []
     rows = [
         pl.when(matches(pl.col("name"), instruction.name_pattern) & table.is_on(instruction.capabilities)).then(
             pl.struct(
                 (instruction.n_flop * rate).alias("flop_per_s"),
-                pl.lit(None, pl.Float64).alias("peak_flop_per_s"),
                 pl.lit(instruction.precision).alias("precision"),
                 pl.lit(instruction.definition).alias("definition"),
                 pl.lit(value=False).alias("reliable"),
             )
         )
         for instruction in tensor.instructions
-        if table.is_any_on(instruction.capabilities)
+        if rate is not None and table.is_any_on(instruction.capabilities)
     ]
-    if not rows:
-        return []
     named = table.frame.with_columns(names.alias("name"))
-    (found,) = rows_by_key(named, {"tensor": pl.coalesce(rows)}, "kind")
-    return [found.drop("kind").filter(pl.col("flop_per_s").is_not_null())]
+    found = rows_by_key(named, {"tensor": pl.coalesce(rows)} if rows else {}, "kind")
+    return found.drop_nulls("flop_per_s") if rows else found

@@ -20,7 +20,7 @@ _NS_PER_S = 1e9
 def measure_bandwidth(table: CounterTable, catalogue: Catalogue) -> pl.DataFrame:
     """Return BANDWIDTH: per level the first pair of the catalogue that the report holds."""
     rows = _first_pairs(table, catalogue.bandwidth, "bytes_per_s", "peak_bytes_per_s")
-    return stacked(rows_by_key(table.frame, rows, "level"), BANDWIDTH, "bytes_per_s", "peak_bytes_per_s")
+    return stacked([rows_by_key(table.frame, rows, "level")], BANDWIDTH, "bytes_per_s", "peak_bytes_per_s")
 
 
 def measure_work(table: CounterTable, catalogue: Catalogue, workloads: pl.DataFrame) -> pl.DataFrame:
@@ -36,21 +36,19 @@ def measure_work(table: CounterTable, catalogue: Catalogue, workloads: pl.DataFr
     """
     vector = _first_pairs(table, catalogue.work, "flop_per_s", "peak_flop_per_s")
     tensor = tensor_operations(table, catalogue.tensor)
+    parts = [rows_by_key(table.frame, vector, "precision"), tensor]
     if catalogue.tensor.opcodes.counter in workloads.columns:
         texts = workloads[catalogue.tensor.opcodes.counter]
         chips = table.frame.with_columns(table.capability().alias("chip"))["chip"]
-        tensor += _not_in(tensor, [opcode_work(texts, chips, table.frame["duration_ns"], catalogue.tensor.opcodes)])
-    tensor += _not_in(tensor, tensor_instructions(table, catalogue.tensor, workloads["demangled_name"]))
-    parts = [*rows_by_key(table.frame, vector, "precision"), *tensor]
-    return stacked([with_flop(part, table.frame) for part in parts], WORK, "flop_per_s", "peak_flop_per_s")
+        parts.append(_not_in(tensor, opcode_work(texts, chips, table.frame["duration_ns"], catalogue.tensor.opcodes)))
+    told = tensor_instructions(table, catalogue.tensor, workloads["demangled_name"])
+    parts.append(_not_in(pl.concat([part.select("id") for part in parts[1:]]), told))
+    return with_flop(stacked(parts, WORK, "flop_per_s", "peak_flop_per_s"), table.frame)
 
 
-def _not_in(found: Sequence[pl.DataFrame], others: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
+def _not_in(found: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
     """Return the others without the rows of kernels that have some already."""
-    if not found:
-        return list(others)
-    counted = pl.concat([part.select("id") for part in found])
-    return [part.join(counted, on="id", how="anti") for part in others]
+    return others.join(found, on="id", how="anti") if found.height else others
 
 
 def with_flop(rows: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
