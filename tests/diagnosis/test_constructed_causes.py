@@ -430,11 +430,73 @@ def test_threads_that_do_little_are_found() -> None:
     assert "unfilled_occupancy" not in gains(kernel)
 
 
+def blocks_that_fill_an_sm(n_threads: int, n_instructions_per_warp: float = 30, active_frac: float = 0.88) -> Described:
+    # 40 SMs of a T4 hold 1024 threads each; ten waves
+    n_warps = 10 * 40 * 32
+    return Described(
+        "set_to_one",
+        200_000,
+        gpu="t4",
+        block=(n_threads, 1, 1),
+        stores=Accesses(n_warps, 4),
+        dram_write_bytes=n_warps * 128,
+        warp_instructions=n_warps * n_instructions_per_warp,
+        achieved_occupancy_frac=0.9,
+        active_frac=active_frac,
+    )
+
+
+def test_an_sm_that_holds_one_block_is_empty_between_two() -> None:
+    kernel = judged(blocks_that_fill_an_sm(1024))
+    assert kernel["occupancy"]["resident_blocks"] == 1
+    assert list(gains(kernel))[-2:] == ["one_resident_block", "little_work_per_thread"]
+    assert gains(kernel)["one_resident_block"] == pytest.approx(1 - 0.9 * 0.88)
+    assert gains(kernel)["little_work_per_thread"] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        blocks_that_fill_an_sm(512),  # two of them: one works while the other starts
+        blocks_that_fill_an_sm(1024, n_instructions_per_warp=120),
+        blocks_that_fill_an_sm(1024, active_frac=0.97),
+    ],
+    ids=["two fit", "long blocks", "hardly a gap"],
+)
+def test_blocks_that_overlap_or_last_may_fill_an_sm(described: Described) -> None:
+    assert "one_resident_block" not in gains(judged(described))
+
+
 def test_places_for_warps_that_stay_empty_are_told_where_threads_do_enough() -> None:
     kernel = judged(short_blocks(120))
     assert gains(kernel)["unfilled_occupancy"] == pytest.approx(0.4)
     assert "little_work_per_thread" not in gains(kernel)
     assert "unfilled_occupancy" not in gains(judged(short_blocks(120, 0.9)))
+
+
+# ---- convolutions -----------------------------------------------------------------------------------------------------------
+
+
+def on_fp32(name: str) -> dict[str, Any]:
+    """A kernel that keeps the FP32 pipes of an H200 busy: 128 lanes of 132 SMs, 85 % of 1.5e6 cycles."""
+    n_fused = 0.85 * 132 * 128 * 1.5e6
+    return judged(
+        Described(name, 1_000_000, sm_clock_hz=1.5e9, fp32=(0, 0, n_fused), warp_instructions=1.02 * n_fused / 32)
+    )
+
+
+def test_how_many_channels_a_convolution_sums_is_not_guessed() -> None:
+    product, convolution = on_fp32("sgemm_tiled"), on_fp32("conv2d_variant3_kernel")
+    assert product["limiter"] == convolution["limiter"] == "issue"
+    assert gains(product)["idle_tensor_cores"] is not None
+    assert "idle_tensor_cores" not in gains(convolution)
+    assert gains(convolution)["convolution_without_tensor_cores"] is None
+    assert next(iter(gains(convolution))) == "multiply_add_issue"
+
+
+@pytest.mark.parametrize("name", ["implicit_convolve_sgemm", "depthwise_convolution", "sm80_xmma_fprop_implicit_gemm"])
+def test_convolutions_that_are_products_or_have_one_channel_are_told_nothing_of_the_kind(name: str) -> None:
+    assert "convolution_without_tensor_cores" not in gains(on_fp32(name))
 
 
 # ---- asynchronous copies ----------------------------------------------------------------------------------------------------
