@@ -55,7 +55,13 @@ def test_short_and_full_kernels_are_judged_by_their_units() -> None:
 def test_without_utilisation_and_flops_the_verdict_is_unknown() -> None:
     row, path = diagnosed({"gpu__time_duration.sum": 1e6})
     assert (row["verdict"], row["limiter"], row["confidence"]) == ("unknown", None, "low")
-    assert [step["node"] for step in path] == ["ran", "long_enough", "memory_known", "intensity_known"]
+    assert [step["node"] for step in path] == [
+        "ran",
+        "long_enough",
+        "memory_known",
+        "enough_blocks",
+        "intensity_known",
+    ]
     assert path[-1]["outcome"] is None
 
 
@@ -109,6 +115,26 @@ def test_intensity_decides_where_utilisation_is_absent(
     assert row["confidence"] == confidence
     assert ("far_below_roof" in row["caveats"]) == (confidence == "low")
     assert "intensity_known" in [step["node"] for step in path]
+
+
+@pytest.mark.parametrize(
+    ("n_blocks", "dram_share", "expected", "limiter"),
+    [
+        (4, 0.2, "latency", "grid"),  # 4 of 24 SMs: three times a sixth is below 0.6
+        (5, 0.2, "memory", "dram"),  # 0.625: L2 or the SMs may be busy, the side of the ridge decides
+        (4, 0.65, "memory", "dram"),  # few SMs can fill DRAM
+    ],
+)
+def test_a_grid_for_few_sms_keeps_no_unit_busy(n_blocks: int, dram_share: float, expected: str, limiter: str) -> None:
+    grid = {
+        "launch__grid_size": n_blocks,
+        "launch__waves_per_multiprocessor": n_blocks / 24 / 6,
+        "device__attribute_multiprocessor_count": 24,
+    }
+    row, path = diagnosed(roofline_only(0.02, dram_share) | grid)
+    assert (row["verdict"], row["limiter"]) == (expected, limiter)
+    bound = next(step for step in path if step["node"] == "enough_blocks")
+    assert bound["value"] == pytest.approx(max(3 * n_blocks / 24, dram_share))
 
 
 def test_the_path_shows_value_threshold_and_margin() -> None:
