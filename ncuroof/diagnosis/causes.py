@@ -19,7 +19,7 @@ COMPUTE_UNITS = ("fp64", "tensor", "fp32", "fp16", "xu", "alu", "lsu", "issue")
 _DEFAULT = "default"
 _STALL = "stall"
 _RANK = "rank"
-_NAMES_LIMITER, _CAUSE, _GENERAL = range(3)
+_OVERRIDES, _NAMES_LIMITER, _CAUSE, _GENERAL = range(4)
 """Ranks of findings, the first ones first."""
 
 _MOST = "most.{}.{}"
@@ -39,7 +39,7 @@ def latency_limiter(rules: Rules) -> pl.Expr:
 
 
 def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
-    """Return FINDINGS, by kernel: what names the limiter of a latency-bound kernel, causes by gain, what is general.
+    """Return FINDINGS, by kernel: what overrides the rest, what names a latency-bound kernel's limiter, causes, the general.
 
     Args:
         diagnosed: one row per kernel: quantities, `verdict`, `limiter`, and the columns of `add_firing`.
@@ -51,7 +51,9 @@ def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     rows = diagnosed.with_columns(_most(*kind).alias(_MOST.format(*kind)) for kind in kinds).lazy()
     parts = [_rows(rows, finding, rules, frozenset(diagnosed.columns)) for finding in findings]
     table = pl.concat(parts) if parts else pl.LazyFrame(schema={**FINDINGS, _RANK: pl.Int32})
-    ranked = table.with_columns(_outweighing(rules).alias(_RANK))
+    is_overridden = (pl.col(_RANK) == _OVERRIDES).any().over("id")
+    told = table.with_columns(pl.when(~is_overridden).then("gain_ns"))
+    ranked = told.with_columns(_outweighing(rules).alias(_RANK))
     ordered = ranked.sort("id", _RANK, "gain_ns", descending=[False, False, True], nulls_last=True, maintain_order=True)
     return ordered.pipe(conform, FINDINGS).collect()
 
@@ -106,7 +108,9 @@ def _rows(diagnosed: pl.LazyFrame, finding: Finding, rules: Rules, known: frozen
 
 
 def _rank(finding: Finding, rules: Rules) -> pl.Expr:
-    """Return whether a finding is what the limiter of a latency-bound kernel stands for, a cause, or general."""
+    """Return whether a finding overrides the rest, is what a latency-bound kernel's limiter stands for, a cause, or general."""
+    if finding.overrides_gains:
+        return pl.lit(_OVERRIDES, pl.Int32)
     names = {cause.limiter for cause in rules.latency_causes if cause.finding == finding.group}
     if _STALL in names:
         names = {condition.quantity.removeprefix("stalls.") for condition in (*finding.all_of, *finding.any_of)}

@@ -73,6 +73,7 @@ class Finding:
         changes_arithmetic: mending it puts the work under another arithmetic roof.
         relieves_both_sides: its instructions are counted on both sides, so that neither stays busy without them.
         is_general: it says what to do about a busy unit whatever the cause, and stands after the causes.
+        overrides_gains: it stands before all others, of which no gain can be told.
         severity: where no gain can be told.
         advice_by_family: what to do, by whose code it is; "user" is for code of one's own.
         evidence: quantities to show.
@@ -93,6 +94,7 @@ class Finding:
     changes_arithmetic: bool
     relieves_both_sides: bool
     is_general: bool
+    overrides_gains: bool
     severity: str
     advice_by_family: Mapping[str, str]
     evidence: tuple[str, ...]
@@ -253,6 +255,7 @@ def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
         changes_arithmetic=entry.get("changes_arithmetic", False),
         relieves_both_sides=entry.get("relieves_both_sides", False),
         is_general=entry.get("is_general", False),
+        overrides_gains=entry.get("overrides_gains", False),
         severity=entry.get("severity", "medium"),
         advice_by_family=advice,
         evidence=tuple(entry["evidence"]),

@@ -31,6 +31,8 @@ _FIELDS_BY_MESSAGE: Mapping[str, Mapping[str, str]] = {
         "rules": "19 Rule*",
         "nvtx": "21 bytes",
     },
+    "KernelSource": {"source": "15 Source"},
+    "Source": {"reference": "1 uint64", "code": "4 bytes"},
     "Range": _COMMON,
     "CommandList": {**_COMMON, "name": "18 bytes", "rules": "21 Rule*"},
     "Graph": _COMMON,

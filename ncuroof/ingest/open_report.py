@@ -20,6 +20,7 @@ from ncuroof.errors import (
 )
 from ncuroof.ingest.compressed import decompress
 from ncuroof.ingest.container import KNOWN_VERSION, SNIFF_BYTES, Container, FileKind, sniff, walk
+from ncuroof.ingest.debug_builds import debug_builds
 from ncuroof.ingest.embedded_charts import counters_of, read_charts
 from ncuroof.ingest.launch_shapes import MARK, believable, launch_shapes
 from ncuroof.ingest.processes import workload_processes
@@ -135,6 +136,7 @@ def _read(
         sections=contents.sections,
         charts=charts,
         damage=_damage(loss, n_read=n_read, n_workloads=container.n_workloads),
+        debug_builds=debug_builds(content, container, n_read),
         remarks=tuple(filter(None, (_newer(container.version), remark))),
     )
 

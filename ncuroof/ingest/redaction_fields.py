@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ncuroof.ingest import wire
-from ncuroof.ingest.kernel_code import without_debug_paths
+from ncuroof.ingest.kernel_code import outline, without_debug_paths
 from ncuroof.ingest.redaction_secrets import base_name, masked, without_folders
 from ncuroof.ingest.wire_rewriting import Treatment, rewritten
 
@@ -204,9 +204,11 @@ _rule = message(
 _code = changed("paths in machine code", lambda code, cleaning: without_debug_paths(code, cleaning.needles))
 
 
-def _whole_code(image: bytes, cleaning: Cleaning) -> bytes | None:
+def _machine_code(image: bytes, cleaning: Cleaning) -> bytes | None:
+    is_kept = "sass" in cleaning.keep
+    cleaning.removed["machine code (SASS)"] += not is_kept and bool(image)
     try:
-        return _code(image, cleaning)
+        return _code(image, cleaning) if is_kept else outline(image)
     except wire.WireError:
         cleaning.removed["malformed messages"] += 1
         return None
@@ -218,7 +220,7 @@ _symbols = message({1: _kernel_name})
 SOURCE: Mapping[int, Rule] = {
     2: where_kept("source", "source code", kept("source code")),
     3: where_kept("ptx", "PTX code", changed("paths in PTX code", lambda ptx, cleaning: masked(ptx, cleaning.needles))),
-    4: where_kept("sass", "machine code (SASS)", _whole_code),
+    4: _machine_code,
     8: where_kept("source", "source files", message({1: message({1: _file, 2: kept("source code")})})),
     9: where_kept("sass", "symbols of machine code", message({1: _symbols, 2: _symbols})),
 }

@@ -78,6 +78,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
         "clock_control",
         "is_damaged_report",
         "is_printed",
+        pl.col("is_debug_build").cast(pl.Float64).alias("check.debug_build"),
     ).hstack(
         table.frame.lazy()
         .select(
@@ -139,6 +140,7 @@ def _workloads(reports: Sequence[RawReport]) -> pl.DataFrame:
                 pl.lit(report.session.clock_control, pl.String).alias("clock_control"),
                 pl.lit(report.damage is not None).alias("is_damaged_report"),
                 pl.lit(report.is_printed).alias("is_printed"),
+                pl.lit(report.debug_builds, pl.Boolean).alias("is_debug_build"),
             )
         )
     return pl.concat(parts, how="diagonal").with_row_index("id")

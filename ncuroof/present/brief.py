@@ -14,6 +14,7 @@ from ncuroof.present import format as text
 from ncuroof.present.action_lines import ActionLine, first_actions, together
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_outer_range, differing, extremes
+from ncuroof.present.debug_build_sentence import debug_build_sentence
 from ncuroof.present.document import Document, document
 from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting_sentence
 
@@ -172,6 +173,9 @@ def _notes(analysed: Analysed) -> Iterator[str]:
     for report in analysed.reports:
         if report.damage is not None:
             yield f"{text.printable(report.file)} is damaged: {report.damage}"
+    n_debug_builds = int((analysed.measurements.kernels["check.debug_build"] > 0).sum())
+    if debug_builds := debug_build_sentence(n_debug_builds, analysed.summary.n_kernels):
+        yield debug_builds
     if analysed.weighting is not None:
         yield weighting_sentence(
             n_launches=analysed.weighting.n_launches,

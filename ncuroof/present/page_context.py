@@ -12,6 +12,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.action_lines import ActionLine, first_actions, together
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_range_path, extremes
+from ncuroof.present.debug_build_sentence import debug_build_sentence
 from ncuroof.present.headline import headline
 from ncuroof.present.methods import Methods, methods
 from ncuroof.present.operators import Operators, operators
@@ -86,6 +87,7 @@ class PageContext:
     sources: Annotated[Sequence[SourceFacts], "the report files"]
     devices: Annotated[Sequence[tuple[str, Sequence[tuple[str, str]]]], "name of each GPU, and label and value facts"]
     headline: Annotated[Sequence[str], "what the run is bound by, what to do first, and what that gives"]
+    debug_builds: Annotated[str, "that kernels were compiled for debugging, or empty"]
     weighting: Annotated[str, "what the sums are weighted by, or empty"]
     totals: Annotated[Sequence[tuple[str, str]], "label and value of sums over the run"]
     verdict_shares: Annotated[Sequence[VerdictShare], "time by verdict"]
@@ -153,6 +155,7 @@ def page_context(
         sources=[_source(source) for source in sources],
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
         headline=headline(document, rules),
+        debug_builds=debug_build_sentence(sum(map(_is_debug_build, kernels)), len(kernels)),
         weighting=weighting_sentence(**found)
         if (found := document["summary"].get("weighting"))
         else recorded_once_sentence(source["command_line"] for source in document["sources"]),
@@ -177,6 +180,10 @@ def _breakdowns(summary: Record) -> Iterable[Breakdown]:
     for title, lines in (("Whose code", families), ("NVTX range", by_range_path(summary))):
         if lines:
             yield Breakdown(title, lines is not families, lines[:_MOST_PARTS], max(len(lines) - _MOST_PARTS, 0))
+
+
+def _is_debug_build(kernel: Record) -> bool:
+    return bool((kernel.get("check") or {}).get("debug_build"))
 
 
 def _row(kernel: Record, total_ns: float | None, rules: Rules) -> KernelRow:

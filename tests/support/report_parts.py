@@ -147,6 +147,8 @@ class Kernel:
         thread_id: of the launching thread; defaults to the process id, as for a main thread on Linux.
         nvtx: names of the push/pop ranges that were open at the launch, outermost first.
         nvtx_domain: the domain of these ranges; the default domain if empty.
+        source: reference of its code.
+        code: its code, where it holds it itself.
     """
 
     name: str
@@ -164,6 +166,8 @@ class Kernel:
     nvtx_domain: str = ""
     sections: tuple[str | Section, ...] = ()
     rules: tuple[Rule, ...] = ()
+    source: int = 1
+    code: bytes = b""
 
 
 @dataclass(frozen=True)

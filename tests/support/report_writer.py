@@ -77,6 +77,7 @@ def write_report(
     *,
     kernels_per_block: int = 1,
     file_version: int = FILE_VERSION,
+    sources: Sequence[tuple[int, bytes]] = ((1, b""),),
 ) -> bytes:
     """Return the bytes of a report that holds the kernels in the given order.
 
@@ -85,13 +86,15 @@ def write_report(
         session: details for the report's session blocks; must have the kernels' processes.
         kernels_per_block: the most kernels of a block; ncu itself writes one.
         file_version: 7 in every report so far.
+        sources: reference and machine code of each, empty for none.
     """
     process_by_id = {pid: _process(pid, name, session) for pid, name in session.processes}
     first_process = next(iter(process_by_id.values()), b"")
     opening, remainder = _session_details(session)
     results = _result_blocks(kernels, process_by_id, kernels_per_block)
     parts = [b"NVR\0", _with_length(integer(1, file_version)), _block(first_process, session=opening)]
-    parts += [_block(first_process, counts={1: 1}, entries=[integer(1, _SOURCE_REFERENCE)])] if kernels else []
+    entries = [integer(1, reference) + (message(4, code) if code else b"") for reference, code in sources]
+    parts += [_block(first_process, counts={1: len(entries)}, entries=entries)] if kernels else []
     parts += results[:1]
     parts += [_block(first_process, session=detail) for detail in remainder]
     parts += results[1:]
@@ -100,7 +103,6 @@ def write_report(
 
 # ---- blocks --------------------------------------------------------------------------------------
 
-_SOURCE_REFERENCE = 1
 _COUNT_FIELD_BY_KIND = {"kernel": 2, "range": 7, "cmdlist": 8, "graph": 9}
 
 
@@ -247,7 +249,7 @@ def _kernel_result(kernel: Kernel, names: _Names) -> bytes:
             _triple(10, kernel.grid),
             _triple(11, kernel.block),
             *_metrics(13, kernel.metrics, names),
-            message(15, integer(1, _SOURCE_REFERENCE)),
+            message(15, integer(1, kernel.source), message(4, kernel.code) if kernel.code else b""),
             integer(16, 0),
             *(encode_section(17, section) for section in kernel.sections),
             *(encode_rule(19, rule) for rule in kernel.rules),

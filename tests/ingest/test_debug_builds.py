@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+import ncuroof
+from ncuroof.ingest import open_report
+from ncuroof.ingest.kernel_code import is_debug_build, outline
+from ncuroof.ingest.raw_report import CounterSelection
+from ncuroof.ingest.wire import WireError
+from ncuroof.present import render
+from tests.support.report_writer import Kernel, write_report
+
+DURATION = {"gpu__time_duration.sum": 1e5}
+
+
+def elf(*names: str) -> bytes:
+    """Return an ELF image of 64 bits with empty sections of these names, and the one that holds the names.
+
+    Source: Tool Interface Standard, "Executable and Linking Format": e_shoff at 0x28, e_shentsize, e_shnum, e_shstrndx at 0x3A.
+    """
+    table = b"\0".join(name.encode() for name in (*names, ".shstrtab")) + b"\0"
+    starts = [table.index(f"{name}\0".encode()) for name in (*names, ".shstrtab")]
+    header = bytearray(64)
+    header[:5] = b"\x7fELF\x02"
+    struct.pack_into("<Q", header, 0x28, 64)
+    struct.pack_into("<HHH", header, 0x3A, 64, len(starts), len(starts) - 1)
+    names_at = 64 + 64 * len(starts)
+    sections = [struct.pack("<IIQQQQ", start, 1, 0, 0, names_at, len(table)).ljust(64, b"\0") for start in starts]
+    return bytes(header) + b"".join(sections) + table
+
+
+# What nvcc 13.0 and ptxas give each build, by readelf.
+OPTIMISED = elf(".debug_frame", ".note.nv.tkinfo", ".text.k")
+WITH_LINES = elf(".debug_frame", ".debug_line", ".debug_str", ".nv_debug_line_sass", ".nv_debug_ptx_txt", ".text.k")
+DEBUG = elf(".debug_info", ".debug_line", ".nv_debug_info_reg_sass", ".nv_debug_info_reg_type", ".text.k")
+
+
+def builds(path: Path, *kernels: Kernel, sources: tuple[tuple[int, bytes], ...]) -> list[bool | None] | None:
+    path.write_bytes(write_report(kernels, sources=sources))
+    found = open_report(path).debug_builds
+    return None if found is None else found.to_list()
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [(OPTIMISED, [False]), (WITH_LINES, [False]), (DEBUG, [True]), (b"", None), (b"// PTX", None), (DEBUG[:80], None)],
+    ids=["optimised", "-lineinfo", "-G", "left out", "no ELF", "cut"],
+)
+def test_the_code_says_how_it_was_built(tmp_path: Path, code: bytes, expected: list[bool] | None) -> None:
+    assert builds(tmp_path / "r.ncu-rep", Kernel("k", DURATION), sources=((1, code),)) == expected
+
+
+@pytest.mark.parametrize(("code", "expected"), [(OPTIMISED, False), (DEBUG, True)])
+def test_what_redaction_leaves_of_code_says_no_more_than_how_it_was_built(code: bytes, expected: bool) -> None:
+    left = outline(code)
+    assert left is not None
+    assert is_debug_build(left) == expected
+    assert b".text" not in left
+    assert outline(b"// PTX") is None
+
+
+def test_a_table_of_sections_beyond_all_numbers_is_malformed() -> None:
+    image = bytearray(DEBUG)
+    struct.pack_into("<Q", image, 0x28, 2**64 - 1)
+    with pytest.raises(WireError):
+        is_debug_build(bytes(image))
+
+
+def test_each_kernel_has_the_build_of_its_own_code(tmp_path: Path) -> None:
+    kernels = [
+        Kernel("a", DURATION, source=7),
+        Kernel("b", DURATION, source=8),
+        Kernel("c", DURATION, source=9),
+        Kernel("r", DURATION, kind="range"),
+    ]
+    # the code of 8 is mentioned again without being stored again, as ncu does
+    sources = ((7, WITH_LINES), (8, DEBUG), (8, b""))
+    assert builds(tmp_path / "r.ncu-rep", *kernels, sources=sources) == [False, True, None, None]
+
+
+def test_old_kernels_hold_their_code_themselves(tmp_path: Path) -> None:
+    kernels = [Kernel("a", DURATION, code=DEBUG), Kernel("b", DURATION, code=OPTIMISED)]
+    assert builds(tmp_path / "r.ncu-rep", *kernels, sources=()) == [True, False]
+
+
+def test_a_debug_build_is_told_first_and_gains_are_not(tmp_path: Path) -> None:
+    path = tmp_path / "debug.ncu-rep"
+    counters = DURATION | {
+        "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": 20.0,
+        "sm__throughput.avg.pct_of_peak_sustained_elapsed": 20.0,
+        "launch__waves_per_multiprocessor": 0.1,
+    }
+    path.write_bytes(
+        write_report(
+            [Kernel("a", counters, source=1), Kernel("b", counters, source=2)], sources=((1, DEBUG), (2, OPTIMISED))
+        )
+    )
+    analysis = ncuroof.read(path).analyse()
+    debug, optimised = analysis.to_dict()["kernels"]
+    assert [(finding["id"], finding["gain_ns"]) for finding in debug["findings"]] == [
+        ("debug_build", None),
+        ("small_grid", None),
+    ]
+    assert [finding["id"] for finding in optimised["findings"]] == ["small_grid"]
+    assert optimised["findings"][0]["gain_ns"] == pytest.approx(0.8e5)
+    assert (debug["check"]["debug_build"], optimised["check"]["debug_build"]) == (1, 0)
+    (action,) = analysis.to_dict()["actions"]
+    assert action["n_launches"] == 1
+    for form in ("term", "md", "html"):
+        assert "1 of 2 kernels was compiled for debugging" in " ".join(render(analysis, form).decode().split()), form
+
+
+def test_debug_builds_of_recorded_reports_are_those_whose_bytes_say_so(corpus: list[Path]) -> None:
+    n_debug_builds = 0
+    for path in corpus:
+        if path.suffix != ".ncu-rep":
+            continue
+        found = open_report(path, selection=CounterSelection(frozenset())).debug_builds
+        has_mark = b".nv_debug_info_reg_sass" in path.read_bytes()
+        assert found is not None, path.name
+        assert found.to_list() == [has_mark] * len(found), path.name
+        n_debug_builds += has_mark
+    assert n_debug_builds == 15
