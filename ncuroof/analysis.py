@@ -170,7 +170,7 @@ class Analysis:
 
     def side(self, label: str | None = None) -> Side:
         """Return the run as one side of a comparison; `label` is what to call it, by default its reports' names."""
-        from ncuroof.compare import Recording, Side, group_side, told  # noqa: PLC0415  comparing is not needed to analyse
+        from ncuroof.compare import BUILDS, Recording, Side, group_side, told  # noqa: PLC0415  comparing is not needed to analyse
 
         sessions = [report.session for report in self.reports]
         clocks = self.measurements.kernels["sm_clock_hz"].drop_nulls()
@@ -185,6 +185,7 @@ class Analysis:
                 sections=told([section for report in self.reports for section in report.sections]),
                 sm_clock_hz=_median(clocks),
                 is_simulated=any(session.is_simulated for session in sessions),
+                builds=told(map(BUILDS.get, self.measurements.kernels["check.debug_build"])),
             ),
             groups=group_side(self.kernels, self.diagnosis.findings),
             n_kernels=self.summary.n_kernels,

@@ -12,9 +12,10 @@ from ncuroof.compare.comparison import Comparison, compare, matched_change, run_
 from ncuroof.compare.deltas import Change, Delta
 from ncuroof.compare.gates import Gate, GateResult, judge, parse_gate
 from ncuroof.compare.matching import How, Match, Matching, Sureness
-from ncuroof.compare.side import Recording, Side, group_side, told
+from ncuroof.compare.side import BUILDS, Recording, Side, group_side, told
 
 __all__ = [
+    "BUILDS",
     "Change",
     "Comparable",
     "Comparison",

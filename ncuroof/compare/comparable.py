@@ -45,6 +45,7 @@ def comparable(before: Recording, after: Recording) -> Comparable:
         for what, old, new in (
             ("the driver", before.drivers, after.drivers),
             ("Nsight Compute", before.ncu_versions, after.ncu_versions),
+            ("the build", before.builds, after.builds),
         )
         if old and new and old != new
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -18,6 +18,10 @@ WORK = "work.flop"
 """FLOPs of a launch, all precisions together."""
 
 
+BUILDS: Mapping[float | None, str] = {0.0: "with optimisation", 1.0: "for debugging (nvcc -G)"}
+"""How kernels were compiled, by `check.debug_build`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recording:
     """How a run was recorded; each field holds what its reports say, sorted, more than one value where they differ.
@@ -30,6 +34,7 @@ class Recording:
         sections: that were collected.
         sm_clock_hz: median over the launches; None where not known.
         is_simulated: whether a report was written by ncuroof and not recorded.
+        builds: how the kernels were compiled.
     """
 
     gpus: tuple[str, ...]
@@ -40,6 +45,7 @@ class Recording:
     sections: tuple[str, ...]
     sm_clock_hz: float | None
     is_simulated: bool = False
+    builds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +161,6 @@ def _stands_for(name: str, kernels: pl.DataFrame) -> pl.Expr:
     return (pl.col(name).fill_null(1.0) if name in kernels.columns else pl.lit(1.0)).alias(name)
 
 
-def told(values: Sequence[str | None]) -> tuple[str, ...]:
+def told(values: Iterable[str | None]) -> tuple[str, ...]:
     """Return what several reports say, each once, sorted; nothing for what they do not say."""
     return tuple(sorted({value for value in values if value}))

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from ncuroof.compare import compare, matched_change, run_change
+from ncuroof.compare import BUILDS, compare, matched_change, run_change
 from ncuroof.present.change_sentence import change_sentence
 from tests.compare.sides import RECORDING, launch, run
 
@@ -142,6 +142,13 @@ def test_times_are_compared_where_the_recordings_allow_it(field: str, value: obj
     found = compare(run(launch("a")), after).comparable
     assert found.is_time_comparable is is_comparable
     assert bool(found.reasons) is not is_comparable
+
+
+def test_another_build_is_told() -> None:
+    before, after = (replace(RECORDING, builds=(build,)) for build in (BUILDS[1.0], BUILDS[0.0]))
+    found = compare(run(launch("a"), recording=before), run(launch("a"), recording=after)).comparable
+    assert found.is_time_comparable
+    assert found.remarks == ("the build differs: for debugging (nvcc -G) before, with optimisation after",)
 
 
 def test_amounts_are_compared_where_times_are_not() -> None:
