@@ -14,6 +14,8 @@ import recorded
 from cases import HERE
 from jobs import Tools, build_command
 
+from ncuroof.ingest.kernel_code import is_debug_build
+
 CUDA = sorted(HERE.glob("*.cu"))
 SCRIPTS = ("products.py", "attention.py", "elementwise.py", "training_step.py")
 
@@ -33,18 +35,29 @@ def test_a_cuda_program_compiles_and_refuses_a_wrong_call(source: Path, build: P
     command = [*build_command(source.name, tools), "-Xptxas", "-v", "-Werror", "all-warnings"]
     compiled = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
     assert compiled.returncode == 0, compiled.stderr
-    spilling = re.findall(
-        r"Function properties for (\w+)\n\s+\d+ bytes stack frame, [1-9]\d* bytes spill", compiled.stderr
-    )
-    assert [name for name in spilling if "spill_registers" not in name] == []
-    assert bool(spilling) == (source.name == "contention.cu")
-    # No kernel but march_registers holds so many registers that occupancy suffers by accident: per_sm counts on it.
-    used = [int(n) for n in re.findall(r"Used (\d+) registers", compiled.stderr)]
-    assert sum(n > 48 for n in used) == (source.name == "waiting.cu")
+    if source.name != "unoptimised.cu":
+        only_planted_spills_and_registers(source, compiled.stderr)
     called = subprocess.run([build / source.stem, "no_such_case"], capture_output=True, text=True, check=False)
     assert called.returncode == 2
     assert called.stderr.startswith("error: one of ")
     assert "no_such_case was found" in called.stderr
+
+
+def only_planted_spills_and_registers(source: Path, told: str) -> None:
+    spilling = re.findall(r"Function properties for (\w+)\n\s+\d+ bytes stack frame, [1-9]\d* bytes spill", told)
+    assert [name for name in spilling if "spill_registers" not in name] == []
+    assert bool(spilling) == (source.name == "contention.cu")
+    # No kernel but march_registers holds so many registers that occupancy suffers by accident: per_sm counts on it.
+    used = [int(n) for n in re.findall(r"Used (\d+) registers", told)]
+    assert sum(n > 48 for n in used) == (source.name == "waiting.cu")
+
+
+@pytest.mark.parametrize("program", ["arithmetic.cu", "unoptimised.cu"])
+def test_the_planted_debug_build_is_one(program: str, build: Path) -> None:
+    tools = Tools("ncu", "nvcc", sys.executable, build, "none", "sm_90")
+    code = build / f"{program}.cubin"
+    subprocess.run([*build_command(program, tools)[:-3], "-cubin", "-o", code, program], cwd=HERE, check=True)
+    assert is_debug_build(code.read_bytes()) == (program == "unoptimised.cu")
 
 
 @pytest.mark.parametrize("name", [*SCRIPTS, "recorded.py", "triton_kernels.py"])
