@@ -15,6 +15,7 @@ with atheris.instrument_imports(include=["ncuroof.ingest"]):
 
 from ncuroof.errors import NcuroofError
 from ncuroof.metrics import selection
+from tests.support.elf_image import elf
 from tests.support.report_writer import METRICS_BY_CHIP, Instances, Kernel, Rule, write_report
 
 TIMED = {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 4096.0}
@@ -34,7 +35,9 @@ def seeds() -> dict[str, bytes]:
         ],
         kernels_per_block=2,
     )
-    return {"plain": plain, "rich": rich, "compressed": zstandard.compress(plain)}
+    code = ((1, elf(".nv_debug_info_reg_sass", ".text.k")), (2, elf(".text.k")))
+    built = write_report([Kernel("debug", TIMED), Kernel("optimised", TIMED, source=2)], sources=code)
+    return {"plain": plain, "built": built, "rich": rich, "compressed": zstandard.compress(plain)}
 
 
 def main() -> None:
