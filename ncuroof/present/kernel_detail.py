@@ -55,7 +55,7 @@ SECTIONS = (
 )
 """Blocks of the detail: key, title, how to lay it out, column titles of a table."""
 
-_DERIVED_UTILISATION = frozenset({"busiest", "lead", "gap"})
+_DERIVED_UTILISATION = frozenset({"busiest", "busiest_known", "most_possible", "lead", "gap"})
 _MARKUP = re.compile(r"@(\w+):([^:@]*):([^@]*)@")
 """NVIDIA's messages link as `@url:text:address@` and `@section:identifier:text@`."""
 
