@@ -9,6 +9,8 @@ from typing import Annotated, Any
 from ncuroof.present import format as text
 
 _N_ACTIONS = 3
+_TOLD_SPEEDUP = 100
+"""A bound beyond it says no more than that almost nothing of the GPU is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,5 +39,7 @@ def together(actions: Sequence[Mapping[str, Any]]) -> str:
     shares = [action["share_frac"] for action in actions[:_N_ACTIONS]]
     if not shares or None in shares or sum(shares) >= 1:
         return ""
-    speedup = f"the run {1 / (1 - sum(shares)):.3g} times as fast"
-    return f"{text.share(sum(shares))} together, {speedup}" if len(shares) > 1 else speedup
+    speedup = 1 / (1 - sum(shares))
+    told = f"{speedup:.3g}" if speedup < _TOLD_SPEEDUP else f"over {_TOLD_SPEEDUP}"
+    faster = f"the run {told} times as fast"
+    return f"{text.share(sum(shares))} together, {faster}" if len(shares) > 1 else faster

@@ -137,6 +137,27 @@ def test_a_grid_for_few_sms_keeps_no_unit_busy(n_blocks: int, dram_share: float,
     assert bound["value"] == pytest.approx(max(3 * n_blocks / 24, dram_share))
 
 
+@pytest.mark.parametrize(
+    ("n_blocks", "expected", "limiter"),
+    [
+        (2, "latency", "grid"),
+        (3, "unknown", None),
+    ],  # 24 times 2 of 108 SMs are 0.44, of 3 they are 0.67: these may fill DRAM
+)
+def test_two_blocks_fill_nothing_even_where_nothing_was_counted(
+    n_blocks: int, expected: str, limiter: str | None
+) -> None:
+    row, _ = diagnosed(
+        {
+            "gpu__time_duration.sum": 7e6,
+            "launch__grid_size": n_blocks,
+            "launch__waves_per_multiprocessor": n_blocks / 108 / 32,
+            "device__attribute_multiprocessor_count": 108,
+        }
+    )
+    assert (row["verdict"], row["limiter"]) == (expected, limiter)
+
+
 def test_the_path_shows_value_threshold_and_margin() -> None:
     _, path = diagnosed({"gpu__time_duration.sum": 1e6, MEMORY: 90.0, COMPUTE: 20.0})
     step = next(step for step in path if step["node"] == "busy_enough")
