@@ -89,7 +89,7 @@ LABELLED = [
         "latency", {"occupancy"}, "stall_long_scoreboard", "serial_loads",
     ),
     # 16 million blocks of one thread each.
-    ("amitadate__GPU_Power_Model/PS1_100_profile.ncu-rep", "", "latency", {"occupancy"}, "partial_warps", "divergence"),
+    ("amitadate__GPU_Power_Model/PS1_100_profile.ncu-rep", "", "latency", {"occupancy"}, "blocks_below_a_warp", "divergence"),
     # A transpose of one element per thread: 23 instructions per warp, and a third of the places for warps stays empty.
     (
         "2388612861__GPU-DEMO/ncu_report_optimized@bf4a812.ncu-rep",

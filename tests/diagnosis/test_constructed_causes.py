@@ -285,7 +285,7 @@ def test_blocks_of_half_a_warp_are_found() -> None:
     assert gains(kernel)["partial_warps"] == pytest.approx(0.25 * 0.85, rel=1e-3)
     assert "partial_warps" not in gains(judged(replace(BUSY, block=(64, 1, 1))))
     sixteen = gains(judged(replace(BUSY, block=(16, 1, 1), threads_per_instruction=16.0)))
-    assert "partial_warps" in sixteen
+    assert sixteen["blocks_below_a_warp"] == pytest.approx(0.5 * 0.85, rel=1e-3)
     assert "divergence" not in sixteen  # lanes without a thread do not diverge
 
 
@@ -444,6 +444,15 @@ def blocks_that_fill_an_sm(n_threads: int, n_instructions_per_warp: float = 30, 
         achieved_occupancy_frac=0.9,
         active_frac=active_frac,
     )
+
+
+def test_blocks_of_one_thread_are_told_before_occupancy() -> None:
+    kernel = judged(replace(blocks_that_fill_an_sm(1), achieved_occupancy_frac=0.49))
+    # 16 blocks of one warp each on an SM of 32, one lane of 32 with a thread
+    assert kernel["occupancy"]["theoretical_frac"] == pytest.approx(0.5)
+    assert kernel["launch"]["unused_lane_frac"] == pytest.approx(31 / 32)
+    assert not {"low_occupancy", "partial_warps"} & set(gains(kernel))
+    assert gains(kernel)["blocks_below_a_warp"] == pytest.approx(31 / 32)
 
 
 def test_an_sm_that_holds_one_block_is_empty_between_two() -> None:
