@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import polars as pl
-
 from ncuroof.ingest.container import Block, Container
 from ncuroof.ingest.kernel_code import is_debug_build
 from ncuroof.ingest.native_schema import messages
@@ -18,10 +16,10 @@ from ncuroof.ingest.stored import Content, part
 from ncuroof.ingest.wire import WireError
 
 
-def debug_builds(content: Content, container: Container, n_read: int) -> pl.Series | None:
-    """Return whether the code of each workload is a debug build: Boolean, null where the report does not say.
+def debug_builds(content: Content, container: Container, n_read: int) -> tuple[bool | None, ...]:
+    """Return whether the code of each workload is a debug build; None where the report does not say.
 
-    None where it says of no workload, or results are lost: which, is not known.
+    Empty where it says so of none, or results are lost: which, is not known.
 
     Args:
         content: the report's bytes.
@@ -29,15 +27,15 @@ def debug_builds(content: Content, container: Container, n_read: int) -> pl.Seri
         n_read: workloads that the reader gave.
     """
     if container.n_workloads != n_read:
-        return None
+        return ()
     builds = dict(_sources(content, container))
     if not builds and any(block.n_sources for block in container.blocks):
-        return None  # its code was left out
+        return ()  # its code was left out
     if set(builds.values()) == {False}:  # as a rule; which kernel has which code need not be asked
         rows = [False if is_kernel else None for block in container.blocks for is_kernel in _are_kernels(block)]
     else:
         rows = [build for block in container.blocks for build in _of_block(content, block, builds)]
-    return pl.Series(rows, dtype=pl.Boolean) if any(row is not None for row in rows) else None
+    return tuple(rows) if any(row is not None for row in rows) else ()
 
 
 def _sources(content: Content, container: Container) -> Iterator[tuple[int, bool]]:

@@ -82,8 +82,8 @@ class RawReport:
         charts: the roofline charts that the report carries.
         damage: what is wrong with the file and what was lost, or None.
         remarks: what else there is to say about how it was read; nothing, as a rule.
-        debug_builds: whether each workload's code was compiled for debugging (Boolean, rows as in `workloads`), null where the
-            report does not say; None where it says so of none.
+        debug_builds: whether each workload's code was compiled for debugging, rows as in `workloads`, None where the report does
+            not say; empty where it says so of none.
         is_printed: it was read from a table that ncu printed, whose numbers are rounded, and not from the report itself.
     """
 
@@ -100,5 +100,5 @@ class RawReport:
     charts: tuple[EmbeddedChart, ...] = ()
     damage: str | None = field(default=None)
     remarks: tuple[str, ...] = ()
-    debug_builds: pl.Series | None = None
+    debug_builds: tuple[bool | None, ...] = ()
     is_printed: bool = False
