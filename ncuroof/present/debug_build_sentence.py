@@ -12,8 +12,11 @@ def debug_build_sentence(n_debug_builds: int, n_kernels: int) -> str:
     """
     if not n_debug_builds:
         return ""
-    were = "was" if n_debug_builds == 1 else "were"
+    if n_debug_builds == n_kernels:
+        compiled = "the kernel was" if n_kernels == 1 else f"all {n_kernels} kernels were"
+    else:
+        compiled = f"{n_debug_builds} of {n_kernels} kernels {'was' if n_debug_builds == 1 else 'were'}"
     return (
-        f"{n_debug_builds} of {n_kernels} {'kernel' if n_kernels == 1 else 'kernels'} {were} compiled for debugging (nvcc -G), "
-        "without optimisation: build with optimisation and record again before anything else"
+        f"{compiled} compiled for debugging (nvcc -G), without optimisation: "
+        "build with optimisation and record again before anything else"
     )
