@@ -28,9 +28,11 @@ def debug_builds(content: Content, container: Container, n_read: int) -> tuple[b
     """
     if container.n_workloads != n_read:
         return ()
-    builds = dict(_sources(content, container))
-    if not builds and any(block.n_sources for block in container.blocks):
-        return ()  # its code was left out
+    builds: dict[int, bool | None] = {}
+    for reference, build in _sources(content, container):  # code is stored once and may be mentioned again without it
+        builds[reference] = build if build is not None else builds.get(reference)
+    if set(builds.values()) == {None}:
+        return ()  # all code was left out
     if set(builds.values()) == {False}:  # as a rule; which kernel has which code need not be asked
         rows = [False if is_kernel else None for block in container.blocks for is_kernel in _are_kernels(block)]
     else:
@@ -38,17 +40,16 @@ def debug_builds(content: Content, container: Container, n_read: int) -> tuple[b
     return tuple(rows) if any(row is not None for row in rows) else ()
 
 
-def _sources(content: Content, container: Container) -> Iterator[tuple[int, bool]]:
-    """Yield reference and build of each piece of code that kernels share; it is stored once and may be mentioned again."""
+def _sources(content: Content, container: Container) -> Iterator[tuple[int, bool | None]]:
+    """Yield reference and build of each piece of code that kernels share."""
     for block in container.blocks:
         for span in block.spans[: block.n_sources]:
             source = _decoded("Source", content, span)
-            build = None if source is None else _build(source.code)
-            if build is not None:
-                yield source.reference, build
+            if source is not None:
+                yield source.reference, _build(source.code)
 
 
-def _of_block(content: Content, block: Block, builds: Mapping[int, bool]) -> Iterator[bool | None]:
+def _of_block(content: Content, block: Block, builds: Mapping[int, bool | None]) -> Iterator[bool | None]:
     """Yield the build of each workload's code, which it holds itself or refers to."""
     for is_kernel, span in zip(_are_kernels(block), block.spans[block.n_sources :], strict=False):
         kernel = _decoded("KernelSource", content, span) if is_kernel else None

@@ -469,8 +469,11 @@ def test_an_sm_that_holds_one_block_is_empty_between_two() -> None:
         blocks_that_fill_an_sm(512),  # two of them: one works while the other starts
         blocks_that_fill_an_sm(1024, n_instructions_per_warp=120),
         blocks_that_fill_an_sm(1024, active_frac=0.97),
+        replace(
+            blocks_that_fill_an_sm(1024), dynamic_shared_bytes=40 << 10
+        ),  # of 64 KiB: smaller blocks do not fit twice either
     ],
-    ids=["two fit", "long blocks", "hardly a gap"],
+    ids=["two fit", "long blocks", "hardly a gap", "much shared memory"],
 )
 def test_blocks_that_overlap_or_last_may_fill_an_sm(described: Described) -> None:
     assert "one_resident_block" not in gains(judged(described))

@@ -65,6 +65,11 @@ def test_each_kernel_has_the_build_of_its_own_code(tmp_path: Path) -> None:
     assert builds(tmp_path / "r.ncu-rep", *kernels, sources=sources) == (False, True, None, None)
 
 
+def test_code_that_was_left_out_is_not_taken_for_optimised(tmp_path: Path) -> None:
+    kernels = [Kernel("a", DURATION, source=1), Kernel("b", DURATION, source=2)]
+    assert builds(tmp_path / "r.ncu-rep", *kernels, sources=((1, OPTIMISED), (2, b""))) == (False, None)
+
+
 def test_old_kernels_hold_their_code_themselves(tmp_path: Path) -> None:
     kernels = [Kernel("a", DURATION, code=DEBUG), Kernel("b", DURATION, code=OPTIMISED)]
     assert builds(tmp_path / "r.ncu-rep", *kernels, sources=()) == (True, False)
