@@ -218,6 +218,21 @@ FINDINGS = pl.Schema(
 )
 """One row per kernel and finding, by gain within a kernel."""
 
+LINES = pl.Schema(
+    {
+        "id": pl.UInt32(),
+        "measure": pl.String(),  # of `by_line` in profiles/metrics.toml
+        "file": pl.String(),
+        "line": pl.Int64(),
+        "caller_file": pl.String(),  # where the function of an inlined line was called, in one that is not inlined; else null
+        "caller_line": pl.Int64(),
+        "value": pl.Float64(),
+        "frac": pl.Float64(),  # of the kernel's total
+        "stall": pl.String(),  # the reason that most samples of the line show, issue and selection aside; null without samples
+    }
+)
+"""One row per kernel, measure and line: the first lines of each by value."""
+
 MISSING = pl.Schema(
     {
         "id": pl.UInt32(),
@@ -276,33 +291,6 @@ ACTIONS = pl.Schema(
     }
 )
 """What to do, by what it gives over the whole run; each launch counts once, under its first finding that has a gain."""
-
-EXPECTED = pl.Schema(
-    {
-        "id": pl.UInt32(),  # number of the call, in order
-        "operator": pl.String(),  # of PyTorch, e.g. aten::mm
-        "module": pl.String(),  # innermost torch.nn.Module; null outside any
-        "is_backward": pl.Boolean(),
-        "inputs": pl.String(),  # sizes of the tensors that go in
-        "dtype": pl.String(),  # of the first of them
-        "flop": pl.Float64(),  # null where the operator's work is not known
-        "matrix_flop": pl.Float64(),  # of products, convolutions and attention
-        "read_bytes": pl.Float64(),
-        "written_bytes": pl.Float64(),
-        "intensity_flop_per_byte": pl.Float64(),  # null where nothing moves, or the work is not known
-    }
-)
-"""One row per call of an operator that was counted without a GPU; views and allocations have none."""
-
-EXPECTED_TIMES = pl.Schema(
-    {
-        **EXPECTED,
-        "precision": pl.String(),  # roof of the work that takes longest; null without work
-        "bound": pl.String(),  # compute or memory; null where a roof or the work is not known
-        "least_ns": pl.Float64(),  # roofline time
-    }
-)
-"""EXPECTED against the roofs of one machine."""
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 

@@ -30,6 +30,8 @@ class Detail {
     const gain = finding.gain === null ? "" : make("strong", {}, finding.gain);
     const basis = finding.basis === "" ? "" : make("span", { class: "soft" }, ": ", this.words(finding.basis));
     const parts = [make("h4", {}, this.words(finding.title)), make("p", {}, gain, basis), make("p", {}, this.words(finding.advice))];
+    const where = this.words(finding.where);
+    if (where) parts.push(make("p", {}, "Where: ", isolated(where), "."));
     if (finding.waste.length) parts.push(make("p", {}, `Moved in vain: ${finding.waste.join(", ")}.`));
     if (evidence.length) parts.push(make("p", { class: "soft" }, "Evidence: ", ...evidence));
     return make("article", { class: `finding ${finding.severity}` }, ...parts);

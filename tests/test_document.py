@@ -110,7 +110,9 @@ def test_path_findings_and_missing_have_their_fields(document: dict[str, Any]) -
         for step in kernel["path"]:
             assert set(step) == {"node", "quantity", "value", "op", "threshold", "outcome", "margin_frac"}
         for finding in kernel["findings"]:
-            assert set(finding) == {"id", "title", "severity", "advice", "evidence", "gain_ns", "gain_basis", "waste"}
+            assert set(finding) == {
+                "id", "title", "severity", "advice", "evidence", "where", "gain_ns", "gain_basis", "waste"
+            }  # fmt: skip
             assert "{" not in finding["advice"]
             for item in finding["evidence"]:
                 assert set(item) == {"quantity", "value", "unit"}

@@ -76,6 +76,7 @@ class Finding:
         overrides_gains: it stands before all others, of which no gain can be told.
         severity: where no gain can be told.
         advice_by_family: what to do, by whose code it is; "user" is for code of one's own.
+        lines: measures of `by_line` that tell which lines of the source it concerns, the first that is known.
         evidence: quantities to show.
     """
 
@@ -97,6 +98,7 @@ class Finding:
     overrides_gains: bool
     severity: str
     advice_by_family: Mapping[str, str]
+    lines: tuple[str, ...]
     evidence: tuple[str, ...]
 
     def advice(self, family: str) -> str:
@@ -258,5 +260,6 @@ def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
         overrides_gains=entry.get("overrides_gains", False),
         severity=entry.get("severity", "medium"),
         advice_by_family=advice,
+        lines=tuple(entry.get("lines", ())),
         evidence=tuple(entry["evidence"]),
     )

@@ -64,7 +64,7 @@ def read_native(
 
     schema = messages()
     try:
-        names = _names(container, schema)
+        names = string_table(container)
     except DecodeError as error:
         raise DeclinedError(f"its string table is malformed: {error}") from error
     tables = _Tables(CounterColumns(names, CounterChoice(selection, report)))
@@ -75,11 +75,16 @@ def read_native(
     return _contents(tables)
 
 
-def _names(container: Container, schema: Mapping[str, Any]) -> list[str | None]:
-    """Return the string table, which goes on from block to block; None for what can be no name: it is no UTF-8, or ends early."""
+def string_table(container: Container) -> list[str | None]:
+    """Return the string table, which goes on from block to block; None for what can be no name: it is no UTF-8, or ends early.
+
+    Raises:
+        DecodeError: it is malformed.
+    """
+    decode = messages()["Header"].FromString
     names: list[str | None] = []
     for block in container.blocks:
-        for encoded in schema["Header"].FromString(block.header).string_table.strings:
+        for encoded in decode(block.header).string_table.strings:
             name = c_text(encoded)
             names.append(name if name.encode() == encoded else None)
     return names

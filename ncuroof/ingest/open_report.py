@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,16 +18,20 @@ from ncuroof.errors import (
     ReportFormatError,
     ReportNotFoundError,
 )
+from ncuroof.ingest.code_modules import code_modules
 from ncuroof.ingest.compressed import decompress
 from ncuroof.ingest.container import KNOWN_VERSION, SNIFF_BYTES, Container, FileKind, sniff, walk
 from ncuroof.ingest.debug_builds import debug_builds
 from ncuroof.ingest.embedded_charts import counters_of, read_charts
+from ncuroof.ingest.instructions import read_instructions
 from ncuroof.ingest.launch_shapes import MARK, believable, launch_shapes
 from ncuroof.ingest.processes import workload_processes
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.readers import ReaderName, ReportSource, read_results
 from ncuroof.ingest.session import read_session
 from ncuroof.ingest.stored import Content, LoadedFile, closing, part
+
+_TIME = "gpu__time_duration.sum"
 
 
 def open_report(
@@ -123,6 +127,9 @@ def _read(
             hint="the file is damaged; copy or record it again",
         )
     session = read_session(block.header for block in container.blocks)
+    is_whole = n_read == container.n_workloads  # where results are lost, it is not known which
+    modules = code_modules(content, container) if is_whole else {}
+    by_instruction = selection.by_instruction if selection is not None else frozenset()
     return RawReport(
         file=name,
         sha256=stored.file.sha256(),
@@ -136,7 +143,8 @@ def _read(
         sections=contents.sections,
         charts=charts,
         damage=_damage(loss, n_read=n_read, n_workloads=container.n_workloads),
-        debug_builds=debug_builds(content, container, n_read),
+        debug_builds=debug_builds(content, container, modules),
+        instructions=read_instructions(content, container, modules, by_instruction, _longest_first(contents.counters)),
         remarks=tuple(filter(None, (_newer(container.version), remark))),
     )
 
@@ -165,6 +173,13 @@ def _with_shapes(counters: pl.DataFrame, content: Content, container: Container)
         return counters
     found = shapes.select(believable(counters))
     return counters.hstack(found.select(name for name in found.columns if name not in counters.columns))
+
+
+def _longest_first(counters: pl.DataFrame) -> Iterable[int]:
+    """Return the rows by the time that the workloads took; in file order where the report does not say."""
+    if _TIME not in counters.columns:
+        return range(counters.height)
+    return counters[_TIME].arg_sort(descending=True, nulls_last=True)
 
 
 def _kind(path: Path) -> FileKind:

@@ -39,6 +39,17 @@ RAW_RULES = pl.Schema(
 )
 """One row per message of NVIDIA's own rules, in file order."""
 
+RAW_INSTRUCTIONS = pl.Schema(
+    {
+        "row": pl.UInt32(),  # row of RAW_WORKLOADS
+        "file": pl.String(),  # name of the source file, without its folder; null where the line is not known
+        "line": pl.Int64(),
+        "caller_file": pl.String(),  # of an inlined function, where it was called in one that is not; else null
+        "caller_line": pl.Int64(),
+    }
+)
+"""One row per instruction of a kernel, by address; one Float64 column more per counter that is kept by instruction."""
+
 
 @dataclass(frozen=True, slots=True)
 class CounterSelection:
@@ -51,6 +62,7 @@ class CounterSelection:
         texts: text metrics to keep.
         instances: counters of which the values of single instances are wanted, with what the names of these begin with. They are
             kept as a text: names and whole numbers in turn, ordered by name (`instances_text`).
+        by_instruction: counters of which the values of single instructions are wanted.
     """
 
     names: frozenset[str]
@@ -58,6 +70,7 @@ class CounterSelection:
     lists: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
     instances: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    by_instruction: frozenset[str] = frozenset()
 
     def and_names(self, names: frozenset[str]) -> CounterSelection:
         """Return the selection with more counters by name."""
@@ -84,6 +97,7 @@ class RawReport:
         remarks: what else there is to say about how it was read; nothing, as a rule.
         debug_builds: whether each workload's code was compiled for debugging, rows as in `workloads`, None where the report does
             not say; empty where it says so of none.
+        instructions: RAW_INSTRUCTIONS of those kernels whose code has a line table; of the longest ones where these are many.
         is_printed: it was read from a table that ncu printed, whose numbers are rounded, and not from the report itself.
     """
 
@@ -101,4 +115,5 @@ class RawReport:
     damage: str | None = field(default=None)
     remarks: tuple[str, ...] = ()
     debug_builds: tuple[bool | None, ...] = ()
+    instructions: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RAW_INSTRUCTIONS))
     is_printed: bool = False

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from ncuroof.errors import ProfileError
-from ncuroof.metrics.entries import Pair, Quantity, Source, Stalls, Tensor, TensorInstruction, TensorOpcodes
+from ncuroof.metrics.entries import ByLine, Pair, Quantity, Source, Stalls, Tensor, TensorInstruction, TensorOpcodes
 from ncuroof.metrics.formula import Formula, parse
 from ncuroof.resources import folder, read_toml
 
@@ -44,6 +44,7 @@ class Catalogue:
         work: pairs by precision, in order of preference.
         tensor: how tensor work is found.
         stalls: how the shares of the stall reasons are found.
+        by_line: what is told of lines of the source, samples of stall reasons among it.
         resources: resource by prefix of a counter's name, for each side of the Speed of Light.
     """
 
@@ -55,6 +56,7 @@ class Catalogue:
     work: Mapping[str, tuple[Pair, ...]]
     tensor: Tensor
     stalls: Stalls
+    by_line: Mapping[str, ByLine]
     resources: Mapping[str, Mapping[str, str]]
 
     def described(self) -> tuple[Quantity, ...]:
@@ -124,7 +126,7 @@ def load_catalogue() -> Catalogue:
 
 
 def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
-    tensor, stalls = raw["tensor"], raw["stalls"]
+    tensor, stalls = raw["tensor"], _stalls(raw["stalls"])
     return Catalogue(
         capabilities=tuple(raw["chips"]["compute_capabilities"]),
         quantities=tuple(_quantity(name, entry) for name, entry in raw["quantity"].items()),
@@ -142,17 +144,43 @@ def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
             instruction_rate=parse(tensor["instruction_rate"]),
             instructions=tuple(map(_instruction, tensor["instruction"])),
         ),
-        stalls=Stalls(
-            doc=stalls["doc"],
-            excludes=stalls["excludes"],
-            reasons=tuple(stalls["reasons"]),
-            counter=stalls["counter"],
-            total=stalls["total"],
-            sampled_counters=tuple(stalls["sampled_counters"]),
-            sampled_names=stalls["sampled_names"],
-            collect=stalls["collect"],
-        ),
+        stalls=stalls,
+        by_line={name: _by_line(entry) for name, entry in raw["by_line"].items()}
+        | _samples(stalls, least=float(raw["by_line"]["samples"]["least"])),
         resources=raw["resource"],
+    )
+
+
+def _by_line(entry: Mapping[str, Any]) -> ByLine:
+    formulas = tuple(parse(source["formula"]) for source in entry["sources"])
+    only = {name: tuple(map(float, values)) for name, values in entry.get("only", {}).items()}
+    return ByLine(entry["label"], entry["doc"], formulas, only, float(entry.get("least", 0)))
+
+
+def _samples(stalls: Stalls, least: float) -> dict[str, ByLine]:
+    """Return the samples of each stall reason."""
+    return {
+        f"stalls.{reason}": ByLine(
+            "the samples of this stall",
+            f"Samples that found a warp stalled: {reason}.",
+            tuple(map(parse, stalls.of_samples(reason))),
+            {},
+            least,
+        )
+        for reason in stalls.reasons
+    }
+
+
+def _stalls(entry: Mapping[str, Any]) -> Stalls:
+    return Stalls(
+        doc=entry["doc"],
+        excludes=entry["excludes"],
+        reasons=tuple(entry["reasons"]),
+        counter=entry["counter"],
+        total=entry["total"],
+        sampled_counters=tuple(entry["sampled_counters"]),
+        sampled_names=entry["sampled_names"],
+        collect=entry["collect"],
     )
 
 

@@ -105,6 +105,29 @@ class Stalls:
 
 
 @dataclass(frozen=True, slots=True)
+class ByLine:
+    """What is summed over the instructions of a line.
+
+    Attributes:
+        label: what a line has a share of.
+        doc: one sentence.
+        formulas: over counters of instructions, in order of preference.
+        only: of which instructions: by counter the values that it may have; none for those without one.
+        least: kernels with a smaller total are left out.
+    """
+
+    label: str
+    doc: str
+    formulas: tuple[Formula, ...]
+    only: Mapping[str, tuple[float, ...]]
+    least: float
+
+    def counters(self) -> frozenset[str]:
+        """Return the counters that it reads."""
+        return frozenset(self.only).union(*(formula.counters for formula in self.formulas))
+
+
+@dataclass(frozen=True, slots=True)
 class TensorInstruction:
     """What one tensor instruction of a kernel is worth, where its shape can be told.
 

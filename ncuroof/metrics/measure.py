@@ -12,12 +12,13 @@ from ncuroof.ingest import CounterSelection, RawReport
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME, Catalogue, load_catalogue
 from ncuroof.metrics.chart_values import with_chart_values
 from ncuroof.metrics.families import families_of
+from ncuroof.metrics.lines import measure_lines
 from ncuroof.metrics.names import range_names, short_name
 from ncuroof.metrics.quantities import DEFINITION_PREFIX, CounterTable, add_quantities, largest, top_stall
 from ncuroof.metrics.tensor import tensor_split_error
 from ncuroof.metrics.units import scale
 from ncuroof.metrics.work import measure_bandwidth, measure_work
-from ncuroof.tables import BANDWIDTH, DEVICES, KERNELS, WORK, check
+from ncuroof.tables import BANDWIDTH, DEVICES, KERNELS, LINES, WORK, check
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Measurements:
         work: WORK.
         bandwidth: BANDWIDTH.
         devices: DEVICES.
+        lines: LINES.
         dropped: counters left out because their unit is not known, with that unit.
     """
 
@@ -36,6 +38,7 @@ class Measurements:
     work: pl.DataFrame
     bandwidth: pl.DataFrame
     devices: pl.DataFrame
+    lines: pl.DataFrame
     dropped: tuple[str, ...] = ()
 
 
@@ -48,6 +51,7 @@ def selection(catalogue: Catalogue | None = None) -> CounterSelection:
         lists=frozenset(BREAKDOWNS.values()),
         texts=frozenset({DEVICE_NAME}),
         instances={catalogue.tensor.opcodes.counter: catalogue.tensor.opcodes.prefixes},
+        by_instruction=frozenset().union(*(each.counters() for each in catalogue.by_line.values())),
     )
 
 
@@ -109,6 +113,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
         work=check(work, WORK, table="WORK"),
         bandwidth=check(bandwidth, BANDWIDTH, table="BANDWIDTH"),
         devices=check(devices, DEVICES, table="DEVICES"),
+        lines=check(measure_lines(reports, catalogue.by_line), LINES, table="LINES"),
         dropped=tuple(dropped),
     )
 

@@ -16,6 +16,7 @@ from ncuroof.present.analysed import Analysed
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_outer_range, differing, extremes
 from ncuroof.present.debug_build_sentence import debug_build_sentence
 from ncuroof.present.document import Document, document
+from ncuroof.present.source_lines import first_place
 from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting_sentence
 
 N_KERNELS = 10
@@ -50,6 +51,7 @@ class KernelLine:
         recoverable: of all its launches.
         verdict: and `limiter`: what bounds it.
         advice: the first thing to do; empty where nothing is to be said.
+        where: the line of the source that it concerns most; empty where that is not known.
         gain: what it gives, in words; empty where the counters cannot tell.
     """
 
@@ -63,6 +65,7 @@ class KernelLine:
     verdict: str
     limiter: str
     advice: str
+    where: str
     gain: str
 
 
@@ -199,6 +202,7 @@ def _line(kernel: Document, group: Mapping[str, Any]) -> KernelLine:
         verdict=kernel["verdict"],
         limiter=text.label(kernel["limiter"]) if kernel["limiter"] else "",
         advice=advice,
+        where=first_place(kernel["findings"][0]["where"]) if kernel["findings"] else "",
         gain=gain,
     )
 

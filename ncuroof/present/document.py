@@ -18,6 +18,7 @@ from ncuroof.metrics import Catalogue, load_catalogue
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.expected_document import expected_document
 from ncuroof.present.occupancy_limits import LIMITS, tightest, with_limits
+from ncuroof.present.source_lines import sampled_lines, where
 from ncuroof.present.vendor import vendor_block, vendor_rules
 from ncuroof.roofline import INSTRUCTION_DEFINITION
 from ncuroof.tables import BREAKDOWN_KINDS
@@ -188,6 +189,8 @@ class _Kernels:
         self._flips = _by_kernel(diagnosis.flips, wanted)
         self._findings = _by_kernel(diagnosis.findings, wanted)
         self._missing = _by_kernel(diagnosis.missing, wanted)
+        self._lines = _by_kernel(analysed.measurements.lines, wanted)
+        self._catalogue = catalogue
         self._vendor = _by_kernel(vendor_rules(analysed.reports), wanted)
         self._shares = _by_kernel(placed.roof_shares, wanted)
         self._busy = {} if ids is not None else _by_kernel(_busy_times(analysed), wanted)
@@ -224,6 +227,7 @@ class _Kernels:
             "caveats": row["caveats"],
             "above_roof_cause": self._above_roof_cause(row["caveats"]),
             "findings": [self._finding(entry, row, limiters) for entry in self._findings.get(number, [])],
+            "lines": sampled_lines(self._lines.get(number, ())),
             "min_time_ns": row["min_time_ns"],
             "recoverable_ns": row["recoverable_ns"],
             "scaling": next(map(_scaling, self._busy.get(number, [])), None),
@@ -282,6 +286,7 @@ class _Kernels:
                 for name in rule.evidence
                 if row[name] is not None
             ],
+            "where": where(self._lines.get(row["id"], ()), rule.lines, self._catalogue),
             "gain_ns": entry["gain_ns"],
             "gain_basis": rule.gain_basis if entry["gain_ns"] is not None else None,
             "waste": {

@@ -16,6 +16,7 @@ from ncuroof.present.interned import Texts
 from ncuroof.present.methods import unit_of
 from ncuroof.present.point_rows import Cell, flop_points, instruction_points
 from ncuroof.present.rate_rows import bandwidth_rows, note, traffic_rows, work_rows
+from ncuroof.present.source_lines import place, where_sentence
 from ncuroof.present.traffic_flow import traffic_flow
 
 Record = Mapping[str, Any]
@@ -24,6 +25,7 @@ SECTIONS = (
     ("facts", "Launch", "facts", ()),
     ("utilisation", "How busy each unit is", "bars", ()),
     ("stalls", "What the warps wait for", "bars", ()),
+    ("lines", "Lines of the source with most samples", "table", ("share", "line", "mostly waiting for", "samples")),
     ("occupancy", "Occupancy and scheduling", "numbers", ()),
     ("access", "Access pattern", "numbers", ()),
     ("traffic_bytes", "Traffic, both directions", "table", ("level", "bytes", "what is counted")),
@@ -56,6 +58,7 @@ SECTIONS = (
 """Blocks of the detail: key, title, how to lay it out, column titles of a table."""
 
 _DERIVED_UTILISATION = frozenset({"busiest", "busiest_known", "most_possible", "lead", "gap"})
+_NO_LINES = "Not known. They need code with a line table (nvcc -lineinfo) and --section SourceCounters."
 _MARKUP = re.compile(r"@(\w+):([^:@]*):([^@]*)@")
 """NVIDIA's messages link as `@url:text:address@` and `@section:identifier:text@`."""
 
@@ -116,6 +119,7 @@ class KernelDetails:
             "facts": self._facts(kernel),
             "utilisation": self._bars(kernel, "utilisation", _DERIVED_UTILISATION),
             "stalls": self._bars(kernel, "stalls", frozenset()),
+            "lines": self._lines(kernel.get("lines") or ()),
             "occupancy": self._limiters(kernel) + self._quantities(kernel, ("occupancy", "scheduler")),
             "access": self._quantities(kernel, ("access", "arithmetic")),
             "flow": traffic_flow(kernel),
@@ -188,6 +192,7 @@ class KernelDetails:
             "title": self._texts.add(finding["title"]),
             "severity": finding["severity"],
             "advice": self._texts.add(finding["advice"]),
+            "where": self._texts.add(where_sentence(finding.get("where"))),
             "gain": gain if gain_ns is not None else None,
             "basis": self._texts.add(finding.get("gain_basis") or ""),
             "waste": [
@@ -283,6 +288,18 @@ class KernelDetails:
                 elif value is None:
                     unknown.append(key)
         return rows + note(self._texts, "Not collected", unknown)
+
+    def _lines(self, lines: Iterable[Record]) -> list[list[Cell]]:
+        rows: list[list[Cell]] = [
+            [
+                text.share(line["frac"]),
+                self._texts.add(place(line)),
+                self._texts.add(text.label(line["stall"])),
+                text.quantity(line["value"], "count"),
+            ]
+            for line in lines
+        ]
+        return rows or [[self._texts.add(_NO_LINES)]]
 
     def _limiters(self, kernel: Record) -> list[list[Cell]]:
         limiters = (kernel.get("occupancy") or {}).get("limiters")

@@ -18,6 +18,7 @@ from ncuroof.present.methods import Methods, methods
 from ncuroof.present.operators import Operators, operators
 from ncuroof.present.page_changes import Changes, changes
 from ncuroof.present.page_data import dram_intensity, efficiency, short_name
+from ncuroof.present.source_lines import where_sentence
 from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting_sentence
 
 Record = Mapping[str, Any]
@@ -66,6 +67,7 @@ class KernelRow:
     verdict: Annotated[str, "name of the verdict"]
     verdict_title: Annotated[str, "the verdict for people"]
     advice: Annotated[str, "of the first finding, or empty"]
+    where: Annotated[str, "the lines of the source that it concerns, or empty"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +213,7 @@ def _row(kernel: Record, total_ns: float | None, rules: Rules) -> KernelRow:
         verdict=kernel["verdict"],
         verdict_title="failed" if kernel["failed"] else rules.verdicts[kernel["verdict"]].title,
         advice=finding["advice"] if finding else "",
+        where=where_sentence(finding.get("where")) if finding else "",
     )
 
 

@@ -35,6 +35,7 @@ _BREAKDOWN_WIDTHS = (5, 8, 8, 19, 7)
 _N_BREAKDOWN = 4
 """Lines for the time by family, and by range."""
 
+_MOST_WHERE = 36
 _LEAST_NAME_WIDTH = 8
 """A terminal too narrow for the columns cuts the lines at its right end."""
 
@@ -174,7 +175,8 @@ def _name(line: KernelLine, n_cells: int) -> str:
 
 
 def _advice(line: KernelLine, width: int) -> Text:
-    gain = f" ({line.gain})" if line.gain else ""
+    where = f" · {_fitted(line.where, _MOST_WHERE)}" if line.where else ""
+    gain = where + (f" ({line.gain})" if line.gain else "")
     start = f"{'':>{_COLUMN_WIDTHS[0]}} → "
     return Text(f"{start}{_fitted(line.advice, width - len(start) - len(gain))}{gain}")
 

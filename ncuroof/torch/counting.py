@@ -14,9 +14,10 @@ from torch.utils.module_tracker import ModuleTracker
 
 from ncuroof.errors import UnknownNameError
 from ncuroof.model import Operation, TensorShape, dtype_of, operator
-from ncuroof.tables import EXPECTED, check
+from ncuroof.tables import check
 from ncuroof.torch.expected_roofline import ExpectedRoofline, against
 from ncuroof.torch.fused_attention import FusedAttention
+from ncuroof.torch.tables import EXPECTED
 
 _OUTSIDE = "Global"
 """ModuleTracker's name for what no module does."""

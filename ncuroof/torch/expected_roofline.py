@@ -11,7 +11,8 @@ import polars as pl
 from ncuroof.model import Machine, Operation, Prediction, machine_by_name, predict
 from ncuroof.present.format import byte_count, counted, duration, flop_count, flop_rate, intensity, share
 from ncuroof.present.roofline_svg import Mark, roofline_svg
-from ncuroof.tables import EXPECTED, EXPECTED_TIMES, check
+from ncuroof.tables import check
+from ncuroof.torch.tables import EXPECTED, EXPECTED_TIMES
 
 _MOST_LINES = 12
 

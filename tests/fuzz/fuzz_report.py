@@ -16,6 +16,7 @@ with atheris.instrument_imports(include=["ncuroof.ingest"]):
 from ncuroof.errors import NcuroofError
 from ncuroof.metrics import selection
 from tests.support.elf_image import elf
+from tests.support.lined import lined_report
 from tests.support.report_writer import METRICS_BY_CHIP, Instances, Kernel, Rule, write_report
 
 TIMED = {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 4096.0}
@@ -37,7 +38,13 @@ def seeds() -> dict[str, bytes]:
     )
     code = ((1, elf(".nv_debug_info_reg_sass", ".text.k")), (2, elf(".text.k")))
     built = write_report([Kernel("debug", TIMED), Kernel("optimised", TIMED, source=2)], sources=code)
-    return {"plain": plain, "built": built, "rich": rich, "compressed": zstandard.compress(plain)}
+    return {
+        "plain": plain,
+        "built": built,
+        "lined": lined_report(),
+        "rich": rich,
+        "compressed": zstandard.compress(plain),
+    }
 
 
 def main() -> None:

@@ -296,13 +296,16 @@ def _metric(metric: Any) -> tuple[str, str, int]:
 
 
 def _analysis(path: Path) -> dict[str, Any]:
-    """Return the document without what was taken out, and without the texts of NVIDIA's rules, compared before."""
+    """Return the document without what was taken out, lines of the source too, and without NVIDIA's texts, compared before."""
     found = ncuroof.read(path).analyse().to_dict()
     for source in found["sources"]:
         for gone in ("file", "sha256", "command_line"):
             source.pop(gone)
     for each in found["kernels"]:
         each["vendor"].pop("rules", None)
+        each.pop("lines")
+        for finding in each["findings"]:
+            finding.pop("where")
     return found
 
 

@@ -65,6 +65,15 @@ def test_programs_and_their_functions_exist() -> None:
         re.compile(case.judged)
 
 
+def test_planted_lines_are_lines_of_the_program_and_of_findings_that_must_be_there() -> None:
+    planted = [(case, *each) for case in SUITE.cases for each in case.lines.items()]
+    for case, finding, part in planted:
+        program = (HERE / case.program).read_text(encoding="utf-8")
+        assert sum(part in line for line in program.splitlines()) == 1, (case.id, part)
+        assert finding in case.must or case.id == "shared_conflicts_1"
+    assert len({finding for _, finding, _ in planted}) >= 6
+
+
 def test_sizes_are_those_that_the_programs_ask_for() -> None:
     for case in SUITE.cases:
         source = source_of(case.program)

@@ -164,3 +164,35 @@ def test_a_table_has_as_many_cells_in_each_row(right: Path) -> None:
     assert len(tables) == 4
     for table in tables:
         assert len({line.count("|") for line in table.splitlines()}) == 1
+
+
+def placed(line: int | None, caller: int | None = None, file: str = "memory.cu") -> dict[str, object]:
+    """Return a launch of the strided copy whose loads are placed at a line of memory.cu."""
+    called = None if caller is None else {"file": "memory.cu", "line": caller}
+    where = None if line is None else {"lines": [{"file": file, "line": line, "caller": called}]}
+    finding = {"id": "uncoalesced_global_load", "where": where}
+    return {
+        "name": "read_strided(const float *)", "short_name": "read_strided", "failed": False, "duration_ns": 1e6,
+        "verdict": "memory", "limiter": "dram", "findings": [finding],
+    }  # fmt: skip
+
+
+def test_a_finding_has_to_be_at_the_planted_line() -> None:
+    case = BY_ID["strided_2"]
+    program = (HERE / "memory.cu").read_text(encoding="utf-8").splitlines()
+    line = next(number for number, text in enumerate(program, start=1) if "* stride]" in text)
+    wrong = {
+        number: judge(case, "full", [placed(*place)], SUITE).wrong
+        for number, place in enumerate(
+            [(line,), (3, line, "copy.h"), (line + 1,), (10_000,), (None,), (1, None, "../../pyproject.toml")]
+        )
+    }
+    assert wrong == {
+        0: (),
+        1: (),  # inlined, and called there
+        2: (f"places uncoalesced_global_load at memory.cu:{line + 1}",),
+        3: ("places uncoalesced_global_load at memory.cu:10000",),
+        4: ("places uncoalesced_global_load nowhere",),
+        5: ("places uncoalesced_global_load at ../../pyproject.toml:1",),
+    }
+    assert judge(case, "roofline", [placed(None)], SUITE).wrong == ()

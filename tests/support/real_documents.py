@@ -24,6 +24,7 @@ from ncuroof.whatif import busy_times, parse_target, project
 from tests.support import demo
 from tests.support.constructed import Accesses, Described
 from tests.support.constructed_counters import kernel
+from tests.support.lined import lined_report
 from tests.support.raw import raw_report
 from tests.support.report_writer import write_report
 
@@ -53,6 +54,7 @@ def documents(folder: Path) -> Mapping[str, list[Document]]:
     found = [
         ncuroof.read(demo.REPORT).analyse([CALIBRATION]).to_dict(),
         ncuroof.read(_with_operators(folder)).analyse().to_dict(),
+        ncuroof.read(_lined(folder)).analyse().to_dict(),
         Reports((raw_report({}),)).analyse().to_dict(),
         comparison_document(compared, judge([parse_gate("time:+5%")], compared)),
         history_document(history([run.side(), mended.side(), run.side()])),
@@ -67,6 +69,12 @@ def documents(folder: Path) -> Mapping[str, list[Document]]:
     for each in found:
         by_schema.setdefault(each["schema"], []).append(each)
     return by_schema
+
+
+def _lined(folder: Path) -> Path:
+    path = folder / "lined.ncu-rep"
+    path.write_bytes(lined_report())
+    return path
 
 
 def _with_operators(folder: Path) -> Path:

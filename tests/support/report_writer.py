@@ -78,6 +78,7 @@ def write_report(
     kernels_per_block: int = 1,
     file_version: int = FILE_VERSION,
     sources: Sequence[tuple[int, bytes]] = ((1, b""),),
+    functions: Sequence[tuple[str, int]] = (),
 ) -> bytes:
     """Return the bytes of a report that holds the kernels in the given order.
 
@@ -87,13 +88,18 @@ def write_report(
         kernels_per_block: the most kernels of a block; ncu itself writes one.
         file_version: 7 in every report so far.
         sources: reference and machine code of each, empty for none.
+        functions: mangled name and address of each that was loaded, of every source.
     """
     process_by_id = {pid: _process(pid, name, session) for pid, name in session.processes}
     first_process = next(iter(process_by_id.values()), b"")
     opening, remainder = _session_details(session)
     results = _result_blocks(kernels, process_by_id, kernels_per_block)
     parts = [b"NVR\0", _with_length(integer(1, file_version)), _block(first_process, session=opening)]
-    entries = [integer(1, reference) + (message(4, code) if code else b"") for reference, code in sources]
+    loaded = b"".join(message(1, text(1, name), integer(2, address)) for name, address in functions)
+    entries = [
+        integer(1, reference) + (message(4, code) if code else b"") + (message(9, loaded) if loaded else b"")
+        for reference, code in sources
+    ]
     parts += [_block(first_process, counts={1: len(entries)}, entries=entries)] if kernels else []
     parts += results[:1]
     parts += [_block(first_process, session=detail) for detail in remainder]

@@ -9,7 +9,7 @@ import pytest
 
 import ncuroof
 from ncuroof.errors import UnknownNameError
-from ncuroof.tables import EXPECTED
+from ncuroof.torch.tables import EXPECTED
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'ncuroof[torch]')")
 nn, functional = torch.nn, torch.nn.functional

@@ -1,0 +1,93 @@
+"""ELF images of 64 bits: their sections, symbols and relocations, as far as a kernel's machine code needs them.
+
+Source: Tool Interface Standard, "Executable and Linking Format", and its extension to 64 bits.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ncuroof.ingest.wire import WireError
+
+_IMAGE_64 = b"\x7fELF\x02"
+HEADER_BYTES, SECTION_BYTES = 64, 64
+BITS, STRINGS, NO_BITS = 1, 3, 8
+"""Types of sections."""
+
+_MOST_NAME_BYTES = 64
+"""Longer names, those of kernels, are cut: a damaged image has no end of them."""
+
+SECTION_HEADER = struct.Struct("<IIQQQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_ENTRY_BY_NAME = {b".rel": struct.Struct("<QQ"), b".rela": struct.Struct("<QQq")}
+
+
+class Section(NamedTuple):
+    """A section: number, name (cut), type, where its content lies, and where its name stands among the names."""
+
+    number: int
+    name: bytes
+    kind: int
+    start: int
+    length: int
+    name_start: int
+
+
+class Image:
+    """An image, cut into its sections.
+
+    Raises:
+        WireError: it is cut or malformed.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        try:
+            (table,) = struct.unpack_from("<Q", content, 0x28)
+            size, n_sections, names_at = struct.unpack_from("<HHH", content, 0x3A)
+            headers = [SECTION_HEADER.unpack_from(content, table + number * size) for number in range(n_sections)]
+            self._names = content[headers[names_at][4] :]
+        except (struct.error, IndexError, OverflowError) as error:
+            raise WireError("the code of a kernel is no whole ELF image") from error
+        self.sections = [
+            Section(number, self._name(at), kind, start, length, at)
+            for number, (at, kind, _, _, start, length) in enumerate(headers)
+        ]
+
+    def content(self, name: bytes) -> bytes:
+        """Return what the first section of that name holds; nothing where there is none."""
+        return next((self._of(section) for section in self.sections if section.name == name), b"")
+
+    def named(self, name: bytes) -> Section | None:
+        """Return the first section of that name, however long it is."""
+        for section in self.sections:
+            if name.startswith(section.name) and self._names.startswith(name + b"\0", section.name_start):
+                return section
+        return None
+
+    def relocations(self, name: bytes) -> Iterator[tuple[int, int, int]]:
+        """Yield where each address stands in a section that the loader fills in, the section that it points into, and where there.
+
+        What stands in the address's place meanwhile is not added.
+        """
+        symbols = self.content(b".symtab")
+        for prefix, layout in _ENTRY_BY_NAME.items():
+            entries = self.content(prefix + name)
+            for where, info, *addend in layout.iter_unpack(entries[: len(entries) // layout.size * layout.size]):
+                symbol = _SYMBOL.size * (info >> 32)
+                if symbol + _SYMBOL.size <= len(symbols):
+                    _, _, _, section, value, _ = _SYMBOL.unpack_from(symbols, symbol)
+                    yield where, section, value + sum(addend)
+
+    def _of(self, section: Section) -> bytes:
+        return self._content[section.start : section.start + section.length]
+
+    def _name(self, start: int) -> bytes:
+        return self._names[start : start + _MOST_NAME_BYTES].split(b"\0", 1)[0]
+
+
+def is_image(content: bytes) -> bool:
+    """Return whether bytes begin as an image of 64 bits does."""
+    return content.startswith(_IMAGE_64)

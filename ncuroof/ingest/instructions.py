@@ -1,0 +1,147 @@
+"""Counters of single instructions, and the line of the sources that each comes from.
+
+They are read of kernels whose code has a line table, those that take longest first, until there are enough: a report of thousands
+of launches holds millions of them.
+
+Source: Nsight Compute Customization Guide, "Report File Format": ProfileMetricResult's values by address, RelocationData.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import polars as pl
+
+from ncuroof.ingest.code_modules import CodeModule, decoded, kernel_spans, module_of
+from ncuroof.ingest.container import Container
+from ncuroof.ingest.contents import GREATEST_VALUE
+from ncuroof.ingest.line_tables import LineTable, LineTables, Place
+from ncuroof.ingest.native import string_table
+from ncuroof.ingest.native_schema import messages
+from ncuroof.ingest.native_values import name_id
+from ncuroof.ingest.raw_report import RAW_INSTRUCTIONS
+from ncuroof.ingest.stored import Content
+from ncuroof.ingest.wire import WireError
+
+_MOST_INSTRUCTIONS = 20_000
+"""Of all kernels together; with ten counters each that takes a tenth of a second. No kernel is cut in the middle."""
+
+_MOST_OF_ONE_KERNEL = 100_000
+"""Counters with more values are left out: no kernel is that long."""
+
+_LINE_TABLE = b".debug_line\0"
+_FUNCTIONS = "launch__function_pcs"
+_VALUES = ("short", "long", "double", "single")
+_PLACE = {name: kind for name, kind in RAW_INSTRUCTIONS.items() if name != "row"}
+
+_Placed = Callable[[int], "Place | None"]
+_ByAddress = Mapping[int, float]
+
+
+def read_instructions(
+    content: Content,
+    container: Container,
+    modules: Mapping[int, CodeModule],
+    wanted: frozenset[str],
+    rows: Iterable[int],
+) -> pl.DataFrame:
+    """Return RAW_INSTRUCTIONS, and a column for each counter that any kernel has by instruction; null where it has none.
+
+    Args:
+        content: the report's bytes.
+        container: its blocks, with all of its strings.
+        modules: the code that it stores.
+        wanted: counters by name.
+        rows: of the workloads, those first that are wanted most.
+    """
+    empty = pl.DataFrame(schema=RAW_INSTRUCTIONS)
+    has_lines = any(_LINE_TABLE in module.image for module in modules.values())
+    names = _strings(container) if has_lines else []
+    if wanted.isdisjoint(names):
+        return empty
+    counters = {number: name for number, name in enumerate(names) if name in wanted or name == _FUNCTIONS}
+    spans = list(kernel_spans(container))
+    lines_of = cache(_line_tables)
+    parts: list[pl.DataFrame] = []
+    n_left = _MOST_INSTRUCTIONS
+    for row in rows:
+        if n_left <= 0:
+            break
+        span = spans[row]
+        module = None if span is None else module_of(content, span, modules)
+        lines = None if module is None else lines_of(module)
+        if span is not None and module is not None and lines is not None:
+            table = _of_kernel(decoded("Kernel", content, span), module, lines, counters)
+            parts.append(table.select(pl.lit(row, RAW_INSTRUCTIONS["row"]).alias("row"), pl.all()))
+            n_left -= table.height
+    return pl.concat([empty, *parts], how="diagonal")
+
+
+def _of_kernel(kernel: Any, module: CodeModule, lines: LineTables, counters: Mapping[int, str]) -> pl.DataFrame:
+    """Return the instructions of one kernel: place and counters; none where no place is known."""
+    values = dict(_values(kernel.metrics, counters)) if kernel is not None else {}
+    functions = values.pop(_FUNCTIONS, {})
+    loaded = module.address_by_function
+    if not loaded and len(functions) == 1:  # of code that was compiled as it ran, only this is known
+        loaded = {kernel.mangled: int(*functions.values())}
+    addresses = sorted(set().union(*values.values()))
+    places = list(map(_placed_by(loaded, lines), addresses))
+    if not any(places):
+        return pl.DataFrame(schema=_PLACE)
+    rows = [place or (None,) * len(_PLACE) for place in places]
+    return pl.DataFrame(rows, schema=_PLACE, orient="row").with_columns(
+        pl.Series(name, list(map(by_address.get, addresses)), pl.Float64) for name, by_address in values.items()
+    )
+
+
+def _strings(container: Container) -> list[str | None]:
+    from google.protobuf.message import DecodeError  # noqa: PLC0415  only reading needs protobuf
+
+    try:
+        return string_table(container)
+    except DecodeError:
+        return []
+
+
+def _line_tables(module: CodeModule) -> LineTables | None:
+    """Return the line tables of a module, or None where it has none, or they are malformed."""
+    with contextlib.suppress(WireError):
+        return LineTables(module.image) if _LINE_TABLE in module.image else None
+    return None
+
+
+def _values(metrics: Iterable[bytes], counters: Mapping[int, str]) -> Iterator[tuple[str, _ByAddress]]:
+    """Yield each counter with its values by address; malformed ones are left out."""
+    from google.protobuf.message import DecodeError  # noqa: PLC0415  only reading needs protobuf
+
+    decode = messages()["Instances"].FromString
+    for metric in metrics:
+        with contextlib.suppress(WireError, DecodeError):
+            name = counters.get(name_id(metric, len(metric))[0])
+            elements: Sequence[Any] = decode(metric).elements if name is not None else ()
+            if name is not None and 0 < len(elements) <= _MOST_OF_ONE_KERNEL:
+                kind = next((kind for kind in _VALUES if elements[0].value.HasField(kind)), _VALUES[0])
+                values = ((each.name.long, float(getattr(each.value, kind))) for each in elements)
+                yield name, {address: value for address, value in values if 0 <= value <= GREATEST_VALUE}
+
+
+def _placed_by(loaded: Mapping[bytes, int], lines: LineTables) -> _Placed:
+    """Return a function that tells where the instruction at an address comes from, or None."""
+    functions = sorted(loaded, key=loaded.__getitem__)
+    starts = [loaded[function] for function in functions]
+
+    @cache
+    def table(index: int) -> LineTable:
+        with contextlib.suppress(WireError):
+            return lines.of(functions[index], starts[index])
+        return LineTable(())
+
+    def placed(address: int) -> Place | None:
+        index = bisect_right(starts, address) - 1
+        return table(index).place(address - starts[index]) if index >= 0 else None
+
+    return placed

@@ -1,0 +1,67 @@
+"""Lines of the source as entries of the document and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ncuroof.metrics import Catalogue
+from ncuroof.present import format as text
+
+Record = Mapping[str, Any]
+
+_SAMPLES = "samples"
+_LEAST_FRAC = 0.1
+_N_LINES = 3
+"""Lines of a finding are those with that share of it, and no more than that many."""
+
+
+def sampled_lines(rows: Iterable[Record]) -> list[dict[str, Any]]:
+    """Return the lines of a kernel with most samples: place, share of the samples, and what its warps wait for mostly.
+
+    Args:
+        rows: of LINES, of one kernel.
+    """
+    return [{**_entry(row), "stall": row["stall"]} for row in rows if row["measure"] == _SAMPLES]
+
+
+def where(rows: Sequence[Record], measures: Iterable[str], catalogue: Catalogue) -> dict[str, Any] | None:
+    """Return where in the source a finding's cause is: lines, and what they have a share of; None where it is not known.
+
+    Args:
+        rows: of LINES, of one kernel.
+        measures: that the finding names; the first that is known tells.
+        catalogue: describes them.
+    """
+    known = {row["measure"] for row in rows}
+    measure = next((name for name in measures if name in known), None)
+    lines = [_entry(row) for row in rows if row["measure"] == measure and row["frac"] >= _LEAST_FRAC][:_N_LINES]
+    return {"measure": measure, "of": catalogue.by_line[measure].label, "lines": lines} if measure and lines else None
+
+
+def place(line: Record) -> str:
+    """Return a line of the document as text: "gemm.cu:80", or "copy.h:12, called at gemm.cu:80"."""
+    own, caller = _position(line), line.get("caller")
+    return own if caller is None else f"{own}, called at {_position(caller)}"
+
+
+def where_sentence(found: Record | None) -> str:
+    """Return a finding's `where` as text: "gemm.cu:80 (99 %), gemm.cu:114 (12 %) of the samples"; nothing where it is not known."""
+    if not found:
+        return ""
+    lines = (f"{place(line)} ({text.share(line['frac'])})" for line in found["lines"])
+    return f"{'; '.join(lines)} of {found['of']}"
+
+
+def first_place(found: Record | None) -> str:
+    """Return the first line of a finding's `where`, without where it was called; nothing where it is not known."""
+    return _position(found["lines"][0]) if found else ""
+
+
+def _entry(row: Record) -> dict[str, Any]:
+    caller = None if row["caller_file"] is None else {"file": row["caller_file"], "line": row["caller_line"]}
+    return {"file": row["file"], "line": row["line"], "caller": caller, "value": row["value"], "frac": row["frac"]}
+
+
+def _position(line: Record) -> str:
+    return f"{text.printable(line['file'])}:{line['line']}"

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from ncuroof.ingest.elf import Image
+from ncuroof.ingest.line_tables import LineTables, Place
+from ncuroof.ingest.wire import WireError
+from tests.support.elf_image import elf_with
+from tests.support.lined import COMPILED, SCALE
+
+FUNCTION = SCALE.encode()
+
+# DWARF 2, 6.2.4: bytes per instruction, whether rows begin a statement, line base -5, range 14, ten opcodes; a folder, two files.
+TABLES = b"/home/someone\0\0" + b"a.cu\0\1\0\0" + b"b.h\0\1\0\0" + b"\0"
+LENGTHS = bytes([0, 1, 1, 1, 1, 0, 0, 0, 1])
+SET_ADDRESS, END = b"\0\x09\x02" + bytes(8), b"\0\1\1"
+
+
+def section(program: bytes, *, version: int = 2, line_range: int = 14) -> bytes:
+    head = bytes([16]) + (b"\1" if version == 4 else b"") + bytes([1, 0xFB, line_range, 10]) + LENGTHS + TABLES
+    body = struct.pack("<HI", version, len(head)) + head + program
+    return struct.pack("<I", len(body)) + body
+
+
+def image(program: bytes, *, address: int = 0, **of_section: int) -> bytes:
+    """Return an image with a function whose line table the loader places: a symbol, and a relocation of the first SET_ADDRESS."""
+    table = section(program, **of_section)
+    operand = table.index(program) + program.index(SET_ADDRESS) + 3
+    symbol = struct.pack("<IBBHQQ", 0, 2, 0, 4, address, 64)  # in section 4, counted from none
+    return elf_with(
+        {
+            ".debug_line": table,
+            ".rel.debug_line": struct.pack("<QQ", operand, 1 << 32),
+            ".symtab": bytes(24) + symbol,
+            ".text._Z5scalePfi": bytes(256),
+        }
+    )
+
+
+def lines(code: bytes, address: int = 0x7F0000) -> list[str]:
+    table = LineTables(code).of(FUNCTION, address)
+    return [f"{place.file}:{place.line}" if (place := table.place(at)) else "-" for at in range(0, 0x80, 16)]
+
+
+def test_each_opcode_moves_address_and_line() -> None:
+    program = (
+        SET_ADDRESS
+        + b"\3\7\1"  # line 8, a row at 0
+        + bytes([10 + 14 + 5 + 3])  # special: one instruction and three lines on: 11 at 0x10
+        + b"\4\2\2\2\1"  # b.h, two instructions on: 11 at 0x30
+        + b"\5\7\6\7"  # column, is_stmt, basic block: nothing of these
+        + b"\3\x7a\1"  # six lines back at the same address: 5, which is what counts there
+        + b"\x09\x10\0\4\1\3\1\1"  # fixed advance of 16 bytes, a.cu: 6 at 0x40
+        + b"\x08\3\2\1"  # as far as opcode 255 goes, 17 instructions: 8 at 0x150
+        + END
+    )
+    places = LineTables(image(program)).of(FUNCTION, 0)
+    told = {at: places.place(at) for at in (0, 8, 0x10, 0x20, 0x30, 0x40, 0x140, 0x150)}
+    assert told == {
+        0: Place("a.cu", 8),
+        8: Place("a.cu", 8),
+        0x10: Place("a.cu", 11),
+        0x20: Place("a.cu", 11),
+        0x30: Place("b.h", 5),
+        0x40: Place("a.cu", 6),
+        0x140: Place("a.cu", 6),
+        0x150: None,  # the end of the function
+    }
+
+
+def test_an_inlined_line_names_the_call_in_the_function_that_is_not_inlined() -> None:
+    program = (
+        SET_ADDRESS
+        + b"\3\x09\1"  # row 1: a.cu:10 at 0
+        + b"\4\2\0\3\x90\1\0\3\x7c\2\1\1"  # row 2: b.h:6 at 0x10, inlined at row 1
+        + b"\0\3\x90\2\5\3\x7d\2\1\1"  # row 3: b.h:3 at 0x20, inlined at row 2
+        + b"\0\3\x90\x63\0\2\1\1"  # row 4: inlined at row 99, which there is not
+        + b"\2\1"
+        + END
+    )
+    table = LineTables(image(program)).of(FUNCTION, 0)
+    assert [table.place(at) for at in (0, 0x10, 0x20, 0x30)] == [
+        Place("a.cu", 10),
+        Place("b.h", 6, "a.cu", 10),
+        Place("b.h", 3, "a.cu", 10),
+        Place("b.h", 3),
+    ]
+
+
+def test_calls_in_a_circle_end() -> None:
+    program = SET_ADDRESS + b"\0\3\x90\1\0\1\2\1" + END
+    assert LineTables(image(program)).of(FUNCTION, 0).place(0) == Place("a.cu", 1)
+
+
+def test_lines_of_compiled_code() -> None:
+    # by `readelf --debug-dump=decodedline`, and the calls by reading inlined.cu
+    tables = LineTables(COMPILED)
+    scale, divide = tables.of(b"_Z5scalePfi", 0), tables.of(b"_Z6dividePfi", 0)
+    told = {at: scale.place(at) for at in (0, 0x10, 0x60, 0x70, 0xA0, 0xB0, 0xC0, 0xE0, 0x170, 0x180)}
+    call = ("inlined.cu", 4)
+    assert told == {
+        0: Place("inlined.cu", 3),
+        0x10: Place("inlined.cu", 4),
+        0x60: Place("inlined.cu", 4),
+        0x70: Place("inlined.h", 4, *call),
+        0xA0: Place("inlined.h", 4, *call),
+        0xB0: Place("inlined.h", 9, *call),
+        0xC0: Place("inlined.cu", 4),
+        0xE0: Place("inlined.cu", 5),
+        0x170: Place("inlined.cu", 5),
+        0x180: None,
+    }
+    assert [divide.place(at) for at in (0xC0, 0xD0, 0x870)] == [
+        Place("inlined.cu", 13),
+        Place("inlined.cu", 8),  # `slow` is called, not inlined, and lies in the same section
+        Place("inlined.cu", 8),
+    ]
+    assert tables.of(b"_Z9somethingv", 0).place(0) is None
+
+
+def test_an_image_that_was_loaded_has_the_addresses_of_the_process() -> None:
+    loaded = b"\0\x09\x02" + struct.pack("<Q", 0x7F0000)
+    program = loaded + b"\1\2\1" + END
+    table = image(SET_ADDRESS + b"\1\2\1" + END, address=0x7F0000)
+    assert lines(table.replace(SET_ADDRESS + b"\1\2\1" + END, program))[:2] == ["a.cu:1", "-"]
+
+
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_the_versions_of_dwarf_that_are_read(version: int) -> None:
+    assert lines(image(SET_ADDRESS + b"\1\2\1" + END, version=version))[0] == "a.cu:1"
+
+
+def test_another_version_has_no_lines() -> None:
+    assert set(lines(image(SET_ADDRESS + b"\1\2\1" + END, version=5))) == {"-"}
+
+
+@pytest.mark.parametrize("damage", range(0, len(COMPILED), 61))
+def test_whatever_is_cut_or_flipped_is_malformed_or_gives_no_more_lines(damage: int) -> None:
+    flipped = bytearray(COMPILED)
+    flipped[damage] ^= 0xFF
+    for code in (COMPILED[:damage], bytes(flipped)):
+        try:
+            table = LineTables(code).of(FUNCTION, 0)
+        except WireError:
+            continue
+        assert {type(table.place(at)) for at in range(0, 0x200, 16)} <= {Place, type(None)}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [b"\3" + b"\xff" * 20 + END, bytes([200]) * 500_001, b"\1\0\x7f\x90\1", b"\1"],
+    ids=["a number without end", "more rows than any kernel has", "cut in an opcode", "without an end"],
+)
+def test_hostile_programs_are_refused(program: bytes) -> None:
+    tables = LineTables(image(SET_ADDRESS + program))
+    with pytest.raises(WireError):
+        tables.of(FUNCTION, 0x7F0000)
+
+
+def test_an_address_that_does_not_begin_a_sequence_is_malformed() -> None:
+    tables = LineTables(image(SET_ADDRESS + b"\1\2\1" + END).replace(SET_ADDRESS, b"\0\x09\x03" + bytes(8)))
+    with pytest.raises(WireError):
+        tables.of(FUNCTION, 0x7F0000)
+
+
+def test_a_line_range_of_nothing_divides_nothing() -> None:
+    assert lines(image(SET_ADDRESS + bytes([200]) + END, line_range=0))[0] == "-"
+
+
+def test_long_names_of_sections_are_told_apart() -> None:
+    long = ".text." + "a" * 100
+    code = elf_with({f"{long}1": b"1", f"{long}2": b"2"})
+    found = Image(code).named(f"{long}2".encode())
+    assert found is not None
+    assert found.number == 2
+    assert Image(code).named(long.encode()) is None

@@ -1,0 +1,126 @@
+"""What is told of lines, from instructions whose counters are chosen by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from ncuroof.diagnosis import load_rules
+from ncuroof.ingest.raw_report import RAW_INSTRUCTIONS, RawReport
+from ncuroof.metrics import load_catalogue, measure, selection
+from tests.support.raw import raw_report
+
+GLOBAL, LOCAL, SHARED, LOAD, STORE = 4.0, 8.0, 16.0, 2.0, 4.0
+EXCESS = "derived__memory_l2_theoretical_sectors_global_excessive"
+
+
+def report(*instructions: dict[str, object], n_kernels: int = 1) -> RawReport:
+    """Return a report with these instructions: line, row (0), file (a.cu), and counters by name."""
+    place = dict.fromkeys(RAW_INSTRUCTIONS) | {"row": 0, "file": "a.cu"}
+    table = pl.DataFrame([{**place, **each} for each in instructions], infer_schema_length=None)
+    table = table.cast({**RAW_INSTRUCTIONS, **dict.fromkeys(set(table.columns) - set(RAW_INSTRUCTIONS), pl.Float64())})
+    return replace(raw_report(*[{"gpu__time_duration.sum": 1e5}] * n_kernels), instructions=table)
+
+
+def lines(measure_name: str, *reports: RawReport) -> list[tuple[object, ...]]:
+    found = measure(reports).lines.filter(pl.col("measure") == measure_name)
+    return found.select("id", "line", "value", pl.col("frac").round(6)).rows()
+
+
+def test_instructions_of_a_line_are_added_and_have_a_share_of_all() -> None:
+    found = report(
+        {"line": 7, "inst_executed": 10},
+        {"line": 8, "inst_executed": 60},
+        {"line": 7, "inst_executed": 20},
+        {"line": None, "file": None, "inst_executed": 10},  # counts, though nobody knows where it comes from
+    )
+    assert lines("instructions", found) == [(0, 8, 60.0, 0.6), (0, 7, 30.0, 0.3)]
+
+
+def test_each_kernel_has_its_own_over_all_reports() -> None:
+    one = report({"line": 1, "inst_executed": 4}, n_kernels=2)
+    other = report({"line": 2, "row": 1, "inst_executed": 5}, {"line": 3, "inst_executed": 6}, n_kernels=2)
+    assert lines("instructions", one, other) == [(0, 1, 4.0, 1.0), (2, 3, 6.0, 1.0), (3, 2, 5.0, 1.0)]
+
+
+def test_an_inlined_line_is_told_apart_by_where_it_was_called() -> None:
+    called = {"line": 3, "caller_file": "b.cu", "inst_executed": 1}
+    found = report({**called, "caller_line": 10}, {**called, "caller_line": 20}, {**called, "caller_line": 10})
+    table = measure([found]).lines.filter(pl.col("measure") == "instructions")
+    assert table.select("caller_file", "caller_line", "value").rows() == [("b.cu", 10, 2.0), ("b.cu", 20, 1.0)]
+
+
+def test_loads_and_stores_are_told_apart_by_how_they_access() -> None:
+    load, store = {"memory_access_type": LOAD}, {"memory_access_type": STORE}
+    found = report(
+        {"line": 1, EXCESS: 30, **load}, {"line": 2, EXCESS: 10, **load}, {"line": 3, EXCESS: 60, **store}, {"line": 4}
+    )
+    assert lines("excess_load_sectors", found) == [(0, 1, 30.0, 0.75), (0, 2, 10.0, 0.25)]
+    assert lines("excess_store_sectors", found) == [(0, 3, 60.0, 1.0)]
+    assert lines("excess_sectors", found) == [(0, 3, 60.0, 0.6), (0, 1, 30.0, 0.3), (0, 2, 10.0, 0.1)]
+
+
+def test_without_how_they_access_only_all_together_are_known() -> None:
+    theoretical, ideal = "memory_l2_theoretical_sectors_global", "memory_l2_theoretical_sectors_global_ideal"
+    found = report({"line": 1, theoretical: 32, ideal: 4}, {"line": 2, theoretical: 4, ideal: 4})
+    assert lines("excess_sectors", found) == [(0, 1, 28.0, 1.0)]
+    assert lines("excess_load_sectors", found) == []
+
+
+def test_atomics_are_accesses_that_neither_load_nor_store() -> None:
+    found = report(
+        {"line": 1, "inst_executed": 5, "memory_type": GLOBAL, "memory_access_type": None},
+        {"line": 2, "inst_executed": 5, "memory_type": GLOBAL, "memory_access_type": LOAD},
+        {"line": 3, "inst_executed": 5, "memory_type": SHARED, "memory_access_type": None},
+    )
+    assert lines("global_atomics", found) == [(0, 1, 5.0, 1.0)]
+
+
+def test_lanes_are_counted_against_32_per_instruction() -> None:
+    found = report(
+        {"line": 1, "inst_executed": 10, "thread_inst_executed": 320, "thread_inst_executed_true": 320},
+        {"line": 2, "inst_executed": 10, "thread_inst_executed": 20, "thread_inst_executed_true": 5},
+    )
+    assert lines("idle_lanes", found) == [(0, 2, 300.0, 1.0)]
+    assert lines("predicated_lanes", found) == [(0, 2, 15.0, 1.0)]
+
+
+def test_samples_name_what_a_line_waits_for_issue_and_selection_aside() -> None:
+    stall = "smsp__pcsamp_warps_issue_stalled_"
+    found = report(
+        {"line": 1, "smsp__pcsamp_sample_count": 70, f"{stall}selected": 50, f"{stall}wait": 20, f"{stall}barrier": 0},
+        {"line": 2, "smsp__pcsamp_sample_count": 30, f"{stall}selected": 0, f"{stall}wait": 0, f"{stall}barrier": 30},
+    )
+    table = measure([found]).lines
+    assert table.filter(pl.col("measure") == "samples").select("line", "stall").rows() == [(1, "wait"), (2, "barrier")]
+    assert lines("stalls.barrier", found) == [(0, 2, 30.0, 1.0)]
+
+
+@pytest.mark.parametrize(("n_samples", "n_lines"), [(29, 0), (30, 1)])
+def test_a_few_samples_tell_nothing(n_samples: int, n_lines: int) -> None:
+    assert len(lines("samples", report({"line": 1, "smsp__pcsamp_sample_count": n_samples}))) == n_lines
+
+
+def test_the_first_ten_lines_are_kept() -> None:
+    found = report(*({"line": line, "inst_executed": 100 - line} for line in range(1, 15)))
+    assert [line for _, line, *_ in lines("instructions", found)] == list(range(1, 11))
+
+
+def test_reports_without_instructions_have_no_lines() -> None:
+    assert measure([raw_report({})]).lines.is_empty()
+
+
+def test_what_is_told_of_lines_is_asked_for_when_reading() -> None:
+    wanted = selection().by_instruction
+    assert {"inst_executed", "memory_type", "smsp__pcsamp_warps_issue_stalled_wait", EXCESS} <= wanted
+
+
+def test_findings_name_what_is_told_of_lines() -> None:
+    known = load_catalogue().by_line
+    named = {name for finding in load_rules().findings.values() for name in finding.lines}
+    assert named <= set(known)
+    assert {"samples", "excess_wavefronts", "stalls.long_scoreboard"} <= named
+    stalls = [name for name in load_rules().findings if name.startswith("stall_")]
+    assert all(load_rules().findings[name].lines for name in stalls if name != "stall_other")

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import ncuroof
+from ncuroof.metrics import load_catalogue
+from ncuroof.present import render
+from ncuroof.present.source_lines import first_place, place, sampled_lines, where, where_sentence
+from tests.support.lined import lined_report
+
+CATALOGUE = load_catalogue()
+
+
+def row(measure: str, line: int, frac: float, **others: object) -> dict[str, object]:
+    return {
+        "measure": measure, "file": "a.cu", "line": line, "caller_file": None, "caller_line": None,
+        "value": 100 * frac, "frac": frac, "stall": "wait", **others,
+    }  # fmt: skip
+
+
+def test_a_finding_has_three_lines_with_a_tenth_of_its_cause_each() -> None:
+    rows = [row("instructions", line, frac) for line, frac in ((1, 0.4), (2, 0.2), (3, 0.15), (4, 0.1))]
+    found = where(rows, ("instructions",), CATALOGUE)
+    assert found == {
+        "measure": "instructions",
+        "of": "the executed instructions",
+        "lines": [
+            {"file": "a.cu", "line": line, "caller": None, "value": 100 * frac, "frac": frac}
+            for line, frac in ((1, 0.4), (2, 0.2), (3, 0.15))
+        ],
+    }
+    assert where_sentence(found) == "a.cu:1 (40.0 %); a.cu:2 (20.0 %); a.cu:3 (15.0 %) of the executed instructions"
+    assert first_place(found) == "a.cu:1"
+
+
+def test_the_first_measure_that_is_known_tells() -> None:
+    rows = [row("excess_sectors", 5, 1.0)]
+    found = where(rows, ("excess_load_sectors", "excess_sectors"), CATALOGUE)
+    assert found is not None
+    assert found["measure"] == "excess_sectors"
+
+
+def test_what_is_spread_over_many_lines_or_not_known_has_no_place() -> None:
+    assert where([row("instructions", 1, 0.09)], ("instructions",), CATALOGUE) is None
+    assert where([], ("instructions",), CATALOGUE) is None
+    assert where([row("instructions", 1, 0.9)], (), CATALOGUE) is None
+    assert where_sentence(None) == first_place(None) == ""
+
+
+def test_an_inlined_line_is_told_with_its_call() -> None:
+    found = where([row("samples", 3, 1.0, caller_file="k.cu", caller_line=80)], ("samples",), CATALOGUE)
+    assert found is not None
+    assert place(found["lines"][0]) == "a.cu:3, called at k.cu:80"
+    assert first_place(found) == "a.cu:3"
+
+
+def test_names_of_files_cannot_steer_a_terminal() -> None:
+    assert "\x1b" not in place({"file": "a\x1b[2J.cu", "line": 1, "caller": None})
+
+
+def test_samples_are_told_with_what_is_waited_for() -> None:
+    (line,) = sampled_lines([row("samples", 3, 0.5), row("instructions", 4, 0.5)])
+    assert (line["line"], line["frac"], line["stall"]) == (3, 0.5, "wait")
+
+
+def test_a_report_tells_where_its_findings_are(tmp_path: Path) -> None:
+    """A latency-bound kernel that waits for barriers at one line: the document, the summary and the page name it."""
+    path = tmp_path / "r.ncu-rep"
+    path.write_bytes(lined_report())
+    analysis = ncuroof.read(path).analyse()
+    (told,) = analysis.to_dict()["kernels"]
+    call = {"file": "inlined.cu", "line": 4}
+    assert told["lines"] == [
+        {"file": "inlined.h", "line": 9, "caller": call, "value": 600.0, "frac": 0.6, "stall": "barrier"},
+        {"file": "inlined.cu", "line": 4, "caller": None, "value": 400.0, "frac": 0.4, "stall": "barrier"},
+    ]
+    (barrier,) = [finding for finding in told["findings"] if finding["id"] == "stall_barrier"]
+    assert barrier["where"]["of"] == "the samples of this stall"
+    assert [(line["line"], round(line["frac"], 3)) for line in barrier["where"]["lines"]] == [(9, 0.983)]
+    assert "· inlined.h:9" in render(analysis, "md").decode()

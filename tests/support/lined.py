@@ -1,0 +1,39 @@
+"""A report whose code has a line table: line_tables/inlined.cu, compiled by nvcc 13.0 -arch=sm_90 -lineinfo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.report_writer import Instances, Kernel, write_report
+
+COMPILED = (Path(__file__).parent / "line_tables" / "inlined.cubin").read_bytes()
+SCALE = "_Z5scalePfi"
+LOADED_AT = 0x7F00_0000_0000
+
+_STALL = "smsp__pcsamp_warps_issue_stalled_"
+
+
+def by_address(values: dict[int, int]) -> Instances:
+    """Return a counter with a value for each of some instructions, by their offset."""
+    return Instances(tuple(values.values()), correlation_ids=tuple(LOADED_AT + offset for offset in values))
+
+
+def lined_report() -> bytes:
+    """Return a report of a latency-bound kernel: of 1000 samples, 590 wait for a barrier in line 9 of inlined.h, 10 in line 4.
+
+    Line 9 was inlined at line 4 of inlined.cu.
+    """
+    kernel = Kernel(
+        SCALE,
+        {
+            "gpu__time_duration.sum": 1e6,
+            "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": 20.0,
+            "sm__throughput.avg.pct_of_peak_sustained_elapsed": 20.0,
+            "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio": 6.0,
+            "smsp__average_warp_latency_per_inst_issued.ratio": 10.0,
+            "smsp__pcsamp_sample_count": by_address({0xB0: 600, 0x10: 400}),
+            f"{_STALL}barrier": by_address({0xB0: 590, 0x10: 10}),
+        },
+        demangled="scale(float *, int)",
+    )
+    return write_report([kernel], sources=((1, COMPILED),), functions=((SCALE, LOADED_AT),))
