@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+LINE = {"file": "a.cu", "line": 7, "caller": {"file": "b.cu", "line": 9}, "value": 700.0, "frac": 0.7}
 _UTILISATION = ("memory", "compute", "sm", "dram", "l2", "l1", "issue", "tensor", "fp32", "busiest", "lead", "gap")
 
 # A kernel of 100 µs that moves 200 MB at 2 TB/s (of 2.5) and does 100 MFLOP at 1 TFLOP/s (of 10): intensity 0.5 FLOP/B.
@@ -119,11 +120,13 @@ _KERNEL = {
             "severity": "low",
             "advice": "Only fewer bytes make it faster.",
             "evidence": [{"quantity": "utilisation.dram", "value": 0.8, "unit": "share"}],
+            "where": {"measure": "samples", "of": "the samples", "lines": [LINE]},
             "gain_ns": 10_000.0,
             "gain_basis": "a share of the duration",
             "waste": {"l1": {"bytes": 6e6, "frac": 0.75}, "dram": {"bytes": 1.5e6, "frac": 0.25}},
         }
     ],
+    "lines": [{**LINE, "stall": "wait"}],
     "min_time_ns": 80_000.0,
     "recoverable_ns": 20_000.0,
     "missing": [
@@ -309,6 +312,10 @@ def hostile_document():
         kernel(id=number, name=name, short_name=name, nvtx=[name], process={"id": 1, "name": name})
         for number, name in enumerate(HOSTILE)
     ]
+    for each, name in zip(kernels, HOSTILE, strict=True):
+        line = {**LINE, "file": name, "caller": {"file": name, "line": 1}}
+        each["lines"] = [{**line, "stall": "wait"}]
+        each["findings"][0]["where"] = {"measure": "samples", "of": "the samples", "lines": [line]}
     source = document()["sources"][0] | {"file": HOSTILE[0], "command_line": HOSTILE[1], "damage": HOSTILE[0]}
     device = document()["devices"][0] | {"name": HOSTILE[0], "profile": HOSTILE[2]}
     definitions = [ceiling("bandwidth", HOSTILE[0], 1e12), *CEILINGS]

@@ -9,11 +9,13 @@ from importlib import resources
 
 import pytest
 
+import ncuroof
 from ncuroof.present import format as text
 from ncuroof.present.explain import explain
 from ncuroof.present.page import render_page
 from ncuroof.resources import folder
 from tests.present.documents import EMPTY_DOCUMENTS, HOSTILE, document, hostile_document, kernel, three_kernels
+from tests.support.lined import lined_report
 from tests.support.raw import raw_report
 
 pytestmark = pytest.mark.browser
@@ -65,6 +67,32 @@ def test_the_way_of_the_bytes_is_shown_with_hit_rates(visit):
         "2.00 GB|1.50 GB read, 500 MB written",
         "DRAM",
     ]
+
+
+def test_findings_say_at_which_line_and_the_lines_with_most_samples_are_listed(browser, tmp_path):
+    report, path = tmp_path / "r.ncu-rep", tmp_path / "page.html"
+    report.write_bytes(lined_report())
+    ncuroof.read(report).analyse().to_html(path)
+    browser.open(path, "#k0")
+    browser.wait_for("document.querySelectorAll('#detail .finding').length > 0")
+    where = "Where: inlined.h:9, called at inlined.cu:4 (98.3 %) of the samples of this stall."
+    assert where in browser.run("document.querySelector('#detail .finding').textContent")
+    title = "[...document.querySelectorAll('#detail h3')].find(h => h.textContent.startsWith('Lines of the source'))"
+    rows = browser.run(
+        f"[...{title}.parentElement.querySelectorAll('tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+    )
+    assert rows == [
+        ["60.0 %", "inlined.h:9, called at inlined.cu:4", "barrier", "600"],
+        ["40.0 %", "inlined.cu:4", "barrier", "400"],
+    ]
+
+
+def test_without_lines_it_says_what_they_need(visit):
+    browser = visit(document(kernel(lines=[])), "#k0")
+    browser.wait_for("document.querySelectorAll('#detail .finding').length > 0")
+    assert "nvcc -lineinfo) and --section SourceCounters" in browser.run(
+        "document.getElementById('detail-body').textContent"
+    )
 
 
 def test_counters_as_recorded_are_shown_when_they_are_asked_for(browser, tmp_path):
