@@ -9,7 +9,7 @@ from ncuroof.diagnosis import Rules, load_rules
 from ncuroof.diagnosis.rules import Caveat, Condition, Finding
 from ncuroof.errors import UnknownNameError
 from ncuroof.metrics import Catalogue, load_catalogue
-from ncuroof.metrics.entries import Pair, Quantity
+from ncuroof.metrics.entries import ByLine, Pair, Quantity
 from ncuroof.metrics.families import USER, load_families
 from ncuroof.present import format as text
 
@@ -84,9 +84,21 @@ def _finding(finding: Finding, catalogue: Catalogue) -> Iterator[str]:
         yield from (f"  {level}: {formula.text}" for level, formula in finding.waste_by_level.items())
     yield from ("", "What to do:")
     yield from (f"  {family}: {advice}" for family, advice in _advice(finding))
+    if finding.lines:
+        yield from ("", "Placed at the lines of the source with most of")
+        yield from (f"  {_by_line(catalogue.by_line[name])}" for name in finding.lines)
     collect = _collect(finding.evidence, catalogue)
     if collect:
         yield from ("", f"Its evidence is collected with: {' '.join(collect)}")
+
+
+def _by_line(measure: ByLine) -> str:
+    only = [
+        f"{name} is {', '.join(f'{code:g}' for code in codes) if codes else 'none'}"
+        for name, codes in measure.only.items()
+    ]
+    where = f", where {' and '.join(only)}" if only else ""
+    return f"{measure.label}: {' or '.join(formula.text for formula in measure.formulas)}{where}"
 
 
 def _advice(finding: Finding) -> Iterator[tuple[str, str]]:
