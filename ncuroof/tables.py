@@ -224,6 +224,7 @@ LINES = pl.Schema(
         "measure": pl.String(),  # of `by_line` in profiles/metrics.toml
         "file": pl.String(),
         "line": pl.Int64(),
+        "text": pl.String(),  # of the line; null where the report does not carry its file
         "caller_file": pl.String(),  # where the function of an inlined line was called, in one that is not inlined; else null
         "caller_line": pl.Int64(),
         "value": pl.Float64(),

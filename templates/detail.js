@@ -32,6 +32,8 @@ class Detail {
     const parts = [make("h4", {}, this.words(finding.title)), make("p", {}, gain, basis), make("p", {}, this.words(finding.advice))];
     const where = this.words(finding.where);
     if (where) parts.push(make("p", {}, "Where: ", isolated(where), "."));
+    const source = this.words(finding.source);
+    if (source) parts.push(make("code", { class: "source", tabindex: "0" }, source));
     if (finding.waste.length) parts.push(make("p", {}, `Moved in vain: ${finding.waste.join(", ")}.`));
     if (evidence.length) parts.push(make("p", { class: "soft" }, "Evidence: ", ...evidence));
     return make("article", { class: `finding ${finding.severity}` }, ...parts);

@@ -21,14 +21,17 @@ class CodeModule:
     Attributes:
         image: its ELF image; nothing where the report leaves the code out.
         address_by_function: where each function was loaded, by mangled name.
+        files: the source files that were imported, encoded.
     """
 
     image: bytes = b""
     address_by_function: dict[bytes, int] = field(default_factory=dict)
+    files: list[bytes] = field(default_factory=list)
 
     def add(self, source: Any) -> None:
         """Add what another mention of the module says: the image comes with the first, addresses with each kernel."""
         self.image = self.image or source.code
+        self.files += [source.files] if source.files else []
         self.address_by_function |= {each.name: each.address for each in source.loaded.functions if each.address}
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import contextlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import polars as pl
@@ -19,6 +20,7 @@ import polars as pl
 from ncuroof.ingest.code_modules import CodeModule, decoded, kernel_spans, module_of
 from ncuroof.ingest.container import Container
 from ncuroof.ingest.contents import GREATEST_VALUE
+from ncuroof.ingest.imported_sources import ImportedSources
 from ncuroof.ingest.line_tables import LineTable, LineTables, Place
 from ncuroof.ingest.native import string_table
 from ncuroof.ingest.native_schema import messages
@@ -33,12 +35,16 @@ _MOST_INSTRUCTIONS = 20_000
 _MOST_OF_ONE_KERNEL = 100_000
 """Counters with more values are left out: no kernel is that long."""
 
+_N_TABLES = 64
+"""Functions whose lines are kept for further launches of them."""
+
 _LINE_TABLE = b".debug_line\0"
 _FUNCTIONS = "launch__function_pcs"
 _VALUES = ("short", "long", "double", "single")
+_NOWHERE = (None,) * (len(RAW_INSTRUCTIONS) - 1)
 _PLACE = {name: kind for name, kind in RAW_INSTRUCTIONS.items() if name != "row"}
 
-_Placed = Callable[[int], "Place | None"]
+_TableOf = Callable[[bytes, int], LineTable]
 _ByAddress = Mapping[int, float]
 
 
@@ -65,7 +71,7 @@ def read_instructions(
         return empty
     counters = {number: name for number, name in enumerate(names) if name in wanted or name == _FUNCTIONS}
     spans = list(kernel_spans(container))
-    lines_of = cache(_line_tables)
+    lined, table_of = cache(_lined), lru_cache(_N_TABLES)(_line_table)
     parts: list[pl.DataFrame] = []
     n_left = _MOST_INSTRUCTIONS
     for row in rows:
@@ -73,29 +79,53 @@ def read_instructions(
             break
         span = spans[row]
         module = None if span is None else module_of(content, span, modules)
-        lines = None if module is None else lines_of(module)
-        if span is not None and module is not None and lines is not None:
-            table = _of_kernel(decoded("Kernel", content, span), module, lines, counters)
+        code = None if module is None else lined(module)
+        kernel = None if span is None or code is None else decoded("Kernel", content, span)
+        if code is not None and kernel is not None:
+            table = _of_kernel(kernel, code, partial(table_of, code.lines), counters)
             parts.append(table.select(pl.lit(row, RAW_INSTRUCTIONS["row"]).alias("row"), pl.all()))
             n_left -= table.height
     return pl.concat([empty, *parts], how="diagonal")
 
 
-def _of_kernel(kernel: Any, module: CodeModule, lines: LineTables, counters: Mapping[int, str]) -> pl.DataFrame:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lined:
+    """A module with line tables."""
+
+    lines: LineTables
+    sources: ImportedSources
+    address_by_function: Mapping[bytes, int]
+
+
+def _lined(module: CodeModule) -> _Lined | None:
+    """Return a module with its line tables, or None where it has none, or they are malformed."""
+    with contextlib.suppress(WireError):
+        if _LINE_TABLE in module.image:
+            return _Lined(LineTables(module.image), ImportedSources(module.files), module.address_by_function)
+    return None
+
+
+def _of_kernel(kernel: Any, code: _Lined, table_of: _TableOf, counters: Mapping[int, str]) -> pl.DataFrame:
     """Return the instructions of one kernel: place and counters; none where no place is known."""
-    values = dict(_values(kernel.metrics, counters)) if kernel is not None else {}
+    values = dict(_values(kernel.metrics, counters))
     functions = values.pop(_FUNCTIONS, {})
-    loaded = module.address_by_function
+    loaded = code.address_by_function
     if not loaded and len(functions) == 1:  # of code that was compiled as it ran, only this is known
         loaded = {kernel.mangled: int(*functions.values())}
     addresses = sorted(set().union(*values.values()))
-    places = list(map(_placed_by(loaded, lines), addresses))
+    places = list(_places(addresses, loaded, table_of))
     if not any(places):
         return pl.DataFrame(schema=_PLACE)
-    rows = [place or (None,) * len(_PLACE) for place in places]
+    rows = [_NOWHERE if place is None else _row(place, code.sources) for place in places]
     return pl.DataFrame(rows, schema=_PLACE, orient="row").with_columns(
         pl.Series(name, list(map(by_address.get, addresses)), pl.Float64) for name, by_address in values.items()
     )
+
+
+def _row(place: Place, sources: ImportedSources) -> tuple[object, ...]:
+    """Return the columns of _PLACE."""
+    file, line, *caller = place
+    return (file, line, sources.line(file, line), *caller)
 
 
 def _strings(container: Container) -> list[str | None]:
@@ -107,11 +137,11 @@ def _strings(container: Container) -> list[str | None]:
         return []
 
 
-def _line_tables(module: CodeModule) -> LineTables | None:
-    """Return the line tables of a module, or None where it has none, or they are malformed."""
+def _line_table(lines: LineTables, function: bytes, address: int) -> LineTable:
+    """Return the lines of a function; an empty table where they are malformed."""
     with contextlib.suppress(WireError):
-        return LineTables(module.image) if _LINE_TABLE in module.image else None
-    return None
+        return lines.of(function, address)
+    return LineTable(())
 
 
 def _values(metrics: Iterable[bytes], counters: Mapping[int, str]) -> Iterator[tuple[str, _ByAddress]]:
@@ -129,19 +159,10 @@ def _values(metrics: Iterable[bytes], counters: Mapping[int, str]) -> Iterator[t
                 yield name, {address: value for address, value in values if 0 <= value <= GREATEST_VALUE}
 
 
-def _placed_by(loaded: Mapping[bytes, int], lines: LineTables) -> _Placed:
-    """Return a function that tells where the instruction at an address comes from, or None."""
+def _places(addresses: Iterable[int], loaded: Mapping[bytes, int], table_of: _TableOf) -> Iterator[Place | None]:
+    """Yield where the instruction at each address comes from: in the function that begins last before it."""
     functions = sorted(loaded, key=loaded.__getitem__)
     starts = [loaded[function] for function in functions]
-
-    @cache
-    def table(index: int) -> LineTable:
-        with contextlib.suppress(WireError):
-            return lines.of(functions[index], starts[index])
-        return LineTable(())
-
-    def placed(address: int) -> Place | None:
+    for address in addresses:
         index = bisect_right(starts, address) - 1
-        return table(index).place(address - starts[index]) if index >= 0 else None
-
-    return placed
+        yield None if index < 0 else table_of(functions[index], starts[index]).place(address - starts[index])

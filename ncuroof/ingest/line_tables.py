@@ -20,8 +20,11 @@ from ncuroof.ingest.wire import WireError
 
 _SECTION = b".debug_line"
 _VERSIONS = range(2, 5)
-_MOST_ROWS = 500_000
-"""Of one function: a row is a byte at least, and takes a hundred in memory."""
+_MOST_ROWS = 50_000
+"""Of one sequence: a row is a byte at least, and takes a hundred in memory."""
+
+_MOST_PASSES = 4
+"""Over all bytes of a table. Each is needed once; functions of a hostile image share theirs."""
 
 _MOST_CALLS = 64
 _END_SEQUENCE, _SET_ADDRESS, _INLINED_CALL = 1, 2, 0x90
@@ -102,6 +105,7 @@ class LineTables:
     def __init__(self, content: bytes) -> None:
         self._image = Image(content)
         section = self._image.content(_SECTION)
+        self._n_left = _MOST_PASSES * len(section)
         self._units = list(_units(section))
         self._targets = list(self._image.relocations(_SECTION)) if self._units else []
 
@@ -118,12 +122,25 @@ class LineTables:
         section = self._image.named(b".text." + function)
         number = None if section is None else section.number
         return LineTable(
-            (start - address if start >= address else start, unit.sequence(operand))
+            (start - address if start >= address else start, self._sequence(operand, unit))
             for operand, target, start in self._targets
             if target == number
             for unit in self._units
             if unit.holds(operand)
         )
+
+    def _sequence(self, operand: int, unit: _Unit) -> _Sequence:
+        if self._n_left <= 0:
+            raise WireError("functions share their line tables")
+        try:
+            return unit.sequence(operand)
+        finally:
+            self._n_left -= unit.position - operand
+
+
+def without_folder(path: str) -> str:
+    """Return the name of a file of any operating system."""
+    return _FOLDER.sub("", path)
 
 
 def _place(sequence: _Sequence, row: _Row) -> Place | None:
@@ -176,6 +193,11 @@ class _Unit:
         while self._text():  # folders
             pass
         self._files = dict(enumerate(self._file_names(), start=1))
+
+    @property
+    def position(self) -> int:
+        """Where reading has come."""
+        return self._at
 
     def holds(self, operand: int) -> bool:
         """Return whether a place in the section is in the unit, behind where a sequence can begin."""
@@ -238,7 +260,7 @@ class _Unit:
         while name := self._text():
             for _ in range(3):  # folder, time, size
                 self._number()
-            yield _FOLDER.sub("", c_text(name))
+            yield without_folder(c_text(name))
 
     def _byte(self) -> int:
         if self._at >= self._end:

@@ -44,6 +44,7 @@ RAW_INSTRUCTIONS = pl.Schema(
         "row": pl.UInt32(),  # row of RAW_WORKLOADS
         "file": pl.String(),  # name of the source file, without its folder; null where the line is not known
         "line": pl.Int64(),
+        "text": pl.String(),  # of that line, without blanks around it, where its file was imported into the report; else null
         "caller_file": pl.String(),  # of an inlined function, where it was called in one that is not; else null
         "caller_line": pl.Int64(),
     }

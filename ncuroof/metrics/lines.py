@@ -14,7 +14,7 @@ from ncuroof.tables import LINES, conform
 _N_LINES = 10
 """Lines of a measure that are kept, those with most of it."""
 
-_KEY = ["id", "file", "line", "caller_file", "caller_line"]
+_KEY = ["id", "file", "line", "text", "caller_file", "caller_line"]
 _STALLS = "stalls."
 
 

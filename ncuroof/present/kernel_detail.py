@@ -16,7 +16,7 @@ from ncuroof.present.interned import Texts
 from ncuroof.present.methods import unit_of
 from ncuroof.present.point_rows import Cell, flop_points, instruction_points
 from ncuroof.present.rate_rows import bandwidth_rows, note, traffic_rows, work_rows
-from ncuroof.present.source_lines import place, where_sentence
+from ncuroof.present.source_lines import line_text, place, where_sentence
 from ncuroof.present.traffic_flow import traffic_flow
 
 Record = Mapping[str, Any]
@@ -25,7 +25,12 @@ SECTIONS = (
     ("facts", "Launch", "facts", ()),
     ("utilisation", "How busy each unit is", "bars", ()),
     ("stalls", "What the warps wait for", "bars", ()),
-    ("lines", "Lines of the source with most samples", "table", ("share", "line", "mostly waiting for", "samples")),
+    (
+        "lines",
+        "Lines of the source with most samples",
+        "table",
+        ("share", "line", "mostly waiting for", "samples"),
+    ),
     ("occupancy", "Occupancy and scheduling", "numbers", ()),
     ("access", "Access pattern", "numbers", ()),
     ("traffic_bytes", "Traffic, both directions", "table", ("level", "bytes", "what is counted")),
@@ -193,6 +198,7 @@ class KernelDetails:
             "severity": finding["severity"],
             "advice": self._texts.add(finding["advice"]),
             "where": self._texts.add(where_sentence(finding.get("where"))),
+            "source": self._texts.add(line_text(finding["where"]["lines"][0]) if finding.get("where") else ""),
             "gain": gain if gain_ns is not None else None,
             "basis": self._texts.add(finding.get("gain_basis") or ""),
             "waste": [
@@ -293,7 +299,7 @@ class KernelDetails:
         rows: list[list[Cell]] = [
             [
                 text.share(line["frac"]),
-                self._texts.add(place(line)),
+                self._texts.add(": ".join(filter(None, (place(line), line_text(line))))),
                 self._texts.add(text.label(line["stall"])),
                 text.quantity(line["value"], "count"),
             ]

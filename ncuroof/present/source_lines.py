@@ -53,6 +53,11 @@ def where_sentence(found: Record | None) -> str:
     return f"{'; '.join(lines)} of {found['of']}"
 
 
+def line_text(line: Record) -> str:
+    """Return what a line of the document says; nothing where the report does not carry its file."""
+    return text.printable(line.get("text") or "")
+
+
 def first_place(found: Record | None) -> str:
     """Return the first line of a finding's `where`, without where it was called; nothing where it is not known."""
     return _position(found["lines"][0]) if found else ""
@@ -60,7 +65,8 @@ def first_place(found: Record | None) -> str:
 
 def _entry(row: Record) -> dict[str, Any]:
     caller = None if row["caller_file"] is None else {"file": row["caller_file"], "line": row["caller_line"]}
-    return {"file": row["file"], "line": row["line"], "caller": caller, "value": row["value"], "frac": row["frac"]}
+    own = {key: row[key] for key in ("file", "line", "text")}
+    return {**own, "caller": caller, "value": row["value"], "frac": row["frac"]}
 
 
 def _position(line: Record) -> str:

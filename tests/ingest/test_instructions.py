@@ -35,7 +35,15 @@ def test_each_instruction_has_its_line_and_its_counters(tmp_path: Path) -> None:
     samples = Instances(tuple(map(Uint32, (3, 5))), correlation_ids=(LOADED_AT + 0xB0, LOADED_AT + 0x10))
     report = read(tmp_path / "r.ncu-rep", kernel(inst_executed=executed, samples=samples))
     assert report.instructions.rows(named=True) == [
-        {"row": 0, "file": file, "line": line, "caller_file": file and caller, "caller_line": caller_line, **counters}
+        {
+            "row": 0,
+            "file": file,
+            "line": line,
+            "text": None,
+            "caller_file": file and caller,
+            "caller_line": caller_line,
+            **counters,
+        }
         for file, line, caller, caller_line, counters in (
             ("inlined.cu", 3, None, None, {"inst_executed": 8.0, "samples": None}),
             ("inlined.cu", 4, None, None, {"inst_executed": 8.0, "samples": 5.0}),
@@ -67,6 +75,22 @@ def test_without_names_the_only_address_is_the_kernels(tmp_path: Path) -> None:
     several = Instances((LOADED_AT, LOADED_AT + 0x1000), correlation_ids=(0, 1))
     unknown = read(tmp_path / "s.ncu-rep", kernel(**{**counters, "launch__function_pcs": several}), loaded=())
     assert unknown.instructions.is_empty()
+
+
+def texts(path: Path, files: tuple[tuple[str, str], ...]) -> list[str | None]:
+    """Return what the first two lines of `scale` are told to be, of a report that carries these files."""
+    counted = kernel(inst_executed=by_address({0: 1, 0x10: 1}))
+    path.write_bytes(write_report([counted], sources=((1, COMPILED),), functions=((SCALE, LOADED_AT),), files=files))
+    return open_report(path, selection=WANTED).instructions["text"].to_list()
+
+
+def test_a_line_says_what_its_file_says_where_the_report_carries_it(tmp_path: Path) -> None:
+    path = tmp_path / "r.ncu-rep"
+    text = "1\n2\n  third\tline \n" + "x" * 500
+    assert texts(path, (("C:\\code\\inlined.cu", text), ("/other.h", ""))) == ["third\tline", "x" * 200]
+    assert texts(path, (("/a/inlined.cu", "1\n2\nthird"),)) == ["third", None]  # the file has changed since
+    assert texts(path, (("/a/inlined.cu", text), ("/b/inlined.cu", text + "!"))) == [None, None]  # which of them?
+    assert texts(path, (("/a/inlined.cu", text), ("/b/inlined.cu", text)))[0] == "third\tline"
 
 
 def test_code_without_a_line_table_has_no_instructions(tmp_path: Path) -> None:

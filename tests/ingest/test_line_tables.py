@@ -150,11 +150,19 @@ def test_whatever_is_cut_or_flipped_is_malformed_or_gives_no_more_lines(damage: 
 
 @pytest.mark.parametrize(
     "program",
-    [b"\3" + b"\xff" * 20 + END, bytes([200]) * 500_001, b"\1\0\x7f\x90\1", b"\1"],
+    [b"\3" + b"\xff" * 20 + END, bytes([200]) * 50_001, b"\1\0\x7f\x90\1", b"\1"],
     ids=["a number without end", "more rows than any kernel has", "cut in an opcode", "without an end"],
 )
 def test_hostile_programs_are_refused(program: bytes) -> None:
     tables = LineTables(image(SET_ADDRESS + program))
+    with pytest.raises(WireError):
+        tables.of(FUNCTION, 0x7F0000)
+
+
+def test_functions_that_share_their_lines_do_not_keep_it_busy_for_ever() -> None:
+    tables = LineTables(image(SET_ADDRESS + b"\1\2\1" * 1000 + END))
+    for _ in range(5):
+        tables.of(FUNCTION, 0x7F0000)
     with pytest.raises(WireError):
         tables.of(FUNCTION, 0x7F0000)
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import copy
 
-LINE = {"file": "a.cu", "line": 7, "caller": {"file": "b.cu", "line": 9}, "value": 700.0, "frac": 0.7}
+LINE = {
+    "file": "a.cu",
+    "line": 7,
+    "text": "x[i] = y[j];",
+    "caller": {"file": "b.cu", "line": 9},
+    "value": 700.0,
+    "frac": 0.7,
+}
 _UTILISATION = ("memory", "compute", "sm", "dram", "l2", "l1", "issue", "tensor", "fp32", "busiest", "lead", "gap")
 
 # A kernel of 100 µs that moves 200 MB at 2 TB/s (of 2.5) and does 100 MFLOP at 1 TFLOP/s (of 10): intensity 0.5 FLOP/B.
@@ -313,7 +320,7 @@ def hostile_document():
         for number, name in enumerate(HOSTILE)
     ]
     for each, name in zip(kernels, HOSTILE, strict=True):
-        line = {**LINE, "file": name, "caller": {"file": name, "line": 1}}
+        line = {**LINE, "file": name, "text": name, "caller": {"file": name, "line": 1}}
         each["lines"] = [{**line, "stall": "wait"}]
         each["findings"][0]["where"] = {"measure": "samples", "of": "the samples", "lines": [line]}
     source = document()["sources"][0] | {"file": HOSTILE[0], "command_line": HOSTILE[1], "damage": HOSTILE[0]}

@@ -13,7 +13,7 @@ CATALOGUE = load_catalogue()
 
 def row(measure: str, line: int, frac: float, **others: object) -> dict[str, object]:
     return {
-        "measure": measure, "file": "a.cu", "line": line, "caller_file": None, "caller_line": None,
+        "measure": measure, "file": "a.cu", "line": line, "text": None, "caller_file": None, "caller_line": None,
         "value": 100 * frac, "frac": frac, "stall": "wait", **others,
     }  # fmt: skip
 
@@ -25,7 +25,7 @@ def test_a_finding_has_three_lines_with_a_tenth_of_its_cause_each() -> None:
         "measure": "instructions",
         "of": "the executed instructions",
         "lines": [
-            {"file": "a.cu", "line": line, "caller": None, "value": 100 * frac, "frac": frac}
+            {"file": "a.cu", "line": line, "text": None, "caller": None, "value": 100 * frac, "frac": frac}
             for line, frac in ((1, 0.4), (2, 0.2), (3, 0.15))
         ],
     }
@@ -69,10 +69,9 @@ def test_a_report_tells_where_its_findings_are(tmp_path: Path) -> None:
     path.write_bytes(lined_report())
     analysis = ncuroof.read(path).analyse()
     (told,) = analysis.to_dict()["kernels"]
-    call = {"file": "inlined.cu", "line": 4}
-    assert told["lines"] == [
-        {"file": "inlined.h", "line": 9, "caller": call, "value": 600.0, "frac": 0.6, "stall": "barrier"},
-        {"file": "inlined.cu", "line": 4, "caller": None, "value": 400.0, "frac": 0.4, "stall": "barrier"},
+    assert [(line["line"], line["text"], line["caller"], line["frac"], line["stall"]) for line in told["lines"]] == [
+        (9, "return b + x[j];", {"file": "inlined.cu", "line": 4}, 0.6, "barrier"),
+        (4, "x[threadIdx.x] = outer(x[n], x, n) * 2;", None, 0.4, "barrier"),
     ]
     (barrier,) = [finding for finding in told["findings"] if finding["id"] == "stall_barrier"]
     assert barrier["where"]["of"] == "the samples of this stall"

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from tests.support.report_writer import Instances, Kernel, write_report
 
-COMPILED = (Path(__file__).parent / "line_tables" / "inlined.cubin").read_bytes()
+_FOLDER = Path(__file__).parent / "line_tables"
+COMPILED = (_FOLDER / "inlined.cubin").read_bytes()
+SOURCES = tuple((f"/example/{name}", (_FOLDER / name).read_text()) for name in ("inlined.cu", "inlined.h"))
 SCALE = "_Z5scalePfi"
 LOADED_AT = 0x7F00_0000_0000
 
@@ -36,4 +38,4 @@ def lined_report() -> bytes:
         },
         demangled="scale(float *, int)",
     )
-    return write_report([kernel], sources=((1, COMPILED),), functions=((SCALE, LOADED_AT),))
+    return write_report([kernel], sources=((1, COMPILED),), functions=((SCALE, LOADED_AT),), files=SOURCES)

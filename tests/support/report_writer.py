@@ -79,6 +79,7 @@ def write_report(
     file_version: int = FILE_VERSION,
     sources: Sequence[tuple[int, bytes]] = ((1, b""),),
     functions: Sequence[tuple[str, int]] = (),
+    files: Sequence[tuple[str, str]] = (),
 ) -> bytes:
     """Return the bytes of a report that holds the kernels in the given order.
 
@@ -89,6 +90,7 @@ def write_report(
         file_version: 7 in every report so far.
         sources: reference and machine code of each, empty for none.
         functions: mangled name and address of each that was loaded, of every source.
+        files: path and text of each source file that was imported, of every source.
     """
     process_by_id = {pid: _process(pid, name, session) for pid, name in session.processes}
     first_process = next(iter(process_by_id.values()), b"")
@@ -96,8 +98,12 @@ def write_report(
     results = _result_blocks(kernels, process_by_id, kernels_per_block)
     parts = [b"NVR\0", _with_length(integer(1, file_version)), _block(first_process, session=opening)]
     loaded = b"".join(message(1, text(1, name), integer(2, address)) for name, address in functions)
+    imported = b"".join(message(1, text(1, name), text(2, content)) for name, content in files)
     entries = [
-        integer(1, reference) + (message(4, code) if code else b"") + (message(9, loaded) if loaded else b"")
+        integer(1, reference)
+        + (message(4, code) if code else b"")
+        + (message(8, imported) if imported else b"")
+        + (message(9, loaded) if loaded else b"")
         for reference, code in sources
     ]
     parts += [_block(first_process, counts={1: len(entries)}, entries=entries)] if kernels else []
