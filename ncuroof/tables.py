@@ -225,8 +225,7 @@ LINES = pl.Schema(
         "file": pl.String(),
         "line": pl.Int64(),
         "text": pl.String(),  # of the line; null where the report does not carry its file
-        "caller_file": pl.String(),  # where the function of an inlined line was called, in one that is not inlined; else null
-        "caller_line": pl.Int64(),
+        "callers": pl.String(),  # of an inlined line: FILE:LINE of each call, the innermost first, line by line; else null
         "value": pl.Float64(),
         "frac": pl.Float64(),  # of the kernel's total
         "stall": pl.String(),  # the reason that most samples of the line show, issue and selection aside; null without samples

@@ -124,8 +124,8 @@ def _of_kernel(kernel: Any, code: _Lined, table_of: _TableOf, counters: Mapping[
 
 def _row(place: Place, sources: ImportedSources) -> tuple[object, ...]:
     """Return the columns of _PLACE."""
-    file, line, *caller = place
-    return (file, line, sources.line(file, line), *caller)
+    callers = "\n".join(f"{file}:{line}" for file, line in place.callers)
+    return place.file, place.line, sources.line(place.file, place.line), callers or None
 
 
 def _strings(container: Container) -> list[str | None]:

@@ -26,7 +26,9 @@ _MOST_ROWS = 50_000
 _MOST_PASSES = 4
 """Over all bytes of a table. Each is needed once; functions of a hostile image share theirs."""
 
-_MOST_CALLS = 64
+_MOST_FRAMES = 32
+"""Of functions inlined into each other."""
+
 _END_SEQUENCE, _SET_ADDRESS, _INLINED_CALL = 1, 2, 0x90
 _COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _CONST_ADD_PC, _FIXED_ADVANCE_PC = 1, 2, 3, 4, 8, 9
 _SET_FIRST_ADDRESS = bytes([0, 9, _SET_ADDRESS])
@@ -39,14 +41,12 @@ class Place(NamedTuple):
     Attributes:
         file: name of the file, without its folder.
         line: counted from 1.
-        caller_file, caller_line: where the function that the line belongs to was called, in the function that is no longer inlined;
-            None where it is that function's own line.
+        callers: file and line of the calls at which its function was inlined, the innermost first; none in a function of its own.
     """
 
     file: str
     line: int
-    caller_file: str | None = None
-    caller_line: int | None = None
+    callers: tuple[tuple[str, int], ...] = ()
 
 
 class _Row(NamedTuple):
@@ -139,22 +139,18 @@ class LineTables:
 
 
 def without_folder(path: str) -> str:
-    """Return the name of a file of any operating system."""
-    return _FOLDER.sub("", path)
+    """Return the name of a file of any operating system, in one line."""
+    return _FOLDER.sub("", path).replace("\n", " ")
 
 
 def _place(sequence: _Sequence, row: _Row) -> Place | None:
-    innermost, outermost = row, row
-    for _ in range(_MOST_CALLS):
-        if not 0 < outermost.call <= len(sequence.rows):
+    frames: list[tuple[str, int]] = []
+    while row.file in sequence.files and row.line > 0 and len(frames) < _MOST_FRAMES:
+        frames.append((sequence.files[row.file], row.line))
+        if not 0 < row.call <= len(sequence.rows):
             break
-        outermost = sequence.rows[outermost.call - 1]
-    if innermost.file not in sequence.files or innermost.line < 1:
-        return None
-    place = Place(sequence.files[innermost.file], innermost.line)
-    if outermost is innermost or outermost.file not in sequence.files:
-        return place
-    return place._replace(caller_file=sequence.files[outermost.file], caller_line=outermost.line)
+        row = sequence.rows[row.call - 1]
+    return Place(*frames[0], tuple(frames[1:])) if frames else None
 
 
 def _units(section: bytes) -> Iterator[_Unit]:

@@ -45,8 +45,7 @@ RAW_INSTRUCTIONS = pl.Schema(
         "file": pl.String(),  # name of the source file, without its folder; null where the line is not known
         "line": pl.Int64(),
         "text": pl.String(),  # of that line, without blanks around it, where its file was imported into the report; else null
-        "caller_file": pl.String(),  # of an inlined function, where it was called in one that is not; else null
-        "caller_line": pl.Int64(),
+        "callers": pl.String(),  # of an inlined line: FILE:LINE of each call, the innermost first, line by line; else null
     }
 )
 """One row per instruction of a kernel, by address; one Float64 column more per counter that is kept by instruction."""

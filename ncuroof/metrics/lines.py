@@ -8,41 +8,60 @@ import polars as pl
 
 from ncuroof.ingest import RawReport
 from ncuroof.metrics.entries import ByLine
-from ncuroof.metrics.quantities import MEANINGFUL_STALLS_EXCEPT, largest
+from ncuroof.metrics.quantities import MEANINGFUL_STALLS_EXCEPT
 from ncuroof.tables import LINES, conform
 
 _N_LINES = 10
 """Lines of a measure that are kept, those with most of it."""
 
-_KEY = ["id", "file", "line", "text", "caller_file", "caller_line"]
+_LINE = ["id", "file", "line", "text"]
 _STALLS = "stalls."
 
 
 def measure_lines(reports: Sequence[RawReport], by_line: Mapping[str, ByLine]) -> pl.DataFrame:
-    """Return LINES of the kernels whose instructions were read, by kernel and measure, most of it first."""
+    """Return LINES of the kernels whose instructions were read, by kernel and measure, most of it first.
+
+    A line that was inlined in several places is one; its callers are those with most of it.
+    """
     instructions = _instructions(reports)
-    measures = {name: sums for name, each in by_line.items() if (sums := _sum(each, instructions.columns)) is not None}
+    found = {name: _sum(each, instructions.columns) for name, each in by_line.items()}
+    measures = [total.alias(name) for name, total in found.items() if total is not None]
     if not measures or not instructions.height:
         return pl.DataFrame(schema=LINES)
-    lines = instructions.group_by(_KEY, maintain_order=True).agg(sums.alias(name) for name, sums in measures.items())
-    least = {name: by_line[name].least for name in measures}
-    stalls = [
-        (pl.col(name), reason)
-        for name in measures
-        if name.startswith(_STALLS) and (reason := name.removeprefix(_STALLS)) not in MEANINGFUL_STALLS_EXCEPT
-    ]
-    return (
-        lines.lazy()
-        .with_columns(largest(stalls).alias("stall"))
-        .unpivot(list(measures), index=[*_KEY, "stall"], variable_name="measure")
+    least = {name: each.least for name, each in by_line.items()}
+    sums = (
+        instructions.group_by(*_LINE, "callers", maintain_order=True)
+        .agg(measures)
+        .unpivot(index=[*_LINE, "callers"], variable_name="measure")
         .filter(pl.col("value") > 0)
+        .sort("value", descending=True, maintain_order=True)
+    )
+    return (
+        sums.lazy()
+        .group_by("measure", *_LINE, maintain_order=True)
+        .agg(pl.col("callers").first(), pl.col("value").sum())
         .with_columns(pl.col("value").sum().over("id", "measure").alias("total"))
         .filter(pl.col("total") >= pl.col("measure").replace_strict(least), pl.col("file").is_not_null())
         .with_columns((pl.col("value") / pl.col("total")).alias("frac"))
         .sort("id", "measure", "value", descending=[False, False, True], maintain_order=True)
         .filter(pl.int_range(pl.len()).over("id", "measure") < _N_LINES)
+        .join(_stalls(sums).lazy(), on=["id", "file", "line"], how="left", maintain_order="left")
         .pipe(conform, LINES)
         .collect()
+    )
+
+
+def _stalls(sums: pl.DataFrame) -> pl.DataFrame:
+    """Return the reason that most samples of a line show, issue and selection aside."""
+    is_stall = pl.col("measure").str.starts_with(_STALLS)
+    reason = pl.col("measure").str.strip_prefix(_STALLS)
+    return (
+        sums.filter(is_stall & ~reason.is_in(list(MEANINGFUL_STALLS_EXCEPT)))
+        .group_by("id", "file", "line", reason.alias("stall"), maintain_order=True)
+        .agg(pl.col("value").sum())
+        .sort("value", descending=True, maintain_order=True)
+        .group_by("id", "file", "line", maintain_order=True)
+        .agg(pl.col("stall").first())
     )
 
 

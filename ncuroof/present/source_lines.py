@@ -15,6 +15,8 @@ _LEAST_FRAC = 0.1
 _N_LINES = 3
 """Lines of a finding are those with that share of it, and no more than that many."""
 
+_N_CALLERS = 3
+
 
 def sampled_lines(rows: Iterable[Record]) -> list[dict[str, Any]]:
     """Return the lines of a kernel with most samples: place, share of the samples, and what its warps wait for mostly.
@@ -40,9 +42,19 @@ def where(rows: Sequence[Record], measures: Iterable[str], catalogue: Catalogue)
 
 
 def place(line: Record) -> str:
-    """Return a line of the document as text: "gemm.cu:80", or "copy.h:12, called at gemm.cu:80"."""
-    own, caller = _position(line), line.get("caller")
-    return own if caller is None else f"{own}, called at {_position(caller)}"
+    """Return a line of the document as text: "gemm.cu:80", or "copy.h:12, called at tile.h:7, gemm.cu:80".
+
+    Of calls within one file the innermost is told, of many files the nearest two and the outermost.
+    """
+    callers: list[str] = []
+    inner = line["file"]
+    for caller in line.get("callers") or ():
+        if caller["file"] != inner:
+            callers.append(_position(caller))
+        inner = caller["file"]
+    if len(callers) > _N_CALLERS:
+        callers = [*callers[: _N_CALLERS - 1], "…", callers[-1]]
+    return f"{_position(line)}, called at {', '.join(callers)}" if callers else _position(line)
 
 
 def where_sentence(found: Record | None) -> str:
@@ -64,9 +76,13 @@ def first_place(found: Record | None) -> str:
 
 
 def _entry(row: Record) -> dict[str, Any]:
-    caller = None if row["caller_file"] is None else {"file": row["caller_file"], "line": row["caller_line"]}
-    own = {key: row[key] for key in ("file", "line", "text")}
-    return {**own, "caller": caller, "value": row["value"], "frac": row["frac"]}
+    callers = (each.rpartition(":") for each in (row["callers"] or "").split("\n") if each)
+    return {
+        **{key: row[key] for key in ("file", "line", "text")},
+        "callers": [{"file": file, "line": int(line)} for file, _, line in callers],
+        "value": row["value"],
+        "frac": row["frac"],
+    }
 
 
 def _position(line: Record) -> str:

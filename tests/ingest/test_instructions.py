@@ -31,24 +31,16 @@ def rows(report: RawReport, *columns: str) -> list[tuple[object, ...]]:
 
 
 def test_each_instruction_has_its_line_and_its_counters(tmp_path: Path) -> None:
-    executed = by_address({0: 8, 0x10: 8, 0xB0: 4, 0x200: 1})
-    samples = Instances(tuple(map(Uint32, (3, 5))), correlation_ids=(LOADED_AT + 0xB0, LOADED_AT + 0x10))
+    executed = by_address({0: 8, 0x10: 8, 0x70: 4, 0x200: 1})
+    samples = Instances(tuple(map(Uint32, (3, 5))), correlation_ids=(LOADED_AT + 0x70, LOADED_AT + 0x10))
     report = read(tmp_path / "r.ncu-rep", kernel(inst_executed=executed, samples=samples))
     assert report.instructions.rows(named=True) == [
-        {
-            "row": 0,
-            "file": file,
-            "line": line,
-            "text": None,
-            "caller_file": file and caller,
-            "caller_line": caller_line,
-            **counters,
-        }
-        for file, line, caller, caller_line, counters in (
-            ("inlined.cu", 3, None, None, {"inst_executed": 8.0, "samples": None}),
-            ("inlined.cu", 4, None, None, {"inst_executed": 8.0, "samples": 5.0}),
-            ("inlined.h", 9, "inlined.cu", 4, {"inst_executed": 4.0, "samples": 3.0}),
-            (None, None, None, None, {"inst_executed": 1.0, "samples": None}),  # behind the function's end
+        {"row": 0, "file": file, "line": line, "text": None, "callers": callers, **counters}
+        for file, line, callers, counters in (
+            ("inlined.cu", 3, None, {"inst_executed": 8.0, "samples": None}),
+            ("inlined.cu", 4, None, {"inst_executed": 8.0, "samples": 5.0}),
+            ("inlined.h", 4, "inlined.h:8\ninlined.cu:4", {"inst_executed": 4.0, "samples": 3.0}),
+            (None, None, None, {"inst_executed": 1.0, "samples": None}),  # behind the function's end
         )
     ]
 

@@ -70,7 +70,7 @@ def test_each_opcode_moves_address_and_line() -> None:
     }
 
 
-def test_an_inlined_line_names_the_call_in_the_function_that_is_not_inlined() -> None:
+def test_an_inlined_line_names_the_calls_from_the_innermost_out() -> None:
     program = (
         SET_ADDRESS
         + b"\3\x09\1"  # row 1: a.cu:10 at 0
@@ -83,15 +83,16 @@ def test_an_inlined_line_names_the_call_in_the_function_that_is_not_inlined() ->
     table = LineTables(image(program)).of(FUNCTION, 0)
     assert [table.place(at) for at in (0, 0x10, 0x20, 0x30)] == [
         Place("a.cu", 10),
-        Place("b.h", 6, "a.cu", 10),
-        Place("b.h", 3, "a.cu", 10),
+        Place("b.h", 6, (("a.cu", 10),)),
+        Place("b.h", 3, (("b.h", 6), ("a.cu", 10))),
         Place("b.h", 3),
     ]
 
 
 def test_calls_in_a_circle_end() -> None:
     program = SET_ADDRESS + b"\0\3\x90\1\0\1\2\1" + END
-    assert LineTables(image(program)).of(FUNCTION, 0).place(0) == Place("a.cu", 1)
+    place = LineTables(image(program)).of(FUNCTION, 0).place(0)
+    assert place == Place("a.cu", 1, (("a.cu", 1),) * 31)
 
 
 def test_lines_of_compiled_code() -> None:
@@ -99,14 +100,14 @@ def test_lines_of_compiled_code() -> None:
     tables = LineTables(COMPILED)
     scale, divide = tables.of(b"_Z5scalePfi", 0), tables.of(b"_Z6dividePfi", 0)
     told = {at: scale.place(at) for at in (0, 0x10, 0x60, 0x70, 0xA0, 0xB0, 0xC0, 0xE0, 0x170, 0x180)}
-    call = ("inlined.cu", 4)
+    inner, call = ("inlined.h", 8), ("inlined.cu", 4)
     assert told == {
         0: Place("inlined.cu", 3),
         0x10: Place("inlined.cu", 4),
         0x60: Place("inlined.cu", 4),
-        0x70: Place("inlined.h", 4, *call),
-        0xA0: Place("inlined.h", 4, *call),
-        0xB0: Place("inlined.h", 9, *call),
+        0x70: Place("inlined.h", 4, (inner, call)),
+        0xA0: Place("inlined.h", 4, (inner, call)),
+        0xB0: Place("inlined.h", 9, (call,)),
         0xC0: Place("inlined.cu", 4),
         0xE0: Place("inlined.cu", 5),
         0x170: Place("inlined.cu", 5),

@@ -45,11 +45,15 @@ def test_each_kernel_has_its_own_over_all_reports() -> None:
     assert lines("instructions", one, other) == [(0, 1, 4.0, 1.0), (2, 3, 6.0, 1.0), (3, 2, 5.0, 1.0)]
 
 
-def test_an_inlined_line_is_told_apart_by_where_it_was_called() -> None:
-    called = {"line": 3, "caller_file": "b.cu", "inst_executed": 1}
-    found = report({**called, "caller_line": 10}, {**called, "caller_line": 20}, {**called, "caller_line": 10})
+def test_a_line_that_was_inlined_in_several_places_is_one_with_the_callers_of_most() -> None:
+    found = report(
+        {"line": 3, "callers": "b.cu:10", "inst_executed": 3},
+        {"line": 3, "callers": "b.cu:20", "inst_executed": 2},
+        {"line": 3, "callers": "b.cu:20", "inst_executed": 2},
+        {"line": 3, "inst_executed": 1},
+    )
     table = measure([found]).lines.filter(pl.col("measure") == "instructions")
-    assert table.select("caller_file", "caller_line", "value").rows() == [("b.cu", 10, 2.0), ("b.cu", 20, 1.0)]
+    assert table.select("line", "callers", "value").rows() == [(3, "b.cu:20", 8.0)]
 
 
 def test_loads_and_stores_are_told_apart_by_how_they_access() -> None:

@@ -8,7 +8,7 @@ LINE = {
     "file": "a.cu",
     "line": 7,
     "text": "x[i] = y[j];",
-    "caller": {"file": "b.cu", "line": 9},
+    "callers": [{"file": "b.cu", "line": 9}],
     "value": 700.0,
     "frac": 0.7,
 }
@@ -320,7 +320,7 @@ def hostile_document():
         for number, name in enumerate(HOSTILE)
     ]
     for each, name in zip(kernels, HOSTILE, strict=True):
-        line = {**LINE, "file": name, "text": name, "caller": {"file": name, "line": 1}}
+        line = {**LINE, "file": name, "text": name, "callers": [{"file": name + ".", "line": 1}]}
         each["lines"] = [{**line, "stall": "wait"}]
         each["findings"][0]["where"] = {"measure": "samples", "of": "the samples", "lines": [line]}
     source = document()["sources"][0] | {"file": HOSTILE[0], "command_line": HOSTILE[1], "damage": HOSTILE[0]}

@@ -13,7 +13,7 @@ CATALOGUE = load_catalogue()
 
 def row(measure: str, line: int, frac: float, **others: object) -> dict[str, object]:
     return {
-        "measure": measure, "file": "a.cu", "line": line, "text": None, "caller_file": None, "caller_line": None,
+        "measure": measure, "file": "a.cu", "line": line, "text": None, "callers": None,
         "value": 100 * frac, "frac": frac, "stall": "wait", **others,
     }  # fmt: skip
 
@@ -25,7 +25,7 @@ def test_a_finding_has_three_lines_with_a_tenth_of_its_cause_each() -> None:
         "measure": "instructions",
         "of": "the executed instructions",
         "lines": [
-            {"file": "a.cu", "line": line, "text": None, "caller": None, "value": 100 * frac, "frac": frac}
+            {"file": "a.cu", "line": line, "text": None, "callers": [], "value": 100 * frac, "frac": frac}
             for line, frac in ((1, 0.4), (2, 0.2), (3, 0.15))
         ],
     }
@@ -47,15 +47,23 @@ def test_what_is_spread_over_many_lines_or_not_known_has_no_place() -> None:
     assert where_sentence(None) == first_place(None) == ""
 
 
-def test_an_inlined_line_is_told_with_its_call() -> None:
-    found = where([row("samples", 3, 1.0, caller_file="k.cu", caller_line=80)], ("samples",), CATALOGUE)
+def test_an_inlined_line_is_told_with_the_files_that_called_it() -> None:
+    found = where([row("samples", 3, 1.0, callers="a.cu:9\nk.cu:7\nk.cu:80")], ("samples",), CATALOGUE)
     assert found is not None
-    assert place(found["lines"][0]) == "a.cu:3, called at k.cu:80"
+    (line,) = found["lines"]
+    callers = [("a.cu", 9), ("k.cu", 7), ("k.cu", 80)]
+    assert line["callers"] == [{"file": file, "line": number} for file, number in callers]
+    assert place(line) == "a.cu:3, called at k.cu:7"
     assert first_place(found) == "a.cu:3"
 
 
+def test_of_many_files_that_call_each_other_the_nearest_and_the_outermost_are_told() -> None:
+    callers = [{"file": f"{name}.h", "line": 1} for name in "bcdef"]
+    assert place({"file": "a.h", "line": 1, "callers": callers}) == "a.h:1, called at b.h:1, c.h:1, …, f.h:1"
+
+
 def test_names_of_files_cannot_steer_a_terminal() -> None:
-    assert "\x1b" not in place({"file": "a\x1b[2J.cu", "line": 1, "caller": None})
+    assert "\x1b" not in place({"file": "a\x1b[2J.cu", "line": 1, "callers": []})
 
 
 def test_samples_are_told_with_what_is_waited_for() -> None:
@@ -69,9 +77,9 @@ def test_a_report_tells_where_its_findings_are(tmp_path: Path) -> None:
     path.write_bytes(lined_report())
     analysis = ncuroof.read(path).analyse()
     (told,) = analysis.to_dict()["kernels"]
-    assert [(line["line"], line["text"], line["caller"], line["frac"], line["stall"]) for line in told["lines"]] == [
-        (9, "return b + x[j];", {"file": "inlined.cu", "line": 4}, 0.6, "barrier"),
-        (4, "x[threadIdx.x] = outer(x[n], x, n) * 2;", None, 0.4, "barrier"),
+    assert [(line["line"], line["text"], line["callers"], line["frac"], line["stall"]) for line in told["lines"]] == [
+        (9, "return b + x[j];", [{"file": "inlined.cu", "line": 4}], 0.6, "barrier"),
+        (4, "x[threadIdx.x] = outer(x[n], x, n) * 2;", [], 0.4, "barrier"),
     ]
     (barrier,) = [finding for finding in told["findings"] if finding["id"] == "stall_barrier"]
     assert barrier["where"]["of"] == "the samples of this stall"

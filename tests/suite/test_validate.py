@@ -168,8 +168,8 @@ def test_a_table_has_as_many_cells_in_each_row(right: Path) -> None:
 
 def placed(line: int | None, caller: int | None = None, file: str = "memory.cu") -> dict[str, object]:
     """Return a launch of the strided copy whose loads are placed at a line of memory.cu."""
-    called = None if caller is None else {"file": "memory.cu", "line": caller}
-    where = None if line is None else {"lines": [{"file": file, "line": line, "caller": called}]}
+    callers = [] if caller is None else [{"file": "memory.cu", "line": caller}]
+    where = None if line is None else {"lines": [{"file": file, "line": line, "callers": callers}]}
     finding = {"id": "uncoalesced_global_load", "where": where}
     return {
         "name": "read_strided(const float *)", "short_name": "read_strided", "failed": False, "duration_ns": 1e6,
