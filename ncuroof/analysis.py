@@ -281,6 +281,7 @@ def read(
     *,
     reader: ReaderName = "auto",
     n_processes: int = 1,
+    lines: bool = True,
     on_progress: Callable[[float], None] = lambda _: None,
 ) -> Reports:
     """Return the report, or reports, at `paths`; of several files with the same content the first.
@@ -292,6 +293,7 @@ def read(
         reader: "native" is ncuroof's own, "nvidia" NVIDIA's module, and "auto" our own, and the module where ours declines.
         n_processes: the most processes that read several large files. Those besides this one start anew, so that a script that
             asks for them must be one that can be imported (`if __name__ == "__main__":`).
+        lines: whether to read what is known by line of the source; without, findings have no places.
         on_progress: called again and again with the share of all bytes that is read, 1 at the end.
 
     Raises:
@@ -306,7 +308,7 @@ def read(
     files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     every = open_reports(
         [Path(file) for file in files],
-        selection=selection(),
+        selection=selection(lines=lines),
         reader=reader,
         n_processes=n_processes,
         on_progress=on_progress,

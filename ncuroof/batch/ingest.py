@@ -127,7 +127,7 @@ def _read(location: str, task: Task) -> Reports | Outcome:
             digest = _sha256(path)
             if digest in _present(task.dataset, task.run) and not task.again:
                 return Outcome(location, "present", digest)
-            return read(path)
+            return read(path, lines=False)
     except Exception as error:  # one report must not end the batch, whatever is wrong with it
         return _failed(location, digest, error)
 

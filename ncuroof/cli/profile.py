@@ -26,10 +26,11 @@ from ncuroof.present.output import write_whole
 
 EXIT_INTERRUPTED = 130
 _AS_THEY_ARE = (
-    "level", "sections", "kernels", "nvtx", "per_shape", "with_collectives", "replay_mode", "clock_control", "cache_control",
+    "level", "kernels", "nvtx", "per_shape", "with_collectives", "replay_mode", "clock_control", "cache_control",
     "graph_profiling", "target_processes", "rank_variable", "force",
 )  # fmt: skip
 """Options that the request takes as click gives them."""
+_LINES_SECTION, _LINES_WORDS = "SourceCounters", ("--import-source", "yes")
 _REDACT = (
     "the report holds the environment, the host's name and the command line, which ncu records: "
     "strip them with ncuroof redact before you share it"
@@ -50,6 +51,11 @@ _REDACT = (
 )
 @click.option("--section", "sections", multiple=True, help="Section to collect besides.")
 @click.option("--metrics", multiple=True, help="Counters to collect besides, separated by commas.")
+@click.option(
+    "--lines",
+    is_flag=True,
+    help="Tell lines of the source: source counters, a few passes more, and the sources of code compiled with -lineinfo.",
+)
 @click.option(
     "-k",
     "--kernel",
@@ -202,7 +208,8 @@ def _request(
     return Request(
         words=words,
         report=output.with_name(output.name.removesuffix(REPORT_SUFFIX) + REPORT_SUFFIX),
-        ncu_words=ncu_words,
+        sections=(*asked["sections"], *([_LINES_SECTION] if asked["lines"] else [])),
+        ncu_words=(*(_LINES_WORDS if asked["lines"] else ()), *ncu_words),
         metrics=tuple(name for listed in asked["metrics"] for name in listed.split(",") if name),
         skip=asked["launch_skip"],
         count=asked["launch_count"],

@@ -42,8 +42,8 @@ class Measurements:
     dropped: tuple[str, ...] = ()
 
 
-def selection(catalogue: Catalogue | None = None) -> CounterSelection:
-    """Return the counters that `measure` needs of a report."""
+def selection(catalogue: Catalogue | None = None, *, lines: bool = True) -> CounterSelection:
+    """Return the counters that `measure` needs of a report, those for lines of the source among them or not."""
     catalogue = catalogue or load_catalogue()
     return CounterSelection(
         names=catalogue.counters(),
@@ -51,7 +51,7 @@ def selection(catalogue: Catalogue | None = None) -> CounterSelection:
         lists=frozenset(BREAKDOWNS.values()),
         texts=frozenset({DEVICE_NAME}),
         instances={catalogue.tensor.opcodes.counter: catalogue.tensor.opcodes.prefixes},
-        by_instruction=frozenset().union(*(each.counters() for each in catalogue.by_line.values())),
+        by_instruction=frozenset().union(*(each.counters() for each in catalogue.by_line.values() if lines)),
     )
 
 

@@ -120,6 +120,14 @@ def test_options_for_ncu_pass_through(folder: Path, capfd: pytest.CaptureFixture
     assert words[-3:] == ["--call-stack", sys.executable, "train.py"]
 
 
+def test_lines_ask_for_source_counters_and_sources(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--lines", "--level", "quick", "--", "--call-stack", "--", "train.py")
+    assert run_main("profile", "--dry-run", "--no-per-shape", *arguments) == 0
+    words = shlex.split(capfd.readouterr().out)
+    assert words[words.index("SourceCounters") - 1] == "--section"
+    assert words[-5:] == ["--import-source", "yes", "--call-stack", sys.executable, "train.py"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
