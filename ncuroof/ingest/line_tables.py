@@ -26,6 +26,7 @@ _MOST_ROWS = 50_000
 _MOST_PASSES = 4
 """Over all bytes of a table. Each is needed once; functions of a hostile image share theirs."""
 
+_LAST_LINE = 10_000_000
 _MOST_FRAMES = 32
 """Of functions inlined into each other."""
 
@@ -145,7 +146,7 @@ def without_folder(path: str) -> str:
 
 def _place(sequence: _Sequence, row: _Row) -> Place | None:
     frames: list[tuple[str, int]] = []
-    while row.file in sequence.files and row.line > 0 and len(frames) < _MOST_FRAMES:
+    while row.file in sequence.files and 0 < row.line <= _LAST_LINE and len(frames) < _MOST_FRAMES:
         frames.append((sequence.files[row.file], row.line))
         if not 0 < row.call <= len(sequence.rows):
             break

@@ -89,6 +89,11 @@ def test_an_inlined_line_names_the_calls_from_the_innermost_out() -> None:
     ]
 
 
+def test_a_line_that_no_file_has_is_not_known() -> None:
+    program = SET_ADDRESS + b"\3" + b"\xff" * 8 + b"\x3f" + b"\1\2\1" + END  # line 2^62
+    assert lines(image(program))[0] == "-"
+
+
 def test_calls_in_a_circle_end() -> None:
     program = SET_ADDRESS + b"\0\3\x90\1\0\1\2\1" + END
     place = LineTables(image(program)).of(FUNCTION, 0).place(0)
