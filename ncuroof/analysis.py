@@ -173,7 +173,7 @@ class Analysis:
         from ncuroof.compare import BUILDS, Recording, Side, group_side, told  # noqa: PLC0415  comparing is not needed to analyse
 
         sessions = [report.session for report in self.reports]
-        clocks = self.measurements.kernels["sm_clock_hz"].drop_nulls()
+        clock = self.measurements.kernels["sm_clock_hz"].median()
         return Side(
             label=label or ", ".join(report.file for report in self.reports),
             recording=Recording(
@@ -183,7 +183,7 @@ class Analysis:
                 clock_controls=told([session.clock_control for session in sessions]),
                 cache_controls=told([session.cache_control for session in sessions]),
                 sections=told([section for report in self.reports for section in report.sections]),
-                sm_clock_hz=_median(clocks),
+                sm_clock_hz=None if clock is None else float(clock),  # type: ignore[arg-type]  # of floats
                 is_simulated=any(session.is_simulated for session in sessions),
                 builds=told(map(BUILDS.get, self.measurements.kernels["check.debug_build"])),
             ),
@@ -269,11 +269,6 @@ class Analysis:
         from ncuroof.present import write  # noqa: PLC0415  presenting is not needed to analyse
 
         return write(self, Path(path), "html")
-
-
-def _median(values: pl.Series) -> float | None:
-    middle = values.median()
-    return None if middle is None else float(middle)  # type: ignore[arg-type]  # of floats
 
 
 def read(
