@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
+from itertools import islice
 from typing import Any
 
 import polars as pl
@@ -29,6 +30,7 @@ from ncuroof.ingest.raw_report import RAW_INSTRUCTIONS
 from ncuroof.ingest.stored import Content
 from ncuroof.ingest.wire import WireError
 
+_MOST_KERNELS = 100
 _MOST_INSTRUCTIONS = 20_000
 """Of all kernels together; with ten counters each that takes a tenth of a second. No kernel is cut in the middle."""
 
@@ -42,10 +44,10 @@ _LINE_TABLE = b".debug_line\0"
 _FUNCTIONS = "launch__function_pcs"
 _VALUES = ("short", "long", "double", "single")
 _NOWHERE = (None,) * (len(RAW_INSTRUCTIONS) - 1)
-_PLACE = {name: kind for name, kind in RAW_INSTRUCTIONS.items() if name != "row"}
 
 _TableOf = Callable[[bytes, int], LineTable]
 _ByAddress = Mapping[int, float]
+_PlaceCells = tuple[object, ...]
 
 
 def read_instructions(
@@ -64,28 +66,52 @@ def read_instructions(
         wanted: counters by name.
         rows: of the workloads, those first that are wanted most.
     """
-    empty = pl.DataFrame(schema=RAW_INSTRUCTIONS)
+    table = _Table()
     has_lines = any(_LINE_TABLE in module.image for module in modules.values())
     names = _strings(container) if has_lines else []
     if wanted.isdisjoint(names):
-        return empty
+        return table.frame()
     counters = {number: name for number, name in enumerate(names) if name in wanted or name == _FUNCTIONS}
     spans = list(kernel_spans(container))
     lined, table_of = cache(_lined), lru_cache(_N_TABLES)(_line_table)
-    parts: list[pl.DataFrame] = []
-    n_left = _MOST_INSTRUCTIONS
-    for row in rows:
-        if n_left <= 0:
+    for row in islice(rows, _MOST_KERNELS):
+        if len(table) >= _MOST_INSTRUCTIONS:
             break
         span = spans[row]
         module = None if span is None else module_of(content, span, modules)
         code = None if module is None else lined(module)
         kernel = None if span is None or code is None else decoded("Kernel", content, span)
         if code is not None and kernel is not None:
-            table = _of_kernel(kernel, code, partial(table_of, code.lines), counters)
-            parts.append(table.select(pl.lit(row, RAW_INSTRUCTIONS["row"]).alias("row"), pl.all()))
-            n_left -= table.height
-    return pl.concat([empty, *parts], how="diagonal")
+            table.add(row, *_of_kernel(kernel, code, partial(table_of, code.lines), counters))
+    return table.frame()
+
+
+class _Table:
+    """Instructions of kernel after kernel; what one of them was not counted is null."""
+
+    def __init__(self) -> None:
+        self._places: list[tuple[object, ...]] = []
+        self._counters: dict[str, list[float | None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def add(self, row: int, places: Iterable[_PlaceCells], counters: Mapping[str, Sequence[float | None]]) -> None:
+        """Add the instructions of a kernel: a tuple and a value of each counter for each."""
+        n_before = len(self)
+        self._places += ((row, *place) for place in places)
+        for name, values in counters.items():
+            column = self._counters.setdefault(name, [])
+            column += [None] * (n_before - len(column))
+            column += values
+
+    def frame(self) -> pl.DataFrame:
+        """Return RAW_INSTRUCTIONS with a column per counter."""
+        n_rows = len(self)
+        return pl.DataFrame(self._places, schema=RAW_INSTRUCTIONS, orient="row").with_columns(
+            pl.Series(name, values + [None] * (n_rows - len(values)), pl.Float64)
+            for name, values in self._counters.items()
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,8 +131,10 @@ def _lined(module: CodeModule) -> _Lined | None:
     return None
 
 
-def _of_kernel(kernel: Any, code: _Lined, table_of: _TableOf, counters: Mapping[int, str]) -> pl.DataFrame:
-    """Return the instructions of one kernel: place and counters; none where no place is known."""
+def _of_kernel(
+    kernel: Any, code: _Lined, table_of: _TableOf, counters: Mapping[int, str]
+) -> tuple[list[_PlaceCells], dict[str, list[float | None]]]:
+    """Return the instructions of one kernel, by address: places, and values by counter; none where no place is known."""
     values = dict(_values(kernel.metrics, counters))
     functions = values.pop(_FUNCTIONS, {})
     loaded = code.address_by_function
@@ -115,15 +143,13 @@ def _of_kernel(kernel: Any, code: _Lined, table_of: _TableOf, counters: Mapping[
     addresses = sorted(set().union(*values.values()))
     places = list(_places(addresses, loaded, table_of))
     if not any(places):
-        return pl.DataFrame(schema=_PLACE)
-    rows = [_NOWHERE if place is None else _row(place, code.sources) for place in places]
-    return pl.DataFrame(rows, schema=_PLACE, orient="row").with_columns(
-        pl.Series(name, list(map(by_address.get, addresses)), pl.Float64) for name, by_address in values.items()
-    )
+        return [], {}
+    cells = [_NOWHERE if place is None else _cells(place, code.sources) for place in places]
+    return cells, {name: list(map(by_address.get, addresses)) for name, by_address in values.items()}
 
 
-def _row(place: Place, sources: ImportedSources) -> tuple[object, ...]:
-    """Return the columns of _PLACE."""
+def _cells(place: Place, sources: ImportedSources) -> _PlaceCells:
+    """Return the columns of RAW_INSTRUCTIONS behind the first."""
     callers = "\n".join(f"{file}:{line}" for file, line in place.callers)
     return place.file, place.line, sources.line(place.file, place.line), callers or None
 

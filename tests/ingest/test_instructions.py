@@ -107,6 +107,9 @@ def test_the_longest_kernels_come_first_until_there_are_enough(tmp_path: Path, m
     kernels = [kernel(duration=time, inst_executed=counted) for time in (1e3, 9e3, 5e3, 2e3)]
     found = read(tmp_path / "r.ncu-rep", *kernels)
     assert found.instructions["row"].unique(maintain_order=True).to_list() == [1, 2]
+    monkeypatch.setattr(instructions, "_MOST_KERNELS", 1)
+    fewer = read(tmp_path / "s.ncu-rep", *kernels)
+    assert fewer.instructions["row"].unique(maintain_order=True).to_list() == [1]
 
 
 def test_values_that_no_counter_has_are_left_out(tmp_path: Path) -> None:
