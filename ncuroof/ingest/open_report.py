@@ -143,7 +143,7 @@ def _read(
         sections=contents.sections,
         charts=charts,
         damage=_damage(loss, n_read=n_read, n_workloads=container.n_workloads),
-        debug_builds=debug_builds(content, container, modules),
+        debug_builds=debug_builds(content, container, modules) if is_whole else (),
         instructions=read_instructions(content, container, modules, by_instruction, _longest_first(contents.counters)),
         remarks=tuple(filter(None, (_newer(container.version), remark))),
     )

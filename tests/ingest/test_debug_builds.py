@@ -75,6 +75,15 @@ def test_old_kernels_hold_their_code_themselves(tmp_path: Path) -> None:
     assert builds(tmp_path / "r.ncu-rep", *kernels, sources=()) == (True, False)
 
 
+def test_where_results_are_lost_nobody_knows_which_builds_remain(tmp_path: Path) -> None:
+    path = tmp_path / "r.ncu-rep"
+    names = ("first", "second", "third")
+    whole = write_report([Kernel(name, DURATION, code=DEBUG) for name in names], sources=())
+    path.write_bytes(whole.replace(b"\x32\x06second", b"\x32\x7fsecond"))
+    assert open_report(path).debug_builds == ()
+    assert ncuroof.read(path).analyse().summary.n_kernels == 2
+
+
 def test_a_debug_build_is_told_first_and_gains_are_not(tmp_path: Path) -> None:
     path = tmp_path / "debug.ncu-rep"
     counters = DURATION | {
