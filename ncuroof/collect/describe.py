@@ -16,6 +16,8 @@ def plan_lines(recorder: Recorder, *, counts_first: bool) -> list[str]:
     asked = [f"level {plan.level}", *([f"set {plan.set}"] if plan.set else []), f"{len(plan.sections)} sections"]
     asked += [f"{len(plan.metrics)} counters"] if plan.metrics else []
     lines = [f"plan: {' · '.join(asked)} · {_passes(plan.passes)}{_replays(recorder)}"]
+    if plan.passes is not None and (request.sections or request.metrics):
+        lines[0] += "; more for what is asked for besides"
     lines.append(
         f"  {_clocks(request.clock_control)} · {_caches(request.cache_control)} · {request.replay_mode} replay · "
         f"report {request.report}{' per rank' if recorder.program.rank_variable else ''}"

@@ -120,6 +120,18 @@ def test_options_for_ncu_pass_through(folder: Path, capfd: pytest.CaptureFixture
     assert words[-3:] == ["--call-stack", sys.executable, "train.py"]
 
 
+def test_what_is_asked_for_besides_takes_more_passes_than_are_told(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    plain = ("profile", "--compute-capability", "9.0", "--no-per-shape")
+    for more, told in (
+        ((), "10 passes per launch\n"),
+        (("--lines",), "10 passes per launch; more for what is asked for besides\n"),
+    ):
+        assert run_main(*plain, "--level", "quick", *more, "--dry-run", "train.py") == 0
+        assert told in capfd.readouterr().err
+
+
 def test_lines_ask_for_source_counters_and_sources(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     arguments = ("--lines", "--level", "quick", "--", "--call-stack", "--", "train.py")
     assert run_main("profile", "--dry-run", "--no-per-shape", *arguments) == 0
