@@ -20,7 +20,7 @@ from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.recording import RUNNER, RUNNER_FILES, Recorder, Recording, free_report
 from ncuroof.collect.remote import remote_script
 from ncuroof.collect.request import Request, parse_cover, parse_steps, split_words
-from ncuroof.collect.settings import Version, load_settings, parse_capability
+from ncuroof.collect.settings import Settings, Version, load_settings, parse_capability
 from ncuroof.errors import NcuNotFoundError, ProfileRequestError
 from ncuroof.present.output import write_whole
 
@@ -30,7 +30,6 @@ _AS_THEY_ARE = (
     "graph_profiling", "target_processes", "rank_variable", "force",
 )  # fmt: skip
 """Options that the request takes as click gives them."""
-_LINES_SECTION, _LINES_WORDS = "SourceCounters", ("--import-source", "yes")
 _REDACT = (
     "the report holds the environment, the host's name and the command line, which ncu records: "
     "strip them with ncuroof redact before you share it"
@@ -169,7 +168,7 @@ def _recorder(words: tuple[str, ...], asked: dict[str, Any], *, quiet: bool) -> 
         find=shutil.which,
         rank_variable=asked["rank_variable"],
     )
-    request = _request(asked, ncu_words, words, program, is_kept=is_elsewhere)
+    request = _request(asked, ncu_words, words, program, settings, is_kept=is_elsewhere)
     ncu, version = (Path("ncu"), ()) if is_elsewhere else _ncu(is_needed=not asked["dry_run"])
     named = tuple(map(parse_capability, asked["capabilities"]))
     plan = plan_collection(
@@ -186,7 +185,13 @@ def _recorder(words: tuple[str, ...], asked: dict[str, Any], *, quiet: bool) -> 
 
 
 def _request(
-    asked: dict[str, Any], ncu_words: tuple[str, ...], words: tuple[str, ...], program: Program, *, is_kept: bool
+    asked: dict[str, Any],
+    ncu_words: tuple[str, ...],
+    words: tuple[str, ...],
+    program: Program,
+    settings: Settings,
+    *,
+    is_kept: bool,
 ) -> Request:
     """Return the request; a report without a name gets the program's, and a number where that is taken.
 
@@ -208,8 +213,8 @@ def _request(
     return Request(
         words=words,
         report=output.with_name(output.name.removesuffix(REPORT_SUFFIX) + REPORT_SUFFIX),
-        sections=(*asked["sections"], *([_LINES_SECTION] if asked["lines"] else [])),
-        ncu_words=(*(_LINES_WORDS if asked["lines"] else ()), *ncu_words),
+        sections=(*asked["sections"], *(settings.line_sections if asked["lines"] else ())),
+        ncu_words=(*(settings.line_options if asked["lines"] else ()), *ncu_words),
         metrics=tuple(name for listed in asked["metrics"] for name in listed.split(",") if name),
         skip=asked["launch_skip"],
         count=asked["launch_count"],

@@ -86,6 +86,8 @@ class Settings:
         counters: of the level roofline.
         passes: fewest and most replay passes of a launch, by level and compute capability; absent where not known.
         per_shape_from_launches: a counted run with more launches is recorded once per kernel and launch shape.
+        line_sections: what lines of the source take beside a level's.
+        line_options: of ncu, for the same.
         collectives: pattern of the names of kernels that wait for other GPUs.
         launchers: by the program's name.
         failures: in the order in which they are looked for.
@@ -99,6 +101,8 @@ class Settings:
     counters: tuple[CounterStanza, ...]
     passes: Mapping[tuple[str, int], tuple[int, int]]
     per_shape_from_launches: int
+    line_sections: tuple[str, ...]
+    line_options: tuple[str, ...]
     collectives: str
     launchers: Mapping[str, Launcher]
     failures: tuple[Failure, ...]
@@ -155,6 +159,8 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
             for capability in entry["compute_capability"]
         },
         per_shape_from_launches=raw["per_shape"]["from_launches"],
+        line_sections=tuple(raw["lines"]["sections"]),
+        line_options=tuple(raw["lines"]["options"]),
         collectives=raw["collectives"]["name_pattern"],
         launchers={
             name: Launcher(entry["rank"], entry.get("runs_scripts", False), frozenset(entry.get("flags", ())))

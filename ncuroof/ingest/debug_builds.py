@@ -32,8 +32,12 @@ def debug_builds(content: Content, container: Container, modules: Mapping[int, C
     if found == {False}:  # as a rule; which kernel has which code need not be asked
         return tuple(None if span is None else False for span in spans)
     of_spans = (None if span is None else module_of(content, span, modules) for span in spans)
-    rows = tuple(None if module is None else builds.get(module, _build(module.image)) for module in of_spans)
+    rows = tuple(None if module is None else _known(module, builds) for module in of_spans)
     return rows if set(rows) - {None} else ()
+
+
+def _known(module: CodeModule, builds: Mapping[CodeModule, bool | None]) -> bool | None:
+    return builds[module] if module in builds else _build(module.image)
 
 
 def _build(image: bytes) -> bool | None:

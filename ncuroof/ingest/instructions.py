@@ -1,7 +1,6 @@
 """Counters of single instructions, and the line of the sources that each comes from.
 
-They are read of kernels whose code has a line table, those that take longest first, until there are enough: a report of thousands
-of launches holds millions of them.
+They are read of kernels whose code has a line table, until there are enough: a report of thousands of launches holds millions.
 
 Source: Nsight Compute Customization Guide, "Report File Format": ProfileMetricResult's values by address, RelocationData.
 """
@@ -31,6 +30,9 @@ from ncuroof.ingest.stored import Content
 from ncuroof.ingest.wire import WireError
 
 _MOST_KERNELS = 100
+_MOST_LOOKED_AT = 1_000
+"""Launches; those of libraries have no lines, and need not be decoded to know it."""
+
 _MOST_INSTRUCTIONS = 20_000
 """Of all kernels together; with ten counters each that takes a tenth of a second. No kernel is cut in the middle."""
 
@@ -74,14 +76,16 @@ def read_instructions(
     counters = {number: name for number, name in enumerate(names) if name in wanted or name == _FUNCTIONS}
     spans = list(kernel_spans(container))
     lined, table_of = cache(_lined), lru_cache(_N_TABLES)(_line_table)
-    for row in islice(rows, _MOST_KERNELS):
-        if len(table) >= _MOST_INSTRUCTIONS:
+    n_kernels = 0
+    for row in islice(rows, _MOST_LOOKED_AT):
+        if n_kernels >= _MOST_KERNELS or len(table) >= _MOST_INSTRUCTIONS:
             break
         span = spans[row]
         module = None if span is None else module_of(content, span, modules)
         code = None if module is None else lined(module)
         kernel = None if span is None or code is None else decoded("Kernel", content, span)
         if code is not None and kernel is not None:
+            n_kernels += 1
             table.add(row, *_of_kernel(kernel, code, partial(table_of, code.lines), counters))
     return table.frame()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from ncuroof.errors import (
 from ncuroof.ingest.code_modules import code_modules
 from ncuroof.ingest.compressed import decompress
 from ncuroof.ingest.container import KNOWN_VERSION, SNIFF_BYTES, Container, FileKind, sniff, walk
+from ncuroof.ingest.contents import Contents
 from ncuroof.ingest.debug_builds import debug_builds
 from ncuroof.ingest.embedded_charts import counters_of, read_charts
 from ncuroof.ingest.instructions import read_instructions
@@ -32,6 +33,7 @@ from ncuroof.ingest.session import read_session
 from ncuroof.ingest.stored import Content, LoadedFile, closing, part
 
 _TIME = "gpu__time_duration.sum"
+_SHAPE = tuple(f"launch__{what}_dim_{axis}" for what in ("grid", "block") for axis in "xyz")
 
 
 def open_report(
@@ -144,7 +146,7 @@ def _read(
         charts=charts,
         damage=_damage(loss, n_read=n_read, n_workloads=container.n_workloads),
         debug_builds=debug_builds(content, container, modules) if is_whole else (),
-        instructions=read_instructions(content, container, modules, by_instruction, _longest_first(contents.counters)),
+        instructions=read_instructions(content, container, modules, by_instruction, _one_of_each_first(contents)),
         remarks=tuple(filter(None, (_newer(container.version), remark))),
     )
 
@@ -175,11 +177,15 @@ def _with_shapes(counters: pl.DataFrame, content: Content, container: Container)
     return counters.hstack(found.select(name for name in found.columns if name not in counters.columns))
 
 
-def _longest_first(counters: pl.DataFrame) -> Iterable[int]:
-    """Return the rows by the time that the workloads took; in file order where the report does not say."""
-    if _TIME not in counters.columns:
-        return range(counters.height)
-    return counters[_TIME].arg_sort(descending=True, nulls_last=True)
+def _one_of_each_first(contents: Contents) -> Iterator[int]:
+    """Yield the rows: of launches of one kernel in one shape the longest, then the others; both by time, in file order without."""
+    known = [name for name in (*_SHAPE, _TIME) if name in contents.counters.columns]
+    rows = contents.workloads.select("demangled_name").hstack(contents.counters.select(known)).with_row_index("row")
+    if _TIME in known:
+        rows = rows.sort(_TIME, descending=True, nulls_last=True, maintain_order=True)
+    alike = [name for name in rows.columns if name not in ("row", _TIME)]
+    is_another = pl.int_range(pl.len()).over(alike) > 0
+    yield from rows.sort(is_another, maintain_order=True)["row"]
 
 
 def _kind(path: Path) -> FileKind:

@@ -97,7 +97,7 @@ class RawReport:
         remarks: what else there is to say about how it was read; nothing, as a rule.
         debug_builds: whether each workload's code was compiled for debugging, rows as in `workloads`, None where the report does
             not say; empty where it says so of none.
-        instructions: RAW_INSTRUCTIONS of those kernels whose code has a line table; of the longest ones where these are many.
+        instructions: RAW_INSTRUCTIONS of kernels whose code has a line table; where these are many, of some of each.
         is_printed: it was read from a table that ncu printed, whose numbers are rounded, and not from the report itself.
     """
 

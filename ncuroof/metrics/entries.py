@@ -112,7 +112,7 @@ class ByLine:
         label: what a line has a share of.
         doc: one sentence.
         formulas: over counters of instructions, in order of preference.
-        only: of which instructions: by counter the values that it may have; none for those without one.
+        only: of which instructions: by counter the values that it may have.
         least: kernels with a smaller total are left out.
     """
 

@@ -23,7 +23,7 @@ def measure_lines(reports: Sequence[RawReport], by_line: Mapping[str, ByLine]) -
 
     A line that was inlined in several places is one; its callers are those with most of it.
     """
-    instructions = _instructions(reports)
+    instructions = _with_codes(_instructions(reports), by_line)
     found = {name: _sum(each, instructions.columns) for name, each in by_line.items()}
     measures = [total.alias(name) for name, total in found.items() if total is not None]
     if not measures or not instructions.height:
@@ -74,6 +74,15 @@ def _instructions(reports: Sequence[RawReport]) -> pl.DataFrame:
     return pl.concat(parts, how="diagonal")
 
 
+def _with_codes(instructions: pl.DataFrame, by_line: Mapping[str, ByLine]) -> pl.DataFrame:
+    """Return the instructions with code 0 where a kernel's others have one; null stays where the kernel was not asked for any."""
+    coded = sorted({name for each in by_line.values() for name in each.only} & set(instructions.columns))
+    is_asked = {name: pl.col(name).is_not_null().any().over("id") for name in coded}
+    return instructions.with_columns(
+        pl.when(is_asked[name]).then(pl.col(name).fill_null(0)).alias(name) for name in coded
+    )
+
+
 def _sum(measure: ByLine, columns: Sequence[str]) -> pl.Expr | None:
     """Return the sum of a measure over instructions, or None where its counters are not there."""
     known = {name: pl.col(name) for name in columns}
@@ -82,7 +91,5 @@ def _sum(measure: ByLine, columns: Sequence[str]) -> pl.Expr | None:
     ]
     if not values or not measure.only.keys() <= known.keys():
         return None
-    conditions = [
-        pl.col(name).is_in(codes) if codes else pl.col(name).is_null() for name, codes in measure.only.items()
-    ]
+    conditions = [pl.col(name).is_in(codes) for name, codes in measure.only.items()]
     return pl.coalesce(values).filter(*conditions).sum() if conditions else pl.coalesce(values).sum()

@@ -93,10 +93,7 @@ def _finding(finding: Finding, catalogue: Catalogue) -> Iterator[str]:
 
 
 def _by_line(measure: ByLine) -> str:
-    only = [
-        f"{name} is {', '.join(f'{code:g}' for code in codes) if codes else 'none'}"
-        for name, codes in measure.only.items()
-    ]
+    only = [f"{name} is {', '.join(f'{code:g}' for code in codes)}" for name, codes in measure.only.items()]
     where = f", where {' and '.join(only)}" if only else ""
     return f"{measure.label}: {' or '.join(formula.text for formula in measure.formulas)}{where}"
 

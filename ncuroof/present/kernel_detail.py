@@ -63,7 +63,10 @@ SECTIONS = (
 """Blocks of the detail: key, title, how to lay it out, column titles of a table."""
 
 _DERIVED_UTILISATION = frozenset({"busiest", "busiest_known", "most_possible", "lead", "gap"})
-_NO_LINES = "Not known. They need code with a line table (nvcc -lineinfo) and --section SourceCounters (ncuroof profile --lines)."
+_NO_LINES = (
+    "Not known. They need code with a line table (nvcc -lineinfo), --section SourceCounters (ncuroof profile --lines), and "
+    "a few dozen samples; of many launches, one of each kernel and shape comes first, the longest first."
+)
 _MARKUP = re.compile(r"@(\w+):([^:@]*):([^@]*)@")
 """NVIDIA's messages link as `@url:text:address@` and `@section:identifier:text@`."""
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -104,12 +105,30 @@ def test_nothing_is_read_of_what_nobody_asks_for(tmp_path: Path) -> None:
 def test_the_longest_kernels_come_first_until_there_are_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instructions, "_MOST_INSTRUCTIONS", 3)
     counted = by_address({0: 1, 0x10: 1})
-    kernels = [kernel(duration=time, inst_executed=counted) for time in (1e3, 9e3, 5e3, 2e3)]
+    kernels = [
+        replace(kernel(duration=time, inst_executed=counted), demangled=f"k{number}()")
+        for number, time in enumerate((1e3, 9e3, 5e3, 2e3))
+    ]
     found = read(tmp_path / "r.ncu-rep", *kernels)
     assert found.instructions["row"].unique(maintain_order=True).to_list() == [1, 2]
     monkeypatch.setattr(instructions, "_MOST_KERNELS", 1)
     fewer = read(tmp_path / "s.ncu-rep", *kernels)
     assert fewer.instructions["row"].unique(maintain_order=True).to_list() == [1]
+
+
+def test_one_launch_of_each_kernel_and_shape_comes_before_others_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launches = [("a()", 8, 9e3), ("a()", 8, 8e3), ("b()", 8, 1e3), ("a()", 4, 2e3)]
+    kernels = []
+    for name, grid, time in launches:
+        each = kernel(duration=time, inst_executed=by_address({0: 1}))
+        kernels.append(replace(each, demangled=name, metrics={**each.metrics, "launch__grid_dim_x": float(grid)}))
+    monkeypatch.setattr(instructions, "_MOST_KERNELS", 3)
+    wanted = replace(WANTED, names=WANTED.names | {"launch__grid_dim_x"})
+    path = tmp_path / "r.ncu-rep"
+    path.write_bytes(write_report(kernels, sources=((1, COMPILED),), functions=((SCALE, LOADED_AT),)))
+    assert open_report(path, selection=wanted).instructions["row"].to_list() == [0, 3, 2]
 
 
 def test_values_that_no_counter_has_are_left_out(tmp_path: Path) -> None:

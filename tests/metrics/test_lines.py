@@ -78,8 +78,15 @@ def test_atomics_are_accesses_that_neither_load_nor_store() -> None:
         {"line": 1, "inst_executed": 5, "memory_type": GLOBAL, "memory_access_type": None},
         {"line": 2, "inst_executed": 5, "memory_type": GLOBAL, "memory_access_type": LOAD},
         {"line": 3, "inst_executed": 5, "memory_type": SHARED, "memory_access_type": None},
+        {"line": 4, "inst_executed": 5, "memory_type": None, "memory_access_type": None},
     )
     assert lines("global_atomics", found) == [(0, 1, 5.0, 1.0)]
+
+
+def test_where_nobody_asked_how_memory_is_accessed_a_load_is_no_atomic() -> None:
+    load = {"line": 1, "inst_executed": 5, "memory_type": GLOBAL}
+    asked = report({**load, "memory_access_type": LOAD})
+    assert lines("global_atomics", asked, report(load)) == []
 
 
 def test_lanes_are_counted_against_32_per_instruction() -> None:

@@ -39,5 +39,5 @@ def test_a_verdict_says_how_it_is_reached() -> None:
 
 def test_a_finding_says_of_which_lines_it_speaks() -> None:
     told = explain("global_atomics")
-    assert "the atomics on global memory: inst_executed, where memory_type is 4 and memory_access_type is none" in told
+    assert "the atomics on global memory: inst_executed, where memory_type is 4 and memory_access_type is 0" in told
     assert "Placed at the lines" not in explain("tail_wave")

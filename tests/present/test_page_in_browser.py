@@ -91,7 +91,7 @@ def test_findings_say_at_which_line_and_the_lines_with_most_samples_are_listed(b
 def test_without_lines_it_says_what_they_need(visit):
     browser = visit(document(kernel(lines=[])), "#k0")
     browser.wait_for("document.querySelectorAll('#detail .finding').length > 0")
-    assert "nvcc -lineinfo) and --section SourceCounters" in browser.run(
+    assert "nvcc -lineinfo), --section SourceCounters" in browser.run(
         "document.getElementById('detail-body').textContent"
     )
 
