@@ -83,6 +83,13 @@ def test_atomics_are_accesses_that_neither_load_nor_store() -> None:
     assert lines("global_atomics", found) == [(0, 1, 5.0, 1.0)]
 
 
+def test_narrow_loads_are_those_of_one_two_and_four_bytes() -> None:
+    load = {"inst_executed": 1, "memory_type": GLOBAL, "memory_access_type": LOAD}
+    by_size = enumerate((2, 8, 32, 64, 128), start=1)  # as SASS has them: S8, U16, 32, 64, 128
+    found = report(*({**load, "line": line, "memory_access_size_type": size} for line, size in by_size))
+    assert [line for _, line, *_ in lines("narrow_loads", found)] == [1, 2, 3]
+
+
 def test_where_nobody_asked_how_memory_is_accessed_a_load_is_no_atomic() -> None:
     load = {"line": 1, "inst_executed": 5, "memory_type": GLOBAL}
     asked = report({**load, "memory_access_type": LOAD})
