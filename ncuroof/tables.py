@@ -229,6 +229,9 @@ LINES = pl.Schema(
         "value": pl.Float64(),
         "frac": pl.Float64(),  # of the kernel's total
         "stall": pl.String(),  # the reason that most samples of the line show, issue and selection aside; null without samples
+        "awaits": pl.List(  # the lines whose results its stalled warps wait for, most samples first; null where not known
+            pl.Struct({"file": pl.String(), "line": pl.Int64(), "callers": pl.String(), "frac": pl.Float64()})
+        ),
     }
 )
 """One row per kernel, measure and line: the first lines of each by value."""

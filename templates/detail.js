@@ -1,5 +1,8 @@
 // The detail of a launch: blocks in a fixed order, each laid out by its kind. All texts come with the data.
 
+/** Titles of columns that hold sentences. */
+const WORDY = ["line", "mostly waiting for", "what is counted"];
+
 class Detail {
   constructor({ detail, texts, quantities }) {
     Object.assign(this, { detail, texts, quantities });
@@ -116,7 +119,7 @@ class Detail {
 
   table(rows, titles) {
     const cells = rows.map((row) => row.map((cell) => this.words(cell)));
-    return makeTable(titles, cells, { wrap: [titles.indexOf("what is counted")] });
+    return makeTable(titles, cells, { wrap: WORDY.map((title) => titles.indexOf(title)) });
   }
 
   /** The blocks that hold numbers: side by side where they are narrow, below each other where they are tables. */

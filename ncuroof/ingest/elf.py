@@ -1,6 +1,7 @@
 """ELF images of 64 bits: their sections, symbols and relocations, as far as a kernel's machine code needs them.
 
-Source: Tool Interface Standard, "Executable and Linking Format", and its extension to 64 bits.
+Source: Tool Interface Standard, "Executable and Linking Format", and its extension to 64 bits. Where the
+compute capability stands: images of nvcc 11 to 13.
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ _IMAGE_64 = b"\x7fELF\x02"
 HEADER_BYTES, SECTION_BYTES = 64, 64
 BITS, STRINGS, NO_BITS = 1, 3, 8
 """Types of sections."""
+
+_ABI_VERSION, _FLAGS = 8, 0x30
+_CUDA_13 = 8
+"""Since this version of the ABI the compute capability is the second byte of the flags, and the first before."""
 
 _MOST_NAME_BYTES = 64
 """Longer names, those of kernels, are cut: a damaged image has no end of them."""
@@ -38,6 +43,10 @@ class Section(NamedTuple):
 class Image:
     """An image, cut into its sections.
 
+    Attributes:
+        sections: in file order.
+        compute_capability: that the code was compiled for, 86 for 8.6.
+
     Raises:
         WireError: it is cut or malformed.
     """
@@ -49,6 +58,7 @@ class Image:
             size, n_sections, names_at = struct.unpack_from("<HHH", content, 0x3A)
             headers = [SECTION_HEADER.unpack_from(content, table + number * size) for number in range(n_sections)]
             self._names = content[headers[names_at][4] :]
+            self.compute_capability = content[_FLAGS + 1 if content[_ABI_VERSION] >= _CUDA_13 else _FLAGS]
         except (struct.error, IndexError, OverflowError) as error:
             raise WireError("the code of a kernel is no whole ELF image") from error
         self.sections = [
@@ -66,6 +76,15 @@ class Image:
             if name.startswith(section.name) and self._names.startswith(name + b"\0", section.name_start):
                 return section
         return None
+
+    def function(self, name: bytes) -> Section | None:
+        """Return the section that holds a function's machine code, by its mangled name."""
+        return self.named(b".text." + name)
+
+    def code(self, function: bytes) -> bytes:
+        """Return the machine code of a function; nothing where there is none."""
+        section = self.function(function)
+        return b"" if section is None else self._of(section)
 
     def relocations(self, name: bytes) -> Iterator[tuple[int, int, int]]:
         """Yield where each address stands in a section that the loader fills in, the section that it points into, and where there.

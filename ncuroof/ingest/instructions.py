@@ -8,10 +8,8 @@ Source: Nsight Compute Customization Guide, "Report File Format": ProfileMetricR
 from __future__ import annotations
 
 import contextlib
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -21,7 +19,8 @@ from ncuroof.ingest.code_modules import CodeModule, decoded, kernel_spans, modul
 from ncuroof.ingest.container import Container
 from ncuroof.ingest.contents import GREATEST_VALUE
 from ncuroof.ingest.imported_sources import ImportedSources
-from ncuroof.ingest.line_tables import LineTable, LineTables, Place
+from ncuroof.ingest.line_tables import Place
+from ncuroof.ingest.lined_code import LinedCode, LoadedCode, has_lines
 from ncuroof.ingest.native import string_table
 from ncuroof.ingest.native_schema import messages
 from ncuroof.ingest.native_values import name_id
@@ -39,17 +38,15 @@ _MOST_INSTRUCTIONS = 20_000
 _MOST_OF_ONE_KERNEL = 100_000
 """Counters with more values are left out: no kernel is that long."""
 
-_N_TABLES = 64
-"""Functions whose lines are kept for further launches of them."""
-
-_LINE_TABLE = b".debug_line\0"
 _FUNCTIONS = "launch__function_pcs"
-_VALUES = ("short", "long", "double", "single")
-_NOWHERE = (None,) * (len(RAW_INSTRUCTIONS) - 1)
+_SCOREBOARD = "scoreboard"
+"""Counters with this in their name count warps that wait for an instruction before."""
 
-_TableOf = Callable[[bytes, int], LineTable]
+_VALUES = ("short", "long", "double", "single")
+_NOWHERE = (None,) * 4
+
 _ByAddress = Mapping[int, float]
-_PlaceCells = tuple[object, ...]
+_Cells = tuple[object, ...]
 
 
 def read_instructions(
@@ -69,13 +66,13 @@ def read_instructions(
         rows: of the workloads, those first that are wanted most.
     """
     table = _Table()
-    has_lines = any(_LINE_TABLE in module.image for module in modules.values())
-    names = _strings(container) if has_lines else []
+    any_lines = any(map(has_lines, modules.values()))
+    names = _strings(container) if any_lines else []
     if wanted.isdisjoint(names):
         return table.frame()
     counters = {number: name for number, name in enumerate(names) if name in wanted or name == _FUNCTIONS}
     spans = list(kernel_spans(container))
-    lined, table_of = cache(_lined), lru_cache(_N_TABLES)(_line_table)
+    lined = cache(_lined)
     n_kernels = 0
     for row in islice(rows, _MOST_LOOKED_AT):
         if n_kernels >= _MOST_KERNELS or len(table) >= _MOST_INSTRUCTIONS:
@@ -86,7 +83,7 @@ def read_instructions(
         kernel = None if span is None or code is None else decoded("Kernel", content, span)
         if code is not None and kernel is not None:
             n_kernels += 1
-            table.add(row, *_of_kernel(kernel, code, partial(table_of, code.lines), counters))
+            table.add(row, *_of_kernel(kernel, code, counters))
     return table.frame()
 
 
@@ -100,8 +97,8 @@ class _Table:
     def __len__(self) -> int:
         return len(self._places)
 
-    def add(self, row: int, places: Iterable[_PlaceCells], counters: Mapping[str, Sequence[float | None]]) -> None:
-        """Add the instructions of a kernel: a tuple and a value of each counter for each."""
+    def add(self, row: int, places: Iterable[_Cells], counters: Mapping[str, Sequence[float | None]]) -> None:
+        """Add the instructions of a kernel: their cells behind the first, and a value of each counter for each."""
         n_before = len(self)
         self._places += ((row, *place) for place in places)
         for name, values in counters.items():
@@ -118,42 +115,52 @@ class _Table:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Lined:
-    """A module with line tables."""
-
-    lines: LineTables
-    sources: ImportedSources
-    address_by_function: Mapping[bytes, int]
-
-
-def _lined(module: CodeModule) -> _Lined | None:
-    """Return a module with its line tables, or None where it has none, or they are malformed."""
+def _lined(module: CodeModule) -> LinedCode | None:
+    """Return the code of a module, or None where it has no line tables, or they are malformed."""
     with contextlib.suppress(WireError):
-        if _LINE_TABLE in module.image:
-            return _Lined(LineTables(module.image), ImportedSources(module.files), module.address_by_function)
+        if has_lines(module):
+            return LinedCode(module)
     return None
 
 
 def _of_kernel(
-    kernel: Any, code: _Lined, table_of: _TableOf, counters: Mapping[int, str]
-) -> tuple[list[_PlaceCells], dict[str, list[float | None]]]:
-    """Return the instructions of one kernel, by address: places, and values by counter; none where no place is known."""
+    kernel: Any, code: LinedCode, counters: Mapping[int, str]
+) -> tuple[list[_Cells], dict[str, list[float | None]]]:
+    """Return the instructions of one kernel, by address: their cells, and values by counter; none where no place is known."""
     values = dict(_values(kernel.metrics, counters))
     functions = values.pop(_FUNCTIONS, {})
-    loaded = code.address_by_function
-    if not loaded and len(functions) == 1:  # of code that was compiled as it ran, only this is known
-        loaded = {kernel.mangled: int(*functions.values())}
     addresses = sorted(set().union(*values.values()))
-    places = list(_places(addresses, loaded, table_of))
+    by_function = code.address_by_function
+    if not by_function and len(functions) == 1:  # of code that was compiled as it ran, only this is known
+        by_function = {kernel.mangled: int(*functions.values())}
+    loaded = LoadedCode(code, by_function)
+    places = list(map(loaded.place, addresses))
     if not any(places):
         return [], {}
-    cells = [_NOWHERE if place is None else _cells(place, code.sources) for place in places]
+    awaited = _awaited(loaded, addresses, values)
+    cells = [
+        (number, awaited.get(number), *(_NOWHERE if place is None else _cells(place, code.sources)))
+        for number, place in enumerate(places)
+    ]
     return cells, {name: list(map(by_address.get, addresses)) for name, by_address in values.items()}
 
 
-def _cells(place: Place, sources: ImportedSources) -> _PlaceCells:
-    """Return the columns of RAW_INSTRUCTIONS behind the first."""
+def _awaited(loaded: LoadedCode, addresses: Sequence[int], values: Mapping[str, _ByAddress]) -> dict[int, list[int]]:
+    """Return what instructions wait for at which a warp was found to wait for others: both by their numbers."""
+    numbers = {address: number for number, address in enumerate(addresses)}
+    waiting = {
+        address
+        for counter, by_address in values.items()
+        if _SCOREBOARD in counter
+        for address, n_samples in by_address.items()
+        if n_samples
+    }
+    found = ((numbers[address], loaded.awaited_by(address)) for address in waiting)
+    return {number: [numbers[each] for each in awaited if each in numbers] for number, awaited in found if awaited}
+
+
+def _cells(place: Place, sources: ImportedSources) -> _Cells:
+    """Return the columns of RAW_INSTRUCTIONS that say where one comes from."""
     callers = "\n".join(f"{file}:{line}" for file, line in place.callers)
     return place.file, place.line, sources.line(place.file, place.line), callers or None
 
@@ -165,13 +172,6 @@ def _strings(container: Container) -> list[str | None]:
         return string_table(container)
     except DecodeError:
         return []
-
-
-def _line_table(lines: LineTables, function: bytes, address: int) -> LineTable:
-    """Return the lines of a function; an empty table where they are malformed."""
-    with contextlib.suppress(WireError):
-        return lines.of(function, address)
-    return LineTable(())
 
 
 def _values(metrics: Iterable[bytes], counters: Mapping[int, str]) -> Iterator[tuple[str, _ByAddress]]:
@@ -187,12 +187,3 @@ def _values(metrics: Iterable[bytes], counters: Mapping[int, str]) -> Iterator[t
                 kind = next((kind for kind in _VALUES if elements[0].value.HasField(kind)), _VALUES[0])
                 values = ((each.name.long, float(getattr(each.value, kind))) for each in elements)
                 yield name, {address: value for address, value in values if 0 <= value <= GREATEST_VALUE}
-
-
-def _places(addresses: Iterable[int], loaded: Mapping[bytes, int], table_of: _TableOf) -> Iterator[Place | None]:
-    """Yield where the instruction at each address comes from: in the function that begins last before it."""
-    functions = sorted(loaded, key=loaded.__getitem__)
-    starts = [loaded[function] for function in functions]
-    for address in addresses:
-        index = bisect_right(starts, address) - 1
-        yield None if index < 0 else table_of(functions[index], starts[index]).place(address - starts[index])

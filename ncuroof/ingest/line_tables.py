@@ -100,15 +100,15 @@ class LineTables:
     """The line tables of an image; those of a function are decoded when they are asked for.
 
     Raises:
-        WireError: the image or a header is cut or malformed.
+        WireError: a header is cut or malformed.
     """
 
-    def __init__(self, content: bytes) -> None:
-        self._image = Image(content)
-        section = self._image.content(_SECTION)
+    def __init__(self, image: Image) -> None:
+        self._image = image
+        section = image.content(_SECTION)
         self._n_left = _MOST_PASSES * len(section)
         self._units = list(_units(section))
-        self._targets = list(self._image.relocations(_SECTION)) if self._units else []
+        self._targets = list(image.relocations(_SECTION)) if self._units else []
 
     def of(self, function: bytes, address: int) -> LineTable:
         """Return the lines of a function; an empty table where there are none.
@@ -120,7 +120,7 @@ class LineTables:
         Raises:
             WireError: they are cut or malformed, or more than any kernel has.
         """
-        section = self._image.named(b".text." + function)
+        section = self._image.function(function)
         number = None if section is None else section.number
         return LineTable(
             (start - address if start >= address else start, self._sequence(operand, unit))

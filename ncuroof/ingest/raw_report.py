@@ -42,6 +42,10 @@ RAW_RULES = pl.Schema(
 RAW_INSTRUCTIONS = pl.Schema(
     {
         "row": pl.UInt32(),  # row of RAW_WORKLOADS
+        "number": pl.UInt32(),  # of the instruction in its kernel, from 0 by address
+        "awaited": pl.List(
+            pl.UInt32
+        ),  # numbers of those that it waits for; null where no warp was found to wait there, or it is not known
         "file": pl.String(),  # name of the source file, without its folder; null where the line is not known
         "line": pl.Int64(),
         "text": pl.String(),  # of that line, without blanks around it, where its file was imported into the report; else null

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from ncuroof.ingest import RawReport
+from ncuroof.metrics.awaited_lines import awaited_lines
 from ncuroof.metrics.entries import ByLine
 from ncuroof.metrics.quantities import MEANINGFUL_STALLS_EXCEPT
 from ncuroof.tables import LINES, conform
@@ -15,7 +16,9 @@ _N_LINES = 10
 """Lines of a measure that are kept, those with most of it."""
 
 _LINE = ["id", "file", "line", "text"]
-_STALLS = "stalls."
+_SAMPLES, _STALLS = "samples", "stalls."
+_SCOREBOARD = "scoreboard"
+"""Stalls of this name wait for an instruction before."""
 
 
 def measure_lines(reports: Sequence[RawReport], by_line: Mapping[str, ByLine]) -> pl.DataFrame:
@@ -25,7 +28,8 @@ def measure_lines(reports: Sequence[RawReport], by_line: Mapping[str, ByLine]) -
     """
     instructions = _with_codes(_instructions(reports), by_line)
     found = {name: _sum(each, instructions.columns) for name, each in by_line.items()}
-    measures = [total.alias(name) for name, total in found.items() if total is not None]
+    known = {name: total for name, total in found.items() if total is not None}
+    measures = [total.alias(name) for name, total in known.items()]
     if not measures or not instructions.height:
         return pl.DataFrame(schema=LINES)
     least = {name: each.least for name, each in by_line.items()}
@@ -46,6 +50,15 @@ def measure_lines(reports: Sequence[RawReport], by_line: Mapping[str, ByLine]) -
         .sort("id", "measure", "value", descending=[False, False, True], maintain_order=True)
         .filter(pl.int_range(pl.len()).over("id", "measure") < _N_LINES)
         .join(_stalls(sums).lazy(), on=["id", "file", "line"], how="left", maintain_order="left")
+        .with_columns(
+            pl.when(pl.col("measure") == _SAMPLES)
+            .then("stall")
+            .otherwise(pl.col("measure").str.strip_prefix(_STALLS))
+            .alias("waits")
+        )
+        .join(
+            _awaits(instructions, known).lazy(), on=["id", "file", "line", "waits"], how="left", maintain_order="left"
+        )
         .pipe(conform, LINES)
         .collect()
     )
@@ -63,6 +76,12 @@ def _stalls(sums: pl.DataFrame) -> pl.DataFrame:
         .group_by("id", "file", "line", maintain_order=True)
         .agg(pl.col("stall").first())
     )
+
+
+def _awaits(instructions: pl.DataFrame, totals: Mapping[str, pl.Expr]) -> pl.DataFrame:
+    """Return what lines await, by the stall that they show."""
+    samples = {name.removeprefix(_STALLS): total for name, total in totals.items() if _SCOREBOARD in name}
+    return awaited_lines(instructions, samples).rename({"stall": "waits"})
 
 
 def _instructions(reports: Sequence[RawReport]) -> pl.DataFrame:

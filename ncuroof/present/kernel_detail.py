@@ -16,7 +16,7 @@ from ncuroof.present.interned import Texts
 from ncuroof.present.methods import unit_of
 from ncuroof.present.point_rows import Cell, flop_points, instruction_points
 from ncuroof.present.rate_rows import bandwidth_rows, note, traffic_rows, work_rows
-from ncuroof.present.source_lines import line_text, place, where_sentence
+from ncuroof.present.source_lines import line_text, place, waits_for, where_sentence
 from ncuroof.present.traffic_flow import traffic_flow
 
 Record = Mapping[str, Any]
@@ -303,7 +303,7 @@ class KernelDetails:
             [
                 text.share(line["frac"]),
                 self._texts.add(": ".join(filter(None, (place(line), line_text(line))))),
-                self._texts.add(text.label(line["stall"])),
+                self._texts.add(" for ".join(filter(None, (text.label(line["stall"]), waits_for(line))))),
                 text.quantity(line["value"], "count"),
             ]
             for line in lines

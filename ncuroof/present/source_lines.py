@@ -57,11 +57,19 @@ def place(line: Record) -> str:
     return f"{_position(line)}, called at {', '.join(callers)}" if callers else _position(line)
 
 
+def waits_for(line: Record) -> str:
+    """Return what warps at a line of the document wait for: ":80 and copy.h:12, called at :81"; nothing where it is not known.
+
+    The name of the line's own file is left out.
+    """
+    return " and ".join(_seen_from(line, each, place(each)) for each in line["awaits"])
+
+
 def where_sentence(found: Record | None) -> str:
-    """Return a finding's `where` as text: "gemm.cu:80 (99 %), gemm.cu:114 (12 %) of the samples"; nothing where it is not known."""
+    """Return a finding's `where` as text: "gemm.cu:84 (99 %, waits for :80) of the samples"; nothing where unknown."""
     if not found:
         return ""
-    lines = (f"{place(line)} ({text.share(line['frac'])})" for line in found["lines"])
+    lines = (f"{place(line)} ({_share(line)})" for line in found["lines"])
     return f"{'; '.join(lines)} of {found['of']}"
 
 
@@ -71,18 +79,40 @@ def line_text(line: Record) -> str:
 
 
 def first_place(found: Record | None) -> str:
-    """Return the first line of a finding's `where`, without where it was called; nothing where it is not known."""
-    return _position(found["lines"][0]) if found else ""
+    """Return the first line of a finding's `where`, and another that it waits for: "gemm.cu:84 waits for :80"; without callers."""
+    if not found:
+        return ""
+    line = found["lines"][0]
+    awaited = line["awaits"][0] if line["awaits"] and not _is_same(line, line["awaits"][0]) else None
+    return _position(line) + (f" waits for {_seen_from(line, awaited, _position(awaited))}" if awaited else "")
 
 
 def _entry(row: Record) -> dict[str, Any]:
-    callers = (each.rpartition(":") for each in (row["callers"] or "").split("\n") if each)
+    awaits = [{**awaited, "callers": _callers(awaited)} for awaited in row["awaits"] or ()]
     return {
-        **{key: row[key] for key in ("file", "line", "text")},
-        "callers": [{"file": file, "line": int(line)} for file, _, line in callers],
-        "value": row["value"],
-        "frac": row["frac"],
+        **{key: row[key] for key in ("file", "line", "text", "value", "frac")},
+        "callers": _callers(row),
+        "awaits": awaits,
     }
+
+
+def _callers(row: Record) -> list[dict[str, Any]]:
+    callers = (each.rpartition(":") for each in (row["callers"] or "").split("\n") if each)
+    return [{"file": file, "line": int(line)} for file, _, line in callers]
+
+
+def _share(line: Record) -> str:
+    awaited = waits_for(line)
+    return text.share(line["frac"]) + (f", waits for {awaited}" if awaited else "")
+
+
+def _seen_from(line: Record, awaited: Record, name: str) -> str:
+    """Return the name of an awaited place without the file, where that is the line's own."""
+    return "the same line" if _is_same(line, awaited) else name.removeprefix(text.printable(line["file"]))
+
+
+def _is_same(line: Record, other: Record) -> bool:
+    return (line["file"], line["line"]) == (other["file"], other["line"])
 
 
 def _position(line: Record) -> str:

@@ -36,14 +36,46 @@ def test_each_instruction_has_its_line_and_its_counters(tmp_path: Path) -> None:
     samples = Instances(tuple(map(Uint32, (3, 5))), correlation_ids=(LOADED_AT + 0x70, LOADED_AT + 0x10))
     report = read(tmp_path / "r.ncu-rep", kernel(inst_executed=executed, samples=samples))
     assert report.instructions.rows(named=True) == [
-        {"row": 0, "file": file, "line": line, "text": None, "callers": callers, **counters}
-        for file, line, callers, counters in (
-            ("inlined.cu", 3, None, {"inst_executed": 8.0, "samples": None}),
-            ("inlined.cu", 4, None, {"inst_executed": 8.0, "samples": 5.0}),
-            ("inlined.h", 4, "inlined.h:8\ninlined.cu:4", {"inst_executed": 4.0, "samples": 3.0}),
-            (None, None, None, {"inst_executed": 1.0, "samples": None}),  # behind the function's end
+        {
+            "row": 0,
+            "number": number,
+            "awaited": None,
+            "file": file,
+            "line": line,
+            "text": None,
+            "callers": callers,
+            **counters,
+        }
+        for number, (file, line, callers, counters) in enumerate(
+            (
+                ("inlined.cu", 3, None, {"inst_executed": 8.0, "samples": None}),
+                ("inlined.cu", 4, None, {"inst_executed": 8.0, "samples": 5.0}),
+                ("inlined.h", 4, "inlined.h:8\ninlined.cu:4", {"inst_executed": 4.0, "samples": 3.0}),
+                (None, None, None, {"inst_executed": 1.0, "samples": None}),  # behind the function's end
+            )
         )
     ]
+
+
+def test_where_warps_wait_it_is_told_for_which_instructions(tmp_path: Path) -> None:
+    """By the source: line 9 of inlined.h adds what `inner` loads in line 4 from an index that it has converted."""
+    executed = by_address({16 * number: 1 for number in range(16)})
+    waiting = by_address({0x80: 3, 0x90: 0, 0xB0: 5, 0xC0: 1})
+    wanted = replace(WANTED, by_instruction=WANTED.by_instruction | {"stalled_long_scoreboard"})
+    path = tmp_path / "r.ncu-rep"
+    kernels = [kernel(inst_executed=executed, stalled_long_scoreboard=waiting)]
+    path.write_bytes(write_report(kernels, sources=((1, COMPILED),), functions=((SCALE, LOADED_AT),)))
+    found = open_report(path, selection=wanted).instructions.select("number", "awaited", "file", "line")
+    assert found.filter(pl.col("awaited").is_not_null()).rows() == [(8, [7], "inlined.h", 4), (11, [9], "inlined.h", 9)]
+    assert found.filter(pl.col("number").is_in([7, 9])).select("file", "line").rows() == [("inlined.h", 4)] * 2
+
+
+def test_what_is_waited_for_is_told_of_instructions_that_were_counted(tmp_path: Path) -> None:
+    path = tmp_path / "r.ncu-rep"
+    kernels = [kernel(stalled_long_scoreboard=by_address({0xB0: 5}))]
+    path.write_bytes(write_report(kernels, sources=((1, COMPILED),), functions=((SCALE, LOADED_AT),)))
+    wanted = replace(WANTED, by_instruction=frozenset({"stalled_long_scoreboard"}))
+    assert open_report(path, selection=wanted).instructions["awaited"].to_list() == [[]]
 
 
 def test_the_function_below_an_address_is_the_one_that_holds_it(tmp_path: Path) -> None:

@@ -24,6 +24,10 @@ def section(program: bytes, *, version: int = 2, line_range: int = 14) -> bytes:
     return struct.pack("<I", len(body)) + body
 
 
+def tables_of(program: bytes) -> LineTables:
+    return LineTables(Image(image(program)))
+
+
 def image(program: bytes, *, address: int = 0, **of_section: int) -> bytes:
     """Return an image with a function whose line table the loader places: a symbol, and a relocation of the first SET_ADDRESS."""
     table = section(program, **of_section)
@@ -40,7 +44,7 @@ def image(program: bytes, *, address: int = 0, **of_section: int) -> bytes:
 
 
 def lines(code: bytes, address: int = 0x7F0000) -> list[str]:
-    table = LineTables(code).of(FUNCTION, address)
+    table = LineTables(Image(code)).of(FUNCTION, address)
     return [f"{place.file}:{place.line}" if (place := table.place(at)) else "-" for at in range(0, 0x80, 16)]
 
 
@@ -56,7 +60,7 @@ def test_each_opcode_moves_address_and_line() -> None:
         + b"\x08\3\2\1"  # as far as opcode 255 goes, 17 instructions: 8 at 0x150
         + END
     )
-    places = LineTables(image(program)).of(FUNCTION, 0)
+    places = tables_of(program).of(FUNCTION, 0)
     told = {at: places.place(at) for at in (0, 8, 0x10, 0x20, 0x30, 0x40, 0x140, 0x150)}
     assert told == {
         0: Place("a.cu", 8),
@@ -80,7 +84,7 @@ def test_an_inlined_line_names_the_calls_from_the_innermost_out() -> None:
         + b"\2\1"
         + END
     )
-    table = LineTables(image(program)).of(FUNCTION, 0)
+    table = tables_of(program).of(FUNCTION, 0)
     assert [table.place(at) for at in (0, 0x10, 0x20, 0x30)] == [
         Place("a.cu", 10),
         Place("b.h", 6, (("a.cu", 10),)),
@@ -96,13 +100,13 @@ def test_a_line_that_no_file_has_is_not_known() -> None:
 
 def test_calls_in_a_circle_end() -> None:
     program = SET_ADDRESS + b"\0\3\x90\1\0\1\2\1" + END
-    place = LineTables(image(program)).of(FUNCTION, 0).place(0)
+    place = tables_of(program).of(FUNCTION, 0).place(0)
     assert place == Place("a.cu", 1, (("a.cu", 1),) * 31)
 
 
 def test_lines_of_compiled_code() -> None:
     # by `readelf --debug-dump=decodedline`, and the calls by reading inlined.cu
-    tables = LineTables(COMPILED)
+    tables = LineTables(Image(COMPILED))
     scale, divide = tables.of(b"_Z5scalePfi", 0), tables.of(b"_Z6dividePfi", 0)
     told = {at: scale.place(at) for at in (0, 0x10, 0x60, 0x70, 0xA0, 0xB0, 0xC0, 0xE0, 0x170, 0x180)}
     inner, call = ("inlined.h", 8), ("inlined.cu", 4)
@@ -148,7 +152,7 @@ def test_whatever_is_cut_or_flipped_is_malformed_or_gives_no_more_lines(damage: 
     flipped[damage] ^= 0xFF
     for code in (COMPILED[:damage], bytes(flipped)):
         try:
-            table = LineTables(code).of(FUNCTION, 0)
+            table = LineTables(Image(code)).of(FUNCTION, 0)
         except WireError:
             continue
         assert {type(table.place(at)) for at in range(0, 0x200, 16)} <= {Place, type(None)}
@@ -160,13 +164,13 @@ def test_whatever_is_cut_or_flipped_is_malformed_or_gives_no_more_lines(damage: 
     ids=["a number without end", "more rows than any kernel has", "cut in an opcode", "without an end"],
 )
 def test_hostile_programs_are_refused(program: bytes) -> None:
-    tables = LineTables(image(SET_ADDRESS + program))
+    tables = tables_of(SET_ADDRESS + program)
     with pytest.raises(WireError):
         tables.of(FUNCTION, 0x7F0000)
 
 
 def test_functions_that_share_their_lines_do_not_keep_it_busy_for_ever() -> None:
-    tables = LineTables(image(SET_ADDRESS + b"\1\2\1" * 1000 + END))
+    tables = tables_of(SET_ADDRESS + b"\1\2\1" * 1000 + END)
     for _ in range(5):
         tables.of(FUNCTION, 0x7F0000)
     with pytest.raises(WireError):
@@ -174,7 +178,7 @@ def test_functions_that_share_their_lines_do_not_keep_it_busy_for_ever() -> None
 
 
 def test_an_address_that_does_not_begin_a_sequence_is_malformed() -> None:
-    tables = LineTables(image(SET_ADDRESS + b"\1\2\1" + END).replace(SET_ADDRESS, b"\0\x09\x03" + bytes(8)))
+    tables = LineTables(Image(image(SET_ADDRESS + b"\1\2\1" + END).replace(SET_ADDRESS, b"\0\x09\x03" + bytes(8))))
     with pytest.raises(WireError):
         tables.of(FUNCTION, 0x7F0000)
 

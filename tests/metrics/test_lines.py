@@ -116,6 +116,64 @@ def test_samples_name_what_a_line_waits_for_issue_and_selection_aside() -> None:
     assert lines("stalls.barrier", found) == [(0, 2, 30.0, 1.0)]
 
 
+LONG, SHORT = (f"smsp__pcsamp_warps_issue_stalled_{kind}_scoreboard" for kind in ("long", "short"))
+
+
+def awaits(measure_name: str, *reports: RawReport) -> dict[int, list[tuple[object, ...]] | None]:
+    """Return what each line awaits: file, line, callers and share."""
+    found = measure(reports).lines.filter(pl.col("measure") == measure_name).select("line", "awaits")
+    return {line: each and [tuple(place.values()) for place in each] for line, each in found.rows()}
+
+
+def test_a_line_awaits_the_lines_of_what_its_instructions_wait_for() -> None:
+    found = report(
+        {"line": 1, "number": 0},
+        {"line": 2, "number": 1, "callers": "b.cu:5"},
+        {"line": 9, "number": 2, LONG: 60, "awaited": [0]},
+        {"line": 9, "number": 3, LONG: 30, "awaited": [0, 1]},  # 30 samples wait for both
+        {"line": 9, "number": 4, LONG: 10},
+        {"line": 8, "number": 5, SHORT: 50, "awaited": [5]},
+    )
+    assert awaits("stalls.long_scoreboard", found) == {9: [("a.cu", 1, None, 0.9), ("a.cu", 2, "b.cu:5", 0.3)]}
+    assert awaits("stalls.short_scoreboard", found) == {8: [("a.cu", 8, None, 1.0)]}
+
+
+def test_two_instructions_of_one_line_are_awaited_once() -> None:
+    found = report(
+        {"line": 1, "number": 0},
+        {"line": 1, "number": 1},
+        {"line": 2, "number": 2},
+        {"line": 9, "number": 3, LONG: 100, "awaited": [0, 1, 2]},
+    )
+    assert awaits("stalls.long_scoreboard", found) == {9: [("a.cu", 1, None, 1.0), ("a.cu", 2, None, 1.0)]}
+
+
+def test_of_all_samples_a_line_awaits_what_most_of_them_show() -> None:
+    counted = {"smsp__pcsamp_sample_count": 100}
+    found = report(
+        {"line": 1, "number": 0},
+        {"line": 2, "number": 1},
+        {"line": 3, "number": 2, **counted, LONG: 70, SHORT: 30, "awaited": [0]},
+        {"line": 4, "number": 3, **counted, LONG: 10, "smsp__pcsamp_warps_issue_stalled_wait": 90, "awaited": [1]},
+    )
+    assert awaits("samples", found) == {3: [("a.cu", 1, None, 1.0)], 4: None}
+
+
+def test_kernels_await_their_own_lines_and_unknown_ones_are_not_told() -> None:
+    one = report(
+        {"line": 1, "number": 0, "file": None},
+        {"line": 2, "number": 1, LONG: 50, "awaited": [0]},
+        {"line": 7, "number": 0, "row": 1},
+        {"line": 2, "number": 1, "row": 1, LONG: 50, "awaited": [0]},
+        n_kernels=2,
+    )
+    found = measure([one, one]).lines.filter(pl.col("measure") == "stalls.long_scoreboard")
+    told = [
+        (kernel, each and [place["line"] for place in each]) for kernel, each in found.select("id", "awaits").rows()
+    ]
+    assert told == [(0, None), (1, [7]), (2, None), (3, [7])]
+
+
 @pytest.mark.parametrize(("n_samples", "n_lines"), [(29, 0), (30, 1)])
 def test_a_few_samples_tell_nothing(n_samples: int, n_lines: int) -> None:
     assert len(lines("samples", report({"line": 1, "smsp__pcsamp_sample_count": n_samples}))) == n_lines

@@ -9,6 +9,7 @@ LINE = {
     "line": 7,
     "text": "x[i] = y[j];",
     "callers": [{"file": "b.cu", "line": 9}],
+    "awaits": [{"file": "a.cu", "line": 5, "callers": [{"file": "b.cu", "line": 8}], "frac": 0.9}],
     "value": 700.0,
     "frac": 0.7,
 }
@@ -320,7 +321,9 @@ def hostile_document():
         for number, name in enumerate(HOSTILE)
     ]
     for each, name in zip(kernels, HOSTILE, strict=True):
-        line = {**LINE, "file": name, "text": name, "callers": [{"file": name + ".", "line": 1}]}
+        called = [{"file": name + ".", "line": 1}]
+        awaited = {"file": name + "!", "line": 1, "callers": called, "frac": 1.0}
+        line = {**LINE, "file": name, "text": name, "callers": called, "awaits": [awaited]}
         each["lines"] = [{**line, "stall": "wait"}]
         each["findings"][0]["where"] = {"measure": "samples", "of": "the samples", "lines": [line]}
     source = document()["sources"][0] | {"file": HOSTILE[0], "command_line": HOSTILE[1], "damage": HOSTILE[0]}

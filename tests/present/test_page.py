@@ -140,7 +140,9 @@ def test_the_first_screen_names_the_kernels_with_the_most_recoverable_time():
     kernels = [kernel(id=number, recoverable_ns=float(number)) for number in range(5)]
     context = page_context.page_context(document(*kernels), load_rules(), {})
     assert [row.id for row in context.top_kernels] == [4, 3, 2]
-    assert {row.where for row in context.top_kernels} == {"a.cu:7, called at b.cu:9 (70.0 %) of the samples"}
+    assert {row.where for row in context.top_kernels} == {
+        "a.cu:7, called at b.cu:9 (70.0 %, waits for :5, called at b.cu:8) of the samples"
+    }
 
 
 def test_a_sum_that_nobody_knows_is_not_zero():

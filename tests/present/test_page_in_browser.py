@@ -75,7 +75,8 @@ def test_findings_say_at_which_line_and_the_lines_with_most_samples_are_listed(b
     ncuroof.read(report).analyse().to_html(path)
     browser.open(path, "#k0")
     browser.wait_for("document.querySelectorAll('#detail .finding').length > 0")
-    where = "Where: inlined.h:9, called at inlined.cu:4 (98.3 %) of the samples of this stall."
+    awaited = ":4, called at inlined.cu:4"
+    where = f"Where: inlined.h:9, called at inlined.cu:4 (98.3 %, waits for {awaited}) of the samples of this stall."
     assert where in browser.run("document.querySelector('#detail .finding').textContent")
     assert browser.run("document.querySelector('#detail .finding .source').textContent") == "return b + x[j];"
     title = "[...document.querySelectorAll('#detail h3')].find(h => h.textContent.startsWith('Lines of the source'))"
@@ -83,8 +84,8 @@ def test_findings_say_at_which_line_and_the_lines_with_most_samples_are_listed(b
         f"[...{title}.parentElement.querySelectorAll('tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
     )
     assert rows == [
-        ["60.0 %", "inlined.h:9, called at inlined.cu:4: return b + x[j];", "barrier", "600"],
-        ["40.0 %", "inlined.cu:4: x[threadIdx.x] = outer(x[n], x, n) * 2;", "barrier", "400"],
+        ["60.0 %", "inlined.h:9, called at inlined.cu:4: return b + x[j];", f"long scoreboard for {awaited}", "600"],
+        ["40.0 %", "inlined.cu:4: x[threadIdx.x] = outer(x[n], x, n) * 2;", "long scoreboard", "400"],
     ]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import ncuroof
 from ncuroof.metrics import load_catalogue
 from ncuroof.present import render
-from ncuroof.present.source_lines import first_place, place, sampled_lines, where, where_sentence
+from ncuroof.present.source_lines import first_place, place, sampled_lines, waits_for, where, where_sentence
 from tests.support.lined import lined_report
 
 CATALOGUE = load_catalogue()
@@ -14,7 +14,7 @@ CATALOGUE = load_catalogue()
 def row(measure: str, line: int, frac: float, **others: object) -> dict[str, object]:
     return {
         "measure": measure, "file": "a.cu", "line": line, "text": None, "callers": None,
-        "value": 100 * frac, "frac": frac, "stall": "wait", **others,
+        "value": 100 * frac, "frac": frac, "stall": "wait", "awaits": None, **others,
     }  # fmt: skip
 
 
@@ -25,7 +25,7 @@ def test_a_finding_has_three_lines_with_a_tenth_of_its_cause_each() -> None:
         "measure": "instructions",
         "of": "the executed instructions",
         "lines": [
-            {"file": "a.cu", "line": line, "text": None, "callers": [], "value": 100 * frac, "frac": frac}
+            {"file": "a.cu", "line": line, "text": None, "value": 100 * frac, "frac": frac, "callers": [], "awaits": []}
             for line, frac in ((1, 0.4), (2, 0.2), (3, 0.15))
         ],
     }
@@ -57,6 +57,23 @@ def test_an_inlined_line_is_told_with_the_files_that_called_it() -> None:
     assert first_place(found) == "a.cu:3"
 
 
+def test_a_line_is_told_with_those_that_its_warps_wait_for() -> None:
+    load = {"file": "a.cu", "line": 3, "callers": None, "frac": 1.0}
+    copy = {"file": "copy.h", "line": 12, "callers": "a.cu:4", "frac": 0.5}
+    found = where([row("samples", 7, 0.5, awaits=[load, copy])], ("samples",), CATALOGUE)
+    assert where_sentence(found) == "a.cu:7 (50.0 %, waits for :3 and copy.h:12, called at a.cu:4) of the samples"
+    assert first_place(found) == "a.cu:7 waits for :3"
+    (line,) = sampled_lines([row("samples", 7, 0.5, awaits=[copy, load])])
+    assert waits_for(line) == "copy.h:12, called at a.cu:4 and :3"
+
+
+def test_a_line_that_waits_for_itself_names_no_other() -> None:
+    load = {"file": "a.cu", "line": 7, "callers": None, "frac": 1.0}
+    found = where([row("samples", 7, 0.5, awaits=[load])], ("samples",), CATALOGUE)
+    assert where_sentence(found) == "a.cu:7 (50.0 %, waits for the same line) of the samples"
+    assert first_place(found) == "a.cu:7"
+
+
 def test_of_many_files_that_call_each_other_the_nearest_and_the_outermost_are_told() -> None:
     callers = [{"file": f"{name}.h", "line": 1} for name in "bcdef"]
     assert place({"file": "a.h", "line": 1, "callers": callers}) == "a.h:1, called at b.h:1, c.h:1, …, f.h:1"
@@ -72,16 +89,21 @@ def test_samples_are_told_with_what_is_waited_for() -> None:
 
 
 def test_a_report_tells_where_its_findings_are(tmp_path: Path) -> None:
-    """A latency-bound kernel that waits for barriers at one line: the document, the summary and the page name it."""
+    """A latency-bound kernel that waits at one line for what another loads: the document, the summary and the page name both."""
     path = tmp_path / "r.ncu-rep"
     path.write_bytes(lined_report())
     analysis = ncuroof.read(path).analyse()
     (told,) = analysis.to_dict()["kernels"]
     assert [(line["line"], line["text"], line["callers"], line["frac"], line["stall"]) for line in told["lines"]] == [
-        (9, "return b + x[j];", [{"file": "inlined.cu", "line": 4}], 0.6, "barrier"),
-        (4, "x[threadIdx.x] = outer(x[n], x, n) * 2;", [], 0.4, "barrier"),
+        (9, "return b + x[j];", [{"file": "inlined.cu", "line": 4}], 0.6, "long_scoreboard"),
+        (4, "x[threadIdx.x] = outer(x[n], x, n) * 2;", [], 0.4, "long_scoreboard"),
     ]
-    (barrier,) = [finding for finding in told["findings"] if finding["id"] == "stall_barrier"]
-    assert barrier["where"]["of"] == "the samples of this stall"
-    assert [(line["line"], round(line["frac"], 3)) for line in barrier["where"]["lines"]] == [(9, 0.983)]
-    assert "· inlined.h:9" in render(analysis, "md").decode()
+    called = [{"file": "inlined.h", "line": 8}, {"file": "inlined.cu", "line": 4}]
+    load = {"file": "inlined.h", "line": 4, "callers": called, "frac": 1.0}
+    assert [line["awaits"] for line in told["lines"]] == [[load], []]
+    (stall,) = [finding for finding in told["findings"] if finding["id"] == "stall_long_scoreboard"]
+    assert stall["where"]["of"] == "the samples of this stall"
+    assert [(each["line"], round(each["frac"], 3), each["awaits"]) for each in stall["where"]["lines"]] == [
+        (9, 0.983, [load])
+    ]
+    assert "· inlined.h:9 waits for :4" in render(analysis, "md").decode()

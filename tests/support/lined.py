@@ -21,9 +21,9 @@ def by_address(values: dict[int, int]) -> Instances:
 
 
 def lined_report() -> bytes:
-    """Return a report of a latency-bound kernel: of 1000 samples, 590 wait for a barrier in line 9 of inlined.h, 10 in line 4.
+    """Return a report of a latency-bound kernel: of 1000 samples, 590 wait in line 9 of inlined.h, 10 in line 4 of inlined.cu.
 
-    Line 9 was inlined at line 4 of inlined.cu.
+    Line 9 was inlined at line 4 of inlined.cu. It waits for what line 4 of inlined.h loads, which was inlined at line 8 of it.
     """
     kernel = Kernel(
         SCALE,
@@ -31,10 +31,10 @@ def lined_report() -> bytes:
             "gpu__time_duration.sum": 1e6,
             "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": 20.0,
             "sm__throughput.avg.pct_of_peak_sustained_elapsed": 20.0,
-            "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio": 6.0,
+            "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio": 6.0,
             "smsp__average_warp_latency_per_inst_issued.ratio": 10.0,
-            "smsp__pcsamp_sample_count": by_address({0xB0: 600, 0x10: 400}),
-            f"{_STALL}barrier": by_address({0xB0: 590, 0x10: 10}),
+            "smsp__pcsamp_sample_count": by_address({0xB0: 600, 0x90: 0, 0x10: 400}),
+            f"{_STALL}long_scoreboard": by_address({0xB0: 590, 0x10: 10}),
         },
         demangled="scale(float *, int)",
     )

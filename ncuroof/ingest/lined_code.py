@@ -1,0 +1,79 @@
+"""Machine code with a line table: where the instruction at an address comes from, and what it waits for."""
+
+from __future__ import annotations
+
+import contextlib
+from bisect import bisect_right
+from collections.abc import Mapping
+from functools import lru_cache
+
+from ncuroof.ingest.code_modules import CodeModule
+from ncuroof.ingest.elf import Image
+from ncuroof.ingest.imported_sources import ImportedSources
+from ncuroof.ingest.line_tables import LineTable, LineTables, Place
+from ncuroof.ingest.scoreboards import INSTRUCTION_BYTES, Scoreboards
+from ncuroof.ingest.wire import WireError
+
+_LINE_TABLE = b".debug_line\0"
+_N_FUNCTIONS = 64
+"""Whose lines and scoreboards are kept for further launches of them."""
+
+
+def has_lines(module: CodeModule) -> bool:
+    """Return whether a module's code has a line table."""
+    return _LINE_TABLE in module.image
+
+
+class LinedCode:
+    """A module's code with its line tables.
+
+    Attributes:
+        address_by_function: where each function was loaded, by mangled name; nothing where the report does not say.
+        sources: the files that were imported.
+
+    Raises:
+        WireError: the image or a table's header is cut or malformed.
+    """
+
+    def __init__(self, module: CodeModule) -> None:
+        image = Image(module.image)
+        tables = LineTables(image)
+
+        def lines(function: bytes, address: int) -> LineTable:
+            with contextlib.suppress(WireError):  # a malformed table tells nothing
+                return tables.of(function, address)
+            return LineTable(())
+
+        def scoreboards(function: bytes) -> Scoreboards:
+            return Scoreboards(image.code(function), image.compute_capability)
+
+        self.address_by_function: Mapping[bytes, int] = module.address_by_function
+        self.sources = ImportedSources(module.files)
+        self.lines = lru_cache(_N_FUNCTIONS)(lines)
+        self.scoreboards = lru_cache(_N_FUNCTIONS)(scoreboards)
+
+
+class LoadedCode:
+    """The functions of a module where they were loaded: an address lies in the one that begins last before it."""
+
+    def __init__(self, code: LinedCode, address_by_function: Mapping[bytes, int]) -> None:
+        self._code = code
+        self._functions = sorted(address_by_function, key=address_by_function.__getitem__)
+        self._starts = [address_by_function[function] for function in self._functions]
+
+    def place(self, address: int) -> Place | None:
+        """Return where the instruction at an address comes from; None where it is not known."""
+        function, start = self._function(address)
+        return self._code.lines(function, start).place(address - start) if function else None
+
+    def awaited_by(self, address: int) -> list[int]:
+        """Return the addresses of the instructions that the one at an address waits for; none where it is not known."""
+        function, start = self._function(address)
+        number, rest = divmod(address - start, INSTRUCTION_BYTES)
+        if not function or rest:
+            return []
+        return [start + INSTRUCTION_BYTES * each for each in self._code.scoreboards(function).awaited_by(number)]
+
+    def _function(self, address: int) -> tuple[bytes, int]:
+        index = bisect_right(self._starts, address) - 1
+        return (b"", 0) if index < 0 else (self._functions[index], self._starts[index])

@@ -1,0 +1,114 @@
+"""What an instruction waits for: those before it whose scoreboards it waits on.
+
+An instruction whose latency varies (a load, a special function) counts a scoreboard up when it is issued, and down when it has
+its result or has read its operands. Whoever needs either waits until the scoreboards in its wait mask are at zero. A warp has six.
+
+Source: Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking" (2018), 2.1: the control bits of an
+instruction of 128 bits. Opcodes and offsets of branches: recorded code of compute capability 7.5 to 9.0, beside its SASS.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+INSTRUCTION_BYTES = 16
+
+_WORDS = struct.Struct("<QQ")
+_OPCODE, _BRANCH, _EXIT, _RETURN = 0x1FF, 0x147, 0x14D, 0x150
+_WAIT_FOR_COPIES, _ASYNC_COPY = 0x11A, 0x1AE
+"""DEPBAR and LDGSTS. The one waits for groups of the other, without a wait mask; what follows is where warps are found waiting."""
+
+_ALWAYS = 7
+"""The predicate PT, not negated."""
+
+_VOLTA, _HOPPER = 70, 90
+
+_N_SCOREBOARDS = 6
+_MOST_STEPS = 1_000_000
+"""Of the searches in one function: a hostile one could be searched for hours."""
+
+
+class Scoreboards:
+    """The instructions of one function by number, and which of them each waits for.
+
+    Args:
+        code: the function's machine code.
+        compute_capability: that it was compiled for, 86 for 8.6. Before 7.0 instructions are others; nothing is told of them.
+    """
+
+    def __init__(self, code: bytes, compute_capability: int) -> None:
+        n_bytes = len(code) // INSTRUCTION_BYTES * INSTRUCTION_BYTES if compute_capability >= _VOLTA else 0
+        self._words: list[tuple[int, int]] = list(_WORDS.iter_unpack(code[:n_bytes]))
+        self._n_steps_left = _MOST_STEPS
+        self._branches: dict[int, list[int]] = defaultdict(list)
+        is_hopper = compute_capability >= _HOPPER
+        for number, (low, high) in enumerate(self._words):
+            if low & _OPCODE == _BRANCH:
+                self._branches[number + 1 + _offset(low, high, is_hopper)].append(number)
+
+    def awaited_by(self, number: int) -> list[int]:
+        """Return the instructions that an instruction waits for, by rising number; none where that is not known."""
+        if not 0 <= number < len(self._words):
+            return []
+        mask = self._waits(number)
+        if mask:
+            boards = [board for board in range(_N_SCOREBOARDS) if mask >> board & 1]
+            searches = [self._search(number, self._counts(board), self._waits_on(board)) for board in boards]
+            return sorted({found for search in searches for found in search})
+        if number and self._opcode(number - 1) == _WAIT_FOR_COPIES:
+            search = self._search(number - 1, self._is(_ASYNC_COPY), self._is(_WAIT_FOR_COPIES))
+            return sorted(set(search))
+        return []
+
+    def _search(self, start: int, is_found: Callable[[int], bool], is_end: Callable[[int], bool]) -> Iterator[int]:
+        """Yield what is found on all ways that lead to an instruction, back to where each way ends."""
+        seen = set(self._before(start))
+        ahead = list(seen)
+        while ahead and self._n_steps_left:
+            self._n_steps_left -= 1
+            number = ahead.pop()
+            if is_found(number):
+                yield number
+            if not is_end(number):
+                before = [each for each in self._before(number) if each not in seen]
+                seen.update(before)
+                ahead += before
+
+    def _before(self, number: int) -> list[int]:
+        """Return the instructions after which one can come. Calls return; paths that diverged meet in the order of the code."""
+        branches = self._branches.get(number, [])
+        return [number - 1, *branches] if number and self._goes_on(number - 1) else branches
+
+    def _goes_on(self, number: int) -> bool:
+        low, high = self._words[number]
+        opcode, is_predicated = low & _OPCODE, low >> 12 & 15 != _ALWAYS
+        if opcode == _BRANCH:
+            return is_predicated or high >> 23 & 15 != _ALWAYS
+        return is_predicated or opcode not in (_EXIT, _RETURN)
+
+    def _opcode(self, number: int) -> int:
+        return self._words[number][0] & _OPCODE
+
+    def _waits(self, number: int) -> int:
+        return self._words[number][1] >> 52 & 63
+
+    def _is(self, opcode: int) -> Callable[[int], bool]:
+        return lambda number: self._opcode(number) == opcode
+
+    def _waits_on(self, board: int) -> Callable[[int], bool]:
+        return lambda number: bool(self._waits(number) >> board & 1)
+
+    def _counts(self, board: int) -> Callable[[int], bool]:
+        """Return whether an instruction counts a scoreboard: until its result is there, or until its operands are read."""
+        return lambda number: board in (self._words[number][1] >> 46 & 7, self._words[number][1] >> 49 & 7)
+
+
+def _offset(low: int, high: int, is_hopper: bool) -> int:
+    """Return how far behind the next instruction a branch leads: bits 34 to 81 in words of 4 bytes, since 9.0 and bits 16 to 23."""
+    words, n_bits = low >> 34 | (high & 0x3FFFF) << 30, 48
+    if is_hopper:
+        words, n_bits = words << 8 | low >> 16 & 255, n_bits + 8
+    signed = words - (1 << n_bits) if words >> n_bits - 1 else words
+    return signed * 4 // INSTRUCTION_BYTES

@@ -1,0 +1,58 @@
+"""What the warps that wait at a line wait for: the lines of the instructions before that they need the results of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+_LINE = ["id", "file", "line"]
+_LEAST_FRAC = 0.1
+_N_AWAITED = 3
+"""Lines that are kept are those with that share of the samples, and no more than that many."""
+
+
+def awaited_lines(instructions: pl.DataFrame, samples: Mapping[str, pl.Expr]) -> pl.DataFrame:
+    """Return `awaits` of LINES by id, file, line and stall.
+
+    A sample counts once for each line that it waits for: a warp goes on when the last of them has come.
+
+    Args:
+        instructions: RAW_INSTRUCTIONS of all reports, with the `id` of their kernels and counters.
+        samples: by stall, as sums over instructions.
+    """
+    waiting = instructions.lazy().filter(pl.col("file").is_not_null())
+    of_line = waiting.group_by(_LINE).agg(value.alias(stall) for stall, value in samples.items())
+    by_instruction = waiting.filter(pl.col("awaited").is_not_null()).group_by(*_LINE, "number", "awaited")
+    places = instructions.lazy().select(
+        "id",
+        pl.col("number").alias("awaited"),
+        pl.struct(pl.col("file"), pl.col("line")).alias("place"),
+        pl.col("callers").alias("called"),
+    )
+    return (
+        by_instruction.agg(value.alias(stall) for stall, value in samples.items())
+        .explode("awaited")
+        .join(places, on=["id", "awaited"])
+        .filter(pl.col("place").struct.field("file").is_not_null())
+        .unique(["id", "number", "place"], keep="first", maintain_order=True)
+        .pipe(_by_stall, samples, [*_LINE, "place", "called"])
+        .group_by(*_LINE, "stall", "place", maintain_order=True)
+        .agg(pl.col("called").first(), pl.col("n").sum())
+        .join(_by_stall(of_line, samples, _LINE).rename({"n": "total"}), on=[*_LINE, "stall"])
+        .with_columns((pl.col("n") / pl.col("total")).alias("frac"))
+        .filter(pl.col("frac") >= _LEAST_FRAC)
+        .sort("n", "place", descending=[True, False])
+        .group_by(*_LINE, "stall", maintain_order=True)
+        .agg(_entry().head(_N_AWAITED).alias("awaits"))
+        .collect()
+    )
+
+
+def _by_stall(table: pl.LazyFrame, samples: Mapping[str, pl.Expr], index: list[str]) -> pl.LazyFrame:
+    return table.unpivot(list(samples), index=index, variable_name="stall", value_name="n").filter(pl.col("n") > 0)
+
+
+def _entry() -> pl.Expr:
+    place = pl.col("place").struct
+    return pl.struct(place.field("file"), place.field("line"), pl.col("called").alias("callers"), pl.col("frac"))

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from ncuroof.ingest import CounterSelection, open_report, scoreboards
+from ncuroof.ingest.scoreboards import Scoreboards
+from tests.support.machine_code import COMMIT, COPY, EXIT, LOAD, P0, RETURN, WAIT_FOR_COPIES, branch, instruction
+from tests.support.ncu import find_ncu, print_page
+
+AMPERE, HOPPER = 80, 90
+
+
+def awaited(*code: bytes, by: int, compute_capability: int = AMPERE) -> list[int]:
+    return Scoreboards(b"".join(code), compute_capability).awaited_by(by)
+
+
+def test_an_instruction_waits_for_those_that_count_its_scoreboards() -> None:
+    code = (
+        instruction(LOAD, result=0),
+        instruction(LOAD, result=1),
+        instruction(LOAD, operands=2),  # a store: it reads its operands when it can
+        instruction(),
+        instruction(waits=(0, 2)),
+        instruction(waits=(1,)),
+    )
+    assert awaited(*code, by=4) == [0, 2]
+    assert awaited(*code, by=5) == [1]
+    assert awaited(*code, by=3) == []
+
+
+def test_it_waits_for_all_that_are_under_way_and_for_none_that_was_waited_for_before() -> None:
+    before, load = instruction(LOAD, result=0), instruction(LOAD, result=0)
+    waiter = instruction(waits=(0,))
+    assert awaited(before, waiter, load, load, waiter, by=4) == [2, 3]
+    waits_and_loads = instruction(LOAD, waits=(0,), result=0)
+    assert awaited(before, waits_and_loads, waiter, by=2) == [1]
+
+
+def test_what_a_loop_loads_for_its_next_pass_is_waited_for_at_its_beginning() -> None:
+    code = (
+        instruction(LOAD, result=0),
+        instruction(waits=(0,)),  # the loop
+        instruction(LOAD, result=0),
+        branch(-3, predicate=P0),
+    )
+    assert awaited(*code, by=1) == [0, 2]
+
+
+@pytest.mark.parametrize("end", [instruction(EXIT), instruction(RETURN), branch(5)])
+def test_nothing_comes_from_before_where_the_code_does_not_go_on(end: bytes) -> None:
+    load, waiter = instruction(LOAD, result=0), instruction(waits=(0,))
+    assert awaited(load, end, waiter, by=2) == []
+
+
+def test_code_goes_on_behind_what_only_some_threads_do() -> None:
+    load, waiter = instruction(LOAD, result=0), instruction(waits=(0,))
+    for end in (instruction(EXIT, predicate=P0), branch(5, predicate=P0)):
+        assert awaited(load, end, waiter, by=2) == [0]
+
+
+@pytest.mark.parametrize("n_instructions", [2, 70, 700])
+def test_branches_of_hopper_keep_eight_bits_of_their_offset_elsewhere(n_instructions: int) -> None:
+    skipped = (instruction(EXIT),) * n_instructions
+    for is_hopper, capability in ((False, AMPERE), (True, HOPPER)):
+        jump = branch(n_instructions, is_hopper=is_hopper)
+        code = (instruction(LOAD, result=3), jump, *skipped, instruction(waits=(3,)))
+        assert awaited(*code, by=n_instructions + 2, compute_capability=capability) == [0]
+
+
+def test_a_wait_for_copies_shows_at_the_instruction_behind_it() -> None:
+    code = (
+        instruction(COPY, operands=1),  # waited for before
+        instruction(COMMIT, result=0),
+        instruction(WAIT_FOR_COPIES),
+        instruction(LOAD, result=0),
+        instruction(COPY, operands=1),
+        instruction(COMMIT, result=0),
+        instruction(WAIT_FOR_COPIES),
+        instruction(),  # a barrier, as a rule
+    )
+    assert awaited(*code, by=7) == [4]
+
+
+def test_code_before_volta_is_other_code() -> None:
+    assert awaited(instruction(LOAD, result=0), instruction(waits=(0,)), by=1, compute_capability=61) == []
+
+
+@pytest.mark.parametrize("number", [-1, 2, 10**9])
+def test_what_lies_outside_a_function_waits_for_nothing(number: int) -> None:
+    assert awaited(instruction(LOAD, result=0), instruction(waits=(0,))[:15], by=number) == []
+
+
+def test_a_hostile_function_is_not_searched_for_hours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scoreboards, "_MOST_STEPS", 1000)
+    boards = Scoreboards(instruction(LOAD, result=0) + instruction(LOAD, result=1) * 600 + instruction(waits=(0,)), 80)
+    assert boards.awaited_by(601) == [0]
+    assert boards.awaited_by(601) == []  # the second search would go beyond
+
+
+@pytest.mark.corpus
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "name", ["variant2.ncu-rep", "profiling__profiles__warpTiling.ncu-rep", "gemm_v1_alter.ncu-rep", "384.ncu-rep"]
+)
+def test_what_is_waited_for_shares_a_register_in_ncus_disassembly(corpus: list[Path], name: str) -> None:
+    """NVIDIA prints registers, not scoreboards: of what an instruction waits for, one writes or reads a register that it names."""
+    ncu = find_ncu()
+    if ncu is None:
+        pytest.skip("NVIDIA's ncu is not installed; NCUROOF_NCU names it")
+    path = next(each for each in corpus if each.name == name)
+    counters = {f"smsp__pcsamp_warps_issue_stalled_{kind}_scoreboard" for kind in ("long", "short")}
+    found = open_report(
+        path, selection=CounterSelection(frozenset(), by_instruction=frozenset({"inst_executed", *counters}))
+    ).instructions
+    code = list(_disassembled(print_page(ncu, path, "--page", "source", "--print-source", "sass").decode()))
+    n_waiting = n_alike = n_by_chance = 0
+    for kernel, row in zip(code, found["row"].unique(maintain_order=False).sort(), strict=False):
+        for number, others in found.filter(pl.col("row") == row).select("number", "awaited").drop_nulls().rows():
+            if number < len(kernel) and "BAR" not in kernel[number]:
+                n_waiting += 1
+                n_alike += any(_registers(kernel[number]) & _registers(kernel[other]) for other in others)
+                n_by_chance += any(_registers(kernel[number]) & _registers(kernel[other - 1]) for other in others)
+    print(f"{name}: {n_alike} of {n_waiting}, {n_by_chance} with the instructions before those")
+    assert n_waiting > 10
+    assert n_alike >= 0.9 * n_waiting > 1.2 * n_by_chance
+
+
+def _disassembled(text: str) -> Iterator[list[str]]:
+    """Yield the instructions of each kernel."""
+    kernel: list[str] = []
+    for cells in csv.reader(io.StringIO(text)):
+        if cells and cells[0] == "Kernel Name" and kernel:
+            yield kernel
+            kernel = []
+        elif len(cells) > 1 and cells[0].startswith("0x"):
+            kernel.append(cells[1])
+    yield kernel
+
+
+def _registers(text: str) -> set[str]:
+    """Return the registers that an instruction names, those that follow them in wide accesses, and predicates."""
+    width = 4 if ".128" in text or "MMA" in text or ".M88.4" in text else 2
+    numbered = re.findall(r"\b(U?R)(\d+)", text)
+    return {f"{kind}{int(first) + k}" for kind, first in numbered for k in range(width)} | set(
+        re.findall(r"\bU?P\d", text)
+    )
