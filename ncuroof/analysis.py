@@ -170,10 +170,11 @@ class Analysis:
 
     def side(self, label: str | None = None) -> Side:
         """Return the run as one side of a comparison; `label` is what to call it, by default its reports' names."""
-        from ncuroof.compare import BUILDS, Recording, Side, group_side, told  # noqa: PLC0415  comparing is not needed to analyse
+        from ncuroof.compare import BUILDS, Recording, Side, group_side, line_shares, told  # noqa: PLC0415  comparing is not needed to analyse
 
         sessions = [report.session for report in self.reports]
         clock = self.measurements.kernels["sm_clock_hz"].median()
+        groups = group_side(self.kernels, self.diagnosis.findings)
         return Side(
             label=label or ", ".join(report.file for report in self.reports),
             recording=Recording(
@@ -187,9 +188,10 @@ class Analysis:
                 is_simulated=any(session.is_simulated for session in sessions),
                 builds=told(map(BUILDS.get, self.measurements.kernels["check.debug_build"])),
             ),
-            groups=group_side(self.kernels, self.diagnosis.findings),
+            groups=groups,
             n_kernels=self.summary.n_kernels,
             n_failed=self.summary.n_failed,
+            lines=line_shares(groups, self.measurements.lines),
         )
 
     def whatif(self, *targets: str, changes: Sequence[str] = (), only: str | None = None) -> pl.DataFrame:

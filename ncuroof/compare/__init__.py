@@ -11,8 +11,9 @@ from ncuroof.compare.comparable import Comparable
 from ncuroof.compare.comparison import Comparison, compare, matched_change, run_change, total_ns
 from ncuroof.compare.deltas import Change, Delta
 from ncuroof.compare.gates import Gate, GateResult, judge, parse_gate
+from ncuroof.compare.line_changes import LineChange
 from ncuroof.compare.matching import How, Match, Matching, Sureness
-from ncuroof.compare.side import BUILDS, Recording, Side, group_side, told
+from ncuroof.compare.side import BUILDS, Recording, Side, group_side, line_shares, told
 
 __all__ = [
     "BUILDS",
@@ -23,6 +24,7 @@ __all__ = [
     "Gate",
     "GateResult",
     "How",
+    "LineChange",
     "Match",
     "Matching",
     "Recording",
@@ -31,6 +33,7 @@ __all__ = [
     "compare",
     "group_side",
     "judge",
+    "line_shares",
     "matched_change",
     "parse_gate",
     "read_baseline",

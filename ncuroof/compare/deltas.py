@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
+from ncuroof.compare.line_changes import LineChange, line_changes
 from ncuroof.compare.matching import Match
 from ncuroof.compare.rules import ComparisonRules, Explanation, Noise, load_comparison_rules
 from ncuroof.compare.side import Side
@@ -44,6 +45,7 @@ class Delta:
         verdicts, limiters: of the longest group, before and after.
         recoverable_ns, roof_frac: before and after.
         changes: quantities that differ by more than their least, those that explain the change of time first.
+        lines: where in the source the time changed, the most first; nothing where the change is not significant.
     """
 
     match: Match
@@ -59,20 +61,42 @@ class Delta:
     recoverable_ns: tuple[float | None, float | None]
     roof_frac: tuple[float | None, float | None]
     changes: tuple[Change, ...]
+    lines: tuple[LineChange, ...] = ()
 
 
 def deltas(before: Side, after: Side, matches: Sequence[Match]) -> list[Delta]:
     """Return what changed in every match, in their order."""
     old_rows, new_rows = _by_group(before.groups), _by_group(after.groups)
+    lines = _lines_by_group(before.lines), _lines_by_group(after.lines)
     rules = load_comparison_rules()
     return [
-        _delta(found, [old_rows[group] for group in found.before], [new_rows[group] for group in found.after], rules)
+        _with_lines(
+            _delta(
+                found, [old_rows[group] for group in found.before], [new_rows[group] for group in found.after], rules
+            ),
+            lines,
+            rules.noise,
+        )
         for found in matches
     ]
 
 
 def _by_group(groups: pl.DataFrame) -> dict[int, Row]:
     return {row["group"]: row for row in groups.iter_rows(named=True)}
+
+
+def _lines_by_group(lines: pl.DataFrame) -> dict[int, list[Row]]:
+    return {rows[0]["group"]: rows for part in lines.partition_by("group") if (rows := part.to_dicts())}
+
+
+def _with_lines(delta: Delta, lines: tuple[dict[int, list[Row]], dict[int, list[Row]]], noise: Noise) -> Delta:
+    """Return a change with where in the source it is, where one kernel stands against one."""
+    old, new = delta.match.before, delta.match.after
+    before_ns, after_ns = delta.mean_ns
+    if not delta.is_significant or len(old) > 1 or len(new) > 1 or before_ns is None or after_ns is None:
+        return delta
+    found = line_changes(lines[0].get(old[0], []), lines[1].get(new[0], []), (before_ns, after_ns), noise)
+    return replace(delta, lines=found)
 
 
 def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules) -> Delta:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.signatures import range_path, renamed, variant
 from ncuroof.errors import SchemaError
+from ncuroof.tables import conform
 
 SAME_LAUNCH = ("name", "workload", "grid", "block", "range")
 """What the launches of a group have in common; the same kernel in another NVTX range is another group."""
@@ -48,6 +49,20 @@ class Recording:
     builds: tuple[str, ...] = ()
 
 
+LINE_SHARES = pl.Schema(
+    {
+        "group": pl.UInt32(),
+        "file": pl.String(),
+        "line": pl.Int64(),
+        "text": pl.String(),
+        "callers": pl.String(),  # as of LINES
+        "frac": pl.Float64(),  # of the samples of the group's launches
+        "n_samples": pl.Float64(),  # of these launches
+    }
+)
+"""One row per group and line of the source whose text the report carries; those with fewest samples are left out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Side:
     """One of the runs.
@@ -62,6 +77,7 @@ class Side:
             of every quantity that can explain a change.
         n_kernels: launches that were profiled.
         n_failed: launches whose profiling failed; they are in no group.
+        lines: LINE_SHARES.
     """
 
     label: str
@@ -69,6 +85,7 @@ class Side:
     groups: pl.DataFrame
     n_kernels: int
     n_failed: int
+    lines: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LINE_SHARES))
 
 
 def explaining_quantities() -> list[str]:
@@ -132,6 +149,30 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
         )
         .with_row_index("group")
         .collect()
+    )
+
+
+def line_shares(groups: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
+    """Return LINE_SHARES of launches whose samples are known by line.
+
+    Args:
+        groups: of a Side.
+        lines: LINES.
+    """
+    total = (pl.col("value") / pl.col("frac")).first().over("id")
+    sampled = (
+        lines.filter(pl.col("measure") == "samples")
+        .with_columns(total.alias("total"))
+        .join(groups.select("group", pl.col("ids").alias("id")).explode("id"), on="id", maintain_order="left")
+    )
+    totals = sampled.unique("id").group_by("group").agg(pl.col("total").sum().alias("n_samples"))
+    return (
+        sampled.filter(pl.col("text").is_not_null())
+        .group_by("group", "file", "line", maintain_order=True)
+        .agg(pl.col("text", "callers").first(), pl.col("value").sum())
+        .join(totals, on="group", maintain_order="left")
+        .with_columns((pl.col("value") / pl.col("n_samples")).alias("frac"))
+        .pipe(conform, LINE_SHARES)
     )
 
 

@@ -12,8 +12,8 @@ from ncuroof.metrics.entries import ByLine
 from ncuroof.metrics.quantities import MEANINGFUL_STALLS_EXCEPT
 from ncuroof.tables import LINES, conform
 
-_N_LINES = 10
-"""Lines of a measure that are kept, those with most of it."""
+_N_LINES = 50
+"""Lines of a measure that are kept, those with most of it: any other has less than a fiftieth."""
 
 _LINE = ["id", "file", "line", "text"]
 _SAMPLES, _STALLS = "samples", "stalls."

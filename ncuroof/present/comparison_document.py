@@ -7,8 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from ncuroof._version import __version__
-from ncuroof.compare import Comparison, Delta, GateResult, Side, matched_change, run_change, total_ns
+from ncuroof.compare import Comparison, Delta, GateResult, LineChange, Side, matched_change, run_change, total_ns
 from ncuroof.present.change_sentence import change_sentence
+from ncuroof.present.source_lines import callers
 
 SCHEMA = "ncuroof.comparison/1"
 
@@ -95,6 +96,17 @@ def _match(delta: Delta, comparison: Comparison, *, is_comparable: bool) -> Docu
             {"quantity": change.quantity, "before": change.before, "after": change.after, "explains": change.explains}
             for change in delta.changes
         ],
+        "lines": [_line(change) for change in delta.lines if is_comparable],
+    }
+
+
+def _line(change: LineChange) -> Document:
+    return {
+        "file": change.file,
+        "line": list(change.lines),
+        "text": change.text,
+        "callers": callers(change.callers),
+        "time_ns": list(change.time_ns),
     }
 
 

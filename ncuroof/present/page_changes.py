@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from ncuroof.present import format as text
-from ncuroof.present.comparison_text import heading, how_matched, match_name, moved
+from ncuroof.present.comparison_text import changed_lines, heading, how_matched, match_name, moved
 from ncuroof.present.views import is_plottable
 
 Record = Mapping[str, Any]
@@ -26,6 +26,7 @@ class ChangeLine:
     after: Annotated[str, "GPU time after"]
     recoverable: Annotated[str, "recoverable time before and after"]
     sentence: Annotated[str, "what changed, and what explains it"]
+    places: Annotated[Sequence[str], "at which lines of the source the time changed; none where it is not known"]
     how: Annotated[str, "by what it was matched, and how sure that is"]
 
 
@@ -77,6 +78,7 @@ def _matched(match: Record) -> ChangeLine:
         after=text.duration(became),
         recoverable=" → ".join(map(text.duration, match["recoverable_ns"])),
         sentence=match["sentence"],
+        places=changed_lines(match),
         how=how_matched(match) or match["how"],
     )
 
@@ -92,5 +94,6 @@ def _alone(group: Record, kind: str, side: int) -> ChangeLine:
         after=times[1],
         recoverable=text.MISSING,
         sentence=f"{kind}: {text.launches(group['n_launches'])}",
+        places=(),
         how="",
     )

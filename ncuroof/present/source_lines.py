@@ -11,6 +11,7 @@ from ncuroof.present import format as text
 Record = Mapping[str, Any]
 
 _SAMPLES = "samples"
+_N_SAMPLED = 10
 _LEAST_FRAC = 0.1
 _N_LINES = 3
 """Lines of a finding are those with that share of it, and no more than that many."""
@@ -19,12 +20,13 @@ _N_CALLERS = 3
 
 
 def sampled_lines(rows: Iterable[Record]) -> list[dict[str, Any]]:
-    """Return the lines of a kernel with most samples: place, share of the samples, and what its warps wait for mostly.
+    """Return the ten lines of a kernel with most samples: place, share of the samples, and what its warps wait for mostly.
 
     Args:
         rows: of LINES, of one kernel.
     """
-    return [{**_entry(row), "stall": row["stall"]} for row in rows if row["measure"] == _SAMPLES]
+    found = [{**_entry(row), "stall": row["stall"]} for row in rows if row["measure"] == _SAMPLES]
+    return found[:_N_SAMPLED]
 
 
 def where(rows: Sequence[Record], measures: Iterable[str], catalogue: Catalogue) -> dict[str, Any] | None:
@@ -41,20 +43,31 @@ def where(rows: Sequence[Record], measures: Iterable[str], catalogue: Catalogue)
     return {"measure": measure, "of": catalogue.by_line[measure].label, "lines": lines} if measure and lines else None
 
 
+def callers(chain: str | None) -> list[dict[str, Any]]:
+    """Return `callers` of LINES, which are one text, as entries of a document."""
+    found = (each.rpartition(":") for each in (chain or "").split("\n") if each)
+    return [{"file": file, "line": int(line)} for file, _, line in found]
+
+
+def position(line: Record) -> str:
+    """Return a line of the document as text, without its callers: "gemm.cu:80"."""
+    return f"{text.printable(line['file'])}:{line['line']}"
+
+
 def place(line: Record) -> str:
     """Return a line of the document as text: "gemm.cu:80", or "copy.h:12, called at tile.h:7, gemm.cu:80".
 
     Of calls within one file the innermost is told, of many files the nearest two and the outermost.
     """
-    callers: list[str] = []
+    called_at: list[str] = []
     inner = line["file"]
     for caller in line.get("callers") or ():
         if caller["file"] != inner:
-            callers.append(_position(caller))
+            called_at.append(position(caller))
         inner = caller["file"]
-    if len(callers) > _N_CALLERS:
-        callers = [*callers[: _N_CALLERS - 1], "…", callers[-1]]
-    return f"{_position(line)}, called at {', '.join(callers)}" if callers else _position(line)
+    if len(called_at) > _N_CALLERS:
+        called_at = [*called_at[: _N_CALLERS - 1], "…", called_at[-1]]
+    return f"{position(line)}, called at {', '.join(called_at)}" if called_at else position(line)
 
 
 def waits_for(line: Record) -> str:
@@ -84,21 +97,16 @@ def first_place(found: Record | None) -> str:
         return ""
     line = found["lines"][0]
     awaited = line["awaits"][0] if line["awaits"] and not _is_same(line, line["awaits"][0]) else None
-    return _position(line) + (f" waits for {_seen_from(line, awaited, _position(awaited))}" if awaited else "")
+    return position(line) + (f" waits for {_seen_from(line, awaited, position(awaited))}" if awaited else "")
 
 
 def _entry(row: Record) -> dict[str, Any]:
-    awaits = [{**awaited, "callers": _callers(awaited)} for awaited in row["awaits"] or ()]
+    awaits = [{**awaited, "callers": callers(awaited["callers"])} for awaited in row["awaits"] or ()]
     return {
         **{key: row[key] for key in ("file", "line", "text", "value", "frac")},
-        "callers": _callers(row),
+        "callers": callers(row["callers"]),
         "awaits": awaits,
     }
-
-
-def _callers(row: Record) -> list[dict[str, Any]]:
-    callers = (each.rpartition(":") for each in (row["callers"] or "").split("\n") if each)
-    return [{"file": file, "line": int(line)} for file, _, line in callers]
 
 
 def _share(line: Record) -> str:
@@ -113,7 +121,3 @@ def _seen_from(line: Record, awaited: Record, name: str) -> str:
 
 def _is_same(line: Record, other: Record) -> bool:
     return (line["file"], line["line"]) == (other["file"], other["line"])
-
-
-def _position(line: Record) -> str:
-    return f"{text.printable(line['file'])}:{line['line']}"

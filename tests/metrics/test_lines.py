@@ -179,9 +179,9 @@ def test_a_few_samples_tell_nothing(n_samples: int, n_lines: int) -> None:
     assert len(lines("samples", report({"line": 1, "smsp__pcsamp_sample_count": n_samples}))) == n_lines
 
 
-def test_the_first_ten_lines_are_kept() -> None:
-    found = report(*({"line": line, "inst_executed": 100 - line} for line in range(1, 15)))
-    assert [line for _, line, *_ in lines("instructions", found)] == list(range(1, 11))
+def test_the_first_fifty_lines_are_kept() -> None:
+    found = report(*({"line": line, "inst_executed": 100 - line} for line in range(1, 60)))
+    assert [line for _, line, *_ in lines("instructions", found)] == list(range(1, 51))
 
 
 def test_reports_without_instructions_have_no_lines() -> None:

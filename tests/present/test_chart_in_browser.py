@@ -286,6 +286,7 @@ def comparison(after):
         "recoverable_ns": [1.5e5, 2e4],
         "verdict": ["latency", "memory"],
         "changes": [],
+        "lines": [],
     }
     side = {"label": "run", "gpus": ["NVIDIA Imaginary"], "n_kernels": 1, "duration_ns": 1e5, "is_simulated": False}
     summary = {

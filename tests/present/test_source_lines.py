@@ -88,6 +88,11 @@ def test_samples_are_told_with_what_is_waited_for() -> None:
     assert (line["line"], line["frac"], line["stall"]) == (3, 0.5, "wait")
 
 
+def test_the_ten_lines_with_most_samples_are_told() -> None:
+    told = sampled_lines([row("samples", line, 0.05) for line in range(1, 15)])
+    assert [line["line"] for line in told] == list(range(1, 11))
+
+
 def test_a_report_tells_where_its_findings_are(tmp_path: Path) -> None:
     """A latency-bound kernel that waits at one line for what another loads: the document, the summary and the page name both."""
     path = tmp_path / "r.ncu-rep"

@@ -20,21 +20,21 @@ def by_address(values: dict[int, int]) -> Instances:
     return Instances(tuple(values.values()), correlation_ids=tuple(LOADED_AT + offset for offset in values))
 
 
-def lined_report() -> bytes:
-    """Return a report of a latency-bound kernel: of 1000 samples, 590 wait in line 9 of inlined.h, 10 in line 4 of inlined.cu.
+def lined_report(*, duration_ns: float = 1e6, n_at_9: int = 600) -> bytes:
+    """Return a report of a latency-bound kernel: of 1000 samples, 600 lie in line 9 of inlined.h and all but ten wait there.
 
-    Line 9 was inlined at line 4 of inlined.cu. It waits for what line 4 of inlined.h loads, which was inlined at line 8 of it.
+    The others lie in line 4 of inlined.cu, at which line 9 was inlined. It waits for what line 4 of inlined.h loads.
     """
     kernel = Kernel(
         SCALE,
         {
-            "gpu__time_duration.sum": 1e6,
+            "gpu__time_duration.sum": duration_ns,
             "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": 20.0,
             "sm__throughput.avg.pct_of_peak_sustained_elapsed": 20.0,
             "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio": 6.0,
             "smsp__average_warp_latency_per_inst_issued.ratio": 10.0,
-            "smsp__pcsamp_sample_count": by_address({0xB0: 600, 0x90: 0, 0x10: 400}),
-            f"{_STALL}long_scoreboard": by_address({0xB0: 590, 0x10: 10}),
+            "smsp__pcsamp_sample_count": by_address({0xB0: n_at_9, 0x90: 0, 0x10: 400}),
+            f"{_STALL}long_scoreboard": by_address({0xB0: n_at_9 - 10, 0x10: 10}),
         },
         demangled="scale(float *, int)",
     )

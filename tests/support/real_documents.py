@@ -50,6 +50,7 @@ def documents(folder: Path) -> Mapping[str, list[Document]]:
     """Return documents by schema; what they are made of is written into a folder."""
     run, mended = (ncuroof.read(path).analyse() for path in (demo.REPORT, MENDED))
     compared = ncuroof.compare(run, mended)
+    by_line = ncuroof.compare(*(ncuroof.read(path).analyse() for path in (_lined(folder), _lined(folder, 1400))))
     counts = json.loads(to_json(_COUNTS))
     found = [
         ncuroof.read(demo.REPORT).analyse([CALIBRATION]).to_dict(),
@@ -57,6 +58,7 @@ def documents(folder: Path) -> Mapping[str, list[Document]]:
         ncuroof.read(_lined(folder)).analyse().to_dict(),
         Reports((raw_report({}),)).analyse().to_dict(),
         comparison_document(compared, judge([parse_gate("time:+5%")], compared)),
+        comparison_document(by_line),
         history_document(history([run.side(), mended.side(), run.side()])),
         json.loads(write_baseline(run.side())),
         _projection(run),
@@ -71,9 +73,10 @@ def documents(folder: Path) -> Mapping[str, list[Document]]:
     return by_schema
 
 
-def _lined(folder: Path) -> Path:
-    path = folder / "lined.ncu-rep"
-    path.write_bytes(lined_report())
+def _lined(folder: Path, n_at_9: int = 600) -> Path:
+    """Write a report with lines, whose line 9 of inlined.h takes a microsecond per sample."""
+    path = folder / f"lined{n_at_9}.ncu-rep"
+    path.write_bytes(lined_report(n_at_9=n_at_9, duration_ns=1e3 * (n_at_9 + 400)))
     return path
 
 
