@@ -4,7 +4,8 @@ An instruction whose latency varies (a load, a special function) counts a scoreb
 its result or has read its operands. Whoever needs either waits until the scoreboards in its wait mask are at zero. A warp has six.
 
 Source: Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking" (2018), 2.1: the control bits of an
-instruction of 128 bits. Opcodes and offsets of branches: recorded code of compute capability 7.5 to 9.0, beside its SASS.
+instruction of 128 bits. Opcodes and offsets of branches: recorded code of compute capability 7.5 to 9.0, beside its SASS; known
+programs, compiled for 7.5 to 12.1.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _ALWAYS = 7
 _VOLTA, _HOPPER = 70, 90
 
 _N_SCOREBOARDS = 6
-_MOST_STEPS = 1_000_000
-"""Of the searches in one function: a hostile one could be searched for hours."""
+_MOST_BRANCHES = 64
+"""To one instruction, and what a search follows of them: code can be hostile."""
 
 
 class Scoreboards:
@@ -36,38 +37,41 @@ class Scoreboards:
     Args:
         code: the function's machine code.
         compute_capability: that it was compiled for, 86 for 8.6. Before 7.0 instructions are others; nothing is told of them.
+        steps: of which each search takes one for each instruction that it passes; where they end, it ends.
     """
 
-    def __init__(self, code: bytes, compute_capability: int) -> None:
+    def __init__(self, code: bytes, compute_capability: int, steps: Iterator[object]) -> None:
         n_bytes = len(code) // INSTRUCTION_BYTES * INSTRUCTION_BYTES if compute_capability >= _VOLTA else 0
         self._words: list[tuple[int, int]] = list(_WORDS.iter_unpack(code[:n_bytes]))
-        self._n_steps_left = _MOST_STEPS
+        self._steps = steps
+        self._awaited: dict[int, list[int]] = {}
         self._branches: dict[int, list[int]] = defaultdict(list)
         is_hopper = compute_capability >= _HOPPER
         for number, (low, high) in enumerate(self._words):
             if low & _OPCODE == _BRANCH:
-                self._branches[number + 1 + _offset(low, high, is_hopper)].append(number)
+                sources = self._branches[number + 1 + _offset(low, high, is_hopper)]
+                if len(sources) < _MOST_BRANCHES:
+                    sources.append(number)
 
     def awaited_by(self, number: int) -> list[int]:
         """Return the instructions that an instruction waits for, by rising number; none where that is not known."""
-        if not 0 <= number < len(self._words):
-            return []
+        if number not in self._awaited and 0 <= number < len(self._words):
+            self._awaited[number] = sorted(set(self._searched(number)))
+        return self._awaited.get(number, [])
+
+    def _searched(self, number: int) -> Iterator[int]:
         mask = self._waits(number)
-        if mask:
-            boards = [board for board in range(_N_SCOREBOARDS) if mask >> board & 1]
-            searches = [self._search(number, self._counts(board), self._waits_on(board)) for board in boards]
-            return sorted({found for search in searches for found in search})
-        if number and self._opcode(number - 1) == _WAIT_FOR_COPIES:
-            search = self._search(number - 1, self._is(_ASYNC_COPY), self._is(_WAIT_FOR_COPIES))
-            return sorted(set(search))
-        return []
+        for board in range(_N_SCOREBOARDS):
+            if mask >> board & 1:
+                yield from self._search(number, self._counts(board), self._waits_on(board))
+        if not mask and number and self._opcode(number - 1) == _WAIT_FOR_COPIES:
+            yield from self._search(number - 1, self._is(_ASYNC_COPY), self._is(_WAIT_FOR_COPIES))
 
     def _search(self, start: int, is_found: Callable[[int], bool], is_end: Callable[[int], bool]) -> Iterator[int]:
         """Yield what is found on all ways that lead to an instruction, back to where each way ends."""
         seen = set(self._before(start))
         ahead = list(seen)
-        while ahead and self._n_steps_left:
-            self._n_steps_left -= 1
+        while ahead and next(self._steps, None) is not None:
             number = ahead.pop()
             if is_found(number):
                 yield number

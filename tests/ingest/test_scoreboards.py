@@ -2,23 +2,29 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from ncuroof.ingest import CounterSelection, open_report, scoreboards
+from ncuroof.ingest import CounterSelection, open_report
+from ncuroof.ingest.elf import Image
+from ncuroof.ingest.line_tables import LineTables
 from ncuroof.ingest.scoreboards import Scoreboards
 from tests.support.machine_code import COMMIT, COPY, EXIT, LOAD, P0, RETURN, WAIT_FOR_COPIES, branch, instruction
 from tests.support.ncu import find_ncu, print_page
 
 AMPERE, HOPPER = 80, 90
+AWAITED = Path(__file__).parents[1] / "support" / "line_tables" / "awaited.cu"
 
 
 def awaited(*code: bytes, by: int, compute_capability: int = AMPERE) -> list[int]:
-    return Scoreboards(b"".join(code), compute_capability).awaited_by(by)
+    return Scoreboards(b"".join(code), compute_capability, itertools.repeat(True)).awaited_by(by)
 
 
 def test_an_instruction_waits_for_those_that_count_its_scoreboards() -> None:
@@ -97,11 +103,49 @@ def test_what_lies_outside_a_function_waits_for_nothing(number: int) -> None:
     assert awaited(instruction(LOAD, result=0), instruction(waits=(0,))[:15], by=number) == []
 
 
-def test_a_hostile_function_is_not_searched_for_hours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scoreboards, "_MOST_STEPS", 1000)
-    boards = Scoreboards(instruction(LOAD, result=0) + instruction(LOAD, result=1) * 600 + instruction(waits=(0,)), 80)
-    assert boards.awaited_by(601) == [0]
-    assert boards.awaited_by(601) == []  # the second search would go beyond
+def test_a_search_ends_with_its_steps_and_is_made_once() -> None:
+    waiters = instruction(waits=(0,)) + instruction(waits=(2,))
+    code = instruction(LOAD, result=0) + instruction(LOAD, result=2) + instruction() * 600 + waiters
+    boards = Scoreboards(code, AMPERE, iter(range(1000)))
+    assert boards.awaited_by(602) == [0]
+    assert boards.awaited_by(603) == []  # fewer than 400 steps are left
+    assert boards.awaited_by(602) == [0]
+
+
+def test_of_hundreds_of_branches_to_one_place_the_first_are_followed() -> None:
+    n_branches = 100
+    loads = [
+        each for k in range(n_branches) for each in (instruction(LOAD, result=0), branch(2 * (n_branches - k) - 2))
+    ]
+    assert awaited(*loads, instruction(waits=(0,)), by=2 * n_branches) == [2 * k for k in range(64)]
+
+
+@pytest.mark.parametrize("compute_capability", [75, 80, 89, 90, 100, 120])
+def test_lines_wait_for_those_that_load_what_they_need(tmp_path: Path, compute_capability: int) -> None:
+    """By the source of awaited.cu, as this machine's compiler translates it for each architecture."""
+    if shutil.which("nvcc") is None:
+        pytest.skip("there is no nvcc on this machine")
+    compiled = tmp_path / "awaited.cubin"
+    command = ["nvcc", f"-arch=sm_{compute_capability}", "-lineinfo", "-cubin", "-o", str(compiled), str(AWAITED)]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip(f"this nvcc does not know sm_{compute_capability}")
+    image = Image(compiled.read_bytes())
+    assert image.compute_capability == compute_capability
+    chase, split = (_waits(image, name) for name in (b"_Z5chasePKiPii", b"_Z5splitPKfS0_Pfi"))
+    assert {(4, 4), (6, 4)} <= chase  # the next step and the result wait for a step before
+    assert {(4, 2), (6, 2)}.isdisjoint(chase)
+    doubled, tripled = ({9}, {10}) if compute_capability < 100 else ({9, 10},) * 2  # Blackwell's has no branch left
+    where = (13, 15) if compute_capability < 100 else (12, 12)
+    for line, loaded in zip(where, (doubled, tripled), strict=True):
+        assert {other for waiting, other in split if waiting == line and other in (9, 10)} == loaded
+
+
+def _waits(image: Image, function: bytes) -> set[tuple[int, int]]:
+    """Return which lines wait for which."""
+    boards = Scoreboards(image.code(function), image.compute_capability, itertools.repeat(True))
+    table = LineTables(image).of(function, 0)
+    lines = [place.line if (place := table.place(offset)) else 0 for offset in range(0, len(image.code(function)), 16)]
+    return {(line, lines[other]) for number, line in enumerate(lines) for other in boards.awaited_by(number)}
 
 
 @pytest.mark.corpus
