@@ -21,6 +21,7 @@ _COMPARISONS: Mapping[str, Callable[[pl.Expr, float], pl.Expr]] = {
     "<=": lambda value, threshold: value <= threshold,
     ">": lambda value, threshold: value > threshold,
     ">=": lambda value, threshold: value >= threshold,
+    "not >=": lambda value, threshold: (value < threshold).fill_null(True),  # smaller, or missing
 }
 _IS_MISSING = "missing"
 
@@ -34,7 +35,7 @@ class Condition:
     threshold: float | None
 
     def holds(self) -> pl.Expr:
-        """Return true, false, or null where the quantity is missing."""
+        """Return true, false, or null where the quantity is missing; of "not" and "missing" true."""
         value = pl.col(self.quantity)
         if self.threshold is None:
             return value.is_null()

@@ -1,6 +1,7 @@
-"""Counters of single instructions, and the line of the sources that each comes from.
+"""Counters of single instructions, the line of the sources that each comes from, and what warps wait for there.
 
-They are read of kernels whose code has a line table, until there are enough: a report of thousands of launches holds millions.
+They are read of kernels whose code has a line table, and of others where warps wait for data, until there are enough: a report of
+thousands of launches holds millions.
 
 Source: Nsight Compute Customization Guide, "Report File Format": ProfileMetricResult's values by address, RelocationData.
 """
@@ -8,7 +9,8 @@ Source: Nsight Compute Customization Guide, "Report File Format": ProfileMetricR
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -20,17 +22,19 @@ from ncuroof.ingest.container import Container
 from ncuroof.ingest.contents import GREATEST_VALUE
 from ncuroof.ingest.imported_sources import ImportedSources
 from ncuroof.ingest.line_tables import Place
-from ncuroof.ingest.lined_code import LinedCode, LoadedCode, has_lines
+from ncuroof.ingest.loaded_code import DecodedModule, LoadedCode
 from ncuroof.ingest.native import string_table
 from ncuroof.ingest.native_schema import messages
 from ncuroof.ingest.native_values import name_id
-from ncuroof.ingest.raw_report import RAW_INSTRUCTIONS
+from ncuroof.ingest.raw_report import RAW_INSTRUCTIONS, CounterSelection
 from ncuroof.ingest.stored import Content
 from ncuroof.ingest.wire import WireError
 
 _MOST_KERNELS = 100
+"""With lines, and as many without."""
+
 _MOST_LOOKED_AT = 1_000
-"""Launches; those of libraries have no lines, and need not be decoded to know it."""
+"""Launches; the code of most is not decoded anew to know whether it has lines."""
 
 _MOST_INSTRUCTIONS = 20_000
 """Of all kernels together; with ten counters each that takes a tenth of a second. No kernel is cut in the middle."""
@@ -53,7 +57,7 @@ def read_instructions(
     content: Content,
     container: Container,
     modules: Mapping[int, CodeModule],
-    wanted: frozenset[str],
+    selection: CounterSelection,
     rows: Iterable[int],
 ) -> pl.DataFrame:
     """Return RAW_INSTRUCTIONS, and a column for each counter that any kernel has by instruction; null where it has none.
@@ -62,29 +66,50 @@ def read_instructions(
         content: the report's bytes.
         container: its blocks, with all of its strings.
         modules: the code that it stores.
-        wanted: counters by name.
+        selection: which counters are wanted.
         rows: of the workloads, those first that are wanted most.
     """
     table = _Table()
-    any_lines = any(map(has_lines, modules.values()))
-    names = _strings(container) if any_lines else []
-    if wanted.isdisjoint(names):
+    names = _strings(container) if any(module.image for module in modules.values()) else []
+    wanted = _Wanted(names, selection)
+    if not wanted.with_lines and not wanted.without:
         return table.frame()
-    counters = {number: name for number, name in enumerate(names) if name in wanted or name == _FUNCTIONS}
     spans = list(kernel_spans(container))
-    lined = cache(_lined)
-    n_kernels = 0
+    code_of = cache(_code)
+    n_kernels = Counter[bool]()
     for row in islice(rows, _MOST_LOOKED_AT):
-        if n_kernels >= _MOST_KERNELS or len(table) >= _MOST_INSTRUCTIONS:
+        if len(table) >= _MOST_INSTRUCTIONS:
             break
         span = spans[row]
         module = None if span is None else module_of(content, span, modules)
-        code = None if module is None else lined(module)
-        kernel = None if span is None or code is None else decoded("Kernel", content, span)
-        if code is not None and kernel is not None:
-            n_kernels += 1
-            table.add(row, *_of_kernel(kernel, code, counters))
+        code = None if module is None else code_of(module)
+        if span is None or code is None or not wanted.of(code) or n_kernels[code.has_lines] >= _MOST_KERNELS:
+            continue
+        kernel = decoded("Kernel", content, span)
+        if kernel is not None:
+            n_kernels[code.has_lines] += 1
+            table.add(row, *_of_kernel(kernel, code, wanted))
     return table.frame()
+
+
+class _Wanted:
+    """The counters that are wanted, by the number that the report gives them."""
+
+    def __init__(self, names: Sequence[str | None], selection: CounterSelection) -> None:
+        self.waits = selection.waits
+        self.without = self._numbers(names, selection.waits)
+        self.with_lines = (
+            self._numbers(names, selection.by_instruction) | self.without if selection.by_instruction else {}
+        )
+
+    def of(self, code: DecodedModule) -> dict[int, str]:
+        """Return those of a kernel, by whether its code has lines."""
+        return self.with_lines or self.without if code.has_lines else self.without
+
+    @staticmethod
+    def _numbers(names: Sequence[str | None], wanted: frozenset[str]) -> dict[int, str]:
+        found = {number: name for number, name in enumerate(names) if name in wanted}
+        return found | {number: name for number, name in enumerate(names) if found and name == _FUNCTIONS}
 
 
 class _Table:
@@ -115,46 +140,59 @@ class _Table:
         )
 
 
-def _lined(module: CodeModule) -> LinedCode | None:
-    """Return the code of a module, or None where it has no line tables, or they are malformed."""
+def _code(module: CodeModule) -> DecodedModule | None:
+    """Return the code of a module, or None where it has none, or it is malformed."""
     with contextlib.suppress(WireError):
-        if has_lines(module):
-            return LinedCode(module)
+        if module.image:
+            return DecodedModule(module)
     return None
 
 
-def _of_kernel(
-    kernel: Any, code: LinedCode, counters: Mapping[int, str]
-) -> tuple[list[_Cells], dict[str, list[float | None]]]:
-    """Return the instructions of one kernel, by address: their cells, and values by counter; none where no place is known."""
-    values = dict(_values(kernel.metrics, counters))
+def _of_kernel(kernel: Any, code: DecodedModule, wanted: _Wanted) -> tuple[list[_Cells], dict[str, list[float | None]]]:
+    """Return the instructions of one kernel, by address: their cells, and values by counter.
+
+    All of them where a place is known of any, else those at which warps wait for data.
+    """
+    values = dict(_values(kernel.metrics, wanted.of(code)))
     functions = values.pop(_FUNCTIONS, {})
-    addresses = sorted(set().union(*values.values()))
     by_function = code.address_by_function
     if not by_function and len(functions) == 1:  # of code that was compiled as it ran, only this is known
         by_function = {kernel.mangled: int(*functions.values())}
     loaded = LoadedCode(code, by_function)
+    addresses = sorted(set().union(*values.values())) if wanted.with_lines and code.has_lines else []
     places = list(map(loaded.place, addresses))
+    waiting = _addresses(values, lambda counter: counter in wanted.waits)
     if not any(places):
-        return [], {}
-    awaited = _awaited(loaded, addresses, values)
+        addresses, places = sorted(waiting), [None] * len(waiting)
+    awaited = (
+        _awaited(loaded, addresses, _addresses(values, lambda counter: _SCOREBOARD in counter)) if any(places) else {}
+    )
     cells = [
-        (number, awaited.get(number), *(_NOWHERE if place is None else _cells(place, code.sources)))
-        for number, place in enumerate(places)
+        (
+            number,
+            awaited.get(number),
+            (loaded.loads_in_flight(address) or None) if address in waiting else None,
+            *(_NOWHERE if place is None else _cells(place, code.sources)),
+        )
+        for number, (address, place) in enumerate(zip(addresses, places, strict=True))
     ]
     return cells, {name: list(map(by_address.get, addresses)) for name, by_address in values.items()}
 
 
-def _awaited(loaded: LoadedCode, addresses: Sequence[int], values: Mapping[str, _ByAddress]) -> dict[int, list[int]]:
-    """Return what instructions wait for at which a warp was found to wait for others: both by their numbers."""
-    numbers = {address: number for number, address in enumerate(addresses)}
-    waiting = {
+def _addresses(values: Mapping[str, _ByAddress], is_meant: Callable[[str], bool]) -> set[int]:
+    """Return the instructions of which a counter is not 0."""
+    return {
         address
         for counter, by_address in values.items()
-        if _SCOREBOARD in counter
-        for address, n_samples in by_address.items()
-        if n_samples
+        if is_meant(counter)
+        for address, value in by_address.items()
+        if value
     }
+
+
+def _awaited(loaded: LoadedCode, addresses: Sequence[int], waiting: Iterable[int]) -> dict[int, list[int]]:
+    """Return what instructions wait for at which a warp was found to wait for others: both by their numbers."""
+    numbers = {address: number for number, address in enumerate(addresses)}
     found = ((numbers[address], loaded.awaited_by(address)) for address in waiting)
     return {number: [numbers[each] for each in awaited if each in numbers] for number, awaited in found if awaited}
 

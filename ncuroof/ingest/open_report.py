@@ -131,7 +131,6 @@ def _read(
     session = read_session(block.header for block in container.blocks)
     is_whole = n_read == container.n_workloads  # where results are lost, it is not known which
     modules = code_modules(content, container) if is_whole else {}
-    by_instruction = selection.by_instruction if selection is not None else frozenset()
     return RawReport(
         file=name,
         sha256=stored.file.sha256(),
@@ -146,7 +145,9 @@ def _read(
         charts=charts,
         damage=_damage(loss, n_read=n_read, n_workloads=container.n_workloads),
         debug_builds=debug_builds(content, container, modules) if is_whole else (),
-        instructions=read_instructions(content, container, modules, by_instruction, _one_of_each_first(contents)),
+        instructions=read_instructions(
+            content, container, modules, selection or CounterSelection(frozenset()), _one_of_each_first(contents)
+        ),
         remarks=tuple(filter(None, (_newer(container.version), remark))),
     )
 

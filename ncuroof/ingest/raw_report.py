@@ -45,14 +45,16 @@ RAW_INSTRUCTIONS = pl.Schema(
         "number": pl.UInt32(),  # of the instruction in its kernel, from 0 by address
         "awaited": pl.List(
             pl.UInt32
-        ),  # numbers of those that it waits for; null where no warp was found to wait there, or it is not known
+        ),  # numbers of those that warps were found to wait for there, the nearest first; else null
+        "n_loads": pl.UInt32(),  # that were under way where warps were found to wait for data; else null
         "file": pl.String(),  # name of the source file, without its folder; null where the line is not known
         "line": pl.Int64(),
         "text": pl.String(),  # of that line, without blanks around it, where its file was imported into the report; else null
         "callers": pl.String(),  # of an inlined line: FILE:LINE of each call, the innermost first, line by line; else null
     }
 )
-"""One row per instruction of a kernel, by address; one Float64 column more per counter that is kept by instruction."""
+"""One row per instruction of a kernel, by address, and of code without lines per instruction at which warps wait for data. One
+Float64 column more per counter that is kept by instruction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ class CounterSelection:
         texts: text metrics to keep.
         instances: counters of which the values of single instances are wanted, with what the names of these begin with. They are
             kept as a text: names and whole numbers in turn, ordered by name (`instances_text`).
-        by_instruction: counters of which the values of single instructions are wanted.
+        by_instruction: counters of which the values of single instructions are wanted, where their lines are known.
+        waits: counters of warps that wait for data; those of the instructions at which they do, whether lines are known or not.
     """
 
     names: frozenset[str]
@@ -75,6 +78,7 @@ class CounterSelection:
     texts: frozenset[str] = frozenset()
     instances: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     by_instruction: frozenset[str] = frozenset()
+    waits: frozenset[str] = frozenset()
 
     def and_names(self, names: frozenset[str]) -> CounterSelection:
         """Return the selection with more counters by name."""
@@ -101,7 +105,7 @@ class RawReport:
         remarks: what else there is to say about how it was read; nothing, as a rule.
         debug_builds: whether each workload's code was compiled for debugging, rows as in `workloads`, None where the report does
             not say; empty where it says so of none.
-        instructions: RAW_INSTRUCTIONS of kernels whose code has a line table; where these are many, of some of each.
+        instructions: RAW_INSTRUCTIONS of kernels whose code the report holds; where these are many, of some of each.
         is_printed: it was read from a table that ncu printed, whose numbers are rounded, and not from the report itself.
     """
 

@@ -1,4 +1,4 @@
-"""What an instruction waits for: those before it whose scoreboards it waits on.
+"""What an instruction waits for: those before it whose scoreboards it waits on; and which loads are under way meanwhile.
 
 An instruction whose latency varies (a load, a special function) counts a scoreboard up when it is issued, and down when it has
 its result or has read its operands. Whoever needs either waits until the scoreboards in its wait mask are at zero. A warp has six.
@@ -11,7 +11,7 @@ programs, compiled for 7.5 to 12.1.
 from __future__ import annotations
 
 import struct
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 
 INSTRUCTION_BYTES = 16
@@ -20,6 +20,9 @@ _WORDS = struct.Struct("<QQ")
 _OPCODE, _BRANCH, _EXIT, _RETURN = 0x1FF, 0x147, 0x14D, 0x150
 _WAIT_FOR_COPIES, _ASYNC_COPY = 0x11A, 0x1AE
 """DEPBAR and LDGSTS. The one waits for groups of the other, without a wait mask; what follows is where warps are found waiting."""
+
+_LOADS = (0x180, 0x181, 0x183)
+"""LD, LDG and LDL: loads into registers that L1 answers."""
 
 _ALWAYS = 7
 """The predicate PT, not negated."""
@@ -54,12 +57,22 @@ class Scoreboards:
                     sources.append(number)
 
     def awaited_by(self, number: int) -> list[int]:
-        """Return the instructions that an instruction waits for, by rising number; none where that is not known."""
+        """Return the instructions that an instruction waits for, the nearest before it first; none where that is not known."""
         if number not in self._awaited and 0 <= number < len(self._words):
-            self._awaited[number] = sorted(set(self._searched(number)))
+            by_distance = sorted(self._searched(number))
+            self._awaited[number] = list(dict.fromkeys(found for _, found in by_distance))
         return self._awaited.get(number, [])
 
-    def _searched(self, number: int) -> Iterator[int]:
+    def loads_in_flight(self, number: int) -> int:
+        """Return how many loads are under way while an instruction waits for one: issued before it, not waited for since.
+
+        Of several ways to it that with fewest; 0 where it waits for something else, or that is not known.
+        """
+        if not any(self._opcode(each) in _LOADS for each in self.awaited_by(number)):
+            return 0
+        return max(1, sum(self._fewest_loads(number, board) for board in range(_N_SCOREBOARDS)))
+
+    def _searched(self, number: int) -> Iterator[tuple[int, int]]:
         mask = self._waits(number)
         for board in range(_N_SCOREBOARDS):
             if mask >> board & 1:
@@ -67,18 +80,37 @@ class Scoreboards:
         if not mask and number and self._opcode(number - 1) == _WAIT_FOR_COPIES:
             yield from self._search(number - 1, self._is(_ASYNC_COPY), self._is(_WAIT_FOR_COPIES))
 
-    def _search(self, start: int, is_found: Callable[[int], bool], is_end: Callable[[int], bool]) -> Iterator[int]:
-        """Yield what is found on all ways that lead to an instruction, back to where each way ends."""
+    def _search(
+        self, start: int, is_found: Callable[[int], bool], is_end: Callable[[int], bool]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield how far before an instruction lies what is found on all ways to it, and its number, back to where each way ends."""
         seen = set(self._before(start))
-        ahead = list(seen)
+        ahead = deque((1, each) for each in seen)
         while ahead and next(self._steps, None) is not None:
-            number = ahead.pop()
+            distance, number = ahead.popleft()
             if is_found(number):
-                yield number
+                yield distance, number
             if not is_end(number):
                 before = [each for each in self._before(number) if each not in seen]
                 seen.update(before)
-                ahead += before
+                ahead.extend((distance + 1, each) for each in before)
+
+    def _fewest_loads(self, start: int, board: int) -> int:
+        """Return how many loads count a scoreboard up on the way to an instruction that has fewest, since it was waited for."""
+        is_load, is_end = self._loads(board), self._waits_on(board)
+        seen: set[int] = set()
+        ahead = deque((0, each) for each in self._before(start))
+        while ahead and next(self._steps, None) is not None:
+            n_loads, number = ahead.popleft()
+            if number in seen:
+                continue
+            seen.add(number)
+            n_loads += is_load(number)
+            before = [] if is_end(number) else self._before(number)
+            if not before:
+                return n_loads
+            (ahead.extend if is_load(number) else ahead.extendleft)((n_loads, each) for each in before)
+        return 0
 
     def _before(self, number: int) -> list[int]:
         """Return the instructions after which one can come. Calls return; paths that diverged meet in the order of the code."""
@@ -103,6 +135,9 @@ class Scoreboards:
 
     def _waits_on(self, board: int) -> Callable[[int], bool]:
         return lambda number: bool(self._waits(number) >> board & 1)
+
+    def _loads(self, board: int) -> Callable[[int], bool]:
+        return lambda number: self._opcode(number) in _LOADS and self._words[number][1] >> 46 & 7 == board
 
     def _counts(self, board: int) -> Callable[[int], bool]:
         """Return whether an instruction counts a scoreboard: until its result is there, or until its operands are read."""

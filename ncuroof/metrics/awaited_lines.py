@@ -13,17 +13,19 @@ _N_AWAITED = 3
 
 
 def awaited_lines(instructions: pl.DataFrame, samples: Mapping[str, pl.Expr]) -> pl.DataFrame:
-    """Return `awaits` of LINES by id, file, line and stall.
+    """Return `awaits` of LINES by id, file, line and stall, of lines that as many wait for the nearest first.
 
     A sample counts once for each line that it waits for: a warp goes on when the last of them has come.
 
     Args:
-        instructions: RAW_INSTRUCTIONS of all reports, with the `id` of their kernels and counters.
+        instructions: RAW_INSTRUCTIONS of all reports, with the `id` of their kernels and counters, `awaited` the nearest first.
         samples: by stall, as sums over instructions.
     """
     waiting = instructions.lazy().filter(pl.col("file").is_not_null())
     of_line = waiting.group_by(_LINE).agg(value.alias(stall) for stall, value in samples.items())
-    by_instruction = waiting.filter(pl.col("awaited").is_not_null()).group_by(*_LINE, "number", "awaited")
+    by_instruction = waiting.filter(pl.col("awaited").is_not_null()).group_by(
+        *_LINE, "number", "awaited", maintain_order=True
+    )
     places = instructions.lazy().select(
         "id",
         pl.col("number").alias("awaited"),
@@ -33,16 +35,16 @@ def awaited_lines(instructions: pl.DataFrame, samples: Mapping[str, pl.Expr]) ->
     return (
         by_instruction.agg(value.alias(stall) for stall, value in samples.items())
         .explode("awaited")
-        .join(places, on=["id", "awaited"])
+        .join(places, on=["id", "awaited"], maintain_order="left")
         .filter(pl.col("place").struct.field("file").is_not_null())
         .unique(["id", "number", "place"], keep="first", maintain_order=True)
         .pipe(_by_stall, samples, [*_LINE, "place", "called"])
         .group_by(*_LINE, "stall", "place", maintain_order=True)
         .agg(pl.col("called").first(), pl.col("n").sum())
-        .join(_by_stall(of_line, samples, _LINE).rename({"n": "total"}), on=[*_LINE, "stall"])
+        .join(_by_stall(of_line, samples, _LINE).rename({"n": "total"}), on=[*_LINE, "stall"], maintain_order="left")
         .with_columns((pl.col("n") / pl.col("total")).alias("frac"))
         .filter(pl.col("frac") >= _LEAST_FRAC)
-        .sort("n", "place", descending=[True, False])
+        .sort("n", descending=True, maintain_order=True)
         .group_by(*_LINE, "stall", maintain_order=True)
         .agg(_entry().head(_N_AWAITED).alias("awaits"))
         .collect()

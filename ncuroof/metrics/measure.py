@@ -11,6 +11,7 @@ from ncuroof.errors import UnitError
 from ncuroof.ingest import CounterSelection, RawReport
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME, Catalogue, load_catalogue
 from ncuroof.metrics.chart_values import with_chart_values
+from ncuroof.metrics.code_values import loads_by_code
 from ncuroof.metrics.families import families_of
 from ncuroof.metrics.lines import measure_lines
 from ncuroof.metrics.names import range_names, short_name
@@ -52,6 +53,7 @@ def selection(catalogue: Catalogue | None = None, *, lines: bool = True) -> Coun
         texts=frozenset({DEVICE_NAME}),
         instances={catalogue.tensor.opcodes.counter: catalogue.tensor.opcodes.prefixes},
         by_instruction=frozenset().union(*(each.counters() for each in catalogue.by_line.values() if lines)),
+        waits=_waits(catalogue),
     )
 
 
@@ -63,6 +65,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
     catalogue = catalogue or load_catalogue()
     dropped: list[str] = []
     table = CounterTable(pl.concat([_in_base_units(report, dropped) for report in reports], how="diagonal"))
+    table.add([pl.concat([loads_by_code(report, _waits(catalogue)) for report in reports])])
     add_quantities(table, catalogue)
     workloads = _workloads(reports)
     devices, device_by_row = _devices(workloads, table)
@@ -116,6 +119,11 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
         lines=check(measure_lines(reports, catalogue.by_line), LINES, table="LINES"),
         dropped=tuple(dropped),
     )
+
+
+def _waits(catalogue: Catalogue) -> frozenset[str]:
+    """Return the counters of samples that found a warp waiting for data."""
+    return frozenset(catalogue.stalls.of_samples("long_scoreboard"))
 
 
 def _in_base_units(report: RawReport, dropped: list[str]) -> pl.DataFrame:

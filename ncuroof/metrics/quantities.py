@@ -57,22 +57,22 @@ class CounterTable:
         """Return the columns that are not counters as recorded."""
         return frozenset(self.frame.columns) - self._counters
 
-    def add(self, columns: Iterable[pl.Expr]) -> None:
-        """Add columns computed from those that are there."""
+    def add(self, columns: Iterable[pl.Expr | pl.Series]) -> None:
+        """Add columns: computed from those that are there, or a value for each workload."""
         self.frame = self.frame.with_columns(*columns)
 
 
 def add_quantities(table: CounterTable, catalogue: Catalogue) -> None:
     """Add one Float64 column per canonical quantity, null where not known."""
-    for batch in _by_depth(catalogue.quantities):
+    for batch in _by_depth(catalogue.quantities, table.known_quantities()):
         known = table.known_quantities()
         table.add([column for quantity in batch for column in _columns(quantity, table, known)])
     table.add(_stall_columns(table, catalogue.stalls))
 
 
-def _by_depth(quantities: Sequence[Quantity]) -> Iterable[list[Quantity]]:
-    """Yield the quantities in batches, each of which needs only counters and earlier batches."""
-    done: set[str] = set()
+def _by_depth(quantities: Sequence[Quantity], known: frozenset[str]) -> Iterable[list[Quantity]]:
+    """Yield the quantities in batches, each of which needs only counters, what is known, and earlier batches."""
+    done = set(known)
     left = list(quantities)
     while left:
         batch = [q for q in left if all(source.formula.quantities <= done for source in q.sources)]

@@ -40,6 +40,7 @@ def test_each_instruction_has_its_line_and_its_counters(tmp_path: Path) -> None:
             "row": 0,
             "number": number,
             "awaited": None,
+            "n_loads": None,
             "file": file,
             "line": line,
             "text": None,
@@ -68,6 +69,31 @@ def test_where_warps_wait_it_is_told_for_which_instructions(tmp_path: Path) -> N
     found = open_report(path, selection=wanted).instructions.select("number", "awaited", "file", "line")
     assert found.filter(pl.col("awaited").is_not_null()).rows() == [(8, [7], "inlined.h", 4), (11, [9], "inlined.h", 9)]
     assert found.filter(pl.col("number").is_in([7, 9])).select("file", "line").rows() == [("inlined.h", 4)] * 2
+
+
+def waiting(path: Path, code: bytes, selection: CounterSelection) -> list[tuple[object, ...]]:
+    """Return line, loads under way and samples of the instructions that are read of a kernel whose warps wait at two of them."""
+    counters = {
+        "inst_executed": by_address({16 * number: 1 for number in range(16)}),
+        "stalled_long_scoreboard": by_address({0x80: 3, 0x90: 0, 0xB0: 5}),
+    }
+    path.write_bytes(write_report([kernel(**counters)], sources=((1, code),), functions=((SCALE, LOADED_AT),)))
+    found = open_report(path, selection=selection).instructions
+    return (
+        found.filter(pl.col("stalled_long_scoreboard") > 0).select("line", "n_loads", "stalled_long_scoreboard").rows()
+    )
+
+
+def test_loads_under_way_are_told_where_warps_wait_whether_lines_are_known_or_not(tmp_path: Path) -> None:
+    """0x80 waits for a conversion; 0xB0 for the load of `x[(int)a]`, when `x[j]` was waited for, at 0xA0."""
+    path, code = tmp_path / "r.ncu-rep", COMPILED
+    wanted = replace(WANTED, waits=frozenset({"stalled_long_scoreboard"}))
+    assert waiting(path, code, wanted) == [(4, None, 3.0), (9, 1, 5.0)]
+    without_lines = code.replace(b".debug_line", b".debug_none")
+    assert waiting(path, without_lines, wanted) == [(None, None, 3.0), (None, 1, 5.0)]
+    assert open_report(path, selection=wanted).instructions.height == 2  # others are not needed
+    alone = replace(wanted, by_instruction=frozenset())
+    assert waiting(path, code, alone) == [(None, None, 3.0), (None, 1, 5.0)]  # nobody asked for lines
 
 
 def test_what_is_waited_for_is_told_of_instructions_that_were_counted(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from ncuroof.ingest import CounterSelection, open_report
 from ncuroof.ingest.elf import Image
 from ncuroof.ingest.line_tables import LineTables
 from ncuroof.ingest.scoreboards import Scoreboards
-from tests.support.machine_code import COMMIT, COPY, EXIT, LOAD, P0, RETURN, WAIT_FOR_COPIES, branch, instruction
+from tests.support.machine_code import COMMIT, COPY, EXIT, LOAD, P0, RETURN, STORE, WAIT_FOR_COPIES, branch, instruction
 from tests.support.ncu import find_ncu, print_page
 
 AMPERE, HOPPER = 80, 90
@@ -24,7 +24,7 @@ AWAITED = Path(__file__).parents[1] / "support" / "line_tables" / "awaited.cu"
 
 
 def awaited(*code: bytes, by: int, compute_capability: int = AMPERE) -> list[int]:
-    return Scoreboards(b"".join(code), compute_capability, itertools.repeat(True)).awaited_by(by)
+    return sorted(Scoreboards(b"".join(code), compute_capability, itertools.repeat(True)).awaited_by(by))
 
 
 def test_an_instruction_waits_for_those_that_count_its_scoreboards() -> None:
@@ -47,6 +47,12 @@ def test_it_waits_for_all_that_are_under_way_and_for_none_that_was_waited_for_be
     assert awaited(before, waiter, load, load, waiter, by=4) == [2, 3]
     waits_and_loads = instruction(LOAD, waits=(0,), result=0)
     assert awaited(before, waits_and_loads, waiter, by=2) == [1]
+
+
+def test_the_nearest_comes_first() -> None:
+    loads = (instruction(LOAD, result=0), instruction(LOAD, result=1), instruction(LOAD, result=0))
+    code = b"".join((*loads, instruction(waits=(0, 1))))
+    assert Scoreboards(code, AMPERE, itertools.repeat(True)).awaited_by(3) == [2, 1, 0]
 
 
 def test_what_a_loop_loads_for_its_next_pass_is_waited_for_at_its_beginning() -> None:
@@ -92,6 +98,56 @@ def test_a_wait_for_copies_shows_at_the_instruction_behind_it() -> None:
         instruction(),  # a barrier, as a rule
     )
     assert awaited(*code, by=7) == [4]
+
+
+def in_flight(*code: bytes, at: int) -> int:
+    return Scoreboards(b"".join(code), AMPERE, itertools.repeat(True)).loads_in_flight(at)
+
+
+def test_loads_are_in_flight_until_their_scoreboards_are_waited_for() -> None:
+    code = (
+        *(
+            instruction(LOAD, result=board) for board in (0, 0, 1, 2)
+        ),  # an unrolled loop: four loads on three scoreboards
+        instruction(waits=(0,)),
+        instruction(waits=(1,)),
+        instruction(waits=(2,)),
+    )
+    assert [in_flight(*code, at=number) for number in (4, 5, 6)] == [4, 2, 1]
+
+
+def test_what_a_loop_loads_for_its_next_pass_is_in_flight() -> None:
+    code = (
+        instruction(LOAD, result=0),
+        instruction(LOAD, result=1),  # the loop
+        instruction(waits=(0,)),
+        instruction(LOAD, result=0),
+        instruction(waits=(1,)),
+        branch(-5, predicate=P0),
+    )
+    assert in_flight(*code, at=2) == 2  # of this pass, and of the one before or of before the loop
+    assert in_flight(*code, at=4) == 2
+
+
+def test_of_two_ways_that_with_fewer_loads_counts() -> None:
+    code = (
+        *[instruction(LOAD, result=0)] * 19,  # before the loop
+        instruction(LOAD, result=1),  # the loop
+        instruction(waits=(1,)),
+        instruction(waits=(0,)),
+        branch(-4, predicate=P0),
+    )
+    assert in_flight(*code, at=20) == 1
+    assert in_flight(*code, at=21) == 1  # in its first pass 19
+
+
+def test_who_waits_for_no_load_has_none_in_flight() -> None:
+    stored = instruction(STORE, operands=3)
+    copied = (instruction(COPY, operands=1), instruction(COMMIT, result=0), instruction(WAIT_FOR_COPIES))
+    load, waiter = instruction(LOAD, result=0), instruction(waits=(3,))
+    assert in_flight(load, stored, waiter, at=2) == 0
+    assert in_flight(load, *copied, instruction(), at=4) == 0
+    assert in_flight(load, instruction(), at=1) == in_flight(load, at=7) == 0
 
 
 def test_code_before_volta_is_other_code() -> None:

@@ -106,7 +106,7 @@ def test_a_report_tells_where_its_findings_are(tmp_path: Path) -> None:
     called = [{"file": "inlined.h", "line": 8}, {"file": "inlined.cu", "line": 4}]
     load = {"file": "inlined.h", "line": 4, "callers": called, "frac": 1.0}
     assert [line["awaits"] for line in told["lines"]] == [[load], []]
-    (stall,) = [finding for finding in told["findings"] if finding["id"] == "stall_long_scoreboard"]
+    (stall,) = [finding for finding in told["findings"] if finding["id"] == "serial_loads"]  # one is under way
     assert stall["where"]["of"] == "the samples of this stall"
     assert [(each["line"], round(each["frac"], 3), each["awaits"]) for each in stall["where"]["lines"]] == [
         (9, 0.983, [load])

@@ -1,4 +1,4 @@
-"""Machine code with a line table: where the instruction at an address comes from, and what it waits for."""
+"""Machine code as it was loaded: where the instruction at an address comes from, and what it waits for."""
 
 from __future__ import annotations
 
@@ -25,20 +25,16 @@ _MOST_STEPS = 500_000
 """Of all searches in a module: a third of a second. Those in recorded modules took 13 000 at most."""
 
 
-def has_lines(module: CodeModule) -> bool:
-    """Return whether a module's code has a line table."""
-    return _LINE_TABLE in module.image
-
-
-class LinedCode:
-    """A module's code with its line tables.
+class DecodedModule:
+    """A module's code: its functions, and their lines where it has line tables.
 
     Attributes:
+        has_lines: whether it has.
         address_by_function: where each function was loaded, by mangled name; nothing where the report does not say.
         sources: the files that were imported.
 
     Raises:
-        WireError: the image or a table's header is cut or malformed.
+        WireError: the image or a line table's header is cut or malformed.
     """
 
     def __init__(self, module: CodeModule) -> None:
@@ -58,6 +54,7 @@ class LinedCode:
             n_left -= len(code)
             return Scoreboards(code, image.compute_capability, steps)
 
+        self.has_lines = _LINE_TABLE in module.image
         self.address_by_function: Mapping[bytes, int] = module.address_by_function
         self.sources = ImportedSources(module.files)
         self.lines = lru_cache(_N_FUNCTIONS)(lines)
@@ -67,7 +64,7 @@ class LinedCode:
 class LoadedCode:
     """The functions of a module where they were loaded: an address lies in the one that begins last before it."""
 
-    def __init__(self, code: LinedCode, address_by_function: Mapping[bytes, int]) -> None:
+    def __init__(self, code: DecodedModule, address_by_function: Mapping[bytes, int]) -> None:
         self._code = code
         self._functions = sorted(address_by_function, key=address_by_function.__getitem__)
         self._starts = [address_by_function[function] for function in self._functions]
@@ -84,6 +81,12 @@ class LoadedCode:
         if not function or rest:
             return []
         return [start + INSTRUCTION_BYTES * each for each in self._code.scoreboards(function).awaited_by(number)]
+
+    def loads_in_flight(self, address: int) -> int:
+        """Return how many loads are under way at an address; 0 where it is not known."""
+        function, start = self._function(address)
+        number, rest = divmod(address - start, INSTRUCTION_BYTES)
+        return self._code.scoreboards(function).loads_in_flight(number) if function and not rest else 0
 
     def _function(self, address: int) -> tuple[bytes, int]:
         index = bisect_right(self._starts, address) - 1
