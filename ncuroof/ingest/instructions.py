@@ -37,7 +37,8 @@ _MOST_LOOKED_AT = 1_000
 """Launches; the code of most is not decoded anew to know whether it has lines."""
 
 _MOST_INSTRUCTIONS = 20_000
-"""Of all kernels together; with ten counters each that takes a tenth of a second. No kernel is cut in the middle."""
+"""Of all kernels together; with ten counters each that takes a tenth of a second. No kernel is cut in the middle, and of those
+that follow only the instructions are read at which warps wait for data."""
 
 _MOST_OF_ONE_KERNEL = 100_000
 """Counters with more values are left out: no kernel is that long."""
@@ -47,9 +48,9 @@ _SCOREBOARD = "scoreboard"
 """Counters with this in their name count warps that wait for an instruction before."""
 
 _VALUES = ("short", "long", "double", "single")
-_NOWHERE = (None,) * 4
 
 _ByAddress = Mapping[int, float]
+_Values = Mapping[str, _ByAddress]
 _Cells = tuple[object, ...]
 
 
@@ -78,22 +79,21 @@ def read_instructions(
     code_of = cache(_code)
     n_kernels = Counter[bool]()
     for row in islice(rows, _MOST_LOOKED_AT):
-        if len(table) >= _MOST_INSTRUCTIONS:
-            break
         span = spans[row]
         module = None if span is None else module_of(content, span, modules)
         code = None if module is None else code_of(module)
-        if span is None or code is None or not wanted.of(code) or n_kernels[code.has_lines] >= _MOST_KERNELS:
+        if span is None or code is None or n_kernels[code.has_lines] >= _MOST_KERNELS:
             continue
-        kernel = decoded("Kernel", content, span)
+        n_kernels[code.has_lines] += 1
+        is_lined = code.has_lines and bool(wanted.with_lines) and len(table) < _MOST_INSTRUCTIONS
+        kernel = decoded("Kernel", content, span) if is_lined or wanted.without else None
         if kernel is not None:
-            n_kernels[code.has_lines] += 1
-            table.add(row, *_of_kernel(kernel, code, wanted))
+            table.add(row, *_of_kernel(kernel, code, wanted, is_lined=is_lined))
     return table.frame()
 
 
 class _Wanted:
-    """The counters that are wanted, by the number that the report gives them."""
+    """The counters that are wanted, by the number that the report gives them: of kernels with lines, and of others."""
 
     def __init__(self, names: Sequence[str | None], selection: CounterSelection) -> None:
         self.waits = selection.waits
@@ -101,10 +101,6 @@ class _Wanted:
         self.with_lines = (
             self._numbers(names, selection.by_instruction) | self.without if selection.by_instruction else {}
         )
-
-    def of(self, code: DecodedModule) -> dict[int, str]:
-        """Return those of a kernel, by whether its code has lines."""
-        return self.with_lines or self.without if code.has_lines else self.without
 
     @staticmethod
     def _numbers(names: Sequence[str | None], wanted: frozenset[str]) -> dict[int, str]:
@@ -148,39 +144,43 @@ def _code(module: CodeModule) -> DecodedModule | None:
     return None
 
 
-def _of_kernel(kernel: Any, code: DecodedModule, wanted: _Wanted) -> tuple[list[_Cells], dict[str, list[float | None]]]:
+def _of_kernel(
+    kernel: Any, code: DecodedModule, wanted: _Wanted, *, is_lined: bool
+) -> tuple[list[_Cells], dict[str, list[float | None]]]:
     """Return the instructions of one kernel, by address: their cells, and values by counter.
 
     All of them where a place is known of any, else those at which warps wait for data.
     """
-    values = dict(_values(kernel.metrics, wanted.of(code)))
+    values = dict(_values(kernel.metrics, wanted.with_lines if is_lined else wanted.without))
     functions = values.pop(_FUNCTIONS, {})
     by_function = code.address_by_function
     if not by_function and len(functions) == 1:  # of code that was compiled as it ran, only this is known
         by_function = {kernel.mangled: int(*functions.values())}
     loaded = LoadedCode(code, by_function)
-    addresses = sorted(set().union(*values.values())) if wanted.with_lines and code.has_lines else []
-    places = list(map(loaded.place, addresses))
-    waiting = _addresses(values, lambda counter: counter in wanted.waits)
-    if not any(places):
-        addresses, places = sorted(waiting), [None] * len(waiting)
-    awaited = (
-        _awaited(loaded, addresses, _addresses(values, lambda counter: _SCOREBOARD in counter)) if any(places) else {}
-    )
+    places = _places(loaded, values) if is_lined else {}
+    waiting = _where_not_0(values, lambda counter: counter in wanted.waits)
+    addresses = sorted(places or waiting)
+    awaited = _awaited(loaded, addresses, values) if places else {}
     cells = [
         (
             number,
             awaited.get(number),
             (loaded.loads_in_flight(address) or None) if address in waiting else None,
-            *(_NOWHERE if place is None else _cells(place, code.sources)),
+            *_place_cells(places.get(address), code.sources),
         )
-        for number, (address, place) in enumerate(zip(addresses, places, strict=True))
+        for number, address in enumerate(addresses)
     ]
     return cells, {name: list(map(by_address.get, addresses)) for name, by_address in values.items()}
 
 
-def _addresses(values: Mapping[str, _ByAddress], is_meant: Callable[[str], bool]) -> set[int]:
-    """Return the instructions of which a counter is not 0."""
+def _places(loaded: LoadedCode, values: _Values) -> dict[int, Place | None]:
+    """Return where each instruction comes from, by its address; nothing where that is not known of any."""
+    found = {address: loaded.place(address) for address in set().union(*values.values())}
+    return found if any(found.values()) else {}
+
+
+def _where_not_0(values: _Values, is_meant: Callable[[str], bool]) -> set[int]:
+    """Return the addresses at which a counter is not 0."""
     return {
         address
         for counter, by_address in values.items()
@@ -190,15 +190,18 @@ def _addresses(values: Mapping[str, _ByAddress], is_meant: Callable[[str], bool]
     }
 
 
-def _awaited(loaded: LoadedCode, addresses: Sequence[int], waiting: Iterable[int]) -> dict[int, list[int]]:
+def _awaited(loaded: LoadedCode, addresses: Sequence[int], values: _Values) -> dict[int, list[int]]:
     """Return what instructions wait for at which a warp was found to wait for others: both by their numbers."""
     numbers = {address: number for number, address in enumerate(addresses)}
+    waiting = _where_not_0(values, lambda counter: _SCOREBOARD in counter)
     found = ((numbers[address], loaded.awaited_by(address)) for address in waiting)
     return {number: [numbers[each] for each in awaited if each in numbers] for number, awaited in found if awaited}
 
 
-def _cells(place: Place, sources: ImportedSources) -> _Cells:
+def _place_cells(place: Place | None, sources: ImportedSources) -> _Cells:
     """Return the columns of RAW_INSTRUCTIONS that say where one comes from."""
+    if place is None:
+        return None, None, None, None
     callers = "\n".join(f"{file}:{line}" for file, line in place.callers)
     return place.file, place.line, sources.line(place.file, place.line), callers or None
 
