@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -46,6 +46,9 @@ _MOST_OF_ONE_KERNEL = 100_000
 _FUNCTIONS = "launch__function_pcs"
 _SCOREBOARD = "scoreboard"
 """Counters with this in their name count warps that wait for an instruction before."""
+
+_LEAST_FRAC = 0.01
+"""Of the samples of a kernel that wait: what is waited for with fewer is not looked up."""
 
 _VALUES = ("short", "long", "double", "single")
 
@@ -158,7 +161,7 @@ def _of_kernel(
         by_function = {kernel.mangled: int(*functions.values())}
     loaded = LoadedCode(code, by_function)
     places = _places(loaded, values) if is_lined else {}
-    waiting = _where_not_0(values, lambda counter: counter in wanted.waits)
+    waiting = _where_most(values[counter] for counter in wanted.waits & values.keys())
     addresses = sorted(places or waiting)
     awaited = _awaited(loaded, addresses, values) if places else {}
     cells = [
@@ -179,21 +182,21 @@ def _places(loaded: LoadedCode, values: _Values) -> dict[int, Place | None]:
     return found if any(found.values()) else {}
 
 
-def _where_not_0(values: _Values, is_meant: Callable[[str], bool]) -> set[int]:
-    """Return the addresses at which a counter is not 0."""
+def _where_most(samples: Iterable[_ByAddress]) -> set[int]:
+    """Return the addresses that have a hundredth or more of a kernel's samples."""
     return {
         address
-        for counter, by_address in values.items()
-        if is_meant(counter)
-        for address, value in by_address.items()
-        if value
+        for by_address in samples
+        for least in [max(_LEAST_FRAC * sum(by_address.values()), 1)]
+        for address, n_samples in by_address.items()
+        if n_samples >= least
     }
 
 
 def _awaited(loaded: LoadedCode, addresses: Sequence[int], values: _Values) -> dict[int, list[int]]:
     """Return what instructions wait for at which a warp was found to wait for others: both by their numbers."""
     numbers = {address: number for number, address in enumerate(addresses)}
-    waiting = _where_not_0(values, lambda counter: _SCOREBOARD in counter)
+    waiting = _where_most(by_address for counter, by_address in values.items() if _SCOREBOARD in counter)
     found = ((numbers[address], loaded.awaited_by(address)) for address in waiting)
     return {number: [numbers[each] for each in awaited if each in numbers] for number, awaited in found if awaited}
 

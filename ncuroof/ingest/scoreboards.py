@@ -13,6 +13,8 @@ from __future__ import annotations
 import struct
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import islice
 
 INSTRUCTION_BYTES = 16
 
@@ -32,6 +34,11 @@ _VOLTA, _HOPPER = 70, 90
 _N_SCOREBOARDS = 6
 _MOST_BRANCHES = 64
 """To one instruction, and what a search follows of them: code can be hostile."""
+
+_MOST_PASSES = 4
+"""Over the code of a function: one, another for its loops, and rarely more."""
+
+_MANY = 1 << 20
 
 
 class Scoreboards:
@@ -70,7 +77,33 @@ class Scoreboards:
         """
         if not any(self._opcode(each) in _LOADS for each in self.awaited_by(number)):
             return 0
-        return max(1, sum(self._fewest_loads(number, board) for board in range(_N_SCOREBOARDS)))
+        return max(1, self._n_loads[number])
+
+    @cached_property
+    def _n_loads(self) -> list[int]:
+        """How many loads are under way at each instruction."""
+        loads = [number for number, (low, _) in enumerate(self._words) if low & _OPCODE in _LOADS]
+        boards = {self._words[number][1] >> 46 & 7 for number in loads} & set(range(_N_SCOREBOARDS))
+        by_board = [self._fewest_loads(board) for board in sorted(boards)]
+        return list(map(sum, zip(*by_board, strict=True))) or [0] * len(self._words)
+
+    def _fewest_loads(self, board: int) -> list[int]:
+        """Return how many loads have counted a scoreboard up since it was waited for, on the way to each that has fewest.
+
+        From the beginning to the end of the code, and again while branches back bring fewer.
+        """
+        loads = [low & _OPCODE in _LOADS and high >> 46 & 7 == board for low, high in self._words]
+        waits = [high >> 52 + board & 1 for _, high in self._words]
+        at, after = [_MANY] * len(loads), [_MANY] * len(loads)
+        for _ in range(_MOST_PASSES):
+            known = list(at)
+            deque(islice(self._steps, len(loads)), maxlen=0)
+            for number, before in enumerate(self._before):
+                at[number] = n_loads = min([after[each] for each in before], default=0)
+                after[number] = loads[number] if waits[number] else n_loads + loads[number]
+            if at == known or next(self._steps, None) is None:
+                break
+        return [n_loads if n_loads < _MANY else 0 for n_loads in at]
 
     def _searched(self, number: int) -> Iterator[tuple[int, int]]:
         mask = self._waits(number)
@@ -84,38 +117,25 @@ class Scoreboards:
         self, start: int, is_found: Callable[[int], bool], is_end: Callable[[int], bool]
     ) -> Iterator[tuple[int, int]]:
         """Yield how far before an instruction lies what is found on all ways to it, and its number, back to where each way ends."""
-        seen = set(self._before(start))
+        seen = set(self._before[start])
         ahead = deque((1, each) for each in seen)
         while ahead and next(self._steps, None) is not None:
             distance, number = ahead.popleft()
             if is_found(number):
                 yield distance, number
             if not is_end(number):
-                before = [each for each in self._before(number) if each not in seen]
+                before = [each for each in self._before[number] if each not in seen]
                 seen.update(before)
                 ahead.extend((distance + 1, each) for each in before)
 
-    def _fewest_loads(self, start: int, board: int) -> int:
-        """Return how many loads count a scoreboard up on the way to an instruction that has fewest, since it was waited for."""
-        is_load, is_end = self._loads(board), self._waits_on(board)
-        seen: set[int] = set()
-        ahead = deque((0, each) for each in self._before(start))
-        while ahead and next(self._steps, None) is not None:
-            n_loads, number = ahead.popleft()
-            if number in seen:
-                continue
-            seen.add(number)
-            n_loads += is_load(number)
-            before = [] if is_end(number) else self._before(number)
-            if not before:
-                return n_loads
-            (ahead.extend if is_load(number) else ahead.extendleft)((n_loads, each) for each in before)
-        return 0
-
-    def _before(self, number: int) -> list[int]:
-        """Return the instructions after which one can come. Calls return; paths that diverged meet in the order of the code."""
-        branches = self._branches.get(number, [])
-        return [number - 1, *branches] if number and self._goes_on(number - 1) else branches
+    @cached_property
+    def _before(self) -> list[list[int]]:
+        """The instructions after which each can come. Calls return; paths that diverged meet in the order of the code."""
+        found = [self._branches.get(number, []) for number in range(len(self._words))]
+        for number in range(1, len(found)):
+            if self._goes_on(number - 1):
+                found[number] = [number - 1, *found[number]]
+        return found
 
     def _goes_on(self, number: int) -> bool:
         low, high = self._words[number]
@@ -135,9 +155,6 @@ class Scoreboards:
 
     def _waits_on(self, board: int) -> Callable[[int], bool]:
         return lambda number: bool(self._waits(number) >> board & 1)
-
-    def _loads(self, board: int) -> Callable[[int], bool]:
-        return lambda number: self._opcode(number) in _LOADS and self._words[number][1] >> 46 & 7 == board
 
     def _counts(self, board: int) -> Callable[[int], bool]:
         """Return whether an instruction counts a scoreboard: until its result is there, or until its operands are read."""

@@ -96,6 +96,16 @@ def test_loads_under_way_are_told_where_warps_wait_whether_lines_are_known_or_no
     assert waiting(path, code, alone) == [(None, None, 3.0), (None, 1, 5.0)]  # nobody asked for lines
 
 
+def test_what_few_samples_wait_for_is_not_looked_up(tmp_path: Path) -> None:
+    samples = {16 * number: 1000 if number == 11 else 9 for number in range(12)}
+    path = tmp_path / "r.ncu-rep"
+    counted = kernel(stalled_long_scoreboard=by_address(samples))
+    path.write_bytes(write_report([counted], sources=((1, COMPILED),), functions=((SCALE, LOADED_AT),)))
+    wanted = replace(WANTED, by_instruction=frozenset({"stalled_long_scoreboard"}))
+    found = open_report(path, selection=wanted).instructions
+    assert found.filter(pl.col("awaited").is_not_null())["number"].to_list() == [11]  # 0.8 % wait at each of the others
+
+
 def test_what_is_waited_for_is_told_of_instructions_that_were_counted(tmp_path: Path) -> None:
     path = tmp_path / "r.ncu-rep"
     kernels = [kernel(stalled_long_scoreboard=by_address({0xB0: 5}))]
