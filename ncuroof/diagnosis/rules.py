@@ -21,7 +21,8 @@ _COMPARISONS: Mapping[str, Callable[[pl.Expr, float], pl.Expr]] = {
     "<=": lambda value, threshold: value <= threshold,
     ">": lambda value, threshold: value > threshold,
     ">=": lambda value, threshold: value >= threshold,
-    "not >=": lambda value, threshold: (value < threshold).fill_null(True),  # smaller, or missing
+    "not <": lambda value, threshold: (value >= threshold).fill_null(True),  # that much, or missing
+    "not >=": lambda value, threshold: (value < threshold).fill_null(True),
 }
 _IS_MISSING = "missing"
 

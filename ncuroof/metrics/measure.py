@@ -11,7 +11,7 @@ from ncuroof.errors import UnitError
 from ncuroof.ingest import CounterSelection, RawReport
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME, Catalogue, load_catalogue
 from ncuroof.metrics.chart_values import with_chart_values
-from ncuroof.metrics.code_values import loads_by_code
+from ncuroof.metrics.code_values import LOADS_BY_CODE, loads_by_code
 from ncuroof.metrics.families import families_of
 from ncuroof.metrics.lines import measure_lines
 from ncuroof.metrics.names import range_names, short_name
@@ -93,6 +93,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
             *_busiest_counters(workloads, table, catalogue),
             *top_stall(catalogue.stalls),
             *(pl.col(quantity.name) for quantity in catalogue.quantities),
+            LOADS_BY_CODE,
             *(
                 pl.col(f"{DEFINITION_PREFIX}{quantity.name}")
                 for quantity in catalogue.quantities

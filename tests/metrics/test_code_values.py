@@ -66,7 +66,8 @@ OF_LOADS = {"serial_loads", "stall_long_scoreboard", "stall_overlapping_loads"}
     ("n_loads", "finding"),
     [
         (1, "serial_loads"),
-        (2, "stall_long_scoreboard"),
+        (2, "serial_loads"),
+        (3, "stall_long_scoreboard"),
         (8, "stall_overlapping_loads"),
         (None, "stall_long_scoreboard"),
     ],
