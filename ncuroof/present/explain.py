@@ -12,6 +12,7 @@ from ncuroof.metrics import Catalogue, load_catalogue
 from ncuroof.metrics.entries import ByLine, Pair, Quantity
 from ncuroof.metrics.families import USER, load_families
 from ncuroof.present import format as text
+from ncuroof.present.collect_options import collect_options
 
 _STALLS = "stalls."
 _EXCLUDES = "What it does not count:"
@@ -89,7 +90,7 @@ def _finding(finding: Finding, catalogue: Catalogue) -> Iterator[str]:
         yield from (f"  {_by_line(catalogue.by_line[name])}" for name in finding.lines)
     collect = _collect(finding.evidence, catalogue)
     if collect:
-        yield from ("", f"Its evidence is collected with: {' '.join(collect)}")
+        yield from ("", f"Its evidence is collected with: {collect}")
 
 
 def _by_line(measure: ByLine) -> str:
@@ -128,9 +129,9 @@ def _names(finding: Finding) -> Iterator[str]:
         yield f"  kernel name does not match {finding.excluded_name_pattern}"
 
 
-def _collect(evidence: Sequence[str], catalogue: Catalogue) -> list[str]:
+def _collect(evidence: Sequence[str], catalogue: Catalogue) -> str:
     by_name = {quantity.name: quantity.collect for quantity in catalogue.quantities}
-    return list(dict.fromkeys(options for name in evidence if (options := by_name.get(name))))
+    return collect_options(options for name in evidence if (options := by_name.get(name)))
 
 
 def _condition(condition: Condition) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.action_lines import together
-from ncuroof.present.kernel_detail import collect_options
+from ncuroof.present.collect_options import collect_options
 
 Record = Mapping[str, Any]
 

@@ -10,6 +10,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.metrics import Catalogue
 from ncuroof.metrics.families import title
 from ncuroof.present import format as text
+from ncuroof.present.collect_options import collect_options
 from ncuroof.present.document import ABOVE_ROOF
 from ncuroof.present.flip import flip_sentence
 from ncuroof.present.interned import Texts
@@ -69,20 +70,6 @@ _NO_LINES = (
 )
 _MARKUP = re.compile(r"@(\w+):([^:@]*):([^@]*)@")
 """NVIDIA's messages link as `@url:text:address@` and `@section:identifier:text@`."""
-
-
-def collect_options(options: Iterable[str]) -> str:
-    """Return one line of ncu options that collects what several lines would; remarks in brackets are dropped."""
-    sections: dict[str, None] = {}
-    metrics: dict[str, None] = {}
-    for option in options:
-        flag, _, rest = option.partition(" ")
-        value = rest.partition(" ")[0]
-        if flag == "--metrics":
-            metrics |= dict.fromkeys(value.split(","))
-        else:
-            sections[f"{flag} {value}"] = None
-    return " ".join([*sections, *([f"--metrics {','.join(metrics)}"] if metrics else [])])
 
 
 def plain_message(message: str) -> str:

@@ -12,7 +12,8 @@ from jinja2 import Environment, meta
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.present import methods, page, page_changes, page_context
-from ncuroof.present.kernel_detail import collect_options, plain_message
+from ncuroof.present.collect_options import collect_options
+from ncuroof.present.kernel_detail import plain_message
 from ncuroof.present.page import render_page
 from ncuroof.resources import folder
 from tests.present.documents import (
@@ -167,9 +168,9 @@ def test_missing_counters_are_collected_by_one_line():
         "--section S",
         "--metrics b.sum (c.sum on chip 12.0)",
         "--section S",
-        "--section T",
+        "--section T --section U",
     ]
-    assert collect_options(options) == "--section S --section T --metrics a.sum,b.sum"
+    assert collect_options(options) == "--section S --section T --section U --metrics a.sum,b.sum"
     assert collect_options([]) == ""
 
 
