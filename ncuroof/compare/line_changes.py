@@ -76,7 +76,7 @@ def _pairs(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row | None,
 
 def _error(frac: float, n_samples: float, mean_ns: float) -> float:
     """Return the standard error of a line's time: a share of so many samples deviates binomially."""
-    return mean_ns * math.sqrt(frac * (1 - frac) / n_samples)
+    return mean_ns * math.sqrt(max(frac * (1 - frac), 0.0) / n_samples)
 
 
 def _change(pair: tuple[Row | None, Row | None], times_ns: tuple[float, float]) -> LineChange:

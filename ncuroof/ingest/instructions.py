@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -39,6 +39,9 @@ _MOST_LOOKED_AT = 1_000
 _MOST_INSTRUCTIONS = 20_000
 """Of all kernels together; with ten counters each that takes a tenth of a second. No kernel is cut in the middle, and of those
 that follow only the instructions are read at which warps wait for data."""
+
+_N_MODULES = 16
+"""Whose code is kept, decoded, for further kernels of them."""
 
 _MOST_OF_ONE_KERNEL = 100_000
 """Counters with more values are left out: no kernel is that long."""
@@ -79,7 +82,7 @@ def read_instructions(
     if not wanted.with_lines and not wanted.without:
         return table.frame()
     spans = list(kernel_spans(container))
-    code_of = cache(_code)
+    code_of = lru_cache(_N_MODULES)(_code)
     n_kernels = Counter[bool]()
     for row in islice(rows, _MOST_LOOKED_AT):
         span = spans[row]

@@ -73,6 +73,11 @@ def test_few_samples_tell_large_changes_alone() -> None:
     assert len(changes(old, lines((1, "x", 0.65), n_samples=100))) == 1
 
 
+def test_a_share_that_rounding_left_above_one_is_one() -> None:
+    whole = lines((1, "x", 1.0000000000000002), n_samples=100)
+    assert changes(whole, whole, 100.0, 150.0) == [((1, 1), (100.0, 150.0))]
+
+
 @pytest.mark.parametrize("known", [lines((1, "x", 1.0)), []])
 def test_without_lines_on_one_side_nothing_is_told(known: list[dict[str, Any]]) -> None:
     assert changes(known, []) == changes([], known) == []
