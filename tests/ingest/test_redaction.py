@@ -305,10 +305,12 @@ def _analysis(path: Path) -> dict[str, Any]:
     for source in found["sources"]:
         for gone in ("file", "sha256", "command_line"):
             source.pop(gone)
+    found["actions"] = [action for action in found["actions"] if action["finding"] not in _BY_LOADS_IN_FLIGHT]
     for each in found["kernels"]:
         each["vendor"].pop("rules", None)
         each.pop("lines")
         each["access"].pop("loads_in_flight")
+        each["access"].pop("loads_by_code")
         each["missing"] = [gone for gone in each["missing"] if gone["quantity"] != "access.loads_in_flight"]
         each["findings"] = [finding for finding in each["findings"] if finding["id"] not in _BY_LOADS_IN_FLIGHT]
         for finding in each["findings"]:
