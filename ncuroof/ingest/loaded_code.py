@@ -76,17 +76,19 @@ class LoadedCode:
 
     def awaited_by(self, address: int) -> list[int]:
         """Return the addresses of the instructions that the one at an address waits for; none where it is not known."""
-        function, start = self._function(address)
-        number, rest = divmod(address - start, INSTRUCTION_BYTES)
-        if not function or rest:
-            return []
-        return [start + INSTRUCTION_BYTES * each for each in self._code.scoreboards(function).awaited_by(number)]
+        scoreboards, number, start = self._scoreboards(address)
+        return [start + INSTRUCTION_BYTES * each for each in scoreboards.awaited_by(number)]
 
     def loads_in_flight(self, address: int) -> int:
-        """Return how many loads are under way at an address; 0 where it is not known."""
+        """Return how many loads are under way at an address where a load is waited for; 0 where it is not known."""
+        scoreboards, number, _ = self._scoreboards(address)
+        return scoreboards.loads_in_flight(number)
+
+    def _scoreboards(self, address: int) -> tuple[Scoreboards, int, int]:
+        """Return the scoreboards of the function at an address, the instruction's number (-1 for none), and where it was loaded."""
         function, start = self._function(address)
         number, rest = divmod(address - start, INSTRUCTION_BYTES)
-        return self._code.scoreboards(function).loads_in_flight(number) if function and not rest else 0
+        return self._code.scoreboards(function), -1 if rest or not function else number, start
 
     def _function(self, address: int) -> tuple[bytes, int]:
         index = bisect_right(self._starts, address) - 1

@@ -391,6 +391,17 @@ def test_a_chain_of_loads_is_told_from_loads_that_overlap() -> None:
     assert "serial_loads" not in gains(pairs)
 
 
+def test_without_code_nothing_is_said_of_loads_that_overlap() -> None:
+    """Chains of which most loads hit L1 wait less for each: were they to miss all, more would have to be in flight."""
+    n_loads = 5 * N_ALONE
+    hits = Accesses(n_loads, 4, hit_frac=0.99)
+    chain = judged(chasing(n_loads, loads=hits, dram_read_bytes=n_loads, warp_instructions=6e7), **NO_ATOMICS)
+    assert chain["access"]["loads_in_flight"] > 4
+    assert chain["access"]["loads_by_code"] is None
+    assert "stall_long_scoreboard" in gains(chain)
+    assert "stall_overlapping_loads" not in gains(chain)
+
+
 @pytest.mark.parametrize(
     ("changes", "more"),
     [
