@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 from ncuroof.collect.arguments import Selection, kernel_pattern
 from ncuroof.collect.counts import Counts, KernelCount, count_trace, covering, functions_of
@@ -14,11 +17,18 @@ from ncuroof.collect.plan import Plan
 from ncuroof.collect.request import Request
 from ncuroof.collect.settings import Settings
 from ncuroof.collect.status_line import clock
+from ncuroof.collect.temporal_breakdown import CountedSteps, break_down
 from ncuroof.errors import CountsError, ProfileRequestError
 
 
-def read_trace(path: Path, steps: str | None) -> Counts:
+def read_trace(path: Path, request: Request, settings: Settings, journal: Iterable[Mapping[str, Any]]) -> Counts:
     """Return the counts of a trace that PyTorch's profiler left.
+
+    Args:
+        path: of the trace.
+        request: what was counted.
+        settings: of profiles/collect.toml.
+        journal: what the runner told.
 
     Raises:
         CountsError: it is not as expected.
@@ -29,7 +39,24 @@ def read_trace(path: Path, steps: str | None) -> Counts:
         raise CountsError(
             f"PyTorch's trace cannot be read: {error!r}", hint="update PyTorch, or count nothing: --no-per-shape"
         ) from error
-    return count_trace(events, steps=steps)
+    counts = count_trace(events, steps=request.steps.text if request.steps else None)
+    steps = None if request.steps is None else _counted_steps(journal)
+    if request.steps is not None and steps is None:
+        return counts
+    patterns = {"collectives": settings.collectives, "waiting_calls": settings.waiting_calls}
+    return replace(counts, breakdown=break_down(events, steps=steps, **patterns))
+
+
+def _counted_steps(journal: Iterable[Mapping[str, Any]]) -> CountedSteps | None:
+    """Return what the runner saw of the counted steps; None where it did not see the end of one."""
+    told = {str(entry.get("event")): entry for entry in journal}
+    if not {"start", "stop", "counted"} <= told.keys():
+        return None
+    n_steps = int(told["stop"]["after"]) - int(told["start"]["before"]) + 1
+    counted, earlier = told["counted"], told["counted"]["earlier_steps_ns"]
+    if n_steps < 1:
+        return None
+    return CountedSteps(n_steps, counted["duration_ns"], counted["batches_ns"], median(earlier) if earlier else None)
 
 
 def select_launches(request: Request, plan: Plan, settings: Settings, counts: Counts) -> tuple[Selection, str]:

@@ -3,7 +3,7 @@
 It lies beside a report (`run.counts.json` beside `run.ncu-rep`) that holds one launch for many, and says for how many each stands.
 
 Schema history:
-    1  2026-11-20  first version.
+    1  2026-11-20  first version; 2026-11-22 adds breakdown.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.kernel_names import function_name
+from ncuroof.collect.temporal_breakdown import TemporalBreakdown
 from ncuroof.errors import CountsError
 
 SCHEMA = "ncuroof.counts/1"
@@ -53,10 +54,12 @@ class Counts:
     Attributes:
         kernels: by kernel and launch shape, the longest together first.
         steps: the steps that were counted, as `--step` takes them; None for the whole run.
+        breakdown: what the GPU did meanwhile; None where not known.
     """
 
     kernels: tuple[KernelCount, ...]
     steps: str | None = None
+    breakdown: TemporalBreakdown | None = None
 
     @property
     def n_launches(self) -> int:
@@ -120,6 +123,7 @@ def to_json(counts: Counts) -> bytes:
         "steps": counts.steps,
         "n_launches": counts.n_launches,
         "duration_ns": counts.duration_ns,
+        "breakdown": None if counts.breakdown is None else counts.breakdown.to_dict(),
         "kernels": [
             {
                 "name": kernel.name,
@@ -162,9 +166,10 @@ def read_counts(path: Path) -> Counts:
     if found != SCHEMA:
         raise CountsError(f"{path}: the schema {SCHEMA} was wanted, {found!r} was found", hint=_HINT)
     try:
-        return Counts(tuple(map(_kernel, document["kernels"])), document.get("steps"))
+        kernels, found = tuple(map(_kernel, document["kernels"])), document.get("breakdown")
+        return Counts(kernels, document.get("steps"), None if found is None else TemporalBreakdown.from_dict(found))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise CountsError(f"{path}: {error!r} in a kernel's entry", hint=_HINT) from error
+        raise CountsError(f"{path}: {error!r} in an entry", hint=_HINT) from error
 
 
 def _kernel(entry: Mapping[str, Any]) -> KernelCount:

@@ -156,7 +156,7 @@ class Recorder:
             reports = self._reports()
             if not reports:
                 raise self._failure(outcome, status)
-        if counts is not None and (selection.per_shape or selection.functions):
+        if counts is not None:
             self._leave(counts, reports[0])
         messages = outcome.progress.messages
         failure = known_failure([line for line in messages if line.startswith(_ERROR)], self.settings.failures)
@@ -205,7 +205,7 @@ class Recorder:
                     f"the script ended with status {done.returncode} before its launches were counted (target-failed)",
                     hint="run it without ncuroof first; what it printed stands above",
                 )
-            counts = read_trace(trace, self.request.steps.text if self.request.steps else None)
+            counts = read_trace(trace, self.request, self.settings, events)
         if not counts.kernels and not self._must_count:
             self.say(
                 "PyTorch saw no kernel in the script's own process: launches are not counted, and all are recorded"

@@ -89,6 +89,7 @@ class Settings:
         line_sections: what lines of the source take beside a level's.
         line_options: of ncu, for the same.
         collectives: pattern of the names of kernels that wait for other GPUs.
+        waiting_calls: pattern of the names of calls of the CUDA API that wait for the GPU.
         launchers: by the program's name.
         failures: in the order in which they are looked for.
     """
@@ -104,6 +105,7 @@ class Settings:
     line_sections: tuple[str, ...]
     line_options: tuple[str, ...]
     collectives: str
+    waiting_calls: str
     launchers: Mapping[str, Launcher]
     failures: tuple[Failure, ...]
 
@@ -162,6 +164,7 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
         line_sections=tuple(raw["lines"]["sections"]),
         line_options=tuple(raw["lines"]["options"]),
         collectives=raw["collectives"]["name_pattern"],
+        waiting_calls=raw["waiting_calls"]["name_pattern"],
         launchers={
             name: Launcher(entry["rank"], entry.get("runs_scripts", False), frozenset(entry.get("flags", ())))
             for name, entry in raw["launcher"].items()

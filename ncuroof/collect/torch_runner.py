@@ -55,6 +55,8 @@ class Window:
             return
         self._n_done += 1
         self._journal.tell("step", number=self._n_done)
+        for tool in self._tools:
+            tool.step_done()
         if self._n_done == self._last:
             self.close()
             if self._stops_after:
@@ -245,17 +247,17 @@ def main(words: list[str]) -> None:
     if options.count and importlib.util.find_spec("torch") is None:
         journal.tell(NO_TORCH)
         return
-    tools: list[Tool] = [at_work.Annotations(journal)] if options.annotate else []
-    if options.count:
-        tools.insert(0, at_work.Counting(options.count))
-    elif options.step:
-        tools.insert(0, at_work.CudaProfiler())
-    window = Window(options.step or (1, 0), stops_after=options.stop_after, tools=tools, journal=journal)
-    atexit.register(window.close)
     is_module = program[0] == "-m"
     sys.argv = program[1:] if is_module else program
     if sys.path and os.path.abspath(sys.path[0]) == os.path.dirname(HERE):  # noqa: PTH100, PTH120
         sys.path[0] = os.getcwd() if is_module else os.path.dirname(os.path.realpath(program[0]))  # noqa: PTH109, PTH120
+    tools: list[Tool] = [at_work.Annotations(journal)] if options.annotate else []
+    if options.count:
+        tools.insert(0, at_work.Counting(options.count, journal))
+    elif options.step:
+        tools.insert(0, at_work.CudaProfiler())
+    window = Window(options.step or (1, 0), stops_after=options.stop_after, tools=tools, journal=journal)
+    atexit.register(window.close)
     step_name = _count_steps(options.of, window) if options.step else None
     if is_module and step_name is not None:
         raise SystemExit(

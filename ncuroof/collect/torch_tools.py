@@ -10,8 +10,12 @@ import ctypes
 import json
 import os
 import sys
+import time
 import weakref
-from typing import Any, Protocol
+from collections import deque
+from typing import Any
+
+_N_EARLIER_STEPS = 5
 
 
 class Journal:
@@ -28,7 +32,7 @@ class Journal:
             self._file.flush()
 
 
-class Tool(Protocol):
+class Tool:
     """What is at work while the wanted steps run."""
 
     def start(self) -> None:
@@ -37,8 +41,11 @@ class Tool(Protocol):
     def stop(self) -> None:
         """End."""
 
+    def step_done(self) -> None:
+        """Note the end of a step, be it before the wanted ones."""
 
-class CudaProfiler:
+
+class CudaProfiler(Tool):
     """Tells the profiler that watches this process from outside when to record."""
 
     def start(self) -> None:  # noqa: D102  as Tool says
@@ -57,12 +64,15 @@ class CudaProfiler:
             getattr(torch.cuda.cudart(), name)()
 
 
-class Counting:
-    """Counts launches with PyTorch's profiler, and leaves its trace in a file."""
+class Counting(Tool):
+    """Counts launches with PyTorch's profiler, and leaves its trace in a file; times the steps before it is at work."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, path: str, journal: Journal) -> None:
+        self._path, self._journal = path, journal
         self._profile: Any = None
+        self._began_ns = 0
+        self._batches = BatchClock()
+        self._ends: deque[Any] = deque(maxlen=_N_EARLIER_STEPS + 1)
 
     def start(self) -> None:
         """Count from here on."""
@@ -74,18 +84,52 @@ class Counting:
             torch.cuda.synchronize()
         self._profile = torch.profiler.profile(activities=[activity.CUDA if is_cuda else activity.CPU])
         self._profile.start()
+        self._batches.waited_ns, self._began_ns = 0, time.perf_counter_ns()
 
     def stop(self) -> None:
-        """Count no more, and write the trace."""
+        """Count no more, write the trace, and tell the times."""
         import torch
 
         if torch.cuda.is_available():
             torch.cuda.synchronize()
+        duration_ns, batches_ns = time.perf_counter_ns() - self._began_ns, self._batches.waited_ns
         self._profile.stop()
         self._profile.export_chrome_trace(self._path)
+        ends = list(self._ends)
+        earlier_ns = [1e6 * start.elapsed_time(end) for start, end in zip(ends, ends[1:])]  # noqa: B905, RUF007  Python 3.9
+        self._journal.tell("counted", duration_ns=duration_ns, batches_ns=batches_ns, earlier_steps_ns=earlier_ns)
+
+    def step_done(self) -> None:
+        """Note when the GPU ends the step, which the host does not wait for."""
+        torch = sys.modules.get("torch")
+        if self._profile is not None or torch is None or not torch.cuda.is_initialized():
+            return
+        if not torch.cuda.is_current_stream_capturing():  # an event would become part of the script's graph
+            end = torch.cuda.Event(enable_timing=True)
+            end.record()
+            self._ends.append(end)
 
 
-class Annotations:
+class BatchClock:
+    """Sums how long the process waits for batches of its DataLoaders."""
+
+    def __init__(self) -> None:
+        from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+        self.waited_ns = 0
+        fetch = _BaseDataLoaderIter.__next__
+
+        def timed_fetch(batches: Any) -> Any:
+            began_ns = time.perf_counter_ns()
+            try:
+                return fetch(batches)
+            finally:
+                self.waited_ns += time.perf_counter_ns() - began_ns
+
+        _BaseDataLoaderIter.__next__ = timed_fetch
+
+
+class Annotations(Tool):
     """NVTX ranges: modules by their place in the model, operators by PyTorch's own ranges, with the shapes of their inputs."""
 
     def __init__(self, journal: Journal) -> None:

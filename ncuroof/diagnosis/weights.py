@@ -9,6 +9,7 @@ import polars as pl
 
 from ncuroof.collect.counts import Counts
 from ncuroof.collect.kernel_names import same_kernel_key
+from ncuroof.diagnosis.wall_time import WallTime, wall_time
 from ncuroof.tables import KERNELS, WEIGHTS, check, conform
 
 _SAME = ["source", "key", "grid", "block"]
@@ -24,6 +25,7 @@ class Weighting:
         duration_ns: their GPU time in the counted run, without replays.
         covered_frac: share of that time whose kernels were recorded; None where no time was counted.
         n_unmatched: recorded launches of kernels that were not counted; each stands for itself.
+        wall_times: how long a step took on the wall's clock, of each counted run that tells.
     """
 
     weights: pl.DataFrame
@@ -31,6 +33,14 @@ class Weighting:
     duration_ns: float
     covered_frac: float | None
     n_unmatched: int
+    wall_times: tuple[WallTime, ...]
+
+    @property
+    def computation_frac(self) -> float:
+        """Share of the counted time in which kernels ran: what they can give back at most; 1 where not known."""
+        durations = [each.duration_ns * (each.n_steps or 1) for each in self.wall_times]
+        busy = [each.computation_frac * duration for each, duration in zip(self.wall_times, durations, strict=True)]
+        return sum(busy) / sum(durations) if durations else 1.0
 
 
 def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> Weighting | None:
@@ -87,8 +97,14 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
         ),  # what was not counted
         n_launches=int(counted["n_counted"].sum()),
         duration_ns=total_ns,
-        covered_frac=float(by_kernel["counted_ns"].sum()) / total_ns if total_ns else None,
+        covered_frac=round(float(by_kernel["counted_ns"].sum()) / total_ns, 12) if total_ns else None,
         n_unmatched=int(is_unmatched.sum()),
+        wall_times=tuple(
+            time
+            for source, counts in enumerate(counts_by_source)
+            if counts is not None and counts.breakdown is not None
+            if (time := wall_time(source, counts.breakdown)) is not None
+        ),
     )
 
 

@@ -30,16 +30,21 @@ def first_actions(actions: Sequence[Mapping[str, Any]]) -> tuple[ActionLine, ...
     )
 
 
-def together(actions: Sequence[Mapping[str, Any]]) -> str:
+def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] | None = None) -> str:
     """Return what the first things to do give in total: "15.3 % together, the run 1.18 times as fast"; empty where not known.
 
     Shares of different launches add up, and what is left of the run's time is its new length (Amdahl, Validity of the single
-    processor approach to achieving large scale computing capabilities, AFIPS 1967).
+    processor approach to achieving large scale computing capabilities, AFIPS 1967). Time in which no kernel runs stays as it is.
+
+    Args:
+        actions: of the document, the largest gain first.
+        weighting: of its summary, which may know for which share of the time kernels run.
     """
     shares = [action["share_frac"] for action in actions[:_N_ACTIONS]]
     if not shares or None in shares or sum(shares) >= 1:
         return ""
-    speedup = 1 / (1 - sum(shares))
+    computation_frac = (weighting or {}).get("computation_frac", 1.0)
+    speedup = 1 / (1 - sum(shares) * computation_frac)
     told = f"{speedup:.3g}" if speedup < _TOLD_SPEEDUP else f"over {_TOLD_SPEEDUP}"
-    faster = f"the run {told} times as fast"
+    faster = f"the run{' with its idle time' if computation_frac < 1 else ''} {told} times as fast"
     return f"{text.share(sum(shares))} together, {faster}" if len(shares) > 1 else faster

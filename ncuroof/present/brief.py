@@ -17,6 +17,7 @@ from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_outer_r
 from ncuroof.present.debug_build_sentence import debug_build_sentence
 from ncuroof.present.document import Document, document
 from ncuroof.present.source_lines import first_place
+from ncuroof.present.wall_time_lines import wall_time_lines
 from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting_sentence
 
 N_KERNELS = 10
@@ -79,6 +80,7 @@ class Brief:
         devices: a line per GPU.
         tool: versions and collection.
         totals: kernels, time, recoverable time.
+        wall_time: how long a step took, and why the GPU idles in it; empty where no counted run tells.
         shares: time by verdict.
         families: time by whose code the kernels are.
         ranges: time by NVTX range; empty where there is none.
@@ -94,6 +96,7 @@ class Brief:
     devices: tuple[str, ...]
     tool: str
     totals: str
+    wall_time: tuple[str, ...]
     shares: tuple[VerdictShare, ...]
     families: tuple[BreakdownLine, ...]
     ranges: tuple[BreakdownLine, ...]
@@ -116,11 +119,12 @@ def brief(analysed: Analysed, *, n_kernels: int = N_KERNELS) -> Brief:
         devices=tuple(_devices(analysed, entries)),
         tool=_tool(analysed),
         totals=_totals(analysed),
+        wall_time=wall_time_lines(entries["summary"].get("weighting")),
         shares=tuple(_shares(analysed)),
         families=by_family(entries["summary"]),
         ranges=by_outer_range(entries["summary"]),
         actions=first_actions(entries["actions"]),
-        together=together(entries["actions"]),
+        together=together(entries["actions"], entries["summary"].get("weighting")),
         kernels=tuple(
             _line(kernel, group) for kernel, group in zip(entries["kernels"], shown.iter_rows(named=True), strict=True)
         ),

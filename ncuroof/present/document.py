@@ -7,6 +7,7 @@ Schema history:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import polars as pl
@@ -139,6 +140,8 @@ def _weighting(weighting: Weighting | None) -> Document:
             "duration_ns": weighting.duration_ns,
             "covered_frac": weighting.covered_frac,
             "n_unmatched": weighting.n_unmatched,
+            "computation_frac": weighting.computation_frac,
+            "wall_times": [asdict(time) | {"parts": list(map(asdict, time.parts))} for time in weighting.wall_times],
         }
     }
 

@@ -1,4 +1,4 @@
-"""The run in three sentences: what it is bound by, what to do first, and what that gives."""
+"""The run in a few sentences: what it is bound by, whether the GPU idles, what to do first, and what that gives."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.action_lines import together
 from ncuroof.present.collect_options import collect_options
+from ncuroof.present.wall_time_lines import idle_sentence
 
 Record = Mapping[str, Any]
 
@@ -18,9 +19,10 @@ _LEAST_SECOND_FRAC = 0.1
 
 
 def headline(document: Record, rules: Rules) -> tuple[str, ...]:
-    """Return up to three sentences; fewer where the report does not say enough."""
+    """Return up to four sentences; fewer where the report does not say enough."""
     actions = document["actions"]
-    sentences = (_bound_by(document, rules), _first(document), _gives(actions))
+    weighting = document["summary"].get("weighting")
+    sentences = (_bound_by(document, rules), idle_sentence(weighting), _first(document), _gives(actions, weighting))
     return tuple(sentence for sentence in sentences if sentence)
 
 
@@ -102,10 +104,10 @@ def _first_sentence(advice: str) -> str:
     return advice if end < 0 else advice[: end + 1]
 
 
-def _gives(actions: Sequence[Record]) -> str:
+def _gives(actions: Sequence[Record], weighting: Record | None) -> str:
     if not actions or actions[0]["share_frac"] is None:
         return ""
-    all_together = together(actions)
+    all_together = together(actions, weighting)
     first = f"That gives back up to {text.share(actions[0]['share_frac'])} of the GPU time"
     if not all_together:
         return f"{first}."

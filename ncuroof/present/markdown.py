@@ -24,6 +24,8 @@ def to_markdown(analysis: Analysed) -> str:
     if summary.is_simulated:
         lines += ["**Simulated: written by ncuroof, not recorded on a GPU.**", ""]
     lines += [f"- {_escaped(line)}" for line in (*summary.devices, summary.tool, summary.totals, *summary.notes)]
+    if summary.wall_time:
+        lines += ["", *(f"- {_escaped(line.strip())}" for line in summary.wall_time)]
     lines += ["", "| bound by | share of time | kernels |", "|---|--:|--:|"]
     lines += [f"| {part.title} | {share(part.share_frac)} | {part.n_kernels} |" for part in summary.shares]
     lines += _breakdown("code", summary.families) + _breakdown("NVTX range", summary.ranges)

@@ -19,6 +19,7 @@ from ncuroof.present.operators import Operators, operators
 from ncuroof.present.page_changes import Changes, changes
 from ncuroof.present.page_data import dram_intensity, efficiency, short_name
 from ncuroof.present.source_lines import where_sentence
+from ncuroof.present.wall_time_lines import WallTimeTable, wall_time_tables
 from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting_sentence
 
 Record = Mapping[str, Any]
@@ -88,10 +89,14 @@ class PageContext:
     is_simulated: Annotated[bool, "whether any report was written by ncuroof and not recorded on a GPU"]
     sources: Annotated[Sequence[SourceFacts], "the report files"]
     devices: Annotated[Sequence[tuple[str, Sequence[tuple[str, str]]]], "name of each GPU, and label and value facts"]
-    headline: Annotated[Sequence[str], "what the run is bound by, what to do first, and what that gives"]
+    headline: Annotated[
+        Sequence[str], "what the run is bound by, whether the GPU idles, what to do first, and what that gives"
+    ]
     debug_builds: Annotated[str, "that kernels were compiled for debugging, or empty"]
     weighting: Annotated[str, "what the sums are weighted by, or empty"]
+    is_whole: Annotated[bool, "whether the sums are those of the whole run that was counted"]
     totals: Annotated[Sequence[tuple[str, str]], "label and value of sums over the run"]
+    wall_times: Annotated[Sequence[WallTimeTable], "what the GPU does in a step, where a first run told"]
     verdict_shares: Annotated[Sequence[VerdictShare], "time by verdict"]
     time_by_verdict: Annotated[str, "the same as one sentence, for readers of the screen"]
     changes: Annotated[Changes | None, "what changed from another run, on the page of a comparison"]
@@ -161,14 +166,16 @@ def page_context(
         weighting=weighting_sentence(**found)
         if (found := document["summary"].get("weighting"))
         else recorded_once_sentence(source["command_line"] for source in document["sources"]),
+        is_whole=_is_whole(document["summary"].get("weighting")),
         totals=_totals(document["summary"]),
+        wall_times=wall_time_tables(document["summary"].get("weighting")),
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
         changes=changes(comparison) if comparison is not None else None,
         operators=operators(document.get("expected")),
         breakdowns=list(_breakdowns(document["summary"])),
         actions=first_actions(document["actions"]),
-        together=together(document["actions"]),
+        together=together(document["actions"], document["summary"].get("weighting")),
         top_kernels=_top(document, rules),
         columns=COLUMNS,
         rows=list(row_by_position.values()),
@@ -182,6 +189,10 @@ def _breakdowns(summary: Record) -> Iterable[Breakdown]:
     for title, lines in (("Whose code", families), ("NVTX range", by_range_path(summary))):
         if lines:
             yield Breakdown(title, lines is not families, lines[:_MOST_PARTS], max(len(lines) - _MOST_PARTS, 0))
+
+
+def _is_whole(weighting: Record | None) -> bool:
+    return weighting is not None and weighting["covered_frac"] == 1 and not weighting["n_unmatched"]
 
 
 def _is_debug_build(kernel: Record) -> bool:

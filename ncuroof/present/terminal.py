@@ -71,6 +71,8 @@ def _summary(summary: Brief, width: int) -> RenderableType:
         parts.append(Text("simulated: written by ncuroof, not recorded on a GPU", style="bold reverse"))
     parts += [Text(line, overflow="fold") for line in (*summary.devices, summary.tool, summary.totals)]
     parts += [Text(f"! {note}", style="bold", overflow="fold") for note in summary.notes]
+    if summary.wall_time:
+        parts += [Text(), *(Text(_fitted(line, width)) for line in summary.wall_time)]
     if any(part.share_frac is not None for part in summary.shares):
         parts += [Text(), _bar(summary.shares, width), *_legend(summary.shares)]
     for title, lines in (("code", summary.families), ("NVTX", summary.ranges)):

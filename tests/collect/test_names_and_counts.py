@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from ncuroof.collect.counts import (
     to_json,
 )
 from ncuroof.collect.kernel_names import function_name, same_kernel_key
+from ncuroof.collect.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.errors import CountsError
 
 GNU_AND_NVIDIA = [
@@ -109,6 +111,9 @@ def event(name: str, us: float, grid: tuple[int, int, int] = (1, 1, 1), cat: str
     return {"ph": "X", "cat": cat, "name": name, "dur": us, "args": {"grid": list(grid), "block": [32, 1, 1]}}
 
 
+BREAKDOWN = TemporalBreakdown(
+    (Part("computation", 80_000.0), Part("host_wait", 20_000.0, 7)), CountedSteps(2, 100_000.0, 0.0, 45_000.0)
+)
 TRACE = [
     event("gemm", 30.0, (8, 1, 1)),
     event("gemm", 34.0, (8, 1, 1)),
@@ -145,7 +150,7 @@ def test_functions_are_named_once() -> None:
 
 
 def test_counts_come_back_as_they_were_written(tmp_path: Path) -> None:
-    counts = count_trace(TRACE, steps="3:4")
+    counts = replace(count_trace(TRACE, steps="3:4"), breakdown=BREAKDOWN)
     path = counts_path(tmp_path / "run.ncu-rep")
     assert path.name == "run.counts.json"
     path.write_bytes(to_json(counts))
@@ -166,6 +171,10 @@ def test_counts_come_back_as_they_were_written(tmp_path: Path) -> None:
         b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k", "grid": [1, 1, 1], "block": [1, 1, 1], "n_launches": 0, "duration_ns": 1}]}',  # noqa: E501
         b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k", "grid": [1, 1, 1], "block": [1, 1, 1], "n_launches": 1, "duration_ns": 1e999}]}',  # noqa: E501
         b'{"schema": "ncuroof.counts/1", "kernels": 3}',
+        b'{"schema": "ncuroof.counts/1", "kernels": [], "breakdown": 3}',
+        b'{"schema": "ncuroof.counts/1", "kernels": [], "breakdown": {"parts": [{"name": "memory", "duration_ns": -1, "n_gaps": null}], "steps": null}}',  # noqa: E501
+        b'{"schema": "ncuroof.counts/1", "kernels": [], "breakdown": {"parts": [{"name": "memory", "duration_ns": 1, "n_gaps": "many"}], "steps": null}}',  # noqa: E501
+        b'{"schema": "ncuroof.counts/1", "kernels": [], "breakdown": {"parts": [], "steps": {"n_steps": 0, "duration_ns": 1, "batches_ns": 1, "earlier_step_ns": null}}}',  # noqa: E501
         b"\xff\xfe",
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import pty
 import re
@@ -23,6 +24,7 @@ from ncuroof.collect.request import Steps
 from ncuroof.collect.run import run_ncu
 from ncuroof.collect.set_aside import set_aside
 from ncuroof.collect.settings import load_settings
+from ncuroof.collect.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.errors import CountsError, NcuNotFoundError, OutputError, ProfileRequestError, ProfilingError
 from tests.collect.making import DEMO, PLAN, ROOT, request, stand_in
 
@@ -421,10 +423,46 @@ def test_a_trace_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         recorder(tmp_path, ("train.py",)).count()
 
 
-def test_counts_lie_beside_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+COUNTED = {"event": "counted", "duration_ns": 25_000, "batches_ns": 3_000, "earlier_steps_ns": [9e3, 11e3, 30e3]}
+
+
+@pytest.mark.parametrize(
+    ("journal", "steps"),
+    [
+        ([{"event": "start", "before": 4}, COUNTED, {"event": "stop", "after": 5}], CountedSteps(2, 25e3, 3e3, 11e3)),
+        (
+            [{"event": "start", "before": 1}, COUNTED | {"earlier_steps_ns": []}, {"event": "stop", "after": 1}],
+            CountedSteps(1, 25e3, 3e3, None),
+        ),
+        ([{"event": "start", "before": 4}, COUNTED, {"event": "stop", "after": 3}], None),  # ended within the first
+        ([{"event": "start", "before": 4}], None),  # killed
+    ],
+)
+def test_what_the_runner_saw_of_the_steps_times_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, journal: list[dict[str, object]], steps: CountedSteps | None
+) -> None:
+    kernel = {"cat": "kernel", "name": "k", "ts": 0, "dur": 20, "args": {"grid": [8, 1, 1], "block": [64, 1, 1]}}
+    told = "".join(f"{json.dumps(entry)}\n" for entry in journal)
+    write = f"import sys; open(sys.argv[1], 'w').write({json.dumps({'traceEvents': [kernel]})!r}); open(sys.argv[2], 'w').write({told!r})"  # noqa: E501
+    monkeypatch.setattr(
+        Recorder, "count_command", lambda _, trace, status: [sys.executable, "-c", write, trace, status]
+    )
+    counts = recorder(tmp_path, ("train.py",), steps=Steps(4, 5)).count()
+    assert counts is not None
+    if steps is None:
+        assert counts.breakdown is None
+    else:
+        parts = (Part("computation", 20e3), Part("first_launch", 5e3, 1))
+        assert counts.breakdown == TemporalBreakdown(parts, steps)
+
+
+@pytest.mark.parametrize(
+    "n_launches", [300, 3]
+)  # one recorded for all, and all of them: it is the time of the run either way
+def test_counts_lie_beside_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_launches: int) -> None:
     script = tmp_path / "train.py"
     script.write_text("print('trained')", encoding="utf-8")
-    counted = counts(("a", 300, 3e6))
+    counted = counts(("a", n_launches, 3e6))
     monkeypatch.setattr(Recorder, "count", lambda _: counted)
     found = recorder(tmp_path, (str(script),)).record()
     assert read_counts(counts_path(found.reports[0])) == counted

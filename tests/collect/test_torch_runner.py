@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -9,12 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ncuroof.collect.recording import RUNNER, read_status
 from ncuroof.collect.settings import load_settings
+from ncuroof.collect.torch_tools import Counting
 from tests.collect.making import ROOT
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed")
@@ -96,6 +99,21 @@ class Unwrap(nn.Module):
 
 Unwrap()(Wrapper(), torch.ones(1, 2))
 """
+LOADING = """
+import time
+from torch.utils.data import DataLoader, Dataset
+
+class Slow(Dataset):
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, index):
+        time.sleep(0.04)
+        return index
+
+for batch in DataLoader(Slow()):
+    time.sleep(0.01)
+"""
 PARSER = "from torch.distributed.run import get_args_parser\nprint([s for a in get_args_parser()._actions if a.nargs == 0 for s in a.option_strings])\n"  # noqa: E501
 
 
@@ -135,6 +153,7 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
     "function with -m": (["--step", "2", "--of", "helper"], ["-m", "script"]),
     "batches": (["--step", "2:3", "--of", "dataloader"], [EXAMPLE, *SMALL, "--workers", "2"]),
     "counting": (["--step", "2:3", "--stop-after", "--count", "trace.json"], ["script.py"]),
+    "counting batches": (["--step", "3:4", "--of", "dataloader", "--count", "batches.json"], ["loads.py"]),
     "torchrun's parser": ([], ["parser.py"]),
 }  # fmt: skip
 
@@ -150,6 +169,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Run]:
         "not_python.py": "def f(:\n",
         "calls.py": "import textwrap\nfor i in range(3): print(textwrap.dedent('  x'))\n",
         "parser.py": PARSER,
+        "loads.py": LOADING,
         "odd.py": ODD_INPUTS,
     }
     (folder / "elsewhere").mkdir()
@@ -296,10 +316,51 @@ def test_batches_of_a_loader_with_workers_are_counted_once(run: Callable[[str], 
 
 
 def test_counting_leaves_a_trace_of_the_window(run: Callable[[str], Run]) -> None:
-    assert run("counting").events() == ["step 1", "start 2", "step 2", "step 3", "stop 3"]
+    assert run("counting").events("counted") == ["step 1", "start 2", "step 2", "step 3", "stop 3"]
     events = json.loads((run("counting").folder / "trace.json").read_bytes())["traceEvents"]
     # No GPU here: operators stand for kernels. Two steps of the model in the window, three in the script.
     assert sum(event.get("name") == "aten::linear" for event in events) == 2
+
+
+def test_waiting_for_batches_is_timed_within_the_window(run: Callable[[str], Run]) -> None:
+    """Five batches that take 40 ms each: two of them, and two steps of 10 ms, in the window."""
+    found = run("counting batches")
+    assert found.status == 0, found.stderr
+    assert found.events("counted") == ["step 1", "step 2", "start 3", "step 3", "step 4", "stop 4", "step 5"]
+    (counted,) = (event for event in found.journal if event["event"] == "counted")
+    assert counted["batches_ns"] >= 80e6
+    assert counted["batches_ns"] + 20e6 <= counted["duration_ns"]
+    assert counted["earlier_steps_ns"] == []  # no GPU here
+
+
+def test_earlier_steps_are_timed_by_events_on_the_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for CUDA, whose events lie 1, 2, 3, … ms after the one before; the last five differences stay."""
+    torch = pytest.importorskip("torch")
+    clock = itertools.accumulate(itertools.count(1))
+
+    class Event:
+        def __init__(self, *, enable_timing: bool) -> None:
+            assert enable_timing
+
+        def record(self) -> None:
+            self.at_ms = next(clock)
+
+        def elapsed_time(self, end: Event) -> float:
+            return float(end.at_ms - self.at_ms)
+
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr("torch.utils.data.dataloader._BaseDataLoaderIter.__next__", lambda _: None)
+    told: list[dict[str, Any]] = []
+    journal: Any = SimpleNamespace(tell=lambda _, **more: told.append(more))
+    counting = Counting(str(tmp_path / "trace.json"), journal)
+    for _ in range(8):
+        counting.step_done()
+    counting.start()
+    counting.step_done()  # under the profiler: not timed
+    counting.stop()
+    assert told[0]["earlier_steps_ns"] == [4e6, 5e6, 6e6, 7e6, 8e6]
 
 
 def test_torchruns_flags_are_those_of_its_parser(run: Callable[[str], Run]) -> None:

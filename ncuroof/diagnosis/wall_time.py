@@ -1,0 +1,126 @@
+"""How long a step takes on the wall's clock, how much of it kernels can give back, and what the GPU waits for in the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from ncuroof.collect.temporal_breakdown import TemporalBreakdown
+from ncuroof.errors import ProfileError
+from ncuroof.resources import folder, read_toml
+
+COMPUTATION = "computation"
+
+
+@dataclass(frozen=True, slots=True)
+class PartOfTime:
+    """A part of a step's time, as it was under PyTorch's profiler.
+
+    Attributes:
+        name: as in `profiles/temporal_breakdown.toml`.
+        title: what it is called.
+        is_idle: nothing ran on the GPU.
+        duration_ns: of a step.
+        share_frac: of the step.
+        n_gaps: of a step, for idle time; else None.
+        advice: what to do about it; None for kernels.
+    """
+
+    name: str
+    title: str
+    is_idle: bool
+    duration_ns: float
+    share_frac: float
+    n_gaps: float | None
+    advice: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WallTime:
+    """The time of a step, or of a whole run where no steps were counted.
+
+    Attributes:
+        source: the report's index.
+        n_steps: that were counted; None for a whole run.
+        duration_ns: of a step: the lesser of what it took under PyTorch's profiler and of what the steps before it took without.
+        profiled_ns: under PyTorch's profiler, which makes launches slower.
+        computation_frac: share of `duration_ns` in which kernels run: what they can give back at most.
+        idle_frac: share of `duration_ns` in which nothing runs.
+        batches_ns: of a step, in which the host waits for batches of a DataLoader; None where not known.
+        parts: of `profiled_ns`, what runs first, then idle time, the longest first.
+    """
+
+    source: int
+    n_steps: int | None
+    duration_ns: float
+    profiled_ns: float
+    computation_frac: float
+    idle_frac: float
+    batches_ns: float | None
+    parts: tuple[PartOfTime, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    title: str
+    is_idle: bool
+    advice: str | None
+
+
+def wall_time(source: int, breakdown: TemporalBreakdown) -> WallTime | None:
+    """Return a step's time; None where the trace holds no time at all.
+
+    What runs on the GPU takes as long under the profiler as without; what is left of the shorter step is idle.
+
+    Args:
+        source: the report's index.
+        breakdown: of its first run.
+
+    Raises:
+        ProfileError: `profiles/temporal_breakdown.toml` is malformed.
+    """
+    n_steps = 1 if breakdown.steps is None else breakdown.steps.n_steps
+    profiled_ns = sum(part.duration_ns for part in breakdown.parts) / n_steps
+    if not profiled_ns:
+        return None
+    entries = _entries()
+    parts = [
+        PartOfTime(
+            name=part.name,
+            title=entries[part.name].title,
+            is_idle=entries[part.name].is_idle,
+            duration_ns=part.duration_ns / n_steps,
+            share_frac=part.duration_ns / n_steps / profiled_ns,
+            n_gaps=None if part.n_gaps is None else part.n_gaps / n_steps,
+            advice=entries[part.name].advice,
+        )
+        for part in breakdown.parts
+        if part.name in entries
+    ]
+    earlier_ns = None if breakdown.steps is None else breakdown.steps.earlier_step_ns
+    duration_ns = profiled_ns if not earlier_ns else min(profiled_ns, earlier_ns)
+    busy_ns = sum(part.duration_ns for part in parts if not part.is_idle)
+    computation_ns = sum(part.duration_ns for part in parts if part.name == COMPUTATION)
+    return WallTime(
+        source=source,
+        n_steps=None if breakdown.steps is None else n_steps,
+        duration_ns=duration_ns,
+        profiled_ns=profiled_ns,
+        computation_frac=min(computation_ns / duration_ns, 1.0),
+        idle_frac=max(1 - busy_ns / duration_ns, 0.0),
+        batches_ns=None if breakdown.steps is None else breakdown.steps.batches_ns / n_steps,
+        parts=tuple(sorted(parts, key=lambda part: (part.is_idle, -part.duration_ns if part.is_idle else 0.0))),
+    )
+
+
+@cache
+def _entries() -> Mapping[str, _Entry]:
+    raw = read_toml(folder("profiles") / "temporal_breakdown.toml")
+    try:
+        return {
+            name: _Entry(entry["title"], entry.get("idle", False), entry.get("advice"))
+            for name, entry in raw["part"].items()
+        }
+    except (KeyError, AttributeError) as error:
+        raise ProfileError(f"temporal_breakdown.toml: {error!r}", hint="reinstall, or mend your change") from error

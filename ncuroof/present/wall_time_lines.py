@@ -1,0 +1,130 @@
+"""How long a step takes on the wall's clock and why the GPU idles in it, as texts ready to show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from ncuroof.present import format as text
+
+Record = Mapping[str, Any]
+
+_LEAST_TOLD_FRAC = 0.01
+"""Of a step: less is no line."""
+
+_LEAST_ADVISED_FRAC = 0.05
+"""Of a step: less is not worth a change."""
+
+_LEAST_IDLE_FRAC = 0.1
+"""Of a step: less is no matter for the first sentences about a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRow:
+    """A part of a step's time."""
+
+    title: Annotated[str, "what the GPU does, or that it idles and until when"]
+    share: Annotated[str, "of the step"]
+    duration: Annotated[str, "of a step"]
+    gaps: Annotated[str, "how often the GPU goes idle for it in a step, and how long on average"]
+    advice: Annotated[str, "what to do about it"]
+
+
+@dataclass(frozen=True, slots=True)
+class WallTimeTable:
+    """A step's time, part by part."""
+
+    title: Annotated[str, "of the table"]
+    sentence: Annotated[str, "how long a step took, and how much of it the GPU idles"]
+    batches: Annotated[str, "for how long the host waits for batches, or empty"]
+    rows: Annotated[Sequence[TimeRow], "what runs, then idle time, the longest first"]
+
+
+def wall_time_tables(weighting: Record | None) -> tuple[WallTimeTable, ...]:
+    """Return a table for each counted run that tells; none where none does.
+
+    Args:
+        weighting: of the document's summary.
+    """
+    return tuple(
+        WallTimeTable(
+            title=f"What the GPU does in {_whole(time)}",
+            sentence="; ".join(_sentences(time)),
+            batches=_batches(time),
+            rows=tuple(_row(part) for part in time["parts"]),
+        )
+        for time in (weighting or {}).get("wall_times", ())
+    )
+
+
+def wall_time_lines(weighting: Record | None) -> tuple[str, ...]:
+    """Return the same in lines, a cause of idle time each."""
+    return tuple(line for time in (weighting or {}).get("wall_times", ()) for line in _lines(time))
+
+
+def _lines(time: Record) -> Iterator[str]:
+    yield from _sentences(time)
+    told = [part for part in time["parts"] if part["share_frac"] >= _LEAST_TOLD_FRAC]
+    for part in told:
+        gaps = f" ({gaps})" if (gaps := _gaps(part)) else ""
+        yield f"{text.share(part['share_frac']):>8}  {_title(part)}{gaps}"
+    if batches := _batches(time):
+        yield batches
+
+
+def idle_sentence(weighting: Record | None) -> str:
+    """Return what no kernel gives back, and what to do about most of it; empty where that is little or not known."""
+    times = [time for time in (weighting or {}).get("wall_times", ()) if time["idle_frac"] >= _LEAST_IDLE_FRAC]
+    if not times:
+        return ""
+    time = max(times, key=lambda each: each["idle_frac"] * each["duration_ns"] * (each["n_steps"] or 1))
+    most = next((part for part in time["parts"] if part["is_idle"]), None)
+    sentence = f"The GPU idles {text.share(time['idle_frac'])} of {_whole(time)}, which no kernel gives back"
+    return sentence + (f"; most of it: {most['title']}. {_first_sentence(most['advice'])}" if most else ".")
+
+
+def _sentences(time: Record) -> tuple[str, ...]:
+    beginning = "a step takes" if time["n_steps"] else "from its first kernel to its last the run takes"
+    idles = f"of which the GPU idles {text.share(time['idle_frac'])}"
+    profiled = f"{text.duration(time['profiled_ns'])} under PyTorch's profiler"
+    if time["duration_ns"] < time["profiled_ns"]:
+        return f"{beginning} {text.duration(time['duration_ns'])}, {idles}", f"it took {profiled}:"
+    return (f"{beginning} {profiled}, {idles}:",)
+
+
+def _title(part: Record) -> str:
+    return f"idle, {part['title']}" if part["is_idle"] else str(part["title"])
+
+
+def _row(part: Record) -> TimeRow:
+    return TimeRow(
+        title=_title(part),
+        share=text.share(part["share_frac"]),
+        duration=text.duration(part["duration_ns"]),
+        gaps=_gaps(part),
+        advice=part["advice"] or "" if part["share_frac"] >= _LEAST_ADVISED_FRAC else "",
+    )
+
+
+def _gaps(part: Record) -> str:
+    n_gaps = part["n_gaps"]
+    if not n_gaps or n_gaps < 2:
+        return ""
+    return f"{n_gaps:.0f} times {text.duration(part['duration_ns'] / n_gaps)} on average"
+
+
+def _batches(time: Record) -> str:
+    batches_ns = time["batches_ns"]
+    if not batches_ns or batches_ns < _LEAST_TOLD_FRAC * time["profiled_ns"]:
+        return ""
+    return f"the host waits {text.duration(batches_ns)} of a step for batches"
+
+
+def _whole(time: Record) -> str:
+    return "a step" if time["n_steps"] else "the run"
+
+
+def _first_sentence(advice: str) -> str:
+    end = advice.find(". ")
+    return advice if end < 0 else advice[: end + 1]

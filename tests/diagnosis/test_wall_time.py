@@ -1,0 +1,87 @@
+"""A step's time on the wall's clock: what kernels can give back of it, and what they cannot. Expected numbers by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ncuroof.analysis import Reports
+from ncuroof.collect.counts import Counts
+from ncuroof.collect.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
+from ncuroof.diagnosis.wall_time import wall_time
+from tests.diagnosis.test_weights import COUNTS, LAUNCHES, NAMES
+from tests.support.raw import raw_report
+
+# Two steps of 100 µs: 120 of 200 µs kernels, 20 copies alone, 60 idle.
+PARTS = (
+    Part("memory", 20e3),
+    Part("computation", 120e3),
+    Part("kernel_wait", 10e3, 40),
+    Part("host_wait", 50e3, 6),
+)
+STEPS = CountedSteps(n_steps=2, duration_ns=200e3, batches_ns=30e3, earlier_step_ns=None)
+
+
+def test_a_step_under_the_profiler() -> None:
+    time = wall_time(0, TemporalBreakdown(PARTS, STEPS))
+    assert time is not None
+    assert (time.n_steps, time.duration_ns, time.profiled_ns, time.batches_ns) == (2, 100e3, 100e3, 15e3)
+    assert (time.computation_frac, time.idle_frac) == pytest.approx((0.6, 0.3))
+    told = [(part.name, part.is_idle, part.duration_ns, part.share_frac, part.n_gaps) for part in time.parts]
+    assert told == [
+        ("memory", False, 10e3, 0.1, None),
+        ("computation", False, 60e3, 0.6, None),
+        ("host_wait", True, 25e3, 0.25, 3),
+        ("kernel_wait", True, 5e3, 0.05, 20),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("earlier_ns", "duration_ns", "computation_frac", "idle_frac"),
+    [
+        (80e3, 80e3, 0.75, 0.125),  # 70 of 80 µs work: the profiler made launches slower
+        (140e3, 100e3, 0.6, 0.3),  # earlier steps still warmed up: the counted ones tell
+        (50e3, 50e3, 1.0, 0.0),  # shorter than their work: another batch
+    ],
+)
+def test_steps_without_the_profiler_tell_how_long_they_take(
+    earlier_ns: float, duration_ns: float, computation_frac: float, idle_frac: float
+) -> None:
+    time = wall_time(0, TemporalBreakdown(PARTS, replace(STEPS, earlier_step_ns=earlier_ns)))
+    assert time is not None
+    assert time.duration_ns == duration_ns
+    assert (time.computation_frac, time.idle_frac) == pytest.approx((computation_frac, idle_frac))
+
+
+def test_a_whole_run_is_one_step_without_a_number() -> None:
+    time = wall_time(3, TemporalBreakdown(PARTS))
+    assert time is not None
+    assert (time.source, time.n_steps, time.duration_ns, time.batches_ns) == (3, None, 200e3, None)
+
+
+def test_without_time_there_is_nothing_to_tell() -> None:
+    assert wall_time(0, TemporalBreakdown(())) is None
+    assert wall_time(0, TemporalBreakdown((Part("computation", 0.0),))) is None
+
+
+def test_a_part_of_a_later_version_is_left_out() -> None:
+    time = wall_time(0, TemporalBreakdown((*PARTS, Part("paging", 200e3, 1)), STEPS))
+    assert time is not None
+    assert time.profiled_ns == 200e3
+    assert "paging" not in [part.name for part in time.parts]
+
+
+def test_counts_without_times_leave_the_whole_run_to_the_kernels() -> None:
+    counted = replace(COUNTS, breakdown=TemporalBreakdown(PARTS, STEPS))  # 200 µs, 120 of them kernels
+    longer = replace(COUNTS, breakdown=TemporalBreakdown((Part("computation", 280e3), Part("host_wait", 20e3, 1))))
+    reports = (raw_report(*LAUNCHES, names=NAMES), raw_report(*LAUNCHES, names=NAMES))
+
+    def computation_frac(*counts: Counts) -> float:
+        weighting = Reports(reports[: len(counts)], counts=counts).analyse().weighting
+        assert weighting is not None
+        return weighting.computation_frac
+
+    assert computation_frac(COUNTS) == 1.0
+    assert computation_frac(counted) == pytest.approx(0.6)
+    assert computation_frac(counted, longer) == pytest.approx((120 + 280) / (200 + 300))

@@ -1,0 +1,130 @@
+"""A step's time in words: what idles, for how long, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ncuroof.diagnosis import load_rules
+from ncuroof.present.action_lines import together
+from ncuroof.present.headline import headline
+from ncuroof.present.page import render_page
+from ncuroof.present.wall_time_lines import idle_sentence, wall_time_lines, wall_time_tables
+from tests.present.documents import document, kernel
+
+
+def part(
+    name: str, title: str, share_frac: float, n_gaps: float | None = None, advice: str | None = None
+) -> dict[str, Any]:
+    """A part of a step of 100 ms under the profiler."""
+    return {
+        "name": name,
+        "title": title,
+        "is_idle": n_gaps is not None,
+        "duration_ns": 100e6 * share_frac,
+        "share_frac": share_frac,
+        "n_gaps": n_gaps,
+        "advice": advice,
+    }
+
+
+PARTS = [
+    part("computation", "kernels", 0.598),
+    part("memory", "copies alone", 0.002, advice="Pin."),
+    part("host_wait", "launches came late", 0.25, 500.0, "Launch less: compile. Or look."),
+    part("first_launch", "until the first launch", 0.11, 1.0, "Load ahead."),
+    part("kernel_wait", "between queued kernels", 0.04, 40.0, "Fuse."),
+]
+
+
+def weighting(**changes: Any) -> dict[str, Any]:
+    time = {
+        "source": 0,
+        "n_steps": 2,
+        "duration_ns": 80e6,
+        "profiled_ns": 100e6,
+        "computation_frac": 0.7475,
+        "idle_frac": 0.25,
+        "batches_ns": 7e6,
+        "parts": PARTS,
+    }
+    return {"computation_frac": 0.7475, "wall_times": [time | changes]}
+
+
+def test_lines_for_the_terminal() -> None:
+    assert wall_time_lines(weighting()) == (
+        "a step takes 80.0 ms, of which the GPU idles 25.0 %",
+        "it took 100 ms under PyTorch's profiler:",
+        "  59.8 %  kernels",  # copies alone, 0.2 %, are no line
+        "  25.0 %  idle, launches came late (500 times 50.0 µs on average)",
+        "  11.0 %  idle, until the first launch",
+        "   4.0 %  idle, between queued kernels (40 times 100 µs on average)",
+        "the host waits 7.00 ms of a step for batches",
+    )
+
+
+def test_a_step_that_nobody_saw_without_the_profiler() -> None:
+    lines = wall_time_lines(weighting(duration_ns=100e6, idle_frac=0.4, batches_ns=0.5e6))
+    assert lines[0] == "a step takes 100 ms under PyTorch's profiler, of which the GPU idles 40.0 %:"
+    assert lines[-1].endswith("(40 times 100 µs on average)")  # half a percent of waiting for batches is no line
+
+
+def test_a_whole_run() -> None:
+    told = weighting(n_steps=None, duration_ns=100e6, batches_ns=None)
+    assert wall_time_lines(told)[0].startswith(
+        "from its first kernel to its last the run takes 100 ms under PyTorch's profiler"
+    )
+    assert wall_time_tables(told)[0].title == "What the GPU does in the run"
+
+
+def test_the_pages_table_advises_where_it_pays() -> None:
+    (table,) = wall_time_tables(weighting())
+    assert (
+        table.sentence
+        == "a step takes 80.0 ms, of which the GPU idles 25.0 %; it took 100 ms under PyTorch's profiler:"
+    )
+    assert [(row.title, row.share, row.advice) for row in table.rows] == [
+        ("kernels", "59.8 %", ""),
+        ("copies alone", "0.2 %", ""),
+        ("idle, launches came late", "25.0 %", "Launch less: compile. Or look."),
+        ("idle, until the first launch", "11.0 %", "Load ahead."),
+        ("idle, between queued kernels", "4.0 %", ""),  # below 5 %
+    ]
+
+
+def test_idle_time_is_told_before_what_to_do_in_kernels() -> None:
+    told = document(kernel())
+    told["summary"]["weighting"] = weighting()
+    assert headline(told, load_rules())[1] == (
+        "The GPU idles 25.0 % of a step, which no kernel gives back; most of it: launches came late. Launch less: compile."
+    )
+
+
+@pytest.mark.parametrize(
+    ("covered_frac", "n_unmatched", "kind"),
+    [(1.0, 0, "note"), (0.9, 0, "warning"), (1.0, 2, "warning"), (None, 0, "warning")],
+)
+def test_the_page_shows_a_step_and_warns_where_sums_leave_something_out(
+    covered_frac: float | None, n_unmatched: int, kind: str
+) -> None:
+    told = document(kernel())
+    more = {"n_launches": 9, "duration_ns": 1e6, "covered_frac": covered_frac, "n_unmatched": n_unmatched}
+    told["summary"]["weighting"] = weighting() | more
+    page = render_page(told)
+    assert "<h3>What the GPU does in a step</h3>" in page
+    assert 'idle, launches came late<br><span class="soft">Launch less: compile. Or look.</span></th>' in page
+    assert '<p class="soft">The host waits 7.00 ms of a step for batches.</p>' in page
+    assert f'<p class="{kind}" role="note">weighted by a first run' in page
+
+
+@pytest.mark.parametrize("known", [None, {}, {"computation_frac": 1.0, "wall_times": []}, weighting(idle_frac=0.09)])
+def test_little_idle_time_is_no_sentence(known: dict[str, Any] | None) -> None:
+    assert idle_sentence(known) == ""
+
+
+def test_idle_time_stays_where_kernels_become_faster() -> None:
+    actions = [{"share_frac": 0.5, "title": "spills", "n_launches": 1}]
+    # Half of 80 % of the time goes: 1 / (1 - 0.4).
+    assert together(actions, {"computation_frac": 0.8}) == "the run with its idle time 1.67 times as fast"
+    assert together(actions, {"computation_frac": 1.0}) == "the run 2 times as fast"
