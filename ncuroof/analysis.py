@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
@@ -25,7 +25,7 @@ from ncuroof.diagnosis import (
     weigh,
     weighted,
 )
-from ncuroof.errors import MissingExtraError
+from ncuroof.errors import CountsError, MissingExtraError
 from ncuroof.ingest import RawReport, ReaderName, open_reports
 from ncuroof.metrics import Measurements, measure, selection
 from ncuroof.roofline import Roofline, roofline
@@ -54,6 +54,19 @@ class Reports:
     raw: tuple[RawReport, ...]
     repeated: tuple[tuple[str, str], ...] = ()
     counts: tuple[Counts | None, ...] = ()
+
+    def weighted_by(self, *traces: PathLike) -> Reports:
+        """Return the reports with the counts of traces of PyTorch's profiler, one for each report, in place of those beside them.
+
+        Raises:
+            CountsError: a trace cannot be read, is none, or holds no kernel; or there is not one for each report.
+        """
+        from ncuroof.collect.torch_trace import read_torch_trace  # noqa: PLC0415  most reports have no trace
+
+        if len(traces) != len(self.raw):
+            found = f"{len(traces)} for {len(self.raw)}"
+            raise CountsError(f"a trace for each report was wanted: {found}", hint="name them in the reports' order")
+        return replace(self, counts=tuple(read_torch_trace(Path(trace)) for trace in traces))
 
     def analyse(self, calibrations: Sequence[Calibration] = ()) -> Analysis:
         """Return the analysis of all workloads of all reports together.
@@ -170,28 +183,15 @@ class Analysis:
 
     def side(self, label: str | None = None) -> Side:
         """Return the run as one side of a comparison; `label` is what to call it, by default its reports' names."""
-        from ncuroof.compare import BUILDS, Recording, Side, group_side, line_shares, told  # noqa: PLC0415  comparing is not needed to analyse
+        from ncuroof.compare import run_side  # noqa: PLC0415  comparing is not needed to analyse
 
-        sessions = [report.session for report in self.reports]
-        clock = self.measurements.kernels["sm_clock_hz"].median()
-        groups = group_side(self.kernels, self.diagnosis.findings)
-        return Side(
-            label=label or ", ".join(report.file for report in self.reports),
-            recording=Recording(
-                gpus=told(self.measurements.devices["name"].to_list()),
-                drivers=told([session.driver_version for session in sessions]),
-                ncu_versions=told([session.ncu_version for session in sessions]),
-                clock_controls=told([session.clock_control for session in sessions]),
-                cache_controls=told([session.cache_control for session in sessions]),
-                sections=told([section for report in self.reports for section in report.sections]),
-                sm_clock_hz=None if clock is None else float(clock),  # type: ignore[arg-type]  # of floats
-                is_simulated=any(session.is_simulated for session in sessions),
-                builds=told(map(BUILDS.get, self.measurements.kernels["check.debug_build"])),
-            ),
-            groups=groups,
-            n_kernels=self.summary.n_kernels,
+        return run_side(
+            label or ", ".join(report.file for report in self.reports),
+            reports=self.reports,
+            measurements=self.measurements,
+            kernels=self.kernels,
+            findings=self.diagnosis.findings,
             n_failed=self.summary.n_failed,
-            lines=line_shares(groups, self.measurements.lines),
         )
 
     def whatif(self, *targets: str, changes: Sequence[str] = (), only: str | None = None) -> pl.DataFrame:

@@ -35,6 +35,14 @@ STANDARD_OUTPUT = "-"
     type=click.Path(path_type=Path),
     help="Roofs that a GPU was seen to reach, as ncuroof calibrate writes them; again for more GPUs.",
 )
+@click.option(
+    "--trace",
+    "traces",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Trace of PyTorch's profiler of the same program: weights sums by how often and how long kernels ran in it, and says how "
+    "much the GPU idles; one for each report.",
+)
 @click.option("--force", is_flag=True, help="Replace a file that ncuroof did not write.")
 @click.option(
     "--reader",
@@ -50,6 +58,7 @@ def report(  # noqa: PLR0913  an argument per option
     output: str | None,
     form: str | None,
     calibrations: tuple[Path, ...],
+    traces: tuple[Path, ...],
     force: bool,
     reader: ReaderName,
     quiet: bool,
@@ -64,6 +73,8 @@ def report(  # noqa: PLR0913  an argument per option
         form = format_of(Path(output))
     with reading_progress(quiet=quiet) as progress:
         found = read(reports, reader=reader, n_processes=available_cores(), on_progress=progress)
+    if traces:
+        found = found.weighted_by(*traces)
     analysis = found.analyse(_read_calibrations(calibrations))
     if not quiet:
         warn(found, analysis)

@@ -37,7 +37,8 @@ def read_trace(path: Path, request: Request, settings: Settings, journal: Iterab
         events = json.loads(path.read_bytes())["traceEvents"]
     except (ValueError, KeyError, TypeError) as error:
         raise CountsError(
-            f"PyTorch's trace cannot be read: {error!r}", hint="update PyTorch, or count nothing: --no-per-shape"
+            f"PyTorch's trace cannot be read: {type(error).__name__}, {error}",
+            hint="update PyTorch, or count nothing: --no-per-shape",
         ) from error
     counts = count_trace(events, steps=request.steps.text if request.steps else None)
     steps = None if request.steps is None else _counted_steps(journal)

@@ -107,7 +107,9 @@ def count_trace(events: Iterable[Mapping[str, Any]], *, steps: str | None = None
         try:
             key = (str(event["name"]), _shape(event["args"]["grid"]), _shape(event["args"]["block"]))
             duration_ns = 1e3 * float(event["dur"])
-        except (KeyError, TypeError, ValueError) as error:
+            if not 0 <= duration_ns < float("inf"):
+                raise ValueError(f"a time, {duration_ns} ns is none")
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
             raise CountsError(f"PyTorch's trace: a kernel's event lacks {error}", hint="update PyTorch") from error
         n_launches, so_far = totals.get(key, (0, 0.0))
         totals[key] = (n_launches + 1, so_far + duration_ns)

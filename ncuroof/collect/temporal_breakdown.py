@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from math import isfinite
 from typing import Any
 
 from ncuroof.errors import CountsError
@@ -22,6 +23,7 @@ _KINDS = ("computation", "communication", "memory")
 _COPIES = ("gpu_memcpy", "gpu_memset")
 _HOST_CALLS = ("cuda_runtime", "cuda_driver")
 
+_TIMES_OF_STEPS = ("duration_ns", "batches_ns", "earlier_step_ns")
 _LONGEST_NS = 1e18
 """Thirty years: what is longer was not counted."""
 
@@ -46,19 +48,21 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class CountedSteps:
-    """What the runner saw of the counted steps.
+    """What is known of the counted steps beside what the GPU did.
 
     Attributes:
         n_steps: how many there were.
-        duration_ns: from their beginning, on an idle GPU, until it had done all their work.
-        batches_ns: for which the host waited in them for batches of a DataLoader, whether the GPU was idle or not.
+        duration_ns: from their beginning, on an idle GPU, until it had done all their work; None where not known: the time is then
+            from their first activity on the GPU to their last.
+        batches_ns: for which the host waited in them for batches of a DataLoader, whether the GPU was idle or not; None where not
+            known.
         earlier_step_ns: median time of the steps just before, which ran without PyTorch's profiler; None where there were none.
     """
 
     n_steps: int
-    duration_ns: float
-    batches_ns: float
-    earlier_step_ns: float | None
+    duration_ns: float | None = None
+    batches_ns: float | None = None
+    earlier_step_ns: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +92,8 @@ class TemporalBreakdown:
         steps = entry["steps"]
         if steps is None:
             return TemporalBreakdown(parts)
-        earlier = steps["earlier_step_ns"]
-        counted = CountedSteps(
-            _count(steps["n_steps"]),
-            _time(steps["duration_ns"]),
-            _time(steps["batches_ns"]),
-            None if earlier is None else _time(earlier),
-        )
-        return TemporalBreakdown(parts, counted)
+        times = {name: None if (value := steps[name]) is None else _time(value) for name in _TIMES_OF_STEPS}
+        return TemporalBreakdown(parts, CountedSteps(_count(steps["n_steps"]), **times))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +135,15 @@ def break_down(
     """
     try:
         activities = _activities(events, re.compile(collectives, re.IGNORECASE))
-        calls = dict(_calls(events))
+        parts = [*_busy_parts(activities), *_idle_parts(activities, dict(_calls(events)), re.compile(waiting_calls))]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CountsError(f"PyTorch's trace: an event lacks {error}", hint="update PyTorch") from error
+        raise CountsError(
+            f"PyTorch's trace: an event is not as it should be: {error!r}", hint="update PyTorch"
+        ) from error
     if not activities:
         return None
-    parts = [*_busy_parts(activities), *_idle_parts(activities, calls, re.compile(waiting_calls))]
-    if steps is None:
-        return TemporalBreakdown(tuple(parts))
+    if steps is None or steps.duration_ns is None:
+        return TemporalBreakdown(tuple(parts), steps)
     before_ns = steps.duration_ns - 1e3 * (max(each.end for each in activities) - activities[0].start)
     if before_ns > 0:
         parts.append(Part("first_launch", before_ns, 1))
@@ -159,13 +158,11 @@ def _activities(events: Iterable[Mapping[str, Any]], collectives: re.Pattern[str
         if category not in ("kernel", *_COPIES) or "ts" not in event:
             continue
         arguments = event["args"]
-        start = float(event["ts"])
+        start, end = _interval(event)
         kind = "memory" if category in _COPIES else "computation"
         if kind == "computation" and collectives.search(str(event["name"])):
             kind = "communication"
-        by_device[arguments.get("device")].append(
-            _Activity(start, start + float(event["dur"]), kind, arguments.get("correlation"))
-        )
+        by_device[arguments.get("device")].append(_Activity(start, end, kind, arguments.get("correlation")))
     most = max(by_device.values(), key=lambda found: sum(each.end - each.start for each in found), default=[])
     return sorted(most, key=lambda each: each.start)
 
@@ -174,9 +171,14 @@ def _calls(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[object, _Call]
     """Yield calls of the CUDA API by correlation, the outer of two last: a call of the runtime makes one of the driver."""
     found = [event for event in events if event.get("cat") in _HOST_CALLS and "ts" in event]
     for event in sorted(found, key=lambda each: -float(each["ts"])):
-        start = float(event["ts"])
-        call = _Call(start, start + float(event["dur"]), str(event["name"]), event.get("tid"))
-        yield event["args"].get("correlation"), call
+        yield event["args"].get("correlation"), _Call(*_interval(event), str(event["name"]), event.get("tid"))
+
+
+def _interval(event: Mapping[str, Any]) -> Interval:
+    start, duration = float(event["ts"]), float(event["dur"])
+    if not (isfinite(start) and 0 <= duration < _LONGEST_NS):
+        raise ValueError(f"{duration} µs from {start}")
+    return start, start + duration
 
 
 def _busy_parts(activities: Sequence[_Activity]) -> list[Part]:

@@ -13,7 +13,7 @@ from ncuroof.compare.deltas import Change, Delta
 from ncuroof.compare.gates import Gate, GateResult, judge, parse_gate
 from ncuroof.compare.line_changes import LineChange
 from ncuroof.compare.matching import How, Match, Matching, Sureness
-from ncuroof.compare.side import BUILDS, Recording, Side, group_side, line_shares, told
+from ncuroof.compare.side import BUILDS, Recording, Side, group_side, line_shares, run_side, told
 
 __all__ = [
     "BUILDS",
@@ -38,6 +38,7 @@ __all__ = [
     "parse_gate",
     "read_baseline",
     "run_change",
+    "run_side",
     "told",
     "total_ns",
     "write_baseline",

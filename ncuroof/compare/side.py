@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -10,6 +10,8 @@ import polars as pl
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.signatures import range_path, renamed, variant
 from ncuroof.errors import SchemaError
+from ncuroof.ingest import RawReport
+from ncuroof.metrics import Measurements
 from ncuroof.tables import conform
 
 SAME_LAUNCH = ("name", "workload", "grid", "block", "range")
@@ -86,6 +88,48 @@ class Side:
     n_kernels: int
     n_failed: int
     lines: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LINE_SHARES))
+
+
+def run_side(
+    label: str,
+    *,
+    reports: Sequence[RawReport],
+    measurements: Measurements,
+    kernels: pl.DataFrame,
+    findings: pl.DataFrame,
+    n_failed: int,
+) -> Side:
+    """Return a run as one side of a comparison.
+
+    Args:
+        label: what to call it.
+        reports: of which it is made.
+        measurements: of its launches.
+        kernels: one row per launch, as `Analysis.kernels`.
+        findings: FINDINGS.
+        n_failed: launches whose profiling failed.
+    """
+    sessions = [report.session for report in reports]
+    clock = measurements.kernels["sm_clock_hz"].median()
+    groups = group_side(kernels, findings)
+    return Side(
+        label=label,
+        recording=Recording(
+            gpus=told(measurements.devices["name"].to_list()),
+            drivers=told([session.driver_version for session in sessions]),
+            ncu_versions=told([session.ncu_version for session in sessions]),
+            clock_controls=told([session.clock_control for session in sessions]),
+            cache_controls=told([session.cache_control for session in sessions]),
+            sections=told([section for report in reports for section in report.sections]),
+            sm_clock_hz=None if clock is None else float(clock),  # type: ignore[arg-type]  # of floats
+            is_simulated=any(session.is_simulated for session in sessions),
+            builds=told(map(BUILDS.get, measurements.kernels["check.debug_build"])),
+        ),
+        groups=groups,
+        n_kernels=kernels.height,
+        n_failed=n_failed,
+        lines=line_shares(groups, measurements.lines),
+    )
 
 
 def explaining_quantities() -> list[str]:

@@ -81,6 +81,7 @@ def wall_time(source: int, breakdown: TemporalBreakdown) -> WallTime | None:
         ProfileError: `profiles/temporal_breakdown.toml` is malformed.
     """
     n_steps = 1 if breakdown.steps is None else breakdown.steps.n_steps
+    batches_ns = None if breakdown.steps is None else breakdown.steps.batches_ns
     profiled_ns = sum(part.duration_ns for part in breakdown.parts) / n_steps
     if not profiled_ns:
         return None
@@ -109,7 +110,7 @@ def wall_time(source: int, breakdown: TemporalBreakdown) -> WallTime | None:
         profiled_ns=profiled_ns,
         computation_frac=min(computation_ns / duration_ns, 1.0),
         idle_frac=max(1 - busy_ns / duration_ns, 0.0),
-        batches_ns=None if breakdown.steps is None else breakdown.steps.batches_ns / n_steps,
+        batches_ns=None if batches_ns is None else batches_ns / n_steps,
         parts=tuple(sorted(parts, key=lambda part: (part.is_idle, -part.duration_ns if part.is_idle else 0.0))),
     )
 

@@ -84,13 +84,11 @@ def idle_sentence(weighting: Record | None) -> str:
     return sentence + (f"; most of it: {most['title']}. {_first_sentence(most['advice'])}" if most else ".")
 
 
-def _sentences(time: Record) -> tuple[str, ...]:
-    beginning = "a step takes" if time["n_steps"] else "from its first kernel to its last the run takes"
-    idles = f"of which the GPU idles {text.share(time['idle_frac'])}"
-    profiled = f"{text.duration(time['profiled_ns'])} under PyTorch's profiler"
-    if time["duration_ns"] < time["profiled_ns"]:
-        return f"{beginning} {text.duration(time['duration_ns'])}, {idles}", f"it took {profiled}:"
-    return (f"{beginning} {profiled}, {idles}:",)
+def _sentences(time: Record) -> tuple[str, str]:
+    takes = f"takes {text.duration(time['duration_ns'])}"
+    whole = f"a step {takes}" if time["n_steps"] else f"the run {takes} from first kernel to last"
+    profiled = f" {text.duration(time['profiled_ns'])}" if time["duration_ns"] < time["profiled_ns"] else ""
+    return f"{whole}, of which the GPU idles {text.share(time['idle_frac'])}", f"under PyTorch's profiler{profiled}:"
 
 
 def _title(part: Record) -> str:

@@ -11,12 +11,12 @@ def weighting_sentence(*, n_launches: int, covered_frac: float | None, n_unmatch
     """Return it: counted launches, the share of their time that was recorded, and what was not counted.
 
     Args:
-        n_launches: that were counted in a first run.
+        n_launches: that were counted.
         covered_frac: share of their GPU time whose kernels were recorded; None where not known.
         n_unmatched: recorded launches of kernels that were not counted.
     """
     parts = [
-        f"weighted by a first run without replays, which counted {n_launches} launches: sums, shares and gains are of that run, "
+        f"weighted by a run without replays, which counted {n_launches} launches: sums, shares and gains are of that run, "
         "times of single launches are ncu's"
     ]
     if covered_frac is not None and covered_frac < 1:

@@ -236,6 +236,33 @@ def test_counts_beside_the_report_weight_it(folder: Path, capfd: pytest.CaptureF
     assert "weighted by" in capfd.readouterr().out
 
 
+def test_a_trace_weights_a_report_in_place_of_its_counts(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Each kernel of the demo ran twice in the trace, twice as long as ncu saw it, and 10 µs after the one before."""
+    document = json.loads(_json(folder, "plain").read_bytes())
+    timed = [kernel for kernel in document["kernels"] if kernel["duration_ns"]]
+    events, ends_us = [], 0.0
+    for kernel in [*timed, *timed]:
+        took_us = 2 * kernel["duration_ns"] / 1e3
+        shape = {"grid": kernel["grid"], "block": kernel["block"]}
+        event = {"ph": "X", "cat": "kernel", "name": kernel["name"], "ts": ends_us + 10, "dur": took_us, "args": shape}
+        events.append(event)
+        ends_us += 10 + took_us
+    trace = folder / "trace.json"
+    trace.write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+    beside = {"name": timed[0]["name"], "grid": [1, 1, 1], "block": [1, 1, 1], "n_launches": 7, "duration_ns": 1.0}
+    counts = {"schema": "ncuroof.counts/1", "steps": None, "kernels": [beside]}
+    (folder / "plain.counts.json").write_text(json.dumps(counts), encoding="utf-8")
+    assert run_main("report", folder / "plain.ncu-rep", "--trace", trace, "-o", folder / "traced.json") == 0
+    summary = json.loads((folder / "traced.json").read_bytes())["summary"]
+    assert summary["duration_ns"] == pytest.approx(4 * document["summary"]["duration_ns"])
+    assert summary["weighting"]["covered_frac"] == 1
+    (time,) = summary["weighting"]["wall_times"]
+    assert time["duration_ns"] == pytest.approx(summary["duration_ns"] + (2 * len(timed) - 1) * 10e3)
+    assert [part["name"] for part in time["parts"]] == ["computation", "other_wait"]
+    assert run_main("report", folder / "plain.ncu-rep", "--trace", trace, "--trace", trace) == 1
+    assert "a trace for each report was wanted: 2 for 1" in capfd.readouterr().err
+
+
 def _json(folder: Path, name: str) -> Path:
     (folder / f"{name}.ncu-rep").write_bytes(DEMO.read_bytes())
     assert run_main("report", folder / f"{name}.ncu-rep", "-o", folder / f"{name}.json") == 0

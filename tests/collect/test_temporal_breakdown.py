@@ -95,10 +95,16 @@ def test_a_trace_without_work_or_times_tells_nothing() -> None:
     assert break_down([{"cat": "kernel", "name": "k", "dur": 1.0, "args": {}}], **PATTERNS) is None
 
 
-@pytest.mark.parametrize("broken", [{"args": None}, {"dur": None}, {"dur": "long"}, {"ts": []}])
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"args": None}, {"dur": None}, {"dur": "long"}, {"dur": -1}, {"dur": float("nan")}, {"dur": 1e300}, {"ts": []},
+        {"ts": float("inf")}, {"args": {"correlation": [], "device": 0}}, {"args": {"device": {}}},
+    ],
+)  # fmt: skip
 def test_an_event_that_is_none_is_told(broken: dict[str, Any]) -> None:
-    with pytest.raises(CountsError, match="PyTorch's trace: an event lacks"):
-        break_down([ran(0, 1) | broken], **PATTERNS)
+    with pytest.raises(CountsError, match="PyTorch's trace: an event is not as it should be"):
+        break_down([ran(-9, -8), ran(0, 1) | broken], **PATTERNS)
 
 
 KINDS = {"computation": "gemm", "communication": "ncclDevKernel", "memory": "copy"}

@@ -95,7 +95,7 @@ def test_counts_hold_for_their_own_report_alone() -> None:
 
 
 def test_screen_and_page_say_so() -> None:
-    told = "weighted by a first run without replays, which counted 21 launches"
+    told = "weighted by a run without replays, which counted 21 launches"
     left_out = "kernels with 10.0 % of its GPU time were not recorded"
     for form in ("term", "md", "html"):
         text = " ".join(render(analysed(), form).decode().split())

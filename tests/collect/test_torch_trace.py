@@ -1,0 +1,101 @@
+"""Traces that users bring: written here as PyTorch's profiler exports them, and by PyTorch itself where it is installed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncuroof.collect.torch_trace import read_torch_trace
+from ncuroof.errors import CountsError
+from tests.collect.test_temporal_breakdown import call, ran
+
+SHAPE = {"grid": [8, 1, 1], "block": [64, 1, 1]}
+
+
+def kernel(start: float, end: float, launched_by: int = 0) -> dict[str, Any]:
+    event = ran(start, end, launched_by)
+    return event | {"args": event["args"] | SHAPE}
+
+
+def annotated(name: str, start: float, end: float, cat: str = "user_annotation") -> dict[str, Any]:
+    return {"ph": "X", "cat": cat, "name": name, "ts": start, "dur": end - start, "tid": 1}
+
+
+LOADING = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+EVENTS = [
+    annotated("ProfilerStep#3", 0, 50),
+    annotated("ProfilerStep#4", 50, 100),
+    annotated("ProfilerStep#4", 60, 95, "gpu_user_annotation"),
+    annotated(LOADING, 0, 8),
+    annotated(LOADING, 50, 62),
+    annotated(LOADING, 60, 61, "gpu_user_annotation"),
+    call(10, 14, 1),
+    kernel(15, 40, 1),
+    call(63, 68, 2),
+    kernel(70, 95, 2),
+]
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_a_trace_counts_kernels_and_tells_its_steps(tmp_path: Path, compress: Any) -> None:
+    path = tmp_path / "trace.json"
+    path.write_bytes(compress(json.dumps({"schemaVersion": 1, "traceEvents": EVENTS}).encode()))
+    counts = read_torch_trace(path)
+    assert [(each.name, each.n_launches, each.duration_ns) for each in counts.kernels] == [("gemm", 2, 50_000.0)]
+    breakdown = counts.breakdown
+    assert breakdown is not None
+    assert breakdown.steps is not None
+    assert (breakdown.steps.n_steps, breakdown.steps.duration_ns, breakdown.steps.batches_ns) == (2, None, 20_000.0)
+    assert {part.name: part.duration_ns for part in breakdown.parts} == {"computation": 50e3, "host_wait": 30e3}
+
+
+def test_without_steps_it_is_one_run(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": [event for event in EVENTS if "Step" not in event["name"]]}), "utf-8")
+    breakdown = read_torch_trace(path).breakdown
+    assert breakdown is not None
+    assert breakdown.steps is None
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "a trace of PyTorch's profiler was wanted"),
+        (b"NVR\x00\xd7" + bytes(9999), "can't decode byte 0xd7 in position 4: invalid continuation byte$"),  # and no more
+        (b"not JSON", "a trace of PyTorch's profiler was wanted"),
+        (b"[1, 2]", "a trace of PyTorch's profiler was wanted"),
+        (b"{}", "a trace of PyTorch's profiler was wanted"),
+        (b'{"traceEvents": 3}', "no list of events"),
+        (b'{"traceEvents": [3]}', "no list of events"),
+        (b"\x1f\x8bnot gzip", "a trace of PyTorch's profiler was wanted"),
+        (gzip.compress(b'{"traceEvents": []}')[:-9], "a trace of PyTorch's profiler was wanted"),
+        (b'{"traceEvents": []}', "the trace holds none"),
+        (b'{"traceEvents": [{"cat": "kernel", "name": "k", "dur": -1, "args": {"grid": [1, 1, 1], "block": [1, 1, 1]}}]}', "lacks"),
+    ],
+)  # fmt: skip
+def test_what_is_no_trace_is_refused(tmp_path: Path, content: bytes, told: str) -> None:
+    (tmp_path / "trace.json").write_bytes(content)
+    with pytest.raises(CountsError, match=told):
+        read_torch_trace(tmp_path / "trace.json")
+
+
+def test_a_trace_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CountsError, match="No such file"):
+        read_torch_trace(tmp_path / "trace.json")
+
+
+def test_pytorch_writes_what_is_looked_for(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "trace.json"
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        for _ in torch.utils.data.DataLoader(torch.ones(2, 4)):
+            profile.step()
+    profile.export_chrome_trace(str(path))
+    told = [(event.get("cat"), event["name"]) for event in json.loads(path.read_bytes())["traceEvents"]]
+    assert ("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__") in told
+    with pytest.raises(CountsError, match="the trace holds none"):  # no kernels: there is no GPU here
+        read_torch_trace(path)
