@@ -24,8 +24,11 @@ _COPIES = ("gpu_memcpy", "gpu_memset")
 _HOST_CALLS = ("cuda_runtime", "cuda_driver")
 
 _TIMES_OF_STEPS = ("duration_ns", "batches_ns", "earlier_step_ns")
-_LONGEST_NS = 1e18
-"""Thirty years: what is longer was not counted."""
+_MOST = 1e18
+"""Nanoseconds in thirty years: what is more was neither measured nor counted."""
+
+_RESOLUTION_US = 0.01
+"""Times in a trace count from years ago; as floating-point numbers they are a few nanoseconds off."""
 
 Interval = tuple[float, float]
 
@@ -135,7 +138,7 @@ def break_down(
     """
     try:
         activities = _activities(events, re.compile(collectives, re.IGNORECASE))
-        parts = [*_busy_parts(activities), *_idle_parts(activities, dict(_calls(events)), re.compile(waiting_calls))]
+        parts = [*_busy_parts(activities), *_idle_parts(activities, list(_calls(events)), re.compile(waiting_calls))]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CountsError(
             f"PyTorch's trace: an event is not as it should be: {error!r}", hint="update PyTorch"
@@ -168,7 +171,7 @@ def _activities(events: Iterable[Mapping[str, Any]], collectives: re.Pattern[str
 
 
 def _calls(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[object, _Call]]:
-    """Yield calls of the CUDA API by correlation, the outer of two last: a call of the runtime makes one of the driver."""
+    """Yield calls of the CUDA API by correlation, the latest first: the runtime's, which calls the driver, after the driver's."""
     found = [event for event in events if event.get("cat") in _HOST_CALLS and "ts" in event]
     for event in sorted(found, key=lambda each: -float(each["ts"])):
         yield event["args"].get("correlation"), _Call(*_interval(event), str(event["name"]), event.get("tid"))
@@ -176,7 +179,7 @@ def _calls(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[object, _Call]
 
 def _interval(event: Mapping[str, Any]) -> Interval:
     start, duration = float(event["ts"]), float(event["dur"])
-    if not (isfinite(start) and 0 <= duration < _LONGEST_NS):
+    if not (isfinite(start) and 0 <= duration < _MOST):
         raise ValueError(f"{duration} µs from {start}")
     return start, start + duration
 
@@ -187,39 +190,46 @@ def _busy_parts(activities: Sequence[_Activity]) -> list[Part]:
     for n_kinds, kind in enumerate(_KINDS, start=1):
         merged = _merged([(each.start, each.end) for each in activities if each.kind in _KINDS[:n_kinds]])
         so_far = sum(end - start for start, end in merged)
-        if so_far > told:
+        if so_far - told > _RESOLUTION_US:
             parts.append(Part(kind, 1e3 * (so_far - told)))
         told = so_far
     return parts
 
 
-def _idle_parts(activities: Sequence[_Activity], calls: Mapping[object, _Call], waiting: re.Pattern[str]) -> list[Part]:
+def _idle_parts(
+    activities: Sequence[_Activity], calls: Sequence[tuple[object, _Call]], waiting: re.Pattern[str]
+) -> list[Part]:
     """Return how long the GPU was idle between its first activity and its last, by what it waited for."""
     first_by_start = {each.start: each for each in reversed(activities)}
-    by_thread: dict[object, list[_Call]] = defaultdict(list)
-    for call in sorted(calls.values(), key=lambda each: each.start):
+    launches = dict(calls)
+    waits_by_thread: dict[object, list[_Call]] = defaultdict(list)
+    for _, call in reversed(calls):
         if waiting.search(call.name):
-            by_thread[call.thread].append(call)
-    starts_by_thread = {thread: [call.start for call in found] for thread, found in by_thread.items()}
+            waits_by_thread[call.thread].append(call)
     durations: dict[str, list[float]] = defaultdict(list)
     for (_, ran_dry), (start, _) in pairwise(_merged([(each.start, each.end) for each in activities])):
-        launch = calls.get(first_by_start[start].correlation)
-        cause = "other_wait"
-        if launch is not None and launch.end <= ran_dry:
-            cause = "kernel_wait"
-        elif launch is not None:
-            place = bisect_right(starts_by_thread.get(launch.thread, []), ran_dry) - 1
-            call = by_thread[launch.thread][place] if place >= 0 else launch
-            cause = "synchronisation" if call is not launch and call.end >= ran_dry else "host_wait"
+        launch = launches.get(first_by_start[start].correlation)
+        cause = _cause(launch, ran_dry, [] if launch is None else waits_by_thread[launch.thread])
         durations[cause].append(start - ran_dry)
     return [Part(cause, 1e3 * sum(gaps), len(gaps)) for cause, gaps in durations.items()]
+
+
+def _cause(launch: _Call | None, ran_dry: float, waits: Sequence[_Call]) -> str:
+    """Return what a GPU that ran dry waited for, by the next launch and the waiting calls of its thread, sorted by start."""
+    if launch is None:
+        return "other_wait"
+    if launch.end <= ran_dry:
+        return "kernel_wait"
+    place = bisect_right(waits, ran_dry, key=lambda call: call.start) - 1
+    is_waiting = place >= 0 and waits[place] is not launch and waits[place].end >= ran_dry
+    return "synchronisation" if is_waiting else "host_wait"
 
 
 def _merged(intervals: Iterable[Interval]) -> list[Interval]:
     """Return the time that any of the intervals, sorted by start, takes: intervals that do not touch."""
     merged: list[Interval] = []
     for start, end in intervals:
-        if merged and start <= merged[-1][1]:
+        if merged and start <= merged[-1][1] + _RESOLUTION_US:
             merged[-1] = (merged[-1][0], max(merged[-1][1], end))
         else:
             merged.append((start, end))
@@ -233,13 +243,13 @@ def _part(entry: Mapping[str, Any]) -> Part:
 
 def _time(value: Any) -> float:
     duration_ns = float(value)
-    if not 0 <= duration_ns <= _LONGEST_NS:
+    if not 0 <= duration_ns <= _MOST:
         raise ValueError(f"a time of {duration_ns} ns")
     return duration_ns
 
 
 def _count(value: Any) -> int:
     number = int(value)
-    if not 1 <= number <= _LONGEST_NS:
+    if not 1 <= number <= _MOST:
         raise ValueError(f"{number} of something")
     return number

@@ -86,6 +86,15 @@ def test_the_time_of_steps_begins_before_the_first_launch() -> None:
     assert "first_launch" not in parts(ran(0, 60), steps=shorter)
 
 
+def test_times_since_years_ago_leave_no_gap_between_kernels_that_touch() -> None:
+    """As PyTorch writes them: floating-point numbers of this size are a nanosecond apart."""
+    began = 4_503_242_625_621.843
+    ends = [began + 0.1 * number for number in range(1001)]
+    kernels = [ran(start, start + 0.1) | {"dur": 0.1} for start in ends]
+    hidden = ran(began + 0.05, began + 99.95, cat="gpu_memcpy")
+    assert list(parts(*kernels, hidden)) == ["computation"]
+
+
 def test_of_several_gpus_the_one_with_most_work_is_told() -> None:
     assert parts(ran(0, 10), ran(0, 30, device=1), ran(40, 50, device=1))["computation"] == (40, None)
 
