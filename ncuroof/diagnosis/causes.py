@@ -33,9 +33,21 @@ def add_firing(quantities: pl.DataFrame, findings: Iterable[Finding]) -> pl.Data
     return quantities.with_columns(_fires(finding).alias(f"fires.{finding.id}") for finding in findings)
 
 
-def latency_limiter(rules: Rules) -> pl.Expr:
-    """Return the first cause, in the order of the rules, that a latency-bound kernel shows; null where none does."""
-    return pl.coalesce(_limiter_of(cause, rules) for cause in rules.latency_causes)
+def latency_limiter(rules: Rules, known: frozenset[str]) -> pl.Expr:
+    """Return the first cause, in the order of the rules, that a latency-bound kernel shows and that no other outweighs.
+
+    Null where it shows none.
+
+    Args:
+        rules: what can be found.
+        known: columns of the table.
+    """
+    gains = [_gain_of(cause, rules, known) for cause in rules.latency_causes]
+    most = pl.max_horizontal(gains)
+    return pl.coalesce(
+        pl.when(gain.is_null() | (gain * rules.outweighs_earlier >= most)).then(_limiter_of(cause, rules))
+        for cause, gain in zip(rules.latency_causes, gains, strict=True)
+    )
 
 
 def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
@@ -83,10 +95,32 @@ def _fires(finding: Finding) -> pl.Expr:
 
 
 def _limiter_of(cause: LatencyCause, rules: Rules) -> pl.Expr:
-    members = [finding.id for finding in rules.findings.values() if finding.group == cause.finding]
-    fires = pl.any_horizontal(*(pl.col(f"fires.{member}") for member in members))
+    fires = pl.any_horizontal(pl.col(f"fires.{member.id}") for member in rules.members(cause))
     name = pl.col("limiter.stall") if cause.limiter == _STALL else pl.lit(cause.limiter)
     return pl.when(fires).then(name)
+
+
+def _gain_of(cause: LatencyCause, rules: Rules, known: frozenset[str]) -> pl.Expr:
+    """Return the share of the duration that a cause gives back at most; null where it names no limiter, or none can tell."""
+    gains = [
+        pl.when(pl.col(f"fires.{member.id}") & _names(member, cause)).then(
+            _value(member.gain_by_limiter.get(_DEFAULT), known)
+        )
+        for member in rules.members(cause)
+    ]
+    gain = pl.max_horizontal(gains)
+    return pl.when(gain.is_not_null()).then(pl.min_horizontal(gain, 1 - pl.col("roofline.min_time_frac")))
+
+
+def _names(finding: Finding, cause: LatencyCause) -> pl.Expr:
+    """Return whether a finding is the one of its group that a kernel's limiter would stand for."""
+    return pl.col("limiter.stall").is_in(_reasons(finding)) if cause.limiter == _STALL else pl.lit(value=True)
+
+
+def _reasons(finding: Finding) -> list[str]:
+    """Return the reasons to stall that a finding speaks of."""
+    conditions = (*finding.all_of, *finding.any_of)
+    return sorted({condition.quantity.removeprefix("stalls.") for condition in conditions})
 
 
 def _rows(diagnosed: pl.LazyFrame, finding: Finding, rules: Rules, known: frozenset[str]) -> pl.LazyFrame:
@@ -112,9 +146,8 @@ def _rank(finding: Finding, rules: Rules) -> pl.Expr:
     if finding.overrides_gains:
         return pl.lit(_OVERRIDES, pl.Int32)
     names = {cause.limiter for cause in rules.latency_causes if cause.finding == finding.group}
-    if _STALL in names:
-        names = {condition.quantity.removeprefix("stalls.") for condition in (*finding.all_of, *finding.any_of)}
-    names_limiter = (pl.col("verdict") == Verdict.LATENCY.value) & pl.col("limiter").is_in(list(names))
+    limiters = _reasons(finding) if _STALL in names else sorted(names)
+    names_limiter = (pl.col("verdict") == Verdict.LATENCY.value) & pl.col("limiter").is_in(limiters)
     return (
         pl.when(names_limiter).then(_NAMES_LIMITER).otherwise(_GENERAL if finding.is_general else _CAUSE).cast(pl.Int32)
     )

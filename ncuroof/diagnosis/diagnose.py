@@ -48,7 +48,7 @@ def diagnose(measurements: Measurements, roofline: Roofline, rules: Rules | None
     quantities = measurements.kernels.hstack(roofline.bounds.drop("id"))
     verdicts, path = walk_tree(quantities, rules.nodes)
     judged = add_firing(quantities.with_columns(verdicts), rules.findings.values())
-    judged = judged.with_columns(_limiter(rules).alias("limiter"))
+    judged = judged.with_columns(_limiter(rules, frozenset(judged.columns)).alias("limiter"))
     judged = judged.join(_nearest_threshold(path), on="id", how="left", maintain_order="left")
     judged = add_checks(judged, measurements, roofline).with_columns(caveats(rules.caveats).alias("caveats"))
     verdict_table = judged.select("id", "verdict", "limiter", _confidence(rules).alias("confidence"), "caveats").pipe(
@@ -63,7 +63,7 @@ def diagnose(measurements: Measurements, roofline: Roofline, rules: Rules | None
     )
 
 
-def _limiter(rules: Rules) -> pl.Expr:
+def _limiter(rules: Rules, known: frozenset[str]) -> pl.Expr:
     """Return the resource or cause behind a verdict; null where the counters do not name one.
 
     Where the report carries no breakdown of the two totals, the busiest unit whose utilisation is known stands in.
@@ -78,7 +78,7 @@ def _limiter(rules: Rules) -> pl.Expr:
         .when(pl.col("verdict") == Verdict.BALANCED.value)
         .then(pl.when(pl.col("utilisation.lead") >= 0).then(memory).otherwise(compute))
         .when(pl.col("verdict") == Verdict.LATENCY.value)
-        .then(latency_limiter(rules))
+        .then(latency_limiter(rules, known))
         .when(pl.col("verdict") == Verdict.OVERHEAD.value)
         .then(pl.lit("launch"))
     )

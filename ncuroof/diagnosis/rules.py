@@ -179,6 +179,7 @@ class Rules:
     findings: Mapping[str, Finding]
     severity: Mapping[str, float]
     outweighs: float
+    outweighs_earlier: float
     occupancy_cures: Mapping[str, str]
     caveats: Mapping[str, Caveat]
     missing_quantities: tuple[str, ...]
@@ -186,6 +187,10 @@ class Rules:
     collect_work: str
     vendor_verdicts: Mapping[str, str]
     vendor_refinements: tuple[Refinement, ...]
+
+    def members(self, cause: LatencyCause) -> tuple[Finding, ...]:
+        """Return the findings that a cause of latency stands for."""
+        return tuple(finding for finding in self.findings.values() if finding.group == cause.finding)
 
 
 @cache
@@ -204,6 +209,7 @@ def load_rules() -> Rules:
             findings={name: _finding(name, entry) for name, entry in raw["finding"].items()},
             severity=raw["severity"],
             outweighs=raw["order"]["outweighs"],
+            outweighs_earlier=raw["order"]["outweighs_earlier"],
             occupancy_cures=raw["occupancy_cures"],
             caveats={name: _caveat(entry) for name, entry in raw["caveat"].items()},
             missing_quantities=tuple(raw["missing"]["quantities"]),

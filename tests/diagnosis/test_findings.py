@@ -7,7 +7,7 @@ import pytest
 
 import ncuroof
 from ncuroof.diagnosis import diagnose, load_rules
-from ncuroof.diagnosis.causes import add_firing, collect_findings
+from ncuroof.diagnosis.causes import add_firing, collect_findings, latency_limiter
 from ncuroof.diagnosis.rules import Condition, Finding
 from ncuroof.metrics import load_catalogue, measure
 from ncuroof.roofline import roofline
@@ -210,6 +210,36 @@ def test_atomics_that_collide_stand_before_the_stall_that_they_cause() -> None:
     # Of another verdict the imbalance alone is told, whose advice names atomics too.
     busy = row.with_columns(verdict=pl.lit("memory"), limiter=pl.lit("l2"))
     assert found(busy) == ["l2_slice_imbalance"]
+
+
+TAIL = {"occupancy.waves": 2.4, "occupancy.tail_frac": 0.21}
+
+
+@pytest.mark.parametrize(
+    ("values", "limiter"),
+    [
+        (TAIL, "tail"),
+        (TAIL | {"stalls.wait": 0.41, "limiter.stall": "wait"}, "tail"),  # less than twice 21 %
+        (TAIL | {"stalls.wait": 0.43, "limiter.stall": "wait"}, "wait"),
+        (TAIL | {"stalls.wait": 0.43, "limiter.stall": "wait", "roofline.min_time_frac": 0.6}, "tail"),  # 40 % at most
+        (
+            TAIL | {"stalls.wait": 0.43, "limiter.stall": "barrier"},
+            "tail",
+        ),  # it is not what the limiter would be called
+        # 50 % of the warps fit: twice 50 % is no less than 70 %, and occupancy is looked for before stalls.
+        (TAIL | {"occupancy.theoretical_frac": 0.5, "stalls.wait": 0.7, "limiter.stall": "wait"}, "occupancy"),
+        ({"occupancy.waves": 0.89, "stalls.wait": 0.32, "limiter.stall": "wait"}, "wait"),  # 11 % by the grid
+        ({"occupancy.waves": 0.80, "stalls.wait": 0.32, "limiter.stall": "wait"}, "grid"),
+        ({}, None),
+    ],
+)
+def test_the_limiter_of_latency_is_the_first_cause_that_none_outweighs(values: dict, limiter: str | None) -> None:
+    nothing = measure([raw_report({})])
+    blank = nothing.kernels.hstack(roofline(nothing).bounds.drop("id")).with_columns(verdict=pl.lit("latency"))
+    row = blank.row(0, named=True) | {"utilisation.busiest": 0.2, "duration_ns": 1e6} | values
+    fired = add_firing(pl.DataFrame([row], schema=blank.schema), RULES.findings.values())
+    named = fired.select(latency_limiter(RULES, frozenset(fired.columns)).alias("limiter"))
+    assert named["limiter"].to_list() == [limiter]
 
 
 def test_named_limiter_comes_first_among_the_findings(planted: list[dict]) -> None:
