@@ -24,6 +24,7 @@ SCHEMA = "ncuroof.counts/1"
 _SUFFIX = ".counts.json"
 _HINT = "remove the file, or count again with ncuroof profile --per-shape"
 _MOST_BYTES = 64 * 2**20
+_MOST_LAUNCHES = 10**12
 
 Shape = tuple[int, int, int]
 
@@ -176,7 +177,7 @@ def read_counts(path: Path) -> Counts:
 
 def _kernel(entry: Mapping[str, Any]) -> KernelCount:
     n_launches, duration_ns = int(entry["n_launches"]), float(entry["duration_ns"])
-    if n_launches < 1 or not 0 <= duration_ns < float("inf"):
+    if not 1 <= n_launches <= _MOST_LAUNCHES or not 0 <= duration_ns < float("inf"):
         raise ValueError(f"{n_launches} launches in {duration_ns} ns")
     return KernelCount(str(entry["name"]), _shape(entry["grid"]), _shape(entry["block"]), n_launches, duration_ns)
 

@@ -139,7 +139,7 @@ def break_down(
     try:
         activities = _activities(events, re.compile(collectives, re.IGNORECASE))
         parts = [*_busy_parts(activities), *_idle_parts(activities, list(_calls(events)), re.compile(waiting_calls))]
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise CountsError(
             f"PyTorch's trace: an event is not as it should be: {error!r}", hint="update PyTorch"
         ) from error

@@ -22,6 +22,7 @@ _STEP = "ProfilerStep#"
 _BATCH = "enumerate(DataLoader)#"
 """Begins the name of what a DataLoader leaves when it is asked for a batch."""
 
+_MOST_US = 1e15
 _HOST_RANGES = ("user_annotation", "cpu_op")
 _HINT = "name what torch.profiler.profile.export_chrome_trace() wrote"
 
@@ -75,5 +76,6 @@ def _steps(events: Events) -> CountedSteps | None:
         if event.get("cat") in _HOST_RANGES
         and str(event.get("name")).startswith(_BATCH)
         and isinstance(event.get("dur"), (int, float))
+        and 0 <= event["dur"] < _MOST_US
     ]
     return CountedSteps(len(names), batches_ns=1e3 * sum(waits) if waits else None)
