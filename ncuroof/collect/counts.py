@@ -138,7 +138,7 @@ def to_json(counts: Counts) -> bytes:
             for kernel in counts.kernels
         ],
     }
-    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+    return (json.dumps(document, indent=1) + "\n").encode()
 
 
 def counts_beside(report: Path) -> Counts | None:
