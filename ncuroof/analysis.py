@@ -192,6 +192,7 @@ class Analysis:
             kernels=self.kernels,
             findings=self.diagnosis.findings,
             n_failed=self.summary.n_failed,
+            wall_times=() if self.weighting is None else self.weighting.wall_times,
         )
 
     def whatif(self, *targets: str, changes: Sequence[str] = (), only: str | None = None) -> pl.DataFrame:

@@ -32,6 +32,8 @@ def write_baseline(side: Side) -> bytes:
         "label": side.label,
         "n_kernels": side.n_kernels,
         "n_failed": side.n_failed,
+        "step_ns": side.step_ns,
+        "idle_frac": side.idle_frac,
         "recording": recording,
         "groups": columns,
     }
@@ -92,4 +94,10 @@ def _side(content: dict[str, Any]) -> Side:
         groups=groups.with_columns(pl.lit([], pl.List(pl.UInt32)).alias("ids")),
         n_kernels=int(content["n_kernels"]),
         n_failed=int(content["n_failed"]),
+        step_ns=_number(content.get("step_ns")),
+        idle_frac=_number(content.get("idle_frac")),
     )
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)

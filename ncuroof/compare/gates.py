@@ -1,10 +1,12 @@
 """Gates: conditions that a run has to meet, against the run before or by itself.
 
     time:+5%                         the run's GPU time grows by at most 5 %
+    step:+5%                         how long a step takes on the wall's clock grows by at most 5 %
     kernel(flash.*).time:+3%         the time of a launch of each such kernel, likewise
     kernel(flash.*).roof_frac>=0.7   roofline time over duration of each such kernel
     findings.high==0                 findings of high severity in the run after
     run.recoverable_frac<0.3         recoverable time over GPU time of the run after
+    run.idle_frac<0.2                share of a step in which nothing runs on the GPU, likewise
 
 A gate that cannot be judged (no kernel of that name, times that are not comparable, a quantity that was not collected) fails, and
 says why.
@@ -21,7 +23,7 @@ from ncuroof.compare.comparison import Comparison, run_change, total_ns
 from ncuroof.errors import GateError
 
 _GATE = re.compile(
-    r"^\s*(?:(?P<subject>time|run|findings)|kernel\((?P<pattern>.*)\))(?:\.(?P<metric>[A-Za-z_][\w.]*))?"
+    r"^\s*(?:(?P<subject>time|step|run|findings)|kernel\((?P<pattern>.*)\))(?:\.(?P<metric>[A-Za-z_][\w.]*))?"
     r"\s*(?::\s*(?P<limit>[+-]\d+(?:\.\d+)?)\s*%|(?P<op>>=|<=|==|!=|<|>)\s*(?P<value>-?\d+(?:\.\d+)?(?:e[+-]?\d+)?))\s*$"
 )
 _OPS: Mapping[str, Callable[[float, float], bool]] = {
@@ -34,7 +36,7 @@ _OPS: Mapping[str, Callable[[float, float], bool]] = {
 }
 _HINT = "gates look like time:+5%, kernel(REGEX).time:+3%, kernel(REGEX).roof_frac>=0.7, findings.high==0, run.recoverable_frac<0.3"
 _SEVERITIES = ("high", "medium")
-_RUN_METRICS = ("duration_ns", "recoverable_ns", "recoverable_frac", "n_kernels", "n_failed")
+_RUN_METRICS = ("duration_ns", "recoverable_ns", "recoverable_frac", "n_kernels", "n_failed", "step_ns", "idle_frac")
 _TIME = "time"
 
 
@@ -44,7 +46,7 @@ class Gate:
 
     Attributes:
         text: as it was written.
-        subject: "time", "run", "findings" or "kernel".
+        subject: "time", "step", "run", "findings" or "kernel".
         pattern: regular expression of kernel names, for "kernel".
         metric: what of the subject; "time" where none was named.
         limit_frac: most growth from the run before, or None.
@@ -101,22 +103,20 @@ def _check(text: str, subject: str, metric: str, *, has_limit: bool) -> None:
         raise GateError(f"only time has a limit in percent: {text!r}", hint=_HINT)
     if not has_limit and metric == _TIME:
         raise GateError(f"time wants a limit in percent: {text!r}", hint=_HINT)
-    known = {"findings": _SEVERITIES, "run": _RUN_METRICS, "time": (_TIME,)}.get(subject)
+    known = {"findings": _SEVERITIES, "run": _RUN_METRICS, "time": (_TIME,), "step": (_TIME,)}.get(subject)
     if known is not None and metric not in known:
         raise GateError(f"{subject} has no {metric!r}: {', '.join(known)}", hint=_HINT)
 
 
 def judge(gates: Sequence[Gate], comparison: Comparison) -> list[GateResult]:
     """Return whether each gate held."""
-    judges = {"time": _time, "run": _run, "findings": _findings, "kernel": _kernels}
+    judges = {"time": _time, "step": _step, "run": _run, "findings": _findings, "kernel": _kernels}
     return [judges[gate.subject](gate, comparison) for gate in gates]
 
 
 def _time(gate: Gate, comparison: Comparison) -> GateResult:
     if reasons := comparison.comparable.reasons:
-        return GateResult(
-            gate.text, has_passed=False, reasons=tuple(f"times are not comparable: {reason}" for reason in reasons)
-        )
+        return _not_comparable(gate, reasons)
     change, noise = run_change(comparison)
     if change is None or noise is None:
         return GateResult(gate.text, has_passed=False, reasons=("the GPU time of a run is not known",))
@@ -126,6 +126,22 @@ def _time(gate: Gate, comparison: Comparison) -> GateResult:
     )  # growth within chance is none; less time has to be shown
     reason = f"GPU time changed by {100 * change:+.1f} % (chance: ±{100 * noise:.1f} %)"
     return GateResult(gate.text, has_passed=has_passed, reasons=(reason,))
+
+
+def _step(gate: Gate, comparison: Comparison) -> GateResult:
+    if reasons := comparison.comparable.reasons:
+        return _not_comparable(gate, reasons)
+    was, became = comparison.before.step_ns, comparison.after.step_ns
+    if not was or became is None:
+        reason = "how long a step takes is not known of both runs: ncuroof profile --step counts it"
+        return GateResult(gate.text, has_passed=False, reasons=(reason,))
+    reason = f"a step's time changed by {100 * (became / was - 1):+.1f} %"
+    return GateResult(gate.text, has_passed=became <= was * (1 + (gate.limit_frac or 0.0)), reasons=(reason,))
+
+
+def _not_comparable(gate: Gate, reasons: Sequence[str]) -> GateResult:
+    told = tuple(f"times are not comparable: {reason}" for reason in reasons)
+    return GateResult(gate.text, has_passed=False, reasons=told)
 
 
 def _run(gate: Gate, comparison: Comparison) -> GateResult:
@@ -140,6 +156,8 @@ def _run(gate: Gate, comparison: Comparison) -> GateResult:
         "recoverable_frac": recoverable / of_these if recoverable is not None and of_these else None,
         "n_kernels": float(after.n_kernels),
         "n_failed": float(after.n_failed),
+        "step_ns": after.step_ns,
+        "idle_frac": after.idle_frac,
     }
     return _held(gate, [("run", values[gate.metric])])
 
@@ -169,9 +187,7 @@ def _metrics(row: Mapping[str, Any]) -> list[str]:
 
 def _kernel_times(gate: Gate, comparison: Comparison, groups: set[int]) -> GateResult:
     if reasons := comparison.comparable.reasons:
-        return GateResult(
-            gate.text, has_passed=False, reasons=tuple(f"times are not comparable: {reason}" for reason in reasons)
-        )
+        return _not_comparable(gate, reasons)
     limit = gate.limit_frac or 0.0
     chosen = [delta for delta in comparison.deltas if groups & set(delta.match.after)]
     if not chosen:

@@ -9,6 +9,7 @@ import polars as pl
 
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.signatures import range_path, renamed, variant
+from ncuroof.diagnosis import WallTime
 from ncuroof.errors import SchemaError
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Measurements
@@ -80,6 +81,8 @@ class Side:
         n_kernels: launches that were profiled.
         n_failed: launches whose profiling failed; they are in no group.
         lines: LINE_SHARES.
+        step_ns: how long a counted step took on the wall's clock; None where no steps were counted.
+        idle_frac: share of it in which nothing ran on the GPU; likewise.
     """
 
     label: str
@@ -88,6 +91,8 @@ class Side:
     n_kernels: int
     n_failed: int
     lines: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LINE_SHARES))
+    step_ns: float | None = None
+    idle_frac: float | None = None
 
 
 def run_side(
@@ -98,6 +103,7 @@ def run_side(
     kernels: pl.DataFrame,
     findings: pl.DataFrame,
     n_failed: int,
+    wall_times: Sequence[WallTime],
 ) -> Side:
     """Return a run as one side of a comparison.
 
@@ -108,7 +114,9 @@ def run_side(
         kernels: one row per launch, as `Analysis.kernels`.
         findings: FINDINGS.
         n_failed: launches whose profiling failed.
+        wall_times: of its counted runs; of several ranks the slowest tells how long a step takes.
     """
+    slowest = max((time for time in wall_times if time.n_steps), key=lambda time: time.duration_ns, default=None)
     sessions = [report.session for report in reports]
     clock = measurements.kernels["sm_clock_hz"].median()
     groups = group_side(kernels, findings)
@@ -129,6 +137,8 @@ def run_side(
         n_kernels=kernels.height,
         n_failed=n_failed,
         lines=line_shares(groups, measurements.lines),
+        step_ns=None if slowest is None else slowest.duration_ns,
+        idle_frac=None if slowest is None else slowest.idle_frac,
     )
 
 

@@ -68,6 +68,8 @@ def _side(side: Side) -> Document:
         "n_kernels": side.n_kernels,
         "n_failed": side.n_failed,
         "duration_ns": total_ns(side),
+        "step_ns": side.step_ns,
+        "idle_frac": side.idle_frac,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -31,6 +32,15 @@ def test_a_baseline_compares_like_its_run(tmp_path) -> None:
     ]
     assert found == [("b", round(3000 / 2050 - 1, 3))]
     assert write_baseline(back) == write_baseline(SIDE)
+    path.write_bytes(write_baseline(replace(SIDE, step_ns=4.5e7, idle_frac=0.25)))
+    assert (read_baseline(path).step_ns, read_baseline(path).idle_frac) == (4.5e7, 0.25)
+
+
+def test_a_baseline_of_an_earlier_version_knows_no_step(tmp_path) -> None:
+    content = json.loads(write_baseline(SIDE))
+    del content["step_ns"], content["idle_frac"]
+    (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
+    assert read_baseline(tmp_path / "run.json").step_ns is None
 
 
 @pytest.mark.parametrize(

@@ -107,9 +107,36 @@ def test_times_of_another_gpu_fail_a_gate_on_time_and_no_other() -> None:
     assert result("kernel(norm).traffic_bytes.dram<=1e6", after).has_passed
 
 
+STEPS = replace(run(launch("flash_fwd"), launch("norm")), step_ns=50e6, idle_frac=0.4)
+
+
+@pytest.mark.parametrize(
+    ("text", "step_ns", "has_passed"),
+    [("step:+5%", 52e6, True), ("step:+5%", 53e6, False), ("step:-10%", 46e6, False), ("step:-10%", 45e6, True)],
+)
+def test_a_step_may_grow_by_so_much(text: str, step_ns: float, *, has_passed: bool) -> None:
+    after = replace(STEPS, step_ns=step_ns)
+    (found,) = judge([parse_gate(text)], compare(STEPS, after))
+    assert found.has_passed is has_passed
+    assert found.reasons == (f"a step's time changed by {100 * (step_ns / 50e6 - 1):+.1f} %",)
+
+
+def test_a_step_is_judged_where_it_is_known() -> None:
+    assert result("run.idle_frac<0.5", STEPS).has_passed
+    assert not result("run.idle_frac<0.3", STEPS).has_passed
+    assert result("run.step_ns<6e7", STEPS).has_passed
+    assert result("run.idle_frac<0.5").reasons == ("run: idle_frac was not collected",)
+    assert result("step:+5%", STEPS).reasons[0].startswith("how long a step takes is not known of both runs")
+    elsewhere = replace(STEPS, recording=replace(RECORDING, gpus=("NVIDIA B200",)))
+    (found,) = judge([parse_gate("step:+5%")], compare(STEPS, elsewhere))
+    assert not found.has_passed
+    assert found.reasons[0].startswith("times are not comparable")
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "step", "step>3", "step.x:+5%",
         "", "time", "time:5%", "time>3", "tempo:+5%", "kernel(flash.*)", "kernel(().time:+5%", "findings.low==0", "run.beauty>1",
         "time.x:+5%", "kernel(a).roof_frac:+5%", "kernel(a).roof_frac>=much", "findings.high=0",
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ncuroof.compare import compare
 from ncuroof.present.comparison_document import comparison_document
 from ncuroof.present.comparison_text import to_text
@@ -31,3 +33,12 @@ def test_another_shape_and_what_can_be_had_back_are_told() -> None:
     lines = told([launch("a", 300.0, grid=[1, 1, 1])], [launch("a", 100.0, grid=[64, 8, 1], block=[32, 4, 1])])
     assert "matched as shape, likely: 1 block of 256 → 64 × 8 blocks of 32 × 4" in lines
     assert "300 µs → 100 µs, recoverable 60.0 µs → 20.0 µs" in lines
+
+
+def test_a_steps_time_is_told_where_both_runs_know_it() -> None:
+    before, after = (
+        replace(run(launch("a")), step_ns=time, idle_frac=idle) for time, idle in ((50e6, 0.4), (45e6, 0.2))
+    )
+    lines = to_text(comparison_document(compare(before, after))).splitlines()
+    assert "a step takes 50.0 ms → 45.0 ms (-10.0 %), of which the GPU idles 40.0 % → 20.0 %" in lines
+    assert "a step takes" not in to_text(comparison_document(compare(run(launch("a")), after)))
