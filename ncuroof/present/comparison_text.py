@@ -58,25 +58,28 @@ def heading(document: Record) -> Iterator[str]:
     elif summary["duration_change_frac"] is not None:
         change, noise = summary["duration_change_frac"], summary["noise_frac"]
         is_moved = abs(change) > noise
+        subject = "the run's kernels together are" if _step(before, after) else "the run is"
         yield (
-            f"the run is {factor(change)}"
+            f"{subject} {factor(change)}"
             if is_moved
-            else f"the run's time did not change beyond chance (±{text.share(noise)})"
+            else f"the run's GPU time did not change beyond chance (±{text.share(noise)})"
         )
         if _is_launched_otherwise(document) and summary["matched_change_frac"] is not None:
             yield f"launch for launch, over what both runs launched: {_of_matched(summary)}"
-    yield from _step(before, after)
+    if step := _step(before, after):
+        yield step
     yield from (f"note: {text.printable(remark)}" for remark in comparable["remarks"])
     yield _counts(summary, is_time_comparable=comparable["time"])
 
 
-def _step(before: Record, after: Record) -> Iterator[str]:
-    """Yield how long a step takes on the wall's clock, where both runs tell: the GPU's time alone does not."""
+def _step(before: Record, after: Record) -> str:
+    """Return how long a step takes on the wall's clock; empty where not both runs tell. The GPU's time alone does not."""
     was, became = before["step_ns"], after["step_ns"]
-    if was and became is not None:
-        idle = " → ".join(text.share(side["idle_frac"]) for side in (before, after))
-        took = f"{text.duration(was)} → {text.duration(became)} ({100 * (became / was - 1):+.1f} %)"
-        yield f"a step takes {took}, of which the GPU idles {idle}"
+    if not was or became is None:
+        return ""
+    idle = " → ".join(text.share(side["idle_frac"]) for side in (before, after))
+    took = f"{text.duration(was)} → {text.duration(became)} ({100 * (became / was - 1):+.1f} %)"
+    return f"a step takes {took}, of which the GPU idles {idle}"
 
 
 def _of_matched(summary: Record) -> str:
