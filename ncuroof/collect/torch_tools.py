@@ -84,7 +84,8 @@ class Counting(Tool):
             torch.cuda.synchronize()
         self._profile = torch.profiler.profile(activities=[activity.CUDA if is_cuda else activity.CPU])
         self._profile.start()
-        self._batches.waited_ns, self._began_ns = 0, time.perf_counter_ns()
+        self._batches.start()
+        self._began_ns = time.perf_counter_ns()
 
     def stop(self) -> None:
         """Count no more, write the trace, and tell the times."""
@@ -92,12 +93,10 @@ class Counting(Tool):
 
         if torch.cuda.is_available():
             torch.cuda.synchronize()
-        duration_ns, batches_ns = time.perf_counter_ns() - self._began_ns, self._batches.waited_ns
+        times_ns = {"duration_ns": time.perf_counter_ns() - self._began_ns, "batches_ns": self._batches.waited_ns}
         self._profile.stop()
         self._profile.export_chrome_trace(self._path)
-        ends = list(self._ends)
-        earlier_ns = [1e6 * start.elapsed_time(end) for start, end in zip(ends, ends[1:])]  # noqa: B905, RUF007  Python 3.9
-        self._journal.tell("counted", duration_ns=duration_ns, batches_ns=batches_ns, earlier_steps_ns=earlier_ns)
+        self._journal.tell("counted", **times_ns, earlier_steps_ns=self._earlier_steps_ns())
 
     def step_done(self) -> None:
         """Note when the GPU ends the step, which the host does not wait for."""
@@ -109,24 +108,41 @@ class Counting(Tool):
             end.record()
             self._ends.append(end)
 
+    def _earlier_steps_ns(self) -> list[float]:
+        ends = list(self._ends)
+        with contextlib.suppress(RuntimeError):  # such as events of several GPUs
+            return [1e6 * start.elapsed_time(end) for start, end in zip(ends, ends[1:])]  # noqa: B905, RUF007  Python 3.9
+        return []
+
 
 class BatchClock:
-    """Sums how long the process waits for batches of its DataLoaders."""
+    """Sums how long the process waits for batches of its DataLoaders; None where PyTorch has them otherwise than it had."""
 
     def __init__(self) -> None:
-        from torch.utils.data.dataloader import _BaseDataLoaderIter
+        self.waited_ns: int | None = None
+        self._loader: Any = None
+        with contextlib.suppress(ImportError, AttributeError):
+            from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-        self.waited_ns = 0
-        fetch = _BaseDataLoaderIter.__next__
+            self._wrap(_BaseDataLoaderIter)
+
+    def start(self) -> None:
+        """Sum from here on."""
+        if self._loader is not None:
+            self.waited_ns = 0
+
+    def _wrap(self, loader: Any) -> None:
+        fetch = loader.__next__
 
         def timed_fetch(batches: Any) -> Any:
             began_ns = time.perf_counter_ns()
             try:
                 return fetch(batches)
             finally:
-                self.waited_ns += time.perf_counter_ns() - began_ns
+                if self.waited_ns is not None:
+                    self.waited_ns += time.perf_counter_ns() - began_ns
 
-        _BaseDataLoaderIter.__next__ = timed_fetch
+        self._loader, loader.__next__ = loader, timed_fetch
 
 
 class Annotations(Tool):

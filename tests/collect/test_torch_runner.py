@@ -346,6 +346,8 @@ def test_earlier_steps_are_timed_by_events_on_the_gpu(tmp_path: Path, monkeypatc
             self.at_ms = next(clock)
 
         def elapsed_time(self, end: Event) -> float:
+            if end.at_ms > 100:
+                raise RuntimeError("Both events must be recorded on the same device")
             return float(end.at_ms - self.at_ms)
 
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
@@ -361,6 +363,12 @@ def test_earlier_steps_are_timed_by_events_on_the_gpu(tmp_path: Path, monkeypatc
     counting.step_done()  # under the profiler: not timed
     counting.stop()
     assert told[0]["earlier_steps_ns"] == [4e6, 5e6, 6e6, 7e6, 8e6]
+    again = Counting(str(tmp_path / "trace.json"), journal)
+    for _ in range(8):
+        again.step_done()
+    again.start()
+    again.stop()
+    assert told[1]["earlier_steps_ns"] == []
 
 
 def test_torchruns_flags_are_those_of_its_parser(run: Callable[[str], Run]) -> None:
