@@ -13,6 +13,7 @@ import click
 
 from ncuroof.cli.options import common, say
 from ncuroof.collect import REPORT_SUFFIX
+from ncuroof.collect.arguments import Selection
 from ncuroof.collect.describe import plan_lines
 from ncuroof.collect.machine import find_gpus, find_ncu, ncu_version
 from ncuroof.collect.plan import plan_collection
@@ -27,7 +28,7 @@ from ncuroof.present.output import write_whole
 EXIT_INTERRUPTED = 130
 _AS_THEY_ARE = (
     "level", "kernels", "nvtx", "per_shape", "with_collectives", "replay_mode", "clock_control", "cache_control",
-    "graph_profiling", "target_processes", "rank_variable", "force",
+    "graph_profiling", "target_processes", "rank_variable", "trace", "force",
 )  # fmt: skip
 """Options that the request takes as click gives them."""
 _REDACT = (
@@ -74,6 +75,11 @@ _REDACT = (
     help="One launch per kernel and launch shape, weighted by counts; by default for long runs.",
 )
 @click.option("--cover", metavar="SHARE", help="Record the kernels that make up this share of GPU time, such as 95%.")
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path),
+    help="Trace of PyTorch's profiler of the same program, which tells of its launches in place of a first run.",
+)
 @click.option("--step", metavar="N[:M]", help="Profile these steps of a PyTorch script, counted from 1.")
 @click.option(
     "--step-of",
@@ -205,10 +211,10 @@ def _request(
         output = named if is_kept or asked["force"] else free_report(named)
     if output.name in ("", ".."):
         raise ProfileRequestError(f"-o: a file's name was wanted, {str(output)!r} was found", hint="-o run.ncu-rep")
-    if is_kept and asked["cover"] is not None:
+    if is_kept and asked["cover"] is not None and asked["trace"] is None:
         raise ProfileRequestError(
             "--cover counts launches first, which a script for another machine cannot",
-            hint="choose kernels with --kernel, or record each kernel and launch shape once with --per-shape",
+            hint="count them with --trace FILE, or choose kernels with --kernel, or record each launch shape once with --per-shape",
         )
     return Request(
         words=words,
@@ -248,8 +254,13 @@ def _capabilities() -> tuple[int, ...]:
 def _print_commands(recorder: Recorder) -> int:
     if recorder.counts_first:
         click.echo(shlex.join(recorder.count_command("TRACE", "STATUS")))
-    click.echo(shlex.join(recorder.command()))
+    click.echo(shlex.join(recorder.command(_traced_selection(recorder))))
     return 0
+
+
+def _traced_selection(recorder: Recorder) -> Selection | None:
+    counts = recorder.traced()
+    return None if counts is None else recorder.select(counts)
 
 
 def _write_remote_plan(recorder: Recorder, path: Path, *, is_gpu_known: bool) -> int:
@@ -262,7 +273,7 @@ def _write_remote_plan(recorder: Recorder, path: Path, *, is_gpu_known: bool) ->
         for capability in (() if is_gpu_known else settings.capabilities)
     }
     script = remote_script(
-        recorder.command(),
+        recorder.command(_traced_selection(recorder)),
         ncu=str(recorder.ncu),
         collection=recorder.plan.arguments,
         collection_by_capability=by_capability,

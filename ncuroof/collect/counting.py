@@ -71,7 +71,8 @@ def select_launches(request: Request, plan: Plan, settings: Settings, counts: Co
     functions = () if request.cover_frac is None else functions_of(covering(wanted, request.cover_frac))
     chosen = [kernel for kernel in wanted.kernels if not functions or function_name(kernel.name) in functions]
     is_long = sum(kernel.n_launches for kernel in chosen) > settings.per_shape_from_launches
-    per_shape = is_long if request.per_shape is None else request.per_shape
+    is_part = request.trace is not None and request.steps is None  # of a run that may be much longer
+    per_shape = is_long or is_part if request.per_shape is None else request.per_shape
     n_launches = len(chosen) if per_shape else sum(kernel.n_launches for kernel in chosen)
     sentence = (
         f"{counts.n_launches} launches of {len(counts.kernels)} kernels and shapes, "

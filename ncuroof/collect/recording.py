@@ -20,6 +20,7 @@ from ncuroof.collect.request import Request
 from ncuroof.collect.run import Outcome, flush_before_a_child, run_ncu
 from ncuroof.collect.set_aside import set_aside
 from ncuroof.collect.settings import Settings, Version
+from ncuroof.collect.torch_trace import read_torch_trace
 from ncuroof.errors import NcuNotFoundError, OutputError, ProfileRequestError, ProfilingError
 
 RUNNER = Path(__file__).with_name("torch_runner.py")
@@ -80,6 +81,8 @@ class Recorder:
         It does where the user asks for it, and for a script of which nothing says which launches to record: a long run would
         replay for hours what can be recorded once. Ranks, and programs that are no scripts, are not counted.
         """
+        if self.request.trace is not None:
+            return False
         if self._must_count:
             return True
         can_count = self.program.script is not None and self.program.rank_variable is None
@@ -142,7 +145,7 @@ class Recorder:
             return self._record()
 
     def _record(self) -> Recording:
-        counts = self.count() if self.counts_first else None
+        counts = self.count() if self.counts_first else self.traced()
         selection = self.select(counts)
         with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
             status = Path(folder) / "status.jsonl"
@@ -157,7 +160,8 @@ class Recorder:
             if not reports:
                 raise self._failure(outcome, status)
         if counts is not None:
-            self._leave(counts, reports[0])
+            for report in reports:
+                self._leave(counts, report)
         messages = outcome.progress.messages
         failure = known_failure([line for line in messages if line.startswith(_ERROR)], self.settings.failures)
         return Recording(
@@ -168,6 +172,14 @@ class Recorder:
             messages,
             None if failure is None else f"{failure.message} ({failure.id}); {failure.hint}",
         )
+
+    def traced(self) -> Counts | None:
+        """Return what the user's trace counts; None where there is none.
+
+        Raises:
+            CountsError: it cannot be read, is no trace, or holds no kernel.
+        """
+        return None if self.request.trace is None else read_torch_trace(self.request.trace)
 
     def count(self) -> Counts | None:
         """Run the script once without replays and return how often each kernel ran.
@@ -253,7 +265,11 @@ class Recorder:
         """Return what is in the report's place, and counts beside it: earlier ones would weight the new report wrongly."""
         if not self.request.report.parent.is_dir():
             raise OutputError(f"{self.request.report.parent}: is no folder", hint="make it, or choose another with -o")
-        existing = [*self._reports(), *filter(Path.exists, [counts_path(self.request.report)])]
+        reports = self._reports()
+        existing = [
+            *reports,
+            *filter(Path.exists, {counts_path(path): None for path in (self.request.report, *reports)}),
+        ]
         if existing and not self.request.force:
             raise OutputError(f"{existing[0]}: is there already", hint="choose another name with -o, or add --force")
         return existing

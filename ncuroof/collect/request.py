@@ -65,6 +65,7 @@ class Request:
         count: launches to record, or None for all.
         per_shape: one launch per kernel and launch shape; None leaves it to the run's length.
         cover_frac: share of GPU time whose kernels are replayed; None for all.
+        trace: of PyTorch's profiler, which tells of launches in place of a first run; or None.
         steps: of a PyTorch script, or None for the whole run.
         annotates: NVTX ranges for modules and operators.
         with_collectives: replay NCCL's and NVSHMEM's kernels as well.
@@ -85,6 +86,7 @@ class Request:
     count: int | None = None
     per_shape: bool | None = None
     cover_frac: float | None = None
+    trace: Path | None = None
     steps: Steps | None = None
     annotates: bool = False
     with_collectives: bool = False

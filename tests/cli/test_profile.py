@@ -209,6 +209,21 @@ def test_a_remote_plan_does_not_count(folder: Path, capfd: pytest.CaptureFixture
     assert "runs twice" not in capfd.readouterr().err
 
 
+def test_a_remote_plan_covers_what_a_trace_says(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    kernel = {"cat": "kernel", "ts": 0, "args": {"grid": [8, 1, 1], "block": [64, 1, 1]}}
+    events = [kernel | {"name": "gemm<4>", "dur": 95}, kernel | {"name": "relu", "dur": 5}]
+    (folder / "trace.json").write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+    words = ("--cover", "90%", "--trace", "trace.json", "--", "./app")
+    assert run_main("profile", "--remote-plan", "p.sh", "--compute-capability", "9.0", *words) == 0
+    script = (folder / "p.sh").read_text(encoding="utf-8")
+    assert "gemm" in script
+    assert "relu" not in script
+    assert "--filter-mode per-launch-config" in script
+    capfd.readouterr()
+    assert run_main("profile", "-q", "--dry-run", "--compute-capability", "9.0", *words) == 0
+    assert "gemm" in capfd.readouterr().out
+
+
 def test_a_remote_plan_replaces_no_file_of_others(folder: Path) -> None:
     assert run_main("profile", "-q", "--no-per-shape", "--remote-plan", "train.py", "train.py") == 1
     assert "trained" in (folder / "train.py").read_text(encoding="utf-8")

@@ -456,6 +456,58 @@ def test_what_the_runner_saw_of_the_steps_times_them(
         assert counts.breakdown == TemporalBreakdown(parts, steps)
 
 
+def traced(folder: Path, **launches_by_kernel: int) -> Path:
+    """Write a trace in which each launch takes 10 µs."""
+    kernels = [
+        {"cat": "kernel", "name": name, "ts": 0, "dur": 10, "args": {"grid": [8, 1, 1], "block": [64, 1, 1]}}
+        for name, n_launches in launches_by_kernel.items()
+        for _ in range(n_launches)
+    ]
+    (folder / "trace.json").write_text(json.dumps({"traceEvents": kernels}), encoding="utf-8")
+    return folder / "trace.json"
+
+
+def test_a_trace_takes_the_place_of_the_first_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Recorder, "count", lambda _: pytest.fail("the program ran twice"))
+    said: list[str] = []
+    one = recorder(tmp_path, trace=traced(tmp_path, gemm=97, relu=3), cover_frac=0.95, said=said)
+    found = one.record()
+    # 97 of 100 launches are enough, once: the trace may be of a few steps of many.
+    assert one.select(one.traced()) == Selection(("gemm",), per_shape=True, n_launches=1)
+    assert said[0].startswith(
+        "100 launches of 2 kernels and shapes, 1.0 ms of GPU time; recording 1 of them, once each"
+    )
+    assert read_counts(counts_path(found.reports[0])) == one.traced()
+
+
+def test_steps_are_recorded_as_the_trace_counts_them(tmp_path: Path) -> None:
+    one = recorder(tmp_path, ("train.py",), trace=traced(tmp_path, gemm=5), steps=Steps(4, 4))
+    assert not one.counts_first
+    assert one.select(one.traced()) == Selection(n_launches=5)
+    every = recorder(tmp_path, trace=traced(tmp_path, gemm=5), per_shape=False)
+    assert not every.select(every.traced()).per_shape
+
+
+def test_a_trace_that_is_none_starts_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(CountsError, match="No such file"):
+        recorder(tmp_path, trace=tmp_path / "nothing.json").record()
+    assert capfd.readouterr().out == ""
+
+
+def test_each_rank_is_weighted_by_the_trace_and_not_by_an_earlier_one(tmp_path: Path) -> None:
+    launcher = tmp_path / "ranks"
+    launcher.write_text('#!/bin/sh\nfor r in 0 1; do MY_RANK=$r "$@" || exit $?; done\n', encoding="utf-8")
+    launcher.chmod(0o755)
+    program = Program((str(launcher),), HELLO, "MY_RANK", None)
+    ranks = dataclasses.replace(recorder(tmp_path, trace=traced(tmp_path, gemm=5), cover_frac=0.9), program=program)
+    counted = [tmp_path / f"run.rank{rank}.counts.json" for rank in (0, 1)]
+    assert list(map(counts_path, ranks.record().reports)) == counted
+    assert all(path.exists() for path in counted)
+    again = dataclasses.replace(recorder(tmp_path, force=True), program=program)
+    again.record()
+    assert not any(path.exists() for path in counted)
+
+
 @pytest.mark.parametrize(
     "n_launches", [300, 3]
 )  # one recorded for all, and all of them: it is the time of the run either way
