@@ -539,3 +539,33 @@ def test_a_product_that_loads_past_l1_is_not_blamed_for_it() -> None:
     assert "past_l1" in kernel["caveats"]
     assert counters(product)["l1tex__t_sector_hit_rate.pct"] == 0
     assert set(gains(kernel)) == {"arithmetic_roof", "narrower_type"}
+
+
+# ---- waits of Hopper's asynchronous kernels ---------------------------------------------------------------------------------
+
+
+def waiting(**stalls: float) -> dict[str, Any]:
+    """Diagnose a product that keeps the tensor cores busy for 30 % of the time and loads by TMA."""
+    return judged(replace(on_wgmma(0.3), stalls=stalls, busy={"sm__pipe_tma_cycles_active": 0.05}))
+
+
+@pytest.mark.parametrize(
+    ("stalls", "limiter", "gain"),
+    [
+        ({"gmma": 0.35, "barrier": 0.25, "short_scoreboard": 0.2}, "gmma", 0.6),
+        ({"gmma": 0.05, "barrier": 0.4, "short_scoreboard": 0.25}, "barrier", 0.45),  # a wait for the products counts as barrier
+    ],
+)
+def test_waits_for_wgmma_are_none_for_other_threads(stalls: dict[str, float], limiter: str, gain: float) -> None:
+    kernel = waiting(**stalls)
+    assert (kernel["verdict"], kernel["limiter"]) == ("latency", limiter)
+    assert gains(kernel)["stall_wgmma"] == pytest.approx(gain)
+    assert not {"stall_barrier", "stall_other"} & set(gains(kernel))
+    assert "stall_barrier" in gains(waiting(barrier=0.5))  # without wgmma it is one
+
+
+def test_waits_for_bulk_copies_are_none_for_loads() -> None:
+    kernel = waiting(long_scoreboard=0.5)
+    assert (kernel["verdict"], kernel["limiter"]) == ("latency", "long_scoreboard")
+    assert gains(kernel)["stall_bulk_copies"] == pytest.approx(0.5)
+    assert not {"serial_loads", "stall_long_scoreboard", "stall_overlapping_loads"} & set(gains(kernel))
