@@ -14,7 +14,7 @@ from ncuroof.collect.arguments import Selection, kernel_pattern
 from ncuroof.collect.counts import Counts, KernelCount, count_trace, covering, functions_of
 from ncuroof.collect.kernel_names import function_name
 from ncuroof.collect.plan import Plan
-from ncuroof.collect.request import Request
+from ncuroof.collect.request import Request, Steps
 from ncuroof.collect.settings import Settings
 from ncuroof.collect.status_line import clock
 from ncuroof.collect.temporal_breakdown import CountedSteps, break_down
@@ -41,23 +41,26 @@ def read_trace(path: Path, request: Request, settings: Settings, journal: Iterab
             hint="update PyTorch, or count nothing: --no-per-shape",
         ) from error
     counts = count_trace(events, steps=request.steps.text if request.steps else None)
-    steps = None if request.steps is None else _counted_steps(journal)
+    steps = None if request.steps is None else _counted_steps(request.steps, journal)
     if request.steps is not None and steps is None:
         return counts
     patterns = {"collectives": settings.collectives, "waiting_calls": settings.waiting_calls}
     return replace(counts, breakdown=break_down(events, steps=steps, **patterns))
 
 
-def _counted_steps(journal: Iterable[Mapping[str, Any]]) -> CountedSteps | None:
-    """Return what the runner saw of the counted steps; None where it did not see the end of one."""
+def _counted_steps(wanted: Steps, journal: Iterable[Mapping[str, Any]]) -> CountedSteps | None:
+    """Return what the runner saw of the counted steps; None where it did not see the last end: what came then is no step."""
     told = {str(entry.get("event")): entry for entry in journal}
-    if not {"start", "stop", "counted"} <= told.keys():
+    stop, counted = told.get("stop"), told.get("counted")
+    if stop is None or counted is None or stop["after"] != wanted.last:
         return None
-    n_steps = int(told["stop"]["after"]) - int(told["start"]["before"]) + 1
-    counted, earlier = told["counted"], told["counted"]["earlier_steps_ns"]
-    if n_steps < 1:
-        return None
-    return CountedSteps(n_steps, counted["duration_ns"], counted["batches_ns"], median(earlier) if earlier else None)
+    earlier = counted["earlier_steps_ns"]
+    return CountedSteps(
+        wanted.last - wanted.first + 1,
+        counted["duration_ns"],
+        counted["batches_ns"],
+        median(earlier) if earlier else None,
+    )
 
 
 def select_launches(request: Request, plan: Plan, settings: Settings, counts: Counts) -> tuple[Selection, str]:

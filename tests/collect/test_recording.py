@@ -429,12 +429,12 @@ COUNTED = {"event": "counted", "duration_ns": 25_000, "batches_ns": 3_000, "earl
 @pytest.mark.parametrize(
     ("journal", "steps"),
     [
-        ([{"event": "start", "before": 4}, COUNTED, {"event": "stop", "after": 5}], CountedSteps(2, 25e3, 3e3, 11e3)),
+        ([COUNTED, {"event": "stop", "after": 5}], CountedSteps(2, 25e3, 3e3, 11e3)),
+        ([COUNTED | {"earlier_steps_ns": []}, {"event": "stop", "after": 5}], CountedSteps(2, 25e3, 3e3, None)),
         (
-            [{"event": "start", "before": 1}, COUNTED | {"earlier_steps_ns": []}, {"event": "stop", "after": 1}],
-            CountedSteps(1, 25e3, 3e3, None),
-        ),
-        ([{"event": "start", "before": 4}, COUNTED, {"event": "stop", "after": 3}], None),  # ended within the first
+            [COUNTED, {"event": "stop", "after": 4}],
+            None,
+        ),  # the script ended before: what came after its last step is none
         ([{"event": "start", "before": 4}], None),  # killed
     ],
 )

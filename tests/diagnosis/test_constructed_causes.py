@@ -553,7 +553,11 @@ def waiting(**stalls: float) -> dict[str, Any]:
     ("stalls", "limiter", "gain"),
     [
         ({"gmma": 0.35, "barrier": 0.25, "short_scoreboard": 0.2}, "gmma", 0.6),
-        ({"gmma": 0.05, "barrier": 0.4, "short_scoreboard": 0.25}, "barrier", 0.45),  # a wait for the products counts as barrier
+        (
+            {"gmma": 0.05, "barrier": 0.4, "short_scoreboard": 0.25},
+            "barrier",
+            0.45,
+        ),  # a wait for the products counts as barrier
     ],
 )
 def test_waits_for_wgmma_are_none_for_other_threads(stalls: dict[str, float], limiter: str, gain: float) -> None:
