@@ -74,7 +74,7 @@ def heading(document: Record) -> Iterator[str]:
 
 def _step(before: Record, after: Record) -> str:
     """Return how long a step takes on the wall's clock; empty where not both runs tell. The GPU's time alone does not."""
-    was, became = before["step_ns"], after["step_ns"]
+    was, became = before.get("step_ns"), after.get("step_ns")
     if not was or became is None:
         return ""
     idle = " → ".join(text.share(side["idle_frac"]) for side in (before, after))
