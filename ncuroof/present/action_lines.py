@@ -17,7 +17,7 @@ _TOLD_SPEEDUP = 100
 class ActionLine:
     """A thing to do in one or many launches."""
 
-    gain: Annotated[str, "at most, of the run's GPU time"]
+    gain: Annotated[str, "at most, of the GPU time of what was recorded"]
     title: Annotated[str, "of the finding"]
     launches: Annotated[str, "how many"]
 
@@ -34,17 +34,33 @@ def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] 
     """Return what the first things to do give in total: "15.3 % together, the run 1.18 times as fast"; empty where not known.
 
     Shares of different launches add up, and what is left of the run's time is its new length (Amdahl, Validity of the single
-    processor approach to achieving large scale computing capabilities, AFIPS 1967). Time in which no kernel runs stays as it is.
+    processor approach to achieving large scale computing capabilities, AFIPS 1967). Time in which no kernel runs, or one that was not
+    recorded, stays as it is.
 
     Args:
         actions: of the document, the largest gain first.
-        weighting: of its summary, which may know for which share of the time kernels run.
+        weighting: of its summary, which may know for which share of the time kernels run, and for which share of that they were
+            recorded.
     """
     shares = [action["share_frac"] for action in actions[:_N_ACTIONS]]
     if not shares or None in shares or sum(shares) >= 1:
         return ""
-    computation_frac = (weighting or {}).get("computation_frac", 1.0)
-    speedup = 1 / (1 - sum(shares) * computation_frac)
+    computation_frac, covered_frac = (weighting or {}).get("computation_frac", 1.0), _covered_frac(weighting)
+    speedup = 1 / (1 - sum(shares) * computation_frac * covered_frac)
     told = f"{speedup:.3g}" if speedup < _TOLD_SPEEDUP else f"over {_TOLD_SPEEDUP}"
-    faster = f"the run{' with its idle time' if computation_frac < 1 else ''} {told} times as fast"
+    rest = [
+        *(["its idle time"] if computation_frac < 1 else []),
+        *(["what was not recorded"] if covered_frac < 1 else []),
+    ]
+    faster = f"the run{' with ' if rest else ''}{' and '.join(rest)} {told} times as fast"
     return f"{text.share(sum(shares))} together, {faster}" if len(shares) > 1 else faster
+
+
+def whole(weighting: Mapping[str, Any] | None) -> str:
+    """Return what the shares of things to do are of: the run's GPU time, or that of what was recorded of it."""
+    return "the run's GPU time" if _covered_frac(weighting) == 1 else "the GPU time of what was recorded"
+
+
+def _covered_frac(weighting: Mapping[str, Any] | None) -> float:
+    covered_frac = (weighting or {}).get("covered_frac")
+    return 1.0 if covered_frac is None else float(covered_frac)

@@ -11,7 +11,7 @@ import polars as pl
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.present import format as text
-from ncuroof.present.action_lines import ActionLine, first_actions, together
+from ncuroof.present.action_lines import ActionLine, first_actions, together, whole
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_outer_range, differing, extremes
 from ncuroof.present.debug_build_sentence import debug_build_sentence
@@ -85,7 +85,8 @@ class Brief:
         families: time by whose code the kernels are.
         ranges: time by NVTX range; empty where there is none.
         actions: the first things to do over the whole run, with what they give; empty where no gain can be told.
-        together: what these give in total; empty where it cannot be told.
+        whole: what the gains of these are shares of.
+        together: what they give in total; empty where it cannot be told.
         kernels: the groups with the most recoverable time.
         n_more: groups that are not shown.
         notes: what a reader must know before trusting the numbers.
@@ -101,6 +102,7 @@ class Brief:
     families: tuple[BreakdownLine, ...]
     ranges: tuple[BreakdownLine, ...]
     actions: tuple[ActionLine, ...]
+    whole: str
     together: str
     kernels: tuple[KernelLine, ...]
     n_more: int
@@ -124,6 +126,7 @@ def brief(analysed: Analysed, *, n_kernels: int = N_KERNELS) -> Brief:
         families=by_family(entries["summary"]),
         ranges=by_outer_range(entries["summary"]),
         actions=first_actions(entries["actions"]),
+        whole=whole(entries["summary"].get("weighting")),
         together=together(entries["actions"], entries["summary"].get("weighting")),
         kernels=tuple(
             _line(kernel, group) for kernel, group in zip(entries["kernels"], shown.iter_rows(named=True), strict=True)

@@ -30,7 +30,7 @@ def to_markdown(analysis: Analysed) -> str:
     lines += [f"| {part.title} | {share(part.share_frac)} | {part.n_kernels} |" for part in summary.shares]
     lines += _breakdown("code", summary.families) + _breakdown("NVTX range", summary.ranges)
     if summary.actions:
-        lines += ["", "What would give most, at most, of the run's GPU time:", ""]
+        lines += ["", f"What would give most, at most, of {summary.whole}:", ""]
         lines += [f"1. {line.gain}: {_escaped(line.title)} ({line.launches})" for line in summary.actions]
         if summary.together:
             lines += ["", f"{summary.together.capitalize()}."]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
-from ncuroof.present.action_lines import ActionLine, first_actions, together
+from ncuroof.present.action_lines import ActionLine, first_actions, together, whole
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_range_path, extremes
 from ncuroof.present.debug_build_sentence import debug_build_sentence
 from ncuroof.present.headline import headline
@@ -103,7 +103,8 @@ class PageContext:
     operators: Annotated[Operators | None, "expected against measured, where NVTX ranges name operators and shapes"]
     breakdowns: Annotated[Sequence[Breakdown], "time by family, and by NVTX range where there are any"]
     actions: Annotated[Sequence[ActionLine], "what would give most over the run"]
-    together: Annotated[str, "what these give in total"]
+    whole: Annotated[str, "what the gains of these are shares of"]
+    together: Annotated[str, "what they give in total"]
     top_kernels: Annotated[Sequence[KernelRow], "the groups of equal launches with the most recoverable time"]
     columns: Annotated[Sequence[tuple[str, str, str]], "key, title and kind (number or text) of the table's columns"]
     rows: Annotated[
@@ -175,6 +176,7 @@ def page_context(
         operators=operators(document.get("expected")),
         breakdowns=list(_breakdowns(document["summary"])),
         actions=first_actions(document["actions"]),
+        whole=whole(document["summary"].get("weighting")),
         together=together(document["actions"], document["summary"].get("weighting")),
         top_kernels=_top(document, rules),
         columns=COLUMNS,

@@ -133,7 +133,7 @@ def _breakdown(title: str, lines: tuple[BreakdownLine, ...], width: int) -> list
 
 def _actions(summary: Brief, width: int) -> list[Text]:
     """Return what would give most over the run, a line each, and what that is in total."""
-    header = Text("what would give most, at most, of the run's GPU time", style="dim")
+    header = Text(f"what would give most, at most, of {summary.whole}", style="dim")
     lines = [f"{line.gain:>8}  {line.title} ({line.launches})" for line in summary.actions]
     if summary.together:
         lines.append(f"{'':>8}  {summary.together}")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ncuroof.diagnosis import load_rules
-from ncuroof.present.action_lines import together
+from ncuroof.present.action_lines import together, whole
 from ncuroof.present.headline import headline
 from ncuroof.present.page import render_page
 from ncuroof.present.wall_time_lines import idle_sentence, wall_time_lines, wall_time_tables
@@ -123,3 +123,8 @@ def test_idle_time_stays_where_kernels_become_faster() -> None:
     # Half of 80 % of the time goes: 1 / (1 - 0.4).
     assert together(actions, {"computation_frac": 0.8}) == "the run with its idle time 1.67 times as fast"
     assert together(actions, {"computation_frac": 1.0}) == "the run 2 times as fast"
+    # Half of 80 % of 50 %: 1 / (1 - 0.2). What the kernels were not recorded of stays as well.
+    some = {"computation_frac": 0.8, "covered_frac": 0.5}
+    assert together(actions, some) == "the run with its idle time and what was not recorded 1.25 times as fast"
+    assert whole(some) == "the GPU time of what was recorded"
+    assert whole({"covered_frac": 1.0}) == whole({"covered_frac": None}) == whole(None) == "the run's GPU time"
