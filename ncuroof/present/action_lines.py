@@ -34,8 +34,8 @@ def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] 
     """Return what the first things to do give in total: "15.3 % together, the run 1.18 times as fast"; empty where not known.
 
     Shares of different launches add up, and what is left of the run's time is its new length (Amdahl, Validity of the single
-    processor approach to achieving large scale computing capabilities, AFIPS 1967). Time in which no kernel runs, or one that was not
-    recorded, stays as it is.
+    processor approach to achieving large scale computing capabilities, AFIPS 1967). Time in which no kernel runs, or one that
+    was not recorded, stays as it is, and "the whole run" includes it.
 
     Args:
         actions: of the document, the largest gain first.
@@ -48,11 +48,7 @@ def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] 
     computation_frac, covered_frac = (weighting or {}).get("computation_frac", 1.0), _covered_frac(weighting)
     speedup = 1 / (1 - sum(shares) * computation_frac * covered_frac)
     told = f"{speedup:.3g}" if speedup < _TOLD_SPEEDUP else f"over {_TOLD_SPEEDUP}"
-    rest = [
-        *(["its idle time"] if computation_frac < 1 else []),
-        *(["what was not recorded"] if covered_frac < 1 else []),
-    ]
-    faster = f"the run{' with ' if rest else ''}{' and '.join(rest)} {told} times as fast"
+    faster = f"the {'whole ' if computation_frac * covered_frac < 1 else ''}run {told} times as fast"
     return f"{text.share(sum(shares))} together, {faster}" if len(shares) > 1 else faster
 
 
