@@ -222,3 +222,9 @@ def printable(text: str) -> str:
 def shortened(text: str, n_characters: int) -> str:
     """Return text cut to `n_characters`, the last of them an ellipsis where something was cut."""
     return text if len(text) <= n_characters else text[: n_characters - 1] + "…"
+
+
+def first_sentence(advice: str) -> str:
+    """Return a text up to the end of its first sentence."""
+    end = advice.find(". ")
+    return advice if end < 0 else advice[: end + 1]

@@ -80,7 +80,7 @@ def _first(document: Record) -> str:
     _, kernel, finding = max(gains, key=lambda entry: entry[0])
     n_others = action["n_launches"] - 1
     others = f" (and {n_others} other {'launch' if n_others == 1 else 'launches'})" if n_others else ""
-    return f"First, in {_name(kernel)}{others}: {_first_sentence(finding['advice'])}"
+    return f"First, in {_name(kernel)}{others}: {text.first_sentence(finding['advice'])}"
 
 
 def _for_the_longest(document: Record) -> str:
@@ -90,18 +90,13 @@ def _for_the_longest(document: Record) -> str:
     longest = max(timed, key=lambda kernel: kernel["duration_ns"] * kernel.get("weight", 1.0))
     finding = next(iter(longest.get("findings") or ()), None)
     if finding is not None:
-        return f"In {_name(longest)}, which takes the longest: {_first_sentence(finding['advice'])}"
+        return f"In {_name(longest)}, which takes the longest: {text.first_sentence(finding['advice'])}"
     options = collect_options(entry["collect"] for entry in longest.get("missing") or ())
     return f"To learn more, record again with ncu {options}." if options else ""
 
 
 def _name(kernel: Record) -> str:
     return text.shortened(text.printable(kernel["short_name"] or kernel["name"] or "(no name)"), _MOST_NAME)
-
-
-def _first_sentence(advice: str) -> str:
-    end = advice.find(". ")
-    return advice if end < 0 else advice[: end + 1]
 
 
 def _gives(actions: Sequence[Record], weighting: Record | None) -> str:

@@ -81,7 +81,7 @@ def idle_sentence(weighting: Record | None) -> str:
     time = max(times, key=lambda each: each["idle_frac"] * each["duration_ns"] * (each["n_steps"] or 1))
     most = next((part for part in time["parts"] if part["is_idle"]), None)
     sentence = f"The GPU idles {text.share(time['idle_frac'])} of {_whole(time)}, which no kernel gives back"
-    return sentence + (f"; most of it: {most['title']}. {_first_sentence(most['advice'])}" if most else ".")
+    return sentence + (f"; most of it: {most['title']}. {text.first_sentence(most['advice'])}" if most else ".")
 
 
 def _sentences(time: Record) -> tuple[str, str]:
@@ -121,8 +121,3 @@ def _batches(time: Record) -> str:
 
 def _whole(time: Record) -> str:
     return "a step" if time["n_steps"] else "the run"
-
-
-def _first_sentence(advice: str) -> str:
-    end = advice.find(". ")
-    return advice if end < 0 else advice[: end + 1]
