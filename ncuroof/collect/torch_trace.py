@@ -23,6 +23,7 @@ _BATCH = "enumerate(DataLoader)#"
 """Begins the name of what a DataLoader leaves when it is asked for a batch."""
 
 _MOST_US = 1e15
+_MOST_BYTES = 2 * 2**30
 _HOST_RANGES = ("user_annotation", "cpu_op")
 _HINT = "name what torch.profiler.profile.export_chrome_trace() wrote"
 
@@ -52,8 +53,8 @@ def read_torch_trace(path: Path) -> Counts:
 
 def _events(path: Path) -> Events:
     try:
-        content = path.read_bytes()
-        events = json.loads(gzip.decompress(content) if content.startswith(_GZIP) else content)["traceEvents"]
+        content = _content(path)
+        events = json.loads(content)["traceEvents"]
         if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
             raise TypeError("traceEvents are no list of events")
     except (gzip.BadGzipFile, EOFError, zlib.error, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -63,6 +64,21 @@ def _events(path: Path) -> Events:
     except OSError as error:
         raise CountsError(f"{path}: {error.strerror or error}", hint=_HINT) from error
     return events
+
+
+def _content(path: Path) -> bytes:
+    """Return a trace's text, unpacked.
+
+    Raises:
+        ValueError: it is longer than a trace may be.
+    """
+    with path.open("rb") as file:
+        is_packed = file.read(len(_GZIP)) == _GZIP
+    with gzip.open(path) if is_packed else path.open("rb") as file:
+        content: bytes = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"more than {_MOST_BYTES >> 30} GiB: trace fewer steps")
+    return content
 
 
 def _steps(events: Events) -> CountedSteps | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ncuroof.collect import torch_trace
 from ncuroof.collect.torch_trace import read_torch_trace
 from ncuroof.errors import CountsError
 from tests.collect.test_temporal_breakdown import call, ran
@@ -81,6 +82,13 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, content: bytes, told: str) 
     (tmp_path / "trace.json").write_bytes(content)
     with pytest.raises(CountsError, match=told):
         read_torch_trace(tmp_path / "trace.json")
+
+
+def test_a_trace_beyond_measure_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_trace, "_MOST_BYTES", 2**20)
+    (tmp_path / "trace.json.gz").write_bytes(gzip.compress(bytes(2**24)))
+    with pytest.raises(CountsError, match="trace fewer steps"):
+        read_torch_trace(tmp_path / "trace.json.gz")
 
 
 def test_a_trace_that_is_not_there_is_told(tmp_path: Path) -> None:
