@@ -6,7 +6,7 @@ from ncuroof.diagnosis.kernel_table import kernel_table
 from ncuroof.diagnosis.rules import Rules, load_rules
 from ncuroof.diagnosis.summary import Share, Summary, group_launches, rank_actions, summarise
 from ncuroof.diagnosis.totals import total_work
-from ncuroof.diagnosis.wall_time import WallTime
+from ncuroof.diagnosis.wall_time import WallTime, load_parts
 from ncuroof.diagnosis.weights import Weighting, weigh, weighted
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "diagnose",
     "group_launches",
     "kernel_table",
+    "load_parts",
     "load_rules",
     "rank_actions",
     "summarise",

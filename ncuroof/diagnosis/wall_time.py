@@ -62,10 +62,22 @@ class WallTime:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class PartEntry:
+    """What `profiles/temporal_breakdown.toml` says of a part of a step's time.
+
+    Attributes:
+        title: what it is called.
+        doc: when time belongs to it.
+        is_idle: nothing runs on the GPU.
+        advice: what to do about it; None for kernels.
+        source: of the advice; None where there is none.
+    """
+
     title: str
+    doc: str
     is_idle: bool
     advice: str | None
+    source: str | None
 
 
 def wall_time(source: int, breakdown: TemporalBreakdown) -> WallTime | None:
@@ -85,7 +97,7 @@ def wall_time(source: int, breakdown: TemporalBreakdown) -> WallTime | None:
     profiled_ns = sum(part.duration_ns for part in breakdown.parts) / n_steps
     if not profiled_ns:
         return None
-    entries = _entries()
+    entries = load_parts()
     parts = [
         PartOfTime(
             name=part.name,
@@ -116,11 +128,18 @@ def wall_time(source: int, breakdown: TemporalBreakdown) -> WallTime | None:
 
 
 @cache
-def _entries() -> Mapping[str, _Entry]:
+def load_parts() -> Mapping[str, PartEntry]:
+    """Return the parts of a step's time by name.
+
+    Raises:
+        ProfileError: `profiles/temporal_breakdown.toml` is malformed.
+    """
     raw = read_toml(folder("profiles") / "temporal_breakdown.toml")
     try:
         return {
-            name: _Entry(entry["title"], entry.get("idle", False), entry.get("advice"))
+            name: PartEntry(
+                entry["title"], entry["doc"], entry.get("idle", False), entry.get("advice"), entry.get("source")
+            )
             for name, entry in raw["part"].items()
         }
     except (KeyError, AttributeError) as error:

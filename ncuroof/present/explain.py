@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 
-from ncuroof.diagnosis import Rules, load_rules
+from ncuroof.diagnosis import Rules, load_parts, load_rules
 from ncuroof.diagnosis.rules import Caveat, Condition, Finding
 from ncuroof.errors import UnknownNameError
 from ncuroof.metrics import Catalogue, load_catalogue
@@ -15,6 +15,7 @@ from ncuroof.present import format as text
 from ncuroof.present.collect_options import collect_options
 
 _STALLS = "stalls."
+_WALL_TIME = "wall_time."
 _EXCLUDES = "What it does not count:"
 
 
@@ -34,7 +35,8 @@ def names() -> list[str]:
     quantities = [quantity.name for quantity in catalogue.described()]
     stalls = [f"{_STALLS}{reason}" for reason in catalogue.stalls.reasons]
     measured = [quantity.name for quantity in catalogue.measured]
-    return [*rules.verdicts, *rules.findings, *rules.caveats, *quantities, *stalls, *measured]
+    parts = [f"{_WALL_TIME}{name}" for name in load_parts()]
+    return [*rules.verdicts, *rules.findings, *rules.caveats, *parts, *quantities, *stalls, *measured]
 
 
 def _lines(name: str, rules: Rules, catalogue: Catalogue) -> Iterator[str]:
@@ -44,6 +46,8 @@ def _lines(name: str, rules: Rules, catalogue: Catalogue) -> Iterator[str]:
         yield from _finding(rules.findings[name], catalogue)
     elif name in rules.caveats:
         yield from _caveat(name, rules.caveats[name])
+    elif name.removeprefix(_WALL_TIME) in load_parts():
+        yield from _part_of_time(name.removeprefix(_WALL_TIME))
     elif name.removeprefix(_STALLS) in catalogue.stalls.reasons:
         yield from _stall(name.removeprefix(_STALLS), catalogue)
     else:
@@ -114,6 +118,16 @@ def _caveat(name: str, caveat: Caveat) -> Iterator[str]:
         yield from ("", f"Likely causes, the likeliest first: {', '.join(caveat.explained_by)}.")
     if caveat.weakens:
         yield from ("", "It takes a step off the verdict's confidence.")
+
+
+def _part_of_time(name: str) -> Iterator[str]:
+    part = load_parts()[name]
+    kind = f"idle, {part.title}" if part.is_idle else part.title
+    yield from (f"{name}: part of a step's time, {kind}", "", part.doc)
+    if part.advice:
+        yield from ("", "What to do:", f"  {part.advice}")
+    if part.source:
+        yield from ("", f"Source: {part.source}")
 
 
 def _conditions(rule: Finding | Caveat) -> Iterator[str]:
