@@ -123,7 +123,7 @@ def _caveat(name: str, caveat: Caveat) -> Iterator[str]:
 def _part_of_time(name: str) -> Iterator[str]:
     part = load_parts()[name]
     kind = f"idle, {part.title}" if part.is_idle else part.title
-    yield from (f"{name}: part of a step's time, {kind}", "", part.doc)
+    yield from (f"{_WALL_TIME}{name}: part of a step's time, {kind}", "", part.doc)
     if part.advice:
         yield from ("", "What to do:", f"  {part.advice}")
     if part.source:

@@ -45,6 +45,6 @@ def test_a_finding_says_of_which_lines_it_speaks() -> None:
 
 def test_a_part_of_a_steps_time_is_explained_beside_a_verdict_of_its_name() -> None:
     assert explain("host_wait") == explain("wall_time.host_wait")
-    assert explain("host_wait").startswith("host_wait: part of a step's time, idle, launches came late")
+    assert explain("host_wait").startswith("wall_time.host_wait: part of a step's time, idle, launches came late")
     assert "memory: verdict" in explain("memory")
     assert "Copies or memsets run, and no kernel." in explain("wall_time.memory")
