@@ -196,6 +196,20 @@ def test_lines_wait_for_those_that_load_what_they_need(tmp_path: Path, compute_c
         assert {other for waiting, other in split if waiting == line and other in (9, 10)} == loaded
 
 
+@pytest.mark.parametrize("architecture", ["90a", "100a", "120a"])
+def test_who_waits_for_a_bulk_copy_waits_for_the_line_that_asks_its_barrier(tmp_path: Path, architecture: str) -> None:
+    """`mbarrier.try_wait` answers by a predicate that a scoreboard guards: a stall of scoreboards, at its own line."""
+    if shutil.which("nvcc") is None:
+        pytest.skip("there is no nvcc on this machine")
+    compiled, source = tmp_path / "bulk_copy.cubin", AWAITED.with_name("bulk_copy.cu")
+    command = ["nvcc", f"-arch=sm_{architecture}", "-lineinfo", "-cubin", "-o", str(compiled), str(source)]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip(f"this nvcc does not know sm_{architecture}")
+    waits = _waits(Image(compiled.read_bytes()), b"_Z11bulk_copiesPKfPfi")
+    assert (14, 14) in waits
+    assert (15, 13) not in waits  # the copy itself counts no scoreboard
+
+
 def _waits(image: Image, function: bytes) -> set[tuple[int, int]]:
     """Return which lines wait for which."""
     boards = Scoreboards(image.code(function), image.compute_capability, itertools.repeat(True))
