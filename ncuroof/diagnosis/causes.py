@@ -33,21 +33,28 @@ def add_firing(quantities: pl.DataFrame, findings: Iterable[Finding]) -> pl.Data
     return quantities.with_columns(_fires(finding).alias(f"fires.{finding.id}") for finding in findings)
 
 
-def latency_limiter(rules: Rules, known: frozenset[str]) -> pl.Expr:
-    """Return the first cause, in the order of the rules, that a latency-bound kernel shows and that no other outweighs.
+def add_latency_limiter(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
+    """Return the table with a column `limiter.latency`: what a latency-bound kernel waits for.
 
-    Null where it shows none.
+    It is the first cause, in the order of the rules, that shows and that no other outweighs; null where none does.
 
     Args:
+        judged: one row per kernel: quantities, `verdict`, and the columns of `add_firing`.
         rules: what can be found.
-        known: columns of the table.
     """
-    gains = [_gain_of(cause, rules, known) for cause in rules.latency_causes]
-    most = pl.max_horizontal(gains)
-    return pl.coalesce(
-        pl.when(gain.is_null() | (gain * rules.outweighs_earlier >= most)).then(_limiter_of(cause, rules))
-        for cause, gain in zip(rules.latency_causes, gains, strict=True)
+    known = frozenset(judged.columns)
+    names = [f"gain.{place}" for place in range(len(rules.latency_causes))]
+    gains = judged.select(
+        _gain_of(cause, rules, known).alias(name) for cause, name in zip(rules.latency_causes, names, strict=True)
     )
+    limiter = pl.coalesce(
+        pl.when(pl.col(name).is_null() | (pl.col(name) * rules.outweighs_earlier >= pl.col("gain.most"))).then(
+            _limiter_of(cause, rules)
+        )
+        for cause, name in zip(rules.latency_causes, names, strict=True)
+    )
+    weighed = judged.hstack(gains.with_columns(pl.max_horizontal(names).alias("gain.most")))
+    return judged.with_columns(weighed.select(limiter.alias("limiter.latency")).to_series())
 
 
 def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ncuroof.diagnosis.causes import COMPUTE_UNITS, MEMORY_UNITS, add_firing, collect_findings, latency_limiter
+from ncuroof.diagnosis.causes import COMPUTE_UNITS, MEMORY_UNITS, add_firing, add_latency_limiter, collect_findings
 from ncuroof.diagnosis.caveats import add_checks, caveats
 from ncuroof.diagnosis.flips import nearest_flips
 from ncuroof.diagnosis.rules import Rules, load_rules
@@ -48,7 +48,7 @@ def diagnose(measurements: Measurements, roofline: Roofline, rules: Rules | None
     quantities = measurements.kernels.hstack(roofline.bounds.drop("id"))
     verdicts, path = walk_tree(quantities, rules.nodes)
     judged = add_firing(quantities.with_columns(verdicts), rules.findings.values())
-    judged = judged.with_columns(_limiter(rules, frozenset(judged.columns)).alias("limiter"))
+    judged = add_latency_limiter(judged, rules).with_columns(_limiter().alias("limiter"))
     judged = judged.join(_nearest_threshold(path), on="id", how="left", maintain_order="left")
     judged = add_checks(judged, measurements, roofline).with_columns(caveats(rules.caveats).alias("caveats"))
     verdict_table = judged.select("id", "verdict", "limiter", _confidence(rules).alias("confidence"), "caveats").pipe(
@@ -63,7 +63,7 @@ def diagnose(measurements: Measurements, roofline: Roofline, rules: Rules | None
     )
 
 
-def _limiter(rules: Rules, known: frozenset[str]) -> pl.Expr:
+def _limiter() -> pl.Expr:
     """Return the resource or cause behind a verdict; null where the counters do not name one.
 
     Where the report carries no breakdown of the two totals, the busiest unit whose utilisation is known stands in.
@@ -78,7 +78,7 @@ def _limiter(rules: Rules, known: frozenset[str]) -> pl.Expr:
         .when(pl.col("verdict") == Verdict.BALANCED.value)
         .then(pl.when(pl.col("utilisation.lead") >= 0).then(memory).otherwise(compute))
         .when(pl.col("verdict") == Verdict.LATENCY.value)
-        .then(latency_limiter(rules, known))
+        .then(pl.col("limiter.latency"))
         .when(pl.col("verdict") == Verdict.OVERHEAD.value)
         .then(pl.lit("launch"))
     )

@@ -7,7 +7,7 @@ import pytest
 
 import ncuroof
 from ncuroof.diagnosis import diagnose, load_rules
-from ncuroof.diagnosis.causes import add_firing, collect_findings, latency_limiter
+from ncuroof.diagnosis.causes import add_firing, add_latency_limiter, collect_findings
 from ncuroof.diagnosis.rules import Condition, Finding
 from ncuroof.metrics import load_catalogue, measure
 from ncuroof.roofline import roofline
@@ -238,8 +238,7 @@ def test_the_limiter_of_latency_is_the_first_cause_that_none_outweighs(values: d
     blank = nothing.kernels.hstack(roofline(nothing).bounds.drop("id")).with_columns(verdict=pl.lit("latency"))
     row = blank.row(0, named=True) | {"utilisation.busiest": 0.2, "duration_ns": 1e6} | values
     fired = add_firing(pl.DataFrame([row], schema=blank.schema), RULES.findings.values())
-    named = fired.select(latency_limiter(RULES, frozenset(fired.columns)).alias("limiter"))
-    assert named["limiter"].to_list() == [limiter]
+    assert add_latency_limiter(fired, RULES)["limiter.latency"].to_list() == [limiter]
 
 
 def test_named_limiter_comes_first_among_the_findings(planted: list[dict]) -> None:
