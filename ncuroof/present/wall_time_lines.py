@@ -80,7 +80,8 @@ def idle_sentence(weighting: Record | None) -> str:
         return ""
     time = max(times, key=lambda each: each["idle_frac"] * each["duration_ns"] * (each["n_steps"] or 1))
     most = next((part for part in time["parts"] if part["is_idle"]), None)
-    sentence = f"The GPU idles {text.share(time['idle_frac'])} of {_whole(time)}, which no kernel gives back"
+    whole = _whole(time) if time["n_steps"] else f"{_whole(time)} (its warm-up included, which --step leaves out)"
+    sentence = f"The GPU idles {text.share(time['idle_frac'])} of {whole}, which no kernel gives back"
     return sentence + (f"; most of it: {most['title']}. {text.first_sentence(most['advice'])}" if most else ".")
 
 

@@ -74,6 +74,9 @@ def test_a_whole_run() -> None:
     told = weighting(n_steps=None, duration_ns=100e6, batches_ns=None)
     assert wall_time_lines(told)[0] == "the run takes 100 ms from first kernel to last, of which the GPU idles 25.0 %"
     assert wall_time_tables(told)[0].title == "What the GPU does in the run"
+    assert idle_sentence(told).startswith(
+        "The GPU idles 25.0 % of the run (its warm-up included, which --step leaves out), "
+    )
 
 
 def test_the_pages_table_advises_where_it_pays() -> None:
