@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,13 +10,14 @@ from statistics import median
 from typing import Any
 
 from ncuroof.collect.arguments import Selection, kernel_pattern
-from ncuroof.collect.counts import Counts, KernelCount, count_trace, covering, functions_of
+from ncuroof.collect.counts import Counts, KernelCount, covering, functions_of
 from ncuroof.collect.kernel_names import function_name
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.request import Request, Steps
 from ncuroof.collect.settings import Settings
 from ncuroof.collect.status_line import clock
-from ncuroof.collect.temporal_breakdown import CountedSteps, break_down
+from ncuroof.collect.temporal_breakdown import CountedSteps
+from ncuroof.collect.torch_trace import counts_of, trace_events
 from ncuroof.errors import CountsError, ProfileRequestError
 
 
@@ -34,18 +34,16 @@ def read_trace(path: Path, request: Request, settings: Settings, journal: Iterab
         CountsError: it is not as expected.
     """
     try:
-        events = json.loads(path.read_bytes())["traceEvents"]
-    except (ValueError, KeyError, TypeError) as error:
+        events = trace_events(path)
+    except CountsError as error:
         raise CountsError(
-            f"PyTorch's trace cannot be read: {type(error).__name__}, {error}",
-            hint="update PyTorch, or count nothing: --no-per-shape",
+            f"the first run's trace cannot be counted: {error}", hint="update PyTorch, or count nothing: --no-per-shape"
         ) from error
-    counts = count_trace(events, steps=request.steps.text if request.steps else None)
     steps = None if request.steps is None else _counted_steps(request.steps, journal)
-    if request.steps is not None and steps is None:
+    counts = counts_of(events, settings, steps=steps)
+    if request.steps is None:
         return counts
-    patterns = {"collectives": settings.collectives, "waiting_calls": settings.waiting_calls}
-    return replace(counts, breakdown=break_down(events, steps=steps, **patterns))
+    return replace(counts, steps=request.steps.text, breakdown=None if steps is None else counts.breakdown)
 
 
 def _counted_steps(wanted: Steps, journal: Iterable[Mapping[str, Any]]) -> CountedSteps | None:

@@ -95,7 +95,7 @@ def functions_of(kernels: Iterable[KernelCount]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(function_name(kernel.name) for kernel in kernels))
 
 
-def count_trace(events: Iterable[Mapping[str, Any]], *, steps: str | None = None) -> Counts:
+def count_trace(events: Iterable[Mapping[str, Any]]) -> Counts:
     """Return the counts of a trace of PyTorch's profiler (Chrome's trace format, times in µs).
 
     Raises:
@@ -115,7 +115,7 @@ def count_trace(events: Iterable[Mapping[str, Any]], *, steps: str | None = None
         n_launches, so_far = totals.get(key, (0, 0.0))
         totals[key] = (n_launches + 1, so_far + duration_ns)
     kernels = [KernelCount(*key, n_launches, duration_ns) for key, (n_launches, duration_ns) in totals.items()]
-    return Counts(tuple(sorted(kernels, key=lambda each: -each.duration_ns)), steps)
+    return Counts(tuple(sorted(kernels, key=lambda each: -each.duration_ns)))
 
 
 def to_json(counts: Counts) -> bytes:

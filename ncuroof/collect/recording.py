@@ -266,10 +266,8 @@ class Recorder:
         if not self.request.report.parent.is_dir():
             raise OutputError(f"{self.request.report.parent}: is no folder", hint="make it, or choose another with -o")
         reports = self._reports()
-        existing = [
-            *reports,
-            *filter(Path.exists, {counts_path(path): None for path in (self.request.report, *reports)}),
-        ]
+        counts = dict.fromkeys(map(counts_path, (self.request.report, *reports)))
+        existing = [*reports, *filter(Path.exists, counts)]
         if existing and not self.request.force:
             raise OutputError(f"{existing[0]}: is there already", hint="choose another name with -o, or add --force")
         return existing

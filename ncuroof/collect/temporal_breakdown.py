@@ -119,7 +119,7 @@ class _Call:
     thread: object
 
 
-def break_down(
+def break_down_time(
     events: Sequence[Mapping[str, Any]], *, collectives: str, waiting_calls: str, steps: CountedSteps | None = None
 ) -> TemporalBreakdown | None:
     """Return what the GPU with most work did; None where the trace does not tell when.

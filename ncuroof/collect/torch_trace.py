@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ncuroof.collect.counts import Counts, count_trace
-from ncuroof.collect.settings import load_settings
-from ncuroof.collect.temporal_breakdown import CountedSteps, break_down
+from ncuroof.collect.settings import Settings, load_settings
+from ncuroof.collect.temporal_breakdown import CountedSteps, break_down_time
 from ncuroof.errors import CountsError
 
 _GZIP = b"\x1f\x8b"
@@ -39,19 +39,37 @@ def read_torch_trace(path: Path) -> Counts:
     Raises:
         CountsError: it cannot be read, is no such trace, or holds no kernel.
     """
-    events = _events(path)
-    counts = count_trace(events)
+    events = trace_events(path)
+    counts = counts_of(events, load_settings(), steps=_steps(events))
     if not counts.kernels:
         raise CountsError(
             f"{path}: kernels on a GPU were wanted, the trace holds none",
             hint="record it with torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])",
         )
-    settings = load_settings()
+    return counts
+
+
+def counts_of(events: Events, settings: Settings, *, steps: CountedSteps | None) -> Counts:
+    """Return how often each kernel of a trace's events ran, and what the GPU did meanwhile.
+
+    Args:
+        events: of a trace.
+        settings: of profiles/collect.toml.
+        steps: that the trace holds; None for a whole run.
+
+    Raises:
+        CountsError: an event lacks what the format promises.
+    """
     patterns = {"collectives": settings.collectives, "waiting_calls": settings.waiting_calls}
-    return replace(counts, breakdown=break_down(events, steps=_steps(events), **patterns))
+    return replace(count_trace(events), breakdown=break_down_time(events, steps=steps, **patterns))
 
 
-def _events(path: Path) -> Events:
+def trace_events(path: Path) -> Events:
+    """Return the events of a trace.
+
+    Raises:
+        CountsError: it cannot be read, or is no such trace.
+    """
     try:
         content = _content(path)
         events = json.loads(content)["traceEvents"]

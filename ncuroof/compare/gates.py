@@ -34,7 +34,10 @@ _OPS: Mapping[str, Callable[[float, float], bool]] = {
     "<": lambda a, b: a < b,
     ">": lambda a, b: a > b,
 }
-_HINT = "gates look like time:+5%, kernel(REGEX).time:+3%, kernel(REGEX).roof_frac>=0.7, findings.high==0, run.recoverable_frac<0.3"
+_HINT = (
+    "gates look like time:+5%, step:+5%, kernel(REGEX).time:+3%, kernel(REGEX).roof_frac>=0.7, findings.high==0, "
+    "run.recoverable_frac<0.3"
+)
 _SEVERITIES = ("high", "medium")
 _RUN_METRICS = ("duration_ns", "recoverable_ns", "recoverable_frac", "n_kernels", "n_failed", "step_ns", "idle_frac")
 _TIME = "time"

@@ -86,7 +86,7 @@ OF_THE_CHIP = {
     "access.compression_input_frac",
     "access.compression_success_frac",
     "utilisation.fp16",
-    "utilisation.tma",
+    "access.bulk_copy_frac",
 }
 """Quantities that some chips have no counter for."""
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ncuroof.collect.settings import load_settings
-from ncuroof.collect.temporal_breakdown import CountedSteps, Part, TemporalBreakdown, break_down
+from ncuroof.collect.temporal_breakdown import CountedSteps, Part, TemporalBreakdown, break_down_time
 from ncuroof.errors import CountsError
 
 Event = dict[str, Any]
@@ -32,7 +32,7 @@ def call(start: float, end: float, correlation: int, name: str = "cudaLaunchKern
 
 def parts(*events: Event, **more: Any) -> dict[str, tuple[float, int | None]]:
     """Return µs and gaps by part."""
-    found = break_down(list(events), **PATTERNS, **more)
+    found = break_down_time(list(events), **PATTERNS, **more)
     assert found is not None
     return {part.name: (part.duration_ns / 1e3, part.n_gaps) for part in found.parts}
 
@@ -78,7 +78,7 @@ def test_gaps_of_one_cause_are_summed_and_counted() -> None:
 
 def test_the_time_of_steps_begins_before_the_first_launch() -> None:
     steps = CountedSteps(n_steps=2, duration_ns=70e3, batches_ns=1e3, earlier_step_ns=None)
-    found = break_down([ran(1000, 1050, 1), ran(1055, 1060, 2), call(990, 995, 2)], **PATTERNS, steps=steps)
+    found = break_down_time([ran(1000, 1050, 1), ran(1055, 1060, 2), call(990, 995, 2)], **PATTERNS, steps=steps)
     assert found == TemporalBreakdown(
         (Part("computation", 55e3), Part("kernel_wait", 5e3, 1), Part("first_launch", 10e3, 1)), steps
     )
@@ -100,8 +100,8 @@ def test_of_several_gpus_the_one_with_most_work_is_told() -> None:
 
 
 def test_a_trace_without_work_or_times_tells_nothing() -> None:
-    assert break_down([], **PATTERNS) is None
-    assert break_down([{"cat": "kernel", "name": "k", "dur": 1.0, "args": {}}], **PATTERNS) is None
+    assert break_down_time([], **PATTERNS) is None
+    assert break_down_time([{"cat": "kernel", "name": "k", "dur": 1.0, "args": {}}], **PATTERNS) is None
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_trace_without_work_or_times_tells_nothing() -> None:
 )  # fmt: skip
 def test_an_event_that_is_none_is_told(broken: dict[str, Any]) -> None:
     with pytest.raises(CountsError, match="PyTorch's trace: an event is not as it should be"):
-        break_down([ran(-9, -8), ran(0, 1) | broken], **PATTERNS)
+        break_down_time([ran(-9, -8), ran(0, 1) | broken], **PATTERNS)
 
 
 KINDS = {"computation": "gemm", "communication": "ncclDevKernel", "memory": "copy"}

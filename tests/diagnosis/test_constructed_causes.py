@@ -31,6 +31,7 @@ MORE = {
     "compression_success_percent": "lts__average_gcomp_input_sector_success_rate.pct",
     "compression_input_sectors": "lts__gcomp_input_sectors.sum",
     "written_bytes": "l1tex__m_l1tex2xbar_write_bytes.sum",
+    "bulk_load_bytes": "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum",
 }
 """Counters that no description implies."""
 
@@ -546,7 +547,7 @@ def test_a_product_that_loads_past_l1_is_not_blamed_for_it() -> None:
 
 def waiting(**stalls: float) -> dict[str, Any]:
     """Diagnose a product that keeps the tensor cores busy for 30 % of the time and loads by TMA."""
-    return judged(replace(on_wgmma(0.3), stalls=stalls, busy={"sm__pipe_tma_cycles_active": 0.05}))
+    return judged(replace(on_wgmma(0.3), stalls=stalls), bulk_load_bytes=2**30)
 
 
 @pytest.mark.parametrize(
@@ -573,3 +574,18 @@ def test_waits_for_bulk_copies_are_none_for_loads() -> None:
     assert (kernel["verdict"], kernel["limiter"]) == ("latency", "long_scoreboard")
     assert gains(kernel)["stall_bulk_copies"] == pytest.approx(0.5)
     assert not {"serial_loads", "stall_long_scoreboard", "stall_overlapping_loads"} & set(gains(kernel))
+
+
+@pytest.mark.parametrize(
+    ("bulk_load_bytes", "frac", "is_told"),
+    # 2^19 requests of 512 bytes are 2^28 bytes: those of bulk copies are half of all, or less
+    [(2**28, 0.5, True), (2**27, 1 / 3, False), (0, 0.0, False)],
+)
+def test_a_kernel_that_loads_mostly_by_itself_waits_for_its_loads(
+    bulk_load_bytes: int, frac: float, *, is_told: bool
+) -> None:
+    described = replace(on_wgmma(0.3), loads=Accesses(2**19, 16, bytes_per_thread=16), stalls={"long_scoreboard": 0.5})
+    kernel = judged(described, bulk_load_bytes=bulk_load_bytes)
+    assert kernel["access"]["bulk_copy_frac"] == pytest.approx(frac)
+    assert ("stall_bulk_copies" in gains(kernel)) is is_told
+    assert bool({"serial_loads", "stall_long_scoreboard"} & set(gains(kernel))) is not is_told
