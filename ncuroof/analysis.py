@@ -56,17 +56,17 @@ class Reports:
     counts: tuple[Counts | None, ...] = ()
 
     def weighted_by(self, *traces: PathLike) -> Reports:
-        """Return the reports with the counts of traces of PyTorch's profiler, one for each report, in place of those beside them.
+        """Return the reports with the counts of traces (`read_trace`), one for each report, in place of those beside them.
 
         Raises:
             CountsError: a trace cannot be read, is none, or holds no kernel; or there is not one for each report.
         """
-        from ncuroof.collect.torch_trace import read_torch_trace  # noqa: PLC0415  most reports have no trace
+        from ncuroof.collect.traces import read_trace  # noqa: PLC0415  most reports have no trace
 
         if len(traces) != len(self.raw):
             found = f"{len(traces)} for {len(self.raw)}"
             raise CountsError(f"a trace for each report was wanted: {found}", hint="name them in the reports' order")
-        return replace(self, counts=tuple(read_torch_trace(Path(trace)) for trace in traces))
+        return replace(self, counts=tuple(read_trace(Path(trace)) for trace in traces))
 
     def analyse(self, calibrations: Sequence[Calibration] = ()) -> Analysis:
         """Return the analysis of all workloads of all reports together.

@@ -189,6 +189,6 @@ class ProfilingError(NcuroofError, RuntimeError):
 
 
 class CountsError(NcuroofError, ValueError):
-    """The counts beside a report are not what ncuroof writes there, or a trace is not what PyTorch's profiler writes."""
+    """The counts beside a report are not ncuroof's, or a trace is none of PyTorch's profiler or Nsight Systems."""
 
     slug = "counts"

@@ -15,10 +15,11 @@ from ncuroof.cli.options import common, say
 from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.arguments import Selection
 from ncuroof.collect.describe import plan_lines
-from ncuroof.collect.machine import find_gpus, find_ncu, ncu_version
+from ncuroof.collect.first_run import RUNNER, RUNNER_FILES
+from ncuroof.collect.machine import find_gpus, find_ncu, find_nsys, ncu_version
 from ncuroof.collect.plan import plan_collection
 from ncuroof.collect.programs import Program, find_program
-from ncuroof.collect.recording import RUNNER, RUNNER_FILES, Recorder, Recording, free_report
+from ncuroof.collect.recording import Recorder, Recording, free_report
 from ncuroof.collect.remote import remote_script
 from ncuroof.collect.request import Request, parse_cover, parse_steps, split_words
 from ncuroof.collect.settings import Settings, Version, load_settings, parse_capability
@@ -78,7 +79,7 @@ _REDACT = (
 @click.option(
     "--trace",
     type=click.Path(path_type=Path),
-    help="Trace of PyTorch's profiler of the same program, which tells of its launches in place of a first run.",
+    help="Trace of the same program, of PyTorch's profiler or Nsight Systems, which tells of its launches in place of a first run.",
 )
 @click.option("--step", metavar="N[:M]", help="Profile these steps of a PyTorch script, counted from 1.")
 @click.option(
@@ -185,8 +186,9 @@ def _recorder(words: tuple[str, ...], asked: dict[str, Any], *, quiet: bool) -> 
         sections=request.sections,
         metrics=request.metrics,
     )
+    nsys = None if is_elsewhere else find_nsys(os.environ)
     return Recorder(
-        request, plan, program, settings, ncu, version, shows_progress=not quiet, say=_silent if quiet else say
+        request, plan, program, settings, ncu, version, nsys, shows_progress=not quiet, say=_silent if quiet else say
     )
 
 
@@ -253,7 +255,7 @@ def _capabilities() -> tuple[int, ...]:
 
 def _print_commands(recorder: Recorder) -> int:
     if recorder.counts_first:
-        click.echo(shlex.join(recorder.count_command("TRACE", "STATUS")))
+        click.echo(shlex.join(recorder.first_run.command("TRACE", "STATUS")))
     click.echo(shlex.join(recorder.command(_traced_selection(recorder))))
     return 0
 

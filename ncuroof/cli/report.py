@@ -40,8 +40,8 @@ STANDARD_OUTPUT = "-"
     "traces",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Trace of PyTorch's profiler of the same program: weights sums by how often and how long kernels ran in it, and says how "
-    "much the GPU idles; one for each report.",
+    help="Trace of the same program, of PyTorch's profiler or Nsight Systems: weights sums by how often and how long kernels ran "
+    "in it, and says how much the GPU idles; one for each report.",
 )
 @click.option("--force", is_flag=True, help="Replace a file that ncuroof did not write.")
 @click.option(

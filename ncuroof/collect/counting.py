@@ -3,70 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from statistics import median
-from typing import Any
+from collections.abc import Sequence
 
 from ncuroof.collect.arguments import Selection, kernel_pattern
 from ncuroof.collect.counts import Counts, KernelCount, covering, functions_of
 from ncuroof.collect.kernel_names import function_name
 from ncuroof.collect.plan import Plan
-from ncuroof.collect.request import Request, Steps
+from ncuroof.collect.request import Request
 from ncuroof.collect.settings import Settings
 from ncuroof.collect.status_line import clock
-from ncuroof.collect.temporal_breakdown import CountedSteps
-from ncuroof.collect.torch_trace import counts_of, trace_events
-from ncuroof.errors import CountsError, ProfileRequestError
-
-
-def read_trace(path: Path, request: Request, settings: Settings, journal: Iterable[Mapping[str, Any]]) -> Counts:
-    """Return the counts of a trace that PyTorch's profiler left.
-
-    Args:
-        path: of the trace.
-        request: what was counted.
-        settings: of profiles/collect.toml.
-        journal: what the runner told.
-
-    Raises:
-        CountsError: it is not as expected.
-    """
-    try:
-        events = trace_events(path)
-    except CountsError as error:
-        raise CountsError(
-            f"the first run's trace cannot be counted: {error}", hint="update PyTorch, or count nothing: --no-per-shape"
-        ) from error
-    steps = None if request.steps is None else _counted_steps(request.steps, journal)
-    counts = counts_of(events, settings, steps=steps)
-    if request.steps is None:
-        return counts
-    return replace(counts, steps=request.steps.text, breakdown=None if steps is None else counts.breakdown)
-
-
-def _counted_steps(wanted: Steps, journal: Iterable[Mapping[str, Any]]) -> CountedSteps | None:
-    """Return what the runner saw of the counted steps; None where it did not see the last end: what came then is no step."""
-    told = {str(entry.get("event")): entry for entry in journal}
-    stop, counted = told.get("stop"), told.get("counted")
-    if stop is None or counted is None or stop["after"] != wanted.last:
-        return None
-    earlier = counted["earlier_steps_ns"]
-    return CountedSteps(
-        wanted.last - wanted.first + 1,
-        counted["duration_ns"],
-        counted["batches_ns"],
-        median(earlier) if earlier else None,
-    )
+from ncuroof.collect.timeline import WHOLE_GRAPH
+from ncuroof.errors import ProfileRequestError
 
 
 def select_launches(request: Request, plan: Plan, settings: Settings, counts: Counts) -> tuple[Selection, str]:
     """Return which launches to record, and in a sentence what that costs.
 
     Raises:
-        ProfileRequestError: a pattern of --kernel is no regular expression.
+        ProfileRequestError: a pattern of --kernel is no regular expression, or the kernels of CUDA graphs are not known.
     """
+    if request.graph_profiling == "node" and any(kernel.name == WHOLE_GRAPH for kernel in counts.kernels):
+        raise ProfileRequestError(
+            "--trace: single kernels were wanted, CUDA graphs recorded as wholes were found",
+            hint="trace again with nsys profile --cuda-graph-trace=node",
+        )
     pattern = kernel_pattern(request, Selection(), settings)
     wanted = Counts(tuple(kernel for kernel in counts.kernels if _passes(kernel.name, pattern)), counts.steps)
     functions = () if request.cover_frac is None else functions_of(covering(wanted, request.cover_frac))

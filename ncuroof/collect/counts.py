@@ -18,6 +18,7 @@ from typing import Any
 from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.kernel_names import function_name
 from ncuroof.collect.temporal_breakdown import TemporalBreakdown
+from ncuroof.collect.timeline import Shape, Timeline
 from ncuroof.errors import CountsError
 
 SCHEMA = "ncuroof.counts/1"
@@ -25,8 +26,10 @@ _SUFFIX = ".counts.json"
 _HINT = "remove the file, or count again with ncuroof profile --per-shape"
 _MOST_BYTES = 64 * 2**20
 _MOST_LAUNCHES = 10**12
+_NO_SHAPE = (0, 0, 0)
 
-Shape = tuple[int, int, int]
+PROFILERS = {"torch.profiler": "PyTorch's profiler", "nsys": "Nsight Systems"}
+"""What each source of counts is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class KernelCount:
     """The launches of one kernel with one shape.
 
     Attributes:
-        name: as PyTorch's profiler writes it.
+        name: as the profiler writes it.
         grid: x, y, z.
         block: x, y, z.
         n_launches: how often it ran.
@@ -56,11 +59,13 @@ class Counts:
         kernels: by kernel and launch shape, the longest together first.
         steps: the steps that were counted, as `--step` takes them; None for the whole run.
         breakdown: what the GPU did meanwhile; None where not known.
+        source: of `PROFILERS`, the tool that counted.
     """
 
     kernels: tuple[KernelCount, ...]
     steps: str | None = None
     breakdown: TemporalBreakdown | None = None
+    source: str = "torch.profiler"
 
     @property
     def n_launches(self) -> int:
@@ -95,34 +100,30 @@ def functions_of(kernels: Iterable[KernelCount]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(function_name(kernel.name) for kernel in kernels))
 
 
-def count_trace(events: Iterable[Mapping[str, Any]]) -> Counts:
-    """Return the counts of a trace of PyTorch's profiler (Chrome's trace format, times in µs).
+def count_launches(timeline: Timeline, *, source: str) -> Counts:
+    """Return how often each kernel of a timeline ran, and how long together.
 
-    Raises:
-        CountsError: a kernel's event lacks what the format promises.
+    CUDA graphs that were recorded as wholes count as a kernel of their own, whose grid and block are 0.
+
+    Args:
+        timeline: of a run.
+        source: of `PROFILERS`, the tool that recorded it.
     """
     totals: dict[tuple[str, Shape, Shape], tuple[int, float]] = {}
-    for event in events:
-        if event.get("cat") != "kernel":
-            continue
-        try:
-            key = (str(event["name"]), _shape(event["args"]["grid"]), _shape(event["args"]["block"]))
-            duration_ns = 1e3 * float(event["dur"])
-            if not 0 <= duration_ns < float("inf"):
-                raise ValueError(f"a time, {duration_ns} ns is none")
-        except (KeyError, OverflowError, TypeError, ValueError) as error:
-            raise CountsError(f"PyTorch's trace: a kernel's event lacks {error}", hint="update PyTorch") from error
-        n_launches, so_far = totals.get(key, (0, 0.0))
-        totals[key] = (n_launches + 1, so_far + duration_ns)
+    for activity in timeline.activities:
+        if not activity.is_copy:
+            key = (activity.name, *(activity.shape or (_NO_SHAPE, _NO_SHAPE)))
+            n_launches, so_far_ns = totals.get(key, (0, 0.0))
+            totals[key] = (n_launches + 1, so_far_ns + activity.duration_ns)
     kernels = [KernelCount(*key, n_launches, duration_ns) for key, (n_launches, duration_ns) in totals.items()]
-    return Counts(tuple(sorted(kernels, key=lambda each: -each.duration_ns)))
+    return Counts(tuple(sorted(kernels, key=lambda each: -each.duration_ns)), source=source)
 
 
 def to_json(counts: Counts) -> bytes:
     """Return the document `ncuroof.counts/1`."""
     document = {
         "schema": SCHEMA,
-        "source": "torch.profiler",
+        "source": counts.source,
         "steps": counts.steps,
         "n_launches": counts.n_launches,
         "duration_ns": counts.duration_ns,
@@ -170,7 +171,11 @@ def read_counts(path: Path) -> Counts:
         raise CountsError(f"{path}: the schema {SCHEMA} was wanted, {found!r} was found", hint=_HINT)
     try:
         kernels, found = tuple(map(_kernel, document["kernels"])), document.get("breakdown")
-        return Counts(kernels, document.get("steps"), None if found is None else TemporalBreakdown.from_dict(found))
+        breakdown = None if found is None else TemporalBreakdown.from_dict(found)
+        source = document.get("source", "torch.profiler")
+        if source not in PROFILERS:
+            raise ValueError(f"a source {source!r:.80}")
+        return Counts(kernels, document.get("steps"), breakdown, source)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise CountsError(f"{path}: {error!r} in an entry", hint=_HINT) from error
 

@@ -24,13 +24,18 @@ def plan_lines(recorder: Recorder, *, counts_first: bool) -> list[str]:
     )
     if counts_first:
         lines.append(
-            "  the script runs twice: first to count its launches, then under ncu; --no-per-shape runs it once and records all"
+            f"  the program runs twice: first to count its launches{_counted_by(recorder)}, then under ncu; "
+            "--no-per-shape runs it once and records all"
         )
     if not request.with_collectives and request.replay_mode == "kernel":
         lines.append(
             "  NCCL and NVSHMEM kernels are left out: replayed alone they would wait for the other GPUs for ever"
         )
     return lines
+
+
+def _counted_by(recorder: Recorder) -> str:
+    return "" if recorder.program.script is not None else " with Nsight Systems"
 
 
 def _passes(passes: tuple[int, int] | None) -> str:

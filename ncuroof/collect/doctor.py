@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncuroof.collect.machine import Gpu, find_ncu, ncu_version, output_of, parse_gpus
+from ncuroof.collect.machine import Gpu, find_ncu, find_nsys, ncu_version, output_of, parse_gpus
 from ncuroof.collect.settings import Settings, Version
 from ncuroof.errors import NcuNotFoundError
 
@@ -58,6 +58,7 @@ class Surroundings:
         run: output of a command, None where it fails.
         read: text of a file, None where it cannot be read.
         find: ncu to use.
+        find_nsys: nsys to use, or None.
         version: of an ncu.
         user_id: effective.
     """
@@ -66,15 +67,15 @@ class Surroundings:
     run: Callable[[list[str]], str | None]
     read: Callable[[Path], str | None]
     find: Callable[[Mapping[str, str]], Path]
+    find_nsys: Callable[[Mapping[str, str]], Path | None]
     version: Callable[[Path], Version]
     user_id: int
 
 
 def this_machine() -> Surroundings:
     """Return the machine that the program runs on."""
-    return Surroundings(
-        os.environ, output_of, _read, find_ncu, ncu_version, os.geteuid() if hasattr(os, "geteuid") else -1
-    )
+    user_id = os.geteuid() if hasattr(os, "geteuid") else -1
+    return Surroundings(os.environ, output_of, _read, find_ncu, find_nsys, ncu_version, user_id)
 
 
 def examine(machine: Surroundings, settings: Settings) -> tuple[Check, ...]:
@@ -88,6 +89,7 @@ def examine(machine: Surroundings, settings: Settings) -> tuple[Check, ...]:
         _other_profilers(machine, has_gpu=bool(gpus)),
         *_wsl(machine),
         _space(machine),
+        _nsys(machine),
     )
 
 
@@ -112,6 +114,12 @@ def _ncu(machine: Surroundings, settings: Settings) -> Check:
             "install a newer Nsight Compute, or name one in NCUROOF_NCU",
         )
     return Check("ncu", OK, f"{path}, version {said}")
+
+
+def _nsys(machine: Surroundings) -> Check:
+    path = machine.find_nsys(machine.environment)
+    missing = "not there, and not needed: it counts the launches of programs that are no PyTorch scripts"
+    return Check("nsys", OK, missing if path is None else str(path))
 
 
 def _gpus(machine: Surroundings) -> tuple[Gpu, ...] | None:

@@ -1,4 +1,4 @@
-"""Kernel names as two tools write them: PyTorch's profiler demangles with the compiler's library, ncu with NVIDIA's."""
+"""Kernel names as tools write them: PyTorch's profiler demangles with the compiler's library, ncu and nsys with NVIDIA's."""
 
 from __future__ import annotations
 

@@ -16,6 +16,8 @@ from ncuroof.errors import NcuNotFoundError
 VARIABLE = "NCUROOF_NCU"
 _QUERY = "name,compute_cap,driver_version,mig.mode.current"
 _PATIENCE_S = 60.0
+_NCU_ROOTS = (Path("/usr/local"), Path("/opt/nvidia/nsight-compute"))
+_NSYS_ROOTS = (Path("/usr/local"), Path("/opt/nvidia/nsight-systems"))
 _HINT = (
     "install NVIDIA Nsight Compute (it is part of the CUDA toolkit), put ncu on PATH, or name it in NCUROOF_NCU; "
     "for a machine where only ncu is installed: --remote-plan FILE"
@@ -39,9 +41,7 @@ class Gpu:
     is_mig: bool
 
 
-def find_ncu(
-    environment: Mapping[str, str], roots: Sequence[Path] = (Path("/usr/local"), Path("/opt/nvidia/nsight-compute"))
-) -> Path:
+def find_ncu(environment: Mapping[str, str], roots: Sequence[Path] = _NCU_ROOTS) -> Path:
     """Return the ncu to use: $NCUROOF_NCU, else on PATH, else that of the CUDA toolkit, the newest first.
 
     Args:
@@ -57,18 +57,31 @@ def find_ncu(
         if found is None:
             raise NcuNotFoundError(f"{VARIABLE} names {named}, which is no program that can be run", hint=_HINT)
         return Path(found)
-    on_path = shutil.which("ncu", path=environment.get("PATH", ""))
+    ncu = _find("ncu", environment, roots)
+    if ncu is None:
+        raise NcuNotFoundError("ncu was wanted, it is neither on PATH nor in a CUDA toolkit", hint=_HINT)
+    return ncu
+
+
+def find_nsys(environment: Mapping[str, str], roots: Sequence[Path] = _NSYS_ROOTS) -> Path | None:
+    """Return the nsys (Nsight Systems) to use, from the same places; None where there is none.
+
+    Args:
+        environment: of the process.
+        roots: folders in which toolkits (`cuda*`) and versions of Nsight Systems are installed.
+    """
+    return _find("nsys", environment, roots)
+
+
+def _find(program: str, environment: Mapping[str, str], roots: Sequence[Path]) -> Path | None:
+    on_path = shutil.which(program, path=environment.get("PATH", ""))
     if on_path is not None:
         return Path(on_path)
     homes = [Path(home) for home in (environment.get("CUDA_HOME"), environment.get("CUDA_PATH")) if home]
     toolkits = [folder for root in roots for folder in _newest_first(root)]
-    for candidate in (
-        *(home / "bin/ncu" for home in homes),
-        *(place for folder in toolkits for place in (folder / "bin/ncu", folder / "ncu")),
-    ):
-        if os.access(candidate, os.X_OK) and candidate.is_file():
-            return candidate
-    raise NcuNotFoundError("ncu was wanted, it is neither on PATH nor in a CUDA toolkit", hint=_HINT)
+    places = [home / "bin" for home in homes] + [place for each in toolkits for place in (each / "bin", each)]
+    candidates = (place / program for place in places)
+    return next((each for each in candidates if os.access(each, os.X_OK) and each.is_file()), None)
 
 
 def _newest_first(root: Path) -> list[Path]:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.arguments import Selection, ncu_command, rank_reports
-from ncuroof.collect.counting import read_trace, select_launches
+from ncuroof.collect.counting import select_launches
 from ncuroof.collect.counts import Counts, counts_path, to_json
 from ncuroof.collect.failures import known_failure, why_nothing
+from ncuroof.collect.first_run import RUNNER, FirstRun, read_status, step_words, steps_hint
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.programs import Program
 from ncuroof.collect.request import Request
-from ncuroof.collect.run import Outcome, flush_before_a_child, run_ncu
+from ncuroof.collect.run import Outcome, run_ncu
 from ncuroof.collect.set_aside import set_aside
 from ncuroof.collect.settings import Settings, Version
-from ncuroof.collect.torch_trace import read_torch_trace
-from ncuroof.errors import NcuNotFoundError, OutputError, ProfileRequestError, ProfilingError
+from ncuroof.collect.traces import read_trace
+from ncuroof.errors import OutputError, ProfilingError
 
-RUNNER = Path(__file__).with_name("torch_runner.py")
-RUNNER_FILES = (RUNNER, RUNNER.with_name("torch_tools.py"))
-_NO_TORCH = "no-torch"
 _ERROR = "==ERROR=="
 
 
@@ -61,6 +57,7 @@ class Recorder:
         settings: of profiles/collect.toml.
         ncu: its path.
         ncu_version: empty where not known.
+        nsys: path of Nsight Systems, which counts what PyTorch's profiler cannot; None where it is not there.
         shows_progress: draw a line of progress.
         say: prints a line on standard error.
     """
@@ -71,43 +68,27 @@ class Recorder:
     settings: Settings
     ncu: Path
     ncu_version: Version
+    nsys: Path | None
     shows_progress: bool
     say: Callable[[str], None]
+
+    @property
+    def first_run(self) -> FirstRun:
+        """What counts launches before they are recorded."""
+        return FirstRun(self.request, self.program, self.settings, self.nsys, self.say)
 
     @property
     def counts_first(self) -> bool:
         """Whether a first run counts launches.
 
-        It does where the user asks for it, and for a script of which nothing says which launches to record: a long run would
-        replay for hours what can be recorded once. Ranks, and programs that are no scripts, are not counted.
+        It does where the user asks for it, and for a program of which nothing says which launches to record: a long run would
+        replay for hours what can be recorded once. Ranks are not counted.
         """
         if self.request.trace is not None:
             return False
-        if self._must_count:
+        if self.first_run.is_needed:
             return True
-        can_count = self.program.script is not None and self.program.rank_variable is None
-        return can_count and self.request.per_shape is None and not self.request.is_bounded
-
-    @property
-    def _must_count(self) -> bool:
-        """Whether the user asks for what only counting can give."""
-        can_count = self.program.script is not None and self.program.rank_variable is None
-        return self.request.cover_frac is not None or (bool(self.request.per_shape) and can_count)
-
-    def count_command(self, trace: str, status: str) -> list[str]:
-        """Return the command of the first run, which counts launches with PyTorch's profiler.
-
-        Raises:
-            ProfileRequestError: the program is no Python script, or has ranks.
-        """
-        if self.program.rank_variable is not None:
-            raise ProfileRequestError(
-                f"--cover counts the launches of one process, {self.program.launcher[0]} starts several",
-                hint="choose kernels with --kernel, or steps with --step; --per-shape records one launch per kernel and shape",
-            )
-        words = [str(RUNNER), *self._steps(), "--count", trace, "--status", status, "--"]
-        program = self.program.inside(words)
-        return [*program.launcher, *program.words]
+        return self.first_run.is_possible and self.request.per_shape is None and not self.request.is_bounded
 
     def command(
         self, selection: Selection | None = None, *, log: str | None = None, status: str | None = None
@@ -119,7 +100,7 @@ class Recorder:
         """
         program = self.program
         if self.request.needs_runner:
-            words = [str(RUNNER), *self._steps(), *(["--annotate"] if self.request.annotates else [])]
+            words = [str(RUNNER), *step_words(self.request.steps), *(["--annotate"] if self.request.annotates else [])]
             program = program.inside([*words, *(["--status", status] if status else []), "--"])
         return ncu_command(
             self.request,
@@ -179,56 +160,11 @@ class Recorder:
         Raises:
             CountsError: it cannot be read, is no trace, or holds no kernel.
         """
-        return None if self.request.trace is None else read_torch_trace(self.request.trace)
+        return None if self.request.trace is None else read_trace(self.request.trace)
 
     def count(self) -> Counts | None:
-        """Run the script once without replays and return how often each kernel ran.
-
-        None where PyTorch is not installed; and, unless the user asks for what needs counts, where its process launches no kernel
-        (its children may).
-
-        Raises:
-            ProfilingError: the script failed, or launched no kernel where counts are needed.
-            CountsError: PyTorch's trace is not as expected.
-        """
-        with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
-            trace, status = Path(folder) / "trace.json", Path(folder) / "status.jsonl"
-            words = self.count_command(str(trace), str(status))
-            self.say("counting launches in a first run, without replays")
-            flush_before_a_child()
-            try:
-                done = subprocess.run(words, check=False)  # noqa: S603  the arguments as given, no shell
-            except OSError as error:
-                raise NcuNotFoundError(f"{words[0]} cannot be run: {error.strerror}", hint="ncuroof doctor") from error
-            events = read_status(status)
-            if any(event.get("event") == _NO_TORCH for event in events):
-                self.say("PyTorch is not installed there: launches are not counted, and all are recorded")
-                return None
-            unreached = _steps_hint(self.request, events)
-            if unreached and not trace.exists():
-                raise ProfilingError(
-                    "no launch was counted, for the steps were not reached (no-kernels)", hint=unreached
-                )
-            if not trace.exists() and not done.returncode and not self._must_count:
-                self.say("the script left no trace of launches: they are not counted, and all are recorded")
-                return None
-            if not trace.exists():
-                raise ProfilingError(
-                    f"the script ended with status {done.returncode} before its launches were counted (target-failed)",
-                    hint="run it without ncuroof first; what it printed stands above",
-                )
-            counts = read_trace(trace, self.request, self.settings, events)
-        if not counts.kernels and not self._must_count:
-            self.say(
-                "PyTorch saw no kernel in the script's own process: launches are not counted, and all are recorded"
-            )
-            return None
-        if not counts.kernels:
-            raise ProfilingError(
-                "the script ran, and PyTorch saw no kernel on a GPU (no-kernels)",
-                hint="look whether it uses CUDA: python -c 'import torch; print(torch.cuda.is_available())'",
-            )
-        return counts
+        """Run the program once without replays and return how often each kernel ran; as `FirstRun.count`."""
+        return self.first_run.count()
 
     def select(self, counts: Counts | None) -> Selection:
         """Return which launches to record, by what was counted; say what that costs."""
@@ -243,12 +179,6 @@ class Recorder:
             )
         per_shape = bool(self.request.per_shape)
         return Selection(per_shape=per_shape, n_launches=None if per_shape else self.request.count)
-
-    def _steps(self) -> list[str]:
-        steps = self.request.steps
-        if steps is None:
-            return []
-        return ["--step", steps.text, "--of", steps.of, *(["--stop-after"] if steps.stops_after else [])]
 
     def _leave(self, counts: Counts, report: Path) -> None:
         """Write the counts beside the report; where that fails, the report is kept, and says by itself that it is not weighted."""
@@ -281,7 +211,7 @@ class Recorder:
     def _failure(self, outcome: Outcome, status: Path) -> BaseException:
         if outcome.is_interrupted:
             return KeyboardInterrupt()
-        hint = _steps_hint(self.request, read_status(status))
+        hint = steps_hint(self.request, read_status(status))
         error = why_nothing(
             outcome.progress.messages,
             self.settings.failures,
@@ -291,14 +221,6 @@ class Recorder:
         return ProfilingError(str(error), hint=hint) if hint else error
 
 
-def read_status(path: Path) -> list[dict[str, object]]:
-    """Return the runner's journal; empty where there is none."""
-    try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError):
-        return []
-
-
 def free_report(wanted: Path) -> Path:
     """Return a report's path that is not taken: `train.ncu-rep`, else `train-2.ncu-rep`, and so on."""
     number, path = 1, wanted
@@ -306,19 +228,6 @@ def free_report(wanted: Path) -> Path:
         number += 1
         path = wanted.with_name(f"{wanted.name.removesuffix(REPORT_SUFFIX)}-{number}{REPORT_SUFFIX}")
     return path
-
-
-def _steps_hint(request: Request, events: Sequence[dict[str, object]]) -> str | None:
-    """Return what to do where the wanted steps were not reached; None where they were, or none was wanted."""
-    if request.steps is None or not events:
-        return None
-    n_steps = sum(event.get("event") == "step" for event in events)
-    if any(event.get("event") == "start" for event in events):
-        return None
-    return (
-        f"the script made {n_steps} steps ({request.steps.of}), --step {request.steps.text} was never reached; "
-        "--step-of says what a step is"
-    )
 
 
 def _program_status(outcome: Outcome) -> int:

@@ -90,6 +90,7 @@ class Settings:
         line_options: of ncu, for the same.
         collectives: pattern of the names of kernels that wait for other GPUs.
         waiting_calls: pattern of the names of calls of the CUDA API that wait for the GPU.
+        nsys_options: with which Nsight Systems counts launches.
         launchers: by the program's name.
         failures: in the order in which they are looked for.
     """
@@ -106,6 +107,7 @@ class Settings:
     line_options: tuple[str, ...]
     collectives: str
     waiting_calls: str
+    nsys_options: tuple[str, ...]
     launchers: Mapping[str, Launcher]
     failures: tuple[Failure, ...]
 
@@ -165,6 +167,7 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
         line_options=tuple(raw["lines"]["options"]),
         collectives=raw["collectives"]["name_pattern"],
         waiting_calls=raw["waiting_calls"]["name_pattern"],
+        nsys_options=tuple(raw["nsys"]["options"]),
         launchers={
             name: Launcher(entry["rank"], entry.get("runs_scripts", False), frozenset(entry.get("flags", ())))
             for name, entry in raw["launcher"].items()

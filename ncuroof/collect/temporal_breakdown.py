@@ -9,28 +9,19 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from math import isfinite
 from typing import Any
 
-from ncuroof.errors import CountsError
+from ncuroof.collect.timeline import MOST_NS, Activity, Call, Timeline
 
 _KINDS = ("computation", "communication", "memory")
 """What the GPU does, and at once: time with a kernel is computation whatever else goes on."""
 
-_COPIES = ("gpu_memcpy", "gpu_memset")
-_HOST_CALLS = ("cuda_runtime", "cuda_driver")
-
 _TIMES_OF_STEPS = ("duration_ns", "batches_ns", "earlier_step_ns")
-_MOST = 1e18
-"""Nanoseconds in thirty years: what is more was neither measured nor counted."""
-
-_RESOLUTION_US = 0.01
-"""Times in a trace count from years ago; as floating-point numbers they are a few nanoseconds off."""
-
-Interval = tuple[float, float]
+_RESOLUTION_NS = 10.0
+"""Times in PyTorch's traces count from years ago; as floating-point numbers they are a few nanoseconds off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,140 +90,100 @@ class TemporalBreakdown:
         return TemporalBreakdown(parts, CountedSteps(_count(steps["n_steps"]), **times))
 
 
-@dataclass(frozen=True, slots=True)
-class _Activity:
-    """A kernel or copy on the GPU; times in µs."""
-
-    start: float
-    end: float
-    kind: str
-    correlation: object
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A call of the CUDA API on the host; times in µs."""
-
-    start: float
-    end: float
-    name: str
-    thread: object
-
-
 def break_down_time(
-    events: Sequence[Mapping[str, Any]], *, collectives: str, waiting_calls: str, steps: CountedSteps | None = None
+    timeline: Timeline, *, collectives: str, waiting_calls: str, steps: CountedSteps | None = None
 ) -> TemporalBreakdown | None:
-    """Return what the GPU with most work did; None where the trace does not tell when.
+    """Return what the GPU with most work did; None where nothing ran, or gaps say nothing.
 
     A GPU that has run dry waits for the host where the next launch had not returned by then: "synchronisation" where the thread
     that launches was inside a call that waits for the GPU, else "host_wait". Where it had, the kernel was queued ("kernel_wait").
 
     Args:
-        events: of a trace of PyTorch's profiler (Chrome's trace format, times in µs).
+        timeline: of the steps or the run.
         collectives: regular expression of the names of kernels that communicate, whatever their case.
         waiting_calls: of calls of the CUDA API that wait for the GPU.
-        steps: that the trace holds; None for a whole run.
-
-    Raises:
-        CountsError: an event lacks what the format promises.
+        steps: that it holds; None for a whole run.
     """
-    try:
-        activities = _activities(events, re.compile(collectives, re.IGNORECASE))
-        parts = [*_busy_parts(activities), *_idle_parts(activities, list(_calls(events)), re.compile(waiting_calls))]
-    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-        raise CountsError(
-            f"PyTorch's trace: an event is not as it should be: {error!r}", hint="update PyTorch"
-        ) from error
-    if not activities:
+    activities = _on_busiest_gpu(timeline.activities)
+    if not activities or timeline.is_stretched:
         return None
+    parts = [*_busy_parts(activities, re.compile(collectives, re.IGNORECASE))]
+    parts += _idle_parts(activities, timeline.calls, re.compile(waiting_calls))
     if steps is None or steps.duration_ns is None:
         return TemporalBreakdown(tuple(parts), steps)
-    before_ns = steps.duration_ns - 1e3 * (max(each.end for each in activities) - activities[0].start)
+    before_ns = steps.duration_ns - (max(each.end_ns for each in activities) - activities[0].start_ns)
     if before_ns > 0:
         parts.append(Part("first_launch", before_ns, 1))
     return TemporalBreakdown(tuple(parts), steps)
 
 
-def _activities(events: Iterable[Mapping[str, Any]], collectives: re.Pattern[str]) -> list[_Activity]:
-    """Return what ran on the GPU with most work, by time; empty where times are missing."""
-    by_device: dict[object, list[_Activity]] = defaultdict(list)
-    for event in events:
-        category = event.get("cat")
-        if category not in ("kernel", *_COPIES) or "ts" not in event:
-            continue
-        arguments = event["args"]
-        start, end = _interval(event)
-        kind = "memory" if category in _COPIES else "computation"
-        if kind == "computation" and collectives.search(str(event["name"])):
-            kind = "communication"
-        by_device[arguments.get("device")].append(_Activity(start, end, kind, arguments.get("correlation")))
-    most = max(by_device.values(), key=lambda found: sum(each.end - each.start for each in found), default=[])
-    return sorted(most, key=lambda each: each.start)
+def _on_busiest_gpu(activities: Iterable[Activity]) -> list[Activity]:
+    """Return what ran on the GPU with most work, by time."""
+    by_gpu: dict[object, list[Activity]] = defaultdict(list)
+    for activity in activities:
+        by_gpu[activity.gpu].append(activity)
+    most = max(by_gpu.values(), key=lambda found: sum(each.duration_ns for each in found), default=[])
+    return sorted(most, key=lambda each: each.start_ns)
 
 
-def _calls(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[object, _Call]]:
-    """Yield calls of the CUDA API by correlation, the latest first: the runtime's, which calls the driver, after the driver's."""
-    found = [event for event in events if event.get("cat") in _HOST_CALLS and "ts" in event]
-    for event in sorted(found, key=lambda each: -float(each["ts"])):
-        yield event["args"].get("correlation"), _Call(*_interval(event), str(event["name"]), event.get("tid"))
-
-
-def _interval(event: Mapping[str, Any]) -> Interval:
-    start, duration = float(event["ts"]), float(event["dur"])
-    if not (isfinite(start) and 0 <= duration < _MOST):
-        raise ValueError(f"{duration} µs from {start}")
-    return start, start + duration
-
-
-def _busy_parts(activities: Sequence[_Activity]) -> list[Part]:
+def _busy_parts(activities: Sequence[Activity], collectives: re.Pattern[str]) -> list[Part]:
     """Return how long the GPU worked, by kind."""
-    parts, told = [], 0.0
+    kinds = [_kind(each, collectives) for each in activities]
+    parts, told_ns = [], 0.0
     for n_kinds, kind in enumerate(_KINDS, start=1):
-        merged = _merged([(each.start, each.end) for each in activities if each.kind in _KINDS[:n_kinds]])
-        so_far = sum(end - start for start, end in merged)
-        if so_far - told > _RESOLUTION_US:
-            parts.append(Part(kind, 1e3 * (so_far - told)))
-        told = so_far
+        counted = _KINDS[:n_kinds]
+        merged = _merged(each for each, its_kind in zip(activities, kinds, strict=True) if its_kind in counted)
+        so_far_ns = sum(end - start for start, end in merged)
+        if so_far_ns - told_ns > _RESOLUTION_NS:
+            parts.append(Part(kind, so_far_ns - told_ns))
+        told_ns = so_far_ns
     return parts
 
 
-def _idle_parts(
-    activities: Sequence[_Activity], calls: Sequence[tuple[object, _Call]], waiting: re.Pattern[str]
-) -> list[Part]:
+def _kind(activity: Activity, collectives: re.Pattern[str]) -> str:
+    if activity.is_copy:
+        return "memory"
+    return "communication" if collectives.search(activity.name) else "computation"
+
+
+def _idle_parts(activities: Sequence[Activity], calls: Iterable[Call], waiting: re.Pattern[str]) -> list[Part]:
     """Return how long the GPU was idle between its first activity and its last, by what it waited for."""
-    first_by_start = {each.start: each for each in reversed(activities)}
-    launches = dict(calls)
-    waits_by_thread: dict[object, list[_Call]] = defaultdict(list)
-    for _, call in reversed(calls):
+    first_by_start = {each.start_ns: each for each in reversed(activities)}
+    by_start = sorted(calls, key=lambda call: call.start_ns)
+    launches = {
+        call.launch: call for call in reversed(by_start) if call.launch is not None
+    }  # the first: the runtime's, which calls the driver
+    waits_by_thread: dict[object, list[Call]] = defaultdict(list)
+    for call in by_start:
         if waiting.search(call.name):
             waits_by_thread[call.thread].append(call)
-    durations: dict[str, list[float]] = defaultdict(list)
-    for (_, ran_dry), (start, _) in pairwise(_merged([(each.start, each.end) for each in activities])):
-        launch = launches.get(first_by_start[start].correlation)
+    gaps_ns: dict[str, list[float]] = defaultdict(list)
+    for (_, ran_dry), (start, _) in pairwise(_merged(activities)):
+        launch = launches.get(first_by_start[start].launch)
         cause = _cause(launch, ran_dry, [] if launch is None else waits_by_thread[launch.thread])
-        durations[cause].append(start - ran_dry)
-    return [Part(cause, 1e3 * sum(gaps), len(gaps)) for cause, gaps in durations.items()]
+        gaps_ns[cause].append(start - ran_dry)
+    return [Part(cause, sum(gaps), len(gaps)) for cause, gaps in gaps_ns.items()]
 
 
-def _cause(launch: _Call | None, ran_dry: float, waits: Sequence[_Call]) -> str:
+def _cause(launch: Call | None, ran_dry_ns: float, waits: Sequence[Call]) -> str:
     """Return what a GPU that ran dry waited for, by the next launch and the waiting calls of its thread, sorted by start."""
     if launch is None:
         return "other_wait"
-    if launch.end <= ran_dry:
+    if launch.end_ns <= ran_dry_ns:
         return "kernel_wait"
-    place = bisect_right(waits, ran_dry, key=lambda call: call.start) - 1
-    is_waiting = place >= 0 and waits[place] is not launch and waits[place].end >= ran_dry
+    place = bisect_right(waits, ran_dry_ns, key=lambda call: call.start_ns) - 1
+    is_waiting = place >= 0 and waits[place] is not launch and waits[place].end_ns >= ran_dry_ns
     return "synchronisation" if is_waiting else "host_wait"
 
 
-def _merged(intervals: Iterable[Interval]) -> list[Interval]:
-    """Return the time that any of the intervals, sorted by start, takes: intervals that do not touch."""
-    merged: list[Interval] = []
-    for start, end in intervals:
-        if merged and start <= merged[-1][1] + _RESOLUTION_US:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+def _merged(activities: Iterable[Activity]) -> list[tuple[float, float]]:
+    """Return the time that any of the activities, sorted by start, takes: intervals that do not touch."""
+    merged: list[tuple[float, float]] = []
+    for each in activities:
+        if merged and each.start_ns <= merged[-1][1] + _RESOLUTION_NS:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], each.end_ns))
         else:
-            merged.append((start, end))
+            merged.append((each.start_ns, each.end_ns))
     return merged
 
 
@@ -243,13 +194,13 @@ def _part(entry: Mapping[str, Any]) -> Part:
 
 def _time(value: Any) -> float:
     duration_ns = float(value)
-    if not 0 <= duration_ns <= _MOST:
+    if not 0 <= duration_ns <= MOST_NS:
         raise ValueError(f"a time of {duration_ns} ns")
     return duration_ns
 
 
 def _count(value: Any) -> int:
     number = int(value)
-    if not 1 <= number <= _MOST:
+    if not 1 <= number <= MOST_NS:
         raise ValueError(f"{number} of something")
     return number

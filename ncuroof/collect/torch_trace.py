@@ -5,14 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ncuroof.collect.counts import Counts, count_trace
-from ncuroof.collect.settings import Settings, load_settings
-from ncuroof.collect.temporal_breakdown import CountedSteps, break_down_time
+from ncuroof.collect.temporal_breakdown import CountedSteps
+from ncuroof.collect.timeline import Activity, Call, Shape, Timeline, checked_duration
 from ncuroof.errors import CountsError
 
 _GZIP = b"\x1f\x8b"
@@ -24,44 +22,74 @@ _BATCH = "enumerate(DataLoader)#"
 
 _MOST_US = 1e15
 _MOST_BYTES = 2 * 2**30
+_KERNEL = "kernel"
+_COPIES = ("gpu_memcpy", "gpu_memset")
+_HOST_CALLS = ("cuda_runtime", "cuda_driver")
 _HOST_RANGES = ("user_annotation", "cpu_op")
 _HINT = "name what torch.profiler.profile.export_chrome_trace() wrote"
 
 Events = Sequence[Mapping[str, Any]]
 
 
-def read_torch_trace(path: Path) -> Counts:
-    """Return how often each kernel of a trace ran, and what the GPU did meanwhile.
+def read_torch_trace(path: Path) -> tuple[Timeline, CountedSteps | None]:
+    """Return what a trace holds, and the steps that the profiler was told of; None where it was told of none.
 
     Args:
         path: of what `torch.profiler.profile.export_chrome_trace` wrote, compressed with gzip or not.
 
     Raises:
-        CountsError: it cannot be read, is no such trace, or holds no kernel.
+        CountsError: it cannot be read, or is no such trace.
     """
     events = trace_events(path)
-    counts = counts_of(events, load_settings(), steps=_steps(events))
-    if not counts.kernels:
-        raise CountsError(
-            f"{path}: kernels on a GPU were wanted, the trace holds none",
-            hint="record it with torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])",
-        )
-    return counts
+    return timeline_of(events), _steps(events)
 
 
-def counts_of(events: Events, settings: Settings, *, steps: CountedSteps | None) -> Counts:
-    """Return how often each kernel of a trace's events ran, and what the GPU did meanwhile.
-
-    Args:
-        events: of a trace.
-        settings: of profiles/collect.toml.
-        steps: that the trace holds; None for a whole run.
+def timeline_of(events: Events) -> Timeline:
+    """Return what a trace's events (times in µs) tell.
 
     Raises:
         CountsError: an event lacks what the format promises.
     """
-    patterns = {"collectives": settings.collectives, "waiting_calls": settings.waiting_calls}
-    return replace(count_trace(events), breakdown=break_down_time(events, steps=steps, **patterns))
+    on_gpu = [event for event in events if event.get("cat") in (_KERNEL, *_COPIES)]
+    calls = [event for event in events if event.get("cat") in _HOST_CALLS and "ts" in event]
+    try:
+        origin_us = min((float(event["ts"]) for event in on_gpu), default=0.0)
+        return Timeline([_activity(event, origin_us) for event in on_gpu], [_call(event, origin_us) for event in calls])
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise CountsError(
+            f"PyTorch's trace: an event is not as it should be: {error!r:.200}", hint="update PyTorch"
+        ) from error
+
+
+def _activity(event: Mapping[str, Any], origin_us: float) -> Activity:
+    arguments = event["args"]
+    is_copy = event["cat"] in _COPIES
+    shape = None if is_copy else (_shape(arguments["grid"]), _shape(arguments["block"]))
+    gpu, launch = _identifier(arguments.get("device")), _identifier(arguments.get("correlation"))
+    return Activity(str(event["name"]), *_times_ns(event, origin_us), gpu, launch, shape, is_copy)
+
+
+def _call(event: Mapping[str, Any], origin_us: float) -> Call:
+    start_ns, duration_ns = _times_ns(event, origin_us)
+    launch = _identifier(event["args"].get("correlation"))
+    return Call(str(event["name"]), start_ns, start_ns + duration_ns, _identifier(event.get("tid")), launch)
+
+
+def _times_ns(event: Mapping[str, Any], origin_us: float) -> tuple[float, float]:
+    """Return start and duration."""
+    start_ns, duration_ns = 1e3 * (float(event["ts"]) - origin_us), 1e3 * float(event["dur"])
+    return start_ns, checked_duration(start_ns, duration_ns)
+
+
+def _shape(values: Sequence[Any]) -> Shape:
+    x, y, z = (int(value) for value in values)
+    return x, y, z
+
+
+def _identifier(value: object) -> Hashable:
+    if not isinstance(value, Hashable):
+        raise TypeError(f"{value!r} in place of an identifier")
+    return value
 
 
 def trace_events(path: Path) -> Events:

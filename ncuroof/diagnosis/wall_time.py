@@ -15,7 +15,7 @@ COMPUTATION = "computation"
 
 @dataclass(frozen=True, slots=True)
 class PartOfTime:
-    """A part of a step's time, as it was under PyTorch's profiler.
+    """A part of a step's time, as it was under the profiler.
 
     Attributes:
         name: as in `profiles/temporal_breakdown.toml`.
@@ -42,9 +42,10 @@ class WallTime:
 
     Attributes:
         source: the report's index.
+        profiler: that recorded it, as `PROFILERS` of the counts names them.
         n_steps: that were counted; None for a whole run.
-        duration_ns: of a step: the lesser of what it took under PyTorch's profiler and of what the steps before it took without.
-        profiled_ns: under PyTorch's profiler, which makes launches slower.
+        duration_ns: of a step: the lesser of what it took under the profiler and of what the steps before it took without.
+        profiled_ns: under the profiler, which makes launches slower.
         computation_frac: share of `duration_ns` in which kernels run: what they can give back at most.
         idle_frac: share of `duration_ns` in which nothing runs.
         batches_ns: of a step, in which the host waits for batches of a DataLoader; None where not known.
@@ -52,6 +53,7 @@ class WallTime:
     """
 
     source: int
+    profiler: str
     n_steps: int | None
     duration_ns: float
     profiled_ns: float
@@ -70,6 +72,7 @@ class PartEntry:
         doc: when time belongs to it.
         is_idle: nothing runs on the GPU.
         advice: what to do about it; None for kernels.
+        advice_without_torch: the same for programs that may know nothing of PyTorch; None where it is no different.
         source: of the advice; None where there is none.
     """
 
@@ -77,10 +80,15 @@ class PartEntry:
     doc: str
     is_idle: bool
     advice: str | None
+    advice_without_torch: str | None
     source: str | None
 
+    def advice_by(self, profiler: str) -> str | None:
+        """Return what to do about it in a program that this profiler recorded."""
+        return self.advice if profiler == "torch.profiler" else self.advice_without_torch or self.advice
 
-def wall_time(source: int, breakdown: TemporalBreakdown) -> WallTime | None:
+
+def wall_time(source: int, breakdown: TemporalBreakdown, *, profiler: str) -> WallTime | None:
     """Return a step's time; None where the trace holds no time at all.
 
     What runs on the GPU takes as long under the profiler as without; what is left of the shorter step is idle.
@@ -88,6 +96,7 @@ def wall_time(source: int, breakdown: TemporalBreakdown) -> WallTime | None:
     Args:
         source: the report's index.
         breakdown: of its first run.
+        profiler: that recorded it.
 
     Raises:
         ProfileError: `profiles/temporal_breakdown.toml` is malformed.
@@ -106,7 +115,7 @@ def wall_time(source: int, breakdown: TemporalBreakdown) -> WallTime | None:
             duration_ns=part.duration_ns / n_steps,
             share_frac=part.duration_ns / n_steps / profiled_ns,
             n_gaps=None if part.n_gaps is None else part.n_gaps / n_steps,
-            advice=entries[part.name].advice,
+            advice=entries[part.name].advice_by(profiler),
         )
         for part in breakdown.parts
         if part.name in entries
@@ -117,6 +126,7 @@ def wall_time(source: int, breakdown: TemporalBreakdown) -> WallTime | None:
     computation_ns = sum(part.duration_ns for part in parts if part.name == COMPUTATION)
     return WallTime(
         source=source,
+        profiler=profiler,
         n_steps=None if breakdown.steps is None else n_steps,
         duration_ns=duration_ns,
         profiled_ns=profiled_ns,
@@ -138,7 +148,12 @@ def load_parts() -> Mapping[str, PartEntry]:
     try:
         return {
             name: PartEntry(
-                entry["title"], entry["doc"], entry.get("idle", False), entry.get("advice"), entry.get("source")
+                entry["title"],
+                entry["doc"],
+                entry.get("idle", False),
+                entry.get("advice"),
+                entry.get("advice_without_torch"),
+                entry.get("source"),
             )
             for name, entry in raw["part"].items()
         }

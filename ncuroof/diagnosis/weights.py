@@ -103,7 +103,7 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
             time
             for source, counts in enumerate(counts_by_source)
             if counts is not None and counts.breakdown is not None
-            if (time := wall_time(source, counts.breakdown)) is not None
+            if (time := wall_time(source, counts.breakdown, profiler=counts.source)) is not None
         ),
     )
 

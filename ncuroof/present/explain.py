@@ -126,6 +126,8 @@ def _part_of_time(name: str) -> Iterator[str]:
     yield from (f"{_WALL_TIME}{name}: part of a step's time, {kind}", "", part.doc)
     if part.advice:
         yield from ("", "What to do:", f"  {part.advice}")
+    if part.advice_without_torch:
+        yield from ("", "What to do without PyTorch:", f"  {part.advice_without_torch}")
     if part.source:
         yield from ("", f"Source: {part.source}")
 

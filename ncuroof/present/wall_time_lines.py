@@ -6,9 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from ncuroof.collect.counts import PROFILERS
 from ncuroof.present import format as text
 
 Record = Mapping[str, Any]
+
+_START = {
+    "torch.profiler": "its warm-up included, which --step leaves out",
+    "nsys": "from its first kernel on, its start included",
+}
+"""What a whole run holds that a step of it does not, by profiler."""
 
 _LEAST_TOLD_FRAC = 0.01
 """Of a step: less is no line."""
@@ -80,7 +87,7 @@ def idle_sentence(weighting: Record | None) -> str:
         return ""
     time = max(times, key=lambda each: each["idle_frac"] * each["duration_ns"] * (each["n_steps"] or 1))
     most = next((part for part in time["parts"] if part["is_idle"]), None)
-    whole = _whole(time) if time["n_steps"] else f"{_whole(time)} (its warm-up included, which --step leaves out)"
+    whole = _whole(time) if time["n_steps"] else f"{_whole(time)} ({_START[time['profiler']]})"
     sentence = f"The GPU idles {text.share(time['idle_frac'])} of {whole}, which no kernel gives back"
     return sentence + (f"; most of it: {most['title']}. {text.first_sentence(most['advice'])}" if most else ".")
 
@@ -89,7 +96,10 @@ def _sentences(time: Record) -> tuple[str, str]:
     takes = f"takes {text.duration(time['duration_ns'])}"
     whole = f"a step {takes}" if time["n_steps"] else f"the run {takes} from first kernel to last"
     profiled = f" {text.duration(time['profiled_ns'])}" if time["duration_ns"] < time["profiled_ns"] else ""
-    return f"{whole}, of which the GPU idles {text.share(time['idle_frac'])}", f"under PyTorch's profiler{profiled}:"
+    return (
+        f"{whole}, of which the GPU idles {text.share(time['idle_frac'])}",
+        f"under {PROFILERS[time['profiler']]}{profiled}:",
+    )
 
 
 def _title(part: Record) -> str:

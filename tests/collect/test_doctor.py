@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ncuroof.collect.doctor import Check, Surroundings, can_profile, examine
-from ncuroof.collect.machine import Gpu, find_ncu, ncu_version, parse_gpus
+from ncuroof.collect.machine import Gpu, find_ncu, find_nsys, ncu_version, parse_gpus
 from ncuroof.collect.settings import load_settings
 from ncuroof.errors import NcuNotFoundError
 
@@ -35,6 +35,7 @@ def machine(**more: Any) -> Surroundings:
         run=lambda words: outputs.get(words[0]),
         read=lambda path: files.get(str(path)),
         find=find,
+        find_nsys=lambda _: more.get("nsys"),
         version=lambda _: more.get("ncu", (2025, 3, 1, 0)),
         user_id=more.get("user", 1000),
     )
@@ -53,6 +54,20 @@ def test_a_good_machine_can_profile() -> None:
         "version 570.86.15",
         "NVIDIA H200, compute capability 9.0",
     ]
+
+
+def test_nsys_is_looked_for_where_ncu_is(tmp_path: Path) -> None:
+    nsys = tmp_path / "2025.3.1/bin/nsys"
+    nsys.parent.mkdir(parents=True)
+    nsys.touch(mode=0o755)
+    assert find_nsys({"PATH": "/nowhere"}, [tmp_path]) == nsys
+    assert find_nsys({"PATH": str(nsys.parent)}, []) == nsys
+    assert find_nsys({"PATH": "/nowhere"}, [tmp_path / "none"]) is None
+
+
+def test_nsys_is_told_and_not_needed() -> None:
+    assert checks(nsys=Path("/usr/local/cuda/bin/nsys"))["nsys"] == Check("nsys", "ok", "/usr/local/cuda/bin/nsys")
+    assert checks()["nsys"].found.startswith("not there, and not needed")
 
 
 def test_without_permission_the_three_fixes_are_told() -> None:

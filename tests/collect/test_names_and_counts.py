@@ -14,7 +14,7 @@ import pytest
 from ncuroof.collect.counts import (
     Counts,
     KernelCount,
-    count_trace,
+    count_launches,
     counts_path,
     covering,
     functions_of,
@@ -23,6 +23,7 @@ from ncuroof.collect.counts import (
 )
 from ncuroof.collect.kernel_names import function_name, same_kernel_key
 from ncuroof.collect.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
+from ncuroof.collect.torch_trace import timeline_of
 from ncuroof.errors import CountsError
 
 GNU_AND_NVIDIA = [
@@ -108,7 +109,7 @@ print(json.dumps(sorted(pairs)))
 
 
 def event(name: str, us: float, grid: tuple[int, int, int] = (1, 1, 1), cat: str = "kernel") -> dict[str, object]:
-    return {"ph": "X", "cat": cat, "name": name, "dur": us, "args": {"grid": list(grid), "block": [32, 1, 1]}}
+    return {"ph": "X", "cat": cat, "name": name, "ts": 0, "dur": us, "args": {"grid": list(grid), "block": [32, 1, 1]}}
 
 
 BREAKDOWN = TemporalBreakdown(
@@ -124,8 +125,11 @@ TRACE = [
 ]
 
 
+COUNTED = count_launches(timeline_of(TRACE), source="torch.profiler")
+
+
 def test_launches_are_counted_by_kernel_and_shape() -> None:
-    counts = count_trace(TRACE)
+    counts = COUNTED
     assert counts.kernels == (
         KernelCount("gemm", (8, 1, 1), (32, 1, 1), 2, 64_000.0),
         KernelCount("gemm", (2, 1, 1), (32, 1, 1), 1, 10_000.0),
@@ -135,22 +139,22 @@ def test_launches_are_counted_by_kernel_and_shape() -> None:
 
 
 def test_an_event_without_a_grid_is_told() -> None:
-    with pytest.raises(CountsError, match="lacks 'grid'"):
-        count_trace([{"cat": "kernel", "name": "k", "dur": 1.0, "args": {}}])
+    with pytest.raises(CountsError, match="an event is not as it should be: KeyError\\('grid'\\)"):
+        timeline_of([{"cat": "kernel", "name": "k", "ts": 0, "dur": 1.0, "args": {}}])
 
 
 @pytest.mark.parametrize(("share", "n_chosen"), [(0.5, 1), (0.8, 1), (0.81, 2), (0.93, 3), (1.0, 3)])
 def test_the_fewest_kernels_that_cover_a_share(share: float, n_chosen: int) -> None:
     # 64 + 10 + 6 µs: the first makes up 80 %, the first two 92.5 %.
-    assert len(covering(count_trace(TRACE), share)) == n_chosen
+    assert len(covering(COUNTED, share)) == n_chosen
 
 
 def test_functions_are_named_once() -> None:
-    assert functions_of(count_trace(TRACE).kernels) == ("gemm", "relu")
+    assert functions_of(COUNTED.kernels) == ("gemm", "relu")
 
 
 def test_counts_come_back_as_they_were_written(tmp_path: Path) -> None:
-    counts = replace(count_trace(TRACE), steps="3:4", breakdown=BREAKDOWN)
+    counts = replace(COUNTED, steps="3:4", breakdown=BREAKDOWN)
     path = counts_path(tmp_path / "run.ncu-rep")
     assert path.name == "run.counts.json"
     path.write_bytes(to_json(counts))

@@ -18,6 +18,7 @@ import pytest
 
 from ncuroof.collect.arguments import Selection
 from ncuroof.collect.counts import Counts, KernelCount, counts_path, read_counts
+from ncuroof.collect.first_run import FirstRun
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.recording import Recorder, free_report
 from ncuroof.collect.request import Steps
@@ -31,12 +32,19 @@ from tests.collect.making import DEMO, PLAN, ROOT, request, stand_in
 HELLO = (sys.executable, "-c", "import sys; print('hello'); print('dear', file=sys.stderr)")
 
 
-def recorder(folder: Path, words: tuple[str, ...] = HELLO, *, said: list[str] | None = None, **more: Any) -> Recorder:
+def recorder(
+    folder: Path,
+    words: tuple[str, ...] = HELLO,
+    *,
+    said: list[str] | None = None,
+    nsys: Path | None = None,
+    **more: Any,
+) -> Recorder:
     asked = request(words=words, **{"report": folder / "run.ncu-rep", **more})
     program = find_program(words, load_settings(), python=sys.executable, find=lambda _: None)
     say = said.append if said is not None else lambda _: None
     return Recorder(
-        asked, PLAN, program, load_settings(), stand_in(folder), (2024, 1, 1), shows_progress=False, say=say
+        asked, PLAN, program, load_settings(), stand_in(folder), (2024, 1, 1), nsys, shows_progress=False, say=say
     )
 
 
@@ -310,6 +318,9 @@ def test_covering_names_the_functions(tmp_path: Path) -> None:
     assert found.per_shape
 
 
+NSYS = {"nsys": Path("nsys")}
+
+
 @pytest.mark.parametrize(
     ("words", "more", "counts_first"),
     [
@@ -323,7 +334,12 @@ def test_covering_names_the_functions(tmp_path: Path) -> None:
         (("train.py",), {"count": 3}, False),
         (("./app",), {}, False),
         (("./app",), {"per_shape": True}, False),
+        (("./app",), NSYS, True),
+        (("./app",), {"per_shape": True, **NSYS}, True),
+        (("./app",), {"per_shape": False, **NSYS}, False),
+        (("./app",), {"count": 3, **NSYS}, False),
         (("mpirun", "-n", "2", "train.py"), {}, False),
+        (("torchrun", "app.py"), NSYS, False),
     ],
 )
 def test_when_launches_are_counted_first(
@@ -371,8 +387,8 @@ def test_ranks_are_not_counted(tmp_path: Path) -> None:
         recorder(tmp_path, ("torchrun", "train.py"), cover_frac=0.9).record()
 
 
-def test_counting_a_binary_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ProfileRequestError, match="a Python script was wanted"):
+def test_counting_a_binary_takes_nsys(tmp_path: Path) -> None:
+    with pytest.raises(ProfileRequestError, match=r"'\./app' and no nsys were found"):
         recorder(tmp_path, ("./app",), cover_frac=0.9).record()
 
 
@@ -394,9 +410,7 @@ def test_trouble_with_some_kernels_is_told_beside_the_report(tmp_path: Path, mon
 def leaves(monkeypatch: pytest.MonkeyPatch, trace: str) -> None:
     """Let the counting run leave a trace, or none, in place of PyTorch."""
     write = f"open(sys.argv[1], 'w').write({trace!r})" if trace else "pass"
-    monkeypatch.setattr(
-        Recorder, "count_command", lambda _, path, __: [sys.executable, "-c", f"import sys; {write}", path]
-    )
+    monkeypatch.setattr(FirstRun, "command", lambda _, path, __: [sys.executable, "-c", f"import sys; {write}", path])
 
 
 @pytest.mark.parametrize("trace", ['{"traceEvents": []}', ""])
@@ -409,12 +423,12 @@ def test_a_script_without_kernels_of_its_own_is_recorded_uncounted(
     said: list[str] = []
     assert recorder(tmp_path, (str(tmp_path / "train.py"),), said=said).record().counts is None
     assert "are not counted, and all are recorded" in said[1]
-    with pytest.raises(ProfilingError, match="no-kernels" if trace else "target-failed"):
+    with pytest.raises(ProfilingError, match="no-kernels"):
         recorder(tmp_path, (str(tmp_path / "train.py"),), per_shape=True, force=True).record()
 
 
 def test_a_trace_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel = '{"cat": "kernel", "name": "k", "dur": 2.5, "args": {"grid": [8, 1, 1], "block": [64, 1, 1]}}'
+    kernel = '{"cat": "kernel", "name": "k", "ts": 0, "dur": 2.5, "args": {"grid": [8, 1, 1], "block": [64, 1, 1]}}'
     leaves(monkeypatch, f'{{"traceEvents": [{kernel}, {kernel}]}}')
     found = recorder(tmp_path, ("train.py",), steps=Steps(2, 3)).count()
     assert found == Counts((KernelCount("k", (8, 1, 1), (64, 1, 1), 2, 5000.0),), "2:3")
@@ -444,9 +458,7 @@ def test_what_the_runner_saw_of_the_steps_times_them(
     kernel = {"cat": "kernel", "name": "k", "ts": 0, "dur": 20, "args": {"grid": [8, 1, 1], "block": [64, 1, 1]}}
     told = "".join(f"{json.dumps(entry)}\n" for entry in journal)
     write = f"import sys; open(sys.argv[1], 'w').write({json.dumps({'traceEvents': [kernel]})!r}); open(sys.argv[2], 'w').write({told!r})"  # noqa: E501
-    monkeypatch.setattr(
-        Recorder, "count_command", lambda _, trace, status: [sys.executable, "-c", write, trace, status]
-    )
+    monkeypatch.setattr(FirstRun, "command", lambda _, trace, status: [sys.executable, "-c", write, trace, status])
     counts = recorder(tmp_path, ("train.py",), steps=Steps(4, 5)).count()
     assert counts is not None
     if steps is None:

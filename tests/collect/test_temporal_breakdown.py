@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,17 +11,19 @@ from hypothesis import strategies as st
 
 from ncuroof.collect.settings import load_settings
 from ncuroof.collect.temporal_breakdown import CountedSteps, Part, TemporalBreakdown, break_down_time
+from ncuroof.collect.torch_trace import timeline_of
 from ncuroof.errors import CountsError
 
 Event = dict[str, Any]
 PATTERNS = {"collectives": load_settings().collectives, "waiting_calls": load_settings().waiting_calls}
 MAIN, BACKWARD = 100, 200
+SHAPE = {"grid": [8, 1, 1], "block": [64, 1, 1]}
 
 
 def ran(
     start: float, end: float, launched_by: int = 0, *, name: str = "gemm", cat: str = "kernel", device: int = 0
 ) -> Event:
-    arguments = {"correlation": launched_by, "device": device, "stream": 7}
+    arguments = {"correlation": launched_by, "device": device, "stream": 7} | SHAPE
     return {"ph": "X", "cat": cat, "name": name, "ts": start, "dur": end - start, "pid": device, "args": arguments}
 
 
@@ -32,7 +35,7 @@ def call(start: float, end: float, correlation: int, name: str = "cudaLaunchKern
 
 def parts(*events: Event, **more: Any) -> dict[str, tuple[float, int | None]]:
     """Return µs and gaps by part."""
-    found = break_down_time(list(events), **PATTERNS, **more)
+    found = break_down_time(timeline_of(list(events)), **PATTERNS, **more)
     assert found is not None
     return {part.name: (part.duration_ns / 1e3, part.n_gaps) for part in found.parts}
 
@@ -78,7 +81,8 @@ def test_gaps_of_one_cause_are_summed_and_counted() -> None:
 
 def test_the_time_of_steps_begins_before_the_first_launch() -> None:
     steps = CountedSteps(n_steps=2, duration_ns=70e3, batches_ns=1e3, earlier_step_ns=None)
-    found = break_down_time([ran(1000, 1050, 1), ran(1055, 1060, 2), call(990, 995, 2)], **PATTERNS, steps=steps)
+    events = [ran(1000, 1050, 1), ran(1055, 1060, 2), call(990, 995, 2)]
+    found = break_down_time(timeline_of(events), **PATTERNS, steps=steps)
     assert found == TemporalBreakdown(
         (Part("computation", 55e3), Part("kernel_wait", 5e3, 1), Part("first_launch", 10e3, 1)), steps
     )
@@ -99,21 +103,23 @@ def test_of_several_gpus_the_one_with_most_work_is_told() -> None:
     assert parts(ran(0, 10), ran(0, 30, device=1), ran(40, 50, device=1))["computation"] == (40, None)
 
 
-def test_a_trace_without_work_or_times_tells_nothing() -> None:
-    assert break_down_time([], **PATTERNS) is None
-    assert break_down_time([{"cat": "kernel", "name": "k", "dur": 1.0, "args": {}}], **PATTERNS) is None
+def test_without_work_or_where_gaps_say_nothing_nothing_is_told() -> None:
+    assert break_down_time(timeline_of([]), **PATTERNS) is None
+    stretched = replace(timeline_of([ran(0, 10), ran(20, 30)]), is_stretched=True)
+    assert break_down_time(stretched, **PATTERNS) is None
 
 
 @pytest.mark.parametrize(
     "broken",
     [
-        {"args": None}, {"dur": None}, {"dur": "long"}, {"dur": -1}, {"dur": float("nan")}, {"dur": 10**400}, {"ts": []},
-        {"ts": float("inf")}, {"args": {"correlation": [], "device": 0}}, {"args": {"device": {}}},
+        {"args": None}, {"args": {"device": 0}}, {"args": {**SHAPE, "correlation": []}}, {"args": {**SHAPE, "device": {}}},
+        {"dur": None}, {"dur": "long"}, {"dur": -1}, {"dur": float("nan")}, {"dur": 10**400}, {"ts": None}, {"ts": []},
+        {"ts": float("inf")},
     ],
 )  # fmt: skip
 def test_an_event_that_is_none_is_told(broken: dict[str, Any]) -> None:
     with pytest.raises(CountsError, match="PyTorch's trace: an event is not as it should be"):
-        break_down_time([ran(-9, -8), ran(0, 1) | broken], **PATTERNS)
+        timeline_of([ran(-9, -8), ran(0, 1) | broken])
 
 
 KINDS = {"computation": "gemm", "communication": "ncclDevKernel", "memory": "copy"}

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ncuroof.collect.recording import RUNNER, read_status
+from ncuroof.collect.first_run import RUNNER, read_status
 from ncuroof.collect.settings import load_settings
 from ncuroof.collect.torch_tools import Counting
 from tests.collect.making import ROOT

@@ -10,16 +10,9 @@ from typing import Any
 import pytest
 
 from ncuroof.collect import torch_trace
-from ncuroof.collect.torch_trace import read_torch_trace
+from ncuroof.collect.traces import read_trace
 from ncuroof.errors import CountsError
 from tests.collect.test_temporal_breakdown import call, ran
-
-SHAPE = {"grid": [8, 1, 1], "block": [64, 1, 1]}
-
-
-def kernel(start: float, end: float, launched_by: int = 0) -> dict[str, Any]:
-    event = ran(start, end, launched_by)
-    return event | {"args": event["args"] | SHAPE}
 
 
 def annotated(name: str, start: float, end: float, cat: str = "user_annotation") -> dict[str, Any]:
@@ -35,9 +28,9 @@ EVENTS = [
     annotated(LOADING, 50, 62),
     annotated(LOADING, 60, 61, "gpu_user_annotation"),
     call(10, 14, 1),
-    kernel(15, 40, 1),
+    ran(15, 40, 1),
     call(63, 68, 2),
-    kernel(70, 95, 2),
+    ran(70, 95, 2),
 ]
 
 
@@ -45,7 +38,7 @@ EVENTS = [
 def test_a_trace_counts_kernels_and_tells_its_steps(tmp_path: Path, compress: Any) -> None:
     path = tmp_path / "trace.json"
     path.write_bytes(compress(json.dumps({"schemaVersion": 1, "traceEvents": EVENTS}).encode()))
-    counts = read_torch_trace(path)
+    counts = read_trace(path)
     assert [(each.name, each.n_launches, each.duration_ns) for each in counts.kernels] == [("gemm", 2, 50_000.0)]
     breakdown = counts.breakdown
     assert breakdown is not None
@@ -57,7 +50,7 @@ def test_a_trace_counts_kernels_and_tells_its_steps(tmp_path: Path, compress: An
 def test_without_steps_it_is_one_run(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     path.write_text(json.dumps({"traceEvents": [event for event in EVENTS if "Step" not in event["name"]]}), "utf-8")
-    breakdown = read_torch_trace(path).breakdown
+    breakdown = read_trace(path).breakdown
     assert breakdown is not None
     assert breakdown.steps is None
 
@@ -75,25 +68,25 @@ def test_without_steps_it_is_one_run(tmp_path: Path) -> None:
         (b"\x1f\x8bnot gzip", "a trace of PyTorch's profiler was wanted"),
         (gzip.compress(b'{"traceEvents": []}')[:-9], "a trace of PyTorch's profiler was wanted"),
         (b'{"traceEvents": []}', "the trace holds none"),
-        (b'{"traceEvents": [{"cat": "kernel", "name": "k", "dur": -1, "args": {"grid": [1, 1, 1], "block": [1, 1, 1]}}]}', "lacks"),
+        (b'{"traceEvents": [{"cat": "kernel", "name": "k", "ts": 0, "dur": -1, "args": {}}]}', "not as it should be"),
     ],
 )  # fmt: skip
 def test_what_is_no_trace_is_refused(tmp_path: Path, content: bytes, told: str) -> None:
     (tmp_path / "trace.json").write_bytes(content)
     with pytest.raises(CountsError, match=told):
-        read_torch_trace(tmp_path / "trace.json")
+        read_trace(tmp_path / "trace.json")
 
 
 def test_a_trace_beyond_measure_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch_trace, "_MOST_BYTES", 2**20)
     (tmp_path / "trace.json.gz").write_bytes(gzip.compress(bytes(2**24)))
     with pytest.raises(CountsError, match="trace fewer steps"):
-        read_torch_trace(tmp_path / "trace.json.gz")
+        read_trace(tmp_path / "trace.json.gz")
 
 
 def test_a_trace_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(CountsError, match="No such file"):
-        read_torch_trace(tmp_path / "trace.json")
+        read_trace(tmp_path / "trace.json")
 
 
 def test_pytorch_writes_what_is_looked_for(tmp_path: Path) -> None:
@@ -106,4 +99,4 @@ def test_pytorch_writes_what_is_looked_for(tmp_path: Path) -> None:
     told = [(event.get("cat"), event["name"]) for event in json.loads(path.read_bytes())["traceEvents"]]
     assert ("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__") in told
     with pytest.raises(CountsError, match="the trace holds none"):  # no kernels: there is no GPU here
-        read_torch_trace(path)
+        read_trace(path)

@@ -24,7 +24,7 @@ STEPS = CountedSteps(n_steps=2, duration_ns=200e3, batches_ns=30e3, earlier_step
 
 
 def test_a_step_under_the_profiler() -> None:
-    time = wall_time(0, TemporalBreakdown(PARTS, STEPS))
+    time = wall_time(0, TemporalBreakdown(PARTS, STEPS), profiler="torch.profiler")
     assert time is not None
     assert (time.n_steps, time.duration_ns, time.profiled_ns, time.batches_ns) == (2, 100e3, 100e3, 15e3)
     assert (time.computation_frac, time.idle_frac) == pytest.approx((0.6, 0.3))
@@ -48,25 +48,25 @@ def test_a_step_under_the_profiler() -> None:
 def test_steps_without_the_profiler_tell_how_long_they_take(
     earlier_ns: float, duration_ns: float, computation_frac: float, idle_frac: float
 ) -> None:
-    time = wall_time(0, TemporalBreakdown(PARTS, replace(STEPS, earlier_step_ns=earlier_ns)))
+    time = wall_time(0, TemporalBreakdown(PARTS, replace(STEPS, earlier_step_ns=earlier_ns)), profiler="torch.profiler")
     assert time is not None
     assert time.duration_ns == duration_ns
     assert (time.computation_frac, time.idle_frac) == pytest.approx((computation_frac, idle_frac))
 
 
 def test_a_whole_run_is_one_step_without_a_number() -> None:
-    time = wall_time(3, TemporalBreakdown(PARTS))
+    time = wall_time(3, TemporalBreakdown(PARTS), profiler="torch.profiler")
     assert time is not None
     assert (time.source, time.n_steps, time.duration_ns, time.batches_ns) == (3, None, 200e3, None)
 
 
 def test_without_time_there_is_nothing_to_tell() -> None:
-    assert wall_time(0, TemporalBreakdown(())) is None
-    assert wall_time(0, TemporalBreakdown((Part("computation", 0.0),))) is None
+    assert wall_time(0, TemporalBreakdown(()), profiler="torch.profiler") is None
+    assert wall_time(0, TemporalBreakdown((Part("computation", 0.0),)), profiler="torch.profiler") is None
 
 
 def test_a_part_of_a_later_version_is_left_out() -> None:
-    time = wall_time(0, TemporalBreakdown((*PARTS, Part("paging", 200e3, 1)), STEPS))
+    time = wall_time(0, TemporalBreakdown((*PARTS, Part("paging", 200e3, 1)), STEPS), profiler="torch.profiler")
     assert time is not None
     assert time.profiled_ns == 200e3
     assert "paging" not in [part.name for part in time.parts]

@@ -41,6 +41,7 @@ PARTS = [
 def weighting(**changes: Any) -> dict[str, Any]:
     time = {
         "source": 0,
+        "profiler": "torch.profiler",
         "n_steps": 2,
         "duration_ns": 80e6,
         "profiled_ns": 100e6,

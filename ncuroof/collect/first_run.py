@@ -1,0 +1,230 @@
+"""The first of two runs: the program without replays, under a profiler that counts its launches."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from ncuroof.collect.counts import Counts
+from ncuroof.collect.nsys_run import run_nsys, run_to_end
+from ncuroof.collect.nsys_trace import read_nsys_trace
+from ncuroof.collect.programs import Program
+from ncuroof.collect.request import Request, Steps
+from ncuroof.collect.settings import Settings
+from ncuroof.collect.temporal_breakdown import CountedSteps
+from ncuroof.collect.torch_trace import timeline_of, trace_events
+from ncuroof.collect.traces import counts_of
+from ncuroof.errors import CountsError, ProfileRequestError, ProfilingError
+
+RUNNER = Path(__file__).with_name("torch_runner.py")
+RUNNER_FILES = (RUNNER, RUNNER.with_name("torch_tools.py"))
+_NO_TORCH = "no-torch"
+_ALL_ARE_RECORDED = "launches are not counted, and all are recorded"
+_NOT_COUNTED_HINT = (
+    "choose kernels with --kernel, or steps with --step; --per-shape records one launch per kernel and shape; "
+    "--trace takes what a profiler recorded elsewhere"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRun:
+    """Counts launches: those of a Python script with PyTorch's profiler, those of other programs with Nsight Systems.
+
+    Attributes:
+        request: what the user asks for.
+        program: what to run, not yet inside the runner.
+        settings: of profiles/collect.toml.
+        nsys: path of Nsight Systems; None where it is not there.
+        say: prints a line on standard error.
+    """
+
+    request: Request
+    program: Program
+    settings: Settings
+    nsys: Path | None
+    say: Callable[[str], None]
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether there is a profiler that can count this program's launches."""
+        return self.program.rank_variable is None and (self._is_script or self.nsys is not None)
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the user asks for what only counting can give."""
+        return self.request.cover_frac is not None or (bool(self.request.per_shape) and self.is_possible)
+
+    @property
+    def _is_script(self) -> bool:
+        return self.program.script is not None
+
+    def command(self, trace: str, status: str) -> list[str]:
+        """Return the command that leaves a trace.
+
+        Args:
+            trace: file that it leaves.
+            status: file of the runner's journal.
+
+        Raises:
+            ProfileRequestError: nothing here can count the program's launches.
+        """
+        if self.program.rank_variable is not None:
+            raise ProfileRequestError(
+                f"--cover counts the launches of one process, {self.program.launcher[0]} starts several",
+                hint=_NOT_COUNTED_HINT,
+            )
+        if self._is_script:
+            words = [str(RUNNER), *step_words(self.request.steps), "--count", trace, "--status", status, "--"]
+            return list(self.program.inside(words).words)
+        return self._under_nsys(trace)
+
+    def count(self) -> Counts | None:
+        """Run the program, and return how often each kernel ran.
+
+        None where no profiler saw a launch, unless the user asks for what needs counts.
+
+        Raises:
+            ProfileRequestError: nothing here can count the program's launches.
+            ProfilingError: the program failed, or launched no kernel where counts are needed.
+            CountsError: the trace is not as expected.
+        """
+        with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
+            trace, status = Path(folder) / "trace", Path(folder) / "status.jsonl"
+            words = self.command(str(trace), str(status))
+            self.say("counting launches in a first run, without replays")
+            return self._torch_counts(words, trace, status) if self._is_script else self._nsys_counts(words, trace)
+
+    # ---- a script, with PyTorch's profiler
+
+    def _torch_counts(self, words: Sequence[str], trace: Path, status: Path) -> Counts | None:
+        exit_status = run_to_end(words)
+        journal = read_status(status)
+        if any(entry.get("event") == _NO_TORCH for entry in journal):
+            return self._without_torch(trace)
+        unreached = steps_hint(self.request, journal)
+        if unreached and not trace.exists():
+            raise ProfilingError("no launch was counted, for the steps were not reached (no-kernels)", hint=unreached)
+        if not trace.exists():
+            self._tell_nothing("the script left no trace of launches", exit_status)
+            return None
+        counts = self._count_torch_trace(trace, journal)
+        if not counts.kernels:
+            self._tell_nothing("PyTorch saw no kernel in the script's own process")
+        return counts if counts.kernels else None
+
+    def _without_torch(self, trace: Path) -> Counts | None:
+        """Count with Nsight Systems what the runner did not start, for there is no PyTorch."""
+        if self.nsys is None or self.request.steps is not None:
+            self.say(f"PyTorch is not installed there: {_ALL_ARE_RECORDED}")
+            return None
+        return self._nsys_counts(self._under_nsys(str(trace)), trace)
+
+    def _count_torch_trace(self, trace: Path, journal: Iterable[Mapping[str, Any]]) -> Counts:
+        try:
+            events = trace_events(trace)
+        except CountsError as error:
+            raise CountsError(
+                f"the first run's trace cannot be counted: {error}",
+                hint="update PyTorch, or count nothing: --no-per-shape",
+            ) from error
+        wanted = self.request.steps
+        steps = None if wanted is None else _counted_steps(wanted, journal)
+        counts = counts_of(timeline_of(events), self.settings, source="torch.profiler", steps=steps)
+        if wanted is None:
+            return counts
+        return replace(counts, steps=wanted.text, breakdown=None if steps is None else counts.breakdown)
+
+    # ---- any program, with Nsight Systems
+
+    def _under_nsys(self, trace: str) -> list[str]:
+        if self.nsys is None:
+            raise ProfileRequestError(
+                "--cover counts launches first: a Python script, or nsys (Nsight Systems) for other programs was wanted, "
+                f"{self.program.words[0]!r} and no nsys were found",
+                hint=f"install Nsight Systems, or put its nsys on PATH; {_NOT_COUNTED_HINT}",
+            )
+        return [str(self.nsys), *self.settings.nsys_options, f"--output={trace}", *self.program.words]
+
+    def _nsys_counts(self, words: Sequence[str], trace: Path) -> Counts | None:
+        exit_status = run_nsys(words)
+        database = trace.with_suffix(".sqlite")
+        if not database.exists():
+            self._tell_nothing(f"nsys ended with status {exit_status} and left no trace")
+            return None
+        timeline = read_nsys_trace(database, waiting_calls=self.settings.waiting_calls)
+        counts = counts_of(timeline, self.settings, source="nsys")
+        if not counts.kernels:
+            self._tell_nothing("nsys saw no kernel on a GPU")
+        return counts if counts.kernels else None
+
+    def _tell_nothing(self, found: str, exit_status: int = 0) -> None:
+        """Say that nothing was counted; where counts are needed that ends it.
+
+        Args:
+            found: what there is instead.
+            exit_status: of the program.
+
+        Raises:
+            ProfilingError: counts are needed, or the program failed.
+        """
+        if exit_status:
+            raise ProfilingError(
+                f"the program ended with status {exit_status} before its launches were counted (target-failed)",
+                hint="run it without ncuroof first; what it printed stands above",
+            )
+        if not self.is_needed:
+            self.say(f"{found}: {_ALL_ARE_RECORDED}")
+            return
+        raise ProfilingError(
+            f"{found} (no-kernels)",
+            hint="look whether the program uses the GPU; for PyTorch: "
+            "python -c 'import torch; print(torch.cuda.is_available())'",
+        )
+
+
+def step_words(steps: Steps | None) -> list[str]:
+    """Return what tells the runner which steps are wanted."""
+    if steps is None:
+        return []
+    return ["--step", steps.text, "--of", steps.of, *(["--stop-after"] if steps.stops_after else [])]
+
+
+def read_status(path: Path) -> list[dict[str, Any]]:
+    """Return the runner's journal; empty where there is none."""
+    try:
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError):
+        return []
+
+
+def steps_hint(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return what to do where the wanted steps were not reached; None where they were, or none was wanted."""
+    if request.steps is None or not journal:
+        return None
+    n_steps = sum(entry.get("event") == "step" for entry in journal)
+    if any(entry.get("event") == "start" for entry in journal):
+        return None
+    return (
+        f"the script made {n_steps} steps ({request.steps.of}), --step {request.steps.text} was never reached; "
+        "--step-of says what a step is"
+    )
+
+
+def _counted_steps(wanted: Steps, journal: Iterable[Mapping[str, Any]]) -> CountedSteps | None:
+    """Return what the runner saw of the counted steps; None where it did not see the last end: what came then is no step."""
+    told = {str(entry.get("event")): entry for entry in journal}
+    stop, counted = told.get("stop"), told.get("counted")
+    if stop is None or counted is None or stop["after"] != wanted.last:
+        return None
+    earlier = counted["earlier_steps_ns"]
+    return CountedSteps(
+        wanted.last - wanted.first + 1,
+        counted["duration_ns"],
+        counted["batches_ns"],
+        median(earlier) if earlier else None,
+    )

@@ -1,0 +1,95 @@
+"""Running a program once without replays; under Nsight Systems its output passes through, and nsys's own last words do not."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from ncuroof.collect.run import flush_before_a_child
+from ncuroof.errors import NcuNotFoundError
+
+_LAST_WORDS = re.compile(rb"Generating '[^'\n]*\.(?:qdstrm|nsys-rep)'\r?\n")
+"""With these nsys begins to write its report, on standard output, when the program has ended."""
+
+_BEGIN = b"Generating '"
+_BEGUN = re.compile(rb"Generating '[^'\n]*'?\r?")
+_CHUNK = 65536
+_STDOUT = 1
+
+
+def run_to_end(words: Sequence[str]) -> int:
+    """Run a command, and return its exit status.
+
+    Raises:
+        NcuNotFoundError: it cannot be run.
+    """
+    with _running(words) as process:
+        return process.wait()
+
+
+def run_nsys(words: Sequence[str]) -> int:
+    """Run a program under nsys, which relays what the program prints, and return its exit status.
+
+    Raises:
+        NcuNotFoundError: nsys cannot be run.
+    """
+    ours, theirs = os.pipe()
+    try:
+        with _running(words, stdout=theirs) as process:
+            os.close(theirs)
+            _relay(ours)
+            return process.wait()
+    finally:
+        os.close(ours)
+
+
+@contextmanager
+def _running(words: Sequence[str], *, stdout: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a command; whatever ends us ends it."""
+    flush_before_a_child()
+    try:
+        process = subprocess.Popen(words, stdout=stdout)  # noqa: S603  the arguments as given, no shell
+    except OSError as error:
+        raise NcuNotFoundError(f"{words[0]} cannot be run: {error.strerror}", hint="ncuroof doctor") from error
+    with process:
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
+
+
+def _relay(source: int) -> None:
+    """Pass on what comes, up to nsys's last words."""
+    held = b""
+    while chunk := os.read(source, _CHUNK):
+        held += chunk
+        last_words = _LAST_WORDS.search(held)
+        if last_words is not None:
+            _write(held[: last_words.start()])
+            while os.read(source, _CHUNK):
+                pass
+            return
+        begin = _may_begin(held)
+        _write(held[:begin])
+        held = held[begin:]
+    _write(held)
+
+
+def _may_begin(output: bytes) -> int:
+    """Return where nsys's last words may have begun, of which the rest is still to come; the end where they have not."""
+    last_line = output.rfind(b"\n") + 1
+    for letter in re.finditer(_BEGIN[:1], output[last_line:]):
+        rest = output[last_line + letter.start() :]
+        if _BEGIN.startswith(rest) or _BEGUN.fullmatch(rest):
+            return last_line + letter.start()
+    return len(output)
+
+
+def _write(output: bytes) -> None:
+    view = memoryview(output)
+    while view:
+        view = view[os.write(_STDOUT, view) :]

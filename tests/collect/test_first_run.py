@@ -1,0 +1,171 @@
+"""The first run of programs that are no PyTorch scripts: a program in nsys's place, and nsys itself where it is installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncuroof.collect.counts import KernelCount
+from ncuroof.collect.first_run import FirstRun
+from ncuroof.collect.machine import find_nsys
+from ncuroof.collect.nsys_run import run_nsys
+from ncuroof.collect.programs import find_program
+from ncuroof.collect.request import Steps
+from ncuroof.collect.settings import load_settings
+from ncuroof.errors import CountsError, NcuNotFoundError, ProfileRequestError, ProfilingError
+from tests.collect.making import request
+from tests.support.nsys_database import Ran, write_database
+
+HELLO = (sys.executable, "-c", "import sys; print('hello'); print('dear', file=sys.stderr)")
+LAST_WORDS = """Generating '/tmp/nsys-report-de74.qdstrm'
+[1/1] [=100%] trace.nsys-rep
+Generated:
+    /tmp/x.nsys-rep
+"""
+
+
+def stand_in(folder: Path, database: Path | None) -> Path:
+    """Write a program that runs another, relays its output, and leaves a database, as nsys does."""
+    leave = "" if database is None else f'cp "{database}" "${{out#--output=}}.sqlite"'
+    path = folder / "nsys"
+    path.write_text(
+        f"""#!/bin/sh
+shift
+while case "$1" in --*) true ;; *) false ;; esac; do case "$1" in --output=*) out=$1 ;; esac; shift; done
+"$@"; status=$?
+cat <<'WORDS'
+{LAST_WORDS}WORDS
+{leave}
+exit $status
+""",
+        encoding="utf-8",
+    )
+    path.chmod(0o755)
+    return path
+
+
+def first_run(words: tuple[str, ...], nsys: Path | None, said: list[str] | None = None, **more: Any) -> FirstRun:
+    program = find_program(words, load_settings(), python=sys.executable, find=lambda _: None)
+    say = [].append if said is None else said.append
+    return FirstRun(request(words=words, **more), program, load_settings(), nsys, say)
+
+
+def test_nsys_counts_a_program(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    database = write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1), Ran(20, 30, 2)])
+    counts = first_run(HELLO, stand_in(tmp_path, database)).count()
+    assert counts is not None
+    assert counts.kernels == (KernelCount("void gemm<float>(T1 *)", (8, 1, 1), (64, 1, 1), 2, 20e3),)
+    assert (counts.source, counts.steps) == ("nsys", None)
+    assert tuple(capfd.readouterr()) == ("hello\n", "dear\n")
+
+
+def test_a_program_that_fails_is_counted_as_far_as_it_came(tmp_path: Path) -> None:
+    database = write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1)])
+    counts = first_run((sys.executable, "-c", "raise SystemExit(3)"), stand_in(tmp_path, database)).count()
+    assert counts is not None
+    assert counts.n_launches == 1
+
+
+@pytest.mark.parametrize(
+    ("ran", "told"),
+    [
+        (None, "nsys ended with status 0 and left no trace"),
+        ([Ran(0, 1, 1, table="MEMSET")], "nsys saw no kernel on a GPU"),
+    ],
+)
+def test_what_nsys_cannot_count_is_recorded_whole_unless_counts_are_needed(
+    tmp_path: Path, ran: list[Ran] | None, told: str
+) -> None:
+    nsys = stand_in(tmp_path, None if ran is None else write_database(tmp_path / "made.sqlite", ran))
+    said: list[str] = []
+    assert first_run(HELLO, nsys, said).count() is None
+    assert said[-1] == f"{told}: launches are not counted, and all are recorded"
+    with pytest.raises(ProfilingError, match=rf"{told} \(no-kernels\)"):
+        first_run(HELLO, nsys, cover_frac=0.9).count()
+
+
+def test_a_trace_that_cannot_be_counted_is_no_reason_to_record_all(tmp_path: Path) -> None:
+    """It may be too large, and then so would be the recording."""
+    (tmp_path / "made.sqlite").write_bytes(b"SQLite format 3\0")
+    with pytest.raises(CountsError, match="a trace of Nsight Systems was wanted"):
+        first_run(HELLO, stand_in(tmp_path, tmp_path / "made.sqlite")).count()
+
+
+def test_a_script_without_pytorch_is_counted_by_nsys(tmp_path: Path) -> None:
+    script = tmp_path / "fit.py"
+    script.write_text("print('fitted')\n", encoding="utf-8")
+    words = (sys.executable, "-S", str(script))  # without site-packages, and so without PyTorch
+    nsys = stand_in(tmp_path, write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1)]))
+    counts = first_run(words, nsys).count()
+    assert counts is not None
+    assert counts.source == "nsys"
+    said: list[str] = []
+    assert first_run(words, None, said).count() is None
+    assert first_run(words, nsys, said, steps=Steps(2, 2)).count() is None
+    assert said[1::2] == 2 * ["PyTorch is not installed there: launches are not counted, and all are recorded"]
+
+
+def test_without_nsys_a_program_is_not_counted() -> None:
+    assert not first_run(("./app",), None).is_possible
+    with pytest.raises(ProfileRequestError, match=r"'\./app' and no nsys were found") as error:
+        first_run(("./app",), None, cover_frac=0.9).count()
+    assert "--trace" in str(error.value.hint)
+    with pytest.raises(NcuNotFoundError, match="cannot be run"):
+        first_run(("./app",), Path("/nowhere/nsys")).count()
+
+
+RELAYED = """
+import sys
+from ncuroof.collect.nsys_run import run_nsys
+sys.exit(run_nsys([sys.executable, "-c", sys.argv[1]]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("printed", "passed_on"),
+    [
+        (b"", b""),
+        (b"no line's end", b"no line's end"),
+        (b"Generating 'picture.png'\nmore\n", b"Generating 'picture.png'\nmore\n"),
+        (b"Generating '", b"Generating '"),
+        (b"loss 3Generating '/tmp/nsys-report-1.qdstrm'\nGenerated:\n", b"loss 3"),
+        (b"a\nGenerating '/tmp/run.nsys-rep'\n[1/1] [=100%] run.nsys-rep\n", b"a\n"),
+        (b"x" * 70_000 + b"\nGenerating '/tmp/n.qdstrm'\n", b"x" * 70_000 + b"\n"),
+        (bytes(range(256)), bytes(range(256))),
+    ],
+)
+@pytest.mark.parametrize("n_at_once", [7, 100_000])
+def test_output_passes_through_up_to_nsyss_last_words(printed: bytes, passed_on: bytes, n_at_once: int) -> None:
+    if n_at_once < 100 < len(printed):
+        pytest.skip("a few bytes at once are enough for the others")
+    program = (
+        f"import os, time\nprinted = {printed!r}\n"
+        f"for place in range(0, len(printed), {n_at_once}):\n"
+        f"    os.write(1, printed[place:place + {n_at_once}])\n"
+        f"    time.sleep(0.005 if {n_at_once} < 100 else 0)\n"
+        "raise SystemExit(5)"
+    )
+    done = subprocess.run([sys.executable, "-c", RELAYED, program], stdout=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stdout) == (5, passed_on)
+
+
+@pytest.mark.skipif(find_nsys(os.environ) is None, reason="nsys is not installed")
+def test_nsys_itself_runs_a_program_that_uses_no_gpu(capfd: pytest.CaptureFixture[str]) -> None:
+    said: list[str] = []
+    program = (
+        sys.executable,
+        "-c",
+        "import sys; print(sys.argv[1:]); raise SystemExit(3)",
+        "a b",
+        "$HOME",
+        "--output=x",
+    )
+    assert first_run(program, find_nsys(os.environ), said).count() is None
+    assert said[-1] == "nsys saw no kernel on a GPU: launches are not counted, and all are recorded"
+    assert capfd.readouterr().out == "['a b', '$HOME', '--output=x']\n"
+    assert run_nsys([str(find_nsys(os.environ)), "profile", "--no-such-option", "true"]) != 0
