@@ -111,7 +111,8 @@ def _timeline(connection: sqlite3.Connection, waiting: re.Pattern[str]) -> Timel
     launches = {activity.launch for activity in activities}
     calls = _calls(connection) if _CALLS in tables else ()
     told = (call for call in calls if call.launch in launches or waiting.search(call.name))
-    return Timeline(activities, _at_most(told), _KERNELS in tables and _has_nodes_of_graphs(connection))
+    is_stretched = _KERNELS in tables and _has_nodes_of_graphs(connection)
+    return Timeline(activities, _at_most(told), is_stretched=is_stretched)
 
 
 def _kernels(connection: sqlite3.Connection) -> Iterator[Activity]:

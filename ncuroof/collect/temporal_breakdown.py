@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
+from ncuroof.collect.idle_places import Gap, Place, before, during, ranges_by_thread
 from ncuroof.collect.timeline import MOST_NS, Activity, Call, Timeline
 
 _KINDS = ("computation", "communication", "memory")
@@ -33,11 +34,15 @@ class Part:
             "first_launch", "synchronisation", "host_wait", "kernel_wait" or "other_wait".
         duration_ns: of all steps together.
         n_gaps: how often the GPU went idle for it; None for what is no idle time.
+        during: what the host did meanwhile, the most first, where it came late and the trace names what it does.
+        before: the kernels that ended idle time, the most first.
     """
 
     name: str
     duration_ns: float
     n_gaps: int | None = None
+    during: tuple[Place, ...] = ()
+    before: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,7 @@ def break_down_time(
     if not activities or timeline.is_stretched:
         return None
     parts = [*_busy_parts(activities, re.compile(collectives, re.IGNORECASE))]
-    parts += _idle_parts(activities, timeline.calls, re.compile(waiting_calls))
+    parts += _idle_parts(activities, timeline, re.compile(waiting_calls))
     if steps is None or steps.duration_ns is None:
         return TemporalBreakdown(tuple(parts), steps)
     before_ns = steps.duration_ns - (max(each.end_ns for each in activities) - activities[0].start_ns)
@@ -146,10 +151,10 @@ def _kind(activity: Activity, collectives: re.Pattern[str]) -> str:
     return "communication" if collectives.search(activity.name) else "computation"
 
 
-def _idle_parts(activities: Sequence[Activity], calls: Iterable[Call], waiting: re.Pattern[str]) -> list[Part]:
+def _idle_parts(activities: Sequence[Activity], timeline: Timeline, waiting: re.Pattern[str]) -> list[Part]:
     """Return how long the GPU was idle between its first activity and its last, by what it waited for."""
     first_by_start = {each.start_ns: each for each in reversed(activities)}
-    by_start = sorted(calls, key=lambda call: call.start_ns)
+    by_start = sorted(timeline.calls, key=lambda call: call.start_ns)
     launches = {
         call.launch: call for call in reversed(by_start) if call.launch is not None
     }  # the first: the runtime's, which calls the driver
@@ -157,12 +162,17 @@ def _idle_parts(activities: Sequence[Activity], calls: Iterable[Call], waiting: 
     for call in by_start:
         if waiting.search(call.name):
             waits_by_thread[call.thread].append(call)
-    gaps_ns: dict[str, list[float]] = defaultdict(list)
+    gaps_by_cause: dict[str, list[Gap]] = defaultdict(list)
     for (_, ran_dry), (start, _) in pairwise(_merged(activities)):
-        launch = launches.get(first_by_start[start].launch)
+        following = first_by_start[start]
+        launch = launches.get(following.launch)
         cause = _cause(launch, ran_dry, [] if launch is None else waits_by_thread[launch.thread])
-        gaps_ns[cause].append(start - ran_dry)
-    return [Part(cause, sum(gaps), len(gaps)) for cause, gaps in gaps_ns.items()]
+        gaps_by_cause[cause].append(Gap(ran_dry, start, following, launch))
+    ranges = ranges_by_thread(timeline.ranges)
+    return [
+        Part(cause, sum(gap.duration_ns for gap in gaps), len(gaps), during(gaps, ranges), before(gaps))
+        for cause, gaps in gaps_by_cause.items()
+    ]
 
 
 def _cause(launch: Call | None, ran_dry_ns: float, waits: Sequence[Call]) -> str:
@@ -189,7 +199,12 @@ def _merged(activities: Iterable[Activity]) -> list[tuple[float, float]]:
 
 def _part(entry: Mapping[str, Any]) -> Part:
     n_gaps = entry["n_gaps"]
-    return Part(str(entry["name"]), _time(entry["duration_ns"]), None if n_gaps is None else _count(n_gaps))
+    duration_ns, n_gaps = _time(entry["duration_ns"]), None if n_gaps is None else _count(n_gaps)
+    return Part(str(entry["name"]), duration_ns, n_gaps, *(_places(entry.get(key, ())) for key in ("during", "before")))
+
+
+def _places(entries: Sequence[Mapping[str, Any]]) -> tuple[Place, ...]:
+    return tuple(Place(str(entry["name"]), _time(entry["duration_ns"])) for entry in entries)
 
 
 def _time(value: Any) -> float:

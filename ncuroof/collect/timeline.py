@@ -63,17 +63,36 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class HostRange:
+    """Something that the host did, by the name that the program or its framework gave it.
+
+    Attributes:
+        name: an operator, or a range that the program opened.
+        start_ns: on the activities' clock.
+        end_ns: when it was over.
+        thread: that did it.
+    """
+
+    name: str
+    start_ns: float
+    end_ns: float
+    thread: Hashable
+
+
+@dataclass(frozen=True, slots=True)
 class Timeline:
     """A run, or a part of one.
 
     Attributes:
         activities: on all GPUs, in any order.
         calls: those that launched them, and those that wait for the GPU, at least.
+        ranges: what the host did; empty where the tool was not asked to record it.
         is_stretched: the tool took the kernels of CUDA graphs apart, which makes them wait for each other: gaps say nothing.
     """
 
     activities: Sequence[Activity]
     calls: Sequence[Call]
+    ranges: Sequence[HostRange] = ()
     is_stretched: bool = False
 
 

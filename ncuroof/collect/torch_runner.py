@@ -4,7 +4,8 @@
 
 Under `ncu --profile-from-start off`, the steps of --step N[:M] lie between cudaProfilerStart and cudaProfilerStop; --of says
 what a step is, --stop-after ends the script after the last. --annotate opens NVTX ranges. With --count FILE, PyTorch's own
-profiler takes ncu's place and writes its trace. --status FILE keeps a journal of what happened, a JSON value per line.
+profiler takes ncu's place and writes its trace; with --operators that tells what the host does, too. --status FILE keeps a journal
+of what happened, a JSON value per line.
 """
 
 from __future__ import annotations
@@ -211,6 +212,7 @@ def _arguments(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--stop-after", action="store_true")
     parser.add_argument("--annotate", action="store_true")
     parser.add_argument("--count")
+    parser.add_argument("--operators", action="store_true")
     parser.add_argument("--status")
     place = words.index("--")
     return parser.parse_args(words[:place]), words[place + 1 :]
@@ -253,7 +255,7 @@ def main(words: list[str]) -> None:
         sys.path[0] = os.getcwd() if is_module else os.path.dirname(os.path.realpath(program[0]))  # noqa: PTH109, PTH120
     tools: list[Tool] = [at_work.Annotations(journal)] if options.annotate else []
     if options.count:
-        tools.insert(0, at_work.Counting(options.count, journal))
+        tools.insert(0, at_work.Counting(options.count, journal, with_operators=options.operators))
     elif options.step:
         tools.insert(0, at_work.CudaProfiler())
     window = Window(options.step or (1, 0), stops_after=options.stop_after, tools=tools, journal=journal)

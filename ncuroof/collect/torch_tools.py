@@ -67,8 +67,8 @@ class CudaProfiler(Tool):
 class Counting(Tool):
     """Counts launches with PyTorch's profiler, and leaves its trace in a file; times the steps before it is at work."""
 
-    def __init__(self, path: str, journal: Journal) -> None:
-        self._path, self._journal = path, journal
+    def __init__(self, path: str, journal: Journal, *, with_operators: bool = False) -> None:
+        self._path, self._journal, self._with_operators = path, journal, with_operators
         self._profile: Any = None
         self._began_ns = 0
         self._batches = BatchClock()
@@ -82,7 +82,9 @@ class Counting(Tool):
         is_cuda = torch.cuda.is_available()
         if is_cuda:
             torch.cuda.synchronize()
-        self._profile = torch.profiler.profile(activities=[activity.CUDA if is_cuda else activity.CPU])
+        on_gpu = [activity.CUDA] if is_cuda else []
+        on_host = [activity.CPU] if self._with_operators or not is_cuda else []
+        self._profile = torch.profiler.profile(activities=on_gpu + on_host)
         self._profile.start()
         self._batches.start()
         self._began_ns = time.perf_counter_ns()

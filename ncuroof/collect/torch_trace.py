@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 import zlib
 from collections.abc import Hashable, Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from ncuroof.collect.temporal_breakdown import CountedSteps
-from ncuroof.collect.timeline import Activity, Call, Shape, Timeline, checked_duration
+from ncuroof.collect.timeline import Activity, Call, HostRange, Shape, Timeline, checked_duration
 from ncuroof.errors import CountsError
 
 _GZIP = b"\x1f\x8b"
@@ -19,6 +21,10 @@ _STEP = "ProfilerStep#"
 
 _BATCH = "enumerate(DataLoader)#"
 """Begins the name of what a DataLoader leaves when it is asked for a batch."""
+
+_BACKWARD = "autograd::engine::evaluate_function"
+_ALL_BACKWARD = "backward pass"
+"""Stands for what the engine of automatic differentiation calls, one operator after the other."""
 
 _MOST_US = 1e15
 _MOST_BYTES = 2 * 2**30
@@ -52,9 +58,14 @@ def timeline_of(events: Events) -> Timeline:
     """
     on_gpu = [event for event in events if event.get("cat") in (_KERNEL, *_COPIES)]
     calls = [event for event in events if event.get("cat") in _HOST_CALLS and "ts" in event]
+    ranges = [event for event in events if event.get("cat") in _HOST_RANGES and _is_told(event)]
     try:
         origin_us = min((float(event["ts"]) for event in on_gpu), default=0.0)
-        return Timeline([_activity(event, origin_us) for event in on_gpu], [_call(event, origin_us) for event in calls])
+        return Timeline(
+            [_activity(event, origin_us) for event in on_gpu],
+            [_call(event, origin_us) for event in calls],
+            [_range(event, origin_us) for event in ranges],
+        )
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise CountsError(
             f"PyTorch's trace: an event is not as it should be: {error!r:.200}", hint="update PyTorch"
@@ -73,6 +84,28 @@ def _call(event: Mapping[str, Any], origin_us: float) -> Call:
     start_ns, duration_ns = _times_ns(event, origin_us)
     launch = _identifier(event["args"].get("correlation"))
     return Call(str(event["name"]), start_ns, start_ns + duration_ns, _identifier(event.get("tid")), launch)
+
+
+def _range(event: Mapping[str, Any], origin_us: float) -> HostRange:
+    start_ns, duration_ns = _times_ns(event, origin_us)
+    return HostRange(
+        _host_name(str(event.get("name"))), start_ns, start_ns + duration_ns, _identifier(event.get("tid"))
+    )
+
+
+def _host_name(name: str) -> str:
+    """Return what belongs together under one name."""
+    if name.startswith(_BACKWARD):
+        return _ALL_BACKWARD
+    return sys.intern(name.partition("#")[0] if name.startswith(_BATCH) else name)
+
+
+def _is_told(event: Mapping[str, Any]) -> bool:
+    """Return whether a range has times, and says what the host did; what does not costs no launch its count."""
+    start, duration = event.get("ts"), event.get("dur")
+    if not isinstance(start, (int, float)) or not isinstance(duration, (int, float)):
+        return False
+    return isfinite(start) and 0 <= duration < _MOST_US and not str(event.get("name")).startswith(_STEP)
 
 
 def _times_ns(event: Mapping[str, Any], origin_us: float) -> tuple[float, float]:

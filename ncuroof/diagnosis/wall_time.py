@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cache
+from typing import Any
 
-from ncuroof.collect.temporal_breakdown import TemporalBreakdown
+from ncuroof.collect.idle_places import Place
+from ncuroof.collect.temporal_breakdown import Part, TemporalBreakdown
 from ncuroof.errors import ProfileError
 from ncuroof.resources import folder, read_toml
 
 COMPUTATION = "computation"
+_MOST_OF_IT_FRAC = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceOfTime:
+    """Where in the program a part of a step's idle time was.
+
+    Attributes:
+        name: of what the host did, or of a kernel; empty where the host was in nothing that the trace names.
+        duration_ns: of a step.
+        share_frac: of the step.
+    """
+
+    name: str
+    duration_ns: float
+    share_frac: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +43,8 @@ class PartOfTime:
         duration_ns: of a step.
         share_frac: of the step.
         n_gaps: of a step, for idle time; else None.
+        during: what the host did in idle time that it was late for, the most first; empty where the trace does not tell.
+        before: kernels that ended idle time, the most first.
         advice: what to do about it; None for kernels.
     """
 
@@ -33,6 +54,8 @@ class PartOfTime:
     duration_ns: float
     share_frac: float
     n_gaps: float | None
+    during: tuple[PlaceOfTime, ...]
+    before: tuple[PlaceOfTime, ...]
     advice: str | None
 
 
@@ -62,6 +85,12 @@ class WallTime:
     batches_ns: float | None
     parts: tuple[PartOfTime, ...]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        told = asdict(self)
+        places = ("during", "before")
+        return told | {"parts": [part | {name: list(part[name]) for name in places} for part in told["parts"]]}
+
 
 @dataclass(frozen=True, slots=True)
 class PartEntry:
@@ -73,6 +102,7 @@ class PartEntry:
         is_idle: nothing runs on the GPU.
         advice: what to do about it; None for kernels.
         advice_without_torch: the same for programs that may know nothing of PyTorch; None where it is no different.
+        advice_by_place: the same where most of the time was in a place whose name the pattern is found in.
         source: of the advice; None where there is none.
     """
 
@@ -81,10 +111,16 @@ class PartEntry:
     is_idle: bool
     advice: str | None
     advice_without_torch: str | None
+    advice_by_place: tuple[tuple[re.Pattern[str], str], ...]
     source: str | None
 
-    def advice_by(self, profiler: str) -> str | None:
-        """Return what to do about it in a program that this profiler recorded."""
+    def advice_for(self, part: Part, profiler: str) -> str | None:
+        """Return what to do about a part of the time in a program that this profiler recorded."""
+        place = part.during[0] if part.during else None
+        if place is not None and place.duration_ns >= _MOST_OF_IT_FRAC * part.duration_ns:
+            for pattern, advice in self.advice_by_place:
+                if pattern.search(place.name):
+                    return advice
         return self.advice if profiler == "torch.profiler" else self.advice_without_torch or self.advice
 
 
@@ -115,7 +151,9 @@ def wall_time(source: int, breakdown: TemporalBreakdown, *, profiler: str) -> Wa
             duration_ns=part.duration_ns / n_steps,
             share_frac=part.duration_ns / n_steps / profiled_ns,
             n_gaps=None if part.n_gaps is None else part.n_gaps / n_steps,
-            advice=entries[part.name].advice_by(profiler),
+            during=_places(part.during, n_steps, profiled_ns),
+            before=_places(part.before, n_steps, profiled_ns),
+            advice=entries[part.name].advice_for(part, profiler),
         )
         for part in breakdown.parts
         if part.name in entries
@@ -137,6 +175,11 @@ def wall_time(source: int, breakdown: TemporalBreakdown, *, profiler: str) -> Wa
     )
 
 
+def _places(places: Sequence[Place], n_steps: int, step_ns: float) -> tuple[PlaceOfTime, ...]:
+    times = ((place.name, place.duration_ns / n_steps) for place in places)
+    return tuple(PlaceOfTime(name, duration_ns, duration_ns / step_ns) for name, duration_ns in times)
+
+
 @cache
 def load_parts() -> Mapping[str, PartEntry]:
     """Return the parts of a step's time by name.
@@ -153,9 +196,10 @@ def load_parts() -> Mapping[str, PartEntry]:
                 entry.get("idle", False),
                 entry.get("advice"),
                 entry.get("advice_without_torch"),
+                tuple((re.compile(place["pattern"]), place["advice"]) for place in entry.get("place", ())),
                 entry.get("source"),
             )
             for name, entry in raw["part"].items()
         }
-    except (KeyError, AttributeError) as error:
+    except (KeyError, AttributeError, TypeError, re.error) as error:
         raise ProfileError(f"temporal_breakdown.toml: {error!r}", hint="reinstall, or mend your change") from error

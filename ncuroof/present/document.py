@@ -7,7 +7,6 @@ Schema history:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import polars as pl
@@ -141,7 +140,7 @@ def _weighting(weighting: Weighting | None) -> Document:
             "covered_frac": weighting.covered_frac,
             "n_unmatched": weighting.n_unmatched,
             "computation_frac": weighting.computation_frac,
-            "wall_times": [asdict(time) | {"parts": list(map(asdict, time.parts))} for time in weighting.wall_times],
+            "wall_times": [time.to_dict() for time in weighting.wall_times],
         }
     }
 

@@ -128,6 +128,8 @@ def _part_of_time(name: str) -> Iterator[str]:
         yield from ("", "What to do:", f"  {part.advice}")
     if part.advice_without_torch:
         yield from ("", "What to do without PyTorch:", f"  {part.advice_without_torch}")
+    for pattern, advice in part.advice_by_place:
+        yield from ("", f"Where most of it is in {pattern.pattern}:", f"  {advice}")
     if part.source:
         yield from ("", f"Source: {part.source}")
 

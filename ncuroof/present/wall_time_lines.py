@@ -23,6 +23,11 @@ _LEAST_TOLD_FRAC = 0.01
 _LEAST_ADVISED_FRAC = 0.05
 """Of a step: less is not worth a change."""
 
+_N_PLACES_TOLD = 3
+"""On a line of the terminal."""
+
+_NOT_NAMED = "what the trace does not name"
+
 _LEAST_IDLE_FRAC = 0.1
 """Of a step: less is no matter for the first sentences about a run."""
 
@@ -35,6 +40,7 @@ class TimeRow:
     share: Annotated[str, "of the step"]
     duration: Annotated[str, "of a step"]
     gaps: Annotated[str, "how often the GPU goes idle for it in a step, and how long on average"]
+    places: Annotated[Sequence[str], "in what of the host, and before which kernels, each with its share of the step"]
     advice: Annotated[str, "what to do about it"]
 
 
@@ -76,6 +82,7 @@ def _lines(time: Record) -> Iterator[str]:
     for part in told:
         gaps = f" ({gaps})" if (gaps := _gaps(part)) else ""
         yield f"{text.share(part['share_frac']):>8}  {_title(part)}{gaps}"
+        yield from (f"{'':12}{places}" for places in _places(part, _N_PLACES_TOLD)[:1])
     if batches := _batches(time):
         yield batches
 
@@ -89,7 +96,9 @@ def idle_sentence(weighting: Record | None) -> str:
     most = next((part for part in time["parts"] if part["is_idle"]), None)
     whole = _whole(time) if time["n_steps"] else f"{_whole(time)} ({_START[time['profiler']]})"
     sentence = f"The GPU idles {text.share(time['idle_frac'])} of {whole}, which no kernel gives back"
-    return sentence + (f"; most of it: {most['title']}. {text.first_sentence(most['advice'])}" if most else ".")
+    if most is None:
+        return f"{sentence}."
+    return f"{sentence}; most of it: {most['title']}{_most_in(most)}. {text.first_sentence(most['advice'])}"
 
 
 def _sentences(time: Record) -> tuple[str, str]:
@@ -112,8 +121,29 @@ def _row(part: Record) -> TimeRow:
         share=text.share(part["share_frac"]),
         duration=text.duration(part["duration_ns"]),
         gaps=_gaps(part),
+        places=_places(part, None),
         advice=part["advice"] or "" if part["share_frac"] >= _LEAST_ADVISED_FRAC else "",
     )
+
+
+def _most_in(part: Record) -> str:
+    """Return in what, or before which kernel, at least half of a part of the time was; empty where that is nothing."""
+    for word, places in (("in", part["during"]), ("before", part["before"])):
+        if places and places[0]["name"] and places[0]["duration_ns"] >= part["duration_ns"] / 2:
+            return f", most of that {word} {places[0]['name']}"
+    return ""
+
+
+def _places(part: Record, n_told: int | None) -> list[str]:
+    """Return where time that is worth a change was: in what the host did, and before which kernels."""
+    if part["share_frac"] < _LEAST_ADVISED_FRAC:
+        return []
+    told = ((word, part[kind][:n_told]) for word, kind in (("in", "during"), ("before", "before")))
+    return [f"{word} {', '.join(map(_place, places))}" for word, places in told if places]
+
+
+def _place(place: Record) -> str:
+    return f"{place['name'] or _NOT_NAMED} {text.share(place['share_frac'])}"
 
 
 def _gaps(part: Record) -> str:

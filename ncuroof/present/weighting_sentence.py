@@ -15,6 +15,11 @@ def weighting_sentence(*, n_launches: int, covered_frac: float | None, n_unmatch
         covered_frac: share of their GPU time whose kernels were recorded; None where not known.
         n_unmatched: recorded launches of kernels that were not counted.
     """
+    if covered_frac == 0:
+        return (
+            f"a run without replays counted {n_launches} launches, and none of the kernels here was among them: was it of the "
+            "same program? Each launch here stands for itself"
+        )
     parts = [
         f"weighted by a run without replays, which counted {n_launches} launches: sums, shares and gains are of that run, "
         "times of single launches are ncu's"
@@ -22,8 +27,11 @@ def weighting_sentence(*, n_launches: int, covered_frac: float | None, n_unmatch
     if covered_frac is not None and covered_frac < 1:
         parts.append(f"kernels with {text.share(1 - covered_frac)} of its GPU time were not recorded and are in no sum")
     if n_unmatched:
-        launches = "launch was" if n_unmatched == 1 else "launches were"
-        parts.append(f"{n_unmatched} recorded {launches} not counted there, and stands for itself")
+        one = n_unmatched == 1
+        launches = (
+            "launch was not counted there, and stands" if one else "launches were not counted there, and each stands"
+        )
+        parts.append(f"{n_unmatched} recorded {launches} for itself")
     return "; ".join(parts)
 
 

@@ -110,6 +110,21 @@ def test_a_script_without_pytorch_is_counted_by_nsys(tmp_path: Path) -> None:
     assert said[1::2] == 2 * ["PyTorch is not installed there: launches are not counted, and all are recorded"]
 
 
+@pytest.mark.parametrize(
+    ("more", "tells_operators"),
+    [
+        ({}, False),
+        ({"annotates": True}, False),  # of a whole run there would be millions
+        ({"steps": Steps(2, 3)}, False),
+        ({"steps": Steps(2, 3), "annotates": True}, True),
+    ],
+)
+def test_operators_are_recorded_of_annotated_steps(more: dict[str, Any], tells_operators: bool) -> None:
+    command = first_run(("train.py", "--annotate"), None, **more).command("t.json", "s.jsonl")
+    assert ("--operators" in command) is tells_operators
+    assert command[-2:] == ["train.py", "--annotate"]
+
+
 def test_without_nsys_a_program_is_not_counted() -> None:
     assert not first_run(("./app",), None).is_possible
     with pytest.raises(ProfileRequestError, match=r"'\./app' and no nsys were found") as error:

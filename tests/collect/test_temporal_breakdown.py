@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ncuroof.collect.idle_places import Place
 from ncuroof.collect.settings import load_settings
 from ncuroof.collect.temporal_breakdown import CountedSteps, Part, TemporalBreakdown, break_down_time
 from ncuroof.collect.torch_trace import timeline_of
@@ -84,7 +85,12 @@ def test_the_time_of_steps_begins_before_the_first_launch() -> None:
     events = [ran(1000, 1050, 1), ran(1055, 1060, 2), call(990, 995, 2)]
     found = break_down_time(timeline_of(events), **PATTERNS, steps=steps)
     assert found == TemporalBreakdown(
-        (Part("computation", 55e3), Part("kernel_wait", 5e3, 1), Part("first_launch", 10e3, 1)), steps
+        (
+            Part("computation", 55e3),
+            Part("kernel_wait", 5e3, 1, (), (Place("gemm", 5e3),)),
+            Part("first_launch", 10e3, 1),
+        ),
+        steps,
     )
     shorter = CountedSteps(2, 59e3, 1e3, None)  # the two clocks differ a little
     assert "first_launch" not in parts(ran(0, 60), steps=shorter)

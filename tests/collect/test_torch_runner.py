@@ -371,6 +371,22 @@ def test_earlier_steps_are_timed_by_events_on_the_gpu(tmp_path: Path, monkeypatc
     assert told[1]["earlier_steps_ns"] == []
 
 
+@pytest.mark.parametrize(("with_operators", "activities"), [(False, {"CUDA"}), (True, {"CUDA", "CPU"})])
+def test_operators_are_recorded_where_they_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_operators: bool, activities: set[str]
+) -> None:
+    """Each costs the host a microsecond or two, which idle time on a GPU would grow by."""
+    torch = pytest.importorskip("torch")
+    asked: list[Any] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    profile = SimpleNamespace(start=lambda: None)
+    monkeypatch.setattr(torch.profiler, "profile", lambda activities: asked.extend(activities) or profile)
+    journal: Any = None
+    Counting(str(tmp_path / "trace.json"), journal, with_operators=with_operators).start()
+    assert {activity.name for activity in asked} == activities
+
+
 def test_torchruns_flags_are_those_of_its_parser(run: Callable[[str], Run]) -> None:
     flags = set(json.loads(run("torchrun's parser").stdout.replace("'", '"')))
     assert flags - {"-h", "--help"} <= load_settings().launchers["torchrun"].flags

@@ -8,6 +8,7 @@ import pytest
 
 from ncuroof.analysis import Reports
 from ncuroof.collect.counts import Counts
+from ncuroof.collect.idle_places import Place
 from ncuroof.collect.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.diagnosis.wall_time import wall_time
 from tests.diagnosis.test_weights import COUNTS, LAUNCHES, NAMES
@@ -85,3 +86,40 @@ def test_counts_without_times_leave_the_whole_run_to_the_kernels() -> None:
     assert computation_frac(COUNTS) == 1.0
     assert computation_frac(counted) == pytest.approx(0.6)
     assert computation_frac(counted, longer) == pytest.approx((120 + 280) / (200 + 300))
+
+
+@pytest.mark.parametrize(
+    ("part", "place", "profiler", "advice"),
+    [
+        ("host_wait", ("enumerate(DataLoader)", 25e3), "torch.profiler", "The host waits for the next batch"),
+        ("host_wait", ("enumerate(DataLoader)", 24e3), "torch.profiler", "Launch less, or larger: torch.compile"),  # less than half
+        ("host_wait", ("Optimizer.step#AdamW.step", 50e3), "torch.profiler", "The optimizer launches one small kernel"),
+        ("host_wait", ("aten::linear", 50e3), "torch.profiler", "Launch less, or larger: torch.compile"),
+        ("host_wait", None, "nsys", "Launch less, or larger: launches that repeat as a CUDA graph"),
+        ("synchronisation", ("aten::item", 30e3), "torch.profiler", "A value of a tensor is read on the host"),
+        ("synchronisation", ("aten::to", 30e3), "torch.profiler", "Tensors are copied between host and GPU"),
+        ("synchronisation", ("aten::index", 30e3), "torch.profiler", "An operator whose result has a size"),
+        ("synchronisation", ("aten::index_select", 30e3), "torch.profiler", "Let the host run ahead: no .item()"),
+        ("synchronisation", None, "nsys", "Let the host run ahead: no cudaDeviceSynchronize"),
+        ("kernel_wait", None, "nsys", "Fuse small kernels"),
+    ],
+)  # fmt: skip
+def test_advice_is_for_the_place_where_most_of_it_is(
+    part: str, place: tuple[str, float] | None, profiler: str, advice: str
+) -> None:
+    during = () if place is None else (Place(*place),)
+    breakdown = TemporalBreakdown((Part("computation", 50e3), Part(part, 50e3, 6, during)), STEPS)
+    time = wall_time(0, breakdown, profiler=profiler)
+    assert time is not None
+    assert str(time.parts[-1].advice).startswith(advice)
+
+
+def test_places_are_those_of_a_step() -> None:
+    breakdown = TemporalBreakdown(
+        (Part("computation", 150e3), Part("host_wait", 50e3, 6, (Place("a", 30e3),), (Place("b", 50e3),))), STEPS
+    )
+    time = wall_time(0, breakdown, profiler="torch.profiler")
+    assert time is not None
+    (late,) = time.to_dict()["parts"][1:]
+    assert late["during"] == [{"name": "a", "duration_ns": 15e3, "share_frac": 0.15}]
+    assert late["before"] == [{"name": "b", "duration_ns": 25e3, "share_frac": 0.25}]

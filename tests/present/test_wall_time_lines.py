@@ -25,6 +25,8 @@ def part(
         "duration_ns": 100e6 * share_frac,
         "share_frac": share_frac,
         "n_gaps": n_gaps,
+        "during": [],
+        "before": [],
         "advice": advice,
     }
 
@@ -132,3 +134,38 @@ def test_idle_time_stays_where_kernels_become_faster() -> None:
     assert together(actions, some) == "the whole run 1.25 times as fast"
     assert whole(some) == "the GPU time of what was recorded"
     assert whole({"covered_frac": 1.0}) == whole({"covered_frac": None}) == whole(None) == "the run's GPU time"
+
+
+LATE = [
+    {"name": "Optimizer.step#AdamW.step", "duration_ns": 15e6, "share_frac": 0.15},
+    {"name": "", "duration_ns": 6e6, "share_frac": 0.06},
+    {"name": "aten::linear", "duration_ns": 3e6, "share_frac": 0.03},
+    {"name": "aten::mean", "duration_ns": 1e6, "share_frac": 0.01},
+]
+NEXT = [{"name": "multi_tensor_apply_kernel", "duration_ns": 13e6, "share_frac": 0.13}]
+
+
+def test_places_of_idle_time_are_told() -> None:
+    late, *others = [PARTS[2] | {"during": LATE, "before": NEXT}, PARTS[4] | {"before": NEXT}]  # 25 %, and 4 %
+    told = weighting(parts=[late, *others])
+    assert wall_time_lines(told)[2:5] == (
+        "  25.0 %  idle, launches came late (500 times 50.0 µs on average)",
+        "            in Optimizer.step#AdamW.step 15.0 %, what the trace does not name 6.0 %, aten::linear 3.0 %",
+        "   4.0 %  idle, between queued kernels (40 times 100 µs on average)",  # too little for more
+    )
+    rows = wall_time_tables(told)[0].rows
+    assert [row.places for row in rows] == [
+        [
+            "in Optimizer.step#AdamW.step 15.0 %, what the trace does not name 6.0 %, aten::linear 3.0 %, aten::mean 1.0 %",
+            "before multi_tensor_apply_kernel 13.0 %",
+        ],
+        [],
+    ]
+    assert idle_sentence(told).endswith(
+        "most of it: launches came late, most of that in Optimizer.step#AdamW.step. Launch less: compile."
+    )
+    nobody = weighting(parts=[late | {"during": []}])
+    assert wall_time_lines(nobody)[3] == "            before multi_tensor_apply_kernel 13.0 %"
+    assert "most of that before multi_tensor_apply_kernel." in idle_sentence(nobody)
+    unnamed = weighting(parts=[late | {"during": [LATE[1] | {"duration_ns": 25e6}], "before": []}])
+    assert "launches came late. Launch" in idle_sentence(unnamed)

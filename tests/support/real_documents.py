@@ -14,6 +14,7 @@ from ncuroof.analysis import Analysis, Reports
 from ncuroof.cli.main import program
 from ncuroof.collect.calibration import Calibration, ReachedRoof, write_calibration
 from ncuroof.collect.counts import Counts, KernelCount, to_json
+from ncuroof.collect.idle_places import Place
 from ncuroof.collect.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.compare import judge, parse_gate
 from ncuroof.compare.baseline import write_baseline
@@ -42,7 +43,11 @@ CALIBRATION = Calibration(
     not_measured=(("tensor_int8", "no such kernel"),),
 )
 _BREAKDOWN = TemporalBreakdown(
-    (Part("computation", 70_000.0), Part("host_wait", 30_000.0, 4)), CountedSteps(3, 100_000.0, 5_000.0, 30_000.0)
+    (
+        Part("computation", 70_000.0),
+        Part("host_wait", 30_000.0, 4, (Place("aten::mm", 30_000.0),), (Place("gemm", 30_000.0),)),
+    ),
+    CountedSteps(3, 100_000.0, 5_000.0, 30_000.0),
 )
 _COUNTS = Counts((KernelCount("gemm_bf16", (10, 1, 1), (256, 1, 1), 3, 70_000.0),), "1-3", _BREAKDOWN)
 _SWEEP = ("gemm", "1:1024", "4096", "4096", "--gpu", "h100-sxm", "--gpu", "a100-sxm-80gb")

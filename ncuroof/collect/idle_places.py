@@ -1,0 +1,109 @@
+"""Where in a program a GPU was left without work: what the host did meanwhile, and which kernel came next."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ncuroof.collect.kernel_names import function_name
+from ncuroof.collect.timeline import Activity, Call, HostRange
+
+BETWEEN_RANGES = ""
+"""The host was in no range that the trace names."""
+
+_MOST_PLACES = 5
+_LEAST_SHARE_FRAC = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A part of idle time.
+
+    Attributes:
+        name: of what the host did, as the trace names it, or `BETWEEN_RANGES`; or of the kernel's function that came next.
+        duration_ns: idle time that belongs to it.
+    """
+
+    name: str
+    duration_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Time in which a GPU had nothing to do.
+
+    Attributes:
+        start_ns: when it had run dry.
+        end_ns: when it worked again.
+        next: what ended it.
+        launch: the call that launched that; None where not known.
+    """
+
+    start_ns: float
+    end_ns: float
+    next: Activity
+    launch: Call | None
+
+    @property
+    def duration_ns(self) -> float:
+        """How long it lasted."""
+        return self.end_ns - self.start_ns
+
+
+def ranges_by_thread(ranges: Iterable[HostRange]) -> Mapping[Hashable, Sequence[HostRange]]:
+    """Return the outermost ranges of each thread, by start: those that lie in no other."""
+    found: dict[Hashable, list[HostRange]] = defaultdict(list)
+    for each in sorted(ranges, key=lambda each: (each.start_ns, -each.end_ns)):
+        outermost = found[each.thread]
+        if not outermost or each.start_ns >= outermost[-1].end_ns:
+            outermost.append(each)
+    return found
+
+
+def during(gaps: Iterable[Gap], ranges: Mapping[Hashable, Sequence[HostRange]]) -> tuple[Place, ...]:
+    """Return what the host did in gaps that ended with late launches, the most first; empty where the trace names nothing.
+
+    A gap belongs to what its launching thread did from the moment the GPU ran dry until the launch returned, in proportion.
+
+    Args:
+        gaps: that waited for the host.
+        ranges: of `ranges_by_thread`.
+    """
+    total: dict[str, float] = defaultdict(float)
+    for gap in gaps:
+        if gap.launch is None or gap.launch.end_ns <= gap.start_ns:
+            continue
+        scale = gap.duration_ns / (gap.launch.end_ns - gap.start_ns)
+        for name, duration_ns in _shares(ranges.get(gap.launch.thread, ()), gap.start_ns, gap.launch.end_ns):
+            total[name] += scale * duration_ns
+    return _most(total) if set(total) - {BETWEEN_RANGES} else ()
+
+
+def before(gaps: Iterable[Gap]) -> tuple[Place, ...]:
+    """Return which kernels ended gaps, by function, the most idle time first."""
+    total: dict[str, float] = defaultdict(float)
+    for gap in gaps:
+        total[function_name(gap.next.name) or "copy"] += gap.duration_ns
+    return _most(total)
+
+
+def _shares(ranges: Sequence[HostRange], start_ns: float, end_ns: float) -> Iterator[tuple[str, float]]:
+    """Yield how long a thread was in each of its ranges, and in none, between two moments."""
+    place = max(bisect_right(ranges, start_ns, key=lambda each: each.start_ns) - 1, 0)
+    named_ns = 0.0
+    for each in ranges[place:]:
+        if each.start_ns >= end_ns:
+            break
+        overlap_ns = min(each.end_ns, end_ns) - max(each.start_ns, start_ns)
+        if overlap_ns > 0:
+            named_ns += overlap_ns
+            yield each.name, overlap_ns
+    yield BETWEEN_RANGES, end_ns - start_ns - named_ns
+
+
+def _most(total: Mapping[str, float]) -> tuple[Place, ...]:
+    whole_ns = sum(total.values())
+    told = [Place(name, ns) for name, ns in total.items() if ns > 0 and ns >= _LEAST_SHARE_FRAC * whole_ns]
+    return tuple(sorted(told, key=lambda place: -place.duration_ns)[:_MOST_PLACES])

@@ -1,0 +1,104 @@
+"""Where a GPU was left without work: hosts that come late, and kernels that come next, worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ncuroof.collect.idle_places import BETWEEN_RANGES, Gap, Place, before, during, ranges_by_thread
+from ncuroof.collect.temporal_breakdown import Part, TemporalBreakdown, break_down_time
+from ncuroof.collect.timeline import Activity, Call, HostRange
+from ncuroof.collect.torch_trace import timeline_of
+from tests.collect.test_temporal_breakdown import BACKWARD, MAIN, PATTERNS, call, ran
+
+
+def gap(
+    start: float, end: float, returned: float | None, *, thread: int = MAIN, name: str = "void n::gemm<4>(int)"
+) -> Gap:
+    launch = None if returned is None else Call("cudaLaunchKernel", returned - 1, returned, thread, 1)
+    return Gap(start, end, Activity(name, end, 1.0, 0, 1), launch)
+
+
+RANGES = ranges_by_thread(
+    [
+        HostRange("forward", 0, 40, MAIN),
+        HostRange("aten::mm", 10, 20, MAIN),  # within it
+        HostRange("optimizer", 50, 100, MAIN),
+        HostRange("backward pass", 0, 100, BACKWARD),
+    ]
+)
+
+
+def test_a_gap_belongs_to_what_the_launching_thread_did() -> None:
+    # From 30 to 60: 10 forward, 10 in no range, 10 in the optimizer; the gap of 36 ends 6 after the launch.
+    assert during([gap(30, 66, 60)], RANGES) == (
+        Place("forward", pytest.approx(12)),  # type: ignore[arg-type]
+        Place("optimizer", pytest.approx(12)),  # type: ignore[arg-type]
+        Place(BETWEEN_RANGES, pytest.approx(12)),  # type: ignore[arg-type]
+    )
+    assert during([gap(30, 60, 60, thread=BACKWARD)], RANGES) == (Place("backward pass", 30),)
+
+
+def test_gaps_of_one_place_are_summed_the_most_first() -> None:
+    found = during([gap(5, 10, 10), gap(60, 80, 80), gap(90, 95, 95)], RANGES)
+    assert found == (Place("optimizer", 25), Place("forward", 5))
+
+
+@pytest.mark.parametrize(
+    "gaps",
+    [
+        [gap(30, 36, None)],  # no launch
+        [gap(30, 36, 29)],  # it was queued
+        [gap(41, 49, 48)],  # nothing is named where the host was
+        [gap(30, 36, 35, thread=7)],
+        [],
+    ],
+)
+def test_where_nothing_is_named_nothing_is_told(gaps: list[Gap]) -> None:
+    assert during(gaps, RANGES) == ()
+
+
+def test_few_places_are_told() -> None:
+    gaps = [gap(0, length, None, name=f"k{length}") for length in (1, 100, 60, 50, 40, 30, 20)]
+    assert before(gaps) == tuple(Place(f"k{length}", length) for length in (100, 60, 50, 40, 30))
+    assert before([gap(0, 99, None), gap(0, 1, None, name="seldom")]) == (Place("gemm", 99),)
+    assert before([gap(0, 5, None, name="")]) == (Place("copy", 5),)
+
+
+def operator(name: str, start: float, end: float, cat: str = "cpu_op", thread: int = MAIN) -> dict[str, Any]:
+    return {"ph": "X", "cat": cat, "name": name, "ts": start, "dur": end - start, "tid": thread}
+
+
+def test_pytorchs_operators_and_annotations_name_the_places() -> None:
+    events = [
+        operator("ProfilerStep#3", 0, 1000, "user_annotation"),  # it holds all, and says nothing
+        operator("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 100, 130, "user_annotation"),
+        operator("Optimizer.step#AdamW.step", 200, 260, "user_annotation"),
+        operator("aten::_foreach_add_", 210, 250),  # within the optimizer
+        operator("autograd::engine::evaluate_function: MmBackward0", 300, 340, thread=BACKWARD),
+        operator("Optimizer.step#AdamW.step", 100, 900, "gpu_user_annotation"),
+        ran(50, 100, 1),
+        call(135, 140, 2),
+        ran(140, 200, 2),
+        call(235, 240, 3),
+        ran(240, 300, 3),
+        call(330, 340, 4, thread=BACKWARD),
+        ran(340, 350, 4, name="void at::native::add<float>(int)"),
+    ]  # fmt: skip
+    breakdown = break_down_time(timeline_of(events), **PATTERNS)
+    assert breakdown is not None
+    (late,) = [part for part in breakdown.parts if part.name == "host_wait"]
+    assert late == Part(
+        "host_wait",
+        120e3,
+        3,
+        (
+            Place("Optimizer.step#AdamW.step", 40e3),
+            Place("backward pass", 40e3),
+            Place("enumerate(DataLoader)", 30e3),
+            Place(BETWEEN_RANGES, 10e3),
+        ),
+        (Place("gemm", 80e3), Place("add", 40e3)),
+    )
+    assert TemporalBreakdown.from_dict(breakdown.to_dict()) == breakdown
