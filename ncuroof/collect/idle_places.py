@@ -52,16 +52,6 @@ class Gap:
         return self.end_ns - self.start_ns
 
 
-def ranges_by_thread(ranges: Iterable[HostRange]) -> Mapping[Hashable, Sequence[HostRange]]:
-    """Return the outermost ranges of each thread, by start: those that lie in no other."""
-    found: dict[Hashable, list[HostRange]] = defaultdict(list)
-    for each in sorted(ranges, key=lambda each: (each.start_ns, -each.end_ns)):
-        outermost = found[each.thread]
-        if not outermost or each.start_ns >= outermost[-1].end_ns:
-            outermost.append(each)
-    return found
-
-
 def during(gaps: Iterable[Gap], ranges: Mapping[Hashable, Sequence[HostRange]]) -> tuple[Place, ...]:
     """Return what the host did in gaps that ended with late launches, the most first; empty where the trace names nothing.
 
@@ -69,7 +59,7 @@ def during(gaps: Iterable[Gap], ranges: Mapping[Hashable, Sequence[HostRange]]) 
 
     Args:
         gaps: that waited for the host.
-        ranges: of `ranges_by_thread`.
+        ranges: of each thread by start, which do not overlap.
     """
     total: dict[str, float] = defaultdict(float)
     for gap in gaps:

@@ -18,8 +18,17 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ncuroof.collect.host_ranges import innermost
 from ncuroof.collect.machine import find_nsys
-from ncuroof.collect.timeline import WHOLE_GRAPH, Activity, Call, Shape, Timeline, checked_duration
+from ncuroof.collect.timeline import (
+    WHOLE_GRAPH,
+    Activity,
+    Call,
+    HostRange,
+    Shape,
+    Timeline,
+    checked_duration,
+)
 from ncuroof.errors import CountsError
 
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
@@ -32,6 +41,10 @@ _KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 _GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 _COPIES = ("CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET")
 _CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
+_RANGES = "NVTX_EVENTS"
+_PUSHED = (59, 70)
+"""NvtxPushPopRange and NvtxtPushPopRange, of ENUM_NSYS_EVENT_TYPE."""
+
 _TIMES = "start, end, deviceId, globalPid, correlationId"
 _RECORD = "record it with nsys profile --trace=cuda; nsys export --type=sqlite makes the database"
 
@@ -112,7 +125,8 @@ def _timeline(connection: sqlite3.Connection, waiting: re.Pattern[str]) -> Timel
     calls = _calls(connection) if _CALLS in tables else ()
     told = (call for call in calls if call.launch in launches or waiting.search(call.name))
     is_stretched = _KERNELS in tables and _has_nodes_of_graphs(connection)
-    return Timeline(activities, _at_most(told), is_stretched=is_stretched)
+    ranges = _at_most(_ranges(connection)) if _RANGES in tables else ()
+    return Timeline(activities, _at_most(told), list(innermost(ranges)), is_stretched)
 
 
 def _kernels(connection: sqlite3.Connection) -> Iterator[Activity]:
@@ -148,6 +162,16 @@ def _calls(connection: sqlite3.Connection) -> Iterator[Call]:
     for start, end, thread, correlation, name in rows:
         launch = None if correlation is None else (thread >> _THREAD_BITS << _THREAD_BITS, correlation)
         yield Call(sys.intern(name), start, start + checked_duration(start, end - start), thread, launch)
+
+
+def _ranges(connection: sqlite3.Connection) -> Iterator[HostRange]:
+    """Yield what the program pushed and popped on each thread."""
+    rows = connection.execute(
+        f"SELECT start, end, globalTid, coalesce(text, value) FROM {_RANGES} LEFT JOIN StringIds ON StringIds.id = textId "  # noqa: S608  names of ours
+        f"WHERE eventType IN {_PUSHED} AND end IS NOT NULL"
+    )
+    for start, end, thread, name in rows:
+        yield HostRange(sys.intern(str(name)), start, start + checked_duration(start, end - start), thread)
 
 
 def _has_nodes_of_graphs(connection: sqlite3.Connection) -> bool:

@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
-from ncuroof.collect.idle_places import Gap, Place, before, during, ranges_by_thread
+from ncuroof.collect.host_ranges import outermost
+from ncuroof.collect.idle_places import Gap, Place, before, during
 from ncuroof.collect.timeline import MOST_NS, Activity, Call, Timeline
 
 _KINDS = ("computation", "communication", "memory")
@@ -168,7 +169,7 @@ def _idle_parts(activities: Sequence[Activity], timeline: Timeline, waiting: re.
         launch = launches.get(following.launch)
         cause = _cause(launch, ran_dry, [] if launch is None else waits_by_thread[launch.thread])
         gaps_by_cause[cause].append(Gap(ran_dry, start, following, launch))
-    ranges = ranges_by_thread(timeline.ranges)
+    ranges = outermost(timeline.ranges)
     return [
         Part(cause, sum(gap.duration_ns for gap in gaps), len(gaps), during(gaps, ranges), before(gaps))
         for cause, gaps in gaps_by_cause.items()

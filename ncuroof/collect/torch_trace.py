@@ -11,6 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from ncuroof.collect.host_ranges import without_children
 from ncuroof.collect.temporal_breakdown import CountedSteps
 from ncuroof.collect.timeline import Activity, Call, HostRange, Shape, Timeline, checked_duration
 from ncuroof.errors import CountsError
@@ -31,7 +32,7 @@ _MOST_BYTES = 2 * 2**30
 _KERNEL = "kernel"
 _COPIES = ("gpu_memcpy", "gpu_memset")
 _HOST_CALLS = ("cuda_runtime", "cuda_driver")
-_HOST_RANGES = ("user_annotation", "cpu_op")
+_ANNOTATION, _OPERATOR = "user_annotation", "cpu_op"
 _HINT = "name what torch.profiler.profile.export_chrome_trace() wrote"
 
 Events = Sequence[Mapping[str, Any]]
@@ -58,13 +59,17 @@ def timeline_of(events: Events) -> Timeline:
     """
     on_gpu = [event for event in events if event.get("cat") in (_KERNEL, *_COPIES)]
     calls = [event for event in events if event.get("cat") in _HOST_CALLS and "ts" in event]
-    ranges = [event for event in events if event.get("cat") in _HOST_RANGES and _is_told(event)]
+    operators = [event for event in events if event.get("cat") == _OPERATOR and _is_told(event)]
+    annotations = [event for event in events if event.get("cat") == _ANNOTATION and _is_told(event)]
     try:
         origin_us = min((float(event["ts"]) for event in on_gpu), default=0.0)
         return Timeline(
             [_activity(event, origin_us) for event in on_gpu],
             [_call(event, origin_us) for event in calls],
-            [_range(event, origin_us) for event in ranges],
+            [
+                *(_range(event, origin_us) for event in operators),
+                *without_children(_range(event, origin_us) for event in annotations),
+            ],
         )
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise CountsError(
@@ -168,7 +173,7 @@ def _steps(events: Events) -> CountedSteps | None:
     waits = [
         event["dur"]
         for event in events
-        if event.get("cat") in _HOST_RANGES
+        if event.get("cat") in (_ANNOTATION, _OPERATOR)
         and str(event.get("name")).startswith(_BATCH)
         and isinstance(event.get("dur"), (int, float))
         and 0 <= event["dur"] < _MOST_US

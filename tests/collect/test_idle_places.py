@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from ncuroof.collect.idle_places import BETWEEN_RANGES, Gap, Place, before, during, ranges_by_thread
+from ncuroof.collect.host_ranges import innermost, outermost, without_children
+from ncuroof.collect.idle_places import BETWEEN_RANGES, Gap, Place, before, during
 from ncuroof.collect.temporal_breakdown import Part, TemporalBreakdown, break_down_time
 from ncuroof.collect.timeline import Activity, Call, HostRange
 from ncuroof.collect.torch_trace import timeline_of
@@ -20,7 +21,7 @@ def gap(
     return Gap(start, end, Activity(name, end, 1.0, 0, 1), launch)
 
 
-RANGES = ranges_by_thread(
+RANGES = outermost(
     [
         HostRange("forward", 0, 40, MAIN),
         HostRange("aten::mm", 10, 20, MAIN),  # within it
@@ -66,6 +67,32 @@ def test_few_places_are_told() -> None:
     assert before([gap(0, 5, None, name="")]) == (Place("copy", 5),)
 
 
+def painted(ranges: list[HostRange]) -> str:
+    """Return what a thread is in at each moment, by the last letter that was painted over it."""
+    line = ["."] * 30
+    for each in ranges:
+        for moment in range(int(each.start_ns), int(each.end_ns)):
+            assert line[moment] == "."  # pieces do not overlap
+            line[moment] = each.name
+    return "".join(line).rstrip(".")
+
+
+NESTED = [
+    HostRange("a", 0, 20, MAIN), HostRange("b", 2, 10, MAIN), HostRange("c", 3, 5, MAIN), HostRange("d", 5, 9, MAIN),
+    HostRange("e", 12, 20, MAIN), HostRange("f", 22, 25, MAIN), HostRange("g", 0, 9, BACKWARD),
+]  # fmt: skip
+
+
+def test_ranges_that_lie_in_each_other() -> None:
+    mine = [each for each in innermost(NESTED) if each.thread == MAIN]
+    assert painted(mine) == "aabccddddbaaeeeeeeee..fff"
+    assert [each.name for each in without_children(NESTED)] == ["c", "d", "e", "f", "g"]
+    assert {thread: [each.name for each in found] for thread, found in outermost(NESTED).items()} == {
+        MAIN: ["a", "f"],
+        BACKWARD: ["g"],
+    }
+
+
 def operator(name: str, start: float, end: float, cat: str = "cpu_op", thread: int = MAIN) -> dict[str, Any]:
     return {"ph": "X", "cat": cat, "name": name, "ts": start, "dur": end - start, "tid": thread}
 
@@ -73,6 +100,7 @@ def operator(name: str, start: float, end: float, cat: str = "cpu_op", thread: i
 def test_pytorchs_operators_and_annotations_name_the_places() -> None:
     events = [
         operator("ProfilerStep#3", 0, 1000, "user_annotation"),  # it holds all, and says nothing
+        operator("train_step", 90, 270, "user_annotation"),  # it holds others, and says less
         operator("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 100, 130, "user_annotation"),
         operator("Optimizer.step#AdamW.step", 200, 260, "user_annotation"),
         operator("aten::_foreach_add_", 210, 250),  # within the optimizer

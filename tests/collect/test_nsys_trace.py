@@ -19,7 +19,7 @@ from ncuroof.collect.nsys_trace import read_nsys_trace
 from ncuroof.collect.settings import load_settings
 from ncuroof.collect.traces import read_trace
 from ncuroof.errors import CountsError
-from tests.support.nsys_database import OTHER_PID, PID, Called, Ran, fill, write_database
+from tests.support.nsys_database import OTHER_PID, PID, Called, Pushed, Ran, fill, write_database
 
 GEMM = "void gemm<float>(T1 *)"
 RAN = [
@@ -85,6 +85,29 @@ def test_a_call_of_another_thread_does_not_wait_for_this_one(tmp_path: Path) -> 
     waits = Called(0, 95, 99, "cudaDeviceSynchronize_v3020", tid=PID + 1)
     path = write_database(tmp_path / "run.sqlite", [Ran(0, 90, 1), Ran(100, 110, 2)], [waits, Called(96, 99, 2)])
     assert parts(path)["host_wait"] == (10, 1)
+
+
+def test_ranges_of_nvtx_name_the_places_of_idle_time(tmp_path: Path) -> None:
+    """The GPU runs dry at 100 and 130, and the host returns from its launches at 109 and 145."""
+    pushed = [
+        Pushed(0, 300, "iteration"),
+        Pushed(100, 106, "exchange halo", is_registered=True),
+        Pushed(130, 140, "write"),
+        Pushed(100, 109, "elsewhere", tid=PID + 1),
+        Pushed(100, 200, "started, not pushed", event_type=60),
+        Pushed(101, None, "never popped"),
+    ]
+    breakdown = read_trace(write_database(tmp_path / "run.sqlite", RAN[:4], CALLED[:5], pushed)).breakdown
+    assert breakdown is not None
+    places = {
+        part.name: [(each.name, round(each.duration_ns / 1e3, 9)) for each in part.during] for part in breakdown.parts
+    }
+    # Of the 12 µs until 112 the host took 9: 6 of them in the exchange. Of the 20 until 150 it took 15: 10 of them writing.
+    assert places["host_wait"] == [("exchange halo", 8.0), ("iteration", 4.0)]
+    assert places["synchronisation"] == [
+        ("write", pytest.approx(20 * 10 / 15)),
+        ("iteration", pytest.approx(20 * 5 / 15)),
+    ]
 
 
 def test_graphs_recorded_as_wholes_are_no_idle_time(tmp_path: Path) -> None:
@@ -237,6 +260,33 @@ def test_nsys_makes_the_tables_that_are_read_and_sums_as_we_do(export: Path, tmp
 
 def shape(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split()))
+
+
+PUSHES = """
+#include <nvtx3/nvToolsExt.h>
+#include <unistd.h>
+int main(void) {
+  for (int i = 0; i < 2; i++) {
+    nvtxRangePushA("outer"); usleep(1000); nvtxRangePushA("inner"); usleep(3000); nvtxRangePop(); nvtxRangePop();
+  }
+  nvtxRangeId_t range = nvtxRangeStartA("started"); nvtxMarkA("mark"); nvtxRangeEnd(range);
+  return 0;
+}
+"""
+HEADERS = next(Path("/usr/local").glob("cuda*/include/nvtx3"), None)
+
+
+@needs_nsys
+@pytest.mark.skipif(HEADERS is None, reason="NVTX's headers are not installed")
+def test_ranges_are_read_as_nsys_records_them(tmp_path: Path) -> None:
+    assert HEADERS is not None
+    (tmp_path / "pushes.c").write_text(PUSHES, encoding="utf-8")
+    subprocess.run(["gcc", f"-I{HEADERS.parent}", "pushes.c", "-o", "pushes", "-ldl"], cwd=tmp_path, check=True)
+    nsys(*load_settings().nsys_options, f"--output={tmp_path}/run", tmp_path / "pushes")
+    ranges = read_nsys_trace(tmp_path / "run.sqlite", waiting_calls="x").ranges
+    assert [each.name for each in ranges] == ["outer", "inner", "outer", "outer", "inner", "outer"]
+    assert sum(each.end_ns - each.start_ns for each in ranges if each.name == "inner") >= 6e6
+    assert len({each.thread for each in ranges}) == 1
 
 
 @needs_nsys

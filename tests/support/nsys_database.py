@@ -49,7 +49,20 @@ class Called:
     pid: int = PID
 
 
+@dataclass(frozen=True)
+class Pushed:
+    """A range of NVTX; times in µs."""
+
+    start: float
+    end: float | None
+    text: str
+    tid: int = PID
+    event_type: int = 59
+    is_registered: bool = False
+
+
 TABLES = {
+    "NVTX_EVENTS": "start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, text TEXT, globalTid INTEGER, textId INTEGER",
     "StringIds": "id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL",
     "CUPTI_ACTIVITY_KIND_KERNEL": "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL, "
     "contextId INTEGER NOT NULL, streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, "
@@ -82,18 +95,27 @@ _MORE = {
 }
 
 
-def write_database(path: Path, ran: Sequence[Ran], called: Sequence[Called] = ()) -> Path:
+def write_database(
+    path: Path, ran: Sequence[Ran], called: Sequence[Called] = (), pushed: Sequence[Pushed] = ()
+) -> Path:
     """Write a database that has the tables of what there is, as nsys does by default."""
     activities = {f"CUPTI_ACTIVITY_KIND_{each.table}" for each in ran}
-    wanted = ["StringIds", *sorted(activities), *(["CUPTI_ACTIVITY_KIND_RUNTIME"] if called else [])]
+    wanted = [
+        "StringIds",
+        *sorted(activities),
+        *(["CUPTI_ACTIVITY_KIND_RUNTIME"] if called else []),
+        *(["NVTX_EVENTS"] if pushed else []),
+    ]
     with closing(sqlite3.connect(path)) as connection, connection:
         for name in wanted:
             connection.execute(f"CREATE TABLE {name} ({TABLES[name]})")
-        fill(connection, ran, called)
+        fill(connection, ran, called, pushed)
     return path
 
 
-def fill(connection: sqlite3.Connection, ran: Iterable[Ran], called: Iterable[Called]) -> None:
+def fill(
+    connection: sqlite3.Connection, ran: Iterable[Ran], called: Iterable[Called], pushed: Iterable[Pushed] = ()
+) -> None:
     """Add rows to the tables of an export."""
     for each in ran:
         row = {
@@ -112,6 +134,12 @@ def fill(connection: sqlite3.Connection, ran: Iterable[Ran], called: Iterable[Ca
             "correlationId": call.launches, "nameId": _text(connection, call.name), "returnValue": 0,
         }  # fmt: skip
         _insert(connection, "CUPTI_ACTIVITY_KIND_RUNTIME", row)
+    for each_range in pushed:
+        text = {"textId": _text(connection, each_range.text)} if each_range.is_registered else {"text": each_range.text}
+        start, end = each_range.start, each_range.end
+        times = _times(start, start if end is None else end) | ({"end": None} if end is None else {})
+        row = {**times, "eventType": each_range.event_type, "globalTid": thread(PID, each_range.tid), **text}
+        _insert(connection, "NVTX_EVENTS", row)
 
 
 def _times(start: float, end: float) -> dict[str, int | None]:
