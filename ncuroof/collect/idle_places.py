@@ -1,4 +1,4 @@
-"""Where in a program a GPU was left without work: what the host did meanwhile, and which kernel came next."""
+"""Where in a program a GPU was left without work: how long at a time, what the host did meanwhile, which kernel came next."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from ncuroof.collect.kernel_names import function_name
 from ncuroof.collect.timeline import Activity, Call, HostRange
@@ -52,6 +53,14 @@ class Gap:
         return self.end_ns - self.start_ns
 
 
+def half_in_gaps_of(gaps: Iterable[Gap]) -> float:
+    """Return the length of gaps, itself and longer ones, that make up half of the time, in nanoseconds; 0 without gaps."""
+    longest_first = sorted((gap.duration_ns for gap in gaps), reverse=True)
+    so_far = accumulate(longest_first)
+    half_ns = sum(longest_first) / 2
+    return next((length for length, sum_ns in zip(longest_first, so_far, strict=True) if sum_ns >= half_ns), 0.0)
+
+
 def during(gaps: Iterable[Gap], ranges: Mapping[Hashable, Sequence[HostRange]]) -> tuple[Place, ...]:
     """Return what the host did in gaps that ended with late launches, the most first; empty where the trace names nothing.
 
@@ -68,7 +77,8 @@ def during(gaps: Iterable[Gap], ranges: Mapping[Hashable, Sequence[HostRange]]) 
         scale = gap.duration_ns / (gap.launch.end_ns - gap.start_ns)
         for name, duration_ns in _shares(ranges.get(gap.launch.thread, ()), gap.start_ns, gap.launch.end_ns):
             total[name] += scale * duration_ns
-    return _most(total) if set(total) - {BETWEEN_RANGES} else ()
+    told = _most(total)
+    return told if any(place.name != BETWEEN_RANGES for place in told) else ()
 
 
 def before(gaps: Iterable[Gap]) -> tuple[Place, ...]:

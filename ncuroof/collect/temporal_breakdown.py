@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from ncuroof.collect.host_ranges import outermost
-from ncuroof.collect.idle_places import Gap, Place, before, during
+from ncuroof.collect.idle_places import Gap, Place, before, during, half_in_gaps_of
 from ncuroof.collect.timeline import MOST_NS, Activity, Call, Timeline
 
 _KINDS = ("computation", "communication", "memory")
@@ -35,6 +35,7 @@ class Part:
             "first_launch", "synchronisation", "host_wait", "kernel_wait" or "other_wait".
         duration_ns: of all steps together.
         n_gaps: how often the GPU went idle for it; None for what is no idle time.
+        half_in_gaps_of_ns: half of it was in gaps at least that long; None where not known.
         during: what the host did meanwhile, the most first, where it came late and the trace names what it does.
         before: the kernels that ended idle time, the most first.
     """
@@ -42,6 +43,7 @@ class Part:
     name: str
     duration_ns: float
     n_gaps: int | None = None
+    half_in_gaps_of_ns: float | None = None
     during: tuple[Place, ...] = ()
     before: tuple[Place, ...] = ()
 
@@ -171,7 +173,14 @@ def _idle_parts(activities: Sequence[Activity], timeline: Timeline, waiting: re.
         gaps_by_cause[cause].append(Gap(ran_dry, start, following, launch))
     ranges = outermost(timeline.ranges)
     return [
-        Part(cause, sum(gap.duration_ns for gap in gaps), len(gaps), during(gaps, ranges), before(gaps))
+        Part(
+            cause,
+            sum(gap.duration_ns for gap in gaps),
+            len(gaps),
+            half_in_gaps_of(gaps),
+            during(gaps, ranges),
+            before(gaps),
+        )
         for cause, gaps in gaps_by_cause.items()
     ]
 
@@ -200,8 +209,14 @@ def _merged(activities: Iterable[Activity]) -> list[tuple[float, float]]:
 
 def _part(entry: Mapping[str, Any]) -> Part:
     n_gaps = entry["n_gaps"]
-    duration_ns, n_gaps = _time(entry["duration_ns"]), None if n_gaps is None else _count(n_gaps)
-    return Part(str(entry["name"]), duration_ns, n_gaps, *(_places(entry.get(key, ())) for key in ("during", "before")))
+    half_ns = entry.get("half_in_gaps_of_ns")
+    return Part(
+        str(entry["name"]),
+        _time(entry["duration_ns"]),
+        None if n_gaps is None else _count(n_gaps),
+        None if half_ns is None else _time(half_ns),
+        *(_places(entry.get(key, ())) for key in ("during", "before")),
+    )
 
 
 def _places(entries: Sequence[Mapping[str, Any]]) -> tuple[Place, ...]:

@@ -43,6 +43,7 @@ class PartOfTime:
         duration_ns: of a step.
         share_frac: of the step.
         n_gaps: of a step, for idle time; else None.
+        half_in_gaps_of_ns: half of it was in gaps at least that long; None for what is no idle time, or where not known.
         during: what the host did in idle time that it was late for, the most first; empty where the trace does not tell.
         before: kernels that ended idle time, the most first.
         advice: what to do about it; None for kernels.
@@ -54,6 +55,7 @@ class PartOfTime:
     duration_ns: float
     share_frac: float
     n_gaps: float | None
+    half_in_gaps_of_ns: float | None
     during: tuple[PlaceOfTime, ...]
     before: tuple[PlaceOfTime, ...]
     advice: str | None
@@ -102,6 +104,8 @@ class PartEntry:
         is_idle: nothing runs on the GPU.
         advice: what to do about it; None for kernels.
         advice_without_torch: the same for programs that may know nothing of PyTorch; None where it is no different.
+        advice_for_long_gaps: the same where half of the time was in gaps at least as long as the first; None where it is no
+            different.
         advice_by_place: the same where most of the time was in a place whose name the pattern is found in.
         source: of the advice; None where there is none.
     """
@@ -111,6 +115,7 @@ class PartEntry:
     is_idle: bool
     advice: str | None
     advice_without_torch: str | None
+    advice_for_long_gaps: tuple[float, str] | None
     advice_by_place: tuple[tuple[re.Pattern[str], str], ...]
     source: str | None
 
@@ -121,6 +126,10 @@ class PartEntry:
             for pattern, advice in self.advice_by_place:
                 if pattern.search(place.name):
                     return advice
+        if self.advice_for_long_gaps is not None:
+            least_ns, advice = self.advice_for_long_gaps
+            if (part.half_in_gaps_of_ns or 0.0) >= least_ns:
+                return advice
         return self.advice if profiler == "torch.profiler" else self.advice_without_torch or self.advice
 
 
@@ -151,6 +160,7 @@ def wall_time(source: int, breakdown: TemporalBreakdown, *, profiler: str) -> Wa
             duration_ns=part.duration_ns / n_steps,
             share_frac=part.duration_ns / n_steps / profiled_ns,
             n_gaps=None if part.n_gaps is None else part.n_gaps / n_steps,
+            half_in_gaps_of_ns=part.half_in_gaps_of_ns,
             during=_places(part.during, n_steps, profiled_ns),
             before=_places(part.before, n_steps, profiled_ns),
             advice=entries[part.name].advice_for(part, profiler),
@@ -196,6 +206,7 @@ def load_parts() -> Mapping[str, PartEntry]:
                 entry.get("idle", False),
                 entry.get("advice"),
                 entry.get("advice_without_torch"),
+                None if (long := entry.get("long_gaps")) is None else (1e3 * long["from_us"], long["advice"]),
                 tuple((re.compile(place["pattern"]), place["advice"]) for place in entry.get("place", ())),
                 entry.get("source"),
             )

@@ -23,6 +23,9 @@ _LEAST_TOLD_FRAC = 0.01
 _LEAST_ADVISED_FRAC = 0.05
 """Of a step: less is not worth a change."""
 
+_UNEVEN = 4
+"""Gaps that make up half of the time may be that many times as long as all are on average before it is told."""
+
 _N_PLACES_TOLD = 3
 """On a line of the terminal."""
 
@@ -150,7 +153,9 @@ def _gaps(part: Record) -> str:
     n_gaps = part["n_gaps"]
     if not n_gaps or n_gaps < 2:
         return ""
-    return f"{n_gaps:.0f} times {text.duration(part['duration_ns'] / n_gaps)} on average"
+    average_ns, half_ns = part["duration_ns"] / n_gaps, part["half_in_gaps_of_ns"]
+    longer = f", half of it {text.duration(half_ns)} or longer" if (half_ns or 0.0) > _UNEVEN * average_ns else ""
+    return f"{n_gaps:.0f} times {text.duration(average_ns)} on average{longer}"
 
 
 def _batches(time: Record) -> str:

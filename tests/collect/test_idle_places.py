@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ncuroof.collect.host_ranges import innermost, outermost, without_children
-from ncuroof.collect.idle_places import BETWEEN_RANGES, Gap, Place, before, during
+from ncuroof.collect.idle_places import BETWEEN_RANGES, Gap, Place, before, during, half_in_gaps_of
 from ncuroof.collect.temporal_breakdown import Part, TemporalBreakdown, break_down_time
 from ncuroof.collect.timeline import Activity, Call, HostRange
 from ncuroof.collect.torch_trace import timeline_of
@@ -52,12 +52,21 @@ def test_gaps_of_one_place_are_summed_the_most_first() -> None:
         [gap(30, 36, None)],  # no launch
         [gap(30, 36, 29)],  # it was queued
         [gap(41, 49, 48)],  # nothing is named where the host was
+        [gap(39.9, 49, 48)],  # or next to nothing
         [gap(30, 36, 35, thread=7)],
         [],
     ],
 )
 def test_where_nothing_is_named_nothing_is_told(gaps: list[Gap]) -> None:
     assert during(gaps, RANGES) == ()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "half_ns"),
+    [([5], 5), ([1, 1, 1, 1], 1), ([10, 1, 1, 1], 10), ([6, 5, 4, 3, 2], 5), ([3, 1, 1, 1], 3), ([], 0)],
+)
+def test_half_of_the_time_is_in_gaps_of_a_length_or_longer(lengths: list[int], half_ns: float) -> None:
+    assert half_in_gaps_of([gap(0, length, None) for length in lengths]) == half_ns
 
 
 def test_few_places_are_told() -> None:
@@ -121,6 +130,7 @@ def test_pytorchs_operators_and_annotations_name_the_places() -> None:
         "host_wait",
         120e3,
         3,
+        40e3,
         (
             Place("Optimizer.step#AdamW.step", 40e3),
             Place("backward pass", 40e3),

@@ -87,7 +87,7 @@ def test_the_time_of_steps_begins_before_the_first_launch() -> None:
     assert found == TemporalBreakdown(
         (
             Part("computation", 55e3),
-            Part("kernel_wait", 5e3, 1, (), (Place("gemm", 5e3),)),
+            Part("kernel_wait", 5e3, 1, 5e3, (), (Place("gemm", 5e3),)),
             Part("first_launch", 10e3, 1),
         ),
         steps,

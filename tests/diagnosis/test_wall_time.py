@@ -108,15 +108,32 @@ def test_advice_is_for_the_place_where_most_of_it_is(
     part: str, place: tuple[str, float] | None, profiler: str, advice: str
 ) -> None:
     during = () if place is None else (Place(*place),)
-    breakdown = TemporalBreakdown((Part("computation", 50e3), Part(part, 50e3, 6, during)), STEPS)
+    breakdown = TemporalBreakdown((Part("computation", 50e3), Part(part, 50e3, 6, 9e3, during)), STEPS)
     time = wall_time(0, breakdown, profiler=profiler)
+    assert time is not None
+    assert str(time.parts[-1].advice).startswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("half_ns", "place", "advice"),
+    [
+        (200e3, None, "Half of this time is in gaps that are far longer than launches take"),
+        (199e3, None, "Launch less, or larger: torch.compile"),
+        (None, None, "Launch less, or larger: torch.compile"),  # counts of an earlier version
+        (900e3, "enumerate(DataLoader)", "The host waits for the next batch"),
+    ],
+)
+def test_long_gaps_are_no_matter_of_launches(half_ns: float | None, place: str | None, advice: str) -> None:
+    during = () if place is None else (Place(place, 900e3),)
+    breakdown = TemporalBreakdown((Part("computation", 1e6), Part("host_wait", 1e6, 9, half_ns, during)))
+    time = wall_time(0, breakdown, profiler="torch.profiler")
     assert time is not None
     assert str(time.parts[-1].advice).startswith(advice)
 
 
 def test_places_are_those_of_a_step() -> None:
     breakdown = TemporalBreakdown(
-        (Part("computation", 150e3), Part("host_wait", 50e3, 6, (Place("a", 30e3),), (Place("b", 50e3),))), STEPS
+        (Part("computation", 150e3), Part("host_wait", 50e3, 6, 9e3, (Place("a", 30e3),), (Place("b", 50e3),))), STEPS
     )
     time = wall_time(0, breakdown, profiler="torch.profiler")
     assert time is not None

@@ -25,6 +25,7 @@ def part(
         "duration_ns": 100e6 * share_frac,
         "share_frac": share_frac,
         "n_gaps": n_gaps,
+        "half_in_gaps_of_ns": None,
         "during": [],
         "before": [],
         "advice": advice,
@@ -65,6 +66,14 @@ def test_lines_for_the_terminal() -> None:
         "   4.0 %  idle, between queued kernels (40 times 100 µs on average)",
         "the host waits 7.00 ms of a step for batches",
     )
+
+
+def test_long_gaps_among_short_ones_are_told() -> None:
+    late = PARTS[2] | {"half_in_gaps_of_ns": 2e6}  # 500 gaps of 50 µs on average
+    line = wall_time_lines(weighting(parts=[late]))[2]
+    assert line == "  25.0 %  idle, launches came late (500 times 50.0 µs on average, half of it 2.00 ms or longer)"
+    even = PARTS[2] | {"half_in_gaps_of_ns": 200e3}
+    assert wall_time_lines(weighting(parts=[even]))[2].endswith("50.0 µs on average)")
 
 
 def test_a_step_that_nobody_saw_without_the_profiler() -> None:

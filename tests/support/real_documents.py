@@ -45,7 +45,7 @@ CALIBRATION = Calibration(
 _BREAKDOWN = TemporalBreakdown(
     (
         Part("computation", 70_000.0),
-        Part("host_wait", 30_000.0, 4, (Place("aten::mm", 30_000.0),), (Place("gemm", 30_000.0),)),
+        Part("host_wait", 30_000.0, 4, 9_000.0, (Place("aten::mm", 30_000.0),), (Place("gemm", 30_000.0),)),
     ),
     CountedSteps(3, 100_000.0, 5_000.0, 30_000.0),
 )
