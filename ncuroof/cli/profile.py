@@ -255,7 +255,7 @@ def _capabilities() -> tuple[int, ...]:
 
 def _print_commands(recorder: Recorder) -> int:
     if recorder.counts_first:
-        click.echo(shlex.join(recorder.first_run.command("TRACE", "STATUS")))
+        click.echo(shlex.join(recorder.first_run.command(Path("FOLDER"))))
     click.echo(shlex.join(recorder.command(_traced_selection(recorder))))
     return 0
 

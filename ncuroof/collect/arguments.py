@@ -34,8 +34,12 @@ class Selection:
 
 def report_argument(report: Path, rank_variable: str | None) -> str:
     """Return what `ncu --export` takes; with ranks, a name that holds the rank's number."""
-    base = str(report).removesuffix(REPORT_SUFFIX).replace("%", "%%")
-    return f"{base}.rank%q{{{rank_variable}}}" if rank_variable else base
+    return of_rank(str(report).removesuffix(REPORT_SUFFIX).replace("%", "%%"), rank_variable)
+
+
+def of_rank(name: str, rank_variable: str | None) -> str:
+    """Return a name into which ncu, nsys and the runner put a rank's number; without ranks the name itself."""
+    return f"{name}.rank%q{{{rank_variable}}}" if rank_variable else name
 
 
 def ncu_command(  # noqa: PLR0913  the command is made of all of these
@@ -148,8 +152,8 @@ def _literal(name: str) -> str:
     return re.sub(r"[\\^$.|?*+(){}\[\]]", r"\\\g<0>", name)
 
 
-def rank_reports(report: Path, exists: Sequence[Path]) -> list[Path]:
-    """Return the reports of ranks among files: those that `report_argument` names, by rank."""
-    name = re.compile(re.escape(report.name.removesuffix(REPORT_SUFFIX)) + r"\.rank(\d+)" + re.escape(REPORT_SUFFIX))
-    by_rank = {int(match[1]): path for path in exists if (match := name.fullmatch(path.name))}
-    return [by_rank[rank] for rank in sorted(by_rank)]
+def files_of_ranks(name: str, suffix: str, exists: Sequence[Path]) -> dict[int | None, Path]:
+    """Return the files of ranks among others: those that `of_rank` names, by rank."""
+    pattern = re.compile(re.escape(name) + r"\.rank(\d+)" + re.escape(suffix))
+    by_rank = {int(match[1]): path for path in exists if (match := pattern.fullmatch(path.name))}
+    return {rank: by_rank[rank] for rank in sorted(by_rank)}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -115,8 +115,25 @@ def count_launches(timeline: Timeline, *, source: str) -> Counts:
             key = (activity.name, *(activity.shape or (_NO_SHAPE, _NO_SHAPE)))
             n_launches, so_far_ns = totals.get(key, (0, 0.0))
             totals[key] = (n_launches + 1, so_far_ns + activity.duration_ns)
+    return Counts(_by_time(totals), source=source)
+
+
+def together(counts: Iterable[Counts]) -> Counts:
+    """Return how often each kernel ran in all of several processes."""
+    all_counts = list(counts)
+    totals: dict[tuple[str, Shape, Shape], tuple[int, float]] = {}
+    for kernel in (kernel for each in all_counts for kernel in each.kernels):
+        n_launches, so_far_ns = totals.get((kernel.name, kernel.grid, kernel.block), (0, 0.0))
+        totals[kernel.name, kernel.grid, kernel.block] = (
+            n_launches + kernel.n_launches,
+            so_far_ns + kernel.duration_ns,
+        )
+    return replace(all_counts[0], kernels=_by_time(totals), breakdown=None) if len(all_counts) > 1 else all_counts[0]
+
+
+def _by_time(totals: Mapping[tuple[str, Shape, Shape], tuple[int, float]]) -> tuple[KernelCount, ...]:
     kernels = [KernelCount(*key, n_launches, duration_ns) for key, (n_launches, duration_ns) in totals.items()]
-    return Counts(tuple(sorted(kernels, key=lambda each: -each.duration_ns)), source=source)
+    return tuple(sorted(kernels, key=lambda each: -each.duration_ns))
 
 
 def to_json(counts: Counts) -> bytes:

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from ncuroof.collect.arguments import files_of_ranks, of_rank
 from ncuroof.collect.counts import Counts
 from ncuroof.collect.nsys_run import run_nsys, run_to_end
 from ncuroof.collect.nsys_trace import read_nsys_trace
@@ -24,6 +25,8 @@ from ncuroof.errors import CountsError, ProfileRequestError, ProfilingError
 RUNNER = Path(__file__).with_name("torch_runner.py")
 RUNNER_FILES = (RUNNER, RUNNER.with_name("torch_tools.py"))
 _NO_TORCH = "no-torch"
+_TORCH_TRACE, _NSYS_TRACE, _JOURNAL = ("trace", ".json"), ("trace", ".sqlite"), ("journal", ".jsonl")
+"""Stem and suffix of files; between them stands the rank."""
 _ALL_ARE_RECORDED = "launches are not counted, and all are recorded"
 _NOT_COUNTED_HINT = (
     "choose kernels with --kernel, or steps with --step; --per-shape records one launch per kernel and shape; "
@@ -52,7 +55,7 @@ class FirstRun:
     @property
     def is_possible(self) -> bool:
         """Whether there is a profiler that can count this program's launches."""
-        return self.program.rank_variable is None and (self._is_script or self.nsys is not None)
+        return self._is_script or self.nsys is not None
 
     @property
     def is_needed(self) -> bool:
@@ -63,68 +66,62 @@ class FirstRun:
     def _is_script(self) -> bool:
         return self.program.script is not None
 
-    def command(self, trace: str, status: str) -> list[str]:
-        """Return the command that leaves a trace.
-
-        Args:
-            trace: file that it leaves.
-            status: file of the runner's journal.
+    def command(self, folder: Path) -> list[str]:
+        """Return the command that leaves a trace, or one per rank, in a folder.
 
         Raises:
             ProfileRequestError: nothing here can count the program's launches.
         """
-        if self.program.rank_variable is not None:
-            raise ProfileRequestError(
-                f"--cover counts the launches of one process, {self.program.launcher[0]} starts several",
-                hint=_NOT_COUNTED_HINT,
-            )
-        if self._is_script:
-            # What the host does is told where the user wants names, of steps alone: each operator takes a microsecond or two.
-            tells_operators = self.request.annotates and self.request.steps is not None
-            asked = [*step_words(self.request.steps), *(["--operators"] if tells_operators else [])]
-            return list(self.program.inside([str(RUNNER), *asked, "--count", trace, "--status", status, "--"]).words)
-        return self._under_nsys(trace)
+        return self._with_torch(folder) if self._is_script else self._under_nsys(folder)
 
-    def count(self) -> Counts | None:
-        """Run the program, and return how often each kernel ran.
+    def count(self) -> dict[int | None, Counts]:
+        """Run the program, and return by rank how often each kernel ran; what has no ranks is None's.
 
-        None where no profiler saw a launch, unless the user asks for what needs counts.
+        Empty where no profiler saw a launch, unless the user asks for what needs counts.
 
         Raises:
             ProfileRequestError: nothing here can count the program's launches.
             ProfilingError: the program failed, or launched no kernel where counts are needed.
-            CountsError: the trace is not as expected.
+            CountsError: a trace is not as expected.
         """
-        with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
-            trace, status = Path(folder) / "trace", Path(folder) / "status.jsonl"
-            words = self.command(str(trace), str(status))
+        with tempfile.TemporaryDirectory(prefix="ncuroof-") as name:
+            folder = Path(name)
+            words = self.command(folder)
             self.say("counting launches in a first run, without replays")
-            return self._torch_counts(words, trace, status) if self._is_script else self._nsys_counts(words, trace)
+            return self._torch_counts(words, folder) if self._is_script else self._nsys_counts(words, folder)
 
     # ---- a script, with PyTorch's profiler
 
-    def _torch_counts(self, words: Sequence[str], trace: Path, status: Path) -> Counts | None:
-        exit_status = run_to_end(words)
-        journal = read_status(status)
-        if any(entry.get("event") == _NO_TORCH for entry in journal):
-            return self._without_torch(trace)
-        unreached = steps_hint(self.request, journal)
-        if unreached and not trace.exists():
-            raise ProfilingError("no launch was counted, for the steps were not reached (no-kernels)", hint=unreached)
-        if not trace.exists():
-            self._tell_nothing("the script left no trace of launches", exit_status)
-            return None
-        counts = self._count_torch_trace(trace, journal)
-        if not counts.kernels:
-            self._tell_nothing("PyTorch saw no kernel in the script's own process")
-        return counts if counts.kernels else None
+    def _with_torch(self, folder: Path) -> list[str]:
+        # What the host does is told where the user wants names, of steps alone: each operator takes a microsecond or two.
+        tells_operators = self.request.annotates and self.request.steps is not None
+        asked = [*step_words(self.request.steps), *(["--operators"] if tells_operators else [])]
+        trace, journal = (f"{self._named(folder, stem)}{suffix}" for stem, suffix in (_TORCH_TRACE, _JOURNAL))
+        program = self.program.inside([str(RUNNER), *asked, "--count", trace, "--status", journal, "--"])
+        return [*program.launcher, *program.words]
 
-    def _without_torch(self, trace: Path) -> Counts | None:
+    def _torch_counts(self, words: Sequence[str], folder: Path) -> dict[int | None, Counts]:
+        exit_status = run_to_end(words)
+        journals = {rank: read_status(path) for rank, path in self._left(folder, *_JOURNAL).items()}
+        entries = [entry for journal in journals.values() for entry in journal]
+        if any(entry.get("event") == _NO_TORCH for entry in entries):
+            return self._without_torch(folder)
+        traces = self._left(folder, *_TORCH_TRACE)
+        unreached = steps_hint(self.request, entries)
+        if unreached and not traces:
+            raise ProfilingError("no launch was counted, for the steps were not reached (no-kernels)", hint=unreached)
+        if not traces:
+            self._tell_nothing("the script left no trace of launches", exit_status)
+            return {}
+        found = {rank: self._count_torch_trace(trace, journals.get(rank, [])) for rank, trace in traces.items()}
+        return self._with_kernels(found, "PyTorch saw no kernel in the script's own process")
+
+    def _without_torch(self, folder: Path) -> dict[int | None, Counts]:
         """Count with Nsight Systems what the runner did not start, for there is no PyTorch."""
         if self.nsys is None or self.request.steps is not None:
             self.say(f"PyTorch is not installed there: {_ALL_ARE_RECORDED}")
-            return None
-        return self._nsys_counts(self._under_nsys(str(trace)), trace)
+            return {}
+        return self._nsys_counts(self._under_nsys(folder), folder)
 
     def _count_torch_trace(self, trace: Path, journal: Iterable[Mapping[str, Any]]) -> Counts:
         try:
@@ -143,26 +140,47 @@ class FirstRun:
 
     # ---- any program, with Nsight Systems
 
-    def _under_nsys(self, trace: str) -> list[str]:
+    def _under_nsys(self, folder: Path) -> list[str]:
         if self.nsys is None:
             raise ProfileRequestError(
                 "--cover counts launches first: a Python script, or nsys (Nsight Systems) for other programs was wanted, "
                 f"{self.program.words[0]!r} and no nsys were found",
                 hint=f"install Nsight Systems, or put its nsys on PATH; {_NOT_COUNTED_HINT}",
             )
-        return [str(self.nsys), *self.settings.nsys_options, f"--output={trace}", *self.program.words]
+        output = f"--output={self._named(folder, _NSYS_TRACE[0])}"
+        return [*self.program.launcher, str(self.nsys), *self.settings.nsys_options, output, *self.program.words]
 
-    def _nsys_counts(self, words: Sequence[str], trace: Path) -> Counts | None:
-        exit_status = run_nsys(words)
-        database = trace.with_suffix(".sqlite")
-        if not database.exists():
+    def _nsys_counts(self, words: Sequence[str], folder: Path) -> dict[int | None, Counts]:
+        exit_status = run_nsys(words) if self.program.rank_variable is None else run_to_end(words)
+        databases = self._left(folder, *_NSYS_TRACE)
+        if not databases:
             self._tell_nothing(f"nsys ended with status {exit_status} and left no trace")
-            return None
-        timeline = read_nsys_trace(database, waiting_calls=self.settings.waiting_calls)
-        counts = counts_of(timeline, self.settings, source="nsys")
-        if not counts.kernels:
-            self._tell_nothing("nsys saw no kernel on a GPU")
-        return counts if counts.kernels else None
+            return {}
+        found = {
+            rank: counts_of(
+                read_nsys_trace(database, waiting_calls=self.settings.waiting_calls), self.settings, source="nsys"
+            )
+            for rank, database in databases.items()
+        }
+        return self._with_kernels(found, "nsys saw no kernel on a GPU")
+
+    # ---- what either leaves
+
+    def _named(self, folder: Path, stem: str) -> str:
+        return of_rank(str(folder / stem), self.program.rank_variable)
+
+    def _left(self, folder: Path, stem: str, suffix: str) -> dict[int | None, Path]:
+        """Return the files of a name that the run left, by rank."""
+        if self.program.rank_variable is not None:
+            return files_of_ranks(stem, suffix, list(folder.iterdir()))
+        path = folder / f"{stem}{suffix}"
+        return {None: path} if path.exists() else {}
+
+    def _with_kernels(self, found: Mapping[int | None, Counts], without: str) -> dict[int | None, Counts]:
+        counted = {rank: counts for rank, counts in found.items() if counts.kernels}
+        if not counted:
+            self._tell_nothing(without)
+        return counted
 
     def _tell_nothing(self, found: str, exit_status: int = 0) -> None:
         """Say that nothing was counted; where counts are needed that ends it.

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ncuroof.collect import REPORT_SUFFIX
-from ncuroof.collect.arguments import Selection, ncu_command, rank_reports
+from ncuroof.collect.arguments import Selection, files_of_ranks, ncu_command
 from ncuroof.collect.counting import select_launches
-from ncuroof.collect.counts import Counts, counts_path, to_json
+from ncuroof.collect.counts import Counts, counts_path, to_json, together
 from ncuroof.collect.failures import known_failure, why_nothing
 from ncuroof.collect.first_run import RUNNER, FirstRun, read_status, step_words, steps_hint
 from ncuroof.collect.plan import Plan
@@ -33,7 +33,7 @@ class Recording:
         reports: one, or one per rank.
         exit_status: the program's.
         is_interrupted: it was stopped early.
-        counts: of the whole run, where they were taken.
+        counts: of the whole run, of all ranks together, where they were taken.
         messages: ncu's errors and warnings.
         trouble: the first of its errors that cost kernels though others were recorded, in our words, or None.
     """
@@ -82,7 +82,7 @@ class Recorder:
         """Whether a first run counts launches.
 
         It does where the user asks for it, and for a program of which nothing says which launches to record: a long run would
-        replay for hours what can be recorded once. Ranks are not counted.
+        replay for hours what can be recorded once.
         """
         if self.request.trace is not None:
             return False
@@ -126,7 +126,8 @@ class Recorder:
             return self._record()
 
     def _record(self) -> Recording:
-        counts = self.count() if self.counts_first else self.traced()
+        by_rank = self.count() if self.counts_first else {}
+        counts = together(by_rank.values()) if by_rank else self.traced()
         selection = self.select(counts)
         with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
             status = Path(folder) / "status.jsonl"
@@ -140,13 +141,14 @@ class Recorder:
             reports = self._reports()
             if not reports:
                 raise self._failure(outcome, status)
-        if counts is not None:
-            for report in reports:
-                self._leave(counts, report)
+        for rank, report in reports.items():
+            own = by_rank.get(rank) if by_rank else counts
+            if own is not None:
+                self._leave(own, report)
         messages = outcome.progress.messages
         failure = known_failure([line for line in messages if line.startswith(_ERROR)], self.settings.failures)
         return Recording(
-            tuple(reports),
+            tuple(reports.values()),
             _program_status(outcome),
             outcome.is_interrupted,
             counts,
@@ -162,8 +164,8 @@ class Recorder:
         """
         return None if self.request.trace is None else read_trace(self.request.trace)
 
-    def count(self) -> Counts | None:
-        """Run the program once without replays and return how often each kernel ran; as `FirstRun.count`."""
+    def count(self) -> dict[int | None, Counts]:
+        """Run the program once without replays and return how often each kernel ran, by rank; as `FirstRun.count`."""
         return self.first_run.count()
 
     def select(self, counts: Counts | None) -> Selection:
@@ -195,18 +197,19 @@ class Recorder:
         """Return what is in the report's place, and counts beside it: earlier ones would weight the new report wrongly."""
         if not self.request.report.parent.is_dir():
             raise OutputError(f"{self.request.report.parent}: is no folder", hint="make it, or choose another with -o")
-        reports = self._reports()
+        reports = self._reports().values()
         counts = dict.fromkeys(map(counts_path, (self.request.report, *reports)))
         existing = [*reports, *filter(Path.exists, counts)]
         if existing and not self.request.force:
             raise OutputError(f"{existing[0]}: is there already", hint="choose another name with -o, or add --force")
         return existing
 
-    def _reports(self) -> list[Path]:
+    def _reports(self) -> dict[int | None, Path]:
+        """Return the reports that are there, by rank; that of a program without ranks is None's."""
         report = self.request.report
         if self.program.rank_variable is None:
-            return [report] if report.is_file() else []
-        return rank_reports(report, list(report.parent.iterdir()) if report.parent.is_dir() else [])
+            return {None: report} if report.is_file() else {}
+        return _reports_of_ranks(report)
 
     def _failure(self, outcome: Outcome, status: Path) -> BaseException:
         if outcome.is_interrupted:
@@ -224,10 +227,15 @@ class Recorder:
 def free_report(wanted: Path) -> Path:
     """Return a report's path that is not taken: `train.ncu-rep`, else `train-2.ncu-rep`, and so on."""
     number, path = 1, wanted
-    while path.exists() or counts_path(path).exists() or rank_reports(path, list(path.parent.iterdir())):
+    while path.exists() or counts_path(path).exists() or _reports_of_ranks(path):
         number += 1
         path = wanted.with_name(f"{wanted.name.removesuffix(REPORT_SUFFIX)}-{number}{REPORT_SUFFIX}")
     return path
+
+
+def _reports_of_ranks(report: Path) -> dict[int | None, Path]:
+    exists = list(report.parent.iterdir()) if report.parent.is_dir() else []
+    return files_of_ranks(report.name.removesuffix(REPORT_SUFFIX), REPORT_SUFFIX, exists)
 
 
 def _program_status(outcome: Outcome) -> int:

@@ -18,6 +18,7 @@ import importlib
 import importlib.util
 import io
 import os
+import re
 import runpy
 import sys
 import types
@@ -215,7 +216,14 @@ def _arguments(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--operators", action="store_true")
     parser.add_argument("--status")
     place = words.index("--")
-    return parser.parse_args(words[:place]), words[place + 1 :]
+    options = parser.parse_args(words[:place])
+    options.count, options.status = _of_rank(options.count), _of_rank(options.status)
+    return options, words[place + 1 :]
+
+
+def _of_rank(path: str | None) -> str | None:
+    """Return a path with the values of variables in place of %q{NAME}, as ncu has it in the names of reports."""
+    return path and re.sub(r"%q\{(\w+)\}", lambda match: os.environ.get(match[1], ""), path)
 
 
 def _sibling(name: str) -> Any:

@@ -107,7 +107,7 @@ def test_a_dry_run_prints_the_command_and_runs_nothing(folder: Path, capfd: pyte
 def test_a_dry_run_shows_the_counting_run_too(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("profile", "--dry-run", "--cover", "95%", "train.py") == 0
     first, second = capfd.readouterr().out.splitlines()
-    assert "--count TRACE --status STATUS -- train.py" in first
+    assert "--count FOLDER/trace.json --status FOLDER/journal.jsonl -- train.py" in first
     assert second.startswith(str(folder / "tools/ncu"))
 
 

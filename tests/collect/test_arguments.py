@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ncuroof.collect.arguments import Selection, kernel_pattern, ncu_command, rank_reports, report_argument
+from ncuroof.collect.arguments import Selection, files_of_ranks, kernel_pattern, ncu_command, report_argument
 from ncuroof.collect.programs import Program
 from ncuroof.collect.request import Request, Steps
 from ncuroof.collect.settings import load_settings
@@ -138,8 +138,9 @@ def test_a_percent_sign_in_a_name_stays_one() -> None:
 def test_ranks_reports_are_found_by_rank() -> None:
     names = [f"run.rank{rank}.ncu-rep" for rank in (10, 2, 0)]
     others = ["run.ncu-rep", "other.rank1.ncu-rep", "run.rank1.html", "run.rank1-kept.ncu-rep", "run.ranking.ncu-rep"]
-    found = rank_reports(Path("run.ncu-rep"), [Path(name) for name in (*names, *others)])
-    assert [path.name for path in found] == ["run.rank0.ncu-rep", "run.rank2.ncu-rep", "run.rank10.ncu-rep"]
+    found = files_of_ranks("run", ".ncu-rep", [Path(name) for name in (*names, *others)])
+    assert {rank: path.name for rank, path in found.items()} == {rank: f"run.rank{rank}.ncu-rep" for rank in (0, 2, 10)}
+    assert list(found) == [0, 2, 10]
 
 
 def test_an_old_ncu_is_not_given_options_that_it_lacks() -> None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ncuroof.collect.counts import KernelCount
-from ncuroof.collect.first_run import FirstRun
+from ncuroof.collect.first_run import RUNNER, FirstRun
 from ncuroof.collect.machine import find_nsys
 from ncuroof.collect.nsys_run import run_nsys
-from ncuroof.collect.programs import find_program
+from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.request import Steps
 from ncuroof.collect.settings import load_settings
 from ncuroof.errors import CountsError, NcuNotFoundError, ProfileRequestError, ProfilingError
@@ -31,12 +32,13 @@ Generated:
 
 def stand_in(folder: Path, database: Path | None) -> Path:
     """Write a program that runs another, relays its output, and leaves a database, as nsys does."""
-    leave = "" if database is None else f'cp "{database}" "${{out#--output=}}.sqlite"'
+    leave = "" if database is None else f'cp "{database}" "$(echo "$out" | sed "s/%q{{MY_RANK}}/$rank/").sqlite"'
     path = folder / "nsys"
     path.write_text(
         f"""#!/bin/sh
 shift
-while case "$1" in --*) true ;; *) false ;; esac; do case "$1" in --output=*) out=$1 ;; esac; shift; done
+rank=$MY_RANK
+while case "$1" in --*) true ;; *) false ;; esac; do case "$1" in --output=*) out="${{1#--output=}}" ;; esac; shift; done
 "$@"; status=$?
 cat <<'WORDS'
 {LAST_WORDS}WORDS
@@ -57,8 +59,7 @@ def first_run(words: tuple[str, ...], nsys: Path | None, said: list[str] | None 
 
 def test_nsys_counts_a_program(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     database = write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1), Ran(20, 30, 2)])
-    counts = first_run(HELLO, stand_in(tmp_path, database)).count()
-    assert counts is not None
+    (counts,) = first_run(HELLO, stand_in(tmp_path, database)).count().values()
     assert counts.kernels == (KernelCount("void gemm<float>(T1 *)", (8, 1, 1), (64, 1, 1), 2, 20e3),)
     assert (counts.source, counts.steps) == ("nsys", None)
     assert tuple(capfd.readouterr()) == ("hello\n", "dear\n")
@@ -67,8 +68,7 @@ def test_nsys_counts_a_program(tmp_path: Path, capfd: pytest.CaptureFixture[str]
 def test_a_program_that_fails_is_counted_as_far_as_it_came(tmp_path: Path) -> None:
     database = write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1)])
     counts = first_run((sys.executable, "-c", "raise SystemExit(3)"), stand_in(tmp_path, database)).count()
-    assert counts is not None
-    assert counts.n_launches == 1
+    assert counts[None].n_launches == 1
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_nsys_cannot_count_is_recorded_whole_unless_counts_are_needed(
 ) -> None:
     nsys = stand_in(tmp_path, None if ran is None else write_database(tmp_path / "made.sqlite", ran))
     said: list[str] = []
-    assert first_run(HELLO, nsys, said).count() is None
+    assert first_run(HELLO, nsys, said).count() == {}
     assert said[-1] == f"{told}: launches are not counted, and all are recorded"
     with pytest.raises(ProfilingError, match=rf"{told} \(no-kernels\)"):
         first_run(HELLO, nsys, cover_frac=0.9).count()
@@ -101,13 +101,31 @@ def test_a_script_without_pytorch_is_counted_by_nsys(tmp_path: Path) -> None:
     script.write_text("print('fitted')\n", encoding="utf-8")
     words = (sys.executable, "-S", str(script))  # without site-packages, and so without PyTorch
     nsys = stand_in(tmp_path, write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1)]))
-    counts = first_run(words, nsys).count()
-    assert counts is not None
-    assert counts.source == "nsys"
+    assert first_run(words, nsys).count()[None].source == "nsys"
     said: list[str] = []
-    assert first_run(words, None, said).count() is None
-    assert first_run(words, nsys, said, steps=Steps(2, 2)).count() is None
+    assert first_run(words, None, said).count() == {}
+    assert first_run(words, nsys, said, steps=Steps(2, 2)).count() == {}
     assert said[1::2] == 2 * ["PyTorch is not installed there: launches are not counted, and all are recorded"]
+
+
+def test_each_rank_is_counted(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    launcher = tmp_path / "ranks"
+    launcher.write_text('#!/bin/sh\nfor r in 0 1; do MY_RANK=$r "$@" || exit $?; done\n', encoding="utf-8")
+    launcher.chmod(0o755)
+    program = Program((str(launcher),), HELLO, "MY_RANK", None)
+    nsys = stand_in(tmp_path, write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1), Ran(20, 30, 2)]))
+    run = replace(first_run(HELLO, nsys), program=program)
+    assert {rank: counts.n_launches for rank, counts in run.count().items()} == {0: 2, 1: 2}
+    assert capfd.readouterr().out.count("hello") == 2
+    command = run.command(Path("there"))
+    assert (command[0], command[1]) == (str(launcher), str(nsys))
+    assert "--output=there/trace.rank%q{MY_RANK}" in command
+    script = replace(program, words=("python", "train.py"), script=1)
+    assert replace(run, program=script).command(Path("there")) == [
+        *(str(launcher), "python", str(RUNNER)),
+        *("--count", "there/trace.rank%q{MY_RANK}.json", "--status", "there/journal.rank%q{MY_RANK}.jsonl"),
+        *("--", "train.py"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +138,7 @@ def test_a_script_without_pytorch_is_counted_by_nsys(tmp_path: Path) -> None:
     ],
 )
 def test_operators_are_recorded_of_annotated_steps(more: dict[str, Any], tells_operators: bool) -> None:
-    command = first_run(("train.py", "--annotate"), None, **more).command("t.json", "s.jsonl")
+    command = first_run(("train.py", "--annotate"), None, **more).command(Path("there"))
     assert ("--operators" in command) is tells_operators
     assert command[-2:] == ["train.py", "--annotate"]
 
@@ -180,7 +198,7 @@ def test_nsys_itself_runs_a_program_that_uses_no_gpu(capfd: pytest.CaptureFixtur
         "$HOME",
         "--output=x",
     )
-    assert first_run(program, find_nsys(os.environ), said).count() is None
+    assert first_run(program, find_nsys(os.environ), said).count() == {}
     assert said[-1] == "nsys saw no kernel on a GPU: launches are not counted, and all are recorded"
     assert capfd.readouterr().out == "['a b', '$HOME', '--output=x']\n"
     assert run_nsys([str(find_nsys(os.environ)), "profile", "--no-such-option", "true"]) != 0

@@ -338,8 +338,8 @@ NSYS = {"nsys": Path("nsys")}
         (("./app",), {"per_shape": True, **NSYS}, True),
         (("./app",), {"per_shape": False, **NSYS}, False),
         (("./app",), {"count": 3, **NSYS}, False),
-        (("mpirun", "-n", "2", "train.py"), {}, False),
-        (("torchrun", "app.py"), NSYS, False),
+        (("mpirun", "-n", "2", "train.py"), {}, True),
+        (("torchrun", "app.py"), {"per_shape": False}, False),
     ],
 )
 def test_when_launches_are_counted_first(
@@ -380,11 +380,25 @@ def test_covering_records_every_shape_of_a_function(tmp_path: Path) -> None:
     assert said[-1].endswith("recording 2 of them, once each: 16 to 18 replays, at least 0:01 of GPU time")
 
 
-def test_ranks_are_not_counted(tmp_path: Path) -> None:
-    with pytest.raises(
-        ProfileRequestError, match="--cover counts the launches of one process, torchrun starts several"
-    ):
-        recorder(tmp_path, ("torchrun", "train.py"), cover_frac=0.9).record()
+def test_ranks_are_weighted_by_their_own_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    launcher = tmp_path / "ranks"
+    launcher.write_text('#!/bin/sh\nfor r in 0 1 2; do MY_RANK=$r "$@" || exit $?; done\n', encoding="utf-8")
+    launcher.chmod(0o755)
+    by_rank = {0: counts(("gemm", 150, 3e6), ("relu", 1, 1e6)), 1: counts(("gemm", 60, 9e6))}
+    monkeypatch.setattr(Recorder, "count", lambda _: by_rank)
+    said: list[str] = []
+    program = Program((str(launcher),), HELLO, "MY_RANK", None)
+    ranks = dataclasses.replace(recorder(tmp_path, said=said, nsys=Path("nsys")), program=program)
+    found = ranks.record()
+    # 211 launches are more than 200: once per shape, of all ranks together.
+    assert said[0].startswith(
+        "211 launches of 2 kernels and shapes, 13.0 ms of GPU time; recording 2 of them, once each"
+    )
+    assert found.counts == counts(("gemm", 210, 12e6), ("relu", 1, 1e6))
+    counted = {report.name: counts_path(report) for report in found.reports}
+    assert read_counts(counted["run.rank0.ncu-rep"]) == by_rank[0]
+    assert read_counts(counted["run.rank1.ncu-rep"]) == by_rank[1]
+    assert not counted["run.rank2.ncu-rep"].exists()  # it launched nothing in the first run
 
 
 def test_counting_a_binary_takes_nsys(tmp_path: Path) -> None:
@@ -410,7 +424,11 @@ def test_trouble_with_some_kernels_is_told_beside_the_report(tmp_path: Path, mon
 def leaves(monkeypatch: pytest.MonkeyPatch, trace: str) -> None:
     """Let the counting run leave a trace, or none, in place of PyTorch."""
     write = f"open(sys.argv[1], 'w').write({trace!r})" if trace else "pass"
-    monkeypatch.setattr(FirstRun, "command", lambda _, path, __: [sys.executable, "-c", f"import sys; {write}", path])
+    monkeypatch.setattr(
+        FirstRun,
+        "command",
+        lambda _, folder: [sys.executable, "-c", f"import sys; {write}", str(folder / "trace.json")],
+    )
 
 
 @pytest.mark.parametrize("trace", ['{"traceEvents": []}', ""])
@@ -431,7 +449,7 @@ def test_a_trace_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     kernel = '{"cat": "kernel", "name": "k", "ts": 0, "dur": 2.5, "args": {"grid": [8, 1, 1], "block": [64, 1, 1]}}'
     leaves(monkeypatch, f'{{"traceEvents": [{kernel}, {kernel}]}}')
     found = recorder(tmp_path, ("train.py",), steps=Steps(2, 3)).count()
-    assert found == Counts((KernelCount("k", (8, 1, 1), (64, 1, 1), 2, 5000.0),), "2:3")
+    assert found[None] == Counts((KernelCount("k", (8, 1, 1), (64, 1, 1), 2, 5000.0),), "2:3")
     leaves(monkeypatch, "nonsense")
     with pytest.raises(CountsError, match="the first run's trace cannot be counted"):
         recorder(tmp_path, ("train.py",)).count()
@@ -458,9 +476,11 @@ def test_what_the_runner_saw_of_the_steps_times_them(
     kernel = {"cat": "kernel", "name": "k", "ts": 0, "dur": 20, "args": {"grid": [8, 1, 1], "block": [64, 1, 1]}}
     told = "".join(f"{json.dumps(entry)}\n" for entry in journal)
     write = f"import sys; open(sys.argv[1], 'w').write({json.dumps({'traceEvents': [kernel]})!r}); open(sys.argv[2], 'w').write({told!r})"  # noqa: E501
-    monkeypatch.setattr(FirstRun, "command", lambda _, trace, status: [sys.executable, "-c", write, trace, status])
-    counts = recorder(tmp_path, ("train.py",), steps=Steps(4, 5)).count()
-    assert counts is not None
+    left = ("trace.json", "journal.jsonl")
+    monkeypatch.setattr(
+        FirstRun, "command", lambda _, folder: [sys.executable, "-c", write, *(str(folder / name) for name in left)]
+    )
+    counts = recorder(tmp_path, ("train.py",), steps=Steps(4, 5)).count()[None]
     if steps is None:
         assert counts.breakdown is None
     else:
@@ -527,7 +547,7 @@ def test_counts_lie_beside_the_report(tmp_path: Path, monkeypatch: pytest.Monkey
     script = tmp_path / "train.py"
     script.write_text("print('trained')", encoding="utf-8")
     counted = counts(("a", n_launches, 3e6))
-    monkeypatch.setattr(Recorder, "count", lambda _: counted)
+    monkeypatch.setattr(Recorder, "count", lambda _: {None: counted})
     found = recorder(tmp_path, (str(script),)).record()
     assert read_counts(counts_path(found.reports[0])) == counted
 
@@ -537,7 +557,7 @@ def test_counts_that_cannot_be_written_cost_no_report(tmp_path: Path, monkeypatc
         raise OSError(28, "No space left on device")
 
     (tmp_path / "train.py").write_text("print('trained')", encoding="utf-8")
-    monkeypatch.setattr(Recorder, "count", lambda _: counts(("a", 300, 3e6)))
+    monkeypatch.setattr(Recorder, "count", lambda _: {None: counts(("a", 300, 3e6))})
     monkeypatch.setattr(Path, "write_bytes", full)
     said: list[str] = []
     found = recorder(tmp_path, (str(tmp_path / "train.py"),), said=said).record()

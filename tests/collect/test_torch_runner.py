@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -369,6 +370,22 @@ def test_earlier_steps_are_timed_by_events_on_the_gpu(tmp_path: Path, monkeypatc
     again.start()
     again.stop()
     assert told[1]["earlier_steps_ns"] == []
+
+
+def test_ranks_leave_files_of_their_own(tmp_path: Path) -> None:
+    words = [
+        sys.executable,
+        "-S",
+        str(RUNNER),
+        "--count",
+        "t.%q{MY_RANK}.json",
+        "--status",
+        "s.rank%q{MY_RANK}.%q{NONE}jsonl",
+    ]
+    for rank in ("0", "11"):
+        environment = {**os.environ, "MY_RANK": rank}
+        subprocess.run([*words, "--", "script.py"], cwd=tmp_path, env=environment, check=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["s.rank0.jsonl", "s.rank11.jsonl"]
 
 
 @pytest.mark.parametrize(("with_operators", "activities"), [(False, {"CUDA"}), (True, {"CUDA", "CPU"})])
