@@ -83,10 +83,13 @@ def during(gaps: Iterable[Gap], ranges: Mapping[Hashable, Sequence[HostRange]]) 
 
 def before(gaps: Iterable[Gap]) -> tuple[Place, ...]:
     """Return which kernels ended gaps, by function, the most idle time first."""
-    total: dict[str, float] = defaultdict(float)
+    by_name: dict[str, float] = defaultdict(float)
     for gap in gaps:
-        total[function_name(gap.next.name) or "copy"] += gap.duration_ns
-    return _most(total)
+        by_name[gap.next.name] += gap.duration_ns
+    by_function: dict[str, float] = defaultdict(float)
+    for name, duration_ns in by_name.items():
+        by_function[function_name(name) or "copy"] += duration_ns
+    return _most(by_function)
 
 
 def _shares(ranges: Sequence[HostRange], start_ns: float, end_ns: float) -> Iterator[tuple[str, float]]:

@@ -161,7 +161,8 @@ def _calls(connection: sqlite3.Connection) -> Iterator[Call]:
     )
     for start, end, thread, correlation, name in rows:
         launch = None if correlation is None else (thread >> _THREAD_BITS << _THREAD_BITS, correlation)
-        yield Call(sys.intern(name), start, start + checked_duration(start, end - start), thread, launch)
+        if end >= start:  # of what was cut off no end is known
+            yield Call(sys.intern(name), start, end, thread, launch)
 
 
 def _ranges(connection: sqlite3.Connection) -> Iterator[HostRange]:
@@ -171,7 +172,8 @@ def _ranges(connection: sqlite3.Connection) -> Iterator[HostRange]:
         f"WHERE eventType IN {_PUSHED} AND end IS NOT NULL"
     )
     for start, end, thread, name in rows:
-        yield HostRange(sys.intern(str(name)), start, start + checked_duration(start, end - start), thread)
+        if end >= start:
+            yield HostRange(sys.intern(str(name)), start, end, thread)
 
 
 def _has_nodes_of_graphs(connection: sqlite3.Connection) -> bool:

@@ -129,6 +129,11 @@ def test_a_trace_without_calls_tells_gaps_all_the_same(tmp_path: Path) -> None:
     assert parts(path) == {"computation": (15, None), "other_wait": (5, 1)}
 
 
+def test_a_call_that_never_ended_costs_no_trace(tmp_path: Path) -> None:
+    cut_off = [Called(104, 0, 2), *(call for call in CALLED if call.launches != 2)]
+    assert parts(write_database(tmp_path / "run.sqlite", RAN[:2], cut_off))["other_wait"] == (12, 1)
+
+
 def broken(folder: Path, statement: str) -> Path:
     path = write_database(folder / "run.sqlite", RAN, CALLED)
     with closing(sqlite3.connect(path)) as connection, connection:
