@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -103,11 +104,10 @@ class FirstRun:
     def _torch_counts(self, words: Sequence[str], folder: Path) -> dict[int | None, Counts]:
         exit_status = run_to_end(words)
         journals = {rank: read_status(path) for rank, path in self._left(folder, *_JOURNAL).items()}
-        entries = [entry for journal in journals.values() for entry in journal]
-        if any(entry.get("event") == _NO_TORCH for entry in entries):
+        if any(entry.get("event") == _NO_TORCH for journal in journals.values() for entry in journal):
             return self._without_torch(folder)
         traces = self._left(folder, *_TORCH_TRACE)
-        unreached = steps_hint(self.request, entries)
+        unreached = steps_hint(self.request, max(journals.values(), key=len, default=[]))
         if unreached and not traces:
             raise ProfilingError("no launch was counted, for the steps were not reached (no-kernels)", hint=unreached)
         if not traces:
@@ -124,16 +124,11 @@ class FirstRun:
         return self._nsys_counts(self._under_nsys(folder), folder)
 
     def _count_torch_trace(self, trace: Path, journal: Iterable[Mapping[str, Any]]) -> Counts:
-        try:
-            events = trace_events(trace)
-        except CountsError as error:
-            raise CountsError(
-                f"the first run's trace cannot be counted: {error}",
-                hint="update PyTorch, or count nothing: --no-per-shape",
-            ) from error
+        with _of_first_run():
+            timeline = timeline_of(trace_events(trace))
         wanted = self.request.steps
         steps = None if wanted is None else _counted_steps(wanted, journal)
-        counts = counts_of(timeline_of(events), self.settings, source="torch.profiler", steps=steps)
+        counts = counts_of(timeline, self.settings, source="torch.profiler", steps=steps)
         if wanted is None:
             return counts
         return replace(counts, steps=wanted.text, breakdown=None if steps is None else counts.breakdown)
@@ -156,13 +151,13 @@ class FirstRun:
         if not databases:
             self._tell_nothing(f"nsys ended with status {exit_status} and left no trace")
             return {}
-        found = {
-            rank: counts_of(
-                read_nsys_trace(database, waiting_calls=self.settings.waiting_calls), self.settings, source="nsys"
-            )
-            for rank, database in databases.items()
-        }
+        found = {rank: self._count_nsys_trace(database) for rank, database in databases.items()}
         return self._with_kernels(found, "nsys saw no kernel on a GPU")
+
+    def _count_nsys_trace(self, database: Path) -> Counts:
+        with _of_first_run():
+            timeline = read_nsys_trace(database, waiting_calls=self.settings.waiting_calls)
+        return counts_of(timeline, self.settings, source="nsys")
 
     # ---- what either leaves
 
@@ -205,6 +200,18 @@ class FirstRun:
             hint="look whether the program uses the GPU; for PyTorch: "
             "python -c 'import torch; print(torch.cuda.is_available())'",
         )
+
+
+@contextmanager
+def _of_first_run() -> Iterator[None]:
+    """Say of a trace that cannot be read that it is the first run's, and what to do about that."""
+    try:
+        yield
+    except CountsError as error:
+        raise CountsError(
+            f"the first run's trace cannot be counted: {error}",
+            hint="choose launches with --kernel, --launch-count or --step, or count nothing: --no-per-shape",
+        ) from error
 
 
 def step_words(steps: Steps | None) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ncuroof.collect import REPORT_SUFFIX
-from ncuroof.collect.arguments import Selection, files_of_ranks, ncu_command
+from ncuroof.collect.arguments import Selection, files_of_ranks, ncu_command, of_rank
 from ncuroof.collect.counting import select_launches
 from ncuroof.collect.counts import Counts, counts_path, to_json, together
 from ncuroof.collect.failures import known_failure, why_nothing
@@ -101,7 +101,9 @@ class Recorder:
         program = self.program
         if self.request.needs_runner:
             words = [str(RUNNER), *step_words(self.request.steps), *(["--annotate"] if self.request.annotates else [])]
-            program = program.inside([*words, *(["--status", status] if status else []), "--"])
+            program = program.inside(
+                [*words, *(["--status", of_rank(status, program.rank_variable)] if status else []), "--"]
+            )
         return ncu_command(
             self.request,
             self.plan,
@@ -214,7 +216,8 @@ class Recorder:
     def _failure(self, outcome: Outcome, status: Path) -> BaseException:
         if outcome.is_interrupted:
             return KeyboardInterrupt()
-        hint = steps_hint(self.request, read_status(status))
+        journals = [status, *files_of_ranks(status.name, "", list(status.parent.iterdir())).values()]
+        hint = steps_hint(self.request, max(map(read_status, journals), key=len))
         error = why_nothing(
             outcome.progress.messages,
             self.settings.failures,

@@ -92,7 +92,9 @@ def test_what_nsys_cannot_count_is_recorded_whole_unless_counts_are_needed(
 def test_a_trace_that_cannot_be_counted_is_no_reason_to_record_all(tmp_path: Path) -> None:
     """It may be too large, and then so would be the recording."""
     (tmp_path / "made.sqlite").write_bytes(b"SQLite format 3\0")
-    with pytest.raises(CountsError, match="a trace of Nsight Systems was wanted"):
+    with pytest.raises(
+        CountsError, match=r"the first run's trace cannot be counted: .*: a trace of Nsight Systems was wanted"
+    ):
         first_run(HELLO, stand_in(tmp_path, tmp_path / "made.sqlite")).count()
 
 
