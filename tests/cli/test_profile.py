@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import run_main
-from tests.collect.making import DEMO, ROOT, stand_in
+from tests.collect.making import DEMO, ROOT, stand_in, stand_in_nsys
+from tests.support.nsys_database import Ran, write_database
 
 
 @pytest.fixture
@@ -23,6 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NCUROOF_NCU", str(stand_in(tmp_path / "tools")))
     monkeypatch.setenv("STAND_IN_REPORT", str(DEMO))
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setattr("ncuroof.cli.profile.find_nsys", lambda _: None)
     (tmp_path / "train.py").write_text("import sys\nprint('trained', sys.argv[1:])\n", encoding="utf-8")
     return tmp_path
 
@@ -37,6 +39,34 @@ def test_from_a_script_to_the_diagnosis(folder: Path, capfd: pytest.CaptureFixtu
     assert "ncuroof redact" in output.err
     assert (folder / "train.ncu-rep").read_bytes() == DEMO.read_bytes()
     assert b"<!doctype html>" in (folder / "train.html").read_bytes().lower()
+
+
+def test_a_program_is_counted_by_nsys_and_weighted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Under nsys each kernel of the demo runs ten times, 1 ms each, and 3 ms after the one before."""
+    assert run_main("report", DEMO, "-o", "demo.json") == 0
+    kernels = [each for each in json.loads(Path("demo.json").read_bytes())["kernels"] if each["duration_ns"]]
+    launched = [each for each in kernels for _ in range(10)]
+    ran = [
+        Ran(4000 * place, 4000 * place + 1000, None, each["name"], grid=tuple(each["grid"]), block=tuple(each["block"]))
+        for place, each in enumerate(launched)
+    ]
+    nsys = stand_in_nsys(folder / "tools", write_database(folder / "made.sqlite", ran))
+    monkeypatch.setattr("ncuroof.cli.profile.find_nsys", lambda _: nsys)
+    capfd.readouterr()
+    assert run_main("profile", "-o", "run", "--", "/bin/echo", "simulating") == 0
+    output = capfd.readouterr()
+    assert "the program runs twice: first to count its launches with Nsight Systems, then under ncu" in output.err
+    assert (
+        f"{len(launched)} launches of {len(kernels)} kernels and shapes, {len(launched)}.0 ms of GPU time" in output.err
+    )
+    assert output.out.startswith("simulating\nsimulating\n")
+    whole_ms = 4 * len(launched) - 3
+    assert f"the run takes {whole_ms} ms from first kernel to last, of which the GPU idles " in output.out
+    assert "under Nsight Systems:" in output.out
+    assert f"17 kernels, {len(launched)} ms of GPU time" in output.out
+    assert json.loads((folder / "run.counts.json").read_bytes())["source"] == "nsys"
 
 
 def test_the_next_run_gets_another_name(folder: Path) -> None:

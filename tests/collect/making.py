@@ -27,3 +27,31 @@ def stand_in(folder: Path) -> Path:
     path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{STAND_IN}" "$@"\n', encoding="utf-8")
     path.chmod(0o755)
     return path
+
+
+NSYSS_LAST_WORDS = """Generating '/tmp/nsys-report-de74.qdstrm'
+[1/1] [=100%] trace.nsys-rep
+Generated:
+    /tmp/x.nsys-rep
+"""
+
+
+def stand_in_nsys(folder: Path, database: Path | None) -> Path:
+    """Write a program that runs another, relays its output, and leaves a database, as nsys does."""
+    leave = "" if database is None else f'cp "{database}" "$(echo "$out" | sed "s/%q{{MY_RANK}}/$rank/").sqlite"'
+    path = folder / "nsys"
+    path.write_text(
+        f"""#!/bin/sh
+shift
+rank=$MY_RANK
+while case "$1" in --*) true ;; *) false ;; esac; do case "$1" in --output=*) out="${{1#--output=}}" ;; esac; shift; done
+"$@"; status=$?
+cat <<'WORDS'
+{NSYSS_LAST_WORDS}WORDS
+{leave}
+exit $status
+""",
+        encoding="utf-8",
+    )
+    path.chmod(0o755)
+    return path

@@ -19,36 +19,10 @@ from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.request import Steps
 from ncuroof.collect.settings import load_settings
 from ncuroof.errors import CountsError, NcuNotFoundError, ProfileRequestError, ProfilingError
-from tests.collect.making import request
+from tests.collect.making import request, stand_in_nsys
 from tests.support.nsys_database import Ran, write_database
 
 HELLO = (sys.executable, "-c", "import sys; print('hello'); print('dear', file=sys.stderr)")
-LAST_WORDS = """Generating '/tmp/nsys-report-de74.qdstrm'
-[1/1] [=100%] trace.nsys-rep
-Generated:
-    /tmp/x.nsys-rep
-"""
-
-
-def stand_in(folder: Path, database: Path | None) -> Path:
-    """Write a program that runs another, relays its output, and leaves a database, as nsys does."""
-    leave = "" if database is None else f'cp "{database}" "$(echo "$out" | sed "s/%q{{MY_RANK}}/$rank/").sqlite"'
-    path = folder / "nsys"
-    path.write_text(
-        f"""#!/bin/sh
-shift
-rank=$MY_RANK
-while case "$1" in --*) true ;; *) false ;; esac; do case "$1" in --output=*) out="${{1#--output=}}" ;; esac; shift; done
-"$@"; status=$?
-cat <<'WORDS'
-{LAST_WORDS}WORDS
-{leave}
-exit $status
-""",
-        encoding="utf-8",
-    )
-    path.chmod(0o755)
-    return path
 
 
 def first_run(words: tuple[str, ...], nsys: Path | None, said: list[str] | None = None, **more: Any) -> FirstRun:
@@ -59,7 +33,7 @@ def first_run(words: tuple[str, ...], nsys: Path | None, said: list[str] | None 
 
 def test_nsys_counts_a_program(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     database = write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1), Ran(20, 30, 2)])
-    (counts,) = first_run(HELLO, stand_in(tmp_path, database)).count().values()
+    (counts,) = first_run(HELLO, stand_in_nsys(tmp_path, database)).count().values()
     assert counts.kernels == (KernelCount("void gemm<float>(T1 *)", (8, 1, 1), (64, 1, 1), 2, 20e3),)
     assert (counts.source, counts.steps) == ("nsys", None)
     assert tuple(capfd.readouterr()) == ("hello\n", "dear\n")
@@ -67,7 +41,7 @@ def test_nsys_counts_a_program(tmp_path: Path, capfd: pytest.CaptureFixture[str]
 
 def test_a_program_that_fails_is_counted_as_far_as_it_came(tmp_path: Path) -> None:
     database = write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1)])
-    counts = first_run((sys.executable, "-c", "raise SystemExit(3)"), stand_in(tmp_path, database)).count()
+    counts = first_run((sys.executable, "-c", "raise SystemExit(3)"), stand_in_nsys(tmp_path, database)).count()
     assert counts[None].n_launches == 1
 
 
@@ -81,7 +55,7 @@ def test_a_program_that_fails_is_counted_as_far_as_it_came(tmp_path: Path) -> No
 def test_what_nsys_cannot_count_is_recorded_whole_unless_counts_are_needed(
     tmp_path: Path, ran: list[Ran] | None, told: str
 ) -> None:
-    nsys = stand_in(tmp_path, None if ran is None else write_database(tmp_path / "made.sqlite", ran))
+    nsys = stand_in_nsys(tmp_path, None if ran is None else write_database(tmp_path / "made.sqlite", ran))
     said: list[str] = []
     assert first_run(HELLO, nsys, said).count() == {}
     assert said[-1] == f"{told}: launches are not counted, and all are recorded"
@@ -95,14 +69,14 @@ def test_a_trace_that_cannot_be_counted_is_no_reason_to_record_all(tmp_path: Pat
     with pytest.raises(
         CountsError, match=r"the first run's trace cannot be counted: .*: a trace of Nsight Systems was wanted"
     ):
-        first_run(HELLO, stand_in(tmp_path, tmp_path / "made.sqlite")).count()
+        first_run(HELLO, stand_in_nsys(tmp_path, tmp_path / "made.sqlite")).count()
 
 
 def test_a_script_without_pytorch_is_counted_by_nsys(tmp_path: Path) -> None:
     script = tmp_path / "fit.py"
     script.write_text("print('fitted')\n", encoding="utf-8")
     words = (sys.executable, "-S", str(script))  # without site-packages, and so without PyTorch
-    nsys = stand_in(tmp_path, write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1)]))
+    nsys = stand_in_nsys(tmp_path, write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1)]))
     assert first_run(words, nsys).count()[None].source == "nsys"
     said: list[str] = []
     assert first_run(words, None, said).count() == {}
@@ -115,7 +89,7 @@ def test_each_rank_is_counted(tmp_path: Path, capfd: pytest.CaptureFixture[str])
     launcher.write_text('#!/bin/sh\nfor r in 0 1; do MY_RANK=$r "$@" || exit $?; done\n', encoding="utf-8")
     launcher.chmod(0o755)
     program = Program((str(launcher),), HELLO, "MY_RANK", None)
-    nsys = stand_in(tmp_path, write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1), Ran(20, 30, 2)]))
+    nsys = stand_in_nsys(tmp_path, write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1), Ran(20, 30, 2)]))
     run = replace(first_run(HELLO, nsys), program=program)
     assert {rank: counts.n_launches for rank, counts in run.count().items()} == {0: 2, 1: 2}
     assert capfd.readouterr().out.count("hello") == 2
