@@ -16,7 +16,7 @@ from typing import Any
 
 from ncuroof.collect.host_ranges import outermost
 from ncuroof.collect.idle_places import Gap, Place, before, during, half_in_gaps_of
-from ncuroof.collect.timeline import MOST_NS, Activity, Call, Timeline
+from ncuroof.collect.timeline import MOST_NS, Activity, Call, Timeline, name_of
 
 _KINDS = ("computation", "communication", "memory")
 """What the GPU does, and at once: time with a kernel is computation whatever else goes on."""
@@ -220,7 +220,7 @@ def _part(entry: Mapping[str, Any]) -> Part:
 
 
 def _places(entries: Sequence[Mapping[str, Any]]) -> tuple[Place, ...]:
-    return tuple(Place(str(entry["name"]), _time(entry["duration_ns"])) for entry in entries)
+    return tuple(Place(name_of(entry["name"]), _time(entry["duration_ns"])) for entry in entries)
 
 
 def _time(value: Any) -> float:

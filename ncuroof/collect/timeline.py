@@ -96,6 +96,11 @@ class Timeline:
     is_stretched: bool = False
 
 
+def name_of(value: object) -> str:
+    """Return a name out of JSON as text that can be written: a question mark in place of a lone surrogate."""
+    return str(value).encode("utf-8", "replace").decode("utf-8")
+
+
 def checked_duration(start_ns: float, duration_ns: float) -> float:
     """Return a duration that can be one.
 

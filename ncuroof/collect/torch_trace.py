@@ -7,13 +7,12 @@ import json
 import sys
 import zlib
 from collections.abc import Hashable, Mapping, Sequence
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from ncuroof.collect.host_ranges import without_children
 from ncuroof.collect.temporal_breakdown import CountedSteps
-from ncuroof.collect.timeline import Activity, Call, HostRange, Shape, Timeline, checked_duration
+from ncuroof.collect.timeline import MOST_NS, Activity, Call, HostRange, Shape, Timeline, checked_duration, name_of
 from ncuroof.errors import CountsError
 
 _GZIP = b"\x1f\x8b"
@@ -59,8 +58,10 @@ def timeline_of(events: Events) -> Timeline:
     """
     on_gpu = [event for event in events if event.get("cat") in (_KERNEL, *_COPIES)]
     calls = [event for event in events if event.get("cat") in _HOST_CALLS and "ts" in event]
-    operators = [event for event in events if event.get("cat") == _OPERATOR and _is_told(event)]
-    annotations = [event for event in events if event.get("cat") == _ANNOTATION and _is_told(event)]
+    operators, annotations = (
+        [event for event in events if event.get("cat") == category and _is_told(event)]
+        for category in (_OPERATOR, _ANNOTATION)
+    )
     try:
         origin_us = min((float(event["ts"]) for event in on_gpu), default=0.0)
         return Timeline(
@@ -82,19 +83,19 @@ def _activity(event: Mapping[str, Any], origin_us: float) -> Activity:
     is_copy = event["cat"] in _COPIES
     shape = None if is_copy else (_shape(arguments["grid"]), _shape(arguments["block"]))
     gpu, launch = _identifier(arguments.get("device")), _identifier(arguments.get("correlation"))
-    return Activity(str(event["name"]), *_times_ns(event, origin_us), gpu, launch, shape, is_copy)
+    return Activity(name_of(event["name"]), *_times_ns(event, origin_us), gpu, launch, shape, is_copy)
 
 
 def _call(event: Mapping[str, Any], origin_us: float) -> Call:
     start_ns, duration_ns = _times_ns(event, origin_us)
     launch = _identifier(event["args"].get("correlation"))
-    return Call(str(event["name"]), start_ns, start_ns + duration_ns, _identifier(event.get("tid")), launch)
+    return Call(name_of(event["name"]), start_ns, start_ns + duration_ns, _identifier(event.get("tid")), launch)
 
 
 def _range(event: Mapping[str, Any], origin_us: float) -> HostRange:
     start_ns, duration_ns = _times_ns(event, origin_us)
     return HostRange(
-        _host_name(str(event.get("name"))), start_ns, start_ns + duration_ns, _identifier(event.get("tid"))
+        _host_name(name_of(event.get("name"))), start_ns, start_ns + duration_ns, _identifier(event.get("tid"))
     )
 
 
@@ -110,7 +111,8 @@ def _is_told(event: Mapping[str, Any]) -> bool:
     start, duration = event.get("ts"), event.get("dur")
     if not isinstance(start, (int, float)) or not isinstance(duration, (int, float)):
         return False
-    return isfinite(start) and 0 <= duration < _MOST_US and not str(event.get("name")).startswith(_STEP)
+    is_time = abs(start) < MOST_NS and 0 <= duration < _MOST_US
+    return is_time and not str(event.get("name")).startswith(_STEP)
 
 
 def _times_ns(event: Mapping[str, Any], origin_us: float) -> tuple[float, float]:

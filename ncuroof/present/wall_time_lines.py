@@ -133,7 +133,7 @@ def _most_in(part: Record) -> str:
     """Return in what, or before which kernel, at least half of a part of the time was; empty where that is nothing."""
     for word, places in (("in", part["during"]), ("before", part["before"])):
         if places and places[0]["name"] and places[0]["duration_ns"] >= part["duration_ns"] / 2:
-            return f", most of that {word} {places[0]['name']}"
+            return f", most of that {word} {text.printable(places[0]['name'])}"
     return ""
 
 
@@ -146,7 +146,7 @@ def _places(part: Record, n_told: int | None) -> list[str]:
 
 
 def _place(place: Record) -> str:
-    return f"{place['name'] or _NOT_NAMED} {text.share(place['share_frac'])}"
+    return f"{text.printable(place['name']) or _NOT_NAMED} {text.share(place['share_frac'])}"
 
 
 def _gaps(part: Record) -> str:

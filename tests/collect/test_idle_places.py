@@ -106,6 +106,24 @@ def operator(name: str, start: float, end: float, cat: str = "cpu_op", thread: i
     return {"ph": "X", "cat": cat, "name": name, "ts": start, "dur": end - start, "tid": thread}
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [{"ts": 10**400}, {"ts": float("nan")}, {"ts": "x"}, {"ts": None}, {"dur": -1}, {"dur": None}, {"dur": 1e300}],
+)
+def test_a_range_without_times_costs_no_launch_its_count(changed: dict[str, Any]) -> None:
+    odd = operator("aten::mm", 0, 10) | changed
+    timeline = timeline_of([odd, ran(50, 100, 1)])
+    assert (len(timeline.ranges), len(timeline.activities)) == (0, 1)
+
+
+def test_names_can_be_written() -> None:
+    """JSON can name what no file in UTF-8 can hold."""
+    timeline = timeline_of([operator("a\ud800", 0, 10), ran(50, 100, 1, name="k\udfff")])
+    assert [each.name for each in (*timeline.ranges, *timeline.activities)] == ["a?", "k?"]
+    breakdown = TemporalBreakdown((Part("host_wait", 1.0, 1, 1.0, (Place("\ud800", 1.0),)),))
+    assert TemporalBreakdown.from_dict(breakdown.to_dict()).parts[0].during == (Place("?", 1.0),)
+
+
 def test_pytorchs_operators_and_annotations_name_the_places() -> None:
     events = [
         operator("ProfilerStep#3", 0, 1000, "user_annotation"),  # it holds all, and says nothing

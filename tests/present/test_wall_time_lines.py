@@ -154,6 +154,13 @@ LATE = [
 NEXT = [{"name": "multi_tensor_apply_kernel", "duration_ns": 13e6, "share_frac": 0.13}]
 
 
+def test_names_of_places_act_as_no_markup_of_a_terminal() -> None:
+    late = PARTS[2] | {"during": [LATE[0] | {"name": "a\x1b[31m\ud800\n"}]}
+    line = wall_time_lines(weighting(parts=[late]))[3]
+    assert line == "            in a\\u001b[31m\\ud800  15.0 %"
+    assert "most of that in a\\u001b[31m\\ud800 ." in idle_sentence(weighting(parts=[late]))
+
+
 def test_places_of_idle_time_are_told() -> None:
     late, *others = [PARTS[2] | {"during": LATE, "before": NEXT}, PARTS[4] | {"before": NEXT}]  # 25 %, and 4 %
     told = weighting(parts=[late, *others])
