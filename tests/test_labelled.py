@@ -57,7 +57,7 @@ LABELLED = [
     # Its author calls it bandwidth-bound; DRAM is at 0.7 % and the L1 data stage at 95 %.
     (
         "ayush-os__flash-attn-one-cuda/flash_attn_profile@b857f5f.ncu-rep",
-        "flash_attn_tc_kernel", "memory", {"l1"}, "l1_traffic", "dram",
+        "flash_attn_tc_kernel", "memory", {"l1"}, "l1_or_shared", "dram",
     ),
     (
         "ayush-os__flash-attn-one-cuda/profiles__flash_attn_profile.ncu-rep",

@@ -170,6 +170,8 @@ HMMA, HGMMA, BF16 = (
 INT8 = "src_int8_sparsity_off"
 SYSTEM_MISSES = "lts__t_sectors_aperture_sysmem_lookup_miss.sum"
 WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared{}.sum"
+STATIC_SHARED = "launch__shared_mem_per_block_static"
+DRAM_PCT, STAGE_PCT = f"gpu__dram_throughput{ELAPSED}", f"l1tex__data_pipe_lsu_wavefronts{ELAPSED}"
 DYNAMIC_SHARED = "launch__shared_mem_per_block_dynamic"
 USED_SMS = "launch__sm_count"
 GREEN = "launch__uses_green_context"
@@ -382,6 +384,19 @@ TRIOS: dict[str, list[Trio]] = {
             {DRAM_READ: 499.0, DRAM_WRITE: 501.0, **L1_READS},
             {DRAM_READ: 500.0, DRAM_WRITE: 500.0},
             needs=(DRAM_READ, DRAM_WRITE, "derived__l1tex__lsu_writeback_bytes_mem_lg.sum.per_second"),
+        ),
+    ],
+    "stage_not_split": [
+        trio(
+            {STAGE_PCT: 90.0, DRAM_PCT: 20.0, STATIC_SHARED: 0.0, DYNAMIC_SHARED: 1.0, **chip(8, 6)},
+            {DYNAMIC_SHARED: 0.0},
+            {
+                "l1tex__data_pipe_lsu_wavefronts.sum": 9.0,
+                WAVEFRONTS.format("_op_ld"): 4.0,
+                WAVEFRONTS.format("_op_st"): 0.0,
+            },
+            {DRAM_PCT: 91.0},
+            needs=(DYNAMIC_SHARED, STATIC_SHARED, STAGE_PCT),
         ),
     ],
     "shared_upper_bound": [

@@ -1,0 +1,129 @@
+"""Quantities of two counters that do not agree, or of which one is missing or impossible. Expected numbers by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncuroof.metrics import measure
+from tests.support.raw import raw_report
+
+
+def value(quantity: str, counters: dict[str, float]) -> float | None:
+    found = measure([raw_report(counters)]).kernels[quantity].item()
+    return None if found is None else float(found)
+
+
+def arithmetic(kind: str, add: float, mul: float, fma: float) -> dict[str, float]:
+    counter = "smsp__sass_thread_inst_executed_op_{}{}_pred_on.sum.per_cycle_elapsed"
+    return {counter.format(kind, op): rate for op, rate in (("add", add), ("mul", mul), ("fma", fma))}
+
+
+@pytest.mark.parametrize(
+    ("add", "mul", "fma", "fusable_frac"),
+    [
+        (10.0, 10.0, 20.0, 0.25),  # ten pairs become ten: 30 of 40 instructions are left
+        (2.0, 16.0, 22.0, 0.05),  # two pairs, and fourteen products to nobody's sum
+        (16.0, 2.0, 22.0, 0.05),
+        (0.0, 18.0, 22.0, 0.0),
+    ],
+)
+@pytest.mark.parametrize(("kind", "precision"), [("f", "fp32"), ("d", "fp64")])
+def test_fusing_takes_an_addition_and_a_multiplication(
+    kind: str, precision: str, add: float, mul: float, fma: float, fusable_frac: float
+) -> None:
+    counters = arithmetic(kind, add, mul, fma)
+    assert value(f"arithmetic.{precision}_fusable_frac", counters) == pytest.approx(fusable_frac)
+    for missing in counters:
+        others = {name: rate for name, rate in counters.items() if name != missing}
+        assert value(f"arithmetic.{precision}_fusable_frac", others) is None
+
+
+SHARED = "l1tex__data_pipe_lsu_wavefronts_mem_shared{}.sum"
+BY_INSTRUCTION = {"memory_l1_wavefronts_shared": 1600.0, "memory_l1_wavefronts_shared_ideal": 800.0}
+
+
+@pytest.mark.parametrize(
+    ("pipe", "conflict_frac"),
+    [
+        ({}, 0.5),  # what instructions would take by their addresses
+        ({SHARED.format(""): 810.0, SHARED.format("_op_ld"): 800.0, SHARED.format("_op_st"): 0.0}, 10 / 810),
+        ({SHARED.format(""): 800.0, SHARED.format("_op_ld"): 790.0, SHARED.format("_op_st"): 0.0}, 0.0),
+        ({SHARED.format(""): 2000.0, SHARED.format("_op_ld"): 1600.0, SHARED.format("_op_st"): 0.0}, 0.5),
+    ],
+)
+def test_conflicts_that_the_pipe_did_not_see_are_none(pipe: dict[str, float], conflict_frac: float) -> None:
+    """16-byte asynchronous copies pass by it; its own sum holds shuffles, which are no conflicts."""
+    capability = {
+        "device__attribute_compute_capability_major": 8.0,
+        "device__attribute_compute_capability_minor": 6.0,
+    }
+    counters = {**BY_INSTRUCTION, **pipe, **capability}
+    assert value("access.bank_conflict_frac", counters) == pytest.approx(conflict_frac)
+
+
+LOADS, STORES = (f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st"))
+PER_SECTOR = "smsp__sass_average_data_bytes_per_sector_mem_global_op_{}.ratio"
+EXCESS = {"memory_l2_theoretical_sectors_global": 100.0, "memory_l2_theoretical_sectors_global_ideal": 80.0}
+
+
+def test_waste_of_an_unknown_part_is_unknown() -> None:
+    sectors = {LOADS: 75.0, STORES: 25.0}
+    loads = {**sectors, PER_SECTOR.format("ld"): 24.0}
+    assert value("access.load_waste_frac", loads) == pytest.approx(0.75 * 0.25)
+    assert value("access.store_waste_frac", loads) is None
+    # The excess alone does not say whose it is: neither loads' nor stores', and not that of both.
+    assert value("access.load_waste_frac", {**sectors, **EXCESS}) is None
+    assert value("access.store_waste_frac", {**sectors, **EXCESS}) is None
+    assert value("access.load_waste_frac", {**loads, PER_SECTOR.format("ld"): 8.0, **EXCESS}) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("op", ["load", "store"])
+def test_a_sector_holds_32_bytes(op: str) -> None:
+    counter = PER_SECTOR.format("ld" if op == "load" else "st")
+    quantity = f"access.{op}_bytes_per_sector"
+    assert value(quantity, {counter: 32.0}) == pytest.approx(32.0)
+    assert value(quantity, {counter: 34_544.0}) is None  # recorded of generic stores to local memory
+    percent = counter.removesuffix(".ratio") + ".pct"
+    assert value(quantity, {percent: 50.0}) == pytest.approx(16.0)
+    assert value(quantity, {percent: 101.0}) is None
+
+
+STAGE = "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"
+STATIC, DYNAMIC = (f"launch__shared_mem_per_block_{kind}" for kind in ("static", "dynamic"))
+
+
+def test_shared_memory_of_an_unknown_part_of_the_data_stage() -> None:
+    used = {STAGE: 90.0, STATIC: 1024.0, DYNAMIC: 1024.0}
+    assert value("access.unsplit_shared_bytes", used) == 2048
+    assert value("access.unsplit_shared_bytes", {STAGE: 90.0, STATIC: 0.0, DYNAMIC: 0.0}) == 0
+    part = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum.pct_of_peak_sustained_elapsed"
+    assert value("access.unsplit_shared_bytes", {**used, part: 30.0}) == 0
+    assert value("access.unsplit_shared_bytes", {STAGE: 90.0}) is None
+    requests = "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed"
+    assert value("access.wavefronts_over_requests", {STAGE: 97.5, requests: 12.5}) == pytest.approx(7.8)
+
+
+def test_the_queue_is_the_xus_where_shared_memory_is_not_accessed() -> None:
+    busy = {"sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active": 52.0}
+    by_kind = {SHARED.format("_op_ld"): 0.0, SHARED.format("_op_st"): 0.0, SHARED.format(""): 0.0}
+    capability = {
+        "device__attribute_compute_capability_major": 8.0,
+        "device__attribute_compute_capability_minor": 6.0,
+    }
+    assert value("scheduler.xu_queue_frac", {**busy, **by_kind, **capability}) == pytest.approx(0.52)
+    accessed = {**busy, **by_kind, **capability, SHARED.format("_op_ld"): 5.0, SHARED.format(""): 5.0}
+    assert value("scheduler.xu_queue_frac", accessed) == 0
+    assert value("scheduler.xu_queue_frac", busy) is None
+
+
+def test_multiply_adds_are_told_by_their_pipe_and_not_by_its_busier_half() -> None:
+    """The half that multiplies integers, too, is busy for longer than an instruction takes to issue."""
+    pipe = "sm__pipe_{}_cycles_active.avg.pct_of_peak_sustained_elapsed"
+    counters = {
+        pipe.format("fma"): 30.0,
+        pipe.format("fmaheavy"): 66.0,
+        "sm__inst_issued.avg.pct_of_peak_sustained_elapsed": 60.0,
+        "device__attribute_compute_capability_major": 8.0,
+        "device__attribute_compute_capability_minor": 6.0,
+    }
+    assert value("arithmetic.fp32_issue_frac", counters) == pytest.approx(0.5)
