@@ -17,6 +17,7 @@ _N_LINES = 3
 """Lines of a finding are those with that share of it, and no more than that many."""
 
 _N_CALLERS = 3
+_HEADERS = (".h", ".hpp", ".inl")
 
 
 def sampled_lines(rows: Iterable[Record]) -> list[dict[str, Any]]:
@@ -92,12 +93,24 @@ def line_text(line: Record) -> str:
 
 
 def first_place(found: Record | None) -> str:
-    """Return the first line of a finding's `where`, and another that it waits for: "gemm.cu:84 waits for :80"; without callers."""
+    """Return the first line of a finding's `where`, and another that it waits for: "gemm.cu:84 waits for :80".
+
+    A line of a header, which may be a library's, is told by the call of it: "gemm.cu:84 (barrier.h:654)".
+    """
     if not found:
         return ""
     line = found["lines"][0]
     awaited = line["awaits"][0] if line["awaits"] and not _is_same(line, line["awaits"][0]) else None
-    return position(line) + (f" waits for {_seen_from(line, awaited, position(awaited))}" if awaited else "")
+    waits = f" waits for {_seen_from(line, awaited, position(awaited))}" if awaited else ""
+    calls = (caller for caller in line.get("callers") or () if not _is_header(caller))
+    call = next(calls, None) if _is_header(line) else None
+    return f"{position(call)} ({position(line)}{waits})" if call else f"{position(line)}{waits}"
+
+
+def _is_header(line: Record) -> bool:
+    """Return whether a line is in a file that C++ includes; those of the CUDA toolkit have such names, or names without a dot."""
+    name = str(line["file"])
+    return "." not in name or name.endswith(_HEADERS)
 
 
 def _entry(row: Record) -> dict[str, Any]:

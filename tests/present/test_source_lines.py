@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import ncuroof
 from ncuroof.metrics import load_catalogue
 from ncuroof.present import render
@@ -45,6 +47,20 @@ def test_what_is_spread_over_many_lines_or_not_known_has_no_place() -> None:
     assert where([], ("instructions",), CATALOGUE) is None
     assert where([row("instructions", 1, 0.9)], (), CATALOGUE) is None
     assert where_sentence(None) == first_place(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("file", "callers", "told"),
+    [
+        ("barrier.h", "pipeline:546\nmma.cuh:164\nmain.cu:155", "mma.cuh:164 (barrier.h:654)"),  # libcu++ calls itself
+        ("copy.hpp", "gemm.h:1\ntile.inl:2", "copy.hpp:654"),  # headers alone
+        ("barrier.h", None, "barrier.h:654"),
+        ("mma.cuh", "main.cu:155", "mma.cuh:654"),
+    ],
+)
+def test_a_line_of_a_library_is_told_by_the_call_of_it(file: str, callers: str | None, told: str) -> None:
+    found = where([row("samples", 654, 1.0, file=file, callers=callers)], ("samples",), CATALOGUE)
+    assert first_place(found) == told
 
 
 def test_an_inlined_line_is_told_with_the_files_that_called_it() -> None:
@@ -111,4 +127,4 @@ def test_a_report_tells_where_its_findings_are(tmp_path: Path) -> None:
     assert [(each["line"], round(each["frac"], 3), each["awaits"]) for each in stall["where"]["lines"]] == [
         (9, 0.983, [load])
     ]
-    assert "· inlined.h:9 waits for :4" in render(analysis, "md").decode()
+    assert r"· inlined.cu:4 \(inlined.h:9 waits for :4\)" in render(analysis, "md").decode()
