@@ -139,7 +139,7 @@ def test_gain_is_limited_by_what_the_other_side_leaves() -> None:
 def test_gain_of_a_balanced_kernel_leaves_the_less_busy_side(
     name: str, quantities: dict[str, float], gain_frac: float
 ) -> None:
-    busy = {"utilisation.memory": 0.99, "utilisation.compute": 0.96, "utilisation.l1": 0.99}
+    busy = {"utilisation.memory": 0.99, "utilisation.compute": 0.96, "scheduler.l1_busy_frac": 0.99}
     idle = {"utilisation.dram": 0.1, "utilisation.l2": 0.1, "roofline.min_time_frac": 0.1}
     frame = row_for(RULES.findings[name], **busy, **idle, **quantities).with_columns(verdict=pl.lit("balanced"))
     rows = collect_findings(add_firing(frame, RULES.findings.values()), RULES)
@@ -149,9 +149,11 @@ def test_gain_of_a_balanced_kernel_leaves_the_less_busy_side(
 
 def test_gain_does_not_undercut_the_roofline_unless_it_moves_it() -> None:
     # nine tenths of the wavefronts are conflicts, but moving the kernel's bytes takes DRAM 40 % of the time
-    conflicts = {"access.bank_conflict_frac": 0.9, "access.shared_wavefront_share": 1.0, "utilisation.l1": 0.95} | {
-        "utilisation.compute": 0.1
-    }
+    conflicts = {
+        "access.bank_conflict_frac": 0.9,
+        "access.shared_wavefront_share": 1.0,
+        "scheduler.l1_busy_frac": 0.95,
+    } | {"utilisation.compute": 0.1}
     gain = gain_ns("bank_conflicts", conflicts | {"roofline.min_time_frac": 0.4})
     assert gain == pytest.approx(0.6e6)
     # FP64 that becomes FP32 has a roof 64 times as high

@@ -64,11 +64,14 @@ NAMES = {
         "sm90_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas",
         "nvjet_sm100_tst_64x32_64x16_2x1_2cta_v_bz_TNT",
         "nvjet_hsh_128x256_64x4_2x1_v_bz_coopA_TNN()",
-        "void gemvNSP_kernel<float, float, float, float, (int)1, (int)32, (int)4, (int)1024>(cublasGemvParamsEx<int, float>)",
-        "void gemv2T_kernel_val<int, int, float, float, float, float, (int)128, (int)16>(T13, T5, T5)",
         "void cublasLt::splitKreduce_kernel<(int)32, (int)16, int, float, __half>(cublasLt::cublasSplitKParams<float>, const T4 *)",
         "void splitKreduce_kernel<(int)32, (int)16, int, float, float, float>(cublasSplitKParams<float>, const T4 *)",
         "void dot_kernel<float, (int)128, (int)0, cublasDotParams<cublasGemvTensor<const float>>>(T4)",
+    ],
+    "cublas_gemv": [
+        "void gemvNSP_kernel<float, float, float, float, (int)1, (int)32, (int)4, (int)1024>(cublasGemvParamsEx<int, float>)",
+        "void gemv2T_kernel_val<int, int, float, float, float, float, (int)128, (int)16>(T13, T5, T5)",
+        "std::enable_if<true, void>::type internal::gemvx::kernel<int, int, double, double, double, double, (bool)0>(T13)",
     ],
     "cutlass": [
         "void cutlass::Kernel<cutlass_80_simt_sgemm_128x256_8x4_tt_align1>(T1::Params)",
