@@ -192,7 +192,7 @@ def test_a_call_that_makes_no_sense_exits_with_2(
 
 def test_the_plan_tells_passes_and_replays(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     run_main("profile", "--dry-run", "--compute-capability", "9.0", "--launch-count", "10", "train.py")
-    assert "23 to 25 passes per launch, at most 250 replays" in capfd.readouterr().err
+    assert "23 to 26 passes per launch, at most 260 replays" in capfd.readouterr().err
 
 
 def test_a_remote_plan_runs_where_only_ncu_is(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -80,8 +80,8 @@ def test_costly_sections_are_never_asked_for() -> None:
 
 
 def test_passes_of_several_gpus_span_theirs() -> None:
-    assert plan_collection("roofline", load_settings(), capabilities=[90]).passes == (23, 25)
-    assert plan_collection("roofline", load_settings(), capabilities=[90, 80]).passes == (21, 25)
+    assert plan_collection("roofline", load_settings(), capabilities=[90]).passes == (23, 26)
+    assert plan_collection("roofline", load_settings(), capabilities=[90, 80]).passes == (21, 26)
     assert plan_collection("roofline", load_settings(), capabilities=[90, 121]).passes is None
     assert plan_collection("roofline", load_settings()).passes is None
 

@@ -171,6 +171,9 @@ INT8 = "src_int8_sparsity_off"
 SYSTEM_MISSES = "lts__t_sectors_aperture_sysmem_lookup_miss.sum"
 WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared{}.sum"
 STATIC_SHARED = "launch__shared_mem_per_block_static"
+MEMORY_PCT = f"gpu__compute_memory_throughput{ELAPSED}"
+L1_THROUGHPUT = "l1tex__throughput.avg.pct_of_peak_sustained_active"
+SM_ACTIVE, SM_ELAPSED = "sm__cycles_active.avg", "sm__cycles_elapsed.max"
 DRAM_PCT, STAGE_PCT = f"gpu__dram_throughput{ELAPSED}", f"l1tex__data_pipe_lsu_wavefronts{ELAPSED}"
 DYNAMIC_SHARED = "launch__shared_mem_per_block_dynamic"
 USED_SMS = "launch__sm_count"
@@ -384,6 +387,15 @@ TRIOS: dict[str, list[Trio]] = {
             {DRAM_READ: 499.0, DRAM_WRITE: 501.0, **L1_READS},
             {DRAM_READ: 500.0, DRAM_WRITE: 500.0},
             needs=(DRAM_READ, DRAM_WRITE, "derived__l1tex__lsu_writeback_bytes_mem_lg.sum.per_second"),
+        ),
+    ],
+    "l1_beyond_breakdown": [
+        trio(
+            {L1_THROUGHPUT: 90.0, STAGE_PCT: 49.0, MEMORY_PCT: 64.0, SM_ACTIVE: 90.0, SM_ELAPSED: 100.0},
+            {L1_THROUGHPUT: 88.0},
+            {STAGE_PCT: 51.0},
+            {MEMORY_PCT: 66.0},
+            needs=(L1_THROUGHPUT, STAGE_PCT, MEMORY_PCT, SM_ACTIVE, SM_ELAPSED),
         ),
     ],
     "stage_not_split": [

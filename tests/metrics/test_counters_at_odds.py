@@ -127,3 +127,47 @@ def test_multiply_adds_are_told_by_their_pipe_and_not_by_its_busier_half() -> No
         "device__attribute_compute_capability_minor": 6.0,
     }
     assert value("arithmetic.fp32_issue_frac", counters) == pytest.approx(0.5)
+
+
+WHOLE = {LOADS: 100.0, STORES: 100.0, PER_SECTOR.format("ld"): 16.0, PER_SECTOR.format("st"): 16.0}
+DRAM = {"dram__bytes_read.sum": 2400.0, "dram__bytes_write.sum": 1600.0, "memory_l2_theoretical_sectors_global": 200.0}
+DRAM_MORE = {"memory_l2_theoretical_sectors_global_ideal": 100.0}
+MISSES = "lts__t_sectors_srcunit_tex_op_{}_lookup_miss.sum"
+
+
+def test_what_l2_reads_to_fill_sectors_is_the_stores_waste() -> None:
+    """Loads and stores use half of each sector: 1600 bytes. Of the 2400 that DRAM reads 25 sectors fill what is stored in part."""
+    counters = {**WHOLE, **DRAM, **DRAM_MORE}
+    # Without L2's misses all that is read beyond the loads' bytes is theirs.
+    assert value("access.dram_load_waste_frac", counters) == pytest.approx(800 / 4000)
+    assert value("access.dram_store_waste_frac", counters) == pytest.approx(0)
+    misses = {MISSES.format("read"): 50.0, MISSES.format("write"): 25.0}
+    assert value("access.dram_load_waste_frac", {**counters, **misses}) == pytest.approx(0)
+    assert value("access.dram_store_waste_frac", {**counters, **misses}) == pytest.approx(800 / 4000)
+    wasteful = {**misses, MISSES.format("read"): 60.0}  # 320 bytes more than the threads asked for
+    assert value("access.dram_load_waste_frac", {**counters, **wasteful}) == pytest.approx(320 / 4000)
+
+
+LIMITS = {"registers": 40.0, "shared_mem": 48.0, "warps": 64.0, "blocks": 32.0}
+
+
+@pytest.mark.parametrize(
+    ("limits", "theoretical_pct", "next_frac"),
+    [
+        ({}, 50.0, 0.625),  # block slots give way, until registers hold it at 40 of 64
+        ({"registers": 32.0}, 50.0, 0.75),  # both have to: then shared memory
+        ({"registers": 64.0, "shared_mem": 64.0}, 50.0, 1.0),
+        ({"blocks": 64.0, "registers": 64.0, "shared_mem": 64.0}, 100.0, 1.0),
+    ],
+)
+def test_occupancy_rises_to_the_next_limit(limits: dict[str, float], theoretical_pct: float, next_frac: float) -> None:
+    counters = {f"launch__occupancy_limit_{name}": value for name, value in {**LIMITS, **limits}.items()}
+    counters["sm__maximum_warps_per_active_cycle_pct"] = theoretical_pct
+    assert value("occupancy.next_limit_frac", counters) == pytest.approx(next_frac)
+
+
+@pytest.mark.parametrize(("active", "busy_frac"), [(80.0, 0.75), (50.0, 1.0), (None, 0.6)])
+def test_how_busy_a_unit_is_while_an_sm_has_work(active: float | None, busy_frac: float) -> None:
+    issued = {"sm__inst_issued.avg.pct_of_peak_sustained_elapsed": 60.0, "sm__cycles_elapsed.max": 100.0}
+    counters = issued if active is None else {**issued, "sm__cycles_active.avg": active}
+    assert value("scheduler.issue_busy_frac", counters) == pytest.approx(busy_frac)
