@@ -37,13 +37,14 @@ def run_nsys(words: Sequence[str]) -> int:
         NcuNotFoundError: nsys cannot be run.
     """
     ours, theirs = os.pipe()
-    try:
-        with _running(words, stdout=theirs) as process:
-            os.close(theirs)
-            _relay(ours)
-            return process.wait()
-    finally:
-        os.close(ours)
+    with (
+        os.fdopen(ours, "rb", buffering=0),
+        os.fdopen(theirs, "wb", buffering=0) as end,
+        _running(words, stdout=theirs) as process,
+    ):
+        end.close()  # so that what it prints comes to an end
+        _relay(ours)
+        return process.wait()
 
 
 @contextmanager

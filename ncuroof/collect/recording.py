@@ -122,7 +122,7 @@ class Recorder:
             ProfilingError: no kernel was recorded.
             NcuNotFoundError: ncu cannot be run.
             OutputError: a report is there already.
-            CountsError: PyTorch's trace is not as expected.
+            CountsError: a trace is not as expected.
         """
         with set_aside(self._to_replace(), is_replaced=lambda: bool(self._reports())):
             return self._record()
