@@ -173,7 +173,8 @@ def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
     gain = _value(by_limiter.pop(_DEFAULT, None), known)
     for limiter, formula in by_limiter.items():
         gain = pl.when(pl.col("limiter") == limiter).then(_value(formula, known)).otherwise(gain)
-    most = pl.col(_MOST.format(finding.relieves_both_sides, finding.changes_arithmetic))
+    own_most = _MOST.format(finding.relieves_both_sides, finding.changes_arithmetic)
+    most = pl.lit(1.0) if finding.repeats_work else pl.col(own_most)
     return pl.when(gain.is_not_null()).then(pl.min_horizontal(gain.clip(lower_bound=0), most))
 
 

@@ -46,16 +46,28 @@ def code_modules(content: Content, container: Container) -> dict[int, CodeModule
     return modules
 
 
-def module_of(content: Content, span: tuple[int, int], modules: Mapping[int, CodeModule]) -> CodeModule | None:
-    """Return the module of the kernel at `span`, which it refers to or, in old reports, holds itself; None where it has none."""
+def located(
+    content: Content, span: tuple[int, int], modules: Mapping[int, CodeModule]
+) -> tuple[CodeModule, bytes] | None:
+    """Return the module of the kernel at `span`, and the mangled name of its function there; None where it has no module.
+
+    A kernel refers to its module or, in old reports, holds it itself.
+    """
     kernel = decoded("KernelSource", content, span)
     if kernel is None:
         return None
     if not kernel.source.code:
-        return modules.get(kernel.source.reference)
+        referred = modules.get(kernel.source.reference)
+        return None if referred is None else (referred, kernel.mangled)
     module = CodeModule()
     module.add(kernel.source)
-    return module
+    return module, kernel.mangled
+
+
+def module_of(content: Content, span: tuple[int, int], modules: Mapping[int, CodeModule]) -> CodeModule | None:
+    """Return the module of the kernel at `span`; None where it has none."""
+    kernel = located(content, span, modules)
+    return None if kernel is None else kernel[0]
 
 
 def kernel_spans(container: Container) -> Iterator[tuple[int, int] | None]:

@@ -31,7 +31,7 @@ _FIELDS_BY_MESSAGE: Mapping[str, Mapping[str, str]] = {
         "rules": "19 Rule*",
         "nvtx": "21 bytes",
     },
-    "KernelSource": {"source": "15 Source"},
+    "KernelSource": {"mangled": "5 bytes", "source": "15 Source"},
     "Source": {"reference": "1 uint64", "code": "4 bytes", "files": "8 bytes", "loaded": "9 Loaded"},
     "SourceFiles": {"files": "1 SourceFile*"},
     "SourceFile": {"name": "1 bytes", "content": "2 bytes"},

@@ -31,6 +31,7 @@ from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.readers import ReaderName, ReportSource, read_results
 from ncuroof.ingest.session import read_session
 from ncuroof.ingest.stored import Content, LoadedFile, closing, part
+from ncuroof.ingest.thread_indices import unread_indices
 
 _TIME = "gpu__time_duration.sum"
 _SHAPE = tuple(f"launch__{what}_dim_{axis}" for what in ("grid", "block") for axis in "xyz")
@@ -131,6 +132,7 @@ def _read(
     session = read_session(block.header for block in container.blocks)
     is_whole = n_read == container.n_workloads  # where results are lost, it is not known which
     modules = code_modules(content, container) if is_whole else {}
+    rows = list(_one_of_each_first(contents))
     return RawReport(
         file=name,
         sha256=stored.file.sha256(),
@@ -145,9 +147,8 @@ def _read(
         charts=charts,
         damage=_damage(loss, n_read=n_read, n_workloads=container.n_workloads),
         debug_builds=debug_builds(content, container, modules) if is_whole else (),
-        instructions=read_instructions(
-            content, container, modules, selection or CounterSelection(frozenset()), _one_of_each_first(contents)
-        ),
+        unread_indices=unread_indices(content, container, modules, rows),
+        instructions=read_instructions(content, container, modules, selection or CounterSelection(frozenset()), rows),
         remarks=tuple(filter(None, (_newer(container.version), remark))),
     )
 

@@ -105,6 +105,8 @@ class RawReport:
         remarks: what else there is to say about how it was read; nothing, as a rule.
         debug_builds: whether each workload's code was compiled for debugging, rows as in `workloads`, None where the report does
             not say; empty where it says so of none.
+        unread_indices: the extents of each workload's launch (`launch__block_dim_y`, say) along which its code reads no index, rows
+            as in `workloads`, None where that is not known; empty where no such extent is known of any.
         instructions: RAW_INSTRUCTIONS of kernels whose code the report holds; where these are many, of some of each.
         is_printed: it was read from a table that ncu printed, whose numbers are rounded, and not from the report itself.
     """
@@ -123,5 +125,6 @@ class RawReport:
     damage: str | None = field(default=None)
     remarks: tuple[str, ...] = ()
     debug_builds: tuple[bool | None, ...] = ()
+    unread_indices: tuple[frozenset[str] | None, ...] = ()
     instructions: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RAW_INSTRUCTIONS))
     is_printed: bool = False

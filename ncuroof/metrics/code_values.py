@@ -1,14 +1,17 @@
-"""What a kernel's machine code tells of it where samples say which instructions matter: numbers that stand beside its counters."""
+"""What a kernel's machine code tells of it: numbers that stand beside its counters."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from math import prod
 
 import polars as pl
 
 from ncuroof.ingest import RawReport
 
 LOADS_BY_CODE = "access.loads_by_code"
+
+N_ALIKE = ("launch.n_alike_threads", "launch.n_alike_blocks")
 
 _LEAST_SAMPLES = 30
 _LEAST_KNOWN_FRAC = 0.5
@@ -34,3 +37,26 @@ def loads_by_code(report: RawReport, waits: Collection[str]) -> pl.Series:
     )
     rows = pl.DataFrame({"row": range(n_rows)}, schema={"row": pl.UInt32})
     return rows.join(of_kernel, on="row", how="left", maintain_order="left")[LOADS_BY_CODE]
+
+
+def alike_by_code(report: RawReport) -> list[pl.Series]:
+    """Return N_ALIKE of each workload: threads of a block, and blocks, that its code cannot tell apart; null where not known.
+
+    Args:
+        report: as it was read.
+    """
+    unread = report.unread_indices or (None,) * report.workloads.height
+    extents = report.counters.select(pl.selectors.starts_with("launch__block_dim_", "launch__grid_dim_"))
+    launches = extents.iter_rows(named=True) if report.unread_indices else iter([{}] * len(unread))
+    found = [_alike(names, launch) for names, launch in zip(unread, launches, strict=True)]
+    return [pl.Series(name, [each[index] for each in found], pl.Float64) for index, name in enumerate(N_ALIKE)]
+
+
+def _alike(unread: frozenset[str] | None, launch: Mapping[str, float | None]) -> tuple[float | None, ...]:
+    """Return N_ALIKE of a launch whose code leaves indices along these extents unread."""
+    if unread is None:
+        return None, None
+    return tuple(
+        None if None in (known := [launch.get(name) for name in unread if what in name]) else prod(filter(None, known))
+        for what in ("block", "grid")
+    )

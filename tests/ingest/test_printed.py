@@ -418,7 +418,14 @@ EVERY = 12
 ROUNDED = 0.00501
 """Half of the last decimal that is printed, and the rounding of numbers that lie in the middle."""
 
-BY_CODE = ["debug_build", "serial_loads", "stall_long_scoreboard", "stall_overlapping_loads"]
+BY_CODE = [
+    "alike_blocks",
+    "alike_threads",
+    "debug_build",
+    "serial_loads",
+    "stall_long_scoreboard",
+    "stall_overlapping_loads",
+]
 """Findings for which a kernel's machine code is asked, which is not printed."""
 
 JUDGED = ("name", "short_name", "workload", "nvtx", "verdict", "limiter", "confidence")
