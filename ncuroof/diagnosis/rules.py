@@ -74,7 +74,7 @@ class Finding:
         waste_by_level: bytes that a memory level moved in vain.
         changes_arithmetic: mending it puts the work under another arithmetic roof.
         relieves_both_sides: its instructions are counted on both sides, so that neither stays busy without them.
-        repeats_work: without it all work is less, so that its own formula is the only bound.
+        removes_warps: mending it leaves out whole warps, so that no unit stays as busy as it is.
         is_general: it says what to do about a busy unit whatever the cause, and stands after the causes.
         overrides_gains: it stands before all others, of which no gain can be told.
         severity: where no gain can be told.
@@ -97,7 +97,7 @@ class Finding:
     waste_by_level: Mapping[str, Formula]
     changes_arithmetic: bool
     relieves_both_sides: bool
-    repeats_work: bool
+    removes_warps: bool
     is_general: bool
     overrides_gains: bool
     severity: str
@@ -180,6 +180,7 @@ class Rules:
     latency_causes: tuple[LatencyCause, ...]
     findings: Mapping[str, Finding]
     severity: Mapping[str, float]
+    least_launch_ns: float
     outweighs: float
     outweighs_earlier: float
     occupancy_cures: Mapping[str, str]
@@ -210,6 +211,7 @@ def load_rules() -> Rules:
             latency_causes=tuple(LatencyCause(**entry) for entry in raw["latency_cause"]),
             findings={name: _finding(name, entry) for name, entry in raw["finding"].items()},
             severity=raw["severity"],
+            least_launch_ns=raw["order"]["least_launch_ns"],
             outweighs=raw["order"]["outweighs"],
             outweighs_earlier=raw["order"]["outweighs_earlier"],
             occupancy_cures=raw["occupancy_cures"],
@@ -266,7 +268,7 @@ def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
         waste_by_level={level: parse(text) for level, text in entry.get("waste_bytes", {}).items()},
         changes_arithmetic=entry.get("changes_arithmetic", False),
         relieves_both_sides=entry.get("relieves_both_sides", False),
-        repeats_work=entry.get("repeats_work", False),
+        removes_warps=entry.get("removes_warps", False),
         is_general=entry.get("is_general", False),
         overrides_gains=entry.get("overrides_gains", False),
         severity=entry.get("severity", "medium"),

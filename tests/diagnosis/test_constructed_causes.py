@@ -464,7 +464,8 @@ def test_blocks_of_one_thread_are_told_before_occupancy() -> None:
     assert kernel["occupancy"]["theoretical_frac"] == pytest.approx(0.5)
     assert kernel["launch"]["unused_lane_frac"] == pytest.approx(31 / 32)
     assert not {"low_occupancy", "partial_warps"} & set(gains(kernel))
-    assert gains(kernel)["blocks_below_a_warp"] == pytest.approx(31 / 32)
+    longest_sm_frac = 0.88 / 0.99  # the rest is the launch, which goes by whatever the blocks do
+    assert gains(kernel)["blocks_below_a_warp"] == pytest.approx(longest_sm_frac)
 
 
 def test_an_sm_that_holds_one_block_is_empty_between_two() -> None:
@@ -545,6 +546,10 @@ def test_a_product_that_loads_past_l1_is_not_blamed_for_it() -> None:
 # ---- waits of Hopper's asynchronous kernels ---------------------------------------------------------------------------------
 
 
+LONGEST_SM = 0.98 / 0.99
+"""Share of the time in which it has work: SMs have it for 0.98 of the time, and the longest for 1 % longer."""
+
+
 def waiting(**stalls: float) -> dict[str, Any]:
     """Diagnose a product that keeps the tensor cores busy for 30 % of the time and loads by TMA."""
     return judged(replace(on_wgmma(0.3), stalls=stalls), bulk_load_bytes=2**30)
@@ -564,7 +569,7 @@ def waiting(**stalls: float) -> dict[str, Any]:
 def test_waits_for_wgmma_are_none_for_other_threads(stalls: dict[str, float], limiter: str, gain: float) -> None:
     kernel = waiting(**stalls)
     assert (kernel["verdict"], kernel["limiter"]) == ("latency", limiter)
-    assert gains(kernel)["stall_wgmma"] == pytest.approx(gain)
+    assert gains(kernel)["stall_wgmma"] == pytest.approx(gain * LONGEST_SM)
     assert not {"stall_barrier", "stall_other"} & set(gains(kernel))
     assert "stall_barrier" in gains(waiting(barrier=0.5))  # without wgmma it is one
 
@@ -572,7 +577,7 @@ def test_waits_for_wgmma_are_none_for_other_threads(stalls: dict[str, float], li
 def test_waits_for_bulk_copies_are_none_for_loads() -> None:
     kernel = waiting(long_scoreboard=0.5)
     assert (kernel["verdict"], kernel["limiter"]) == ("latency", "long_scoreboard")
-    assert gains(kernel)["stall_bulk_copies"] == pytest.approx(0.5)
+    assert gains(kernel)["stall_bulk_copies"] == pytest.approx(0.5 * LONGEST_SM)
     assert not {"serial_loads", "stall_long_scoreboard", "stall_overlapping_loads"} & set(gains(kernel))
 
 

@@ -1,0 +1,131 @@
+"""When SMs have work, and which part of the time that leaves: counters chosen by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncuroof.metrics import measure
+from tests.support.raw import raw_report
+
+PCT = ".avg.pct_of_peak_sustained_elapsed"
+
+
+def launched(
+    n_blocks: float, *, waves: float, resident: float, duration_ns: float, active_frac: float, **more: float
+) -> dict[str, object]:
+    """Return the quantities of a launch on 100 SMs, which have work for this share of the 100 000 cycles."""
+    counters = {
+        "device__attribute_multiprocessor_count": 100.0,
+        "gpu__time_duration.sum": duration_ns,
+        "launch__grid_size": n_blocks,
+        "launch__waves_per_multiprocessor": waves,
+        "launch__occupancy_limit_registers": resident,
+        "sm__cycles_active.avg": active_frac * 1e5,
+        "sm__cycles_elapsed.max": 1e5,
+    }
+    return measure([raw_report(counters | more)]).kernels.row(0, named=True)
+
+
+def test_the_longest_sm_tells_how_long_there_is_work() -> None:
+    row = launched(40, waves=0.4, resident=1, duration_ns=1e6, active_frac=0.3, **{"sm__cycles_active.max": 9e4})
+    assert row["scheduler.working_frac"] == pytest.approx(0.9)
+    longer = launched(40, waves=0.4, resident=1, duration_ns=1e6, active_frac=0.3, **{"sm__cycles_active.max": 1.02e5})
+    assert longer["scheduler.working_frac"] == pytest.approx(1.0)  # counted in a pass that took longer
+
+
+def test_the_average_sm_tells_it_of_short_kernels() -> None:
+    # 40 of 100 SMs have a block; 0.3 on average is 0.75 of each that has one
+    row = launched(40, waves=0.4, resident=1, duration_ns=10_000, active_frac=0.3)
+    assert row["scheduler.working_frac"] == pytest.approx(0.75)
+    assert launched(400, waves=4, resident=1, duration_ns=10_000, active_frac=0.8)[
+        "scheduler.working_frac"
+    ] == pytest.approx(0.8)
+    assert launched(40, waves=0.4, resident=1, duration_ns=50_000, active_frac=0.3)["scheduler.working_frac"] is None
+
+
+@pytest.mark.parametrize(
+    ("n_blocks", "waves", "resident", "active_frac", "expected"),
+    [
+        (1200, 1.5, 8, 0.8, 0.2),  # 400 blocks in the last wave, so that no SM is without
+        (800, 1.0, 8, 0.8, 0.2),  # one full wave
+        (850, 1.0625, 8, 0.75, 0.0),  # half of the SMs have a block in the second: 0.75 of the time with equal blocks
+        (850, 1.0625, 8, 0.6, 0.2),  # 0.6 of 0.75
+        (850, 1.0625, 8, 0.9, 0.0),  # a last wave of short blocks
+        (40, 0.4, 1, 0.4, 0.0),
+        (40, 0.4, 1, 0.3, 0.25),
+    ],
+)
+def test_unequal_blocks_are_told_from_a_last_wave(
+    n_blocks: float, waves: float, resident: float, active_frac: float, expected: float
+) -> None:
+    def unequal(duration_ns: float) -> object:
+        row = launched(n_blocks, waves=waves, resident=resident, duration_ns=duration_ns, active_frac=active_frac)
+        return row["scheduler.unequal_frac"]
+
+    assert unequal(1e6) == pytest.approx(expected)
+    assert unequal(9e4) is None  # a launch counts
+
+
+def test_short_blocks_may_end_sooner_than_others_begin() -> None:
+    values = {"n_blocks": 80_000, "resident": 8, "active_frac": 0.8}
+    assert launched(**values, waves=100, duration_ns=1.9e6)["scheduler.unequal_frac"] is None  # 19 µs each
+    assert launched(**values, waves=100, duration_ns=2.1e6)["scheduler.unequal_frac"] == pytest.approx(0.2)
+
+
+def test_imbalance_is_that_of_the_longest_sm_where_it_is_known() -> None:
+    row = launched(1200, waves=1.5, resident=8, duration_ns=1e6, active_frac=0.8, **{"sm__cycles_active.max": 1e5})
+    assert row["scheduler.sm_imbalance_frac"] == pytest.approx(0.2)
+    assert launched(850, waves=1.0625, resident=8, duration_ns=1e6, active_frac=0.6)[
+        "scheduler.sm_imbalance_frac"
+    ] == pytest.approx(0.2)
+
+
+def test_empty_places_are_what_fuller_waves_can_fill() -> None:
+    places = {
+        "sm__warps_active.avg.pct_of_peak_sustained_active": 30.0,
+        "sm__maximum_warps_per_active_cycle_pct": 50.0,
+    }
+    row = launched(1200, waves=1.5, resident=8, duration_ns=1e6, active_frac=0.8, **places)
+    assert row["occupancy.empty_frac"] == pytest.approx(1 - 0.6 * 0.8)
+    full = {f"sm__throughput{PCT}": 66.0}  # 82.5 % of the time in which SMs have work
+    row = launched(1200, waves=1.5, resident=8, duration_ns=1e6, active_frac=0.8, **places, **full)
+    assert row["occupancy.empty_frac"] == pytest.approx(0.2)
+
+
+def requests(**more: float) -> dict[str, object]:
+    kinds = {"ld": 300.0, "st": 100.0, "atom": 0.0, "red": 50.0}
+    counters = {
+        "launch__block_size": 256.0,
+        "launch__grid_size": 125.0,  # 1000 warps
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum": 0.0,
+        **{f"l1tex__t_requests_pipe_lsu_mem_global_op_{kind}.sum": n for kind, n in kinds.items()},
+    }
+    return measure([raw_report(counters | more)]).kernels.row(0, named=True)
+
+
+def test_warps_without_data_are_those_beyond_the_most_frequent_request() -> None:
+    assert requests()["access.idle_warp_frac"] == pytest.approx(0.7)
+    many = requests(**{"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": 4000.0})
+    assert many["access.idle_warp_frac"] == 0
+    assert requests(**{"l1tex__data_pipe_lsu_wavefronts_mem_shared.sum": 9.0})["access.idle_warp_frac"] is None
+
+
+def test_the_clock_is_that_of_the_pass_that_measures_the_time() -> None:
+    clocks = {f"{unit}__cycles_elapsed.avg.per_second": 548e6 for unit in ("sm", "smsp", "l1tex")}
+    row = measure([raw_report(clocks | {"gpc__cycles_elapsed.avg.per_second": 584.7e6})]).kernels.row(0, named=True)
+    assert row["sm_clock_hz"] == 584.7e6
+
+
+def test_l2_is_looked_up_as_often_as_the_report_says() -> None:
+    """Shares of peak on an A100 are of 2 sectors per cycle in reports before 2022.4, and of 3 since."""
+    counters = {
+        "device__attribute_compute_capability_major": 8.0,
+        "device__attribute_compute_capability_minor": 0.0,
+        f"lts__t_sectors{PCT}": 50.0,
+        "lts__t_sectors.sum": 8e6,
+        "gpu__time_duration.sum": 1e5,
+    }
+    old = measure([raw_report(counters | {"lts__t_sectors.avg.peak_sustained": 2.0})]).kernels.row(0, named=True)
+    assert old["device.l2_slice_cycles"] == pytest.approx(8e6)  # 80 slices, 100 000 cycles
+    new = measure([raw_report(counters)]).kernels.row(0, named=True)
+    assert new["device.l2_slice_cycles"] == pytest.approx(8e6 / 1.5)
