@@ -22,11 +22,12 @@ function duration(ns) {
   return ns === null || ns === undefined ? MISSING : scaled(ns * 1e-9, "s", [-9, 0]);
 }
 
-/** A share of 1 in percent; what is not zero does not look like zero. */
+/** A share of 1 in percent; what is not zero does not look like zero, nor what is not all like all. */
 function share(frac) {
   if (frac === null || frac === undefined || !Number.isFinite(frac)) return MISSING;
   if (frac === 0 || frac === 1) return `${frac * 100} %`;
   if (Math.abs(frac) < 0.0005) return frac > 0 ? "<0.1 %" : ">-0.1 %";
+  if (0.9995 <= frac && frac < 1) return ">99.9 %";
   return Math.abs(frac) < 100 ? `${(frac * 100).toFixed(1)} %` : `${BigInt(Math.round(Number((frac * 100).toPrecision(3))))} %`;
 }
 

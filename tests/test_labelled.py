@@ -87,7 +87,7 @@ LABELLED = [
     ),
     (
         "bwd29__self-join-MiSTIC/ilpProf.ncu-rep", "nodeCalculationsKernel",  # registers hold larger blocks at 40 of 64 warps
-        "latency", {"long_scoreboard"}, "stall_long_scoreboard", "serial_loads",
+        "latency", {"long_scoreboard"}, "serial_loads", "stall_overlapping_loads", # two by two, but for the last four
     ),
     # 16 million blocks of one thread each.
     ("amitadate__GPU_Power_Model/PS1_100_profile.ncu-rep", "", "latency", {"occupancy"}, "blocks_below_a_warp", "divergence"),

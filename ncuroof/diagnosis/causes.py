@@ -176,7 +176,7 @@ def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
     for limiter, formula in by_limiter.items():
         gain = pl.when(pl.col("limiter") == limiter).then(_value(formula, known)).otherwise(gain)
     most = pl.col(_MOST.format(finding.relieves_both_sides, finding.changes_arithmetic))
-    bounds = [pl.col(_WHILE_WORKING)] if finding.removes_warps else [pl.col(_WHILE_WORKING), most]
+    bounds = [pl.col(_WHILE_WORKING)] if finding.removes_work else [pl.col(_WHILE_WORKING), most]
     return pl.when(gain.is_not_null()).then(pl.min_horizontal(gain.clip(lower_bound=0), *bounds))
 
 

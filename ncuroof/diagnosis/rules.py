@@ -74,7 +74,7 @@ class Finding:
         waste_by_level: bytes that a memory level moved in vain.
         changes_arithmetic: mending it puts the work under another arithmetic roof.
         relieves_both_sides: its instructions are counted on both sides, so that neither stays busy without them.
-        removes_warps: mending it leaves out whole warps, so that no unit stays as busy as it is.
+        removes_work: mending it leaves out work of all kinds, so that no unit stays as busy as it is.
         is_general: it says what to do about a busy unit whatever the cause, and stands after the causes.
         overrides_gains: it stands before all others, of which no gain can be told.
         severity: where no gain can be told.
@@ -97,7 +97,7 @@ class Finding:
     waste_by_level: Mapping[str, Formula]
     changes_arithmetic: bool
     relieves_both_sides: bool
-    removes_warps: bool
+    removes_work: bool
     is_general: bool
     overrides_gains: bool
     severity: str
@@ -268,7 +268,7 @@ def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
         waste_by_level={level: parse(text) for level, text in entry.get("waste_bytes", {}).items()},
         changes_arithmetic=entry.get("changes_arithmetic", False),
         relieves_both_sides=entry.get("relieves_both_sides", False),
-        removes_warps=entry.get("removes_warps", False),
+        removes_work=entry.get("removes_work", False),
         is_general=entry.get("is_general", False),
         overrides_gains=entry.get("overrides_gains", False),
         severity=entry.get("severity", "medium"),

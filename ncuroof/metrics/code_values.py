@@ -13,6 +13,12 @@ LOADS_BY_CODE = "access.loads_by_code"
 
 N_ALIKE = ("launch.n_alike_threads", "launch.n_alike_blocks")
 
+_GENERATOR_MEASURES = {
+    "access.generator_setup_frac": "memory_instructions",
+    "instructions.generator_frac": "instructions",
+}
+_GENERATOR_HEADER = "curand_kernel.h"
+
 _LEAST_SAMPLES = 30
 _LEAST_KNOWN_FRAC = 0.5
 """Of the samples, those at instructions that wait for loads: copies and atomics are waited for as well."""
@@ -60,3 +66,19 @@ def _alike(unread: frozenset[str] | None, launch: Mapping[str, float | None]) ->
         None if None in (known := [launch.get(name) for name in unread if what in name]) else prod(filter(None, known))
         for what in ("block", "grid")
     )
+
+
+def generator_shares(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return GENERATOR by kernel: shares of what its lines do that cuRAND's header does; no row where lines are not known.
+
+    Args:
+        lines: LINES.
+    """
+    is_generator = pl.col("file") == _GENERATOR_HEADER
+    shares = [
+        pl.when((pl.col("measure") == measure).any())
+        .then(pl.col("frac").filter(is_generator & (pl.col("measure") == measure)).sum())
+        .alias(name)
+        for name, measure in _GENERATOR_MEASURES.items()
+    ]
+    return lines.group_by("id", maintain_order=True).agg(shares)

@@ -15,6 +15,10 @@ from ncuroof.resources import folder, read_toml
 USER = "user"
 """The family of what no pattern matches, and the last parent of every other one."""
 
+_IDENTIFIER = r"^\w+(?:\(\))?$"
+_CUTE = "^(?:kernel_)?cutlass"
+"""What CuTe's Python names its kernels by."""
+
 
 @dataclass(frozen=True, slots=True)
 class Family:
@@ -28,6 +32,7 @@ class Family:
         unless: regular expression that it must not match, or None.
         remark: why the pattern means this family.
         advice: what a caller can change whatever the finding, or None.
+        file: regular expression that the files of its lines match, where nothing but an identifier is its name; or None.
     """
 
     name: str
@@ -37,6 +42,7 @@ class Family:
     remark: str
     unless: str | None = None
     advice: str | None = None
+    file: str | None = None
 
     def holds(self, demangled: pl.Expr) -> pl.Expr:
         """Return whether a demangled name is one of this family."""
@@ -88,3 +94,25 @@ def families_of(demangled: pl.Series) -> pl.Series:
     names = demangled.fill_null("").alias("name").to_frame()
     family_by_name = names.unique().with_columns(expression.alias("family"))  # few names, many launches
     return names.join(family_by_name, on="name", how="left", maintain_order="left")["family"]
+
+
+def families_by_lines(kernels: pl.DataFrame, lines: pl.DataFrame) -> pl.Series:
+    """Return the family of each kernel: where its name tells none, that of the files from which its lines come.
+
+    Launches of one name are of one family.
+
+    Args:
+        kernels: with id, name and family.
+        lines: LINES.
+    """
+    plain = kernels.filter(
+        pl.col("family") == USER, matches(pl.col("name"), _IDENTIFIER), ~matches(pl.col("name"), _CUTE)
+    )
+    files = lines.select("id", "file").unique().join(plain.select("id", "name"), on="id")
+    family = kernels["family"]
+    for each in load_families().values():
+        if each.file is not None and files.height:
+            names = files.filter(matches(pl.col("file"), each.file))["name"].unique()
+            is_one = pl.lit(family == USER) & pl.col("name").is_in(names.implode())
+            family = kernels.select(pl.when(is_one).then(pl.lit(each.name)).otherwise(family).alias("family"))["family"]
+    return family

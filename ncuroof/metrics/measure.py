@@ -11,8 +11,8 @@ from ncuroof.errors import UnitError
 from ncuroof.ingest import CounterSelection, RawReport
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME, Catalogue, load_catalogue
 from ncuroof.metrics.chart_values import with_chart_values
-from ncuroof.metrics.code_values import LOADS_BY_CODE, N_ALIKE, alike_by_code, loads_by_code
-from ncuroof.metrics.families import families_of
+from ncuroof.metrics.code_values import LOADS_BY_CODE, N_ALIKE, alike_by_code, generator_shares, loads_by_code
+from ncuroof.metrics.families import families_by_lines, families_of
 from ncuroof.metrics.lines import measure_lines
 from ncuroof.metrics.names import range_names, short_name
 from ncuroof.metrics.quantities import DEFINITION_PREFIX, CounterTable, add_quantities, largest, top_stall
@@ -106,6 +106,9 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
         )
         .collect()
     )
+    lines = measure_lines(reports, catalogue.by_line)
+    kernels = kernels.join(generator_shares(lines), on="id", how="left", maintain_order="left")
+    kernels = kernels.with_columns(families_by_lines(kernels, lines))
     kernels = _with_limiters(kernels, catalogue)
     work, bandwidth = with_chart_values(
         measure_work(table, catalogue, workloads),
@@ -119,7 +122,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
         work=check(work, WORK, table="WORK"),
         bandwidth=check(bandwidth, BANDWIDTH, table="BANDWIDTH"),
         devices=check(devices, DEVICES, table="DEVICES"),
-        lines=check(measure_lines(reports, catalogue.by_line), LINES, table="LINES"),
+        lines=check(lines, LINES, table="LINES"),
         dropped=tuple(dropped),
     )
 

@@ -23,7 +23,7 @@ from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting
 N_KERNELS = 10
 """Kernels in a summary."""
 
-_CLAUSE_END = re.compile(r"(?<=[a-z0-9)])[.:;](?= |$)")
+_CLAUSE_END = re.compile(r"(?<=[a-z0-9)])[.:;](?= |$)(?![^()]*\))")
 _N_OPTIONS = 2
 """Options of ncu to name where there is no advice without more counters."""
 

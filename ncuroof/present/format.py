@@ -119,13 +119,15 @@ def intensity(value_flop_per_byte: float | None) -> str:
 
 
 def share(value_frac: float | None) -> str:
-    """Return a share of 1 in percent: "83.4 %"; what is not zero does not look like zero."""
+    """Return a share of 1 in percent: "83.4 %"; what is not zero does not look like zero, nor what is not all like all."""
     if value_frac is None or not math.isfinite(value_frac):
         return MISSING
     if value_frac in {0, 1}:
         return f"{value_frac * 100:.0f} %"
     if abs(value_frac) < 0.0005:
         return "<0.1 %" if value_frac > 0 else ">-0.1 %"
+    if 0.9995 <= value_frac < 1:
+        return ">99.9 %"
     return f"{value_frac * 100:.1f} %" if abs(value_frac) < 100 else f"{float(f'{value_frac * 100:.3g}'):.0f} %"
 
 

@@ -44,10 +44,11 @@ BY_SECTION = {
 ALWAYS = r"launch__\w+|device__attribute_\w+|profiler__replayer_passes|sm__maximum_warps_per_active_cycle_pct"
 """What every report holds without a pass."""
 
-BREAKDOWN = r"(l1tex|lts|sm|dram)__\w+" + re.escape(PCT)
+BREAKDOWN = r"(idc|l1tex|lts|sm|dram)__\w+" + re.escape(PCT)
 """Members of the two breakdowns; which unit has which is the chip's affair (recorded on 7.0 to 12.0)."""
 
 BREAKDOWN_MEMBERS = [
+    "idc__request_cycles_active",
     "l1tex__data_bank_reads",
     "l1tex__data_bank_writes",
     "l1tex__data_pipe_lsu_wavefronts",
@@ -60,6 +61,7 @@ BREAKDOWN_MEMBERS = [
     "lts__d_atomic_input_cycles_active",
     "lts__lts2xbar_cycles_active",
     "lts__t_sectors",
+    "lts__xbar2lts_cycles_active",
     "sm__inst_executed",
     "sm__inst_executed_pipe_adu",
     "sm__inst_executed_pipe_cbu_pred_on_any",

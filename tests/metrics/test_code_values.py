@@ -11,9 +11,12 @@ import pytest
 from ncuroof.analysis import Reports
 from ncuroof.ingest.raw_report import RAW_INSTRUCTIONS, RawReport
 from ncuroof.metrics import measure, selection
+from ncuroof.metrics.code_values import generator_shares
+from ncuroof.tables import LINES
 from tests.support.raw import raw_report
 
 WAITS = "smsp__pcsamp_warps_issue_stalled_long_scoreboard"
+EXECUTED, MEMORY_TYPE = "inst_executed", "memory_type"
 
 
 def report(*instructions: tuple[int, int | None, float], counters: dict[str, float] | None = None) -> RawReport:
@@ -76,3 +79,42 @@ def test_how_many_loads_overlap_decides_what_is_said_of_the_wait(n_loads: int | 
     found: dict[str, Any] = Reports((report((0, n_loads, 100.0), counters=LATENCY),)).analyse().to_dict()["kernels"][0]
     assert found["verdict"] == "latency"
     assert [each["id"] for each in found["findings"] if each["id"] in OF_LOADS] == [finding]
+
+
+def test_what_curands_header_does_is_told_by_lines() -> None:
+    header, own = "curand_kernel.h", "monte_carlo.cu"
+    rows = [
+        (0, "memory_instructions", header, 0.7),
+        (0, "memory_instructions", header, 0.2),  # another line
+        (0, "memory_instructions", own, 0.1),
+        (0, "instructions", header, 0.6),
+        (0, "instructions", own, 0.4),
+        (0, "samples", header, 0.9),
+        (1, "instructions", own, 1.0),
+    ]
+    columns = ("id", "measure", "file", "frac")
+    found = generator_shares(pl.DataFrame(rows, schema=columns, orient="row"))
+    assert found.rows() == [(0, pytest.approx(0.9), pytest.approx(0.6)), (1, None, 0.0)]
+    assert generator_shares(pl.DataFrame(schema=LINES)).rows() == []
+
+
+def test_a_generator_that_is_set_up_within_a_kernel_is_told_before_its_loads() -> None:
+    rows = [(0, n, kind, file) for n, (kind, file) in enumerate([(4.0, "curand_kernel.h")] * 9 + [(4.0, "own.cu")])]
+    table = pl.DataFrame(rows, schema=["row", "number", MEMORY_TYPE, "file"], orient="row").with_columns(
+        pl.col("row", "number").cast(pl.UInt32), pl.lit(1, pl.Int64).alias("line"), pl.lit(1e4).alias(EXECUTED)
+    )
+    others = [pl.lit(None, dtype).alias(name) for name, dtype in RAW_INSTRUCTIONS.items() if name not in table.columns]
+    busy = {
+        "gpu__time_duration.sum": 1e6,
+        "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": 90.0,
+        "sm__throughput.avg.pct_of_peak_sustained_elapsed": 90.0,
+        "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed": 90.0,
+        "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": 5.0,
+        "smsp__inst_executed.sum": 1e5,
+        "launch__block_size": 32.0,
+        "launch__grid_size": 20.0,  # 5000 instructions per warp
+    }
+    analysed = Reports((replace(raw_report(busy), instructions=table.with_columns(others)),)).analyse()
+    (kernel,) = analysed.to_dict()["kernels"]
+    first = kernel["findings"][0]
+    assert (first["id"], first["gain_ns"]) == ("inlined_generator_setup", pytest.approx(0.9e6))

@@ -9,7 +9,8 @@ import pytest
 
 from ncuroof.errors import ProfileError
 from ncuroof.metrics import families
-from ncuroof.metrics.families import USER, families_of, lineage, load_families
+from ncuroof.metrics.families import USER, families_by_lines, families_of, lineage, load_families
+from ncuroof.tables import LINES
 
 NAMES = {
     "pytorch": [
@@ -162,3 +163,25 @@ def test_a_malformed_profile_says_what_is_wrong(
     monkeypatch.setattr(families, "folder", lambda _: tmp_path)
     with pytest.raises(ProfileError, match=message):
         families.load_families.__wrapped__()
+
+
+def test_kernels_of_python_files_are_tritons_where_their_name_is_an_identifier() -> None:
+    names = [
+        "softmax_kernel",
+        "softmax_kernel",
+        "add",
+        "cudapy::add(Array<float>)",
+        "kernel_cutlass_gemm",
+        "scale()",
+        "triton_poi_fused_add_0",
+    ]
+    kernels = pl.DataFrame({"id": range(7), "name": names}, schema={"id": pl.UInt32, "name": pl.String})
+    kernels = kernels.with_columns(families_of(kernels["name"]).alias("family"))
+    files = ["softmax.py", None, "add.cu", "add.py", "gemm.py", "standard.py", "add.py"]
+    rows = [{"id": number, "file": file} for number, file in enumerate(files) if file]
+    lines = pl.DataFrame(rows, schema={"id": pl.UInt32, "file": pl.String})
+    found = families_by_lines(kernels, lines).to_list()
+    # of the second launch no line was read
+    assert found == ["triton", "triton", USER, USER, USER, "triton", "triton"]
+    nothing = families_by_lines(kernels, pl.DataFrame(schema=LINES)).to_list()
+    assert nothing == [USER] * 6 + ["triton"]

@@ -110,10 +110,17 @@ def test_warps_without_data_are_those_beyond_the_most_frequent_request() -> None
     assert requests(**{"l1tex__data_pipe_lsu_wavefronts_mem_shared.sum": 9.0})["access.idle_warp_frac"] is None
 
 
-def test_the_clock_is_that_of_the_pass_that_measures_the_time() -> None:
-    clocks = {f"{unit}__cycles_elapsed.avg.per_second": 548e6 for unit in ("sm", "smsp", "l1tex")}
-    row = measure([raw_report(clocks | {"gpc__cycles_elapsed.avg.per_second": 584.7e6})]).kernels.row(0, named=True)
-    assert row["sm_clock_hz"] == 584.7e6
+@pytest.mark.parametrize(
+    ("gpc_mhz", "sm_mhz", "expected_mhz"),
+    [(584.7, 548.0, 584.7), (548.0, 584.7, 548.0), (584.7, 583.0, 583.0), (None, 548.0, 548.0), (584.7, None, 584.7)],
+)
+def test_the_clock_is_that_of_the_pass_that_measures_the_time_where_passes_differ(
+    gpc_mhz: float | None, sm_mhz: float | None, expected_mhz: float
+) -> None:
+    clocks = {"gpc": gpc_mhz, "sm": sm_mhz, "smsp": sm_mhz}
+    counters = {f"{unit}__cycles_elapsed.avg.per_second": 1e6 * mhz for unit, mhz in clocks.items() if mhz is not None}
+    row = measure([raw_report(counters)]).kernels.row(0, named=True)
+    assert row["sm_clock_hz"] == pytest.approx(1e6 * expected_mhz)
 
 
 def test_l2_is_looked_up_as_often_as_the_report_says() -> None:
