@@ -12,6 +12,9 @@ from ncuroof.tables import FLIPS, conform
 
 _MEMORY, _COMPUTE, _RIDGE = "utilisation.memory", "utilisation.compute", "roofline.ridge_ratio"
 
+_SAME = 0.005
+"""Between utilisations: memory and compute are that of LSU, which both count, and fall together."""
+
 
 def nearest_flips(judged: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
     """Return, per kernel, the verdict that it would have instead, and the relative change of one quantity that gives it.
@@ -27,7 +30,8 @@ def nearest_flips(judged: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
         nodes: the tree.
 
     Returns:
-        FLIPS; kernels that are overhead or unknown, or one of whose numbers is zero or not known, have no row.
+        FLIPS; kernels that are overhead or unknown, or one of whose numbers is zero or not known, have no row, nor have
+        those whose two sides are one pipe, LSU.
 
     Raises:
         ProfileError: the tree has no node for one of the thresholds.
@@ -39,13 +43,16 @@ def nearest_flips(judged: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
     is_memory_busier, is_latency = memory >= compute, verdict == "latency"
     # In less time both sides are busier, by the same factor.
     is_close = (memory - compute).abs() * busy / pl.max_horizontal(memory, compute) < gap
+    lsu = pl.col("utilisation.lsu")
+    is_one_pipe = pl.max_horizontal((memory - lsu).abs(), (compute - lsu).abs()) < _SAME
+    is_balanced = (verdict == "balanced") & ~is_one_pipe.fill_null(value=False)
     cases = [
         (by_intensity & (verdict == "memory"), "balanced", _RIDGE, left / ridge),
         (by_intensity & (verdict == "compute"), "balanced", _RIDGE, right / ridge),
         (~by_intensity & (verdict == "memory"), "compute", _MEMORY, compute / memory),
         (~by_intensity & (verdict == "compute"), "memory", _COMPUTE, memory / compute),
-        (~by_intensity & (verdict == "balanced") & is_memory_busier, "memory", _COMPUTE, (memory - gap) / compute),
-        (~by_intensity & (verdict == "balanced") & ~is_memory_busier, "compute", _MEMORY, (compute - gap) / memory),
+        (~by_intensity & is_balanced & is_memory_busier, "memory", _COMPUTE, (memory - gap) / compute),
+        (~by_intensity & is_balanced & ~is_memory_busier, "compute", _MEMORY, (compute - gap) / memory),
         (is_latency & is_memory_busier & is_close, "balanced", _MEMORY, busy / memory),
         (is_latency & ~is_memory_busier & is_close, "balanced", _COMPUTE, busy / compute),
         (is_latency & is_memory_busier, "memory", _MEMORY, busy / memory),

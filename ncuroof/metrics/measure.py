@@ -230,6 +230,10 @@ def _busiest_counters(workloads: pl.DataFrame, table: CounterTable, catalogue: C
     return columns
 
 
+_SENDS = 0.75
+"""Of access.l2_input_share: what SMs send to L2 is then the limit of the way there, and not what L1 does."""
+
+
 def _resource(name: str, resource_by_prefix: Mapping[str, str]) -> str | None:
     """Return the resource that a counter belongs to by the longest prefix that fits."""
     matching = [prefix for prefix in resource_by_prefix if name.startswith(prefix)]
@@ -239,7 +243,8 @@ def _resource(name: str, resource_by_prefix: Mapping[str, str]) -> str | None:
 def _with_limiters(kernels: pl.DataFrame, catalogue: Catalogue) -> pl.DataFrame:
     """Add, for each side, the resource of the busiest counter.
 
-    It is shared memory where the L1 data stage is the busiest and shared memory keeps it busy.
+    It is shared memory where the L1 data stage is the busiest and shared memory keeps it busy, and L1 where a part of it is full
+    that the counters do not name, unless that is what goes to L2.
     """
     columns = []
     for side in BREAKDOWNS:
@@ -249,10 +254,15 @@ def _with_limiters(kernels: pl.DataFrame, catalogue: Catalogue) -> pl.DataFrame:
         }
         columns.append(busiest.replace_strict(resource_by_counter, return_dtype=pl.String).alias(f"limiter.{side}"))
     kernels = kernels.with_columns(columns)
+    is_l1 = (pl.col("utilisation.l1_beyond") > pl.col("utilisation.memory")) & (
+        pl.col("access.l2_input_share") >= _SENDS
+    ).fill_null(value=False).not_()
     is_data_stage = pl.col("limiter.memory_counter").str.contains("l1tex__data_(bank|pipe)")
     return kernels.with_columns(
         pl.when(is_data_stage & (pl.col("access.shared_wavefront_share") > 0.5))
         .then(pl.lit("shared"))
+        .when(is_l1)
+        .then(pl.lit("l1"))
         .otherwise(pl.col("limiter.memory"))
         .alias("limiter.memory")
     )

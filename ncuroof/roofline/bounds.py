@@ -48,7 +48,7 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
     )
     pipes = [pl.col(f"utilisation.{pipe}") for pipe in _ARITHMETIC_PIPES]
     uncounted = pl.max_horizontal(
-        pl.when(~pl.col(f"is_counted.{pipe}").fill_null(value=False)).then(pl.col(f"utilisation.{pipe}"))
+        pl.when(~pl.col(f"is_counted.{pipe}").fill_null(value=False)).then(_share_of_peak(pipe))
         for pipe in _PIPES_WITH_FLOP
     )
     arithmetic = pl.max_horizontal("flop_frac", *pipes, uncounted)
@@ -69,6 +69,12 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
         pl.when(is_dwarfed).then(uncounted).alias("roofline.uncounted_frac"),
         "roofline.tensor_path_frac",
     )
+
+
+def _share_of_peak(pipe: str) -> pl.Expr:
+    """Return how much of a pipe's peak its work can have taken: of FP32 no more than both halves of its pipe were busy together."""
+    busy = pl.col(f"utilisation.{pipe}")
+    return pl.coalesce("utilisation.fma_pipe", busy) if pipe == "fp32" else busy
 
 
 def _dram_fraction(bandwidth: pl.DataFrame) -> pl.DataFrame:

@@ -173,6 +173,7 @@ WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared{}.sum"
 STATIC_SHARED = "launch__shared_mem_per_block_static"
 MEMORY_PCT = f"gpu__compute_memory_throughput{ELAPSED}"
 L1_THROUGHPUT = "l1tex__throughput.avg.pct_of_peak_sustained_active"
+SAMPLES, INTERVAL = "smsp__pcsamp_sample_count", "smsp__pcsamp_interval_cycles"
 SM_ACTIVE, SM_ELAPSED = "sm__cycles_active.avg", "sm__cycles_elapsed.max"
 DRAM_PCT, STAGE_PCT = f"gpu__dram_throughput{ELAPSED}", f"l1tex__data_pipe_lsu_wavefronts{ELAPSED}"
 DYNAMIC_SHARED = "launch__shared_mem_per_block_dynamic"
@@ -389,13 +390,22 @@ TRIOS: dict[str, list[Trio]] = {
             needs=(DRAM_READ, DRAM_WRITE, "derived__l1tex__lsu_writeback_bytes_mem_lg.sum.per_second"),
         ),
     ],
+    "sampled_in_part": [
+        # of 1e6 cycles on each of 100 SMs 59 % are sampled, at one sample in 1024 cycles
+        trio(
+            {SAMPLES: 0.59e8 / 1024, INTERVAL: 1024.0, SM_ACTIVE: 1e6, N_SMS: 100.0, DURATION: 1.1e6},
+            {SAMPLES: 0.61e8 / 1024},
+            {DURATION: 0.9e6},
+            needs=(SAMPLES, INTERVAL, SM_ACTIVE, N_SMS, DURATION),
+        ),
+    ],
     "l1_beyond_breakdown": [
         trio(
-            {L1_THROUGHPUT: 90.0, STAGE_PCT: 49.0, MEMORY_PCT: 64.0, SM_ACTIVE: 90.0, SM_ELAPSED: 100.0},
+            {L1_THROUGHPUT: 90.0, MEMORY_PCT: 64.0, SM_ACTIVE: 90.0, SM_ELAPSED: 100.0, **chip(7, 5)},
             {L1_THROUGHPUT: 88.0},
-            {STAGE_PCT: 51.0},
             {MEMORY_PCT: 66.0},
-            needs=(L1_THROUGHPUT, STAGE_PCT, MEMORY_PCT, SM_ACTIVE, SM_ELAPSED),
+            chip(9, 0),  # where the two numbers do not agree
+            needs=(L1_THROUGHPUT, MEMORY_PCT, SM_ACTIVE, SM_ELAPSED),
         ),
     ],
     "stage_not_split": [

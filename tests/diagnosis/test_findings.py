@@ -18,7 +18,7 @@ RULES = load_rules()
 IDS = list(RULES.findings)
 _NUDGE = 1e-3
 _UPWARD = (">", ">=", "not <")
-_NAMES = ("gemm_kernel", "fused_dropout_kernel", "conv2d_kernel", "setup(curandStateXORWOW *)")
+_NAMES = ("gemm_kernel", "fused_dropout_kernel", "conv2d_kernel", "setup(curandStateXORWOW *)", "MmaPipelined")
 
 
 def row_for(finding: Finding, **changed: float | None) -> pl.DataFrame:
@@ -188,15 +188,15 @@ def test_planted_property_is_found(planted: list[dict], index: int) -> None:
 
 @pytest.mark.parametrize(
     ("lost_frac", "expected"),
-    [(0.14, ["lsu_instructions", "predicated_off"]), (0.16, ["predicated_off", "lsu_instructions"])],
+    [(0.29, ["lsu_instructions", "predicated_off"]), (0.31, ["predicated_off", "lsu_instructions"])],
 )
 def test_what_is_general_stands_first_only_where_it_outweighs_the_causes(lost_frac: float, expected: list[str]) -> None:
-    # Fewer memory instructions give 1 - 0.4 of the time: more than four times 0.14, and less than four times 0.16.
+    # Fewer memory instructions give 1 - 0.4 of the time: more than twice 0.29, and less than twice 0.31.
     changed = {"utilisation.lsu": 0.8, "utilisation.issue": 0.4, "utilisation.dram": 0.0, "utilisation.l2": 0.0}
     changed |= {"utilisation.memory": 0.0, "utilisation.compute": 1.0, "utilisation.busiest": 1.0}
     changed |= {
-        "scheduler.n_threads_per_instruction": 23.0 + 32 * lost_frac,
-        "scheduler.n_predicated_on_threads_per_instruction": 23.0,
+        "scheduler.n_threads_per_instruction": 20.0 + 32 * lost_frac,
+        "scheduler.n_predicated_on_threads_per_instruction": 20.0,
     }
     row = row_for(RULES.findings["lsu_instructions"], **changed)
     assert found(row.with_columns(verdict=pl.lit("compute"))) == expected
@@ -221,17 +221,17 @@ TAIL = {"occupancy.waves": 2.4, "occupancy.tail_frac": 0.21}
     ("values", "limiter"),
     [
         (TAIL, "tail"),
-        (TAIL | {"stalls.wait": 0.41, "limiter.stall": "wait"}, "tail"),  # less than twice 21 %
-        (TAIL | {"stalls.wait": 0.43, "limiter.stall": "wait"}, "wait"),
-        (TAIL | {"stalls.wait": 0.43, "limiter.stall": "wait", "roofline.min_time_frac": 0.6}, "tail"),  # 40 % at most
+        (TAIL | {"stalls.wait": 0.31, "limiter.stall": "wait"}, "tail"),  # less than 1.5 times 21 %
+        (TAIL | {"stalls.wait": 0.32, "limiter.stall": "wait"}, "wait"),
+        (TAIL | {"stalls.wait": 0.32, "limiter.stall": "wait", "roofline.min_time_frac": 0.7}, "tail"),  # 30 % at most
         (
-            TAIL | {"stalls.wait": 0.43, "limiter.stall": "barrier"},
+            TAIL | {"stalls.wait": 0.32, "limiter.stall": "barrier"},
             "tail",
         ),  # it is not what the limiter would be called
-        # 50 % of the warps fit: twice 50 % is no less than 70 %, and occupancy is looked for before stalls.
+        # 50 % of the warps fit: 1.5 times 50 % is no less than 70 %, and occupancy is looked for before stalls.
         (TAIL | {"occupancy.theoretical_frac": 0.5, "stalls.wait": 0.7, "limiter.stall": "wait"}, "occupancy"),
         ({"occupancy.waves": 0.89, "stalls.wait": 0.32, "limiter.stall": "wait"}, "wait"),  # 11 % by the grid
-        ({"occupancy.waves": 0.80, "stalls.wait": 0.32, "limiter.stall": "wait"}, "grid"),
+        ({"occupancy.waves": 0.78, "stalls.wait": 0.32, "limiter.stall": "wait"}, "grid"),
         ({}, None),
     ],
 )

@@ -306,7 +306,8 @@ def _metric(metric: Any) -> tuple[str, str, int]:
 def _analysis(path: Path) -> dict[str, Any]:
     """Return the document without what was taken out, and without NVIDIA's texts, compared before.
 
-    With the code go lines of the source, and what is told by them or by the code: loads in flight, indices that are read, generators, Triton.
+    With the code go lines of the source, and what is told by them or by the code: loads in flight, indices that are
+    read, generators, Triton.
     """
     found = ncuroof.read(path).analyse().to_dict()
     for source in found["sources"]:

@@ -99,8 +99,17 @@ def test_shared_memory_of_an_unknown_part_of_the_data_stage() -> None:
     part = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum.pct_of_peak_sustained_elapsed"
     assert value("access.unsplit_shared_bytes", {**used, part: 30.0}) == 0
     assert value("access.unsplit_shared_bytes", {STAGE: 90.0}) is None
-    requests = "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed"
-    assert value("access.wavefronts_over_requests", {STAGE: 97.5, requests: 12.5}) == pytest.approx(7.8)
+
+
+@pytest.mark.parametrize(
+    ("capability", "expected"), [((8, 0), 7.8), ((9, 0), 7.8), ((7, 5), 15.6), ((8, 6), 15.6), ((12, 0), None)]
+)
+def test_an_instruction_takes_wavefronts(capability: tuple[int, int], expected: float | None) -> None:
+    names = [f"device__attribute_compute_capability_{part}" for part in ("major", "minor")]
+    instructions = "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed"  # a cycle each, or two
+    counters = {STAGE: 97.5, instructions: 12.5, **dict(zip(names, map(float, capability), strict=True))}
+    found = value("access.wavefronts_per_instruction", counters)
+    assert found is None if expected is None else found == pytest.approx(expected)
 
 
 def test_the_queue_is_the_xus_where_shared_memory_is_not_accessed() -> None:

@@ -1,0 +1,96 @@
+"""What Speed of Light and its breakdown tell by themselves, as most reports have them: counters chosen by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ncuroof.analysis import Reports
+from tests.support.raw import raw_report
+
+PCT = ".avg.pct_of_peak_sustained_elapsed"
+MEMORY, COMPUTE = f"gpu__compute_memory_throughput{PCT}", f"sm__throughput{PCT}"
+STAGE, LSU = f"l1tex__data_pipe_lsu_wavefronts{PCT}", f"sm__inst_executed_pipe_lsu{PCT}"
+TO_L2, FROM_L2 = f"lts__xbar2lts_cycles_active{PCT}", f"lts__lts2xbar_cycles_active{PCT}"
+L2 = f"lts__throughput{PCT}"
+L1 = "l1tex__throughput.avg.pct_of_peak_sustained_active"
+
+SCATTERED = {
+    "device__attribute_compute_capability_major": 7.0,
+    "device__attribute_compute_capability_minor": 5.0,
+    "gpu__time_duration.sum": 6e6,
+    "launch__shared_mem_per_block_static": 0.0,
+    "launch__shared_mem_per_block_dynamic": 0.0,
+    "launch__waves_per_multiprocessor": 20.0,
+    "sm__cycles_active.avg": 99.0,
+    "sm__cycles_elapsed.max": 100.0,
+    MEMORY: 48.5,
+    COMPUTE: 16.2,
+    STAGE: 48.5,
+    LSU: 16.2,
+    TO_L2: 5.0,
+    FROM_L2: 4.0,
+    f"gpu__dram_throughput{PCT}": 1.3,
+    L1: 97.0,
+}
+"""Two loads of 6 wavefronts for each multiply-add on a Turing: L1 is full, of which the breakdown names half."""
+
+
+def judged(counters: dict[str, float], name: str = "kernel") -> dict[str, Any]:
+    texts = {
+        "breakdown:gpu__compute_memory_throughput" + PCT: ",".join(
+            name for name in (STAGE, TO_L2, FROM_L2) if name in counters
+        ),
+        "breakdown:sm__throughput" + PCT: LSU,
+    }
+    (kernel,) = Reports((raw_report({**counters, **texts}),)).analyse().to_dict()["kernels"]
+    return kernel
+
+
+def test_l1_is_the_limit_where_it_is_full_by_a_part_that_is_not_named() -> None:
+    kernel = judged(SCATTERED)
+    assert (kernel["verdict"], kernel["limiter"]) == ("memory", "l1")
+    assert "l1_beyond_breakdown" in kernel["caveats"]
+    first = kernel["findings"][0]
+    # 48.5 over 16.2, an instruction in two cycles: 6 wavefronts each. The LSU's instructions stay.
+    assert kernel["access"]["wavefronts_per_instruction"] == pytest.approx(5.99, abs=0.01)
+    assert (first["id"], first["gain_ns"]) == ("scattered_accesses", pytest.approx((1 - 0.162) * 6e6))
+
+
+def test_l1_is_not_where_the_same_counter_says_no_more_than_the_breakdown() -> None:
+    assert judged(SCATTERED | {L1: 79.0})["verdict"] == "latency"
+    assert judged(SCATTERED | {"device__attribute_compute_capability_major": 9.0})["verdict"] == "latency"
+
+
+def test_what_goes_to_l2_is_the_limit_where_little_comes_back() -> None:
+    kernel = judged(SCATTERED | {MEMORY: 60.4, L2: 60.4, STAGE: 5.0, TO_L2: 60.4, FROM_L2: 4.2, LSU: 4.0, COMPUTE: 4.0})
+    assert (kernel["verdict"], kernel["limiter"]) == ("memory", "l2")
+    assert [finding["id"] for finding in kernel["findings"]] == ["l2_stores"]
+    read = judged(
+        SCATTERED | {L1: 50.0, MEMORY: 70.0, L2: 70.0, STAGE: 5.0, TO_L2: 30.0, FROM_L2: 70.0, LSU: 4.0, COMPUTE: 4.0}
+    )
+    assert [finding["id"] for finding in read["findings"]] == ["l2_traffic"]
+
+
+def test_a_kernel_whose_two_sides_are_one_pipe_has_no_nearest_verdict() -> None:
+    one_pipe = SCATTERED | {L1: 50.0, MEMORY: 81.5, COMPUTE: 81.5, LSU: 81.5}
+    kernel = judged(one_pipe)
+    assert (kernel["verdict"], kernel["flip"]) == ("balanced", None)
+    two = judged(one_pipe | {LSU: 70.0, COMPUTE: 80.0})
+    assert two["verdict"] == "balanced"
+    assert two["flip"]["becomes"] == "memory"
+
+
+def test_fp32_work_takes_no_more_of_its_peak_than_both_halves_of_its_pipe() -> None:
+    busy = SCATTERED | {
+        "device__attribute_compute_capability_major": 8.0,
+        "device__attribute_compute_capability_minor": 6.0,
+        L1: 10.0,
+        COMPUTE: 78.0,
+        f"sm__pipe_fmaheavy_cycles_active{PCT}": 78.0,  # integer multiply-adds among it
+        f"sm__pipe_fma_cycles_active{PCT}": 41.0,
+    }
+    kernel = judged(busy)
+    assert kernel["utilisation"]["fp32"] == pytest.approx(0.78)
+    assert kernel["min_time_ns"] == pytest.approx(0.41 * 6e6)
