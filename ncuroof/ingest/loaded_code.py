@@ -84,6 +84,11 @@ class LoadedCode:
         scoreboards, number, _ = self._scoreboards(address)
         return scoreboards.loads_in_flight(number)
 
+    def waits_for_atomic(self, address: int) -> bool:
+        """Return whether an atomic's result is waited for at an address."""
+        scoreboards, number, _ = self._scoreboards(address)
+        return scoreboards.waits_for_atomic(number)
+
     def _scoreboards(self, address: int) -> tuple[Scoreboards, int, int]:
         """Return the scoreboards of the function at an address, the instruction's number (-1 for none), and where it was loaded."""
         function, start = self._function(address)

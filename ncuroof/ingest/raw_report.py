@@ -47,6 +47,7 @@ RAW_INSTRUCTIONS = pl.Schema(
             pl.UInt32
         ),  # numbers of those that warps were found to wait for there, the nearest first; else null
         "n_loads": pl.UInt32(),  # that were under way where warps were found to wait for data; else null
+        "waits_for_atomic": pl.Boolean(),  # whether an atomic's result is, where warps were found to wait for data; else null
         "file": pl.String(),  # name of the source file, without its folder; null where the line is not known
         "line": pl.Int64(),
         "text": pl.String(),  # of that line, without blanks around it, where its file was imported into the report; else null

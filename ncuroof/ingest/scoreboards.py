@@ -26,6 +26,9 @@ _WAIT_FOR_COPIES, _ASYNC_COPY = 0x11A, 0x1AE
 _LOADS = (0x180, 0x181, 0x183)
 """LD, LDG and LDL: loads into registers that L1 answers."""
 
+_ATOMICS = (0x18A, 0x18B, 0x1A8, 0x1A9)
+"""ATOM and ATOMG, plain and compare-and-swap: of global memory, with a result."""
+
 _ALWAYS = 7
 """The predicate PT, not negated."""
 
@@ -78,6 +81,10 @@ class Scoreboards:
         if not any(self._opcode(each) in _LOADS for each in self.awaited_by(number)):
             return 0
         return max(1, self._n_loads[number])
+
+    def waits_for_atomic(self, number: int) -> bool:
+        """Return whether an instruction waits for the result of an atomic on global memory."""
+        return any(self._opcode(each) in _ATOMICS for each in self.awaited_by(number))
 
     @cached_property
     def _n_loads(self) -> list[int]:

@@ -30,8 +30,8 @@ INDICES = {
 _READS = (0x119, 0x1C3)
 """S2R and S2UR."""
 
-_OTHERWISE_DIFFERENT = (0x02F, 0x18A, 0x18C, 0x18E, 0x1A8)
-"""ELECT, which chooses a lane, and ATOM, ATOMS, RED and ATOMG, of which every thread has its own."""
+_OTHERWISE_DIFFERENT = (0x02F, 0x18A, 0x18B, 0x18C, 0x18D, 0x18E, 0x1A6, 0x1A8, 0x1A9)
+"""ELECT, which chooses a lane, and ATOM, ATOMS, RED, REDG and ATOMG, of which every thread has its own."""
 
 _CALLS_ELSEWHERE = 0x143
 """CALL.ABS: what a function of another section reads is not looked up."""

@@ -9,7 +9,7 @@ import polars as pl
 
 from ncuroof.ingest import RawReport
 
-LOADS_BY_CODE = "access.loads_by_code"
+LOADS_BY_CODE, ATOMIC_WAIT = "access.loads_by_code", "access.atomic_wait_frac"
 
 N_ALIKE = ("launch.n_alike_threads", "launch.n_alike_blocks")
 
@@ -24,8 +24,8 @@ _LEAST_KNOWN_FRAC = 0.5
 """Of the samples, those at instructions that wait for loads: copies and atomics are waited for as well."""
 
 
-def loads_by_code(report: RawReport, waits: Collection[str]) -> pl.Series:
-    """Return LOADS_BY_CODE of each workload; null where its code, or what its warps wait for, is not known.
+def waits_by_code(report: RawReport, waits: Collection[str]) -> list[pl.Series]:
+    """Return LOADS_BY_CODE and ATOMIC_WAIT of each workload; null where its code, or what its warps wait for, is not known.
 
     Args:
         report: as it was read.
@@ -34,15 +34,17 @@ def loads_by_code(report: RawReport, waits: Collection[str]) -> pl.Series:
     counted = [pl.col(name) for name in sorted(waits) if name in report.instructions.columns]
     n_rows = report.workloads.height
     if not counted:
-        return pl.Series(LOADS_BY_CODE, [None] * n_rows, pl.Float64)
+        return [pl.Series(name, [None] * n_rows, pl.Float64) for name in (LOADS_BY_CODE, ATOMIC_WAIT)]
     n_samples = pl.coalesce(counted)
     known = n_samples.filter(pl.col("n_loads").is_not_null()).sum()
-    is_told = (n_samples.sum() >= _LEAST_SAMPLES) & (known >= _LEAST_KNOWN_FRAC * n_samples.sum())
+    is_enough = n_samples.sum() >= _LEAST_SAMPLES
+    is_told = is_enough & (known >= _LEAST_KNOWN_FRAC * n_samples.sum())
     of_kernel = report.instructions.group_by("row").agg(
-        pl.when(is_told).then((n_samples * pl.col("n_loads")).sum() / known).alias(LOADS_BY_CODE)
+        pl.when(is_told).then((n_samples * pl.col("n_loads")).sum() / known).alias(LOADS_BY_CODE),
+        pl.when(is_enough).then(n_samples.filter("waits_for_atomic").sum() / n_samples.sum()).alias(ATOMIC_WAIT),
     )
     rows = pl.DataFrame({"row": range(n_rows)}, schema={"row": pl.UInt32})
-    return rows.join(of_kernel, on="row", how="left", maintain_order="left")[LOADS_BY_CODE]
+    return rows.join(of_kernel, on="row", how="left", maintain_order="left").drop("row").get_columns()
 
 
 def alike_by_code(report: RawReport) -> list[pl.Series]:

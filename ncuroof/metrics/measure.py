@@ -11,7 +11,14 @@ from ncuroof.errors import UnitError
 from ncuroof.ingest import CounterSelection, RawReport
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME, Catalogue, load_catalogue
 from ncuroof.metrics.chart_values import with_chart_values
-from ncuroof.metrics.code_values import LOADS_BY_CODE, N_ALIKE, alike_by_code, generator_shares, loads_by_code
+from ncuroof.metrics.code_values import (
+    ATOMIC_WAIT,
+    LOADS_BY_CODE,
+    N_ALIKE,
+    alike_by_code,
+    generator_shares,
+    waits_by_code,
+)
 from ncuroof.metrics.families import families_by_lines, families_of
 from ncuroof.metrics.lines import measure_lines
 from ncuroof.metrics.names import range_names, short_name
@@ -65,7 +72,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
     catalogue = catalogue or load_catalogue()
     dropped: list[str] = []
     table = CounterTable(pl.concat([_in_base_units(report, dropped) for report in reports], how="diagonal"))
-    by_code = [pl.DataFrame([loads_by_code(report, _waits(catalogue)), *alike_by_code(report)]) for report in reports]
+    by_code = [pl.DataFrame([*waits_by_code(report, _waits(catalogue)), *alike_by_code(report)]) for report in reports]
     table.add(pl.concat(by_code).get_columns())
     add_quantities(table, catalogue)
     workloads = _workloads(reports)
@@ -95,6 +102,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
             *top_stall(catalogue.stalls),
             *(pl.col(quantity.name) for quantity in catalogue.quantities),
             LOADS_BY_CODE,
+            ATOMIC_WAIT,
             *N_ALIKE,
             *(
                 pl.col(f"{DEFINITION_PREFIX}{quantity.name}")

@@ -41,6 +41,7 @@ def test_each_instruction_has_its_line_and_its_counters(tmp_path: Path) -> None:
             "number": number,
             "awaited": None,
             "n_loads": None,
+            "waits_for_atomic": None,
             "file": file,
             "line": line,
             "text": None,

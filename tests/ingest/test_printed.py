@@ -421,6 +421,7 @@ ROUNDED = 0.00501
 BY_CODE = [
     "alike_blocks",
     "alike_threads",
+    "atomic_results",
     "debug_build",
     "serial_loads",
     "stall_long_scoreboard",

@@ -223,6 +223,7 @@ def test_numbers_and_fields_are_encoded_as_documented() -> None:
 _BY_CODE = (
     "alike_threads",
     "alike_blocks",
+    "atomic_results",
     "inlined_generator_setup",
     "serial_loads",
     "stall_long_scoreboard",
@@ -319,6 +320,7 @@ def _analysis(path: Path) -> dict[str, Any]:
         each.pop("lines")
         each["access"].pop("loads_in_flight")
         each["access"].pop("loads_by_code")
+        each["access"].pop("atomic_wait_frac")
         each["access"].pop("generator_setup_frac")
         (each["instructions"] or {}).pop("generator_frac", None)
         each["launch"].pop("n_alike_threads")

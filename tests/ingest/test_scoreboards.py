@@ -49,6 +49,20 @@ def test_it_waits_for_all_that_are_under_way_and_for_none_that_was_waited_for_be
     assert awaited(before, waits_and_loads, waiter, by=2) == [1]
 
 
+@pytest.mark.parametrize("opcode", [0x9A8, 0x3A9, 0x98A, 0x38B])
+def test_atomics_are_waited_for_like_loads(opcode: int) -> None:
+    """ATOMG and ATOM, plain and compare-and-swap: opcodes of what nvcc 13 compiles for 7.5 to 12.1."""
+    code = (
+        instruction(opcode, result=0),
+        instruction(LOAD, result=1),
+        instruction(waits=(0,)),
+        instruction(waits=(1,)),
+    )
+    found = Scoreboards(b"".join(code), AMPERE, itertools.repeat(True))
+    assert [found.waits_for_atomic(number) for number in range(4)] == [False, False, True, False]
+    assert [found.loads_in_flight(number) for number in (2, 3)] == [0, 1]
+
+
 def test_the_nearest_comes_first() -> None:
     loads = (instruction(LOAD, result=0), instruction(LOAD, result=1), instruction(LOAD, result=0))
     code = b"".join((*loads, instruction(waits=(0, 1))))

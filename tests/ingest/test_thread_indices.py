@@ -34,6 +34,9 @@ __global__ void prints(float* p) { if (p[threadIdx.x] > 1) printf("x"); }
 __global__ void by_lane(float* p) { int lane; asm("mov.u32 %0, %%laneid;" : "=r"(lane)); p[lane] = 1; }
 __global__ void takes_a_ticket(int* p, float* q) { q[atomicAdd(p, 1)] = 2; }
 __global__ void counts(int* p) { atomicAdd(p, 1); }
+__global__ void sums(float* p) { atomicAdd(p, p[threadIdx.x]); }
+__global__ void locks(int* p, float* q) { q[atomicCAS(p, 1, threadIdx.x)] = 2; }
+__global__ void locks_a_block(float* p) { __shared__ int s; if (p[0] > 1) s = 1; __syncthreads(); p[atomicCAS(&s, 1, 3)] = 2; }
 __device__ float (*function)(float);
 __global__ void calls_a_pointer(float* p) { p[threadIdx.x] = function(p[0]); }
 __global__ void looks_at_the_clock(long long* p) { p[threadIdx.x] = clock64(); }
@@ -48,6 +51,9 @@ READ = {
     "by_lane": None,
     "takes_a_ticket": None,
     "counts": None,
+    "sums": None,
+    "locks": None,
+    "locks_a_block": None,
     "calls_a_pointer": None,
     "looks_at_the_clock": "threads x",
     "same_everywhere": "",

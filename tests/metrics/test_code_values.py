@@ -81,6 +81,18 @@ def test_how_many_loads_overlap_decides_what_is_said_of_the_wait(n_loads: int | 
     assert [each["id"] for each in found["findings"] if each["id"] in OF_LOADS] == [finding]
 
 
+def test_waits_for_atomics_are_told_from_those_for_loads() -> None:
+    table = report((0, 2, 300.0), (0, None, 100.0), (1, None, 20.0)).instructions
+    is_atomic = pl.Series("waits_for_atomic", [False, True, True])
+    counters = {"gpu__time_duration.sum": 1e6}
+    found = replace(raw_report(counters, counters), instructions=table.with_columns(is_atomic))
+    assert measure((found,)).kernels["access.atomic_wait_frac"].to_list() == [
+        pytest.approx(0.25),
+        None,
+    ]  # of 20 samples, nothing
+    assert measure((raw_report(counters),)).kernels["access.atomic_wait_frac"].to_list() == [None]
+
+
 def test_what_curands_header_does_is_told_by_lines() -> None:
     header, own = "curand_kernel.h", "monte_carlo.cu"
     rows = [
