@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ncuroof.present import format as text
+
+_SMALL = 128
+"""Threads of the blocks of `occupancy.small_blocks_frac`."""
+
+_LEAST_GAIN_FRAC = 0.1
+"""Of the places for warps, for smaller blocks to be named."""
+
 LIMITS = {
     "registers": "registers",
     "shared_memory": "shared memory",
@@ -39,7 +47,18 @@ def with_limits(advice: str, limiters: Sequence[str], row: Mapping[str, Any], cu
     """
     likeliest = limiters or ("registers", "shared_memory")
     filled = advice.replace("{limiters}", limiters_in_words(limiters, row))
-    return filled.replace("{cures}", "; ".join(cures[name] for name in likeliest))
+    return filled.replace("{cures}", "; ".join([*_smaller_blocks(row), *(cures[name] for name in likeliest)]))
+
+
+def _smaller_blocks(row: Mapping[str, Any]) -> list[str]:
+    """Return what blocks of 128 threads would do, where more of them fit beside each other than of the kernel's own."""
+    now, then = row.get("occupancy.theoretical_frac"), row.get("occupancy.small_blocks_frac")
+    n_threads = row.get("launch.n_threads_per_block")
+    if None in (now, then, n_threads) or n_threads <= _SMALL or then < now + _LEAST_GAIN_FRAC:
+        return []
+    return [
+        f"blocks of {_SMALL} threads, with which {text.share(then)} of the warps fit at as many registers per thread"
+    ]
 
 
 def limiters_in_words(limiters: Sequence[str], row: Mapping[str, Any]) -> str:

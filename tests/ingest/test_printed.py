@@ -423,6 +423,7 @@ BY_CODE = [
     "alike_threads",
     "atomic_results",
     "debug_build",
+    "inlined_generator_setup",
     "serial_loads",
     "stall_long_scoreboard",
     "stall_overlapping_loads",

@@ -36,6 +36,8 @@ def _row(n_registers: int, n_threads: int, shared_bytes: int = 0) -> dict[str, A
         "launch__block_size": float(n_threads),
         "launch__registers_per_thread": float(n_registers),
         "launch__shared_mem_per_block": float(shared_bytes),
+        "launch__shared_mem_per_block_static": float(shared_bytes),
+        "launch__shared_mem_per_block_dynamic": 0.0,
         "launch__occupancy_limit_registers": float(by_registers),
         "launch__occupancy_limit_shared_mem": float(by_shared),
         "launch__occupancy_limit_warps": float(by_warps),
@@ -46,6 +48,25 @@ def _row(n_registers: int, n_threads: int, shared_bytes: int = 0) -> dict[str, A
         / 64,
     }
     return measure([raw_report(counters)]).kernels.row(0, named=True)
+
+
+@pytest.mark.parametrize("n_registers", [16, 32, 33, 40, 64, 96, 168, 255])
+def test_blocks_of_128_threads_hold_as_many_warps_as_the_calculator_says(n_registers: int) -> None:
+    n_blocks = min(_limit_by_registers(n_registers, 128), 64 // 4, 32)
+    assert _row(n_registers, 1024)["occupancy.small_blocks_frac"] == pytest.approx(n_blocks * 4 / 64)
+    assert _row(n_registers, 1024, 1024)["occupancy.small_blocks_frac"] is None  # shared memory is the block's
+
+
+def test_smaller_blocks_are_named_where_more_of_them_fit() -> None:
+    cures = {"registers": "fewer registers", "warps": "other blocks"}
+
+    def cure(n_registers: int, n_threads: int) -> str:
+        return with_limits("{cures}", ["registers"], _row(n_registers, n_threads), cures)
+
+    # 40 registers: one block of 32 warps, or 12 of 4, of 64
+    told = "blocks of 128 threads, with which 75.0 % of the warps fit at as many registers per thread; fewer registers"
+    assert cure(40, 1024) == told
+    assert cure(64, 256) == cure(40, 128) == "fewer registers"
 
 
 @pytest.mark.parametrize(
