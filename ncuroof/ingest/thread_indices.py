@@ -6,6 +6,7 @@ registers: programs of known reads, compiled for 7.5 to 12.1.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -54,9 +55,10 @@ _MOST_LOOKED_AT = 1_000
 """Launches: of more, those that come first."""
 
 _MOST_BYTES = 1 << 26
-"""Of the code of all functions, each of which is looked through once. Kernels of a whole PyTorch have 0.1 MB as a rule."""
+"""Of the code of all functions together. Large kernels have 0.1 MB."""
 
-_N_FUNCTIONS = 4_096
+_N_FUNCTIONS, _N_MODULES = 4_096, 16
+"""Of which what was found, and the sections, are kept for further launches."""
 
 
 def unread_indices(
@@ -72,29 +74,38 @@ def unread_indices(
         modules: the code that it stores.
         rows: of the workloads, those first that are wanted most.
     """
-    if not any(module.image for module in modules.values()):
+    if modules and not any(module.image for module in modules.values()):
         return ()
     spans = list(kernel_spans(container))
     found: list[frozenset[str] | None] = [None] * len(spans)
     n_left = _MOST_BYTES
 
+    image_of = lru_cache(_N_MODULES)(_image)
+
     @lru_cache(_N_FUNCTIONS)
     def unread(module: CodeModule, function: bytes) -> frozenset[str] | None:
         nonlocal n_left
-        try:
-            image = Image(module.image)
-        except WireError:
+        image = image_of(module)
+        if image is None or n_left <= 0:
             return None
-        code = image.code(function) if n_left > 0 else b""
-        n_left -= len(module.image)
+        code = image.code(function)
+        n_left -= len(code)
         return unread_in(code, image.compute_capability)
 
     for row in islice(rows, _MOST_LOOKED_AT):
         span = spans[row]
         kernel = None if span is None else located(content, span, modules)
-        if kernel is not None and kernel[0].image:
+        if kernel is not None:
             found[row] = unread(*kernel)
     return tuple(found) if any(found) else ()
+
+
+def _image(module: CodeModule) -> Image | None:
+    """Return the image of a module, or None where it has none, or it is malformed."""
+    with contextlib.suppress(WireError):
+        if module.image:
+            return Image(module.image)
+    return None
 
 
 def unread_in(code: bytes, compute_capability: int) -> frozenset[str] | None:

@@ -28,6 +28,9 @@ from ncuroof.metrics.units import scale
 from ncuroof.metrics.work import measure_bandwidth, measure_work
 from ncuroof.tables import BANDWIDTH, DEVICES, KERNELS, LINES, WORK, check
 
+_SENDS = 0.75
+"""Of access.l2_input_share: what SMs send to L2 is then the limit, and not L1."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
@@ -236,10 +239,6 @@ def _busiest_counters(workloads: pl.DataFrame, table: CounterTable, catalogue: C
             busiest = pl.when(pl.lit(texts == text)).then(largest(candidates)).otherwise(busiest)
         columns.append(busiest.alias(f"limiter.{side}_counter"))
     return columns
-
-
-_SENDS = 0.75
-"""Of access.l2_input_share: what SMs send to L2 is then the limit of the way there, and not what L1 does."""
 
 
 def _resource(name: str, resource_by_prefix: Mapping[str, str]) -> str | None:

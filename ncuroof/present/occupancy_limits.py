@@ -54,7 +54,7 @@ def _smaller_blocks(row: Mapping[str, Any]) -> list[str]:
     """Return what blocks of 128 threads would do, where more of them fit beside each other than of the kernel's own."""
     now, then = row.get("occupancy.theoretical_frac"), row.get("occupancy.small_blocks_frac")
     n_threads = row.get("launch.n_threads_per_block")
-    if None in (now, then, n_threads) or n_threads <= _SMALL or then < now + _LEAST_GAIN_FRAC:
+    if now is None or then is None or n_threads is None or n_threads <= _SMALL or then < now + _LEAST_GAIN_FRAC:
         return []
     return [
         f"blocks of {_SMALL} threads, with which {text.share(then)} of the warps fit at as many registers per thread"

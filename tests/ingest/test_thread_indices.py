@@ -162,6 +162,10 @@ def test_every_report_says_as_much_as_its_code(tmp_path: Path) -> None:
     path = tmp_path / "r.ncu-rep"
     path.write_bytes(write_report(kernels, sources=((7, bytes(image)), (8, b""))))
     assert open_report(path).unread_indices == (ALL - extents("threads x"), None, None)
+    path.write_bytes(
+        write_report([Kernel("k", launch((1, 1, 1), (1, 1, 1)), code=bytes(image))], sources=())
+    )  # old reports
+    assert open_report(path).unread_indices == (ALL - extents("threads x"),)
     path.write_bytes(write_report(kernels, sources=((8, b""),)))
     assert open_report(path).unread_indices == ()
     path.write_bytes(write_report(kernels, sources=((7, bytes(image[:90])),)))
