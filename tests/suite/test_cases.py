@@ -93,7 +93,7 @@ def test_no_property_is_missing() -> None:
     wanted = """copy_4 copy_8 copy_16 copy_misaligned strided_2 strided_8 strided_32 gather_random l2_resident l2_thrashing
     shared_conflicts_1 shared_conflicts_2 shared_conflicts_8 shared_conflicts_32 spills pointer_chase few_blocks tail_105 tail_195
     occupancy_registers occupancy_shared occupancy_block barriers divergent atomics_one atomics_spread fp64_chain fp32_chain
-    fp32_chain_unoptimised
+    fp32_chain_unoptimised fp32_repeated
     fp16_chain integer_chain fp32_unfused special_functions gemv_naive gemv_vectorised gemv_shared layer_norm rms_norm softmax gelu
     rope_eager embedding cross_entropy adamw_fused adamw_unfused cos_cos_eager cos_cos_compiled training_step tiny_launches
     cuda_graph two_streams"""
