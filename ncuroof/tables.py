@@ -293,7 +293,7 @@ ACTIONS = pl.Schema(
         "share_frac": pl.Float64(),  # of the run's GPU time
     }
 )
-"""What to do, by what it gives over the whole run; each launch counts once, under its first finding that has a gain."""
+"""What to do, by what it gives over the whole run; each launch counts once, under the finding that gives it most."""
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
