@@ -22,7 +22,7 @@ _RANK = "rank"
 _OVERRIDES, _NAMES_LIMITER, _CAUSE, _GENERAL = range(4)
 """Ranks of findings, the first ones first."""
 
-_MOST, _WHILE_WORKING = "most.{}.{}", "most.while_working"
+_MOST, _WORKING = "most.{}.{}", "scheduler.working_frac"
 
 
 def add_firing(quantities: pl.DataFrame, findings: Iterable[Finding]) -> pl.DataFrame:
@@ -68,7 +68,7 @@ def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     findings = [finding for finding, is_any in zip(rules.findings.values(), fired, strict=True) if is_any]
     kinds = {(finding.relieves_both_sides, finding.changes_arithmetic) for finding in findings}
     mosts = [_most(*kind).alias(_MOST.format(*kind)) for kind in kinds]
-    rows = diagnosed.with_columns(_while_working(rules).alias(_WHILE_WORKING), *mosts).lazy()
+    rows = diagnosed.with_columns(mosts).lazy()
     parts = [_rows(rows, finding, rules, frozenset(diagnosed.columns)) for finding in findings]
     table = pl.concat(parts) if parts else pl.LazyFrame(schema={**FINDINGS, _RANK: pl.Int32})
     is_overridden = (pl.col(_RANK) == _OVERRIDES).any().over("id")
@@ -117,8 +117,7 @@ def _gain_of(cause: LatencyCause, rules: Rules, known: frozenset[str]) -> pl.Exp
         for member in rules.members(cause)
     ]
     gain = pl.max_horizontal(gains)
-    most = (1 - pl.col("roofline.min_time_frac"), _while_working(rules))
-    return pl.when(gain.is_not_null()).then(pl.min_horizontal(gain, *most))
+    return pl.when(gain.is_not_null()).then(pl.min_horizontal(gain, 1 - pl.col("roofline.min_time_frac"), _WORKING))
 
 
 def _names(finding: Finding, cause: LatencyCause) -> pl.Expr:
@@ -176,14 +175,8 @@ def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
     for limiter, formula in by_limiter.items():
         gain = pl.when(pl.col("limiter") == limiter).then(_value(formula, known)).otherwise(gain)
     most = pl.col(_MOST.format(finding.relieves_both_sides, finding.changes_arithmetic))
-    bounds = [pl.col(_WHILE_WORKING)] if finding.removes_work else [pl.col(_WHILE_WORKING), most]
+    bounds = [pl.col(_WORKING)] if finding.removes_work else [pl.col(_WORKING), most]
     return pl.when(gain.is_not_null()).then(pl.min_horizontal(gain.clip(lower_bound=0), *bounds))
-
-
-def _while_working(rules: Rules) -> pl.Expr:
-    """Return the share of the duration that does not go by whatever the kernel does: before its first block, after its last."""
-    launched = 1 - rules.least_launch_ns / pl.col("duration_ns")
-    return pl.min_horizontal(launched, "scheduler.working_frac").clip(lower_bound=0)
 
 
 def _most(relieves_both_sides: bool, changes_arithmetic: bool) -> pl.Expr:
@@ -210,7 +203,8 @@ def _most(relieves_both_sides: bool, changes_arithmetic: bool) -> pl.Expr:
 
 def _busy(side: str, units: Sequence[str]) -> pl.Expr:
     """Return how busy a side is: its total, or its busiest known unit in reports without the total."""
-    return pl.coalesce(f"utilisation.{side}", pl.max_horizontal(f"utilisation.{unit}" for unit in units))
+    total = "utilisation.memory_side" if side == "memory" else f"utilisation.{side}"
+    return pl.coalesce(total, pl.max_horizontal(f"utilisation.{unit}" for unit in units))
 
 
 def _value(formula: Formula | None, known: frozenset[str]) -> pl.Expr:

@@ -36,7 +36,7 @@ def nearest_flips(judged: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
     Raises:
         ProfileError: the tree has no node for one of the thresholds.
     """
-    memory, compute, ridge = (pl.col(name) for name in (_MEMORY, _COMPUTE, _RIDGE))
+    memory, compute, ridge = (pl.col(name) for name in ("utilisation.memory_side", _COMPUTE, _RIDGE))
     gap, busy = _threshold(nodes, "one_side_leads"), _threshold(nodes, "busy_enough")
     left, right = _threshold(nodes, "left_of_ridge"), _threshold(nodes, "right_of_ridge")
     verdict, by_intensity = pl.col("verdict"), pl.col("is_by_intensity").fill_null(value=False)

@@ -180,7 +180,6 @@ class Rules:
     latency_causes: tuple[LatencyCause, ...]
     findings: Mapping[str, Finding]
     severity: Mapping[str, float]
-    least_launch_ns: float
     outweighs: float
     outweighs_earlier: float
     occupancy_cures: Mapping[str, str]
@@ -211,7 +210,6 @@ def load_rules() -> Rules:
             latency_causes=tuple(LatencyCause(**entry) for entry in raw["latency_cause"]),
             findings={name: _finding(name, entry) for name, entry in raw["finding"].items()},
             severity=raw["severity"],
-            least_launch_ns=raw["order"]["least_launch_ns"],
             outweighs=raw["order"]["outweighs"],
             outweighs_earlier=raw["order"]["outweighs_earlier"],
             occupancy_cures=raw["occupancy_cures"],

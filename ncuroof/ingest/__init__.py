@@ -5,8 +5,10 @@ from ncuroof.ingest.many_reports import available_cores, open_reports
 from ncuroof.ingest.open_report import open_report
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.readers import READERS, ReaderName
+from ncuroof.ingest.thread_indices import BY_LANE
 
 __all__ = [
+    "BY_LANE",
     "READERS",
     "ChartPair",
     "ChartValue",

@@ -84,8 +84,8 @@ class LoadedCode:
         scoreboards, number, _ = self._scoreboards(address)
         return scoreboards.loads_in_flight(number)
 
-    def waits_for_atomic(self, address: int) -> bool:
-        """Return whether an atomic's result is waited for at an address."""
+    def waits_for_atomic(self, address: int) -> bool | None:
+        """Return whether an atomic's result is waited for at an address; None where it is not known what is."""
         scoreboards, number, _ = self._scoreboards(address)
         return scoreboards.waits_for_atomic(number)
 

@@ -47,7 +47,7 @@ RAW_INSTRUCTIONS = pl.Schema(
             pl.UInt32
         ),  # numbers of those that warps were found to wait for there, the nearest first; else null
         "n_loads": pl.UInt32(),  # that were under way where warps were found to wait for data; else null
-        "waits_for_atomic": pl.Boolean(),  # whether an atomic's result is, where warps were found to wait for data; else null
+        "waits_for_atomic": pl.Boolean(),  # whether an atomic's result is, where warps wait for data; else null
         "file": pl.String(),  # name of the source file, without its folder; null where the line is not known
         "line": pl.Int64(),
         "text": pl.String(),  # of that line, without blanks around it, where its file was imported into the report; else null
@@ -106,8 +106,9 @@ class RawReport:
         remarks: what else there is to say about how it was read; nothing, as a rule.
         debug_builds: whether each workload's code was compiled for debugging, rows as in `workloads`, None where the report does
             not say; empty where it says so of none.
-        unread_indices: the extents of each workload's launch (`launch__block_dim_y`, say) along which its code reads no index, rows
-            as in `workloads`, None where that is not known; empty where no such extent is known of any.
+        unread_indices: the extents of each workload's launch (`launch__block_dim_y`, say) along which its code reads no index,
+            and BY_LANE where lanes of a warp exchange values; rows as in `workloads`, None where that is not known; empty
+            where no such extent is known of any.
         instructions: RAW_INSTRUCTIONS of kernels whose code the report holds; where these are many, of some of each.
         is_printed: it was read from a table that ncu printed, whose numbers are rounded, and not from the report itself.
     """

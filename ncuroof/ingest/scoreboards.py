@@ -82,9 +82,10 @@ class Scoreboards:
             return 0
         return max(1, self._n_loads[number])
 
-    def waits_for_atomic(self, number: int) -> bool:
-        """Return whether an instruction waits for the result of an atomic on global memory."""
-        return any(self._opcode(each) in _ATOMICS for each in self.awaited_by(number))
+    def waits_for_atomic(self, number: int) -> bool | None:
+        """Return whether an instruction waits for the result of an atomic on global memory; None where it is not known for what."""
+        awaited = self.awaited_by(number)
+        return any(self._opcode(each) in _ATOMICS for each in awaited) if awaited else None
 
     @cached_property
     def _n_loads(self) -> list[int]:

@@ -28,11 +28,22 @@ INDICES = {
 }
 """By special register (SR_TID.X to SR_CTAID.Z), the counter of the extent along which it numbers threads or blocks."""
 
+BY_LANE = "by_lane"
+"""Stands beside the extents where the code exchanges values within warps: threads of one warp differ then without an index."""
+
 _READS = (0x119, 0x1C3)
 """S2R and S2UR."""
 
 _OTHERWISE_DIFFERENT = (0x02F, 0x18A, 0x18B, 0x18C, 0x18D, 0x18E, 0x1A6, 0x1A8, 0x1A9)
 """ELECT, which chooses a lane, and ATOM, ATOMS, RED, REDG and ATOMG, of which every thread has its own."""
+
+_BY_LANE = (0x037, 0x03A, 0x03B, 0x03C, 0x03F, 0x07A, 0x189)
+"""IMMA, LDSM, HMMA, DMMA, QMMA and their like, and SHFL: what a lane holds depends on which of the warp it is."""
+
+_CLOCKS = (0x005, 0x0CB)
+"""CS2R and its like, which read clocks: every thread has its own. They also write zeros, by the register SRZ."""
+
+_ZERO = 0xFF
 
 _CALLS_ELSEWHERE = 0x143
 """CALL.ABS: what a function of another section reads is not looked up."""
@@ -46,7 +57,8 @@ _VOLTA = 70
 _TELLING = re.compile(
     b"["
     + b"".join(
-        re.escape(bytes([opcode & 0xFF])) for opcode in (*_READS, *_OTHERWISE_DIFFERENT, _CALLS_ELSEWHERE, _CALL)
+        re.escape(bytes([opcode & 0xFF]))
+        for opcode in (*_READS, *_CLOCKS, *_BY_LANE, *_OTHERWISE_DIFFERENT, _CALLS_ELSEWHERE, _CALL)
     )
     + b"]"
 )
@@ -64,7 +76,7 @@ _N_FUNCTIONS, _N_MODULES = 4_096, 16
 def unread_indices(
     content: Content, container: Container, modules: Mapping[int, CodeModule], rows: Iterable[int]
 ) -> tuple[frozenset[str] | None, ...]:
-    """Return of each workload the extents along which its code reads no index; None where that is not known.
+    """Return of each workload the extents along which its code reads no index, and BY_LANE; None where that is not known.
 
     Not known where the report holds no code, or threads can differ by anything else: atomics, numbers of lanes, calls.
 
@@ -109,7 +121,7 @@ def _image(module: CodeModule) -> Image | None:
 
 
 def unread_in(code: bytes, compute_capability: int) -> frozenset[str] | None:
-    """Return the extents along which a function reads no index; None where its threads can differ by anything else.
+    """Return the extents along which a function reads no index, and BY_LANE; None where its threads can differ by anything else.
 
     Args:
         code: its machine code.
@@ -117,14 +129,17 @@ def unread_in(code: bytes, compute_capability: int) -> frozenset[str] | None:
     """
     if not code or compute_capability < _VOLTA:
         return None
-    read = set()
+    read, is_by_lane = set(), False
     low, high, registers = (code[byte::_INSTRUCTION_BYTES] for byte in (0, 1, _REGISTER_BYTE))
     for match in _TELLING.finditer(low[: len(registers)]):
         number = match.start()
         full = (low[number] | high[number] << 8) & _FULL_OPCODE
         opcode = full & _OPCODE
-        if opcode in _READS:
+        if opcode in _READS or (opcode in _CLOCKS and registers[number] != _ZERO):
             read.add(registers[number])
+        elif opcode in _BY_LANE:
+            is_by_lane = True
         elif opcode in _OTHERWISE_DIFFERENT or opcode == _CALLS_ELSEWHERE or (opcode == _CALL and full != _CALL_NEARBY):
             return None
-    return frozenset(INDICES[register] for register in INDICES.keys() - read) if read <= INDICES.keys() else None
+    unread = frozenset(INDICES[register] for register in INDICES.keys() - read)
+    return (unread | {BY_LANE} if is_by_lane else unread) if read <= INDICES.keys() else None

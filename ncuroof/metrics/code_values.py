@@ -7,18 +7,21 @@ from math import prod
 
 import polars as pl
 
-from ncuroof.ingest import RawReport
+from ncuroof.ingest import BY_LANE, RawReport
 
 LOADS_BY_CODE, ATOMIC_WAIT = "access.loads_by_code", "access.atomic_wait_frac"
 
 N_ALIKE = ("launch.n_alike_threads", "launch.n_alike_blocks")
 
-_GENERATOR_MEASURES = {
-    "access.generator_setup_frac": "memory_instructions",
-    "instructions.generator_frac": "instructions",
+_GENERATOR_PARTS = {
+    "access.generator_setup_frac": ("global_loads", "memory_instructions"),
+    "instructions.generator_frac": ("instructions", "instructions"),
 }
+"""Of which measure cuRAND's header has how much, over which measure of the kernel."""
+
 _GENERATOR_HEADER = "curand_kernel.h"
 
+_WARP = 32
 _LEAST_SAMPLES = 30
 _LEAST_KNOWN_FRAC = 0.5
 """Of the samples, those at instructions that wait for loads: copies and atomics are waited for as well."""
@@ -37,11 +40,14 @@ def waits_by_code(report: RawReport, waits: Collection[str]) -> list[pl.Series]:
         return [pl.Series(name, [None] * n_rows, pl.Float64) for name in (LOADS_BY_CODE, ATOMIC_WAIT)]
     n_samples = pl.coalesce(counted)
     known = n_samples.filter(pl.col("n_loads").is_not_null()).sum()
+    told = n_samples.filter(pl.col("waits_for_atomic").is_not_null()).sum()
     is_enough = n_samples.sum() >= _LEAST_SAMPLES
     is_told = is_enough & (known >= _LEAST_KNOWN_FRAC * n_samples.sum())
     of_kernel = report.instructions.group_by("row").agg(
         pl.when(is_told).then((n_samples * pl.col("n_loads")).sum() / known).alias(LOADS_BY_CODE),
-        pl.when(is_enough).then(n_samples.filter("waits_for_atomic").sum() / n_samples.sum()).alias(ATOMIC_WAIT),
+        pl.when(is_enough & (told >= _LEAST_KNOWN_FRAC * n_samples.sum()))
+        .then(n_samples.filter("waits_for_atomic").sum() / n_samples.sum())
+        .alias(ATOMIC_WAIT),
     )
     rows = pl.DataFrame({"row": range(n_rows)}, schema={"row": pl.UInt32})
     return rows.join(of_kernel, on="row", how="left", maintain_order="left").drop("row").get_columns()
@@ -64,23 +70,29 @@ def _alike(unread: frozenset[str] | None, launch: Mapping[str, float | None]) ->
     """Return N_ALIKE of a launch whose code leaves indices along these extents unread."""
     if unread is None:
         return None, None
-    return tuple(
-        None if None in (known := [launch.get(name) for name in unread if what in name]) else prod(filter(None, known))
-        for what in ("block", "grid")
-    )
+    threads, blocks = (_product([launch.get(name) for name in unread if what in name]) for what in ("block", "grid"))
+    n_wide = launch.get("launch__block_dim_x")
+    are_warps_alike = "launch__block_dim_x" not in unread and n_wide is not None and n_wide % _WARP == 0
+    return None if BY_LANE in unread and not are_warps_alike else threads, blocks
+
+
+def _product(extents: list[float | None]) -> float | None:
+    return None if None in extents else prod(filter(None, extents))
 
 
 def generator_shares(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return GENERATOR by kernel: shares of what its lines do that cuRAND's header does; no row where lines are not known.
+    """Return what cuRAND's header does, of all that a kernel's lines do; no row where these are not known.
 
     Args:
         lines: LINES.
     """
     is_generator = pl.col("file") == _GENERATOR_HEADER
+    total = pl.col("value") / pl.col("frac")
     shares = [
-        pl.when((pl.col("measure") == measure).any())
-        .then(pl.col("frac").filter(is_generator & (pl.col("measure") == measure)).sum())
-        .alias(name)
-        for name, measure in _GENERATOR_MEASURES.items()
+        (
+            pl.col("value").filter(is_generator & (pl.col("measure") == part)).sum()
+            / total.filter(pl.col("measure") == whole).first()
+        ).alias(name)
+        for name, (part, whole) in _GENERATOR_PARTS.items()
     ]
     return lines.group_by("id", maintain_order=True).agg(shares)

@@ -30,6 +30,7 @@ def row_for(finding: Finding, **changed: float | None) -> pl.DataFrame:
     for condition in (*finding.all_of, *finding.any_of[:1]):
         row[condition.quantity] = between(finding, condition)
     row |= changed
+    row["utilisation.memory_side"] = changed.get("utilisation.memory_side", row["utilisation.memory"])
     schema = dict(nothing.kernels.hstack(roofline(nothing).bounds.drop("id")).schema)
     frame = pl.DataFrame([row], schema=schema)
     limiter = finding.limiters[0] if finding.limiters else "dram"

@@ -58,6 +58,14 @@ def test_l1_is_the_limit_where_it_is_full_by_a_part_that_is_not_named() -> None:
     assert (first["id"], first["gain_ns"]) == ("scattered_accesses", pytest.approx((1 - 0.162) * 6e6))
 
 
+def test_l1_that_is_full_leads_however_busy_the_sms_are() -> None:
+    busy = SCATTERED | {MEMORY: 40.0, STAGE: 40.0, COMPUTE: 55.0, LSU: 16.2}
+    kernel = judged(busy)
+    assert (kernel["verdict"], kernel["limiter"]) == ("memory", "l1")
+    # 96 % of the time L1 is full; the flip is where the SMs would be as busy
+    assert kernel["utilisation"]["lead"] == pytest.approx(0.97 * 0.99 - 0.55)
+
+
 def test_l1_is_not_where_the_same_counter_says_no_more_than_the_breakdown() -> None:
     assert judged(SCATTERED | {L1: 79.0})["verdict"] == "latency"
     assert judged(SCATTERED | {"device__attribute_compute_capability_major": 9.0})["verdict"] == "latency"
@@ -66,6 +74,7 @@ def test_l1_is_not_where_the_same_counter_says_no_more_than_the_breakdown() -> N
 def test_what_goes_to_l2_is_the_limit_where_little_comes_back() -> None:
     kernel = judged(SCATTERED | {MEMORY: 60.4, L2: 60.4, STAGE: 5.0, TO_L2: 60.4, FROM_L2: 4.2, LSU: 4.0, COMPUTE: 4.0})
     assert (kernel["verdict"], kernel["limiter"]) == ("memory", "l2")
+    assert "l1_beyond_breakdown" not in kernel["caveats"]
     assert [finding["id"] for finding in kernel["findings"]] == ["l2_stores"]
     read = judged(
         SCATTERED | {L1: 50.0, MEMORY: 70.0, L2: 70.0, STAGE: 5.0, TO_L2: 30.0, FROM_L2: 70.0, LSU: 4.0, COMPUTE: 4.0}

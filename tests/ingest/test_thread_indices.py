@@ -10,7 +10,7 @@ import pytest
 import ncuroof
 from ncuroof.ingest import open_report
 from ncuroof.ingest.elf import Image
-from ncuroof.ingest.thread_indices import unread_in
+from ncuroof.ingest.thread_indices import BY_LANE, unread_in
 from tests.support.elf_image import elf_with
 from tests.support.machine_code import EXIT, LOAD, STORE, instruction
 from tests.support.report_writer import Kernel, write_report
@@ -20,6 +20,7 @@ S2R, S2UR = 0x919, 0x9C3
 ATOMG, RED, CALL_ABS, CALL_NEARBY, CALL_REGISTER, ELECT = 0x9A8, 0x98E, 0x943, 0x944, 0x344, 0x82F
 TID_X, TID_Y, TID_Z, CTAID_X, CTAID_Y, CTAID_Z, LANEID = 0x21, 0x22, 0x23, 0x25, 0x26, 0x27, 0
 
+WAVES = "launch__waves_per_multiprocessor"
 ALL = {f"launch__{what}_dim_{axis}" for what in ("block", "grid") for axis in "xyz"}
 
 PROGRAM = """
@@ -55,7 +56,7 @@ READ = {
     "locks": None,
     "locks_a_block": None,
     "calls_a_pointer": None,
-    "looks_at_the_clock": "threads x",
+    "looks_at_the_clock": None,
     "same_everywhere": "",
 }
 """What each kernel of PROGRAM reads, from its text; None where its threads can differ by more than indices."""
@@ -84,6 +85,27 @@ def test_threads_that_can_differ_otherwise_are_not_judged(opcode: int) -> None:
     assert unread_in(read(TID_X) + instruction(opcode), AMPERE) is None
     assert unread_in(read(TID_X) + read(LANEID), AMPERE) is None
     assert unread_in(read(TID_X) + instruction(CALL_NEARBY), AMPERE) is not None
+
+
+@pytest.mark.parametrize("opcode", [0x23C, 0x237, 0x23F, 0x27A, 0x83B, 0x989])  # HMMA, IMMA, DMMA, QMMA, LDSM, SHFL
+def test_threads_of_a_warp_can_differ_by_their_lane(opcode: int, tmp_path: Path) -> None:
+    code = read(TID_Y) + read(CTAID_X) + instruction(opcode)
+    assert unread_in(code, AMPERE) == ALL - extents("threads y, blocks x") | {BY_LANE}
+
+    def n_alike(block: tuple[int, int, int], register: int) -> tuple[float | None, float | None]:
+        code = read(register) + read(CTAID_X) + instruction(opcode)
+        kernel = judged(tmp_path / "r.ncu-rep", launch(block, (4, 1, 3)), code)
+        return kernel["launch"]["n_alike_threads"], kernel["launch"]["n_alike_blocks"]
+
+    assert n_alike((64, 8, 1), TID_X) == (8, 3)  # whole warps
+    assert n_alike((16, 8, 1), TID_X) == (None, 3)  # two rows in a warp
+    assert n_alike((64, 8, 1), TID_Y) == (None, 3)
+
+
+def test_clocks_are_every_threads_own() -> None:
+    cs2r, srz, clock = 0x805, 0xFF, 0x50
+    assert unread_in(read(TID_X) + read(srz, cs2r), AMPERE) == ALL - extents("threads x")
+    assert unread_in(read(TID_X) + read(clock, cs2r), AMPERE) is None
 
 
 def test_other_machine_code_tells_nothing() -> None:
@@ -118,6 +140,7 @@ def launch(block: tuple[int, int, int], grid: tuple[int, int, int]) -> dict[str,
     shape = {"block": block, "grid": grid}
     return {
         "gpu__time_duration.sum": 1e6,
+        WAVES: 20.0,
         **{f"launch__{what}_dim_{axis}": n for what in shape for axis, n in zip("xyz", shape[what], strict=True)},
         "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": 30.0,
         "sm__throughput.avg.pct_of_peak_sustained_elapsed": 70.0,
@@ -141,6 +164,10 @@ def test_threads_and_blocks_that_do_the_same_are_counted(tmp_path: Path) -> None
     gains = {finding["id"]: finding["gain_ns"] for finding in kernel["findings"]}
     # 15 of 16 threads, but DRAM keeps its tenth; 2 of 3 blocks
     assert gains == {"alike_threads": pytest.approx(0.9e6), "alike_blocks": pytest.approx(2e6 / 3)}
+    small = judged(tmp_path / "r.ncu-rep", launch((32, 8, 2), (10, 1, 3)) | {WAVES: 0.4}, code)
+    gains = {finding["id"]: finding["gain_ns"] for finding in small["findings"]}
+    # all run at once: what they cost is what the busiest unit does for them, 70 % of the time
+    assert (gains["alike_threads"], gains["alike_blocks"]) == (pytest.approx(0.7e6), pytest.approx(2e6 / 3))
 
 
 def test_threads_of_which_each_has_its_own_work_are_not(tmp_path: Path) -> None:

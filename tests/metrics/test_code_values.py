@@ -16,7 +16,7 @@ from ncuroof.tables import LINES
 from tests.support.raw import raw_report
 
 WAITS = "smsp__pcsamp_warps_issue_stalled_long_scoreboard"
-EXECUTED, MEMORY_TYPE = "inst_executed", "memory_type"
+EXECUTED, MEMORY_TYPE, ACCESS_TYPE = "inst_executed", "memory_type", "memory_access_type"
 
 
 def report(*instructions: tuple[int, int | None, float], counters: dict[str, float] | None = None) -> RawReport:
@@ -96,24 +96,28 @@ def test_waits_for_atomics_are_told_from_those_for_loads() -> None:
 def test_what_curands_header_does_is_told_by_lines() -> None:
     header, own = "curand_kernel.h", "monte_carlo.cu"
     rows = [
-        (0, "memory_instructions", header, 0.7),
-        (0, "memory_instructions", header, 0.2),  # another line
-        (0, "memory_instructions", own, 0.1),
-        (0, "instructions", header, 0.6),
-        (0, "instructions", own, 0.4),
-        (0, "samples", header, 0.9),
-        (1, "instructions", own, 1.0),
+        (0, "memory_instructions", header, 80.0, 0.8),
+        (0, "memory_instructions", own, 20.0, 0.2),
+        (0, "global_loads", header, 50.0, 0.5),
+        (0, "global_loads", header, 20.0, 0.2),  # another line
+        (0, "instructions", header, 600.0, 0.6),
+        (0, "instructions", own, 400.0, 0.4),
+        (0, "samples", header, 9.0, 0.9),
+        (1, "instructions", own, 10.0, 1.0),
     ]
-    columns = ("id", "measure", "file", "frac")
+    columns = ("id", "measure", "file", "value", "frac")
     found = generator_shares(pl.DataFrame(rows, schema=columns, orient="row"))
-    assert found.rows() == [(0, pytest.approx(0.9), pytest.approx(0.6)), (1, None, 0.0)]
+    assert found.rows() == [(0, pytest.approx(0.7), pytest.approx(0.6)), (1, None, 0.0)]
     assert generator_shares(pl.DataFrame(schema=LINES)).rows() == []
 
 
 def test_a_generator_that_is_set_up_within_a_kernel_is_told_before_its_loads() -> None:
     rows = [(0, n, kind, file) for n, (kind, file) in enumerate([(4.0, "curand_kernel.h")] * 9 + [(4.0, "own.cu")])]
     table = pl.DataFrame(rows, schema=["row", "number", MEMORY_TYPE, "file"], orient="row").with_columns(
-        pl.col("row", "number").cast(pl.UInt32), pl.lit(1, pl.Int64).alias("line"), pl.lit(1e4).alias(EXECUTED)
+        pl.lit(2.0).alias(ACCESS_TYPE),
+        pl.col("row", "number").cast(pl.UInt32),
+        pl.lit(1, pl.Int64).alias("line"),
+        pl.lit(1e4).alias(EXECUTED),
     )
     others = [pl.lit(None, dtype).alias(name) for name, dtype in RAW_INSTRUCTIONS.items() if name not in table.columns]
     busy = {
