@@ -316,6 +316,19 @@ def test_l2_roof_of_a_full_report_rests_on_the_slices_in_use_and_not_on_the_driv
     assert row["bytes_per_s"] == pytest.approx(0.2 * 44 * 1.2e9 * 32)
 
 
+@pytest.mark.parametrize("kind", ["mem_lg", "mem_lgds"])
+def test_l1_roof_is_told_by_what_returns_to_registers_where_there_is_no_chart(kind: str) -> None:
+    counters = {
+        "gpu__time_duration.sum": 1e5,
+        "launch__sm_count": 80.0,
+        f"l1tex__lsu_writeback_active_{kind}.sum": 1.2e6,
+    }
+    row = measure([raw_report({**CLOCKS, **counters})]).bandwidth.row(0, named=True)
+    # 150 000 cycles at 1.5 GHz on 80 SMs: 12 million; a tenth of them return 128 byte
+    assert (row["level"], row["frac"]) == ("l1", pytest.approx(0.1))
+    assert row["peak_bytes_per_s"] == pytest.approx(80 * 1.5e9 * 128)
+
+
 def test_dram_roof_of_a_speed_of_light_report_is_that_of_the_chart() -> None:
     # 40 % of 2 · 256 bit / 8 · 5 GHz = 320 GB/s, for 100 µs
     counters = {
