@@ -37,7 +37,7 @@ _READS = (0x119, 0x1C3)
 _OTHERWISE_DIFFERENT = (0x02F, 0x18A, 0x18B, 0x18C, 0x18D, 0x18E, 0x1A6, 0x1A8, 0x1A9)
 """ELECT, which chooses a lane, and ATOM, ATOMS, RED, REDG and ATOMG, of which every thread has its own."""
 
-_BY_LANE = (0x037, 0x03A, 0x03B, 0x03C, 0x03F, 0x07A, 0x189)
+_LANE_WISE = (0x037, 0x03A, 0x03B, 0x03C, 0x03F, 0x07A, 0x189)
 """IMMA, LDSM, HMMA, DMMA, QMMA and their like, and SHFL: what a lane holds depends on which of the warp it is."""
 
 _CLOCKS = (0x005, 0x0CB)
@@ -58,7 +58,7 @@ _TELLING = re.compile(
     b"["
     + b"".join(
         re.escape(bytes([opcode & 0xFF]))
-        for opcode in (*_READS, *_CLOCKS, *_BY_LANE, *_OTHERWISE_DIFFERENT, _CALLS_ELSEWHERE, _CALL)
+        for opcode in (*_READS, *_CLOCKS, *_LANE_WISE, *_OTHERWISE_DIFFERENT, _CALLS_ELSEWHERE, _CALL)
     )
     + b"]"
 )
@@ -137,7 +137,7 @@ def unread_in(code: bytes, compute_capability: int) -> frozenset[str] | None:
         opcode = full & _OPCODE
         if opcode in _READS or (opcode in _CLOCKS and registers[number] != _ZERO):
             read.add(registers[number])
-        elif opcode in _BY_LANE:
+        elif opcode in _LANE_WISE:
             is_by_lane = True
         elif opcode in _OTHERWISE_DIFFERENT or opcode == _CALLS_ELSEWHERE or (opcode == _CALL and full != _CALL_NEARBY):
             return None

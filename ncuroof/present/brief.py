@@ -218,8 +218,13 @@ def _advice(kernel: Document) -> tuple[str, str]:
     """Return the first clause of the first finding's advice and its gain; else what to collect to know more."""
     if kernel["findings"]:
         first = kernel["findings"][0]
-        clause = _CLAUSE_END.split(first["advice"], maxsplit=1)[0]
+        clause = first_clause(first["advice"])
         gain = first["gain_ns"]
         return clause, "" if gain is None else f"up to {text.share(gain / kernel['duration_ns'])}"
     options = list(dict.fromkeys(entry["collect"] for entry in kernel["missing"]))
     return (f"To know why, collect {' '.join(options[:_N_OPTIONS])}", "") if options else ("", "")
+
+
+def first_clause(advice: str) -> str:
+    """Return an advice up to its first full stop, colon or semicolon outside of parentheses."""
+    return _CLAUSE_END.split(advice, maxsplit=1)[0]
