@@ -79,21 +79,32 @@ def _verdict(seconds_by_name: dict[str, float], ours: float) -> None:
 
 
 def _in_process(report: Path, rounds: int) -> None:
-    """Print what the work takes once everything is loaded."""
+    """Print what the work takes without the starts: everything loaded, and of NVIDIA's tool what it takes beyond one kernel."""
     told: dict[str, list[dict[str, float]]] = {"native": [], "nvidia": []}
-    module = []
+    module, beyond_one = [], []
+    one_kernel = write_full_set(report.with_stem("one-kernel"), 1)
+    tool = ncu()
     for _ in range(rounds):
         for reader, seconds in told.items():
             seconds.append(json.loads(_program("stages", report, reader)))
         module.append(json.loads(_program("module_all", report)))
+        if tool is not None:
+            beyond_one.append(run(raw_csv(tool, report)).seconds - run(raw_csv(tool, one_kernel)).seconds)
+    one_kernel.unlink()
     native, nvidia = (Spread.of([one["read"] for one in told[reader]]) for reader in told)
     summary = Spread.of([sum(one.values()) - one["imports"] for one in told["native"]])
     every = Spread.of(module)
     print(
         f"In process: reading {native}, with NVIDIA's module {nvidia}: {nvidia.median / native.median:.1f} times.\n"
         f"From the file to the text of the summary {summary}; every value with NVIDIA's module {every}: "
-        f"{every.median / summary.median:.1f} times.\n"
+        f"{every.median / summary.median:.1f} times."
     )
+    if beyond_one:
+        csv = Spread.of(beyond_one)
+        print(
+            f"ncu --page raw --csv, less what it takes for one kernel, {csv}: {csv.median / summary.median:.1f} times."
+        )
+    print()
 
 
 def _program(*words: str | Path) -> bytes:

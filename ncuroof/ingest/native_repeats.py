@@ -156,20 +156,24 @@ def _mask(n_tag: int, n_name: int, size: int) -> bytes:
 
 
 class Repeats:
-    """The imprints of some launches, the last that fitted first."""
+    """The imprints of some launches. A program launches kernels in the same order again and again: what followed is tried first."""
 
     def __init__(self) -> None:
         self._imprints: list[Imprint] = []
         self._n_seen: Counter[int] = Counter()
+        self._last: Imprint | None = None
+        self._next: dict[Imprint | None, Imprint] = {}
 
     def find(self, result: bytes, start: int) -> Imprint | None:
         """Return the imprint that the counters at `start` of a result fit, or None."""
-        for index, imprint in enumerate(self._imprints):
-            if imprint.fits(result, start):
-                if index:
-                    self._imprints.insert(0, self._imprints.pop(index))
-                return imprint
-        return None
+        before, expected = self._last, self._next.get(self._last)
+        if expected is not None and expected.fits(result, start):
+            self._last = expected
+            return expected
+        self._last = next((imprint for imprint in self._imprints if imprint.fits(result, start)), None)
+        if self._last is not None:
+            self._next[before] = self._last
+        return self._last
 
     def is_due(self, kind: int) -> bool:
         """Count a result that fits no imprint; return whether to make one of it: it is the third of its kind."""
@@ -177,5 +181,6 @@ class Repeats:
         return self._n_seen[kind] == _N_FOR_IMPRINT and len(self._imprints) < _MAX_IMPRINTS
 
     def keep(self, imprint: Imprint) -> None:
-        """Keep the imprint of a result."""
+        """Keep the imprint of the last result."""
         self._imprints.insert(0, imprint)
+        self._last = imprint

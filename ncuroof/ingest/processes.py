@@ -27,9 +27,10 @@ def workload_processes(container: Container, known: tuple[Process, ...], n_read:
     """
     only = known[0] if len(known) == 1 else None
     rows: list[Process | None] = []
-    for block in container.blocks:
-        if block.n_workloads:
-            rows += [next(processes_of(block.header), only)] * block.n_workloads
+    if only is None:
+        for block in container.blocks:
+            if block.n_workloads:
+                rows += [next(processes_of(block.header), None)] * block.n_workloads
     if len(rows) != n_read:
         rows = [only] * n_read
     cells = [

@@ -19,8 +19,10 @@ _NS_PER_S = 1e9
 
 def measure_bandwidth(table: CounterTable, catalogue: Catalogue) -> pl.DataFrame:
     """Return BANDWIDTH: per level the first pair of the catalogue that the report holds."""
-    rows = _first_pairs(table, catalogue.bandwidth, "bytes_per_s", "peak_bytes_per_s")
-    return stacked([rows_by_key(table.frame, rows, "level")], BANDWIDTH, "bytes_per_s", "peak_bytes_per_s")
+    achieved, peak = "bytes_per_s", "peak_bytes_per_s"
+    return stacked(
+        [_rows_of_first_pairs(table, catalogue.bandwidth, "level", achieved, peak)], BANDWIDTH, achieved, peak
+    )
 
 
 def measure_work(table: CounterTable, catalogue: Catalogue, workloads: pl.DataFrame) -> pl.DataFrame:
@@ -34,16 +36,17 @@ def measure_work(table: CounterTable, catalogue: Catalogue, workloads: pl.DataFr
         catalogue: what to look for.
         workloads: demangled name of each kernel, and its texts.
     """
-    vector = _first_pairs(table, catalogue.work, "flop_per_s", "peak_flop_per_s")
+    achieved, peak = "flop_per_s", "peak_flop_per_s"
+    vector = _rows_of_first_pairs(table, catalogue.work, "precision", achieved, peak)
     tensor = tensor_operations(table, catalogue.tensor)
-    parts = [rows_by_key(table.frame, vector, "precision"), tensor]
+    parts = [vector, tensor]
     if catalogue.tensor.opcodes.counter in workloads.columns:
         texts = workloads[catalogue.tensor.opcodes.counter]
         chips = table.frame.with_columns(table.capability().alias("chip"))["chip"]
         parts.append(_not_in(tensor, opcode_work(texts, chips, table.frame["duration_ns"], catalogue.tensor.opcodes)))
     told = tensor_instructions(table, catalogue.tensor, workloads["demangled_name"])
     parts.append(_not_in(pl.concat([part.select("id") for part in parts[1:]]), told))
-    return with_flop(stacked(parts, WORK, "flop_per_s", "peak_flop_per_s"), table.frame)
+    return with_flop(stacked(parts, WORK, achieved, peak), table.frame)
 
 
 def _not_in(found: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
@@ -57,38 +60,42 @@ def with_flop(rows: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns((rows["flop_per_s"] * duration_ns / _NS_PER_S).alias("flop"))
 
 
-def _first_pairs(
-    table: CounterTable, pairs_by_key: Mapping[str, Sequence[Pair]], achieved: str, peak: str
-) -> dict[str, pl.Expr]:
-    """Return, for each key, achieved, peak, definition and reliability of its first pair; null where nothing is achieved.
+def _rows_of_first_pairs(
+    table: CounterTable, pairs_by_key: Mapping[str, Sequence[Pair]], key: str, achieved: str, peak: str
+) -> pl.DataFrame:
+    """Return, for each key, achieved, peak, definition and reliability of its first pair; no row where nothing is achieved.
 
     A pair whose peak is missing counts only where no pair is complete, unless it is made for the chip.
     """
     known = table.known_quantities()
-    found = {}
-    for key, pairs in pairs_by_key.items():
+    columns, found = [], {}
+    for name, pairs in pairs_by_key.items():
         complete, halves = [], []
-        for pair in pairs:
+        for number, pair in enumerate(pairs):
             reached = pair.achieved.expression(table.counter, known) if table.is_any_on(pair.capabilities) else None
             if reached is None:
                 continue
             if pair.is_count:
                 reached = _NS_PER_S * reached / pl.col("duration_ns")
             ceiling = pair.peak.expression(table.counter, known) if pair.peak is not None else None
-            ceiling = pl.lit(None, pl.Float64) if ceiling is None else pl.when(ceiling > 0).then(ceiling)
-            is_whole = ceiling.is_not_null()
+            ceiling = pl.lit(None) if ceiling is None else pl.when(ceiling > 0).then(ceiling)
+            rate, roof = f"{achieved}.{name}.{number}", f"{peak}.{name}.{number}"
+            columns += [
+                pl.when(table.is_on(pair.capabilities)).then(reached).cast(pl.Float64).alias(rate),
+                ceiling.cast(pl.Float64).alias(roof),
+            ]
+            is_reached, is_whole = pl.col(rate).is_not_null(), pl.col(roof).is_not_null()
             row = pl.struct(
-                reached.cast(pl.Float64).alias(achieved),
-                ceiling.cast(pl.Float64).alias(peak),
+                pl.col(rate).alias(achieved),
+                pl.col(roof).alias(peak),
                 pl.when(is_whole)
                 .then(pl.lit(pair.whole_definition))
                 .otherwise(pl.lit(pair.definition))
                 .alias("definition"),
                 pl.lit(pair.is_reliable).alias("reliable"),
             )
-            is_reached = reached.is_not_null() & table.is_on(pair.capabilities)
             complete.append(pl.when(is_reached & (is_whole | pl.lit(bool(pair.capabilities)))).then(row))
             halves.append(pl.when(is_reached).then(row))
         if complete:
-            found[key] = pl.coalesce([*complete, *halves])
-    return found
+            found[name] = pl.coalesce([*complete, *halves])
+    return rows_by_key(table.frame.select(columns), found, key)
