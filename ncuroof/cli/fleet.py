@@ -20,6 +20,7 @@ from ncuroof.present.fleet_text import table_markdown, table_text, to_markdown, 
 from ncuroof.present.json_text import json_text
 from ncuroof.present.output import write_whole
 
+_MAX_MESSAGE_LENGTH = 300
 _FORMAT_BY_SUFFIX = {".json": "json", ".md": "md", ".txt": "term"}
 
 
@@ -77,12 +78,18 @@ def fleet(  # noqa: PLR0913  an argument per option
             written = _written(_asked(source, kernels, compared, top), form)
     except pl.exceptions.PolarsError as error:
         raise QueryError(
-            f"{dataset}: {error}", hint="docs/fleet.md lists the columns; names with a dot go in double quotes"
+            f"{dataset}: {_brief(error)}", hint="docs/fleet.md lists the columns; names with a dot go in double quotes"
         ) from error
     if output is not None:
         write_whole(output, written.encode(), force=flags["force"])
     else:
         click.echo(written, nl=False)
+
+
+def _brief(error: pl.exceptions.PolarsError) -> str:
+    """Return what polars says is wrong, without its query plan and all of a long value."""
+    said = str(error).partition("\n\n")[0]
+    return said if len(said) <= _MAX_MESSAGE_LENGTH else f"{said[:_MAX_MESSAGE_LENGTH]}…"
 
 
 def _asked(source: Dataset, kernels: pl.LazyFrame, compared: Sequence[str], top: int) -> dict[str, Any]:
