@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ncuroof.compare.side import explaining_quantities
+from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.metrics import load_catalogue
 from tests.support.real_documents import documents
 
@@ -72,4 +72,4 @@ def test_blocks_of_quantities_hold_quantities(real) -> None:
             assert held - known == {"occupancy.limiters"}
     for document in real["ncuroof.baseline/1"]:
         own = set(re.findall(r"^- `groups>(\w+)`", SECTIONS["ncuroof.baseline/1"], re.MULTILINE))
-        assert set(document["groups"]) - own == set(explaining_quantities())
+        assert set(document["groups"]) - own == set(load_comparison_rules().quantities())

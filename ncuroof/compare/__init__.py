@@ -8,11 +8,13 @@ from typing import Protocol
 
 from ncuroof.compare.baseline import read_baseline, write_baseline
 from ncuroof.compare.comparable import Comparable
-from ncuroof.compare.comparison import Comparison, compare, matched_change, run_change, total_ns
-from ncuroof.compare.deltas import Change, Delta
+from ncuroof.compare.comparison import Comparison, compare, matched_change, run_change, run_obstacle, total_ns
+from ncuroof.compare.deltas import Delta
+from ncuroof.compare.explanations import Change
 from ncuroof.compare.gates import Gate, GateResult, judge, parse_gate
 from ncuroof.compare.line_changes import LineChange
 from ncuroof.compare.matching import How, Match, Matching, Sureness
+from ncuroof.compare.noise import is_beyond
 from ncuroof.compare.side import BUILDS, Recording, Side, group_side, line_shares, run_side, told
 
 __all__ = [
@@ -32,12 +34,14 @@ __all__ = [
     "Sureness",
     "compare",
     "group_side",
+    "is_beyond",
     "judge",
     "line_shares",
     "matched_change",
     "parse_gate",
     "read_baseline",
     "run_change",
+    "run_obstacle",
     "run_side",
     "told",
     "total_ns",

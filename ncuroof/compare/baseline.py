@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof.compare.side import Recording, Side, explaining_quantities
+from ncuroof.compare.rules import load_comparison_rules
+from ncuroof.compare.side import Recording, Side
 from ncuroof.errors import BaselineError, ReportAccessError, ReportNotFoundError
 
 SCHEMA = "ncuroof.baseline/1"
@@ -24,7 +25,7 @@ def write_baseline(side: Side) -> bytes:
     columns: dict[str, list[Any]] = {}
     for name in (*_COUNTS, *_TEXTS, *_SIZES):
         columns[name] = side.groups[name].to_list()
-    for name in (*_NUMBERS, *explaining_quantities()):
+    for name in (*_NUMBERS, *load_comparison_rules().quantities()):
         columns[name] = [None if value is None else float(f"{value:.6g}") for value in side.groups[name]]
     recording = {field: getattr(side.recording, field) for field in Recording.__slots__}
     content = {
@@ -32,6 +33,7 @@ def write_baseline(side: Side) -> bytes:
         "label": side.label,
         "n_kernels": side.n_kernels,
         "n_failed": side.n_failed,
+        "failed": side.failed,
         "step_ns": side.step_ns,
         "idle_frac": side.idle_frac,
         "recording": recording,
@@ -79,8 +81,8 @@ def _side(content: dict[str, Any]) -> Side:
         **{name: pl.Float64() for name in _NUMBERS},
     }
     n_groups = len(columns["group"])
-    absent = [name for name in explaining_quantities() if name not in columns]
-    quantities = {name: columns[name] for name in explaining_quantities() if name in columns}
+    absent = [name for name in load_comparison_rules().quantities() if name not in columns]
+    quantities = {name: columns[name] for name in load_comparison_rules().quantities() if name in columns}
     groups = pl.DataFrame(
         {name: columns[name] for name in known} | quantities | {name: [None] * n_groups for name in absent},
         schema=known | {name: pl.Float64() for name in (*quantities, *absent)},
@@ -94,6 +96,7 @@ def _side(content: dict[str, Any]) -> Side:
         groups=groups.with_columns(pl.lit([], pl.List(pl.UInt32)).alias("ids")),
         n_kernels=int(content["n_kernels"]),
         n_failed=int(content["n_failed"]),
+        failed=tuple(map(str, content.get("failed", [""] * int(content["n_failed"])))),
         step_ns=_number(content.get("step_ns")),
         idle_frac=_number(content.get("idle_frac")),
     )

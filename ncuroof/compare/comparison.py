@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 
 import polars as pl
 
 from ncuroof.compare.comparable import Comparable, comparable
-from ncuroof.compare.deltas import Delta, deltas, noise_of_runs
-from ncuroof.compare.matching import Matching, match
+from ncuroof.compare.deltas import Delta, deltas
+from ncuroof.compare.matching import Matching, Sureness, match
+from ncuroof.compare.noise import noise_of_runs
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.side import Side
+
+_MOST_NAMES = 3
+_MOST_AT_OTHER_CLOCKS = 0.1
+"""Of the matched time of both runs: with more at other clocks a run's whole time is that of its clocks, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +55,38 @@ def compare(before: Side, after: Side) -> Comparison:
     )
 
 
+def run_obstacle(comparison: Comparison) -> str | None:
+    """Return why the GPU times of the whole runs say nothing: launches that failed in one of them, or other clocks; else None."""
+    failed = [Counter(side.failed) for side in (comparison.before, comparison.after)]
+    only = [", ".join(_short_list(part)) for part in (failed[0] - failed[1], failed[1] - failed[0])]
+    told = [f"{names} failed to profile {when}" for names, when in zip(only, ("before", "after"), strict=True) if names]
+    if told:
+        return ", ".join(told)
+    times_ns = [(delta, sum(time or 0.0 for time in delta.duration_ns)) for delta in comparison.deltas]
+    total = sum(time for _, time in times_ns)
+    at_other_clocks = [(time, delta) for delta, time in times_ns if delta.obstacle is not None]
+    if sum(time for time, _ in at_other_clocks) <= _MOST_AT_OTHER_CLOCKS * total:
+        return None
+    _, longest = max(at_other_clocks, key=lambda found: found[0])
+    return f"{longest.names[1]}: {longest.obstacle}"
+
+
+def _short_list(names: Counter[str]) -> list[str]:
+    """Return some of the names with their numbers."""
+    told = [
+        f"{count} launches of {name or 'a kernel'}" if count > 1 else name or "a launch"
+        for name, count in names.items()
+    ]
+    return told if len(told) <= _MOST_NAMES else [*told[:_MOST_NAMES], f"{len(told) - _MOST_NAMES} more"]
+
+
 def run_change(comparison: Comparison) -> tuple[float | None, float | None]:
-    """Return the change of the run's GPU time as a share of it, and the change that chance alone makes seem possible."""
+    """Return the change of the run's GPU time as a share of it, and the change that chance alone makes seem possible.
+
+    None where a time is not known, or there is an obstacle (`run_obstacle`).
+    """
+    if run_obstacle(comparison) is not None:
+        return None, None
     was, became = total_ns(comparison.before), total_ns(comparison.after)
     if not was or became is None:
         return None, None
@@ -61,11 +97,14 @@ def matched_change(comparison: Comparison) -> tuple[float | None, float | None]:
     """Return the change of what both runs launched, launch for launch, and the change that chance alone makes seem possible.
 
     Time of the matched kernels after, as often as they were launched before, over their time before, less one: what is left of a
-    run's change without kernels and launches that one run has more of. None where no kernel's time is known on both sides.
+    run's change without kernels and launches that one run has more of, and without what is matched by a guess. None where no time
+    of a kernel is known on both sides.
     """
     was = became = 0.0
     noises_ns: list[float] = []
     for delta in comparison.deltas:
+        if delta.match.sureness is Sureness.GUESS:
+            continue
         if delta.change_frac is not None and delta.noise_frac is not None and delta.mean_ns[0]:
             time_ns = delta.n_launches[0] * delta.mean_ns[0]
             was += time_ns

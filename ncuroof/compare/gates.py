@@ -19,7 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ncuroof.compare.comparison import Comparison, run_change, total_ns
+from ncuroof.compare.comparison import Comparison, run_change, run_obstacle, total_ns
+from ncuroof.compare.matching import Sureness
 from ncuroof.errors import GateError
 
 _GATE = re.compile(
@@ -120,6 +121,8 @@ def judge(gates: Sequence[Gate], comparison: Comparison) -> list[GateResult]:
 def _time(gate: Gate, comparison: Comparison) -> GateResult:
     if reasons := comparison.comparable.reasons:
         return _not_comparable(gate, reasons)
+    if (obstacle := run_obstacle(comparison)) is not None:
+        return _not_comparable(gate, [obstacle])
     change, noise = run_change(comparison)
     if change is None or noise is None:
         return GateResult(gate.text, has_passed=False, reasons=("the GPU time of a run is not known",))
@@ -192,17 +195,25 @@ def _kernel_times(gate: Gate, comparison: Comparison, groups: set[int]) -> GateR
     if reasons := comparison.comparable.reasons:
         return _not_comparable(gate, reasons)
     limit = gate.limit_frac or 0.0
-    chosen = [delta for delta in comparison.deltas if groups & set(delta.match.after)]
+    chosen = [
+        delta
+        for delta in comparison.deltas
+        if groups & set(delta.match.after) and delta.match.sureness is not Sureness.GUESS
+    ]
     if not chosen:
-        return GateResult(gate.text, has_passed=False, reasons=("none of these kernels was in the run before",))
+        return GateResult(gate.text, has_passed=False, reasons=("none of these kernels was surely in the run before",))
     slower = [
         f"{delta.names[1]} changed by {100 * delta.change_frac:+.1f} % (chance: ±{100 * (delta.noise_frac or 0):.1f} %)"
         for delta in chosen
-        if delta.change_frac is not None and delta.is_significant and delta.change_frac > limit
-    ]
+        if delta.change_frac is not None and (delta.is_significant or limit < 0) and delta.change_frac > limit
+    ]  # growth within chance is none; less time has to be shown
     matched = {group for delta in chosen for group in delta.match.after}
     n_new = len(groups - matched)
-    unknown = [f"the time of {delta.names[1]} is not known" for delta in chosen if delta.change_frac is None]
+    unknown = [
+        f"{delta.names[1]}: {delta.obstacle}" if delta.obstacle else f"the time of {delta.names[1]} is not known"
+        for delta in chosen
+        if delta.change_frac is None
+    ]
     within = _counted(len(chosen), "kernel") + " within the limit"
     if n_new:
         within += f", {n_new} {'was' if n_new == 1 else 'were'} not in the run before"

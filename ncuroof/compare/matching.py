@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -55,8 +56,8 @@ class Matching:
 
     Attributes:
         matches: in order of the groups after, then before.
-        removed: groups that are in the run before alone.
-        added: groups that are in the run after alone.
+        removed: groups that are in the run before alone; none whose launches failed to profile after.
+        added: groups that are in the run after alone; likewise.
     """
 
     matches: tuple[Match, ...]
@@ -98,9 +99,16 @@ def match(before: Side, after: Side) -> Matching:
     new_groups = {group for found in matches for group in found.after}
     return Matching(
         matches=tuple(sorted(matches, key=lambda found: (found.after, found.before))),
-        removed=tuple(group for group in before.groups["group"] if group not in old_groups),
-        added=tuple(group for group in after.groups["group"] if group not in new_groups),
+        removed=_alone(before.groups, old_groups, after.failed),
+        added=_alone(after.groups, new_groups, before.failed),
     )
+
+
+def _alone(groups: pl.DataFrame, matched: set[int], failed: Sequence[str]) -> tuple[int, ...]:
+    """Return the groups without a match; what failed to profile in the other run was launched there, too."""
+    name = pl.coalesce("short_name", "name").fill_null("")
+    alone = groups.filter(~pl.col("group").is_in(list(matched)) & ~name.is_in(list(filter(None, failed))))
+    return tuple(alone["group"])
 
 
 def _equal(left: pl.DataFrame, right: pl.DataFrame, keys: tuple[str, ...]) -> list[tuple[int, int]]:

@@ -35,13 +35,29 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A quantity whose change can explain a change of time."""
+    """A quantity whose change can explain a change of time.
+
+    Attributes:
+        quantity: canonical name.
+        words: what there is more or less of.
+        kind: an amount adds up over kernels, a rate and a share do not.
+        goes_with: "time" where more of it takes longer, "speed" where more of it is faster.
+        least: a smaller change explains nothing.
+        busy: utilisation of what the amount is of: where the slower run hardly uses that, the amount takes no time.
+        counts_in_latency: whether the amount takes time in a latency-bound kernel all the same.
+        amount: what a utilisation is of: where both moved alike, that is arithmetic and no reason.
+        misses: bytes behind a hit rate: without a change of these, hits cost or save nothing.
+    """
 
     quantity: str
     words: str
     kind: Literal["amount", "rate", "share"]
     goes_with: Literal["time", "speed"]
     least: float
+    busy: str | None = None
+    counts_in_latency: bool = False
+    amount: str | None = None
+    misses: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +65,13 @@ class ComparisonRules:
     """All of `profiles/comparison.toml`."""
 
     noise: Noise
+    least_busy_frac: float
     explanations: tuple[Explanation, ...]
+
+    def quantities(self) -> list[str]:
+        """Return the quantities of kernels that comparing reads, each once."""
+        explaining = [each.quantity for each in self.explanations]
+        return list(dict.fromkeys(explaining + [each.busy for each in self.explanations if each.busy is not None]))
 
 
 @cache
@@ -61,6 +83,7 @@ def load_comparison_rules() -> ComparisonRules:
     """
     raw = read_toml(folder("profiles") / "comparison.toml")
     try:
-        return ComparisonRules(Noise(**raw["noise"]), tuple(Explanation(**entry) for entry in raw["explanation"]))
+        explanations = tuple(Explanation(**entry) for entry in raw["explanation"])
+        return ComparisonRules(Noise(**raw["noise"]), float(raw["least_busy_frac"]), explanations)
     except (KeyError, TypeError) as error:
         raise ProfileError(f"comparison.toml: {error} is missing or of the wrong kind") from error

@@ -9,6 +9,7 @@ import polars as pl
 
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.signatures import range_path, renamed, variant
+from ncuroof.compare.together import FLOP, INSTRUCTIONS
 from ncuroof.diagnosis import WallTime
 from ncuroof.errors import SchemaError
 from ncuroof.ingest import RawReport
@@ -18,9 +19,8 @@ from ncuroof.tables import conform
 SAME_LAUNCH = ("name", "workload", "grid", "block", "range")
 """What the launches of a group have in common; the same kernel in another NVTX range is another group."""
 
-WORK = "work.flop"
-"""FLOPs of a launch, all precisions together."""
-
+_EQUAL_WORK_RATIO = 1.05
+"""Launches whose FLOPs and instructions differ by less do the same work; how long they take deviates by chance."""
 
 BUILDS: Mapping[float | None, str] = {0.0: "with optimisation", 1.0: "for debugging (nvcc -G)"}
 """How kernels were compiled, by `check.debug_build`."""
@@ -83,6 +83,7 @@ class Side:
         lines: LINE_SHARES.
         step_ns: how long a counted step took on the wall's clock; None where no steps were counted.
         idle_frac: share of it in which nothing ran on the GPU; likewise.
+        failed: short names of the launches whose profiling failed, sorted; "" where it is not known.
     """
 
     label: str
@@ -93,6 +94,7 @@ class Side:
     lines: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LINE_SHARES))
     step_ns: float | None = None
     idle_frac: float | None = None
+    failed: tuple[str, ...] = ()
 
 
 def run_side(
@@ -139,12 +141,10 @@ def run_side(
         lines=line_shares(groups, measurements.lines),
         step_ns=None if slowest is None else slowest.duration_ns,
         idle_frac=None if slowest is None else slowest.idle_frac,
+        failed=tuple(
+            sorted(kernels.filter("failed").select(pl.coalesce("short_name", "name").fill_null("")).to_series())
+        ),
     )
-
-
-def explaining_quantities() -> list[str]:
-    """Return the quantities that can explain a change."""
-    return [explanation.quantity for explanation in load_comparison_rules().explanations]
 
 
 def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
@@ -170,13 +170,14 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
             pl.col("name").fill_null("").alias("name"),
             pl.col("workload").cast(pl.String),
             range_path(pl.col("nvtx")).alias("range"),
-            _work(kernels).alias(WORK),
+            _work(kernels).alias(FLOP),
             pl.col("n_high", "n_medium").fill_null(0),
             *(_stands_for(name, kernels) for name in ("n_represented", "weight")),
         )
     )
-    quantities = [name for name in explaining_quantities() if name in {*kernels.columns, WORK}]
-    absent = [name for name in explaining_quantities() if name not in quantities]
+    wanted = load_comparison_rules().quantities()
+    quantities = [name for name in wanted if name in {*kernels.columns, FLOP}]
+    absent = [name for name in wanted if name not in quantities]
     longest = pl.col("duration_ns").arg_max().fill_null(0)
     return (
         launches.group_by(SAME_LAUNCH, maintain_order=True)
@@ -187,7 +188,7 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
             pl.len().alias("n_recorded"),
             _sum("duration_ns"),
             pl.col("duration_ns").mean().alias("mean_ns"),
-            pl.col("duration_ns").std().alias("deviation_ns"),
+            _deviation_of_equal_work(kernels).alias("deviation_ns"),
             pl.col("verdict").get(longest),
             pl.col("limiter").get(longest),
             _sum("recoverable_ns"),
@@ -236,6 +237,15 @@ def _work(kernels: pl.DataFrame) -> pl.Expr:
         return pl.lit(None, pl.Float64)
     known = pl.any_horizontal(pl.col(name).is_not_null() for name in columns)
     return pl.when(known).then(pl.sum_horizontal(columns))
+
+
+def _deviation_of_equal_work(kernels: pl.DataFrame) -> pl.Expr:
+    """Return how much the time of launches deviates; null where they do different amounts of work: that is no chance."""
+    counted = [pl.col(name) for name in (FLOP, INSTRUCTIONS) if name in {*kernels.columns, FLOP}]
+    differs = pl.any_horizontal(
+        (each.max() > each.min() * _EQUAL_WORK_RATIO).fill_null(value=False) for each in counted
+    )
+    return pl.when(~differs).then(pl.col("duration_ns").std())
 
 
 def _roof_frac() -> pl.Expr:

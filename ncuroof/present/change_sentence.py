@@ -11,7 +11,8 @@ _MOST_EXPLANATIONS = 3
 
 def change_sentence(delta: Delta, *, is_time_comparable: bool = True) -> str:
     """Return what changed in a match: "2.1× faster: DRAM bytes −52.0 %; now memory-bound (DRAM), was latency-bound (tail)"."""
-    parts = [_time(delta) if is_time_comparable else "times are not compared"]
+    is_time_comparable = is_time_comparable and delta.obstacle is None
+    parts = [_time(delta) if is_time_comparable else _not_compared(delta)]
     shown = [change for change in delta.changes if change.explains or not is_time_comparable][:_MOST_EXPLANATIONS]
     if shown:
         parts[0] += ": " + ", ".join(map(_change, shown))
@@ -19,7 +20,9 @@ def change_sentence(delta: Delta, *, is_time_comparable: bool = True) -> str:
         parts[0] += "; nothing that both runs collected explains it"
     if _is_bound_otherwise(delta):
         parts.append(f"now {_bound(delta, 1)}, was {_bound(delta, 0)}")
-    if delta.n_launches[0] != delta.n_launches[1]:
+    if delta.is_same_work_in_all:
+        parts.append(f"the same work in {text.launches(delta.n_launches[1])} instead of {delta.n_launches[0]}")
+    elif delta.n_launches[0] != delta.n_launches[1]:
         parts.append(f"launched {delta.n_launches[1]} instead of {delta.n_launches[0]} times")
     return "; ".join(parts)
 
@@ -28,7 +31,12 @@ def _is_bound_otherwise(delta: Delta) -> bool:
     """Return whether another thing bounds it now; what was not collected is no change."""
     if "unknown" in delta.verdicts:
         return False
-    return delta.verdicts[0] != delta.verdicts[1] or (delta.is_significant and delta.limiters[0] != delta.limiters[1])
+    is_limited_otherwise = None not in delta.limiters and delta.limiters[0] != delta.limiters[1]
+    return delta.verdicts[0] != delta.verdicts[1] or (delta.is_significant and is_limited_otherwise)
+
+
+def _not_compared(delta: Delta) -> str:
+    return "times are not compared" + (f" ({delta.obstacle})" if delta.obstacle else "")
 
 
 def factor(change_frac: float) -> str:
@@ -49,7 +57,8 @@ def _time(delta: Delta) -> str:
         return "its time is not known on both sides"
     if not delta.is_significant:
         return f"no change beyond chance (±{text.share(delta.noise_frac)})"
-    return factor(delta.change_frac) + (" per launch" if delta.n_launches[0] != delta.n_launches[1] else "")
+    is_per_launch = delta.n_launches[0] != delta.n_launches[1] and not delta.is_same_work_in_all
+    return factor(delta.change_frac) + (" per launch" if is_per_launch else "")
 
 
 def _change(change: Change) -> str:

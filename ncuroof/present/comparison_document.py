@@ -7,7 +7,17 @@ from dataclasses import asdict
 from typing import Any
 
 from ncuroof._version import __version__
-from ncuroof.compare import Comparison, Delta, GateResult, LineChange, Side, matched_change, run_change, total_ns
+from ncuroof.compare import (
+    Comparison,
+    Delta,
+    GateResult,
+    LineChange,
+    Side,
+    matched_change,
+    run_change,
+    run_obstacle,
+    total_ns,
+)
 from ncuroof.present.change_sentence import change_sentence
 from ncuroof.present.source_lines import callers
 
@@ -36,12 +46,14 @@ def comparison_document(comparison: Comparison, results: Sequence[GateResult] = 
         "summary": {
             "duration_change_frac": of_run[0],
             "noise_frac": of_run[1],
+            "obstacle": run_obstacle(comparison) if is_comparable else None,
             "matched_change_frac": of_matched[0],
             "matched_noise_frac": of_matched[1],
             "n_matches": len(comparison.deltas),
             "n_faster": sum((delta.change_frac or 0) < 0 for delta in moved),
             "n_slower": sum((delta.change_frac or 0) > 0 for delta in moved),
-            "n_unknown": sum(delta.change_frac is None for delta in comparison.deltas),
+            "n_unknown": sum(delta.change_frac is None and delta.obstacle is None for delta in comparison.deltas),
+            "n_at_other_clocks": sum(delta.obstacle is not None for delta in comparison.deltas),
             "n_added": len(comparison.matching.added),
             "n_removed": len(comparison.matching.removed),
         },
@@ -90,6 +102,9 @@ def _match(delta: Delta, comparison: Comparison, *, is_comparable: bool) -> Docu
         "duration_ns": list(delta.duration_ns),
         "mean_ns": list(delta.mean_ns),
         "n_launches": list(delta.n_launches),
+        "is_same_work_in_all": delta.is_same_work_in_all,
+        "work_of": delta.work[0] if delta.work else None,
+        "work_ratio": delta.work[1] if delta.work else None,
         "verdict": list(delta.verdicts),
         "limiter": list(delta.limiters),
         "recoverable_ns": list(delta.recoverable_ns),

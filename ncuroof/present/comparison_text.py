@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ncuroof.compare import is_beyond
 from ncuroof.present import format as text
 from ncuroof.present.change_sentence import factor
 from ncuroof.present.source_lines import place
 
 Record = Mapping[str, Any]
 
+_MOST_WORK_RATIO = 3.0
+"""By so much a better algorithm may do less; more speaks for another input."""
+
+_WORK_WORDS = {"work.flop": "FLOPs", "instructions.warp_executed": "instructions"}
 _MOST_LINES = 20
 _MOST_NAME = 60
 _MOST_PLACES = 3
@@ -31,11 +36,7 @@ def to_markdown(document: Record) -> str:
     shown = moved(document)
     if shown:
         lines += ["| kernel | before | after | change |", "|---|---:|---:|---|"]
-        lines += [
-            f"| `{_cell(match_name(match))}` | {text.duration(match['duration_ns'][0])} | {text.duration(match['duration_ns'][1])} "
-            f"| {'<br>'.join(map(_cell, (match['sentence'], *changed_lines(match))))} |"
-            for match in shown[:_MOST_LINES]
-        ]
+        lines += map(_table_row, shown[:_MOST_LINES])
         lines.append("")
     lines += [f"- {_cell(line.strip())}" for line in _others(document)]
     if document["gates"]:
@@ -47,6 +48,17 @@ def to_markdown(document: Record) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def _table_row(match: Record) -> str:
+    times = " | ".join(map(text.duration, match["duration_ns"]))
+    told = "<br>".join(map(_cell, (match["sentence"], *changed_lines(match))))
+    return f"| `{_cell(match_name(match))}`{_how_cell(match)} | {times} | {told} |"
+
+
+def _how_cell(match: Record) -> str:
+    how = how_matched(match)
+    return f"<br>matched as {_cell(how)}" if how else ""
+
+
 def heading(document: Record) -> Iterator[str]:
     """Yield the runs, what of them can be compared, and the change as a whole."""
     before, after, summary = document["before"], document["after"], document["summary"]
@@ -55,20 +67,22 @@ def heading(document: Record) -> Iterator[str]:
     comparable = document["comparable"]
     if not comparable["time"]:
         yield from (f"times are not compared: {text.printable(reason)}" for reason in comparable["reasons"])
+    elif summary["obstacle"] is not None:
+        yield f"times of the whole runs are not compared: {text.printable(summary['obstacle'])}"
     elif summary["duration_change_frac"] is not None:
         change, noise = summary["duration_change_frac"], summary["noise_frac"]
-        is_moved = abs(change) > noise
+        is_moved = is_beyond(change, noise)
         subject = "the run's kernels together are" if _step(before, after) else "the run is"
         yield (
             f"{subject} {factor(change)}"
             if is_moved
             else f"the run's GPU time did not change beyond chance (±{text.share(noise)})"
         )
-        if _is_launched_otherwise(document) and summary["matched_change_frac"] is not None:
-            yield f"launch for launch, over what both runs launched: {_of_matched(summary)}"
+    if summary["matched_change_frac"] is not None and (summary["obstacle"] or _is_launched_otherwise(document)):
+        yield f"launch for launch, over what both runs launched: {_of_matched(summary)}"
     if step := _step(before, after):
         yield step
-    yield from (f"note: {text.printable(remark)}" for remark in comparable["remarks"])
+    yield from (f"note: {text.printable(remark)}" for remark in (*comparable["remarks"], *_other_work(document)))
     yield _counts(summary, is_time_comparable=comparable["time"])
 
 
@@ -84,13 +98,14 @@ def _step(before: Record, after: Record) -> str:
 
 def _of_matched(summary: Record) -> str:
     change, noise = summary["matched_change_frac"], summary["matched_noise_frac"]
-    return factor(change) if abs(change) > noise else f"no change beyond chance (±{text.share(noise)})"
+    return factor(change) if is_beyond(change, noise) else f"no change beyond chance (±{text.share(noise)})"
 
 
 def _is_launched_otherwise(document: Record) -> bool:
     """Return whether one run launched kernels that the other did not, or launched some more often."""
     return bool(document["added"] or document["removed"]) or any(
-        match["n_launches"][0] != match["n_launches"][1] for match in document["matches"]
+        match["n_launches"][0] != match["n_launches"][1] and not match["is_same_work_in_all"]
+        for match in document["matches"]
     )
 
 
@@ -99,15 +114,36 @@ def _counts(summary: Record, *, is_time_comparable: bool) -> str:
     if not is_time_comparable:
         return f"{text.counted(summary['n_matches'], 'kernel')} matched, {alone}"
     n_faster, n_slower, n_unknown = (summary[key] for key in ("n_faster", "n_slower", "n_unknown"))
-    n_unchanged = summary["n_matches"] - n_faster - n_slower - n_unknown
+    n_at_other_clocks = summary["n_at_other_clocks"]
+    n_unchanged = summary["n_matches"] - n_faster - n_slower - n_unknown - n_at_other_clocks
     unknown = f"{n_unknown} of unknown time, " if n_unknown else ""
+    unknown += f"{n_at_other_clocks} at another SM clock, " if n_at_other_clocks else ""
     return f"{text.counted(n_faster, 'kernel')} faster, {n_slower} slower, {n_unchanged} unchanged, {unknown}{alone}"
+
+
+def _other_work(document: Record) -> Iterator[str]:
+    """Yield that a kernel does far more or less work than before: a change of its input, perhaps, and not of its code."""
+    found = [match for match in document["matches"] if _is_other_work(match)]
+    if not found:
+        if not document["matches"]:
+            yield "no kernel of one run was found in the other"
+        return
+    most = max(found, key=lambda match: max(time or 0.0 for time in match["duration_ns"]))
+    others = f", and {text.counted(len(found) - 1, 'kernel')} more" if len(found) > 1 else ""
+    what = _WORK_WORDS[most["work_of"]]
+    yield f"{match_name(most)} does another amount of work ({what} ×{most['work_ratio']:.3g}){others}: is the input the same?"
+
+
+def _is_other_work(match: Record) -> bool:
+    ratio = match["work_ratio"]
+    return ratio is not None and not 1 / _MOST_WORK_RATIO <= ratio <= _MOST_WORK_RATIO
 
 
 def _side(side: Record) -> str:
     gpus = ", ".join(map(text.printable, side["gpus"])) or "unknown GPU"
     simulated = " (simulated, not recorded)" if side["is_simulated"] else ""
-    time = f"{text.launches(side['n_kernels'])}, {text.duration(side['duration_ns'])}"
+    failed = f", {side['n_failed']} of them failed to profile" if side["n_failed"] else ""
+    time = f"{text.launches(side['n_kernels'])}{failed}, {text.duration(side['duration_ns'])}"
     return f"{text.printable(side['label'])} · {gpus} · {time}{simulated}"
 
 

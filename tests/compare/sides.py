@@ -21,7 +21,7 @@ RECORDING = Recording(
 
 
 def launch(name: str, us: float | None = 100.0, **changes: Any) -> dict[str, Any]:
-    """Return a launch: 100 µs, 1 Gflop, 1 MB of DRAM traffic, memory-bound, unless changed."""
+    """Return a launch: 100 µs, 1 Gflop, 1 MB of DRAM traffic, DRAM at 60 %, memory-bound, unless changed."""
     return {
         "name": f"{name}(float *, int)",
         "short_name": name,
@@ -37,6 +37,7 @@ def launch(name: str, us: float | None = 100.0, **changes: Any) -> dict[str, Any
         "min_time_ns": None if us is None else 8e2 * us,
         "work.fp32.flop": 1e9,
         "traffic_bytes.dram": 1e6,
+        "utilisation.dram": 0.6,
     } | changes
 
 
@@ -51,4 +52,5 @@ def run(
     kernels = pl.DataFrame(list(launches), schema_overrides=columns, infer_schema_length=None).with_row_index("id")
     rows = [(number, "a_finding", severity, None, None) for number, severity in findings or []]
     table = pl.DataFrame(rows, schema=FINDINGS, orient="row")
-    return Side("run", recording, group_side(kernels, table), len(launches), sum(each["failed"] for each in launches))
+    failed = tuple(sorted(str(each["short_name"]) for each in launches if each["failed"]))
+    return Side("run", recording, group_side(kernels, table), len(launches), len(failed), failed=failed)

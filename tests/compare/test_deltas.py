@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from ncuroof.compare import BUILDS, compare, matched_change, run_change
+from ncuroof.compare import BUILDS, Sureness, compare, matched_change, run_change, run_obstacle
 from ncuroof.present.change_sentence import change_sentence
 from tests.compare.sides import RECORDING, launch, run
 
@@ -66,6 +66,87 @@ def test_another_number_of_launches_is_compared_launch_by_launch() -> None:
     assert delta.duration_ns == (4e5, 2e5)
     assert change_sentence(delta).startswith("2× slower per launch")
     assert change_sentence(delta).endswith("; launched 1 instead of 4 times")
+
+
+def test_the_same_work_in_more_launches_is_compared_in_all() -> None:
+    # one launch of 8 Gflop in 8 s; after 4 launches of 2.16 Gflop, 11 s together. Launch for launch it would be "2.9 times as fast"
+    before = [launch("a", 8e6, **{"work.fp32.flop": 8e9, "traffic_bytes.dram": 4e6})]
+    after = [
+        launch("a", us, **{"work.fp32.flop": flop}) for us, flop in ((1e6, 1e9), (2e6, 2e9), (5e6, 4e9), (3e6, 1.64e9))
+    ]
+    delta = only(before, after)
+    assert delta.is_same_work_in_all
+    assert delta.mean_ns == pytest.approx((8e9, 11e9))
+    assert delta.work == ("work.flop", pytest.approx(1.08))
+    assert change_sentence(delta) == (
+        "1.38× slower; nothing that both runs collected explains it; the same work in 4 launches instead of 1"
+    )
+    back = only(after, before)
+    assert back.mean_ns == pytest.approx((11e9 / 4, 8e9 / 4))
+    assert back.change_frac == pytest.approx(8 / 11 - 1)
+    assert change_sentence(back).startswith("1.38× faster")
+
+
+def test_launches_of_other_work_say_nothing_of_chance() -> None:
+    # 1 and 3 ms, but for 1 and 3 Gflop: their own deviation, 1.4 ms, is none of chance; 0.7 µs and 1 % are
+    mixed = [launch("a", 1000.0 * n, **{"work.fp32.flop": 1e9 * n}) for n in (1, 3, 1, 3)]
+    assert run(*mixed).groups["deviation_ns"].to_list() == [None]
+    assert only(mixed, mixed).noise_frac == pytest.approx(0.02)
+    alike = [launch("a", us) for us in (1000.0, 3000.0, 1000.0, 3000.0)]
+    assert run(*alike).groups["deviation_ns"].to_list() == pytest.approx([2e6 / math.sqrt(3)])
+    assert only(alike, alike).noise_frac == pytest.approx(2 * math.sqrt(2) * (1 / math.sqrt(3)) / 2)
+
+
+def test_times_at_other_clocks_are_not_compared() -> None:
+    # 4.5 % between clocks of a long launch; the other kernel, at the same clock, is compared
+    before = run(launch("a", 1e4, sm_clock_hz=1.4975e9), launch("b", 1e3, sm_clock_hz=1.56e9))
+    after = run(launch("a", 9.5e3, sm_clock_hz=1.565e9), launch("b", 2e3, sm_clock_hz=1.565e9))
+    comparison = compare(before, after)
+    assert [delta.change_frac for delta in comparison.deltas] == [None, pytest.approx(1.0)]
+    assert change_sentence(comparison.deltas[0]) == (
+        "times are not compared (the SM clock differs by 4.5 % (1498 MHz → 1565 MHz)): SM clock +4.5 %"
+    )
+    assert run_change(comparison) == (None, None)
+    assert run_obstacle(comparison) == "a: the SM clock differs by 4.5 % (1498 MHz → 1565 MHz)"
+    assert matched_change(comparison)[0] == pytest.approx(1.0)
+
+
+def test_clocks_of_short_launches_are_as_uncertain_as_their_times() -> None:
+    # 2 x 0.7 of 10 µs are 14 %, and 3 % more
+    assert only([launch("a", 10.0, sm_clock_hz=1.5e9)], [launch("a", 10.0, sm_clock_hz=1.74e9)]).obstacle is None
+    assert only([launch("a", 10.0, sm_clock_hz=1.5e9)], [launch("a", 10.0, sm_clock_hz=1.77e9)]).obstacle is not None
+
+
+def test_few_launches_at_other_clocks_leave_the_run_comparable() -> None:
+    before = run(launch("a", 1e3, sm_clock_hz=1.4e9), launch("b", 1e4, sm_clock_hz=1.56e9))
+    after = run(launch("a", 1e3, sm_clock_hz=1.56e9), launch("b", 1e4, sm_clock_hz=1.56e9))
+    assert run_obstacle(compare(before, after)) is None  # 2 of 22 ms
+
+
+def test_what_failed_to_profile_was_neither_removed_nor_added() -> None:
+    before = run(launch("a"), launch("b", 500.0))
+    after = run(launch("a"), launch("b", None, failed=True))
+    comparison, back = compare(before, after), compare(after, before)
+    assert (comparison.matching.removed, back.matching.added) == ((), ())
+    assert run_obstacle(comparison) == "b failed to profile after"
+    assert run_obstacle(back) == "b failed to profile before"
+    assert run_obstacle(compare(after, after)) is None
+    assert run_change(comparison) == (None, None)
+
+
+def test_a_limiter_that_was_not_collected_is_no_change() -> None:
+    delta = only([launch("a", 100.0, limiter=None)], [launch("a", 200.0, limiter="l2")])
+    assert "was" not in change_sentence(delta)
+
+
+def test_what_is_matched_by_a_guess_is_in_no_sum() -> None:
+    # launched as often, and nothing else speaks for it: no FLOPs, and bytes that could be the same
+    other = {"work.fp32.flop": None, "traffic_bytes.dram": 3e6}
+    before = run(launch("first"), *[launch("a", 100.0, **{"work.fp32.flop": None})] * 2)
+    after = run(launch("first"), *[launch("b", 900.0, **other)] * 2)
+    comparison = compare(before, after)
+    assert comparison.deltas[1].match.sureness is Sureness.GUESS
+    assert matched_change(comparison)[0] == pytest.approx(0.0)
 
 
 def test_kernels_of_unequal_launches_count_by_how_often_they_run() -> None:

@@ -46,6 +46,34 @@ def test_a_kernel_may_not_hide_behind_the_rest_of_the_run() -> None:
     assert result("kernel(flash.*):+15%", after).has_passed
 
 
+def test_a_kernel_can_be_asked_to_become_faster() -> None:
+    # nothing changed, which is no 10 % less
+    assert not result("kernel(flash.*).time:-10%").has_passed
+    assert result("kernel(flash.*).time:-10%", run(launch("flash_fwd", 850.0), launch("norm"))).has_passed
+
+
+def test_launches_that_failed_in_one_run_leave_its_time_unjudged() -> None:
+    after = run(launch("flash_fwd", 1000.0), launch("norm", None, failed=True))
+    assert result("time:+5%", after).reasons == ("times are not comparable: norm failed to profile after",)
+    assert result("kernel(flash.*).time:+5%", after).has_passed
+
+
+def test_a_kernel_at_another_clock_is_not_judged() -> None:
+    before, after = (run(launch("flash_fwd", 1000.0, sm_clock_hz=clock)) for clock in (1.4e9, 1.5e9))
+    found = result("kernel(flash.*).time:+5%", after, before)
+    assert not found.has_passed
+    assert found.reasons == ("flash_fwd: the SM clock differs by 7.1 % (1400 MHz → 1500 MHz)",)
+
+
+def test_a_guess_is_no_kernel_of_the_run_before() -> None:
+    unknown = {"work.fp32.flop": None}
+    before = run(launch("first"), *[launch("a", **unknown)] * 2)
+    after = run(launch("first"), *[launch("b", **unknown, **{"traffic_bytes.dram": 3e6})] * 2)
+    assert result("kernel(b).time:+5%", after, before).reasons == (
+        "none of these kernels was surely in the run before",
+    )
+
+
 def test_kernels_that_are_new_are_told_and_not_judged() -> None:
     after = run(
         launch("flash_fwd", 1000.0), launch("norm", 1000.0), launch("flash_bwd", 9000.0, **{"work.fp32.flop": 7e9})

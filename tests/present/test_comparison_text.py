@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ncuroof.compare import compare
 from ncuroof.present.comparison_document import comparison_document
-from ncuroof.present.comparison_text import to_text
+from ncuroof.present.comparison_text import to_markdown, to_text
 from tests.compare.sides import launch, run
 
 
@@ -22,6 +22,28 @@ def test_a_run_of_more_launches_is_not_called_slower_without_a_word() -> None:
     assert "launch for launch, over what both runs launched: 1.5× faster" in lines
     same = told([launch("a", 300.0)], [launch("a", 200.0)])
     assert not any(line.startswith("launch for launch") for line in same)
+
+
+def test_another_amount_of_work_is_told() -> None:
+    small = launch("a", 100.0, **{"work.fp32.flop": 1e9 / 64})
+    lines = told([launch("a", 4000.0)], [small])
+    assert "note: a does another amount of work (FLOPs ×0.0156): is the input the same?" in lines
+    half = launch("a", 100.0, **{"work.fp32.flop": 0.5e9})
+    assert not any("amount of work" in line for line in told([launch("a", 200.0)], [half]))
+
+
+def test_launches_that_failed_are_told_and_keep_the_run_from_being_compared() -> None:
+    lines = told([launch("a"), launch("b")], [launch("a"), launch("b", None, failed=True)])
+    assert "after:  run · NVIDIA H200 · 2 launches, 1 of them failed to profile, 100 µs" in lines
+    assert "times of the whole runs are not compared: b failed to profile after" in lines
+    assert "launch for launch, over what both runs launched: no change beyond chance (±3.5 %)" in lines
+    assert not any(line.startswith("removed") for line in lines)
+
+
+def test_markdown_says_how_kernels_were_matched() -> None:
+    before, after = [launch("a", 300.0, grid=[1, 1, 1])], [launch("a", 100.0, grid=[64, 1, 1])]
+    document = comparison_document(compare(run(*before), run(*after)))
+    assert "| `a`<br>matched as shape, likely: 1 block of 256 → 64 blocks of 256 |" in to_markdown(document)
 
 
 def test_a_kernel_of_unknown_time_is_not_called_unchanged() -> None:

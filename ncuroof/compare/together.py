@@ -1,0 +1,100 @@
+"""Groups of launches that are compared as one: their amounts and shares, and how much of the work of the other run they do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ncuroof.compare.rules import Explanation
+
+Row = dict[str, Any]
+
+FLOP, INSTRUCTIONS, DRAM_BYTES = "work.flop", "instructions.warp_executed", "traffic_bytes.dram"
+
+_SAME_WORK_RATIO = 1.25
+"""All launches of both runs do the same work where it differs by less: what is cut into pieces does some of it twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The groups that a match takes together on one side.
+
+    Attributes:
+        rows: of a side's groups.
+        n_launches: how often they were launched together: as often as the one that was launched the most.
+        n_units: what amounts are given per: launches, or what one launch of the other run does.
+    """
+
+    rows: Sequence[Row]
+    n_launches: int
+    n_units: int
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> Together:
+        """Return groups that are compared launch for launch."""
+        n_launches = max(int(row["n_launches"]) for row in rows)
+        return cls(rows, n_launches, n_launches)
+
+    @property
+    def longest(self) -> Row:
+        """The group that took the most time."""
+        return max(self.rows, key=lambda row: row["duration_ns"] or 0.0)
+
+    @property
+    def names(self) -> str:
+        """Short names."""
+        return " + ".join(row["short_name"] or row["name"] or "(no name)" for row in self.rows)
+
+    def amount(self, quantity: str) -> float | None:
+        """Return an amount per unit; None where it is not known for any group."""
+        return known_sum(
+            None if row[quantity] is None else row[quantity] * row["n_launches"] / self.n_units for row in self.rows
+        )
+
+    def average(self, quantity: str) -> float | None:
+        """Return a share or rate averaged by time; None where it is not known for any group."""
+        values = [row[quantity] for row in self.rows]
+        weights = [(row["mean_ns"] or 0.0) * row["n_launches"] for row in self.rows]
+        if None in values or not sum(weights):
+            return None
+        return float(sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights))
+
+    def value(self, explanation: Explanation) -> float | None:
+        """Return what may explain a change; None where it is not known for any group."""
+        measured = self.amount if explanation.kind == "amount" else self.average
+        return measured(explanation.quantity)
+
+
+def aligned(before: Together, after: Together) -> tuple[Together, Together]:
+    """Return both with what one launch of the run before does as unit, where the same work was cut into other launches.
+
+    Launches of equal number, or that do the same work one by one, are compared one by one.
+    """
+    if before.n_launches == after.n_launches:
+        return before, after
+    work = work_ratio(before, after)
+    if work is None:
+        return before, after
+    ratio = work[1] * after.n_launches / before.n_launches
+    is_same = abs(math.log(ratio)) < min(math.log(_SAME_WORK_RATIO), abs(math.log(work[1])))
+    return (before, replace(after, n_units=before.n_units)) if is_same else (before, after)
+
+
+def work_ratio(before: Together, after: Together) -> tuple[str, float] | None:
+    """Return what of their work was counted, and that of a unit after over before; None where nothing was.
+
+    FLOPs; without any, instructions.
+    """
+    for quantity in (FLOP, INSTRUCTIONS):
+        amounts = before.amount(quantity), after.amount(quantity)
+        if amounts[0] and amounts[1]:
+            return quantity, amounts[1] / amounts[0]
+    return None
+
+
+def known_sum(values: Iterable[float | None]) -> float | None:
+    """Return the sum; None where any part is not known."""
+    parts = list(values)
+    return None if None in parts else float(sum(part for part in parts if part is not None))

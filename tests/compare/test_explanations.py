@@ -1,0 +1,54 @@
+"""Reasons: what moved the way the time did, and mattered to the kernel. The numbers are those of recorded pairs, rounded."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncuroof.compare import compare
+from tests.compare.sides import launch, run
+
+
+def reasons(before: dict[str, float | str], after: dict[str, float | str], us: tuple[float, float]) -> list[str]:
+    old, new = run(launch("a", us[0], **before)), run(launch("a", us[1], **after))
+    (delta,) = compare(old, new).deltas
+    return [change.quantity for change in delta.changes if change.explains]
+
+
+@pytest.mark.parametrize(("busy", "explaining"), [(0.125, []), (0.31, ["traffic_bytes.dram"]), (None, [])])
+def test_bytes_explain_where_the_slower_run_keeps_what_moves_them_busy(
+    busy: float | None, explaining: list[str]
+) -> None:
+    # 3.45 times the bytes through a DRAM that is used to 12.5 % take no time of a kernel that computes
+    before = {"traffic_bytes.dram": 1e8, "utilisation.dram": 0.04}
+    after = {"traffic_bytes.dram": 3.45e8, "utilisation.dram": busy}
+    assert reasons(before, after, (3030.0, 3250.0)) == explaining
+
+
+@pytest.mark.parametrize(("verdict", "explaining"), [("latency", ["instructions.warp_executed"]), ("memory", [])])
+def test_instructions_take_time_in_a_kernel_that_waits_for_each(verdict: str, explaining: list[str]) -> None:
+    before = {"instructions.warp_executed": 1e9, "utilisation.issue": 0.1, "verdict": verdict}
+    after = {"instructions.warp_executed": 5e8, "utilisation.issue": 0.1, "verdict": verdict}
+    assert reasons(before, after, (2000.0, 1000.0)) == explaining
+
+
+def test_issue_slots_that_follow_their_instructions_are_arithmetic() -> None:
+    # half the instructions in 1.06 times the time use half the issue slots: not why it takes longer
+    before = {"instructions.warp_executed": 17.7e9, "utilisation.issue": 0.485}
+    after = {"instructions.warp_executed": 9.4e9, "utilisation.issue": 0.243}
+    assert reasons(before, after, (32000.0, 34000.0)) == []
+    assert reasons(before, after | {"instructions.warp_executed": 17.7e9}, (32000.0, 34000.0)) == ["utilisation.issue"]
+
+
+@pytest.mark.parametrize(
+    ("bytes_after", "explaining"), [(156e6, []), (80e6, ["traffic_bytes.dram", "access.l2_hit_frac"])]
+)
+def test_hits_explain_where_the_misses_became_fewer(bytes_after: float, explaining: list[str]) -> None:
+    before = {"access.l2_hit_frac": 0.478, "traffic_bytes.dram": 151e6}
+    after = {"access.l2_hit_frac": 0.703, "traffic_bytes.dram": bytes_after}
+    assert reasons(before, after, (1030.0, 960.0)) == explaining
+
+
+def test_waves_say_nothing_where_the_grid_is_the_same() -> None:
+    # 168 to 197 registers: 2 blocks in place of 3 to an SM make 75.9 waves of 50.6
+    before, after = {"occupancy.waves": 50.6}, {"occupancy.waves": 75.9}
+    assert reasons(before, after, (15300.0, 14700.0)) == []
