@@ -283,19 +283,33 @@ def comparison(after):
         "noise_frac": 0.02,
         "duration_ns": [2e5, 1e5],
         "n_launches": [1, 1],
+        "is_same_work_in_all": False,
+        "work_of": None,
+        "work_ratio": None,
         "recoverable_ns": [1.5e5, 2e4],
         "verdict": ["latency", "memory"],
         "changes": [],
         "lines": [],
     }
-    side = {"label": "run", "gpus": ["NVIDIA Imaginary"], "n_kernels": 1, "duration_ns": 1e5, "is_simulated": False}
+    side = {
+        "label": "run",
+        "gpus": ["NVIDIA Imaginary"],
+        "n_kernels": 1,
+        "n_failed": 0,
+        "duration_ns": 1e5,
+        "is_simulated": False,
+    }
     summary = {
         "duration_change_frac": -0.5,
         "noise_frac": 0.02,
+        "obstacle": None,
+        "matched_change_frac": -0.5,
+        "matched_noise_frac": 0.02,
         "n_matches": 1,
         "n_faster": 1,
         "n_slower": 0,
         "n_unknown": 0,
+        "n_at_other_clocks": 0,
         "n_added": 0,
         "n_removed": 0,
     }
