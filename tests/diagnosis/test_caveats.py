@@ -469,10 +469,11 @@ TRIOS: dict[str, list[Trio]] = {
         ),
     ],
     "past_l1": [
-        # Copied past the registers 51 and 49 byte for 50 that were loaded into them.
+        # Copied past the registers 51 and 49 byte for 50 that were loaded into them: 2 sectors of 25 used bytes. The counter of
+        # loads holds the sectors of the copies, too.
         trio(
-            {ASYNC_BYTES: 51.0, LOAD_SECTORS: 2.0, LOAD_BYTES_PER_SECTOR: 25.0},
-            {ASYNC_BYTES: 49.0},
+            {ASYNC_BYTES: 51.0, LOAD_SECTORS: 2.0 + 51 / 32, LOAD_BYTES_PER_SECTOR: 25.0},
+            {ASYNC_BYTES: 49.0, LOAD_SECTORS: 2.0 + 49 / 32},
             needs=(ASYNC_BYTES, LOAD_SECTORS, LOAD_BYTES_PER_SECTOR),
         ),
         trio({TMA_PIPE: 1.01}, {TMA_PIPE: 0.99}, needs=(TMA_PIPE,)),

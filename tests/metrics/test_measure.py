@@ -343,3 +343,24 @@ def test_dram_roof_of_a_speed_of_light_report_is_that_of_the_chart() -> None:
     row = measured.bandwidth.row(0, named=True)
     assert (row["bytes_per_s"], row["peak_bytes_per_s"]) == (pytest.approx(1.28e11), pytest.approx(3.2e11))
     assert measured.kernels["traffic_bytes.dram"][0] == pytest.approx(1.28e7)
+
+
+ASYNC_BYPASS = "sm__sass_l1tex_m_xbar2l1tex_read_bytes_mem_global_op_ldgsts_cache_bypass.sum"
+ASYNC_ACCESS = "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_access.sum"
+ASYNC_WRITTEN = "sm__sass_l1tex_data_bytes_write_pipe_lsu_mem_shared_op_ldgsts_cache_access.sum"
+
+
+@pytest.mark.parametrize(
+    ("copies", "sectors", "share"),
+    [
+        ({}, 1000.0, None),
+        ({ASYNC_BYPASS: 0.0, ASYNC_ACCESS: 0.0, ASYNC_WRITTEN: 0.0}, 1000.0, 0.0),
+        ({ASYNC_BYPASS: 32e3, ASYNC_ACCESS: 0.0}, 0.0, 1.0),  # all loads are copies
+        ({ASYNC_BYPASS: 16e3, ASYNC_ACCESS: 250.0, ASYNC_WRITTEN: 8e3}, 250.0, 0.75),  # 24 of 32 kB
+        ({ASYNC_BYPASS: 64e3, ASYNC_ACCESS: 0.0}, 0.0, 1.0),  # the way from L2 can carry more than was asked for
+    ],
+)
+def test_asynchronous_copies_are_no_loads(copies: dict[str, float], sectors: float, share: float | None) -> None:
+    kernel = kernel_of({"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": 1000.0, **copies})
+    assert kernel["access.load_sectors"] == sectors
+    assert kernel["access.async_copy_frac"] == share
