@@ -127,13 +127,16 @@ class RooflineChart {
     return line;
   }
 
-  /** Where a flat roof meets the slope of the chosen level: a ring, and a dotted line down to its intensity. */
+  /** Where a flat roof meets the slope of the chosen level: a ring, and a dotted line down to its intensity. What stands in meets the counters' roofs. */
   ridges() {
     const { plane } = this;
     const { level } = this.choice;
     const slopes = this.shownRoofs().filter((roof) => roof.kind === "bandwidth" && roof.names.includes(level));
     const flats = this.shownRoofs().filter((roof) => roof.kind === "compute");
-    const pairs = slopes.flatMap((slope) => flats.filter((flat) => flat.source === slope.source).map((flat) => [slope, flat]));
+    const isCounted = (roofs) => roofs.some((roof) => roof.source === "counters");
+    const sourceOf = (roof, others) => (roof.standsIn && isCounted(others) ? "counters" : roof.source);
+    const meet = (slope, flat) => sourceOf(flat, slopes) === sourceOf(slope, flats);
+    const pairs = slopes.flatMap((slope) => flats.filter((flat) => meet(slope, flat)).map((flat) => [slope, flat]));
     return pairs.flatMap(([slope, flat]) => {
       const [x, y] = [plane.x(flat.per_s / slope.per_s), plane.y(flat.per_s)];
       const fall = this.line(x, y, x, plane.bottom, colour("soft"));

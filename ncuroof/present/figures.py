@@ -10,12 +10,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ncuroof.present import format as text
+from ncuroof.present.judged_roofs import at_the_launches_clock
 from ncuroof.present.views import FLOP, View, is_plottable
 from ncuroof.words import SLOWER_PATH_SUFFIX, CeilingSource, MemoryLevel
 
 Record = Mapping[str, Any]
 
 LEVELS = (MemoryLevel.DRAM, MemoryLevel.L2, MemoryLevel.L1, MemoryLevel.SHARED)
+
+_Ends = tuple[list[float], list[float]]
+"""Of a line: the intensities, and the rates."""
 
 _PAD = 3.0
 """Room around what is drawn, as a factor on a logarithmic axis."""
@@ -64,19 +68,20 @@ def chart(
         ]
     dots = [view.dots(kernel) for kernel in kernels]
     points = [point for by_level in dots for level in by_level.values() for point in level]
-    further = [{view.intensity: x, view.rate: y} for x, y in places]
-    x_range, y_range = _ranges(drawn, [*points, *further], view)
-    sources = [source.value for source in CeilingSource if any(roof["source"] == source for roof in drawn)]
     counted = {
         (roof["kind"], roof["name"]) for roof in drawn if roof["source"] == CeilingSource.COUNTERS
     } | _without_dots(drawn, dots)
-    by_source = [[ceiling for ceiling in drawn if ceiling["source"] == source] for source in sources]
+    if view is FLOP:
+        drawn = at_the_launches_clock(drawn, kernels, counted)
+    further = [{view.intensity: x, view.rate: y} for x, y in places]
+    x_range, y_range = _ranges(drawn, [*points, *further], view)
+    sources = [source.value for source in CeilingSource if any(roof["source"] == source for roof in drawn)]
     return {
         "label": view.label,
         "counted": view.counted,
         "noLevel": view.no_level,
         "noChart": view.no_chart,
-        "roofs": [roof for same in by_source for roof in _roofs(same, x_range, view, counted)],
+        "roofs": [roof for source in sources for roof in _roofs(drawn, source, x_range, view, counted)],
         "sources": [[source, index == 0 or source == CeilingSource.MEASURED] for index, source in enumerate(sources)],
         "x": {
             "title": view.x_title,
@@ -134,30 +139,47 @@ def _exponents(bounds: tuple[float, float]) -> list[float]:
 
 
 def _roofs(
-    ceilings: Sequence[Record], x_range: tuple[float, float], view: View, counted: Collection[tuple[str, str]]
+    drawn: Sequence[Record], source: str, x_range: tuple[float, float], view: View, counted: Collection[tuple[str, str]]
 ) -> list[dict[str, Any]]:
     """Return the lines of one source: slopes up to the highest peak, peaks from where the steepest slope meets them.
 
-    One that stands in, because no counter of the report gives that roof, is drawn whichever source is chosen.
+    One that stands in, because no counter of the report gives that roof, is drawn whichever source is chosen, and meets its lines.
     """
-    slopes = [ceiling for ceiling in ceilings if ceiling["kind"] == "bandwidth"]
-    top = max((ceiling["per_s"] for ceiling in ceilings if ceiling["kind"] == "compute"), default=None)
-    steepest = max((ceiling["per_s"] for ceiling in slopes), default=None)
-    far_left, far_right = x_range[0] / _BEYOND, x_range[1] * _BEYOND
+    of_source = [ceiling for ceiling in drawn if ceiling["source"] == source]
+    first = next(each for each in CeilingSource if any(ceiling["source"] == each for ceiling in drawn))
+    shown_at_first = [ceiling for ceiling in drawn if ceiling["source"] == first]
+    standing_in = [ceiling for ceiling in drawn if _stands_in(ceiling, counted)]
+    top = _highest([*of_source, *standing_in], "compute")
+    far = x_range[0] / _BEYOND, x_range[1] * _BEYOND
     lines = []
-    for (kind, per_s), same in _coinciding(ceilings).items():
+    for (kind, per_s), same in _coinciding(of_source).items():
+        stands_in = any(_stands_in(ceiling, counted) for ceiling in same)
         if kind == "bandwidth":
-            right = far_right if top is None else top / per_s
-            left = min(far_left, right / _BEYOND)
-            ends = ([left, right], [per_s * left, per_s * right])
-            amount = view.write_slope(per_s)
+            ends, amount = _slope(per_s, top, far), view.write_slope(per_s)
         else:
-            left = far_left if steepest is None else per_s / steepest
-            ends = ([left, max(far_right, left * _BEYOND)], [per_s, per_s])
-            amount = view.write_rate(per_s)
-        stands_in = any((ceiling["kind"], ceiling["name"]) not in counted for ceiling in same)
+            steepest = _highest([*(shown_at_first if stands_in else of_source), *standing_in], "bandwidth")
+            ends, amount = _flat(per_s, steepest, far), view.write_rate(per_s)
         lines.append(_roof(same, ends, amount, stands_in=stands_in))
     return lines
+
+
+def _highest(ceilings: Iterable[Record], kind: str) -> float | None:
+    return max((ceiling["per_s"] for ceiling in ceilings if ceiling["kind"] == kind), default=None)
+
+
+def _slope(per_s: float, top: float | None, far: tuple[float, float]) -> _Ends:
+    right = far[1] if top is None else top / per_s
+    left = min(far[0], right / _BEYOND)
+    return [left, right], [per_s * left, per_s * right]
+
+
+def _flat(per_s: float, steepest: float | None, far: tuple[float, float]) -> _Ends:
+    left = far[0] if steepest is None else per_s / steepest
+    return [left, max(far[1], left * _BEYOND)], [per_s, per_s]
+
+
+def _stands_in(ceiling: Record, counted: Collection[tuple[str, str]]) -> bool:
+    return ceiling["source"] != CeilingSource.COUNTERS and (ceiling["kind"], ceiling["name"]) not in counted
 
 
 def _coinciding(ceilings: Sequence[Record]) -> dict[tuple[str, float], list[Record]]:
@@ -168,13 +190,13 @@ def _coinciding(ceilings: Sequence[Record]) -> dict[tuple[str, float], list[Reco
     return groups
 
 
-def _roof(
-    ceilings: Sequence[Record], ends: tuple[list[float], list[float]], amount: str, *, stands_in: bool
-) -> dict[str, Any]:
+def _roof(ceilings: Sequence[Record], ends: _Ends, amount: str, *, stands_in: bool) -> dict[str, Any]:
     source = ceilings[0]["source"]
     short = ", ".join(text.label(ceiling["name"]) for ceiling in ceilings)
     if source != CeilingSource.COUNTERS:
         short = f"{short} {source}"
+    if ceilings[0].get("at_hz"):
+        short = f"{short} at {text.scaled(ceilings[0]['at_hz'], 'Hz')}"
     return {
         "kind": ceilings[0]["kind"],
         "names": [ceiling["name"] for ceiling in ceilings],

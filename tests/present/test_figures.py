@@ -83,6 +83,37 @@ def test_a_roof_that_no_counter_gives_is_drawn_from_the_data_sheet():
     assert stands_in == {("DRAM datasheet", True), ("L1 datasheet", False), ("FP32", False), ("FP32 datasheet", False)}
 
 
+def test_a_roof_that_stands_in_is_drawn_as_launches_are_judged_by_it_and_meets_the_slopes():
+    # Two tensor launches at 1.14 and 1.41 GHz, the first the longer: 312 TFLOP/s at 1.41 GHz are 252 at 1.14
+    base = kernel()["work"]["fp32"]
+    tensor = [
+        kernel(
+            duration_ns=duration,
+            sm_clock_hz=clock,
+            work={"tensor_fp16": {**base, "peak_flop_per_s": peak, "peak_source": "datasheet"}},
+        )
+        for duration, clock, peak in ((1e5, 1.41e9, 3.12e14), (9e5, 1.14e9, 2.52e14))
+    ]
+    roof = {"device": 0, "kind": "compute", "definition": "a definition"}
+    ceilings = [
+        {**CEILINGS[0], "kind": "bandwidth", "name": "dram", "per_s": 2e12, "source": "counters"},
+        {**roof, "name": "tensor_fp16", "per_s": 3.12e14, "source": "datasheet"},
+    ]
+    slope, flat = figures.chart(ceilings, tensor)["roofs"]
+    assert flat["label"] == "FP16 tensor datasheet at 1.14 GHz 252 TFLOP/s"
+    assert (flat["per_s"], flat["x"][0]) == (2.52e14, 126)
+    assert (slope["x"][1], slope["y"][1]) == (126, 2.52e14)
+
+
+def test_a_measured_roof_is_drawn_as_the_longest_launch_is_judged_by_it():
+    # 144 TFLOP/s are said to be 47.3 % of what was reached, at the launch's clock: 304 TFLOP/s, not the 260 at the other
+    work = {"fp32": {**kernel()["work"]["fp32"], "flop_per_s": 1.44e14, "reached_frac": 0.473}}
+    roof = {"device": 0, "kind": "compute", "name": "fp32", "definition": "a definition"}
+    ceilings = [{**roof, "per_s": 3.5e14, "source": "counters"}, {**roof, "per_s": 2.6e14, "source": "measured"}]
+    labels = [each["label"] for each in figures.chart(ceilings, [kernel(work=work, sm_clock_hz=1.41e9)])["roofs"]]
+    assert labels == ["FP32 350 TFLOP/s", "FP32 measured at 1.41 GHz 304 TFLOP/s"]
+
+
 def test_the_range_holds_every_dot_and_every_ridge():
     far = kernel(points=[kernel()["points"][0] | {"intensity_flop_per_byte": 1e-4, "flop_per_s": 1e14}])
     chart = figures.chart(CEILINGS, [kernel(), far])

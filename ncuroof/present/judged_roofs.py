@@ -1,0 +1,60 @@
+"""Roofs as launches are judged by them: the data sheet's and measured ones hold at other clocks than those from counters.
+
+A chart shows a dot against one roof. Where that is the data sheet's, since no counter gives it, or one that was measured, it is
+drawn at the clock of the longest launch that is judged by it, as roofs from counters are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from ncuroof.words import CeilingSource
+
+Record = Mapping[str, Any]
+
+_NEXT_TO_NOTHING = 1e-3
+"""A clock that differs by less is the same."""
+
+_TABLE_AND_RATE = {"compute": ("work", "flop_per_s"), "bandwidth": ("bandwidth", "bytes_per_s")}
+
+
+def at_the_launches_clock(
+    ceilings: Iterable[Record], kernels: Sequence[Record], counted: Collection[tuple[str, str]]
+) -> list[Record]:
+    """Return the ceilings, those that are not from counters as the longest launch is judged by them, with its `at_hz`.
+
+    Args:
+        ceilings: of one device, from the document.
+        kernels: of that device, from the document.
+        counted: kind and name of the roofs that stand for themselves: the data sheet's is no more than a comparison there.
+    """
+    longest_first = sorted(kernels, key=lambda kernel: -(kernel.get("duration_ns") or 0.0))
+    return [
+        ceiling
+        if ceiling["source"] == CeilingSource.COUNTERS
+        or (ceiling["source"] == CeilingSource.DATASHEET and (ceiling["kind"], ceiling["name"]) in counted)
+        else _as_judged(ceiling, longest_first)
+        for ceiling in ceilings
+    ]
+
+
+def _as_judged(ceiling: Record, kernels: Iterable[Record]) -> Record:
+    for kernel in kernels:
+        per_s = _judged_by(kernel, ceiling)
+        if per_s is not None:
+            is_same = abs(per_s / ceiling["per_s"] - 1) < _NEXT_TO_NOTHING
+            return ceiling if is_same else {**ceiling, "per_s": per_s, "at_hz": kernel.get("sm_clock_hz")}
+    return ceiling
+
+
+def _judged_by(kernel: Record, ceiling: Record) -> float | None:
+    """Return the roof by which a launch is judged; None where it is not."""
+    table, rate = _TABLE_AND_RATE[ceiling["kind"]]
+    entry = (kernel.get(table) or {}).get(ceiling["name"])
+    if entry is None:
+        return None
+    if ceiling["source"] == CeilingSource.DATASHEET:
+        peak = entry[f"peak_{rate}"] if entry.get("peak_source") == CeilingSource.DATASHEET else None
+        return peak or None
+    return entry[rate] / entry["reached_frac"] if entry.get("reached_frac") else None
