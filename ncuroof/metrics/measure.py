@@ -217,7 +217,10 @@ def _devices(workloads: pl.DataFrame, table: CounterTable) -> tuple[pl.DataFrame
         }
     )
     if number is not None:
+        alike = rows.columns
+        only = pl.when(pl.col("number").min() == pl.col("number").max()).then(pl.col("number").max()).over(alike)
         rows = rows.hstack(table.frame.select(number.alias("number")))
+        rows = rows.with_columns(pl.col("number").fill_null(only))  # a launch that failed has none
     distinct = rows.unique(maintain_order=True).with_row_index("device")
     device_by_row = rows.join(distinct, on=rows.columns, how="left", nulls_equal=True, maintain_order="left")
     return distinct.select(*DEVICES), device_by_row["device"]

@@ -239,6 +239,22 @@ def test_two_reports_keep_their_kernels_and_devices_apart() -> None:
     assert measured.devices["name"].to_list() == ["NVIDIA H200", "NVIDIA H100 PCIe"]
 
 
+@pytest.mark.parametrize(
+    ("numbers", "devices"),
+    [
+        ((0.0, None, 0.0), [0, 0, 0]),  # a launch that failed holds no number
+        ((None, None), [0, 0]),
+        ((0.0, 1.0, None), [0, 1, 2]),  # on which of two equal GPUs is not known
+    ],
+)
+def test_a_launch_without_a_device_number_ran_on_the_only_gpu_like_it(
+    numbers: tuple[float | None, ...], devices: list[int]
+) -> None:
+    h200 = {DEVICE_NAME: "NVIDIA H200", "device__attribute_multiprocessor_count": 132.0}
+    launches = [h200 | ({} if number is None else {"launch__device_id": number}) for number in numbers]
+    assert measure([raw_report(*launches)]).kernels["device"].to_list() == devices
+
+
 def test_tables_have_their_schemas() -> None:
     measured = measure([raw_report({})])
     check(measured.kernels, KERNELS, table="KERNELS")
