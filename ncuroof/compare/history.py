@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from ncuroof.compare.comparison import Comparison, compare
+from ncuroof.compare.matching import Sureness
 from ncuroof.compare.side import Side
 
 
@@ -49,7 +50,7 @@ class History:
 
 
 def history(runs: Sequence[Side]) -> History:
-    """Return how kernels went over two or more runs; one that was fused, split or rewritten begins anew."""
+    """Return how kernels went over two or more runs; one that was fused, cut into other launches or rewritten begins anew."""
     steps = [compare(before, after) for before, after in pairwise(runs)]
     first_comparable = max(
         (number for number, step in enumerate(steps, start=1) if not step.comparable.is_time_comparable), default=0
@@ -77,8 +78,11 @@ def _carried_on(step: Comparison, current: dict[int, Trend], number: int) -> dic
     """Return the trends that go on in a run, by its groups, with the jumps into it noted."""
     carried = {}
     for delta in step.deltas:
-        if len(delta.match.before) == len(delta.match.after) == 1 and (trend := current.get(delta.match.before[0])):
+        is_one = len(delta.match.before) == len(delta.match.after) == 1 and not delta.is_same_work_in_all
+        if is_one and delta.match.sureness is not Sureness.GUESS and (trend := current.get(delta.match.before[0])):
             carried[delta.match.after[0]] = trend
+            if delta.obstacle is not None:
+                trend.first_comparable = max(number, trend.first_comparable)
             if delta.is_significant and delta.change_frac is not None and step.comparable.is_time_comparable:
                 trend.jumps[number] = delta.change_frac
     return carried

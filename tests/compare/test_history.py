@@ -31,3 +31,18 @@ def test_a_kernel_that_was_fused_begins_anew_and_one_that_is_gone_ends() -> None
         "mul": [1e5, None],
         "add_mul": [None, 1.5e5],
     }
+
+
+def test_a_kernel_that_was_cut_into_more_launches_begins_anew() -> None:
+    before = run(launch("a", 400.0, **{"work.fp32.flop": 4e9}))
+    after = run(*[launch("a", 120.0, **{"work.fp32.flop": 1e9})] * 4)
+    assert [trend.mean_ns for trend in history([before, after]).trends] == [[4e5, None], [None, 1.2e5]]
+
+
+def test_a_change_is_counted_since_the_clock_was_another() -> None:
+    clocks = ((900.0, 1.2e9), (600.0, 1.5e9), (660.0, 1.5e9))
+    steady = launch("b", 1e5, sm_clock_hz=1.5e9)
+    found = history([run(launch("a", us, sm_clock_hz=clock), steady) for us, clock in clocks])
+    (trend,) = (each for each in found.trends if each.name == "a")
+    assert trend.change_frac == pytest.approx(0.1)
+    assert sorted(trend.jumps) == [2]
