@@ -17,16 +17,18 @@ RESOURCES = ("dram", "l2", "sm", "fp64", "fp32", "fp16", "tensor")
 PER_SM = ("sm", "fp64", "fp32", "fp16", "tensor")
 """Resources that each SM has its own of: those of idle SMs are of no use."""
 
+_FMA, _FMA_HEAVY = "fma_frac", "fma_heavy_frac"
+
 _SOURCES = {
     "dram": ("utilisation.dram", "bandwidth.dram.frac"),
     "l2": ("utilisation.l2", "bandwidth.l2.frac"),
     "sm": (
         "utilisation.l1", "bandwidth.l1.frac", "bandwidth.shared.frac", "utilisation.issue", "utilisation.alu", "utilisation.xu",
         "utilisation.lsu", "utilisation.tex", "utilisation.uniform", "utilisation.branch", "utilisation.address", "utilisation.tma",
-        "utilisation.mio",
+        "utilisation.mio", _FMA_HEAVY,
     ),
     "fp64": ("utilisation.fp64", "work.fp64.frac"),
-    "fp32": ("utilisation.fp32", "work.fp32.frac"),
+    "fp32": (_FMA, "work.fp32.frac"),
     "fp16": ("utilisation.fp16", "work.fp16.frac"),
     "tensor": ("utilisation.tensor",),
 }  # fmt: skip
@@ -49,23 +51,21 @@ def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     Source: Wang et al., arXiv 2009.04598 (time-based roofline): bytes / bandwidth and work / peak are times.
     """
     check(kernels, KERNELS, table="KERNELS")
-    rows = (
-        kernels.join(_tensor_types(work), on="id", how="left", maintain_order="left")
-        .with_columns(pl.coalesce("utilisation.tensor", "tensor_frac").alias("utilisation.tensor"))
-        .with_columns(
-            pl.col("tensor_precision").alias("to_precision"),
-            (pl.col("launch.n_blocks") / pl.col("occupancy.waves")).alias("n_resident_blocks"),
-            *(pl.col("launch.n_blocks").alias(name) for name in ("recorded_n_blocks", "n_blocks")),
-            pl.col("device.sm_count").alias("sm_count"),
-            pl.col("traffic_bytes.dram_read").alias("dram_read_bytes"),
-            pl.col("traffic_bytes.dram_write").alias("dram_write_bytes"),
-            *(pl.col("roofline.ridge_ratio").alias(name) for name in ("recorded_ridge_ratio", "ridge_ratio")),
-            *(pl.lit(1.0).alias(name) for name in ("n_represented", "weight") if name not in kernels.columns),
-        )
+    rows = kernels.join(_tensor_types(work), on="id", how="left", maintain_order="left").with_columns(
+        pl.coalesce("utilisation.tensor", "tensor_frac").alias("utilisation.tensor"),
+        *_fma_pipe(),
+        pl.col("tensor_precision").alias("to_precision"),
+        (pl.col("launch.n_blocks") / pl.col("occupancy.waves")).alias("n_resident_blocks"),
+        *(pl.col("launch.n_blocks").alias(name) for name in ("recorded_n_blocks", "n_blocks")),
+        pl.col("device.sm_count").alias("sm_count"),
+        pl.col("traffic_bytes.dram_read").alias("dram_read_bytes"),
+        pl.col("traffic_bytes.dram_write").alias("dram_write_bytes"),
+        *(pl.col("roofline.ridge_ratio").alias(name) for name in ("recorded_ridge_ratio", "ridge_ratio")),
+        *(pl.lit(1.0).alias(name) for name in ("n_represented", "weight") if name not in kernels.columns),
     )
     share = {name: sm_share(pl.col("n_blocks"), pl.col("sm_count")) if name in PER_SM else 1.0 for name in RESOURCES}
     # A counter of the busiest SM can hold more than the average SM could: at most all of the time of those that had blocks.
-    reached = {name: (_busiest(name, kernels.columns) / share[name]).clip(0, 1) for name in RESOURCES}
+    reached = {name: (_busiest(name, rows.columns) / share[name]).clip(0, 1) for name in RESOURCES}
     most = pl.max_horizontal(reached.values())
     is_known = reached["dram"].is_not_null() & reached["sm"].is_not_null() & ~pl.col("failed") & (most > 0)
     return rows.with_columns(
@@ -93,6 +93,18 @@ def longest(times: Mapping[str, pl.Expr]) -> pl.Expr:
 def _busiest(resource: str, columns: list[str]) -> pl.Expr:
     known = [name for name in _SOURCES[resource] if name in columns]
     return pl.max_horizontal(known).clip(0, 1) if known else pl.lit(None, pl.Float64)
+
+
+def _fma_pipe() -> tuple[pl.Expr, pl.Expr]:
+    """Return how busy the FMA pipe was as a whole, and its heavy half where that was busier.
+
+    The heavy half alone takes integer multiply-add, at 64 per clock and SM on chips of any FP32 rate: it goes with the SMs' number
+    and clock.
+
+    Source: CUDA C++ Programming Guide, table 'Throughput of Native Arithmetic Instructions'.
+    """
+    whole, busier = pl.col("utilisation.fma_pipe"), pl.col("utilisation.fp32")
+    return pl.coalesce(whole, busier).alias(_FMA), pl.when(busier > whole).then(busier).alias(_FMA_HEAVY)
 
 
 def _tensor_types(work: pl.DataFrame) -> pl.DataFrame:

@@ -1,0 +1,45 @@
+"""How long each resource was needed: from counters to time, by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from ncuroof.metrics import measure
+from ncuroof.roofline import profile_by_name
+from ncuroof.whatif import Target, busy_times, project
+from tests.support.hand_tables import work_table
+from tests.support.raw import raw_report
+
+PCT = ".avg.pct_of_peak_sustained_elapsed"
+COUNTERS = {"gpu__time_duration.sum": 1000.0, f"gpu__dram_throughput{PCT}": 10.0}
+
+
+def busy_of(counters: dict[str, float], *work: tuple[Any, ...]) -> pl.DataFrame:
+    """Return BUSY_TIMES of one launch of 1 µs that has these counters."""
+    placed = {
+        "verdict": pl.lit("compute"),
+        "dominant_precision": pl.lit(None, pl.String),
+        "roofline.ridge_ratio": pl.lit(None, pl.Float64),
+    }
+    return busy_times(measure([raw_report(COUNTERS | counters)]).kernels.with_columns(**placed), work_table(*work))
+
+
+def test_integer_multiply_adds_go_with_the_sms_and_not_with_the_fp32_peak() -> None:
+    # The heavy half of the FMA pipe is busy for 78 % of the time with IMAD, both halves together for 41 %.
+    counters = {f"sm__pipe_fma_cycles_active{PCT}": 41.0, f"sm__pipe_fmaheavy_cycles_active{PCT}": 78.0}
+    busy = busy_of(counters)
+    row = busy.row(0, named=True)
+    assert (row["busy.fp32"], row["busy.sm"]) == (pytest.approx(410), pytest.approx(780))
+    # RTX 3090 to A100: 82 SMs at 1.695 GHz and 35.6 TFLOP/s, 108 at 1.41 GHz and 19.5: SMs 780 * 138.99 / 152.28 = 711.9,
+    # FP32 410 * 35.6 / 19.5 = 748.5; the heavy half at the rate of FP32 would take 780 * 35.6 / 19.5 = 1424
+    (found,) = project(busy, {0: profile_by_name("rtx-3090")}, [Target(profile_by_name("a100-sxm-80gb"))]).to_dicts()
+    assert found["duration_ns"] == pytest.approx(748.5 / 0.78, rel=2e-3)
+
+
+def test_a_pipe_without_a_busier_half_is_fp32() -> None:
+    row = busy_of({f"sm__pipe_fma_cycles_active{PCT}": 90.0, f"sm__pipe_alu_cycles_active{PCT}": 20.0})
+    assert row.row(0, named=True)["busy.fp32"] == pytest.approx(900)
+    assert row.row(0, named=True)["busy.sm"] == pytest.approx(200)
