@@ -2,8 +2,8 @@
 // with this file, and the sliders in the detail. A ring on the chart shows where its dot would lie.
 
 const SLIDERS = [["bytes", "DRAM bytes"], ["l2", "L2 bytes"], ["flop", "FLOPs"], ["sm", "other work of the SMs"]];
-const RESOURCES_BY_SLIDER = { bytes: ["dram"], l2: ["l2"], sm: ["sm"], flop: ["fp64", "fp32", "fp16", "tensor"] };
-const SHARED_BY_SMS = ["dram", "l2"];
+const RESOURCES_BY_SLIDER = { bytes: ["dram"], l2: ["l2", "l2_slice"], sm: ["sm"], flop: ["fp64", "fp32", "fp16", "tensor"] };
+const SHARED_BY_SMS = ["dram", "l2", "l2_slice"];
 const MOST_DOUBLINGS = 4;
 
 /** The share of the SMs' time that so many blocks, evenly dealt, can use. */

@@ -6,22 +6,27 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from ncuroof.diagnosis import load_rules
 from ncuroof.tables import KERNELS, check, conform
 from ncuroof.whatif.schemas import BUSY_TIMES
 from ncuroof.words import SPARSE_SUFFIX
 
-RESOURCES = ("dram", "l2", "sm", "fp64", "fp32", "fp16", "tensor")
-"""What has a peak: two memory levels, four kinds of arithmetic, and `sm`: all else that goes with the number and clock of the SMs
-(L1, shared memory, issue slots, and the pipes that no FLOP counter shows)."""
+RESOURCES = ("dram", "l2", "l2_slice", "sm", "fp64", "fp32", "fp16", "tensor")
+"""What has a peak: two memory levels, a slice of L2 that atomics on few addresses keep full while the others idle, four kinds of
+arithmetic, and `sm`: all else that goes with the number and clock of the SMs (L1, shared memory, issue slots, and the pipes that no
+FLOP counter shows)."""
 
 PER_SM = ("sm", "fp64", "fp32", "fp16", "tensor")
 """Resources that each SM has its own of: those of idle SMs are of no use."""
 
-_FMA, _FMA_HEAVY = "fma_frac", "fma_heavy_frac"
+_FMA, _FMA_HEAVY, _L2_SLICE = "fma_frac", "fma_heavy_frac", "l2_slice_frac"
+_COLLIDING = "colliding_atomics"
+"""The finding whose conditions on counters tell that one slice of L2 carries out atomics, one after another."""
 
 _SOURCES = {
     "dram": ("utilisation.dram", "bandwidth.dram.frac"),
     "l2": ("utilisation.l2", "bandwidth.l2.frac"),
+    "l2_slice": (_L2_SLICE,),
     "sm": (
         "utilisation.l1", "bandwidth.l1.frac", "bandwidth.shared.frac", "utilisation.issue", "utilisation.alu", "utilisation.xu",
         "utilisation.lsu", "utilisation.tex", "utilisation.uniform", "utilisation.branch", "utilisation.address", "utilisation.tma",
@@ -54,6 +59,7 @@ def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     rows = kernels.join(_tensor_types(work), on="id", how="left", maintain_order="left").with_columns(
         pl.coalesce("utilisation.tensor", "tensor_frac").alias("utilisation.tensor"),
         *_fma_pipe(),
+        _full_slice().alias(_L2_SLICE),
         pl.col("tensor_precision").alias("to_precision"),
         (pl.col("launch.n_blocks") / pl.col("occupancy.waves")).alias("n_resident_blocks"),
         *(pl.col("launch.n_blocks").alias(name) for name in ("recorded_n_blocks", "n_blocks")),
@@ -105,6 +111,13 @@ def _fma_pipe() -> tuple[pl.Expr, pl.Expr]:
     """
     whole, busier = pl.col("utilisation.fma_pipe"), pl.col("utilisation.fp32")
     return pl.coalesce(whole, busier).alias(_FMA), pl.when(busier > whole).then(busier).alias(_FMA_HEAVY)
+
+
+def _full_slice() -> pl.Expr:
+    """Return how busy the busiest slice of L2 was where atomics keep it full by itself; 0 where they do not."""
+    conditions = load_rules().findings[_COLLIDING].all_of
+    is_full = pl.all_horizontal(condition.holds() for condition in conditions)
+    return pl.when(is_full).then("access.hottest_l2_slice_frac").otherwise(0.0)
 
 
 def _tensor_types(work: pl.DataFrame) -> pl.DataFrame:

@@ -32,7 +32,7 @@ _BATCH = "batch"
 
 _RESOURCES_BY_KIND: Mapping[str, tuple[str, ...]] = {
     "bytes": ("dram",),
-    "l2": ("l2",),
+    "l2": ("l2", "l2_slice"),
     "flop": ("fp64", "fp32", "fp16", "tensor"),
     "sm": ("sm",),
     _BATCH: RESOURCES,

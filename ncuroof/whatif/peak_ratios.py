@@ -135,6 +135,8 @@ def _ratio(resource: str, here: GpuProfile, there: GpuProfile) -> float | None:
     of_sms = here.sm_count * here.sm_boost_clock_hz / (there.sm_count * there.sm_boost_clock_hz)
     if resource == "sm":
         return of_sms
+    if resource == "l2_slice":
+        return here.sm_boost_clock_hz / there.sm_boost_clock_hz
     if resource in ("dram", "l2"):
         was, becomes = (profile.bandwidth_bytes_per_s.get(resource) for profile in (here, there))
         if resource == "l2" and not (was and becomes):

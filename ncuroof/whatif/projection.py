@@ -24,7 +24,7 @@ from ncuroof.words import Verdict
 WAITING = (Verdict.LATENCY.value, Verdict.OVERHEAD.value, Verdict.UNKNOWN.value)
 """Verdicts of kernels that are expected to keep their waits rather than their efficiency."""
 
-_AT_SM_CLOCK = (*PER_SM, "l2")
+_AT_SM_CLOCK = (*PER_SM, "l2", "l2_slice")
 """The clock of L2 follows that of the SMs."""
 
 

@@ -17,6 +17,7 @@ BUSY_TIMES = pl.Schema(
         "failed": pl.Boolean(),  # whether profiling it failed
         "busy.dram": pl.Float64(),  # time for which the resource was needed at its peak, in ns
         "busy.l2": pl.Float64(),
+        "busy.l2_slice": pl.Float64(),  # the slice that atomics on few addresses keep full; 0 where they keep none
         "busy.sm": pl.Float64(),  # L1, shared memory, issue slots, pipes without FLOPs: the busiest of them
         "busy.fp64": pl.Float64(),
         "busy.fp32": pl.Float64(),

@@ -40,7 +40,12 @@ def test_the_page_reckons_as_the_program_does(browser, tmp_path, analysis):
         after = busy
         for kind, factor in changes.items():
             after = change(after, parse_change(f"{kind}:{factor}"))
-        factors = {"dram": changes.get("bytes", 1), "l2": changes.get("l2", 1), "sm": changes.get("sm", 1)}
+        factors = {
+            "dram": changes.get("bytes", 1),
+            "l2": changes.get("l2", 1),
+            "l2_slice": changes.get("l2", 1),
+            "sm": changes.get("sm", 1),
+        }
         factors |= dict.fromkeys(("fp64", "fp32", "fp16", "tensor"), changes.get("flop", 1))
         for name in (None, *GPUS):
             gpu = -1 if name is None else data["gpus"].index(name)

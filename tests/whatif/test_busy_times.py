@@ -9,7 +9,7 @@ import pytest
 
 from ncuroof.metrics import measure
 from ncuroof.roofline import profile_by_name
-from ncuroof.whatif import Target, busy_times, project
+from ncuroof.whatif import Target, busy_times, change, parse_change, project
 from tests.support.hand_tables import work_table
 from tests.support.raw import raw_report
 
@@ -43,3 +43,32 @@ def test_a_pipe_without_a_busier_half_is_fp32() -> None:
     row = busy_of({f"sm__pipe_fma_cycles_active{PCT}": 90.0, f"sm__pipe_alu_cycles_active{PCT}": 20.0})
     assert row.row(0, named=True)["busy.fp32"] == pytest.approx(900)
     assert row.row(0, named=True)["busy.sm"] == pytest.approx(200)
+
+
+SLICES = {
+    "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum": 0.0,
+    "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum": 1e6,
+    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": 2e6,
+    "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum": 0.0,
+    "lts__cycles_elapsed.avg": 1000.0,
+    "lts__cycles_active.max": 1000.0,
+    f"lts__t_sectors{PCT}": 5.0,
+    f"sm__pipe_alu_cycles_active{PCT}": 10.0,
+}
+
+
+def test_atomics_that_collide_gain_from_the_clock_alone() -> None:
+    # One slice of L2 is active all the time, the average one for 27 % of it; a third of the requests are reductions.
+    busy = busy_of(SLICES | {"lts__cycles_active.avg": 270.0})
+    assert busy["busy.l2_slice"].item() == pytest.approx(1000)
+    here, there = {0: profile_by_name("t4")}, Target(profile_by_name("h100-sxm"))
+    (found,) = project(busy, here, [there]).to_dicts()
+    # 1.59 over 1.98 GHz, whatever the number of SMs
+    assert (found["limiter"], found["duration_ns"]) == ("l2_slice", pytest.approx(1000 * 1.59 / 1.98))
+    # half of the accesses, half of the time
+    (fewer,) = project(change(busy, parse_change("l2:0.5")), here, [Target()]).to_dicts()
+    assert fewer["duration_ns"] == pytest.approx(500)
+
+
+def test_slices_that_are_all_active_are_not_one() -> None:
+    assert busy_of(SLICES | {"lts__cycles_active.avg": 960.0})["busy.l2_slice"].item() == 0
