@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from ncuroof.diagnosis import load_rules
+from ncuroof.roofline.bounds import LEAST_UNCOUNTED_FRAC
 from ncuroof.tables import KERNELS, check, conform
 from ncuroof.whatif.schemas import BUSY_TIMES
 from ncuroof.words import SPARSE_SUFFIX
@@ -19,7 +20,7 @@ FLOP counter shows)."""
 PER_SM = ("sm", "fp64", "fp32", "fp16", "tensor")
 """Resources that each SM has its own of: those of idle SMs are of no use."""
 
-_FMA, _FMA_HEAVY, _L2_SLICE = "fma_frac", "fma_heavy_frac", "l2_slice_frac"
+_FMA, _FMA_HEAVY, _L2_SLICE, _TENSOR = "fma_frac", "fma_heavy_frac", "l2_slice_frac", "tensor_pipe_frac"
 _COLLIDING = "colliding_atomics"
 """The finding whose conditions on counters tell that one slice of L2 carries out atomics, one after another."""
 
@@ -35,7 +36,7 @@ _SOURCES = {
     "fp64": ("utilisation.fp64", "work.fp64.frac"),
     "fp32": (_FMA, "work.fp32.frac"),
     "fp16": ("utilisation.fp16", "work.fp16.frac"),
-    "tensor": ("utilisation.tensor",),
+    "tensor": (_TENSOR,),
 }  # fmt: skip
 """The busiest of these is how busy the resource was."""
 
@@ -57,7 +58,7 @@ def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     """
     check(kernels, KERNELS, table="KERNELS")
     rows = kernels.join(_tensor_types(work), on="id", how="left", maintain_order="left").with_columns(
-        pl.coalesce("utilisation.tensor", "tensor_frac").alias("utilisation.tensor"),
+        _tensor().alias(_TENSOR),
         *_fma_pipe(),
         _full_slice().alias(_L2_SLICE),
         pl.col("tensor_precision").alias("to_precision"),
@@ -111,6 +112,12 @@ def _fma_pipe() -> tuple[pl.Expr, pl.Expr]:
     """
     whole, busier = pl.col("utilisation.fma_pipe"), pl.col("utilisation.fp32")
     return pl.coalesce(whole, busier).alias(_FMA), pl.when(busier > whole).then(busier).alias(_FMA_HEAVY)
+
+
+def _tensor() -> pl.Expr:
+    """Return how busy the tensor pipe was; 0 where no tensor work was counted and it was busy for next to no time."""
+    is_noise = pl.col("tensor_precision").is_null() & (pl.col("utilisation.tensor") <= LEAST_UNCOUNTED_FRAC)
+    return pl.when(is_noise).then(0.0).otherwise(pl.coalesce("utilisation.tensor", "tensor_frac"))
 
 
 def _full_slice() -> pl.Expr:

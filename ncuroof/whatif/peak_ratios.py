@@ -23,6 +23,7 @@ RATIOS = pl.Schema(
         "ratio.dominant": pl.Float64(),  # of the dominant precision
         "ratio.clock": pl.Float64(),  # of boost clocks
         "sm_count_there": pl.Float64(),  # null for the same GPU
+        "tensor_lack": pl.String(),  # what is missing for the ratio of tensor peaks, in words
     }
 )
 """One row per device and types that occur together: peak here over peak there; null where one is not known."""
@@ -30,7 +31,7 @@ RATIOS = pl.Schema(
 _SAME = "same"
 _TENSOR = "tensor"
 _TENSOR_OF_UNKNOWN_TYPE = "tensor_fp16"
-"""Which every GPU with tensor cores has."""
+"""What tensor work of a type that was not recorded is taken to be: not all data sheets state it (GB10, Thor, Orin)."""
 _CLOCK = re.compile(r"^(?P<gpu>.+?)(?:@\s*(?P<clock>\d+(?:\.\d+)?)\s*(?P<unit>[MG])Hz)?$", re.IGNORECASE)
 
 Profiles = Mapping[int, "GpuProfile | None"]
@@ -84,10 +85,10 @@ def peak_ratios(busy: pl.DataFrame, profiles: Profiles, there: GpuProfile | None
     """
     check(busy, BUSY_TIMES, table="BUSY_TIMES")
     keys = busy.select(*KEYS, "sm_count").unique(KEYS, maintain_order=True).iter_rows()
-    rows = [
-        (*key, *ratios(profile_of_whole(profiles.get(key[0]), sm_count, there), there, *key[1:]))
-        for *key, sm_count in keys
-    ]
+    rows = []
+    for *key, sm_count in keys:
+        here = profile_of_whole(profiles.get(key[0]), sm_count, there)
+        rows.append((*key, *ratios(here, there, *key[1:]), _tensor_lack(here, there or here, *key[1:3])))
     return pl.DataFrame(rows, schema=RATIOS, orient="row")
 
 
@@ -151,3 +152,17 @@ def _flop_ratio(here: GpuProfile, there: GpuProfile, before: str | None, after: 
     was = here.peak_flop_per_s.get(before or _TENSOR_OF_UNKNOWN_TYPE)
     becomes = there.peak_flop_per_s.get(after or _TENSOR_OF_UNKNOWN_TYPE)
     return was / becomes if was and becomes else None
+
+
+def _tensor_lack(
+    here: GpuProfile | None, there: GpuProfile | None, before: str | None, after: str | None
+) -> str | None:
+    """Return which tensor peak a data sheet does not state, in words; None where both do, or there is no data sheet."""
+    for profile, precision in ((here, before or _TENSOR_OF_UNKNOWN_TYPE), (there, after or _TENSOR_OF_UNKNOWN_TYPE)):
+        if profile is None:
+            return None
+        if precision not in profile.peak_flop_per_s:
+            has_any = any(name.startswith(_TENSOR) for name in profile.peak_flop_per_s)
+            lack = f"the data sheet of {profile.id} states no peak of {precision}"
+            return lack if has_any else f"{profile.id} is not known to have tensor cores"
+    return None

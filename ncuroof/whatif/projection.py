@@ -104,9 +104,10 @@ def _reason(target: Target) -> pl.Expr:
     """Return why a launch cannot be projected; null where it can."""
     lacks = [
         pl.when((pl.col(f"busy.{name}") > 0) & pl.col(f"ratio.{name}").is_null()).then(
-            pl.format(f"{target.label} is not known to run {{}}", pl.coalesce("to_precision", pl.lit("tensor cores")))
-            if name == "tensor"
-            else pl.lit(f"the data sheets do not state the peak of {name}")
+            pl.coalesce(
+                *(["tensor_lack"] if name == "tensor" else []),
+                pl.lit(f"the data sheets do not state the peak of {name}"),
+            )
         )
         for name in RESOURCES
     ]

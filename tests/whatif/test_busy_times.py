@@ -72,3 +72,19 @@ def test_atomics_that_collide_gain_from_the_clock_alone() -> None:
 
 def test_slices_that_are_all_active_are_not_one() -> None:
     assert busy_of(SLICES | {"lts__cycles_active.avg": 960.0})["busy.l2_slice"].item() == 0
+
+
+@pytest.mark.parametrize(("busy_pct", "needed_ns"), [(0.001, 0.0), (30.0, 300.0)])
+def test_a_tensor_pipe_that_did_next_to_nothing_is_not_needed(busy_pct: float, needed_ns: float) -> None:
+    # An SGEMM keeps it busy for 0.001 % of the time, and no tensor work was counted.
+    counters = {f"sm__pipe_tensor_cycles_active{PCT}": busy_pct, f"sm__pipe_alu_cycles_active{PCT}": 40.0}
+    busy = busy_of(counters)
+    assert busy["busy.tensor"].item() == pytest.approx(needed_ns)
+    (found,) = project(busy, {0: profile_by_name("t4")}, [Target(profile_by_name("gtx-1660-super"))]).to_dicts()
+    assert (found["duration_ns"] is None) == (busy_pct > 2)
+
+
+def test_little_tensor_work_that_was_counted_is_needed() -> None:
+    counters = {f"sm__pipe_tensor_cycles_active{PCT}": 1.0, f"sm__pipe_alu_cycles_active{PCT}": 40.0}
+    busy = busy_of(counters, (0, "tensor_bf16", 1e12, 1e14, True))
+    assert busy["busy.tensor"].item() == pytest.approx(10)

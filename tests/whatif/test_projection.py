@@ -121,7 +121,17 @@ def test_another_clock_slows_the_sms_and_not_dram() -> None:
         (launch(sm_clock_hz=None), H100, Target(H200.profile, 1e9), "the SM clock was not recorded"),
         (
             launch(tensor=0.5, tensor_precision="tensor_fp8", to_precision="tensor_fp8"),
-            H100, A100, "a100-sxm-80gb is not known to run tensor_fp8",
+            H100, A100, "the data sheet of a100-sxm-80gb states no peak of tensor_fp8",
+        ),
+        # which of the sheets lacks it is told, and what has no tensor cores
+        (launch(tensor=0.5), H100, Target(profile_by_name("gb10")), "the data sheet of gb10 states no peak of tensor_fp16"),
+        (
+            launch(tensor=0.5, sm_count=48.0), {0: profile_by_name("gb10")}, H200,
+            "the data sheet of gb10 states no peak of tensor_fp16",
+        ),
+        (
+            launch(tensor=0.5), H100, Target(profile_by_name("gtx-1660-super")),
+            "gtx-1660-super is not known to have tensor cores",
         ),
     ],
 )  # fmt: skip
