@@ -15,7 +15,7 @@ from ncuroof.model.network import critical_contraction
 from ncuroof.model.operation import Operation, under
 from ncuroof.model.prediction import Prediction, crosses_ridge, predict
 from ncuroof.model.roof_distance import Distance, distance
-from ncuroof.words import Precision
+from ncuroof.words import MemoryLevel, Precision
 
 MOST_ROWS = 10_000
 
@@ -61,7 +61,7 @@ class Row:
         sizes: of the request, at this row.
         dtype: of this row.
         prediction: what the machine can make of it.
-        residency: what its L2 does for the tensors if they are used again.
+        residency: what its L2 does for the tensors if they are used again; matrix products do so in tiles, the rest in sweeps.
     """
 
     sizes: Mapping[str, int]
@@ -78,8 +78,9 @@ class Critical:
         machine: which.
         dtype: of the operation.
         size: name of the size.
-        value: the smallest that is compute-bound, the others as in the first row; None where none is.
+        value: the smallest that is compute-bound, the others as in the first row; None where none is, or it is not known.
         of_large: what it comes to for large layers, or against the link alone; None where no formula is known.
+        lacks: the roof without which it is not known: a precision, or "dram"; None where the data sheet states both.
     """
 
     machine: Machine
@@ -87,6 +88,7 @@ class Critical:
     size: str
     value: int | None
     of_large: float | None
+    lacks: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,9 @@ def study(request: Request) -> Study:
             operation = _operation(request, sizes, dtype)
             for machine in request.machines:
                 prediction = predict(operation, machine, link_bytes_per_s=request.link_bytes_per_s)
-                rows.append(Row(sizes, dtype, prediction, residency(operation.working_set_bytes, machine)))
+                is_swept = not operation.matrix_flop
+                cached = residency(operation.working_set_bytes, machine, is_swept=is_swept)
+                rows.append(Row(sizes, dtype, prediction, cached))
     return Study(request, tuple(rows), _criticals(request))
 
 
@@ -164,13 +168,20 @@ def _criticals(request: Request) -> tuple[Critical, ...]:
         def predicted(value: int, dtype: str = dtype, machine: Machine = machine) -> Prediction:
             return predict(_operation(request, first | {name: value}, dtype), machine)
 
-        ridge = predicted(1).ridge_flop_per_byte
+        smallest = predicted(1)
+        ridge = smallest.ridge_flop_per_byte
         weights = str(request.options.get("weight_dtype") or request.options.get("b_dtype") or dtype)
         is_plain = set(request.sizes) == set(request.model.sizes) and not request.options.get("backward")
         is_batch = is_plain and _BATCH_BY_MODEL.get(request.model.name) == name
         of_large = None if ridge is None or not is_batch else critical_batch_of_large_layer(ridge, weights)
-        found.append(Critical(machine, dtype, name, critical_size(predicted), of_large))
+        found.append(Critical(machine, dtype, name, critical_size(predicted), of_large, _lacking_roof(smallest)))
     return tuple(found)
+
+
+def _lacking_roof(prediction: Prediction) -> str | None:
+    if prediction.bound is not None:
+        return None
+    return prediction.precision if prediction.peak_flop_per_s is None else MemoryLevel.DRAM.value
 
 
 def _critical_contractions(request: Request, first: Mapping[str, int]) -> tuple[Critical, ...]:

@@ -123,6 +123,7 @@ def _critical(found: Critical) -> dict[str, Any]:
         "size": found.size,
         "value": found.value,
         "of_large": found.of_large,
+        "lacks": found.lacks,
     }
 
 

@@ -152,7 +152,9 @@ def _explained(row: Row, *, is_alone: bool) -> Iterator[str]:
         roof = f"{label(row['precision'])} {flop_rate(row['peak_flop_per_s'])}"
         if row["peak_flop_per_s"] is None:
             roof = f"the data sheet has no peak for {label(row['precision'])}"
-        yield f"  roofs: {roof}, DRAM {byte_rate(row['bandwidth_bytes_per_s'])}"
+        is_l2_lost = row["l2_read_bytes"] is not None and row["l2_ns"] is None
+        l2 = "; L2: not stated, not counted" if is_l2_lost else ""
+        yield f"  roofs: {roof}, DRAM {byte_rate(row['bandwidth_bytes_per_s'])}{l2}"
     if row["side"] == "near_ridge":
         yield "  near the ridge: both sides matter"
     if row["is_shorter_than_a_launch"]:
@@ -163,16 +165,15 @@ def _explained(row: Row, *, is_alone: bool) -> Iterator[str]:
 
 
 def _cached(l2: Mapping[str, Any]) -> Iterator[str]:
-    if l2["capacity_bytes"] is None or l2["hit_frac"] is None:
+    if l2["hit_frac"] is None:
         return
     size = f"{byte_count(l2['working_set_bytes'])} in an L2 of {byte_count(l2['capacity_bytes'])}"
+    rate = "" if l2["bandwidth_bytes_per_s"] is None else f" up to {byte_rate(l2['bandwidth_bytes_per_s'])}"
     if l2["does_fit"]:
-        yield f"  {size}: fits; used again, it comes at up to {byte_rate(l2['bandwidth_bytes_per_s'])}"
+        yield f"  {size}: fits{rate and f'; used again, it comes at{rate}'}"
     else:
-        yield (
-            f"  {size}: does not fit; used again, at most {share(l2['hit_frac'])} hits, "
-            f"up to {byte_rate(l2['bandwidth_bytes_per_s'])}"
-        )
+        hits = f"at most {share(l2['hit_frac'])} hits"
+        yield f"  {size}: does not fit; swept in order again and again: {hits}{rate and f',{rate}'}"
 
 
 def _measured(found: Mapping[str, Any]) -> str:
@@ -190,6 +191,9 @@ def _notes(document: Document) -> Iterator[str]:
         where = f"{each['machine']}{', ' + each['dtype'] if has_types else ''}"
         if document["operation"]["name"] == "sharded-gemm":
             yield f"{where}: bound by arithmetic against the link from {each['size']} > {each['of_large']:.0f} on"
+        elif each["lacks"] is not None:
+            roof = f"{'bandwidth' if each['lacks'] == 'dram' else 'peak'} of {label(each['lacks'])}"
+            yield f"{where}: not known whether compute-bound: the data sheet states no {roof}"
         elif each["value"] is None:
             yield f"{where}: not compute-bound however large {each['size']} is"
         else:

@@ -193,6 +193,23 @@ def test_json_has_base_units_and_null_for_what_is_not_known(capfd: pytest.Captur
     assert (unknown["bound"], unknown["least_ns"], unknown["peak_flop_per_s"]) == (None, None, None)
 
 
+def test_hits_are_told_of_sweeps_and_not_of_products(capfd: pytest.CaptureFixture[str]) -> None:
+    swept = _out(capfd, "model", "softmax", "4096", "32768", "--gpu", "h100-sxm").replace("\n    ", " ")
+    # two tensors of 268.4 MB, 52.4 of the 536.9 MB stay: 9.8 %
+    assert "swept in order again and again: at most 9.8 % hits" in swept
+    for products in (GEMM, ("model", "attention", "65536", "128", "--heads", "32")):
+        assert "hits" not in _out(capfd, *products, "--gpu", "h100-sxm")
+
+
+@pytest.mark.parametrize(("machine", "is_said"), [("rtx-4090", True), ("h100-sxm", False)])
+def test_bytes_from_an_l2_without_a_bandwidth_are_said_not_to_count(
+    capfd: pytest.CaptureFixture[str], machine: str, *, is_said: bool
+) -> None:
+    tiled = (*GEMM, "--tile-m", "128", "--tile-n", "128")
+    assert ("L2: not stated, not counted" in _out(capfd, *tiled, "--gpu", machine)) is is_said
+    assert "not counted" not in _out(capfd, *GEMM, "--gpu", machine)  # no bytes from L2
+
+
 def test_csv_has_a_line_per_row(capfd: pytest.CaptureFixture[str]) -> None:
     rows = list(csv.DictReader(_out(capfd, *SWEEP, "--format", "csv").splitlines()))
     assert len(rows) == 26

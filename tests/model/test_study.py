@@ -106,6 +106,30 @@ def test_the_critical_size_is_that_of_what_is_swept() -> None:
     assert (below, at) == ("memory", "compute")
 
 
+@pytest.mark.parametrize(
+    ("dtype", "machine", "value", "lacks"),
+    [
+        ("fp16", "gb10", None, "tensor_fp16"),  # its sheet states tensor_fp4 alone
+        ("fp32", "gtx-1650", None, "dram"),  # a peak and no bandwidth
+        # m > w·R·D / (2·(D − w·R)) for w bytes and ridge R: 2·295.22·4096 / (2·3505.6) = 344.9, 4·20·4096 / (2·4016) = 40.8
+        ("bf16", "h100-sxm", 345, None),
+        ("fp32", "h100-sxm", 41, None),
+    ],
+)
+def test_a_roof_that_is_not_known_is_not_a_size_that_is_never_reached(
+    dtype: str, machine: str, value: int | None, lacks: str | None
+) -> None:
+    sizes = {"m": (4096,), "n": (4096,), "k": (4096,)}
+    (found,) = _study("gemm", sizes, dtypes=(dtype,), machines=(model.machine_by_name(machine),)).critical
+    assert (found.value, found.lacks) == (value, lacks)
+
+
+def test_a_product_of_narrow_matrices_never_is_compute_bound() -> None:
+    # n = k = 8 in BF16: at most 2·8·8 / (2·8 + 2·8) = 4 FLOP/B, far below the ridge
+    (found,) = _study("gemm", {"m": (4096,), "n": (8,), "k": (8,)}).critical
+    assert (found.value, found.lacks) == (None, None)
+
+
 def test_there_is_no_critical_size_where_two_are_swept_or_none_decides() -> None:
     assert _study("gemm", {"m": (1, 2), "n": (4, 8), "k": (8,)}).critical == ()
     assert _study("softmax", {"rows": (8,), "columns": (8,)}).critical == ()
