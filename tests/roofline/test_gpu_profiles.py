@@ -368,3 +368,22 @@ def test_a_malformed_file_is_refused_with_its_name_and_key(tmp_path: Path, old: 
     with pytest.raises(ProfileError, match=complaint) as caught:
         read_profile(path)
     assert str(caught.value).startswith("h100-sxm.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "bytes_per_s"),
+    [
+        # 64 bytes per slice and cycle, 8 slices beside each 512-bit memory controller: of 5120 bits 80 slices, of 6144 bits 96
+        ("h100-sxm", 64 * 80 * 1.98e9),
+        ("h100-pcie", 64 * 80 * 1.755e9),
+        ("h100-nvl", 64 * 96 * 1.785e9),
+        ("h200-sxm", 64 * 96 * 1.98e9),
+        ("h200-nvl", 64 * 96 * 1.785e9),
+        ("gh200-96gb", 64 * 96 * 1.98e9),
+        ("gh200-144gb", 64 * 96 * 1.98e9),
+    ],
+)
+def test_l2_of_gh100_goes_with_its_memory_controllers(name: str, bytes_per_s: float) -> None:
+    found = profile_by_name(name)
+    assert found.bandwidth_bytes_per_s["l2"] == pytest.approx(bytes_per_s)
+    assert found.l2_bytes in (None, found.memory_bus_width_bits // 512 * 5 * 2**20)
