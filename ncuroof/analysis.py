@@ -199,26 +199,26 @@ class Analysis:
         """Return what each launch would take on other GPUs, or after changes: PROJECTION, all launches for each target.
 
         Args:
-            targets: GPUs, perhaps with an SM clock ("b200", "h100-sxm@1500MHz", "same@1.98GHz"); by default the same.
+            targets: GPUs, each once, perhaps with an SM clock ("b200", "h100-sxm@1500MHz", "same@1.98GHz"); by default the same.
             changes: as `ncuroof whatif --change` takes them ("bytes:0.5", "batch:4", "dtype:bf16").
             only: regular expression of the names that the changes concern.
 
         Raises:
             UnknownNameError: there is no such GPU.
-            WhatIfError: a change or target is none, or no kernel has such a name.
+            WhatIfError: a change or target is none, two changes are of the type, or no kernel has such a name.
         """
         from ncuroof.whatif import (  # noqa: PLC0415  projecting is not needed to analyse
             busy_times,
             change,
-            parse_change,
-            parse_target,
+            parse_changes,
+            parse_targets,
             project,
         )
 
         busy = busy_times(self.kernels, self.roofline_tables.work)
-        for text in changes:
-            busy = change(busy, parse_change(text), only, self.roofline_tables.profiles)
-        return project(busy, self.roofline_tables.profiles, [parse_target(name) for name in targets or ("same",)])
+        for wanted in parse_changes(changes):
+            busy = change(busy, wanted, only, self.roofline_tables.profiles)
+        return project(busy, self.roofline_tables.profiles, parse_targets(targets))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document `ncuroof.analysis/1`."""

@@ -14,7 +14,7 @@ from ncuroof.present.json_text import json_text
 from ncuroof.present.output import write_whole
 from ncuroof.present.projection_document import projection_document
 from ncuroof.present.projection_text import to_markdown, to_text
-from ncuroof.whatif import Target, busy_times, change, fuse, parse_change, parse_fusion, parse_target, project
+from ncuroof.whatif import busy_times, change, fuse, parse_changes, parse_fusion, parse_targets, project
 
 _FORMATS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "term": to_text,
@@ -68,8 +68,7 @@ def whatif(
     """
     if not (gpus or changes or fusions):
         raise click.UsageError("nothing to try: name a --gpu, a --change or two kernels to --fuse")
-    targets = [parse_target(name) for name in gpus] or [Target()]
-    wanted = [parse_change(text) for text in changes]
+    targets, wanted = parse_targets(gpus), parse_changes(changes)
     files = [(format_by_suffix(name, _FORMAT_BY_SUFFIX), Path(name)) for name in outputs]
     analysis = read(reports).analyse()
     busy = busy_times(analysis.kernels, analysis.roofline_tables.work)

@@ -1,9 +1,9 @@
 """What a run would take on another GPU, or after a change that nobody has written yet."""
 
 from ncuroof.whatif.busy_times import RESOURCES, busy_times
-from ncuroof.whatif.changes import Change, change, parse_change
+from ncuroof.whatif.changes import Change, change, parse_change, parse_changes
 from ncuroof.whatif.fusion import fuse, parse_fusion
-from ncuroof.whatif.peak_ratios import Target, parse_target, profile_of_whole, ratios
+from ncuroof.whatif.peak_ratios import Target, parse_target, parse_targets, profile_of_whole, ratios
 from ncuroof.whatif.projection import WAITING, project
 
 __all__ = [
@@ -15,8 +15,10 @@ __all__ = [
     "change",
     "fuse",
     "parse_change",
+    "parse_changes",
     "parse_fusion",
     "parse_target",
+    "parse_targets",
     "profile_of_whole",
     "project",
     "ratios",

@@ -11,7 +11,7 @@ dtype:bf16    operands of another width; tensor work at that type's rate
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -79,6 +79,23 @@ def parse_change(text: str) -> Change:
     if not re.fullmatch(r"\d+(\.\d+)?(e[+-]?\d+)?", value) or not 0 < float(value) < float("inf"):
         raise WhatIfError(f"{text!r}: a positive factor was wanted, found {value!r}", hint=HINT)
     return Change(text, kind, factor=float(value))
+
+
+def parse_changes(texts: Sequence[str]) -> list[Change]:
+    """Return the changes that texts describe, to be made one after another in the same kernels.
+
+    Raises:
+        WhatIfError: a text describes none, or two of them change the type: where nothing but traffic shows it, the second could not
+            tell what the first left.
+    """
+    found = [parse_change(text) for text in texts]
+    types = [each.text for each in found if each.kind == DTYPE]
+    if len(types) > 1:
+        raise WhatIfError(
+            f"one change of type was wanted, found {' and '.join(types)}",
+            hint="try one type at a time, each in a run of its own",
+        )
+    return found
 
 
 def change(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -70,6 +70,17 @@ def parse_target(text: str) -> Target:
     if clock == 0:
         raise WhatIfError(f"{text!r}: a clock above zero was wanted", hint="for example h100-sxm@1500MHz")
     return Target(None if found["gpu"].lower() == _SAME else profile_by_name(found["gpu"]), clock)
+
+
+def parse_targets(texts: Sequence[str]) -> list[Target]:
+    """Return the targets that texts name, each once; the same GPU where there is no text.
+
+    Raises:
+        UnknownNameError: there is no such GPU, or several.
+        WhatIfError: a clock is none.
+    """
+    found = [parse_target(text) for text in texts or (_SAME,)]
+    return list({each.label: each for each in found}.values())
 
 
 def peak_ratios(busy: pl.DataFrame, profiles: Profiles, there: GpuProfile | None) -> pl.DataFrame:

@@ -24,6 +24,17 @@ def test_the_run_is_told_on_each_gpu(capfd) -> None:
     assert max(map(len, lines)) <= 100
 
 
+def test_a_gpu_that_is_named_twice_is_projected_to_once(capfd) -> None:
+    names = ("--gpu", "b200", "--gpu", "B200", "--gpu", "b200@1500MHz")
+    assert run_main("whatif", demo.REPORT, *names, "--format", "json") == 0
+    document = json.loads(capfd.readouterr().out)
+    # 17 launches each, not 34 on the first
+    assert [(each["target"], each["n_launches"]) for each in document["targets"]] == [
+        ("b200", 17),
+        ("b200@1500MHz", 17),
+    ]
+
+
 def test_formats_hold_the_same(tmp_path: Path, capfd) -> None:
     files = [tmp_path / f"w{suffix}" for suffix in (".json", ".md", ".txt")]
     options = [part for path in files for part in ("-o", path)]
@@ -54,6 +65,11 @@ def test_formats_hold_the_same(tmp_path: Path, capfd) -> None:
         (("--gpu", "h100-sxm@0MHz"), 2, "a clock above zero was wanted"),
         (("--change", "speed:2"), 2, "no change"),
         (("--change", "bytes:0.5", "--only", "nothing"), 2, "no kernel's name matches"),
+        (
+            ("--change", "dtype:fp16", "--change", "dtype:fp32"),
+            2,
+            "one change of type was wanted, found dtype:fp16 and",
+        ),
         (("--fuse", "a,b"), 2, "none is called 'a'"),
         (("--gpu", "b200", "-o", "w.pdf"), 1, "a suffix of .json, .md, .txt was wanted, found .pdf"),
     ],
