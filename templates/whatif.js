@@ -18,10 +18,11 @@ function wavesRatio(blocks, resident, sms, smsThere) {
 }
 
 /**
- * Expected time in ns, the two hypotheses, and the limiting resource; null where a peak is not known. `factors` is by resource, `gpu`
+ * Expected time in ns, the two hypotheses, and the limiting resource; null where a peak is not known or a block does not fit. `factors` is by resource, `gpu`
  * a position in DATA.targets.gpus, or -1 for the same GPU.
  */
-function projected([key, busy, duration, reached, waits, blocks, resident, sms], factors, gpu) {
+function projected([key, busy, duration, reached, waits, blocks, resident, sms, shared], factors, gpu) {
+  if (shared > (DATA.targets.shared_bytes_per_block[gpu] ?? Infinity)) return null;
   const resources = Object.keys(DATA.targets.resources);
   const ratios = DATA.targets.ratios[key][gpu + 1];
   const [clock, smsThere] = [ratios[resources.length + 1], ratios[resources.length + 2] ?? sms];
@@ -72,7 +73,7 @@ class WhatIf {
     const [, , recorded] = this.scaling;
     const flop = this.factor("flop");
     this.moveDot(found && isMoved ? { x: flop / this.factor("bytes"), y: (flop * recorded) / found.expected } : null);
-    this.said.textContent = found ? this.sentence(found, recorded) : "Not known: a data sheet lacks a peak that this launch needs.";
+    this.said.textContent = found ? this.sentence(found, recorded) : "Not known: a data sheet lacks a peak that this launch needs, or the GPU the shared memory.";
   }
 
   sentence({ expected, least, most, limiter }, recorded) {

@@ -306,7 +306,7 @@ def _within(prefix: str, columns: Iterable[str]) -> dict[str, str]:
 
 def _scaling(busy: Document) -> Document:
     """Return what of a launch's time scales with which peak; see docs/whatif.md."""
-    names = ("reached_frac", "tensor_precision", "n_blocks", "n_resident_blocks")
+    names = ("reached_frac", "tensor_precision", "n_blocks", "n_resident_blocks", "shared_bytes_per_block")
     times = {name.removeprefix(_BUSY): value for name, value in busy.items() if name.startswith(_BUSY)}
     return {"busy_ns": times, **{name: busy[name] for name in names}}
 

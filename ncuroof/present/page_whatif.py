@@ -7,7 +7,7 @@ from typing import Any
 
 from ncuroof.present import format as text
 from ncuroof.roofline import GpuProfile, load_profiles
-from ncuroof.whatif import RESOURCES, WAITING, profile_of_whole, ratios
+from ncuroof.whatif import RESOURCES, WAITING, most_shared_bytes_per_block, profile_of_whole, ratios
 
 Record = Mapping[str, Any]
 
@@ -28,6 +28,7 @@ def targets(document: Record) -> dict[str, Any]:
     return {
         "resources": {name: text.label(name) for name in RESOURCES},
         "gpus": list(profiles),
+        "shared_bytes_per_block": [most_shared_bytes_per_block(profile) for profile in profiles.values()],
         "ratios": {
             _name(key): [_row(_profile(here, key[0], there), there, key) for there in (None, *profiles.values())]
             for key in sorted(keys, key=_name)
@@ -39,7 +40,7 @@ def scaling(kernel: Record, document: Record) -> list[Any] | None:
     """Return what `whatif.js` works with; None where it is not known.
 
     In order: key of the ratios, busy times in ns in the order of RESOURCES, duration in ns, reached share, whether it waits rather
-    than works, blocks, resident blocks and SMs.
+    than works, blocks, resident blocks, SMs, and shared memory of a block.
     """
     known = kernel.get("scaling")
     if not known or known["reached_frac"] is None or kernel["duration_ns"] is None:
@@ -47,7 +48,7 @@ def scaling(kernel: Record, document: Record) -> list[Any] | None:
     device = kernel.get("device")
     sms = document["devices"][device]["sm_count"] if device is not None else None
     busy = [_short(known["busy_ns"][name] or 0.0) for name in RESOURCES]
-    shape = [known["n_blocks"], _short(known["n_resident_blocks"]), sms]
+    shape = [known["n_blocks"], _short(known["n_resident_blocks"]), sms, known["shared_bytes_per_block"]]
     waits = kernel["verdict"] in WAITING
     return [_name(_key(kernel)), busy, kernel["duration_ns"], _short(known["reached_frac"]), waits, *shape]
 

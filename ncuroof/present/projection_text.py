@@ -20,7 +20,10 @@ def to_text(document: Record) -> str:
     lines = ["ncuroof · what if", text.printable(", ".join(document["sources"]))]
     if document["changes"]:
         lines.append("changed: " + text.printable(", ".join(document["changes"])))
-    lines += ["", *_totals(document), "", *_kernels(document), *_crossing(document), *_unknown(document), ""]
+    lines += ["", *_totals(document), "", *_kernels(document), *_crossing(document)]
+    for unknown in _unknown(document):
+        lines += _wrapped(unknown)
+    lines.append("")
     for assumption in document["assumptions"]:
         lines += _wrapped(f"· {assumption}")
     return "\n".join(lines) + "\n"

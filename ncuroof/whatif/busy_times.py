@@ -64,6 +64,7 @@ def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
         pl.col("tensor_precision").alias("to_precision"),
         (pl.col("launch.n_blocks") / pl.col("occupancy.waves")).alias("n_resident_blocks"),
         *(pl.col("launch.n_blocks").alias(name) for name in ("recorded_n_blocks", "n_blocks")),
+        pl.col("launch.own_shared_bytes_per_block").alias("shared_bytes_per_block"),
         pl.col("device.sm_count").alias("sm_count"),
         pl.col("traffic_bytes.dram_read").alias("dram_read_bytes"),
         pl.col("traffic_bytes.dram_write").alias("dram_write_bytes"),

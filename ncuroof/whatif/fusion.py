@@ -10,7 +10,7 @@ from ncuroof.whatif.busy_times import RESOURCES
 from ncuroof.whatif.schemas import BUSY_TIMES
 
 _JOINER = " + "
-_BLOCKS = ("n_resident_blocks", "recorded_n_blocks", "n_blocks")
+_BLOCKS = ("n_resident_blocks", "recorded_n_blocks", "n_blocks", "shared_bytes_per_block")
 
 
 def parse_fusion(text: str, busy: pl.DataFrame) -> tuple[str, str]:

@@ -17,12 +17,15 @@ import polars as pl
 
 from ncuroof.tables import check, conform
 from ncuroof.whatif.busy_times import PER_SM, RESOURCES, longest, sm_share
+from ncuroof.whatif.launch_limits import most_shared_bytes_per_block
 from ncuroof.whatif.peak_ratios import KEYS, Profiles, Target, peak_ratios
 from ncuroof.whatif.schemas import BUSY_TIMES, PROJECTION
 from ncuroof.words import Verdict
 
 WAITING = (Verdict.LATENCY.value, Verdict.OVERHEAD.value, Verdict.UNKNOWN.value)
 """Verdicts of kernels that are expected to keep their waits rather than their efficiency."""
+
+_KIB = 1024
 
 _AT_SM_CLOCK = (*PER_SM, "l2", "l2_slice")
 """The clock of L2 follows that of the SMs."""
@@ -111,6 +114,12 @@ def _reason(target: Target) -> pl.Expr:
         )
         for name in RESOURCES
     ]
+    allowed = most_shared_bytes_per_block(target.profile)
+    needed = pl.col("shared_bytes_per_block")
+    too_much = pl.format(
+        f"a block needs {{}} KiB of shared memory, {target.label} allows {(allowed or 0) / _KIB:g} KiB",
+        (needed / _KIB).ceil().cast(pl.Int64),
+    )
     is_clock_missing = pl.lit(target.sm_clock_hz is not None) & pl.col("sm_clock_hz").is_null()
     return pl.coalesce(
         pl.when(pl.col("failed")).then(pl.lit("profiling it failed")),
@@ -120,6 +129,7 @@ def _reason(target: Target) -> pl.Expr:
         pl.when(pl.col("ratio.clock").is_null()).then(
             pl.lit("there is no data sheet of the GPU, or of the part of one (MIG), that recorded it")
         ),
+        pl.when(needed > pl.lit(allowed, pl.Float64)).then(too_much),
         pl.when(is_clock_missing).then(pl.lit("the SM clock was not recorded")),
         *lacks,
     )

@@ -33,6 +33,7 @@ BUSY_TIMES = pl.Schema(
         "n_resident_blocks": pl.Float64(),  # at a time, on the whole GPU
         "recorded_n_blocks": pl.Float64(),
         "n_blocks": pl.Float64(),  # after a change
+        "shared_bytes_per_block": pl.Float64(),  # that the program asks for
         "sm_count": pl.Float64(),
         "sm_clock_hz": pl.Float64(),
         "dram_read_bytes": pl.Float64(),

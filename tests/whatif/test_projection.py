@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.errors import UnknownNameError, WhatIfError
-from ncuroof.roofline import profile_by_name
-from ncuroof.whatif import Target, parse_target, project
+from ncuroof.roofline import load_profiles, profile_by_name
+from ncuroof.whatif import Target, most_shared_bytes_per_block, parse_target, project
 from tests.whatif.launches import launch, table
 
 H100 = {0: profile_by_name("h100-sxm")}  # 3.35 TB/s, 132 SMs, 1.98 GHz, 67 TFLOP/s of FP32, 989 of BF16
@@ -123,6 +123,15 @@ def test_another_clock_slows_the_sms_and_not_dram() -> None:
             launch(tensor=0.5, tensor_precision="tensor_fp8", to_precision="tensor_fp8"),
             H100, A100, "the data sheet of a100-sxm-80gb states no peak of tensor_fp8",
         ),
+        # 8.9 has 99 KiB for a block, 7.5 has 64
+        (
+            launch(shared_bytes_per_block=101377.0), H100, Target(profile_by_name("rtx-4090")),
+            "a block needs 100 KiB of shared memory, rtx-4090 allows 99 KiB",
+        ),
+        (
+            launch(shared_bytes_per_block=66048.0), H100, Target(profile_by_name("t4"), 1e9),
+            "a block needs 65 KiB of shared memory, t4@1000MHz allows 64 KiB",
+        ),
         # which of the sheets lacks it is told, and what has no tensor cores
         (launch(tensor=0.5), H100, Target(profile_by_name("gb10")), "the data sheet of gb10 states no peak of tensor_fp16"),
         (
@@ -139,6 +148,20 @@ def test_what_cannot_be_projected_says_why(row, profiles, target, reason: str) -
     found = only(row, target, profiles)
     assert found["reason"] == reason
     assert (found["duration_ns"], found["least_ns"], found["limiter"]) == (None, None, None)
+
+
+def test_a_block_that_just_fits_is_projected() -> None:
+    ada = Target(profile_by_name("rtx-4090"))
+    assert only(launch(shared_bytes_per_block=99.0 * 1024), ada)["duration_ns"] is not None
+    # of Thor no limit is stated, and the GPU that ran it has room
+    assert only(launch(shared_bytes_per_block=2e5), Target(profile_by_name("jetson-agx-thor")))["reason"] is None
+    assert only(launch(shared_bytes_per_block=1e9), Target())["reason"] is None
+
+
+@pytest.mark.parametrize("profile", load_profiles(), ids=lambda each: each.id)
+def test_every_data_sheet_but_thors_has_a_limit_of_shared_memory(profile) -> None:
+    limit = most_shared_bytes_per_block(profile)
+    assert (limit is None) == (profile.id == "jetson-agx-thor")
 
 
 def test_targets_are_named_or_refused() -> None:
