@@ -104,6 +104,14 @@ class GpuProfile:
         rate = self.peak_flop_per_clock_per_sm.get(precision)
         return None if rate is None else rate * self.sm_count * clock_hz
 
+    def peak_clock_hz(self, precision: str) -> float | None:
+        """Return the clock at which all SMs reach the peak of `precision`; None when its rate or peak is unknown.
+
+        Tensor peaks of some cards are stated at less than the SM boost clock, and no document says at which clock.
+        """
+        rate, peak = self.peak_flop_per_clock_per_sm.get(precision), self.peak_flop_per_s.get(precision)
+        return None if rate is None or peak is None else peak / (rate * self.sm_count)
+
 
 @cache
 def load_profiles() -> tuple[GpuProfile, ...]:

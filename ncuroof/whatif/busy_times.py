@@ -17,7 +17,10 @@ RESOURCES = ("dram", "l2", "l2_slice", "sm", "fp64", "fp32", "fp16", "tensor")
 arithmetic, and `sm`: all else that goes with the number and clock of the SMs (L1, shared memory, issue slots, and the pipes that no
 FLOP counter shows)."""
 
-PER_SM = ("sm", "fp64", "fp32", "fp16", "tensor")
+ARITHMETIC = ("fp64", "fp32", "fp16", "tensor")
+"""Resources whose peaks are FLOP/s."""
+
+PER_SM = ("sm", *ARITHMETIC)
 """Resources that each SM has its own of: those of idle SMs are of no use."""
 
 _FMA, _FMA_HEAVY, _L2_SLICE, _TENSOR = "fma_frac", "fma_heavy_frac", "l2_slice_frac", "tensor_pipe_frac"

@@ -21,7 +21,7 @@ from ncuroof.expected.element_types import element_type
 from ncuroof.model.dtypes import DTYPES
 from ncuroof.roofline import GpuProfile
 from ncuroof.tables import check
-from ncuroof.whatif.busy_times import RESOURCES
+from ncuroof.whatif.busy_times import ARITHMETIC, RESOURCES
 from ncuroof.whatif.peak_ratios import Profiles
 from ncuroof.whatif.schemas import BUSY_TIMES
 from ncuroof.words import SPARSE_SUFFIX
@@ -33,7 +33,7 @@ _BATCH = "batch"
 _RESOURCES_BY_KIND: Mapping[str, tuple[str, ...]] = {
     "bytes": ("dram",),
     "l2": ("l2", "l2_slice"),
-    "flop": ("fp64", "fp32", "fp16", "tensor"),
+    "flop": ARITHMETIC,
     "sm": ("sm",),
     _BATCH: RESOURCES,
 }

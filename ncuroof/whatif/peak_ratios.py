@@ -11,7 +11,7 @@ import polars as pl
 from ncuroof.errors import WhatIfError
 from ncuroof.roofline import GpuProfile, profile_by_name
 from ncuroof.tables import check
-from ncuroof.whatif.busy_times import RESOURCES
+from ncuroof.whatif.busy_times import ARITHMETIC, RESOURCES
 from ncuroof.whatif.schemas import BUSY_TIMES
 
 KEYS = ("device", "tensor_precision", "to_precision", "dominant_precision")
@@ -23,6 +23,7 @@ RATIOS = pl.Schema(
         "ratio.dominant": pl.Float64(),  # of the dominant precision
         "ratio.clock": pl.Float64(),  # of boost clocks
         "sm_count_there": pl.Float64(),  # null for the same GPU
+        **{f"clock.{name}": pl.Float64() for name in (*ARITHMETIC, "dominant")},  # of clocks behind the peaks
         "tensor_lack": pl.String(),  # what is missing for the ratio of tensor peaks, in words
     }
 )
@@ -99,7 +100,8 @@ def peak_ratios(busy: pl.DataFrame, profiles: Profiles, there: GpuProfile | None
     rows = []
     for *key, sm_count in keys:
         here = profile_of_whole(profiles.get(key[0]), sm_count, there)
-        rows.append((*key, *ratios(here, there, *key[1:]), _tensor_lack(here, there or here, *key[1:3])))
+        clocks = _clock_ratios(here, there or here, *key[1:])
+        rows.append((*key, *ratios(here, there, *key[1:]), *clocks, _tensor_lack(here, there or here, *key[1:3])))
     return pl.DataFrame(rows, schema=RATIOS, orient="row")
 
 
@@ -141,6 +143,22 @@ def ratios(
         clock = here.sm_boost_clock_hz / there.sm_boost_clock_hz
     sm_count = None if there is None else float(there.sm_count)
     return *by_resource.values(), by_resource.get(kind or ""), clock, sm_count
+
+
+def _clock_ratios(
+    here: GpuProfile | None, there: GpuProfile | None, tensor: str | None, to_tensor: str | None, dominant: str | None
+) -> list[float | None]:
+    """Return by how much the clock behind each arithmetic peak differs; None where a data sheet does not tell."""
+    if here is None or there is None:
+        return [None] * (len(ARITHMETIC) + 1)
+    types = {name: (name, name) for name in ARITHMETIC}
+    types[_TENSOR] = tensor or _TENSOR_OF_UNKNOWN_TYPE, to_tensor or _TENSOR_OF_UNKNOWN_TYPE
+    if None in (here.peak_clock_hz("fp16"), there.peak_clock_hz("fp16")):
+        types["fp16"] = types["fp32"]
+    kind = _TENSOR if (dominant or "").startswith(_TENSOR) else dominant
+    clocks = [(here.peak_clock_hz(was), there.peak_clock_hz(becomes)) for was, becomes in types.values()]
+    found = [was / becomes if was and becomes else None for was, becomes in clocks]
+    return [*found, dict(zip(types, found, strict=True)).get(kind or "")]
 
 
 def _ratio(resource: str, here: GpuProfile, there: GpuProfile) -> float | None:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from ncuroof.tables import check, conform
-from ncuroof.whatif.busy_times import PER_SM, RESOURCES, longest, sm_share
+from ncuroof.whatif.busy_times import ARITHMETIC, PER_SM, RESOURCES, longest, sm_share
 from ncuroof.whatif.launch_limits import most_shared_bytes_per_block
 from ncuroof.whatif.peak_ratios import KEYS, Profiles, Target, peak_ratios
 from ncuroof.whatif.schemas import BUSY_TIMES, PROJECTION
@@ -27,8 +27,8 @@ WAITING = (Verdict.LATENCY.value, Verdict.OVERHEAD.value, Verdict.UNKNOWN.value)
 
 _KIB = 1024
 
-_AT_SM_CLOCK = (*PER_SM, "l2", "l2_slice")
-"""The clock of L2 follows that of the SMs."""
+_AT_SM_CLOCK = ("sm", "l2", "l2_slice")
+"""Resources at the SM clock whose peaks hold at the SM boost clock; the clock of L2 follows it."""
 
 
 def project(busy: pl.DataFrame, profiles: Profiles, targets: Sequence[Target]) -> pl.DataFrame:
@@ -56,16 +56,12 @@ def project(busy: pl.DataFrame, profiles: Profiles, targets: Sequence[Target]) -
 def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
     ratios = peak_ratios(busy, profiles, target.profile)
     rows = busy.join(ratios, on=list(KEYS), how="left", maintain_order="left", nulls_equal=True)
-    clock = (
-        pl.lit(1.0)
-        if target.sm_clock_hz is None
-        else pl.col("sm_clock_hz") / (pl.col("ratio.clock") * target.sm_clock_hz)
-    )
+    clock = _clock(target, "ratio.clock")
     share = _share_there()
     needed = {
         name: pl.col(f"busy.{name}")
         * pl.col(f"ratio.{name}")
-        * (clock if name in _AT_SM_CLOCK else 1.0)
+        * (_clock(target, f"clock.{name}") if name in ARITHMETIC else clock if name in _AT_SM_CLOCK else 1.0)
         / (share if name in PER_SM else 1.0)
         for name in RESOURCES
     }
@@ -74,7 +70,8 @@ def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
     efficiency_kept = pl.col("needed_ns") / pl.col("reached_frac")
     latency_kept = pl.col("needed_ns") + waits * pl.col("ratio.clock") * clock
     expected = pl.when(pl.col("verdict").is_in(WAITING)).then(latency_kept).otherwise(efficiency_kept)
-    ridge_ratio = pl.col("ridge_ratio") * pl.col("ratio.dominant") * clock / pl.col("ratio.dram")
+    at_clock = _clock(target, "clock.dominant")
+    ridge_ratio = pl.col("ridge_ratio") * pl.col("ratio.dominant") * at_clock / pl.col("ratio.dram")
     values = {
         "duration_ns": expected,
         "least_ns": pl.min_horizontal(efficiency_kept, latency_kept),
@@ -85,6 +82,16 @@ def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
     }
     known = [pl.when(pl.col("reason").is_null()).then(value).alias(name) for name, value in values.items()]
     return rows.select("id", pl.lit(target.label).alias("target"), *known, "reason").pipe(conform, PROJECTION)
+
+
+def _clock(target: Target, ratio: str) -> pl.Expr:
+    """Return what a ratio of peaks is multiplied with at the target's clock; 1 where none is given.
+
+    The peaks hold at clocks of their own, whose `ratio` stands in RATIOS; the SM boost clocks' where it is not known.
+    """
+    if target.sm_clock_hz is None:
+        return pl.lit(1.0)
+    return pl.col("sm_clock_hz") / (pl.coalesce(ratio, "ratio.clock") * target.sm_clock_hz)
 
 
 def _waves_ratio() -> pl.Expr:

@@ -112,6 +112,21 @@ def test_another_clock_slows_the_sms_and_not_dram() -> None:
     assert found["duration_ns"] == pytest.approx(0.5e5)
 
 
+def test_tensor_peaks_hold_at_a_clock_of_their_own() -> None:
+    types = dict.fromkeys(("tensor_precision", "to_precision", "dominant_precision"), "tensor_bf16")
+    ratio = {"recorded_ridge_ratio": 1.0, "ridge_ratio": 1.0}
+    row = launch(dram=0.5, sm=0.1, tensor=0.9, verdict="compute", sm_clock_hz=1.83e9, **types, **ratio)
+    # Both cards do 4096 FLOP per clock and SM, on 132 SMs: 989 TFLOP/s at 1.83 GHz here, 835.5 at 1.545 there, though the SMs boost
+    # to 1.98 and 1.785 GHz. Only the clocks differ.
+    found = only(row, parse_target("h200-nvl@1545MHz"))
+    assert found["duration_ns"] == pytest.approx(1e5 * 1.83 / 1.545, rel=2e-3)
+    # ridge: work takes that much longer, DRAM 3.35 / 4.8 of the time
+    assert found["ridge_ratio"] == pytest.approx(1.83 / 1.545 * 4.8 / 3.35, rel=2e-3)
+    # and vector arithmetic at 256 per clock and SM on both, from 1.83 to 1.545 GHz, too
+    vector = launch(dram=0.1, sm=0.1, fp32=0.9, verdict="compute", sm_clock_hz=1.83e9)
+    assert only(vector, parse_target("h200-nvl@1545MHz"))["duration_ns"] == pytest.approx(1e5 * 1.83 / 1.545, rel=1e-6)
+
+
 @pytest.mark.parametrize(
     ("row", "profiles", "target", "reason"),
     [
