@@ -14,7 +14,7 @@ from ncuroof.present.json_text import json_text
 from ncuroof.present.output import write_whole
 from ncuroof.present.projection_document import projection_document
 from ncuroof.present.projection_text import to_markdown, to_text
-from ncuroof.whatif import busy_times, change, fuse, parse_changes, parse_fusion, parse_targets, project
+from ncuroof.whatif import above_boost, busy_times, change, fuse, parse_changes, parse_fusion, parse_targets, project
 
 _FORMATS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "term": to_text,
@@ -68,6 +68,8 @@ def whatif(
     """
     if not (gpus or changes or fusions):
         raise click.UsageError("nothing to try: name a --gpu, a --change or two kernels to --fuse")
+    if only is not None and not changes:
+        raise click.UsageError("--only names the kernels that changes concern, and there is none: name a --change")
     targets, wanted = parse_targets(gpus), parse_changes(changes)
     files = [(format_by_suffix(name, _FORMAT_BY_SUFFIX), Path(name)) for name in outputs]
     analysis = read(reports).analyse()
@@ -81,6 +83,7 @@ def whatif(
         busy,
         projection,
         sources=[report.file for report in analysis.reports],
+        remarks=above_boost(targets, analysis.roofline_tables.profiles),
         changes=[*(f"{text} for {only}" if only else text for text in changes), *(f"fuse {text}" for text in fusions)],
     )
     for chosen, path in files:

@@ -33,7 +33,12 @@ Document = dict[str, Any]
 
 
 def projection_document(
-    busy: pl.DataFrame, projection: pl.DataFrame, *, sources: Sequence[str], changes: Sequence[str]
+    busy: pl.DataFrame,
+    projection: pl.DataFrame,
+    *,
+    sources: Sequence[str],
+    changes: Sequence[str],
+    remarks: Sequence[str] = (),
 ) -> Document:
     """Return the document of a projection; kernels by the time they gain or lose on the first target, the most first.
 
@@ -42,6 +47,7 @@ def projection_document(
         projection: PROJECTION of it.
         sources: what the reports are called.
         changes: changes and fusions, as they were written.
+        remarks: what else there is to say of what was asked, in sentences; they stand before the assumptions.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -91,7 +97,11 @@ def projection_document(
             _total(row) for row in rows.group_by("target", maintain_order=True).agg(sums).iter_rows(named=True)
         ],
         "kernels": _kernels(by_kernel),
-        "assumptions": [*ASSUMPTIONS, *(told for kind, told in OF_A_CHANGE.items() if _is_tried(kind, changes))],
+        "assumptions": [
+            *remarks,
+            *ASSUMPTIONS,
+            *(told for kind, told in OF_A_CHANGE.items() if _is_tried(kind, changes)),
+        ],
     }
 
 

@@ -4,7 +4,7 @@ from ncuroof.whatif.busy_times import RESOURCES, busy_times
 from ncuroof.whatif.changes import Change, change, parse_change, parse_changes
 from ncuroof.whatif.fusion import fuse, parse_fusion
 from ncuroof.whatif.launch_limits import most_shared_bytes_per_block
-from ncuroof.whatif.peak_ratios import Target, parse_target, parse_targets, profile_of_whole, ratios
+from ncuroof.whatif.peak_ratios import Target, above_boost, parse_target, parse_targets, profile_of_whole, ratios
 from ncuroof.whatif.projection import WAITING, project
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "WAITING",
     "Change",
     "Target",
+    "above_boost",
     "busy_times",
     "change",
     "fuse",

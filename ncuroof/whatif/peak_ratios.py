@@ -84,6 +84,20 @@ def parse_targets(texts: Sequence[str]) -> list[Target]:
     return list({each.label: each for each in found}.values())
 
 
+def above_boost(targets: Sequence[Target], profiles: Profiles) -> list[str]:
+    """Return a remark for each target whose clock is above the boost clock of its GPU, or of one that recorded for the same."""
+    found = []
+    for target in targets:
+        gpus = profiles.values() if target.profile is None else (target.profile,)
+        slowest = min(
+            (each for each in gpus if each is not None), key=lambda each: each.sm_boost_clock_hz, default=None
+        )
+        if slowest is not None and (target.sm_clock_hz or 0.0) > slowest.sm_boost_clock_hz:
+            boost = f"the boost clock of {slowest.id}, {slowest.sm_boost_clock_hz / 1e6:g} MHz"
+            found.append(f"The clock of {target.label} is above {boost}: whether the GPU reaches it is not known.")
+    return found
+
+
 def peak_ratios(busy: pl.DataFrame, profiles: Profiles, there: GpuProfile | None) -> pl.DataFrame:
     """Return RATIOS from the GPUs that the launches were recorded on to another one.
 

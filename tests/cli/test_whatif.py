@@ -35,6 +35,22 @@ def test_a_gpu_that_is_named_twice_is_projected_to_once(capfd) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("same@90GHz", "same@90000MHz is above the boost clock of h200-sxm, 1980 MHz"),
+        ("b200@1966MHz", "b200@1966MHz is above the boost clock of b200, 1965 MHz"),
+        ("b200@1965MHz", None),
+        ("same@1500MHz", None),
+        ("b200", None),
+    ],
+)
+def test_a_clock_above_boost_is_remarked(capfd, target: str, said: str | None) -> None:
+    assert run_main("whatif", demo.REPORT, "--gpu", target, "--format", "json") == 0
+    first, *rest = json.loads(capfd.readouterr().out)["assumptions"]
+    assert said in first if said else not any("boost clock of" in each for each in (first, *rest))
+
+
 def test_formats_hold_the_same(tmp_path: Path, capfd) -> None:
     files = [tmp_path / f"w{suffix}" for suffix in (".json", ".md", ".txt")]
     options = [part for path in files for part in ("-o", path)]
@@ -70,6 +86,7 @@ def test_formats_hold_the_same(tmp_path: Path, capfd) -> None:
             2,
             "one change of type was wanted, found dtype:fp16 and",
         ),
+        (("--gpu", "b200", "--only", "nothing"), 2, "--only names the kernels that changes concern"),
         (("--fuse", "a,b"), 2, "none is called 'a'"),
         (("--gpu", "b200", "-o", "w.pdf"), 1, "a suffix of .json, .md, .txt was wanted, found .pdf"),
     ],
