@@ -6,7 +6,16 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ncuroof.fleet.series import LABEL_PREFIX, gpu, label_counts, sides, steps, usable
+from ncuroof.fleet.series import (
+    LABEL_PREFIX,
+    OTHER_FLOP_FRAC,
+    OTHER_INSTRUCTIONS_FRAC,
+    gpu,
+    label_counts,
+    sides,
+    steps,
+    usable,
+)
 
 _KERNEL = ("name", "program", "gpu_name")
 """One kernel of one program on one GPU, whatever its shape."""
@@ -22,6 +31,7 @@ class Overview:
     Attributes:
         n_reports, n_launches, n_failed: launches with those that recorded ones stand for; failed ones are among them.
         n_without_time: launches that did not fail, and whose time was not collected.
+        n_damaged, n_simulated: reports that lost a part of their launches, and such as a program wrote.
         n_kernels: kernels by full name.
         duration_ns, recoverable_ns: summed over launches; None where not known for any of them.
         gpus: name and launches, the most first.
@@ -33,6 +43,8 @@ class Overview:
     n_launches: int
     n_failed: int
     n_without_time: int
+    n_damaged: int
+    n_simulated: int
     n_kernels: int
     duration_ns: float | None
     recoverable_ns: float | None
@@ -86,6 +98,10 @@ def overview(fleet: pl.LazyFrame) -> Overview:
             _n_launches(pl.col("n_represented").fill_null(1.0)).alias("n_launches"),
             pl.col("failed").sum().alias("n_failed"),
             (~pl.col("failed") & ~has_time.fill_null(value=False)).sum().alias("n_without_time"),
+            *(
+                pl.col("report_sha256").filter(pl.col(flag)).n_unique().alias(name)
+                for name, flag in (("n_damaged", "is_damaged_report"), ("n_simulated", "is_simulated"))
+            ),
             pl.col("name").n_unique().alias("n_kernels"),
             *(
                 _sum_where_known(name, (pl.col(name) * pl.col("weight").fill_null(1.0)).filter(has_time))
@@ -111,8 +127,9 @@ def by_time(fleet: pl.LazyFrame) -> pl.DataFrame:
     """Return one row per kernel, program and GPU: time, launches, what bounds it, its time by date; the slowest first.
 
     Launches and summed times are those that were counted, where a first run did; medians and the longest are of what was recorded.
-    `dates` holds, for the last dates of recording, the date, launches, and the median time of a launch; it is told over all
-    shapes together, and no change is read out of it: see `changes`.
+    `dates` holds, for the first and the last dates of recording, the date, launches, and the median time of a launch; it is told
+    over all shapes together, and no change is read out of it: see `changes`. `placed_ns` is the time of the launches whose roofline
+    time is known.
     """
     launches = usable(fleet).with_columns(pl.col("recorded_at").dt.date().alias("date"))
     days = (
@@ -123,7 +140,7 @@ def by_time(fleet: pl.LazyFrame) -> pl.DataFrame:
         )
         .sort("date")
         .group_by(_KERNEL)
-        .agg(pl.struct("date", "n_launches", "median_ns").tail(_N_DATES).alias("dates"))
+        .agg(pl.struct("date", "n_launches", "median_ns").filter(_is_first_or_late()).alias("dates"))
     )
     longest = pl.col("duration_ns").arg_max()
     kernels = launches.group_by(_KERNEL).agg(
@@ -136,6 +153,10 @@ def by_time(fleet: pl.LazyFrame) -> pl.DataFrame:
         pl.col("duration_ns").max().alias("max_ns"),
         _sum_where_known("recoverable_ns", pl.col("recoverable_ns") * pl.col("weight")),
         _n_launches(pl.col("n_represented").filter(pl.col("recoverable_ns").is_not_null())).alias("n_placed"),
+        (pl.col("duration_ns") * pl.col("weight"))
+        .filter(pl.col("recoverable_ns").is_not_null())
+        .sum()
+        .alias("placed_ns"),
         pl.col("verdict").get(longest),
         pl.col("limiter").get(longest),
         pl.col("findings").get(longest).list.first().alias("first_finding"),
@@ -149,6 +170,11 @@ def by_time(fleet: pl.LazyFrame) -> pl.DataFrame:
     )
 
 
+def _is_first_or_late() -> pl.Expr:
+    number = pl.int_range(pl.len())
+    return (number == 0) | (number + _N_DATES > pl.len())
+
+
 def by_recoverable_time(kernels: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of `by_time` that have recoverable time, the most first."""
     return kernels.filter(pl.col("recoverable_ns") > 0).sort("recoverable_ns", "name", descending=[True, False])
@@ -158,7 +184,8 @@ def across_gpus(fleet: pl.LazyFrame) -> pl.DataFrame:
     """Return one row per equal launch and GPU, of launches that were recorded on several GPUs.
 
     Equal are kernel, shape, NVTX range and program. Only launches with the same clock and cache control stand side by side, and
-    only where both sides count the same FLOPs, to a tenth, or do not count them. Columns besides: `n_launches`, `median_ns`,
+    only where all of them do the same work: FLOPs to a tenth, instructions to a half; one of these has to be counted. Columns
+    besides: `n_launches`, `median_ns`,
     `least_ns` and `most_ns`, `share_of_roof_frac` (summed roofline time over summed time), `launch` (numbers the launches that
     stand together), ordered by the longest launch.
     """
@@ -166,7 +193,7 @@ def across_gpus(fleet: pl.LazyFrame) -> pl.DataFrame:
     times = (
         usable(fleet)
         .filter(pl.col("gpu_name").is_not_null())
-        .group_by(*_LAUNCH, "clock_control", "cache_control", "gpu_name")
+        .group_by(*_LAUNCH, "clock_control", "cache_control", "is_simulated", "gpu_name")
         .agg(
             pl.col("short_name").first(),
             pl.len().alias("n_launches"),
@@ -177,13 +204,16 @@ def across_gpus(fleet: pl.LazyFrame) -> pl.DataFrame:
                 pl.col("min_time_ns").filter(placed).sum()
                 / pl.when(placed.any()).then(pl.col("duration_ns").filter(placed).sum())
             ).alias("share_of_roof_frac"),
-            pl.col("work.flop").median(),
+            pl.col("work.flop", "instructions.warp_executed").median(),
             pl.col("verdict").mode().sort().first(),
         )
     )
-    together = pl.struct(*_LAUNCH, "clock_control", "cache_control")
-    work = pl.col("work.flop")
-    is_same_work = (work.min().over(together) >= 0.9 * work.max().over(together)).fill_null(value=True)
+    together = pl.struct(*_LAUNCH, "clock_control", "cache_control", "is_simulated")
+    flop = _agree("work.flop", OTHER_FLOP_FRAC).over(together)
+    instructions = _agree("instructions.warp_executed", OTHER_INSTRUCTIONS_FRAC).over(together)
+    is_same_work = (flop.fill_null(value=True) & instructions.fill_null(value=True)) & ~(
+        flop.is_null() & instructions.is_null()
+    )
     return (
         times.with_columns(
             pl.col("gpu_name").n_unique().over(together).alias("n_gpus"),
@@ -194,6 +224,12 @@ def across_gpus(fleet: pl.LazyFrame) -> pl.DataFrame:
         .sort("longest_ns", "launch", "median_ns", "gpu_name", descending=[True, False, False, False])
         .collect()
     )
+
+
+def _agree(name: str, most_frac: float) -> pl.Expr:
+    """Return whether amounts of work are the same but for a part of the largest; null where one was not counted."""
+    work = pl.col(name)
+    return pl.when(work.is_not_null().all()).then(work.min() >= (1 - most_frac) * work.max())
 
 
 def changes(fleet: pl.LazyFrame, by: str) -> Changes:

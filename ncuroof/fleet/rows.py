@@ -89,6 +89,7 @@ def _provenance(report: RawReport, origin: Origin) -> list[pl.Expr]:
         "cuda_version": session.cuda_version,
         "cache_control": session.cache_control,
         "replay_mode": session.replay_mode,
+        "is_simulated": session.is_simulated,
     }
     return [
         *(pl.lit(value, FLEET[name]).alias(name) for name, value in values.items()),

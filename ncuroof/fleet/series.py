@@ -39,15 +39,16 @@ _CONTEXT_PREFIX = "context."
 _N_HASH = 8
 
 _WORK = {"work.flop": "FLOPs", "instructions.warp_executed": "instructions", "traffic_bytes.dram": "DRAM bytes"}
+_COUNTED_WORK = ("work.flop", "instructions.warp_executed")
 _WORK_CHANGE_FRAC = 0.05
 """As for explanations in `profiles/comparison.toml`: a smaller difference of work explains nothing."""
 
-_OTHER_FLOP_FRAC, _OTHER_INSTRUCTIONS_FRAC = 0.1, 0.5
+OTHER_FLOP_FRAC, OTHER_INSTRUCTIONS_FRAC, _OTHER_DRAM_FRAC = 0.1, 0.5, 0.5
 """Launches whose FLOPs differ by more than a tenth, or whose instructions by more than half, do another problem's work: sizes are
-arguments of a kernel that its shape does not tell."""
+arguments of a kernel that its shape does not tell. Where neither was counted, DRAM bytes that differ by more than half tell it."""
 
 _SAME_LAUNCH = ("name", "workload", "grid", "block", "range", "program")
-_SAME_RECORDING = ("gpu_name", "clock_control", "cache_control", "replay_mode")
+_SAME_RECORDING = ("gpu_name", "clock_control", "cache_control", "replay_mode", "is_simulated")
 _SERIES = (*_SAME_LAUNCH, *_SAME_RECORDING)
 
 
@@ -84,9 +85,16 @@ def usable(fleet: pl.LazyFrame) -> pl.LazyFrame:
     return fleet.filter(~pl.col("failed") & (pl.col("duration_ns") > 0)).with_columns(
         pl.col("n_represented", "weight").fill_null(1.0),
         range_path(pl.col("nvtx")).alias("range"),
-        pl.col("process_name").str.replace(r"[\d.]+(\.exe)?$", "").alias("program"),  # python3.10 and python3.11
+        _program().alias("program"),
         gpu(pl.col("gpu_name")),
+        pl.col("is_simulated").fill_null(value=False),
     )
+
+
+def _program() -> pl.Expr:
+    """Return the name of the process without its version: dots are in one, and behind an interpreter a number is one."""
+    name = pl.col("process_name").str.replace(r"(?i)\.exe$", "")
+    return name.str.replace(r"^(.+?)\d+(\.\d+)+$", "$1").str.replace(r"^(python|pypy|julia|perl|ruby)\d+$", "$1")
 
 
 def sides(fleet: pl.LazyFrame, compared: str) -> pl.DataFrame:
@@ -112,12 +120,14 @@ def sides(fleet: pl.LazyFrame, compared: str) -> pl.DataFrame:
         (pl.col("duration_ns") ** 2).sum().alias("squares"),
         pl.col("sm_clock_hz").mean(),
         *(pl.col(name).mean() for name in _WORK),
+        pl.any_horizontal(_varies(name) for name in _COUNTED_WORK).alias("works_unequally"),
         *(value.first().alias(f"{_CONTEXT_PREFIX}{words}") for words, value in context.items()),
     )
     n, mean = pl.col("n").sum(), pl.col("duration_ns").sum() / pl.col("n").sum()
     own = ((pl.col("squares").sum() - n * mean**2) / pl.when(n > 1).then(n - 1)).clip(0).sqrt()
     seen = (noise.jitter_ns**2 + (noise.deviation_frac * mean) ** 2).sqrt()
-    trusted = pl.when(n >= noise.n_launches_to_estimate).then(pl.max_horizontal(own, seen)).otherwise(seen)
+    is_alike = ~pl.any_horizontal(pl.col("works_unequally").any(), *(_varies(name) for name in _COUNTED_WORK))
+    trusted = pl.when((n >= noise.n_launches_to_estimate) & is_alike).then(pl.max_horizontal(own, seen)).otherwise(seen)
     between = (pl.col("duration_ns") / pl.col("n")).std() / pl.len().sqrt()
     enough = pl.len() >= noise.n_launches_to_estimate
     return (
@@ -138,6 +148,12 @@ def sides(fleet: pl.LazyFrame, compared: str) -> pl.DataFrame:
         .sort("series", "first_recorded_at", "value")
         .collect()
     )
+
+
+def _varies(name: str) -> pl.Expr:
+    """Return whether launches are known to do different amounts of work: how their times deviate is then no chance."""
+    work = pl.col(name)
+    return (work.max() > work.min() * (1 + _WORK_CHANGE_FRAC)).fill_null(value=False)
 
 
 def _context(fleet: pl.LazyFrame, compared: str) -> dict[str, pl.Expr]:
@@ -196,7 +212,14 @@ def standard_errors(n_comparisons: int, for_one: float) -> float:
 
 def _is_same_work() -> pl.Expr:
     """Return whether both sides do the same work; what is not known is taken for equal."""
-    return ~(_differ("work.flop", _OTHER_FLOP_FRAC) | _differ("instructions.warp_executed", _OTHER_INSTRUCTIONS_FRAC))
+    is_counted = pl.any_horizontal(
+        pl.col(name).is_not_null() & pl.col(f"before.{name}").is_not_null() for name in _COUNTED_WORK
+    )
+    return ~(
+        _differ("work.flop", OTHER_FLOP_FRAC)
+        | _differ("instructions.warp_executed", OTHER_INSTRUCTIONS_FRAC)
+        | (~is_counted & _differ("traffic_bytes.dram", _OTHER_DRAM_FRAC))
+    )
 
 
 def _differ(name: str, least_frac: float) -> pl.Expr:

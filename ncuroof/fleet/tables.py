@@ -28,6 +28,7 @@ FLEET = pl.Schema(
         "gpu_name": pl.String(),
         "compute_capability": pl.Int32(),  # major × 10 + minor
         "is_damaged_report": pl.Boolean(),
+        "is_simulated": pl.Boolean(),  # the report was written by a program, not recorded; null in older files
         # which launch it is
         "id": pl.UInt32(),  # its number in the report
         "name": pl.String(),  # demangled, with template arguments and parameters

@@ -92,6 +92,11 @@ def _heading(document: Record) -> Iterator[str]:
     )
     if found["n_failed"] or found["n_without_time"]:
         yield f"left out: {found['n_failed']} launches that failed to profile, {found['n_without_time']} without a time"
+    if found["n_damaged"] or found["n_simulated"]:
+        yield (
+            f"among the reports: {found['n_damaged']} damaged, with what is left of them, "
+            f"{found['n_simulated']} simulated and not recorded"
+        )
     if found["labels"]:
         yield "labels: " + ", ".join(
             f"{each['name']} ({text.counted(each['n_values'], 'value')})" for each in found["labels"]
@@ -139,7 +144,7 @@ def _recoverable(row: Record) -> tuple[str, ...]:
         *_names(row),
         f"{row['n_placed']} in {row['n_reports']}",
         text.duration(row["recoverable_ns"]),
-        text.share(row["recoverable_ns"] / row["duration_ns"] if row["duration_ns"] else None),
+        text.share(row["recoverable_ns"] / row["placed_ns"] if row["placed_ns"] else None),
         _bound(row),
         text.label(row["first_finding"]) if row["first_finding"] else "",
     )
@@ -148,8 +153,8 @@ def _recoverable(row: Record) -> tuple[str, ...]:
 def _gpus(listed: Record) -> Section:
     title = "the same launch on several GPUs"
     if not listed["rows"]:
-        return Section(title, ("none: kernel, shape, program, clock control and FLOPs have to be the same",))
-    note = "same kernel, shape, program, clock control and FLOPs; the share of the roof tells the code from the GPU"
+        return Section(title, ("none: kernel, shape, program, clock control and work have to be the same",))
+    note = "same kernel, shape, program, clock control and work; the share of the roof tells the code from the GPU"
     rows = [
         (
             *_names(row)[:2],

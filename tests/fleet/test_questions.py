@@ -7,6 +7,9 @@ import pytest
 from ncuroof.fleet.questions import across_gpus, by_recoverable_time, by_time, factors, overview
 from tests.fleet.launches import fleet, launch
 
+Work = dict[str, float]
+GFLOP: Work = {"work.flop": 1e9}
+
 
 def test_the_fleet_in_numbers() -> None:
     found = overview(
@@ -86,11 +89,12 @@ def test_recoverable_time_orders_anew_and_leaves_out_what_is_not_known() -> None
 def test_equal_launches_stand_beside_each_other_across_gpus() -> None:
     found = across_gpus(
         fleet(
-            launch("a", 0, 100.0, min_time_ns=50e3),
-            launch("a", 0, 300.0, min_time_ns=50e3),
-            launch("b", 0, 80.0, gpu_name="NVIDIA H100", min_time_ns=20e3),
-            launch("c", 0, 90.0, gpu_name="NVIDIA H200", clock_control="none"),  # at other clocks
-            launch("d", 0, 90.0, gpu_name="A100-SXM4-40GB"),  # the same GPU under its old name
+            launch("a", 0, 100.0, min_time_ns=50e3, **GFLOP),
+            launch("a", 0, 300.0, min_time_ns=50e3, **GFLOP),
+            launch("b", 0, 80.0, gpu_name="NVIDIA H100", min_time_ns=20e3, **GFLOP),
+            launch("c", 0, 90.0, gpu_name="NVIDIA H200", clock_control="none", **GFLOP),  # at other clocks
+            launch("d", 0, 90.0, gpu_name="A100-SXM4-40GB", **GFLOP),  # the same GPU under its old name
+            launch("e", 0, 9.0, gpu_name="NVIDIA H200", is_simulated=True, **GFLOP),
             launch("a", 0, 5.0, name="elsewhere"),
         )
     )
@@ -101,12 +105,48 @@ def test_equal_launches_stand_beside_each_other_across_gpus() -> None:
     assert found["share_of_roof_frac"].to_list() == [20 / 80, 100 / 400]  # where both are known
 
 
-def test_launches_that_do_other_work_are_not_the_same() -> None:
-    rows = fleet(
-        launch("a", 0, 100.0, **{"work.flop": 1e9}),
-        launch("b", 0, 80.0, gpu_name="NVIDIA H100", **{"work.flop": 2e9}),
+@pytest.mark.parametrize(
+    ("here", "there", "is_same"),
+    [
+        (GFLOP, {"work.flop": 2e9}, False),
+        (GFLOP, {"work.flop": 0.95e9}, True),
+        ({}, {}, False),  # nothing says so
+        (GFLOP, {}, False),
+        ({"instructions.warp_executed": 187.0}, {"instructions.warp_executed": 180e3}, False),
+        (
+            {"instructions.warp_executed": 100e3},
+            {"instructions.warp_executed": 180e3},
+            True,
+        ),  # compiled for another chip
+        (GFLOP | {"instructions.warp_executed": 100e3}, GFLOP | {"instructions.warp_executed": 900e3}, False),
+    ],
+)
+def test_launches_that_do_other_work_are_not_the_same(here: Work, there: Work, *, is_same: bool) -> None:
+    found = across_gpus(fleet(launch("a", 0, 100.0, **here), launch("b", 0, 80.0, gpu_name="NVIDIA H100", **there)))
+    assert found.height == (2 if is_same else 0)
+
+
+def test_the_first_date_is_told_however_many_follow() -> None:
+    found = by_time(fleet(*(launch(f"r{day}", day, 10.0 + day) for day in range(20))))
+    dates = [str(day["date"]) for day in found["dates"][0]]
+    assert (dates[0], dates[1], dates[-1], len(dates)) == ("2025-01-01", "2025-01-10", "2025-01-20", 12)
+
+
+def test_damaged_and_simulated_reports_are_counted() -> None:
+    found = overview(
+        fleet(
+            launch("a", 0, 1.0, is_damaged_report=True),
+            launch("a", 0, 1.0, is_damaged_report=True),
+            launch("b", 0, 1.0, is_simulated=True, is_damaged_report=False),
+            launch("c", 0, 1.0),
+        )
     )
-    assert across_gpus(rows).is_empty()
+    assert (found.n_reports, found.n_damaged, found.n_simulated) == (3, 1, 1)
+
+
+def test_what_would_come_back_is_of_the_launches_of_which_it_is_known() -> None:
+    launches = [launch("a", 0, 100.0, recoverable_ns=84e3), launch("a", 0, 300.0, recoverable_ns=None)]
+    assert by_time(fleet(*launches)).select("duration_ns", "placed_ns").row(0) == (400e3, 100e3)
 
 
 def test_a_label_of_one_value_is_not_asked_about() -> None:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from ncuroof.fleet.questions import changes
-from ncuroof.fleet.series import standard_errors
+from ncuroof.fleet.series import standard_errors, usable
 from tests.fleet.launches import fleet, launch
 
 
@@ -125,6 +125,8 @@ def test_values_follow_each_other_as_they_were_recorded() -> None:
         {"block": [128, 1, 1]},
         {"nvtx": ["backward"]},
         {"process_name": "infer"},
+        {"process_name": "train2"},  # another program, for all that is known
+        {"is_simulated": True},
         {"name": "gemm(double*)"},
         {"recorded_at": None},
         {"failed": True},
@@ -137,10 +139,39 @@ def test_what_is_not_alike_is_not_compared(other: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     "same",
-    [{"gpu_name": "A100-SXM4-40GB"}, {"process_name": "train2.1"}, {"nvtx": []}],
+    [{"gpu_name": "A100-SXM4-40GB"}, {"process_name": "train2.1"}, {"process_name": "train.exe"}, {"nvtx": []}],
 )
 def test_what_is_only_called_otherwise_is_compared(same: dict[str, Any]) -> None:
     assert changes(two_drivers(100.0, 200.0, **same), "driver").slower.height == 1
+
+
+def test_an_interpreter_of_another_version_is_the_same_program() -> None:
+    names = ["python", "python3", "python3.11", "python3.10.exe", "julia1", "lab3", "128", "step2.exe", None]
+    rows = fleet(*(launch("a", 0, 1.0, process_name=name) for name in names))
+    found = usable(rows).collect()["program"].to_list()
+    assert found == ["python", "python", "python", "python", "julia", "lab3", "128", "step2", None]
+
+
+def test_launches_of_other_work_say_nothing_of_chance() -> None:
+    # Four launches of 1 to 4 Gflop whose times go with it; a third longer each is 30 %, whatever they differ by among themselves.
+    rows = fleet(
+        *(
+            launch(report, day, factor * us, driver_version=driver, **{"work.flop": 1e6 * us})
+            for report, day, factor, driver in (("a", 0, 1.0, "550"), ("b", 1, 1.3, "560"))
+            for us in (1000.0, 2000.0, 3000.0, 4000.0)
+        )
+    )
+    assert step(rows)["is_significant"]
+    assert step(rows)["change_frac"] == pytest.approx(0.3)
+
+
+def test_where_no_work_was_counted_the_bytes_tell_another_problem() -> None:
+    for after, is_same in ((1.9e9, True), (2.1e9, False), (None, True)):
+        rows = fleet(
+            launch("a", 0, 100.0, driver_version="550", **{"traffic_bytes.dram": 1e9}),
+            launch("b", 1, 200.0, driver_version="560", **{"traffic_bytes.dram": after}),
+        )
+        assert changes(rows, "driver").slower.height == int(is_same), after
 
 
 def test_other_clocks_forbid_a_claim() -> None:
