@@ -37,8 +37,18 @@ function weighted(column, position) {
   return column[position] === null || !LAUNCHES.weight ? column[position] : column[position] * LAUNCHES.weight[position];
 }
 
-/** The GPU time of the run in nanoseconds, or null. */
-const RUN_NS = DATA.run_ns;
+/** The time of rows together in nanoseconds; null where none is known. */
+function timeOf(rows) {
+  return rows.reduce((sum, { time }) => (time === null ? sum : (sum ?? 0) + time), null);
+}
+
+const RUN_NS = { groups: timeOf(ROWS.groups), launches: timeOf(ROWS.launches) };
+
+/** A time as a share of the run: of the sum of all rows of the kind shown, so that all of them are all, though each is rounded; or null. */
+function shareOfRun(time) {
+  const whole = filter.isGrouped ? RUN_NS.groups : RUN_NS.launches;
+  return whole && time !== null ? time / whole : null;
+}
 
 const details = {
   parts: new Map(),
@@ -83,7 +93,7 @@ const VALUES = {
   name: (row) => words(LAUNCHES.short[row.position]).toLowerCase(),
   launches: (row) => row.launches.length,
   time: (row) => row.time,
-  share: (row) => (RUN_NS && row.time !== null ? row.time / RUN_NS : null),
+  share: (row) => shareOfRun(row.time),
   recoverable: (row) => row.recoverable,
   verdict: (row) => DATA.verdicts[LAUNCHES.verdict[row.position]],
   limiter: (row) => words(LAUNCHES.limiter[row.position]) || null,

@@ -53,8 +53,8 @@ function part(row, launches) {
 /** How much of the run is in view, in words. */
 function inWords(rows) {
   const n = rows.reduce((sum, row) => sum + row.launches.length, 0);
-  const time = rows.reduce((sum, row) => sum + (row.time ?? 0), 0);
-  const part = RUN_NS ? `, ${share(time / RUN_NS)} of the GPU time` : "";
+  const frac = shareOfRun(timeOf(rows) ?? 0);
+  const part = frac === null ? "" : `, ${share(frac)} of the GPU time`;
   return `${n} of ${counted(LAUNCHES.id.length, "launch", "launches")}${part}`;
 }
 

@@ -49,7 +49,6 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
         name for kernel in kernels for name in (kernel.get("dominant_precision"), *_dot_precisions(kernel)) if name
     }
     return {
-        "run_ns": document["summary"]["duration_ns"],
         "launches": _launches(kernels, texts),
         "groups": _groups(document),
         "dots": {view.name: _dots(kernels, view) for view in VIEWS},

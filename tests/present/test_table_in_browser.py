@@ -59,6 +59,16 @@ def test_a_search_looks_in_names_numbers_and_ranges(visit):
     assert in_view(browser) == "1 of 3 launches, 16.7 % of the GPU time"
 
 
+def test_all_launches_are_all_of_the_time_though_rows_are_rounded(visit):
+    # Rows have six digits: 3 · 333 333 ns for a run of 3 · 333 333.4 ns, and 123 457 ns for one of 123 456.7 ns.
+    browser = visit(document(*[kernel(id=number, duration_ns=333_333.4) for number in range(3)]))
+    assert in_view(browser) == "3 of 3 launches, 100 % of the GPU time"
+    assert "3 of 3 launches, 100 % of" in browser.run("document.getElementById('chart').getAttribute('aria-label')")
+    browser = visit(document(kernel(id=0, duration_ns=123_456.7)))
+    assert in_view(browser) == "1 of 1 launch, 100 % of the GPU time"
+    assert browser.run("document.querySelector('#table tbody tr').cells[4].textContent") == "100 %"
+
+
 def test_rows_are_filtered_by_verdict_family_and_range(visit):
     kernels = three_kernels()["kernels"]
     kernels[0] |= {"family": "cublas", "nvtx": ["step", "forward"]}
