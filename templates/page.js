@@ -6,8 +6,8 @@ const SHEET_PX = 680;
 
 const chartRoot = document.getElementById("chart");
 const chart = new RooflineChart(chartRoot);
-new ChartPointer(chart, tell, choose);
-const table = new RowTable(document.getElementById("table"), choose);
+new ChartPointer(chart, tell, open, letGo);
+const table = new RowTable(document.getElementById("table"));
 let rows = [];
 
 /** What is told of a mark. */
@@ -106,7 +106,7 @@ async function showChart() {
   chartRoot.hidden = !hasDots;
   document.getElementById("chart-buttons").hidden = !hasDots;
   document.getElementById("chart-note").textContent = hasDots
-    ? "Size: time. A click on a dot opens it. Drag to zoom, double-click to see all. Arrow keys walk over the dots, Enter opens one, Escape lets go."
+    ? "Size: time. A click on a dot leads to its detail. Drag to zoom, double-click to see all. Arrow keys walk over the dots, Enter opens one, Escape lets go."
     : state.view === BARS ? "" : shown?.noChart ?? "There is no chart: no GPU is known.";
   const hasBars = state.view === BARS || !hasDots;
   document.getElementById("bars").replaceChildren(...(hasBars ? [utilisationBars(rows)] : []));
@@ -131,16 +131,23 @@ function showRows() {
   return showChart();
 }
 
-/** Choose a launch: the address says which, so that a link to it can be sent. With null, let go of the one that is chosen. */
+/** Choose a launch: the address says which, so that a link to it can be sent. */
 function choose(position) {
-  if (position === null) {
-    state.isMarked = false;
-    table.mark(null);
-    showChart();
-    return;
-  }
   history.replaceState(null, "", `#k${LAUNCHES.id[position]}`);
-  select(position);
+  return select(position);
+}
+
+/** Choose a launch on the chart and go to its detail. */
+function open(position) {
+  choose(position).then(() => glideTo("detail", document.getElementById("detail-title")));
+}
+
+/** Let go of the launch that is chosen. */
+function letGo() {
+  state.isMarked = false;
+  table.mark(null);
+  chart.imagine(null, null);
+  showChart();
 }
 
 /** Select a launch; one that the reader chose is marked on the chart and in the table. */
@@ -161,11 +168,19 @@ function followAddress() {
   const match = /^#k(\d+)$/.exec(location.hash);
   const position = match ? LAUNCHES.id.indexOf(Number(match[1])) : -1;
   if (position < 0) return false;
-  select(position).then(() => {
-    document.getElementById("detail").scrollIntoView();
-    document.getElementById("detail-title").focus({ preventScroll: true });
-  });
+  select(position).then(() => goTo("detail", document.getElementById("detail-title")));
   return true;
+}
+
+/** Go to a section of the page and the element of it that takes the focus. */
+function goTo(section, focused, behavior = "instant") {
+  document.getElementById(section).scrollIntoView({ behavior });
+  focused.focus({ preventScroll: true });
+}
+
+/** Glide there and not jump, so that the reader sees which way it went; at once where motion is not wanted. */
+function glideTo(section, focused) {
+  goTo(section, focused, matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth");
 }
 
 function deviceValue(device) {
@@ -204,7 +219,7 @@ document.getElementById("chart-buttons").append(
   button("Zoom out", () => chart.zoomTo(chart.plane.grown(1 / KEY_ZOOM))),
   button("Show all", () => {
     chart.zoomTo(null);
-    choose(null);
+    letGo();
   }),
   button("Save SVG", () => save("roofline.svg", new Blob([chartAsSvg(chart)], { type: "image/svg+xml" }))),
   button("Save PNG", () => saveAsPng(chart, "roofline.png")),
@@ -221,6 +236,7 @@ document.getElementById("table-buttons").append(
     setTimeout(() => (event.target.textContent = "Copy as CSV"), 2000);
   }),
 );
+document.getElementById("detail-buttons").append(button("Back to the chart", () => glideTo("roofline", chartRoot)));
 showViews();
 showControls();
 showRows();

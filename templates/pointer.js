@@ -5,9 +5,9 @@ const LEAST_DRAG_PX = 6;
 const KEY_ZOOM = 0.7;
 
 class ChartPointer {
-  /** `tell` gives the lines that are told of a mark; `onSelect` is called with the position of a chosen launch, or null for none. */
-  constructor(chart, tell, onSelect) {
-    Object.assign(this, { chart, tell, onSelect, from: null, current: null });
+  /** `tell` gives the lines that are told of a mark; `onSelect` is called with the position of a chosen launch, `onLetGo` for none. */
+  constructor(chart, tell, onSelect, onLetGo) {
+    Object.assign(this, { chart, tell, onSelect, onLetGo, from: null, current: null });
     this.tip = make("div", { class: "tip", role: "status" });
     this.tip.hidden = true;
     this.frame = make("div", { class: "zoom-frame" });
@@ -92,12 +92,13 @@ class ChartPointer {
     this.point(null);
   }
 
-  /** Arrows walk over the dots by their time, Enter chooses, Escape lets go, + and - zoom, 0 shows all. */
+  /** Arrows walk over the dots by their time, from the one that is chosen; Enter chooses, Escape lets go, + and - zoom, 0 shows all. */
   typed(event) {
     const { chart } = this;
     const walk = (step) => {
       const marks = [...chart.marks].sort((a, b) => (b.row.time ?? 0) - (a.row.time ?? 0));
-      const index = marks.findIndex((mark) => mark.row.position === this.current?.row.position);
+      const here = this.current?.row.position ?? chart.choice.selected?.position;
+      const index = marks.findIndex((mark) => mark.row.launches.includes(here));
       this.point(marks[index < 0 ? 0 : (index + step + marks.length) % marks.length] ?? null);
     };
     const actions = {
@@ -105,7 +106,7 @@ class ChartPointer {
       Enter: () => this.current && this.onSelect(this.current.row.position),
       Escape: () => {
         this.point(null);
-        this.onSelect(null);
+        this.onLetGo();
       },
       "+": () => chart.zoomTo(chart.plane.grown(KEY_ZOOM)), "-": () => chart.zoomTo(chart.plane.grown(1 / KEY_ZOOM)), 0: () => chart.zoomTo(null),
     };

@@ -5,12 +5,10 @@ const MOST_WHOLE = 60; // rows up to which all are in the document, for printing
 const BEYOND_VIEW = 20;
 
 class RowTable {
-  /** `onSelect` is called with the position of a launch. */
-  constructor(table, onSelect) {
+  constructor(table) {
     this.table = table;
     this.body = table.tBodies[0];
     this.scroller = table.parentElement;
-    this.onSelect = onSelect;
     this.headers = [...table.tHead.rows[0].cells];
     this.sorting = { key: "recoverable", order: "descending" };
     this.rows = [];

@@ -11,64 +11,13 @@ import pytest
 
 from ncuroof.present.page import render_page
 from tests.present.documents import ceiling, document, kernel, three_kernels, without_flop
+from tests.present.drawn_chart import TICKS, axes, drag, place, point_at
 
 pytestmark = pytest.mark.browser
 
-_EXPONENTS = {"": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
-_TICKS = (
-    "[...document.querySelectorAll('#chart .back text')]"
-    ".map(t => [t.textContent, +t.getAttribute('x'), +t.getAttribute('y'), t.getAttribute('text-anchor')])"
-)
-
-
-def axes(browser):
-    """Return for both axes where two of the labelled decades lie, as ((value, px), (value, px))."""
-    ticks = browser.run(_TICKS)
-    x = [(float(label), px) for label, px, _, anchor in ticks if anchor == "middle" and re.fullmatch(r"[0-9.]+", label)]
-    y = []
-    for label, _, px, anchor in ticks:
-        match = re.fullmatch(r"([0-9.]+) ?([kMGTP]?)(FLOP/s|IPS)", label)
-        if match and anchor == "end":
-            y.append((float(match[1]) * 10 ** _EXPONENTS[match[2]], px))
-    return (x[0], x[-1]), (y[0], y[-1])
-
-
-def place(browser, x, y):
-    """Return where a pair of intensity and rate lies on the chart, in pixels of the chart."""
-
-    def between(value, axis):
-        (low, low_px), (high, high_px) = axis
-        return low_px + (high_px - low_px) * math.log(value / low) / math.log(high / low)
-
-    x_axis, y_axis = axes(browser)
-    return between(x, x_axis), between(y, y_axis)
-
-
-def point_at(browser, px, py, *, click=False):
-    """Move the mouse over a place of the chart; return what is told there, line by line."""
-    browser.run("document.getElementById('chart').scrollIntoView({block: 'center'})")
-    left, top = browser.run("(b => [b.left, b.top])(document.getElementById('chart').getBoundingClientRect())")
-    at = {"x": left + px, "y": top + py}
-    browser.call("Input.dispatchMouseEvent", type="mouseMoved", **at)
-    if click:
-        for kind in ("mousePressed", "mouseReleased"):
-            browser.call("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **at)
-    return browser.run(
-        "document.querySelector('.tip').hidden ? [] : [...document.querySelectorAll('.tip div')].map(d => d.textContent)"
-    )
-
-
-def drag(browser, start, end):
-    browser.run("document.getElementById('chart').scrollIntoView({block: 'center'})")
-    left, top = browser.run("(b => [b.left, b.top])(document.getElementById('chart').getBoundingClientRect())")
-    for kind, (px, py) in (("mousePressed", start), ("mouseMoved", end), ("mouseReleased", end)):
-        browser.call(
-            "Input.dispatchMouseEvent", type=kind, button="left", buttons=1, clickCount=1, x=left + px, y=top + py
-        )
-
 
 def strip(browser):
-    return browser.run(f"{_TICKS}.filter(t => t[0].startsWith('Without a dot')).map(t => t[0])")
+    return browser.run(f"{TICKS}.filter(t => t[0].startsWith('Without a dot')).map(t => t[0])")
 
 
 def choose(browser, value):
@@ -123,7 +72,7 @@ def test_a_click_on_a_dot_opens_its_kernel_and_joins_its_points(visit):
 def test_kernels_without_flop_are_in_the_strip_by_their_utilisation(visit):
     browser = visit(three_kernels())
     assert strip(browser) == ["Without a dot here (1): by utilisation of the busier side"]
-    ticks = browser.run(_TICKS)
+    ticks = browser.run(TICKS)
     marks = {label: px for label, px, _, anchor in ticks if anchor == "middle" and label.endswith("%")}
     (lane,) = [py for label, _, py, anchor in ticks if anchor == "end" and label == "latency"]
     told = point_at(browser, marks["0 %"] + 0.8 * (marks["100 %"] - marks["0 %"]), lane)
