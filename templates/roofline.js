@@ -209,8 +209,9 @@ class RooflineChart {
 
   /** A ring where a dot would lie, and a line from where it is. */
   imagined() {
-    const { view, level } = this.choice;
-    const dot = this.imaginary && view === "flop" && level === "dram" ? dotOf(this.imaginary.position, view, level) : null;
+    const { rows, view, level } = this.choice;
+    const isInView = this.imaginary && rows.some(({ launches }) => launches.includes(this.imaginary.position));
+    const dot = isInView && view === "flop" && level === "dram" ? dotOf(this.imaginary.position, view, level) : null;
     if (!dot) return [];
     const [fromX, fromY] = [this.plane.x(dot.x), this.plane.y(dot.y)];
     const [toX, toY] = [this.plane.x(dot.x * this.imaginary.x), this.plane.y(dot.y * this.imaginary.y)];

@@ -88,6 +88,52 @@ def test_a_slider_says_what_it_gives_and_moves_the_dot(visit, analysis):
     assert browser.complaints == []
 
 
+RINGS = "document.querySelectorAll('#chart .imagined').length"
+
+
+def choose(browser, name, value):
+    browser.run(
+        f"{{const s = document.getElementById('{name}'); s.value = '{value}'; s.dispatchEvent(new Event('change'))}}"
+    )
+
+
+def ring(browser, number):
+    """Halve a launch's DRAM bytes and wait for the ring where its dot would lie."""
+    browser.wait_for(f"document.getElementById('detail-title').textContent.startsWith('#{number} ')")
+    browser.wait_for("document.querySelector('.sliders') !== null")
+    slide(browser, "bytes", -1)
+    browser.wait_for(f"{RINGS} === 1")
+
+
+def test_the_ring_goes_when_its_launch_is_let_go_of(visit, analysis):
+    browser = visit(analysis.to_dict(), "#k11")
+    ring(browser, 11)
+    browser.run(
+        "[...document.querySelectorAll('#chart-buttons button')].find(b => b.textContent === 'Show all').click()"
+    )
+    assert browser.run(RINGS) == 0
+    slide(browser, "bytes", -2)
+    assert browser.run(RINGS) == 1
+
+
+def test_the_ring_is_drawn_where_its_launch_is_in_view_and_on_its_own_gpu(visit, analysis):
+    document = analysis.to_dict()
+    document["devices"] = 2 * document["devices"]
+    document["ceilings"] += [ceiling | {"device": 1} for ceiling in document["ceilings"]]
+    moved = next(kernel for kernel in document["kernels"] if kernel["verdict"] == "compute" and kernel["points"])
+    moved["device"] = 1
+    browser = visit(document, "#k11")
+    ring(browser, 11)  # bound by memory, on the first GPU
+    choose(browser, "verdict-filter", "compute")
+    assert browser.run(RINGS) == 0
+    choose(browser, "verdict-filter", "")
+    assert browser.run(RINGS) == 1
+    choose(browser, "device-filter", "1")
+    assert browser.run(RINGS) == 0
+    choose(browser, "device-filter", "0")
+    assert browser.run(RINGS) == 1
+
+
 def test_a_launch_without_counters_has_no_sliders(visit, analysis):
     document = analysis.to_dict()
     failed = next(kernel["id"] for kernel in document["kernels"] if kernel["failed"])
