@@ -51,7 +51,8 @@ function slopeLabels(roofs, plane) {
     const [x, y] = [plane.px(exponent) - offset * sin, plane.py(exponent + height) - offset * cos];
     const reach = length / 2;
     const isInside = plane.contains(x + reach * cos, y - reach * sin, LINE_PX) && plane.contains(x - reach * cos, y + reach * sin, LINE_PX);
-    if (isInside && 10 ** exponent < roof.x[1]) labels.push({ roof, text, x, y, angle: (-angle * 180) / Math.PI, anchor: "middle", length });
+    const isOnLine = roof.x[0] < 10 ** exponent && 10 ** exponent < roof.x[1];
+    if (isInside && isOnLine) labels.push({ roof, text, x, y, angle: (-angle * 180) / Math.PI, anchor: "middle", length });
   }
   return labels;
 }
@@ -73,7 +74,8 @@ function flatLabels(roofs, plane) {
     }
     placed.push({ y, right, length });
     const isInside = plane.contains(right, y) && right - length > plane.left;
-    if (isInside) labels.push({ roof, text, x: right, y, angle: 0, anchor: "end", length });
+    const isOnLine = plane.x(roof.x[0]) < right - length / 2;
+    if (isInside && isOnLine) labels.push({ roof, text, x: right, y, angle: 0, anchor: "end", length });
   }
   return labels;
 }

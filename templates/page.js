@@ -5,7 +5,10 @@ const BARS = "bars";
 const SHEET_PX = 680;
 
 const chartRoot = document.getElementById("chart");
-const chart = new RooflineChart(chartRoot);
+const outOfView = make("span", { role: "status", class: "soft" });
+const chart = new RooflineChart(chartRoot, (n, all) => {
+  outOfView.textContent = n ? `${n} of ${counted(all, "dot", "dots")} out of view` : "";
+});
 new ChartPointer(chart, tell, open, letGo);
 const table = new RowTable(document.getElementById("table"));
 let rows = [];
@@ -215,14 +218,15 @@ state.view = deviceChart()?.opens ?? BARS;
 chooseView(state.view);
 document.getElementById("filters").append(...deviceControl(), ...filterControls(showRows), make("span", { id: "in-view", role: "status", class: "soft" }));
 document.getElementById("chart-buttons").append(
-  button("Zoom in", () => chart.zoomTo(chart.plane.grown(KEY_ZOOM))),
-  button("Zoom out", () => chart.zoomTo(chart.plane.grown(1 / KEY_ZOOM))),
+  button("Zoom in", () => chart.zoomBy(KEY_ZOOM)),
+  button("Zoom out", () => chart.zoomBy(1 / KEY_ZOOM)),
   button("Show all", () => {
     chart.zoomTo(null);
     letGo();
   }),
   button("Save SVG", () => save("roofline.svg", new Blob([chartAsSvg(chart)], { type: "image/svg+xml" }))),
   button("Save PNG", () => saveAsPng(chart, "roofline.png")),
+  outOfView,
 );
 document.getElementById("table-buttons").append(
   button("Copy as CSV", async (event) => {

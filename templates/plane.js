@@ -3,6 +3,7 @@
 const FINE_TICKS_BELOW_DECADES = 2.2;
 const LANE_PX = 24;
 const LEAST_SPAN_DECADES = 0.2;
+const MOST_BEYOND_DECADES = 1; // of what is shown at first: roofs and ticks go on no further than two or three
 
 class Plane {
   /** `ranges` are those of x and y in view; `lanes` is how many rows the strip below has. */
@@ -75,13 +76,27 @@ class Plane {
     };
   }
 
-  /** The ranges after growing by a factor about the middle. */
-  grown(factor) {
-    const grow = ([low, high]) => {
-      const middle = (low + high) / 2;
-      const half = Math.max(((high - low) / 2) * factor, LEAST_SPAN_DECADES / 2);
-      return [middle - half, middle + half];
+  /** The ranges after growing by a factor about a place, which stays where it is; one that is out of view comes to the middle. */
+  grown(factor, { px, py } = { px: (this.left + this.right) / 2, py: (this.top + this.bottom) / 2 }) {
+    const grow = ([low, high], frac) => {
+      const span = Math.max((high - low) * factor, LEAST_SPAN_DECADES);
+      const start = low + frac * (high - low) - (frac >= 0 && frac <= 1 ? frac : 0.5) * span;
+      return [start, start + span];
     };
-    return { x: grow(this.ranges.x), y: grow(this.ranges.y) };
+    return {
+      x: grow(this.ranges.x, (px - this.left) / (this.right - this.left)),
+      y: grow(this.ranges.y, (this.bottom - py) / (this.bottom - this.top)),
+    };
   }
+}
+
+/** Ranges moved, and cut, so that they reach no further than a little beyond those shown at first. */
+function keptNear(ranges, first) {
+  const keep = ([low, high], [firstLow, firstHigh]) => {
+    const [least, most] = [firstLow - MOST_BEYOND_DECADES, firstHigh + MOST_BEYOND_DECADES];
+    const span = Math.min(high - low, most - least);
+    const start = Math.min(Math.max(low, least), most - span);
+    return [start, start + span];
+  };
+  return { x: keep(ranges.x, first.x), y: keep(ranges.y, first.y) };
 }

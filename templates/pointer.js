@@ -85,6 +85,12 @@ class ChartPointer {
     this.tip.style.top = `${Math.min(mark.py - 12, plane.height - 120)}px`;
   }
 
+  /** Zoom, and tell of the same dot where it then is. */
+  zoom(change) {
+    change();
+    this.point(this.chart.marks.find(({ row }) => row === this.current?.row) ?? null);
+  }
+
   forget() {
     this.from = null;
     this.frame.hidden = true;
@@ -108,7 +114,9 @@ class ChartPointer {
         this.point(null);
         this.onLetGo();
       },
-      "+": () => chart.zoomTo(chart.plane.grown(KEY_ZOOM)), "-": () => chart.zoomTo(chart.plane.grown(1 / KEY_ZOOM)), 0: () => chart.zoomTo(null),
+      "+": () => this.zoom(() => chart.zoomBy(KEY_ZOOM, this.current)),
+      "-": () => this.zoom(() => chart.zoomBy(1 / KEY_ZOOM, this.current)),
+      0: () => this.zoom(() => chart.zoomTo(null)),
     };
     if (!actions[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();

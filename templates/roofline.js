@@ -16,8 +16,9 @@ const FADED = 0.25; // of the others, where one is selected
 const LEAST_SPREAD = 1.05; // launches that differ by less are as good as equal
 
 class RooflineChart {
-  constructor(root) {
-    this.root = root;
+  /** `tellOutOfView` is called with how many dots are out of view, and of how many. */
+  constructor(root, tellOutOfView) {
+    Object.assign(this, { root, tellOutOfView });
     this.canvas = make("canvas", { "aria-hidden": "true" });
     this.back = draw("svg", { "aria-hidden": "true", focusable: "false", class: "back" });
     this.front = draw("svg", { "aria-hidden": "true", focusable: "false", class: "front" });
@@ -40,8 +41,7 @@ class RooflineChart {
   redraw(width = this.root.clientWidth) {
     if (!this.choice || !width) return; // a hidden chart has no width
     this.width = width;
-    const { figure } = this.choice;
-    this.place(width, this.zoomed.get(this.key()) ?? { x: figure.x.range, y: figure.y.range });
+    this.place(width, this.zoomed.get(this.key()) ?? this.firstRanges());
     for (const svg of [this.back, this.front]) {
       svg.setAttribute("viewBox", `0 0 ${width} ${this.plane.height}`);
       svg.setAttribute("width", width);
@@ -57,11 +57,24 @@ class RooflineChart {
     return `${this.choice.device} ${this.choice.view}`;
   }
 
+  firstRanges() {
+    const { x, y } = this.choice.figure;
+    return { x: x.range, y: y.range };
+  }
+
   /** Look at a part of the plane; null for all of it. */
   zoomTo(ranges) {
-    if (ranges) this.zoomed.set(this.key(), ranges);
+    if (ranges) this.zoomed.set(this.key(), keptNear(ranges, this.firstRanges()));
     else this.zoomed.delete(this.key());
     this.redraw();
+  }
+
+  /** See so many times as much: about a mark, else about the selected launch, else about the middle. */
+  zoomBy(factor, mark = null) {
+    const { selected, view, level } = this.choice;
+    const dot = selected && dotOf(selected.position, view, level);
+    const own = dot ? { px: this.plane.x(dot.x), py: this.plane.y(dot.y) } : undefined;
+    this.zoomTo(this.plane.grown(factor, mark?.isOnPlane ? mark : own));
   }
 
   /** Find where every row has its mark: on the plane, or in a lane of the strip. */
@@ -84,6 +97,7 @@ class RooflineChart {
     }
     marks.sort((a, b) => b.radius - a.radius); // small ones lie on top
     this.marks = marks.filter((mark) => !mark.isOnPlane || this.plane.contains(mark.px, mark.py));
+    this.tellOutOfView(marks.length - this.marks.length, marks.length - off.length);
   }
 
   shownRoofs() {
@@ -227,14 +241,16 @@ class RooflineChart {
     return (selected.points[view] ?? []).map(([level, precision, x, y]) => ({ level, precision, x: this.plane.x(x), y: this.plane.y(y) }));
   }
 
+  /** The points in view of the selected launch, and lines to those that are not. */
   selection(points) {
+    const isInView = ({ x, y }) => this.plane.contains(x, y);
     const lines = [...new Set(points.map(({ precision }) => precision))].map((precision) => {
       const joined = points.filter((point) => point.precision === precision).sort((a, b) => a.x - b.x);
-      const names = joined.map(({ level, x, y }, index) =>
+      const names = joined.filter(isInView).map(({ level, x, y }, index) =>
         this.text(x, y + (index % 2 ? -16 : 17), DATA.levels[level] ?? level, { anchor: "middle", fill: colour("ink"), halo: true }),
       );
-      const line = draw("polyline", { points: joined.map(({ x, y }) => `${x},${y}`).join(" "), fill: "none", stroke: colour("ink") });
-      const rings = joined.map(({ x, y }) => draw("circle", { cx: x, cy: y, r: 7, fill: "none", stroke: colour("ink"), "stroke-width": 1.6 }));
+      const line = draw("polyline", { points: joined.map(({ x, y }) => `${x},${y}`).join(" "), fill: "none", stroke: colour("ink"), "clip-path": "url(#plane)" });
+      const rings = joined.filter(isInView).map(({ x, y }) => draw("circle", { cx: x, cy: y, r: 7, fill: "none", stroke: colour("ink"), "stroke-width": 1.6 }));
       return draw("g", { class: "selected" }, line, ...rings, ...names);
     });
     const own = this.marks.find(({ row, isOnPlane }) => !isOnPlane && row.position === this.choice.selected?.position);

@@ -1,0 +1,114 @@
+"""Zooming the roofline chart in a real browser: how far, about what, and what is said of the dots that are left out."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tests.present.documents import document, kernel, three_kernels
+from tests.present.drawn_chart import axes, drag, place, point_at
+
+pytestmark = pytest.mark.browser
+
+
+def press(browser, label, times=1):
+    browser.run(
+        f"for (let n = 0; n < {times}; n += 1)"
+        f" [...document.querySelectorAll('#chart-buttons button')].find(b => b.textContent === '{label}').click()"
+    )
+
+
+def frame(browser):
+    """Return left, right, top and bottom of the plane in pixels of the chart."""
+    return browser.run(
+        "(r => (([x, y, w, h]) => [x, x + w, y, y + h])(['x', 'y', 'width', 'height'].map(a => +r.getAttribute(a))))"
+        "(document.querySelector('#chart clipPath rect'))"
+    )
+
+
+def exponents(browser):
+    """Return the exponents of ten at the left, right, bottom and top of the plane."""
+    left, right, top, bottom = frame(browser)
+
+    def at(px, axis):
+        (low, low_px), (high, high_px) = axis
+        return math.log10(low) + math.log10(high / low) * (px - low_px) / (high_px - low_px)
+
+    x, y = axes(browser)
+    return [at(left, x), at(right, x), at(bottom, y), at(top, y)]
+
+
+def said(browser):
+    return browser.run("document.querySelector('#chart-buttons [role=status]').textContent")
+
+
+def test_zooming_out_ends_a_decade_beyond_what_is_shown_at_first(visit):
+    browser = visit(three_kernels())
+    left, right, bottom, top = exponents(browser)
+    press(browser, "Zoom out", 40)
+    beyond = [left - 1, right + 1, bottom - 1, top + 1]
+    assert exponents(browser) == pytest.approx(beyond, abs=0.01)
+    assert said(browser) == ""
+
+
+def test_buttons_zoom_about_the_selected_dot(visit):
+    browser = visit(document(kernel(id=10, short_name="alpha")), "#k10")
+    browser.wait_for("document.querySelector('#chart .selected') !== null")
+    before, width = place(browser, 0.5, 1e12), exponents(browser)
+    press(browser, "Zoom in", 2)
+    assert place(browser, 0.5, 1e12) == pytest.approx(before, abs=0.5)
+    left, right, *_ = exponents(browser)
+    assert right - left == pytest.approx(0.7**2 * (width[1] - width[0]), abs=0.01)  # KEY_ZOOM of pointer.js, twice
+
+
+def test_keys_zoom_about_the_dot_that_is_told_of(visit):
+    browser = visit(document(kernel(id=10, short_name="alpha")))
+    browser.run("document.getElementById('chart').focus()")
+    browser.press("ArrowRight")
+    before = place(browser, 0.5, 1e12)
+    browser.run("document.getElementById('chart').dispatchEvent(new KeyboardEvent('keydown', { key: '+' }))")
+    assert place(browser, 0.5, 1e12) == pytest.approx(before, abs=0.5)
+    assert browser.run("document.querySelector('.tip div').textContent") == "#10 alpha"
+    assert not browser.run("document.querySelector('.tip').hidden")
+
+
+def test_a_selected_dot_that_is_out_of_view_comes_to_the_middle(visit):
+    browser = visit(document(kernel(id=10, short_name="alpha")), "#k10")
+    browser.wait_for("document.querySelector('#chart .selected') !== null")
+    drag(browser, place(browser, 1, 2e12), place(browser, 10, 2e13))
+    assert said(browser) == "1 of 1 dot out of view"
+    press(browser, "Zoom in")
+    left, right, top, bottom = frame(browser)
+    assert place(browser, 0.5, 1e12) == pytest.approx(((left + right) / 2, (top + bottom) / 2), abs=1)
+    assert said(browser) == ""
+
+
+def test_it_says_how_many_dots_are_out_of_view(visit):
+    browser = visit(three_kernels())  # two have a dot, at 0.5 FLOP/B and 1 Tflop/s
+    assert said(browser) == ""
+    drag(browser, place(browser, 1, 2e12), place(browser, 10, 2e13))
+    assert said(browser) == "2 of 2 dots out of view"
+    assert point_at(browser, *place(browser, 2, 4e12)) == []
+    press(browser, "Show all")
+    assert said(browser) == ""
+
+
+def test_the_points_of_the_selected_launch_stay_within_the_plane(visit):
+    browser = visit(document(kernel(id=10, short_name="alpha")), "#k10")
+    browser.wait_for("document.querySelector('#chart .selected') !== null")
+    drag(browser, place(browser, 0.3, 3e11), place(browser, 3, 3e12))  # DRAM at 0.5, L2 at 0.25
+    assert browser.run("[...document.querySelectorAll('#chart .selected text')].map(t => t.textContent)") == ["DRAM"]
+    rings = browser.run("[...document.querySelectorAll('#chart .selected circle')].map(c => +c.getAttribute('cx'))")
+    assert rings == pytest.approx([place(browser, 0.5, 1e12)[0]], abs=0.5)
+    clipped = browser.run("getComputedStyle(document.querySelector('#chart .selected polyline')).clipPath")
+    assert clipped == 'url("#plane")'
+
+
+def test_a_flat_roof_has_a_label_where_its_line_is(visit):
+    browser = visit(document(kernel(id=10)))
+    labels = "[...document.querySelectorAll('#chart .roof-label')].map(t => t.textContent.split(' ')[0])"
+    assert "FP32" in browser.run(labels)
+    # It starts at the ridge of L2, 10 Tflop/s over 5 TB/s = 2 FLOP/B.
+    drag(browser, place(browser, 0.2, 2e12), place(browser, 1, 2e13))
+    assert "FP32" not in browser.run(labels)
