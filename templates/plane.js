@@ -15,7 +15,7 @@ class Plane {
     this.top = 12;
     this.right = width - (this.isNarrow ? 10 : 18);
     this.bottom = this.top + (this.isNarrow ? 340 : 450);
-    this.stripTop = this.bottom + 70;
+    this.stripTop = this.bottom + (this.isNarrow ? 85 : 70); // its title takes two lines where it is narrow
     this.stripBottom = this.stripTop + lanes * LANE_PX;
     this.height = lanes ? this.stripBottom + 40 : this.bottom + 48;
     this.pxPerX = (this.right - this.left) / (ranges.x[1] - ranges.x[0]);

@@ -118,7 +118,7 @@ class RooflineChart {
       draw("defs", {}, clip),
       ...plane.ticks(figure.x, "x").flatMap(({ exponent, text, isDecade }) => [
         this.line(plane.px(exponent), plane.top, plane.px(exponent), plane.bottom, colour(isDecade ? "line" : "grid")),
-        this.text(plane.px(exponent), plane.bottom + 16, text, { anchor: "middle", fill: colour("soft") }),
+        this.text(plane.px(exponent), plane.bottom + 16, text, { anchor: tickAnchor(plane.px(exponent), text, plane), fill: colour("soft") }),
       ]),
       ...plane.ticks(figure.y, "y").flatMap(({ exponent, text, isDecade }) => [
         this.line(plane.left, plane.py(exponent), plane.right, plane.py(exponent), colour(isDecade ? "line" : "grid")),
@@ -181,12 +181,16 @@ class RooflineChart {
     const { plane, lanes } = this;
     if (!lanes.length) return [];
     const n = this.marks.filter(({ isOnPlane }) => !isOnPlane).length;
-    const ticks = [0, 0.2, 0.4, 0.6, 0.8, 1];
+    const title = [`Without a dot here (${n}):`, "by utilisation of the busier side"];
+    const titleLines = plane.isNarrow ? title : [title.join(" ")];
+    const ticks = [0, 0.2, 0.4, 0.6, 0.8, 1].map((frac) => ({ px: plane.stripX(frac), text: `${Math.round(frac * 100)} %` }));
     return [
-      this.text(plane.left, plane.stripTop - 12, `Without a dot here (${n}): by utilisation of the busier side`, { anchor: "start", fill: colour("ink") }),
-      ...ticks.flatMap((frac) => [
-        this.line(plane.stripX(frac), plane.stripTop, plane.stripX(frac), plane.stripBottom, colour("line")),
-        this.text(plane.stripX(frac), plane.stripBottom + 14, `${Math.round(frac * 100)} %`, { anchor: "middle", fill: colour("soft") }),
+      ...titleLines.map((text, index) =>
+        this.text(plane.left, plane.stripTop - 12 - (titleLines.length - 1 - index) * LINE_PX, text, { anchor: "start", fill: colour("ink") }),
+      ),
+      ...ticks.flatMap(({ px, text }) => [
+        this.line(px, plane.stripTop, px, plane.stripBottom, colour("line")),
+        this.text(px, plane.stripBottom + 14, text, { anchor: tickAnchor(px, text, plane), fill: colour("soft") }),
       ]),
       ...lanes.flatMap((verdict, lane) => [
         this.line(plane.left, plane.laneY(lane), plane.right, plane.laneY(lane), colour("grid")),

@@ -80,6 +80,21 @@ def test_kernels_without_flop_are_in_the_strip_by_their_utilisation(visit):
     assert told[2] == "memory 80.0 %, compute 20.0 %; no FLOPs"
 
 
+@pytest.mark.parametrize("width", [320, 390, 1400])
+def test_no_text_of_the_axes_and_the_strip_is_cut_off(visit, width):
+    ceilings = [ceiling("bandwidth", "dram", 1e10), ceiling("compute", "fp32", 1e13)]  # the ridge is at 1000 FLOP/B
+    browser = visit(document(kernel(id=10), without_flop(id=12), ceilings=ceilings), width=width)
+    drag(browser, place(browser, 9, 3e11), place(browser, 1010, 2e13))  # 1000 is at the end
+    chart = browser.run("(b => [b.left, b.right])(document.getElementById('chart').getBoundingClientRect())")
+    texts = browser.run(
+        "[...document.querySelectorAll('#chart .back text:not(.ridge)')].map(t => ["
+        "t.textContent, t.getBoundingClientRect().left, t.getBoundingClientRect().right])"
+    )
+    assert {"1000", "100 %"} <= {text for text, _, _ in texts}
+    assert "Without a dot here (1): by utilisation of the busier side" in " ".join(text for text, _, _ in texts)
+    assert [text for text, left, right in texts if left < chart[0] or right > chart[1]] == []
+
+
 def test_the_datasheets_roofs_can_be_switched_on_and_those_of_the_counters_off(visit):
     browser = visit(three_kernels())
     assert roofs(browser) == 3
