@@ -14,11 +14,6 @@ function textWidth(text) {
   return measuring.measureText(text).width;
 }
 
-/** Anchor of the label of a tick: at its end where its middle would bring it out of the picture. */
-function tickAnchor(px, text, plane) {
-  return px + textWidth(text) / 2 > plane.width ? "end" : "middle";
-}
-
 /** Whether a label goes below its line: where the next line above would run through it, and none below would. */
 function isLabelledBelow(height, heights, pxPerDecade) {
   const distances = heights.map((other) => (other - height) * pxPerDecade);

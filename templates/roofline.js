@@ -118,7 +118,7 @@ class RooflineChart {
       draw("defs", {}, clip),
       ...plane.ticks(figure.x, "x").flatMap(({ exponent, text, isDecade }) => [
         this.line(plane.px(exponent), plane.top, plane.px(exponent), plane.bottom, colour(isDecade ? "line" : "grid")),
-        this.text(plane.px(exponent), plane.bottom + 16, text, { anchor: tickAnchor(plane.px(exponent), text, plane), fill: colour("soft") }),
+        this.tick(plane.px(exponent), plane.bottom + 16, text),
       ]),
       ...plane.ticks(figure.y, "y").flatMap(({ exponent, text, isDecade }) => [
         this.line(plane.left, plane.py(exponent), plane.right, plane.py(exponent), colour(isDecade ? "line" : "grid")),
@@ -183,14 +183,14 @@ class RooflineChart {
     const n = this.marks.filter(({ isOnPlane }) => !isOnPlane).length;
     const title = [`Without a dot here (${n}):`, "by utilisation of the busier side"];
     const titleLines = plane.isNarrow ? title : [title.join(" ")];
-    const ticks = [0, 0.2, 0.4, 0.6, 0.8, 1].map((frac) => ({ px: plane.stripX(frac), text: `${Math.round(frac * 100)} %` }));
+    const ticks = (plane.isNarrow ? [0, 0.25, 0.5, 0.75, 1] : [0, 0.2, 0.4, 0.6, 0.8, 1]).map((frac) => ({ px: plane.stripX(frac), text: `${Math.round(frac * 100)} %` }));
     return [
       ...titleLines.map((text, index) =>
         this.text(plane.left, plane.stripTop - 12 - (titleLines.length - 1 - index) * LINE_PX, text, { anchor: "start", fill: colour("ink") }),
       ),
       ...ticks.flatMap(({ px, text }) => [
         this.line(px, plane.stripTop, px, plane.stripBottom, colour("line")),
-        this.text(px, plane.stripBottom + 14, text, { anchor: tickAnchor(px, text, plane), fill: colour("soft") }),
+        this.tick(px, plane.stripBottom + 14, text),
       ]),
       ...lanes.flatMap((verdict, lane) => [
         this.line(plane.left, plane.laneY(lane), plane.right, plane.laneY(lane), colour("grid")),
@@ -306,6 +306,12 @@ class RooflineChart {
     const attributes = { x, y, "text-anchor": anchor, "dominant-baseline": "central", fill, "font-size": LABEL_PX };
     const outline = halo ? { stroke: colour("paper"), "stroke-width": 3, "paint-order": "stroke" } : {};
     return draw("text", { ...attributes, ...outline }, text);
+  }
+
+  /** The label of a tick of a horizontal axis: about its line, or up to the edge of the picture. */
+  tick(px, y, text) {
+    const isCut = px + textWidth(text) / 2 > this.width;
+    return this.text(isCut ? this.width : px, y, text, { anchor: isCut ? "end" : "middle", fill: colour("soft") });
   }
 
   label({ x, y, angle, anchor, text }, fill, kind) {

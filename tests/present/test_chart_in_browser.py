@@ -93,6 +93,8 @@ def test_no_text_of_the_axes_and_the_strip_is_cut_off(visit, width):
     assert {"1000", "100 %"} <= {text for text, _, _ in texts}
     assert "Without a dot here (1): by utilisation of the busier side" in " ".join(text for text, _, _ in texts)
     assert [text for text, left, right in texts if left < chart[0] or right > chart[1]] == []
+    shares = [(left, right) for text, left, right in texts if text.endswith(" %")]
+    assert all(one[1] + 3 < other[0] for one, other in itertools.pairwise(shares))
 
 
 def test_the_datasheets_roofs_can_be_switched_on_and_those_of_the_counters_off(visit):
