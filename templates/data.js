@@ -87,6 +87,12 @@ function dotOfRow(row, view, level) {
   return other === undefined ? null : dotOf(other, view, level);
 }
 
+/** Utilisation of the busier side of a launch; null where none is known. */
+function busier(position) {
+  const sides = [LAUNCHES.utilisation.memory[position], LAUNCHES.utilisation.compute[position]].filter((side) => side !== null);
+  return sides.length ? Math.max(...sides) : null;
+}
+
 /** A number of a row for sorting and the table; null where it is not known. */
 const VALUES = {
   id: (row) => LAUNCHES.id[row.position],

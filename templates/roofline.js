@@ -321,9 +321,3 @@ class RooflineChart {
     return element;
   }
 }
-
-/** Utilisation of the busier side of a launch; null where none is known. */
-function busier(position) {
-  const sides = [LAUNCHES.utilisation.memory[position], LAUNCHES.utilisation.compute[position]].filter((side) => side !== null);
-  return sides.length ? Math.max(...sides) : null;
-}
