@@ -23,6 +23,7 @@ _COMPARISONS: Mapping[str, Callable[[pl.Expr, float], pl.Expr]] = {
     ">=": lambda value, threshold: value >= threshold,
     "not <": lambda value, threshold: (value >= threshold).fill_null(True),  # that much, or missing
     "not >=": lambda value, threshold: (value < threshold).fill_null(True),
+    "known >": lambda value, threshold: (value > threshold).fill_null(False),  # more, and not missing
 }
 _IS_MISSING = "missing"
 
@@ -36,7 +37,7 @@ class Condition:
     threshold: float | None
 
     def holds(self) -> pl.Expr:
-        """Return true, false, or null where the quantity is missing; of "not" and "missing" true."""
+        """Return true, false, or null where the quantity is missing; of "not" and "missing" true, of "known" false."""
         value = pl.col(self.quantity)
         if self.threshold is None:
             return value.is_null()

@@ -164,7 +164,7 @@ def launches(number: int) -> str:
 
 def operator(op: str) -> str:
     """Return a comparison of the rules as its mathematical sign."""
-    return {">=": "≥", "<=": "≤", "not >=": "not ≥"}.get(op, op)
+    return {">=": "≥", "<=": "≤", "not >=": "not ≥", "known >": ">"}.get(op, op)
 
 
 def extent(sizes: Iterable[int] | None) -> str:

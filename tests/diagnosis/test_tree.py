@@ -76,7 +76,8 @@ def test_a_launch_too_small_to_matter_needs_no_utilisation() -> None:
 def test_without_a_duration_the_verdict_is_unknown() -> None:
     row, path = diagnosed({MEMORY: 90.0, COMPUTE: 10.0})
     assert row["verdict"] == "unknown"
-    assert [step["node"] for step in path] == ["ran"]
+    # "Did the collection succeed and give a duration?" has an answer.
+    assert [(step["node"], step["outcome"]) for step in path] == [("ran", False)]
 
 
 def roofline_only(flop_share: float, dram_share: float) -> dict[str, float | str]:

@@ -125,3 +125,8 @@ def test_labels_are_words_of_the_field():
         ("l2_all", "L2 all"),
     ):
         assert text.label(name) == label
+
+
+def test_comparisons_of_the_rules_are_written_as_signs():
+    written = {op: text.operator(op) for op in (">=", "not >=", ">", "known >")}
+    assert written == {">=": "≥", "not >=": "not ≥", ">": ">", "known >": ">"}
