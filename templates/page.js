@@ -33,7 +33,7 @@ function tell({ row, dot }) {
     const [memory, compute] = [VALUES.memory(row), VALUES.compute(row)];
     lines.push(`memory ${share(memory)}, compute ${share(compute)}; ${words(DATA.off[view][position]) || figure().noLevel}`);
   }
-  if (row.recoverable !== null) lines.push(`headroom to the roofline: ${duration(row.recoverable)}`);
+  if (row.recoverable !== null) lines.push(`above the roofline: ${duration(row.recoverable)}`);
   return lines;
 }
 

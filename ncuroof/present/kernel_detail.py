@@ -242,7 +242,7 @@ class KernelDetails:
         times = {
             "time": text.duration(kernel["duration_ns"]),
             "roofline time": text.duration(kernel.get("min_time_ns")),
-            "recoverable": text.duration(kernel.get("recoverable_ns")),
+            "above the roofline": text.duration(kernel.get("recoverable_ns")),
         }
         launched = {
             "grid": text.extent(kernel.get("grid")),

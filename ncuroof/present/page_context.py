@@ -120,7 +120,7 @@ COLUMNS = (
     ("launches", "Launches", "number"),
     ("time", "Time", "number"),
     ("share", "Share", "number"),
-    ("recoverable", "Recoverable", "number"),
+    ("recoverable", "Above roof", "number"),
     ("verdict", "Verdict", "text"),
     ("limiter", "Limiter", "text"),
     ("intensity", "DRAM FLOP/B", "number"),
@@ -289,7 +289,7 @@ def _totals(summary: Record) -> list[tuple[str, str]]:
     part = f" ({text.share(recoverable_ns / duration_ns)})" if recoverable_ns is not None and duration_ns else ""
     return [
         ("GPU time", text.duration(duration_ns)),
-        ("recoverable", text.duration(recoverable_ns) + part),
+        ("above the roofline", text.duration(recoverable_ns) + part),
         ("kernels", text.quantity(summary["n_kernels"], "count")),
         ("failed to profile", text.quantity(summary["n_failed"], "count")),
     ]

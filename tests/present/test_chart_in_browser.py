@@ -48,7 +48,7 @@ def test_what_is_told_of_a_dot(visit):
         "#10 alpha",
         "100 µs, 100 % of the run; memory-bound, DRAM",
         "DRAM, FP32: 0.500 FLOP/B, 1.00 TFLOP/s, 80.0 % of its roof",
-        "headroom to the roofline: 20.0 µs",
+        "above the roofline: 20.0 µs",
     ]
 
 

@@ -149,7 +149,7 @@ def test_the_first_screen_names_the_kernels_with_the_most_recoverable_time():
 def test_a_sum_that_nobody_knows_is_not_zero():
     context = page_context.page_context(document(unknown_kernel()), load_rules(), {})
     assert dict(context.totals)["GPU time"] == "—"
-    assert dict(context.totals)["recoverable"] == "—"
+    assert dict(context.totals)["above the roofline"] == "—"
 
 
 def test_shares_of_time_are_parts_of_the_bar():

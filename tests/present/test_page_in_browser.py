@@ -15,6 +15,7 @@ from ncuroof.present.explain import explain
 from ncuroof.present.page import render_page
 from ncuroof.resources import folder
 from tests.present.documents import EMPTY_DOCUMENTS, HOSTILE, document, hostile_document, kernel, three_kernels
+from tests.support import demo
 from tests.support.lined import lined_report
 from tests.support.raw import raw_report
 
@@ -109,6 +110,16 @@ def test_counters_as_recorded_are_shown_when_they_are_asked_for(browser, tmp_pat
     rows = f"[...document.querySelectorAll('#detail details table tbody tr')].{cells}"
     browser.wait_for(f"{rows}.length === 2")
     assert browser.run(rows) == [["a__counter.sum", "12.5"], ["b__counter.avg", "1"]]
+
+
+def test_time_above_the_roofline_has_one_name_and_is_told_from_what_findings_give_back(visit):
+    browser = visit(ncuroof.read(demo.REPORT).analyse().to_dict(), "#k11")
+    browser.wait_for("document.querySelectorAll('#detail .pairs').length > 0")
+    shown = browser.run("document.body.innerText")
+    assert "recoverable" not in shown.lower()
+    assert "Time above the roofline is that of the same work; what removes work can give back more." in shown
+    facts = browser.run("[...document.querySelectorAll('#detail dt')].map(dt => dt.textContent)")
+    assert {"roofline time", "above the roofline"} <= set(facts)
 
 
 def test_the_page_explains_the_names_on_it_as_the_command_does(visit):
