@@ -109,7 +109,7 @@ async function showChart() {
   chartRoot.hidden = !hasDots;
   document.getElementById("chart-buttons").hidden = !hasDots;
   document.getElementById("chart-note").textContent = hasDots
-    ? "Size: time. A click on a dot leads to its detail. Drag to zoom, double-click to see all. Arrow keys walk over the dots, Enter opens one, Escape lets go."
+    ? "Size: time. A click on a dot leads to its detail. Drag to zoom, double-click to see all. Arrow keys walk over the dots (with Shift: move the view), Enter opens one, Escape lets go."
     : state.view === BARS ? "" : shown?.noChart ?? "There is no chart: no GPU is known.";
   const hasBars = state.view === BARS || !hasDots;
   document.getElementById("bars").replaceChildren(...(hasBars ? [utilisationBars(rows)] : []));

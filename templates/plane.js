@@ -76,6 +76,12 @@ class Plane {
     };
   }
 
+  /** The ranges after moving by shares of what is in view. */
+  moved(right, up) {
+    const move = ([low, high], frac) => [low + frac * (high - low), high + frac * (high - low)];
+    return { x: move(this.ranges.x, right), y: move(this.ranges.y, up) };
+  }
+
   /** The ranges after growing by a factor about a place, which stays where it is; one that is out of view comes to the middle. */
   grown(factor, { px, py } = { px: (this.left + this.right) / 2, py: (this.top + this.bottom) / 2 }) {
     const grow = ([low, high], frac) => {

@@ -3,6 +3,7 @@
 const REACH_PX = 6;
 const LEAST_DRAG_PX = 6;
 const KEY_ZOOM = 0.7;
+const KEY_MOVE = 0.2;
 
 class ChartPointer {
   /** `tell` gives the lines that are told of a mark; `onSelect` is called with the position of a chosen launch, `onLetGo` for none. */
@@ -98,7 +99,7 @@ class ChartPointer {
     this.point(null);
   }
 
-  /** Arrows walk over the dots by their time, from the one that is chosen; Enter chooses, Escape lets go, + and - zoom, 0 shows all. */
+  /** Arrows walk over the dots by their time, from the one that is chosen; Enter chooses, Escape lets go, + and - zoom, 0 shows all; arrows with Shift move the view. */
   typed(event) {
     const { chart } = this;
     const walk = (step) => {
@@ -107,8 +108,10 @@ class ChartPointer {
       const index = marks.findIndex((mark) => mark.row.launches.includes(here));
       this.point(marks[index < 0 ? 0 : (index + step + marks.length) % marks.length] ?? null);
     };
+    const arrow = (step, right, up) => (event.shiftKey ? this.zoom(() => chart.zoomTo(chart.plane.moved(right, up))) : walk(step));
     const actions = {
-      ArrowRight: () => walk(1), ArrowDown: () => walk(1), ArrowLeft: () => walk(-1), ArrowUp: () => walk(-1),
+      ArrowRight: () => arrow(1, KEY_MOVE, 0), ArrowDown: () => arrow(1, 0, -KEY_MOVE),
+      ArrowLeft: () => arrow(-1, -KEY_MOVE, 0), ArrowUp: () => arrow(-1, 0, KEY_MOVE),
       Enter: () => this.current && this.onSelect(this.current.row.position),
       Escape: () => {
         this.point(null);

@@ -73,6 +73,20 @@ def test_keys_zoom_about_the_dot_that_is_told_of(visit):
     assert not browser.run("document.querySelector('.tip').hidden")
 
 
+def test_arrows_with_shift_move_the_view_as_far_as_zooming_out_goes(visit):
+    browser = visit(document(kernel(id=10, short_name="alpha")))
+    key = (
+        "document.getElementById('chart').dispatchEvent(new KeyboardEvent('keydown', {{ key: '{}', shiftKey: true }}))"
+    )
+    left, right, bottom, top = exponents(browser)
+    browser.run(key.format("ArrowRight"))
+    fifth = (right - left) / 5  # KEY_MOVE of pointer.js
+    assert exponents(browser) == pytest.approx([left + fifth, right + fifth, bottom, top], abs=0.01)
+    for _ in range(20):
+        browser.run(key.format("ArrowUp"))
+    assert exponents(browser) == pytest.approx([left + fifth, right + fifth, bottom + 1, top + 1], abs=0.01)
+
+
 def test_a_selected_dot_that_is_out_of_view_comes_to_the_middle(visit):
     browser = visit(document(kernel(id=10, short_name="alpha")), "#k10")
     browser.wait_for("document.querySelector('#chart .selected') !== null")
