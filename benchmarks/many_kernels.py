@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from benchmarks.reports import write_full_set
@@ -81,13 +82,14 @@ def _verdict(seconds_by_name: dict[str, float], ours: float) -> None:
 def _in_process(report: Path, rounds: int) -> None:
     """Print what the work takes without the starts: everything loaded, and of NVIDIA's tool what it takes beyond one kernel."""
     told: dict[str, list[dict[str, float]]] = {"native": [], "nvidia": []}
-    module, beyond_one = [], []
+    module, beyond_one, copied = [], [], []
     one_kernel = write_full_set(report.with_stem("one-kernel"), 1)
     tool = ncu()
     for _ in range(rounds):
         for reader, seconds in told.items():
             seconds.append(json.loads(_program("stages", report, reader)))
         module.append(json.loads(_program("module_all", report)))
+        copied.append(_seconds_to_copy(report))
         if tool is not None:
             beyond_one.append(run(raw_csv(tool, report)).seconds - run(raw_csv(tool, one_kernel)).seconds)
     one_kernel.unlink()
@@ -99,12 +101,22 @@ def _in_process(report: Path, rounds: int) -> None:
         f"From the file to the text of the summary {summary}; every value with NVIDIA's module {every}: "
         f"{every.median / summary.median:.1f} times."
     )
+    floor = Spread.of(copied)
+    print(
+        f"The floor, its bytes copied once from the disk's cache: {floor}, {report.stat().st_size / floor.median / 1e9:.1f} GB/s."
+    )
     if beyond_one:
         csv = Spread.of(beyond_one)
         print(
             f"ncu --page raw --csv, less what it takes for one kernel, {csv}: {csv.median / summary.median:.1f} times."
         )
     print()
+
+
+def _seconds_to_copy(report: Path) -> float:
+    start = perf_counter()
+    report.read_bytes()
+    return perf_counter() - start
 
 
 def _program(*words: str | Path) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -39,8 +40,9 @@ class Comparison:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing changed: every group has its like, and no time differs by more than chance."""
-        return not (self.matching.added or self.matching.removed or any(delta.is_significant for delta in self.deltas))
+        """Whether nothing changed: every group has its like, no time differs by more than chance, and all could be compared."""
+        is_moved = self.matching.added or self.matching.removed or any(delta.is_significant for delta in self.deltas)
+        return not (is_moved or run_obstacle(self))
 
 
 def compare(before: Side, after: Side) -> Comparison:
@@ -57,11 +59,8 @@ def compare(before: Side, after: Side) -> Comparison:
 
 def run_obstacle(comparison: Comparison) -> str | None:
     """Return why the GPU times of the whole runs say nothing: launches that failed in one of them, or other clocks; else None."""
-    failed = [Counter(side.failed) for side in (comparison.before, comparison.after)]
-    only = [", ".join(_short_list(part)) for part in (failed[0] - failed[1], failed[1] - failed[0])]
-    told = [f"{names} failed to profile {when}" for names, when in zip(only, ("before", "after"), strict=True) if names]
-    if told:
-        return ", ".join(told)
+    if told := _failed_otherwise(comparison.before.failed, comparison.after.failed):
+        return told
     times_ns = [(delta, sum(time or 0.0 for time in delta.duration_ns)) for delta in comparison.deltas]
     total = sum(time for _, time in times_ns)
     at_other_clocks = [(time, delta) for delta, time in times_ns if delta.obstacle is not None]
@@ -71,12 +70,23 @@ def run_obstacle(comparison: Comparison) -> str | None:
     return f"{longest.names[1]}: {longest.obstacle}"
 
 
+def _failed_otherwise(before: Sequence[str], after: Sequence[str]) -> str:
+    """Return which launches failed in one run alone; "" where as many failed in both, and none of them is known to be another."""
+    if "" in (*before, *after):
+        return (
+            "" if len(before) == len(after) else f"launches failed to profile: {len(before)} before, {len(after)} after"
+        )
+    failed = Counter(before), Counter(after)
+    only = [", ".join(_short_list(part)) for part in (failed[0] - failed[1], failed[1] - failed[0])]
+    return ", ".join(
+        f"{names} failed to profile {when}" for names, when in zip(only, ("before", "after"), strict=True) if names
+    )
+
+
 def _short_list(names: Counter[str]) -> list[str]:
-    """Return some of the names with their numbers."""
-    told = [
-        f"{count} launches of {name or 'a kernel'}" if count > 1 else name or "a launch"
-        for name, count in names.items()
-    ]
+    """Return some of the names, without parameters, and their numbers."""
+    short = {name: name.partition("(")[0].removeprefix("void ") for name in names}
+    told = [f"{count} launches of {short[name]}" if count > 1 else short[name] for name, count in names.items()]
     return told if len(told) <= _MOST_NAMES else [*told[:_MOST_NAMES], f"{len(told) - _MOST_NAMES} more"]
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from dataclasses import dataclass
 
 from ncuroof.compare.rules import ComparisonRules, Explanation
 from ncuroof.compare.together import Together
 from ncuroof.words import Verdict
+
+_FOLLOWS_RATIO = 1.1
+"""A utilisation that moved by no more than this beyond its amount followed it."""
+
+_MOVED_RATIO = 1.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +36,13 @@ def changes(before: Together, after: Together, time_change: float | None, rules:
         time_change: of the time, as a share of it; None where it did not change beyond chance, and nothing explains that.
         rules: what may explain it.
     """
-    moved = {
-        each.quantity: (each, was, became)
+    moved = [
+        (each, was, became)
         for each in rules.explanations
         if (was := before.value(each)) is not None
         and (became := after.value(each)) is not None
         and _size(each, was, became) >= each.least
-    }
+    ]
     slower = after if time_change is not None and time_change > 0 else before
     found = [
         Change(
@@ -49,9 +54,9 @@ def changes(before: Together, after: Together, time_change: float | None, rules:
             explains=time_change is not None
             and _goes_with(time_change, each, was, became)
             and _matters(each, slower, rules)
-            and _is_no_consequence(each, became > was, moved),
+            and _is_no_consequence(each, before, after),
         )
-        for each, was, became in moved.values()
+        for each, was, became in moved
     ]
     return tuple(sorted(found, key=lambda change: not change.explains))
 
@@ -66,26 +71,31 @@ def _goes_with(time_change: float, explanation: Explanation, was: float, became:
 
 
 def _matters(explanation: Explanation, slower: Together, rules: ComparisonRules) -> bool:
-    """Return whether the slower side uses what the amount is of: bytes through an idle DRAM take no time."""
+    """Return whether the slower side uses what the amount is of: bytes through a DRAM that is known to idle take no time."""
     if explanation.busy is None:
         return True
     if explanation.counts_in_latency and slower.longest["verdict"] == Verdict.LATENCY.value:
         return True
     busy = slower.average(explanation.busy)
-    return busy is not None and busy >= rules.least_busy_frac
+    return busy is None or busy >= rules.least_busy_frac
 
 
-def _is_no_consequence(
-    explanation: Explanation, has_grown: bool, moved: Mapping[str, tuple[Explanation, float, float]]
-) -> bool:
-    """Return whether a utilisation moved otherwise than its amount, and hits together with the bytes behind them."""
-    if explanation.amount is not None and explanation.amount in moved:
-        _, was, became = moved[explanation.amount]
-        if (became > was) == has_grown:
+def _is_no_consequence(explanation: Explanation, before: Together, after: Together) -> bool:
+    """Return whether a utilisation moved by more than its amount did, and hits together with the bytes behind them.
+
+    What was not collected speaks against nothing.
+    """
+    own = _ratio(before.value(explanation), after.value(explanation))
+    if explanation.amount is not None and own is not None:
+        amount = _ratio(before.amount(explanation.amount), after.amount(explanation.amount))
+        if amount is not None and own * amount > 0 and abs(own) <= abs(amount) + math.log(_FOLLOWS_RATIO):
             return False
-    if explanation.misses is not None:
-        if explanation.misses not in moved:
-            return False
-        _, was, became = moved[explanation.misses]
-        return (became > was) != has_grown
+    if explanation.misses is not None and own is not None:
+        misses = _ratio(before.amount(explanation.misses), after.amount(explanation.misses))
+        return misses is None or (misses * own < 0 and abs(misses) >= math.log(_MOVED_RATIO))
     return True
+
+
+def _ratio(was: float | None, became: float | None) -> float | None:
+    """Return the logarithm of after over before; None where either is not known or zero."""
+    return math.log(became / was) if was and became else None

@@ -15,7 +15,8 @@ says why.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -176,6 +177,10 @@ def _findings(gate: Gate, comparison: Comparison) -> GateResult:
 def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
     assert gate.pattern is not None  # noqa: S101 (parsed so)
     rows = [row for row in comparison.after.groups.iter_rows(named=True) if gate.pattern.search(row["name"] or "")]
+    failed = {name for name in _unjudged(gate, comparison) if gate.pattern.search(name)}
+    if failed:
+        told = ", ".join(sorted(name.partition("(")[0] for name in failed))
+        return GateResult(gate.text, has_passed=False, reasons=(f"{told} failed to profile",))
     if not rows:
         return GateResult(gate.text, has_passed=False, reasons=(f"no kernel's name matches {gate.pattern.pattern!r}",))
     if gate.limit_frac is not None:
@@ -185,6 +190,14 @@ def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
             gate.text, has_passed=False, reasons=(f"kernels have no {gate.metric!r}: {', '.join(_metrics(rows[0]))}",)
         )
     return _held(gate, [(row["short_name"] or row["name"], row[gate.metric]) for row in rows])
+
+
+def _unjudged(gate: Gate, comparison: Comparison) -> Iterable[str]:
+    """Return the names of what failed to profile: in the run after, or for a limit in one of the runs alone; none if not known."""
+    failed = [Counter(side.failed) for side in (comparison.before, comparison.after)]
+    if any("" in names for names in failed):
+        return ()
+    return failed[1] if gate.limit_frac is None else (failed[0] - failed[1]) + (failed[1] - failed[0])
 
 
 def _metrics(row: Mapping[str, Any]) -> list[str]:
@@ -208,7 +221,8 @@ def _kernel_times(gate: Gate, comparison: Comparison, groups: set[int]) -> GateR
         if delta.change_frac is not None and (delta.is_significant or limit < 0) and delta.change_frac > limit
     ]  # growth within chance is none; less time has to be shown
     matched = {group for delta in chosen for group in delta.match.after}
-    n_new = len(groups - matched)
+    guessed = {group for delta in comparison.deltas for group in delta.match.after} & groups - matched
+    n_new = len(groups - matched - guessed)
     unknown = [
         f"{delta.names[1]}: {delta.obstacle}" if delta.obstacle else f"the time of {delta.names[1]} is not known"
         for delta in chosen
@@ -217,6 +231,8 @@ def _kernel_times(gate: Gate, comparison: Comparison, groups: set[int]) -> GateR
     within = _counted(len(chosen), "kernel") + " within the limit"
     if n_new:
         within += f", {n_new} {'was' if n_new == 1 else 'were'} not in the run before"
+    if guessed:
+        within += f", {len(guessed)} matched by a guess and not judged"
     return GateResult(gate.text, not (slower or unknown), tuple(slower + unknown) or (within,))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -82,7 +83,7 @@ _STAGES = (
 
 
 def match(before: Side, after: Side) -> Matching:
-    """Return which groups are the same; every group is in one match, or removed, or added."""
+    """Return which groups are the same; every group is in one match, removed, added, or failed to profile in the other run."""
     left, right = before.groups, after.groups
     matches: list[Match] = []
     for keys, how, sureness in _STAGES:
@@ -106,9 +107,16 @@ def match(before: Side, after: Side) -> Matching:
 
 def _alone(groups: pl.DataFrame, matched: set[int], failed: Sequence[str]) -> tuple[int, ...]:
     """Return the groups without a match; what failed to profile in the other run was launched there, too."""
-    name = pl.coalesce("short_name", "name").fill_null("")
-    alone = groups.filter(~pl.col("group").is_in(list(matched)) & ~name.is_in(list(filter(None, failed))))
-    return tuple(alone["group"])
+    left = Counter(filter(None, failed))
+    found = []
+    for group, name in groups.select("group", "name").iter_rows():
+        if group in matched:
+            continue
+        if left[name]:
+            left[name] -= 1
+        else:
+            found.append(group)
+    return tuple(found)
 
 
 def _equal(left: pl.DataFrame, right: pl.DataFrame, keys: tuple[str, ...]) -> list[tuple[int, int]]:

@@ -67,11 +67,13 @@ class ComparisonRules:
     noise: Noise
     least_busy_frac: float
     explanations: tuple[Explanation, ...]
+    for_gates: tuple[str, ...]
 
     def quantities(self) -> list[str]:
         """Return the quantities of kernels that comparing reads, each once."""
         explaining = [each.quantity for each in self.explanations]
-        return list(dict.fromkeys(explaining + [each.busy for each in self.explanations if each.busy is not None]))
+        busy = [each.busy for each in self.explanations if each.busy is not None]
+        return list(dict.fromkeys([*explaining, *busy, *self.for_gates]))
 
 
 @cache
@@ -84,6 +86,8 @@ def load_comparison_rules() -> ComparisonRules:
     raw = read_toml(folder("profiles") / "comparison.toml")
     try:
         explanations = tuple(Explanation(**entry) for entry in raw["explanation"])
-        return ComparisonRules(Noise(**raw["noise"]), float(raw["least_busy_frac"]), explanations)
+        return ComparisonRules(
+            Noise(**raw["noise"]), float(raw["least_busy_frac"]), explanations, tuple(raw["for_gates"])
+        )
     except (KeyError, TypeError) as error:
         raise ProfileError(f"comparison.toml: {error} is missing or of the wrong kind") from error

@@ -83,7 +83,7 @@ class Side:
         lines: LINE_SHARES.
         step_ns: how long a counted step took on the wall's clock; None where no steps were counted.
         idle_frac: share of it in which nothing ran on the GPU; likewise.
-        failed: short names of the launches whose profiling failed, sorted; "" where it is not known.
+        failed: names of the launches whose profiling failed, sorted; "" where it is not known.
     """
 
     label: str
@@ -141,9 +141,7 @@ def run_side(
         lines=line_shares(groups, measurements.lines),
         step_ns=None if slowest is None else slowest.duration_ns,
         idle_frac=None if slowest is None else slowest.idle_frac,
-        failed=tuple(
-            sorted(kernels.filter("failed").select(pl.coalesce("short_name", "name").fill_null("")).to_series())
-        ),
+        failed=tuple(sorted(kernels.filter("failed")["name"].fill_null(""))),
     )
 
 

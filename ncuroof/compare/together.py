@@ -14,7 +14,7 @@ Row = dict[str, Any]
 FLOP, INSTRUCTIONS, DRAM_BYTES = "work.flop", "instructions.warp_executed", "traffic_bytes.dram"
 
 _SAME_WORK_RATIO = 1.25
-"""All launches of both runs do the same work where it differs by less: what is cut into pieces does some of it twice."""
+"""Work that differs by less is the same: what is cut into pieces does some of it twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,8 @@ def aligned(before: Together, after: Together) -> tuple[Together, Together]:
     work = work_ratio(before, after)
     if work is None:
         return before, after
-    ratio = work[1] * after.n_launches / before.n_launches
-    is_same = abs(math.log(ratio)) < min(math.log(_SAME_WORK_RATIO), abs(math.log(work[1])))
+    in_all = work[1] * after.n_launches / before.n_launches
+    is_same = abs(math.log(in_all)) < math.log(_SAME_WORK_RATIO) < abs(math.log(work[1]))
     return (before, replace(after, n_units=before.n_units)) if is_same else (before, after)
 
 

@@ -87,7 +87,7 @@ def usable(fleet: pl.LazyFrame) -> pl.LazyFrame:
         range_path(pl.col("nvtx")).alias("range"),
         _program().alias("program"),
         gpu(pl.col("gpu_name")),
-        pl.col("is_simulated").fill_null(value=False),
+        pl.col("is_simulated").fill_null(value=False),  # rows without the column would else stand apart from all others
     )
 
 

@@ -52,5 +52,5 @@ def run(
     kernels = pl.DataFrame(list(launches), schema_overrides=columns, infer_schema_length=None).with_row_index("id")
     rows = [(number, "a_finding", severity, None, None) for number, severity in findings or []]
     table = pl.DataFrame(rows, schema=FINDINGS, orient="row")
-    failed = tuple(sorted(str(each["short_name"]) for each in launches if each["failed"]))
+    failed = tuple(sorted(str(each["name"]) for each in launches if each["failed"]))
     return Side("run", recording, group_side(kernels, table), len(launches), len(failed), failed=failed)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ncuroof.compare import compare, read_baseline, write_baseline
+from ncuroof.compare import compare, judge, parse_gate, read_baseline, write_baseline
 from ncuroof.errors import BaselineError
 from tests.compare.sides import launch, run
 
@@ -41,6 +41,18 @@ def test_a_baseline_of_an_earlier_version_knows_no_step(tmp_path) -> None:
     del content["step_ns"], content["idle_frac"]
     (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
     assert read_baseline(tmp_path / "run.json").step_ns is None
+
+
+def test_a_baseline_of_an_earlier_version_knows_how_many_failed_and_not_which(tmp_path) -> None:
+    content = json.loads(write_baseline(SIDE))
+    del content["failed"]
+    (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
+    back = read_baseline(tmp_path / "run.json")
+    gates = [parse_gate("time:+5%"), parse_gate("kernel(.*).time:+5%")]
+    assert all(found.has_passed for found in judge(gates, compare(back, SIDE)))
+    more = run(launch("a", 1000.0), launch("b", None, failed=True), launch("c", None, failed=True))
+    (found,) = judge(gates[:1], compare(back, more))
+    assert found.reasons == ("times are not comparable: launches failed to profile: 1 before, 2 after",)
 
 
 @pytest.mark.parametrize(

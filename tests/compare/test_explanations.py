@@ -14,7 +14,9 @@ def reasons(before: dict[str, float | str], after: dict[str, float | str], us: t
     return [change.quantity for change in delta.changes if change.explains]
 
 
-@pytest.mark.parametrize(("busy", "explaining"), [(0.125, []), (0.31, ["traffic_bytes.dram"]), (None, [])])
+@pytest.mark.parametrize(
+    ("busy", "explaining"), [(0.125, []), (0.31, ["traffic_bytes.dram"]), (None, ["traffic_bytes.dram"])]
+)
 def test_bytes_explain_where_the_slower_run_keeps_what_moves_them_busy(
     busy: float | None, explaining: list[str]
 ) -> None:

@@ -56,6 +56,9 @@ def test_launches_that_failed_in_one_run_leave_its_time_unjudged() -> None:
     after = run(launch("flash_fwd", 1000.0), launch("norm", None, failed=True))
     assert result("time:+5%", after).reasons == ("times are not comparable: norm failed to profile after",)
     assert result("kernel(flash.*).time:+5%", after).has_passed
+    assert result("kernel(norm).time:+5%", after).reasons == ("norm failed to profile",)
+    assert result("kernel(norm).time:+5%", BEFORE, after).reasons == ("norm failed to profile",)
+    assert result("kernel(norm|flash).duration_ns<=1e9", after).reasons == ("norm failed to profile",)
 
 
 def test_a_kernel_at_another_clock_is_not_judged() -> None:
@@ -71,6 +74,9 @@ def test_a_guess_is_no_kernel_of_the_run_before() -> None:
     after = run(launch("first"), *[launch("b", **unknown, **{"traffic_bytes.dram": 3e6})] * 2)
     assert result("kernel(b).time:+5%", after, before).reasons == (
         "none of these kernels was surely in the run before",
+    )
+    assert result("kernel(b|first).time:+5%", after, before).reasons == (
+        "1 kernel within the limit, 1 matched by a guess and not judged",
     )
 
 

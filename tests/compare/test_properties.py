@@ -53,7 +53,7 @@ def test_every_group_has_exactly_one_place(old: list[dict[str, Any]], new: list[
         [*(group for each in found.matches for group in each.after), *found.added],
     )
     for side, other, groups in zip((before, after), (after, before), placed, strict=True):
-        elsewhere = side.groups.filter(pl.col("short_name").is_in(other.failed))["group"].to_list()
+        elsewhere = side.groups.filter(pl.col("name").is_in(other.failed))["group"].to_list()
         assert len(groups) == len(set(groups))
         assert set(side.groups["group"]) - set(elsewhere) <= set(groups) <= set(side.groups["group"])
     compare(before, after)  # whatever they hold

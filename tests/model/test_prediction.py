@@ -123,8 +123,7 @@ def test_l2_of_unknown_size_says_nothing() -> None:
 
 
 def test_a_product_in_tiles_is_not_bound_by_what_a_sweep_would_hit() -> None:
-    # 3 × 67.1 MB in an L2 of 50 MiB: swept in order at most 52.4 / 201.3 = 26.0 % of further uses hit; products in tiles of 64 × 64
-    # were measured at 98 %.
+    # 3 × 67.1 MB in an L2 of 50 MiB: swept in order at most 52.4 / 201.3 = 26.0 % of further uses hit
     swept = model.residency(3 * 4 * 4096**2, H100)
     assert swept.hit_frac == pytest.approx(0.2604, abs=1e-4)
     tiled = model.residency(3 * 4 * 4096**2, H100, is_swept=False)
