@@ -53,7 +53,7 @@ def changes(before: Together, after: Together, time_change: float | None, rules:
             became,
             explains=time_change is not None
             and _goes_with(time_change, each, was, became)
-            and _matters(each, slower, rules)
+            and _matters(each, slower, (was, became), rules)
             and _is_no_consequence(each, before, after),
         )
         for each, was, became in moved
@@ -70,8 +70,13 @@ def _goes_with(time_change: float, explanation: Explanation, was: float, became:
     return (time_change > 0) == ((became > was) == (explanation.goes_with == "time"))
 
 
-def _matters(explanation: Explanation, slower: Together, rules: ComparisonRules) -> bool:
-    """Return whether the slower side uses what the amount is of: bytes through a DRAM that is known to idle take no time."""
+def _matters(explanation: Explanation, slower: Together, values: tuple[float, float], rules: ComparisonRules) -> bool:
+    """Return whether the kernel uses what is told of: bytes through a DRAM that is known to idle take no time.
+
+    An amount has to be of what keeps the slower side busy, a utilisation to be considerable on either side.
+    """
+    if explanation.amount is not None:
+        return max(values) >= rules.least_busy_frac
     if explanation.busy is None:
         return True
     if explanation.counts_in_latency and slower.longest["verdict"] == Verdict.LATENCY.value:
