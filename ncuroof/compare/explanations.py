@@ -13,6 +13,7 @@ _FOLLOWS_RATIO = 1.1
 """A utilisation that moved by no more than this beyond its amount followed it."""
 
 _MOVED_RATIO = 1.05
+"""Bytes behind hits that differ by less are the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,10 +194,10 @@ def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
 
 def _unjudged(gate: Gate, comparison: Comparison) -> Iterable[str]:
     """Return the names of what failed to profile: in the run after, or for a limit in one of the runs alone; none if not known."""
-    failed = [Counter(side.failed) for side in (comparison.before, comparison.after)]
-    if any("" in names for names in failed):
-        return ()
-    return failed[1] if gate.limit_frac is None else (failed[0] - failed[1]) + (failed[1] - failed[0])
+    if gate.limit_frac is None:
+        return filter(None, comparison.after.failed)
+    before, after = Counter(comparison.before.failed), Counter(comparison.after.failed)
+    return () if "" in before or "" in after else (before - after) + (after - before)
 
 
 def _metrics(row: Mapping[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from ncuroof.compare.rules import Explanation
 
 Row = dict[str, Any]
 
-FLOP, INSTRUCTIONS, DRAM_BYTES = "work.flop", "instructions.warp_executed", "traffic_bytes.dram"
+FLOP, INSTRUCTIONS = "work.flop", "instructions.warp_executed"
 
 _SAME_WORK_RATIO = 1.25
 """Work that differs by less is the same: what is cut into pieces does some of it twice."""

@@ -50,6 +50,8 @@ def test_a_baseline_of_an_earlier_version_knows_how_many_failed_and_not_which(tm
     back = read_baseline(tmp_path / "run.json")
     gates = [parse_gate("time:+5%"), parse_gate("kernel(.*).time:+5%")]
     assert all(found.has_passed for found in judge(gates, compare(back, SIDE)))
+    (found,) = judge([parse_gate("kernel(^c).duration_ns<=1e9")], compare(back, SIDE))
+    assert found.reasons == ("c failed to profile",)  # of the run after it is known which
     more = run(launch("a", 1000.0), launch("b", None, failed=True), launch("c", None, failed=True))
     (found,) = judge(gates[:1], compare(back, more))
     assert found.reasons == ("times are not comparable: launches failed to profile: 1 before, 2 after",)
