@@ -5,6 +5,7 @@ Source: `profiles/printed.toml`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +13,10 @@ from functools import cache
 from ncuroof import resources
 
 _COUNTER_MARK = "__"
-"""Every counter has it in its name, and no label does."""
+"""Counters have it in their names, and no label does."""
+
+_NAME = re.compile(r"\w*_[\w.]+")
+"""Of a value per instruction, without the mark: the raw page, which has no sections, prints names alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +35,14 @@ class PrintedLabels:
         """Return the counter behind a label, or None where it is not known.
 
         Args:
-            section: as printed; the same label stands for different counters in different sections.
+            section: as printed, empty for none; the same label stands for different counters in different sections.
             label: as printed. It may be the counter's own name, as of what was asked for with --metrics, or end with it in
                 parentheses (--print-metric-name label-name).
         """
         if _COUNTER_MARK in label:
             return label.rpartition("(")[2].rstrip(")") if label.endswith(")") else label
+        if not section and _NAME.fullmatch(label):
+            return label
         return self.counter_by_label.get(section, {}).get(label)
 
     def section(self, printed: str) -> str:
@@ -54,5 +60,5 @@ def load_printed_labels() -> PrintedLabels:
     sections = resources.read_toml(resources.folder("profiles") / "printed.toml")["section"]
     return PrintedLabels(
         {name: section["identifier"] for name, section in sections.items()},
-        {name: section["counters"] for name, section in sections.items()},
+        {name: section.get("counters", {}) for name, section in sections.items()},
     )

@@ -17,6 +17,7 @@ from ncuroof.errors import ReportEmptyError, ReportFormatError
 from ncuroof.ingest.contents import ALWAYS_STORED
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.printed_breakdowns import with_listings, with_members
+from ncuroof.ingest.printed_console import ConsoleRecords
 from ncuroof.ingest.printed_labels import PrintedLabels, load_printed_labels
 from ncuroof.ingest.printed_launches import function_name, is_number, launch_counters, open_ranges, workload_kind
 from ncuroof.ingest.printed_records import PrintedRecords, printed_lines
@@ -47,8 +48,7 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
         OSError: the file cannot be read.
     """
     labels = load_printed_labels()
-    records = PrintedRecords(printed_lines(path, name))
-    gathered = Gatherer(CounterChoice(with_members(selection), name), labels, name).gather(records)
+    records, gathered = _gathered(path, name, selection, labels)
     _require_launches(gathered, records, name)
     values = values_of(gathered, name)
     _require_counters(gathered, values, name)
@@ -75,9 +75,27 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
     )
 
 
-def _require_launches(gathered: Gathered, records: PrintedRecords, name: str) -> None:
+def _gathered(
+    path: Path, name: str, selection: CounterSelection | None, labels: PrintedLabels
+) -> tuple[PrintedRecords | ConsoleRecords, Gathered]:
+    """Return the rows of the tables that were printed as CSV; where there are none, of those printed for a terminal."""
+    choice = CounterChoice(with_members(selection), name)
+    records = PrintedRecords(printed_lines(path, name))
+    gathered = Gatherer(choice, labels, name).gather(records)
+    if records.n_tables:
+        return records, gathered
+    console = ConsoleRecords(printed_lines(path, name))
+    return console, Gatherer(choice, labels, name).gather(console)
+
+
+def _require_launches(gathered: Gathered, records: PrintedRecords | ConsoleRecords, name: str) -> None:
     if gathered.launches:
         return
+    if isinstance(records, ConsoleRecords) and records.is_summary:
+        raise ReportFormatError(
+            f"{name}: what ncu prints of each launch was wanted, sums over several launches (--print-summary) were found",
+            hint=_RAW_PAGE,
+        )
     if records.n_tables == 0:
         raise ReportFormatError(
             f"{name}: an Nsight Compute report, or a table that ncu printed, was wanted, a text file was found",

@@ -162,7 +162,8 @@ class _LongTable:
             return False
         row = self._row(by_column)
         section, label = by_column.get(_SECTION, ""), by_column[METRIC_NAME].strip()
-        self._found.sections[section] = None
+        if section:
+            self._found.sections[section] = None
         if by_column.get("Rule Name"):
             rule = {name: by_column.get(name, "") for name in _RULE_COLUMNS}
             self._found.rules.append(PrintedRule(row, section, rule))

@@ -65,7 +65,9 @@ def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
         *_fma_pipe(),
         _full_slice().alias(_L2_SLICE),
         pl.col("tensor_precision").alias("to_precision"),
-        (pl.col("launch.n_blocks") / pl.col("occupancy.waves")).alias("n_resident_blocks"),
+        pl.when(pl.col("occupancy.waves") > 0)  # printed tables round few waves to none
+        .then(pl.col("launch.n_blocks") / pl.col("occupancy.waves"))
+        .alias("n_resident_blocks"),
         *(pl.col("launch.n_blocks").alias(name) for name in ("recorded_n_blocks", "n_blocks")),
         pl.col("launch.own_shared_bytes_per_block").alias("shared_bytes_per_block"),
         pl.col("device.sm_count").alias("sm_count"),
