@@ -287,7 +287,7 @@ def read(
     Counts of launches beside a report (`run.counts.json` beside `run.ncu-rep`, by `ncuroof profile`) are read with it.
 
     Args:
-        paths: of one report, or of several, or of what `ncu --csv` prints of them.
+        paths: of one report, or of several, or of what ncu prints of them.
         reader: "native" is ncuroof's own, "nvidia" NVIDIA's module, and "auto" our own, and the module where ours declines.
         n_processes: the most processes that read several large files. Those besides this one start anew, so that a script that
             asks for them must be one that can be imported (`if __name__ == "__main__":`).

@@ -47,7 +47,7 @@ def open_report(
     """Return the report at `path`; of a damaged one, what is whole, with the loss told in `damage`.
 
     Args:
-        path: a `.ncu-rep`, `.ncu-repz` or the older `.nsight-cuprof-report`, or what `ncu --csv` prints of one.
+        path: a `.ncu-rep`, `.ncu-repz` or the older `.nsight-cuprof-report`, or what ncu prints of one.
         selection: the counters to read; all of them for None.
         reader: what reads the workloads: "native" is ncuroof's own, "nvidia" NVIDIA's module, and "auto" our own, and the module
             where ours declines.

@@ -13,7 +13,8 @@ import polars as pl
 from ncuroof import resources
 from ncuroof.ingest.raw_report import CounterSelection
 
-_SUFFIX = ".avg.pct_of_peak_sustained_elapsed"
+SUFFIX = ".avg.pct_of_peak_sustained_elapsed"
+"""Of the counter of each part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def load_printed_breakdowns() -> tuple[PrintedBreakdown, ...]:
     """
     table = resources.read_toml(resources.folder("profiles") / "printed.toml")["breakdown"]
     return tuple(
-        PrintedBreakdown(entry["listing"], entry["throughput"], tuple(f"{name}{_SUFFIX}" for name in entry["members"]))
+        PrintedBreakdown(entry["listing"], entry["throughput"], tuple(f"{name}{SUFFIX}" for name in entry["members"]))
         for entry in table.values()
     )
 

@@ -13,11 +13,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ncuroof.ingest.console_values import Cells, below_rulers, by_words
+from ncuroof.ingest.printed_labels import PrintedLabels
 from ncuroof.ingest.printed_records import METRIC_NAME, METRIC_VALUE, Header
 
+_SECTION_NAME, _UNIT = "Section Name", "Metric Unit"
 _COLUMNS = (
     "ID", "Process ID", "Process Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size", "Device", "CC",
-    "Section Name", METRIC_NAME, "Metric Unit", METRIC_VALUE,
+    _SECTION_NAME, METRIC_NAME, _UNIT, METRIC_VALUE,
     "Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup",
 )  # fmt: skip
 _HEADER = Header(_COLUMNS, ",", is_quoted=True, number=1)
@@ -27,6 +30,7 @@ _QUOTING = re.compile(r"(?:\s*(?:>|//|#(?! [A-Z])|│|\d+[:|](?=\s)))*")
 
 _OUTSIDE = re.compile(r"==[A-Z]+==|```")
 _PROCESS = re.compile(r"\[(\d+)\] (\S.*)@\S+$")
+_HALF_A_LAUNCH = re.compile(r"\S.* \(\d+, \d+, \d+\)x\(\d+, \d+, \d+\),$")
 _LAUNCH = re.compile(
     r"(\S.*?)"
     r"(?: \((\d+, \d+, \d+)\)x\((\d+, \d+, \d+)\))?"
@@ -39,9 +43,7 @@ _TABLE = re.compile(r"Metric Name\s+Metric Unit\s+Metric Value$")
 _SUMMARY = re.compile(r"Metric Name\s+Metric Unit\s+Minimum\s+Maximum\s+Average$")
 _RULER = re.compile(r"-{3,}(?:\s+-{3,})*$")
 _RULE = re.compile(r"(OPT|INF|WRN|ERR)\s+(\S.*)")
-_SPEEDUP = re.compile(r"Est\. (Local )?Speedup: ([\d.,]+)\s*%\s*")
-_UNIT = re.compile(r"%|[KMGTP]?(?:byte|hz)\b\S*|[a-zµμ][a-zµμ/]*|SM|TPC")
-"""Words of units begin with a small letter, and words of labels do not, but for these."""
+_SPEEDUP = re.compile(r"Est(?:\.|imated) (Local )?Speedup: ([\d.,]+)\s*%\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,13 @@ class _Rule:
     Attributes:
         place: the cells of its launch and section.
         kind: of its message.
+        indent: of its first line; the others stand further in.
         lines: of its text, so far.
     """
 
     place: Mapping[str, str]
     kind: str
+    indent: int
     lines: list[str]
 
     def cells(self) -> dict[str, str]:
@@ -63,7 +67,7 @@ class _Rule:
         told = _SPEEDUP.match(text)
         return {
             **self.place,
-            "Rule Name": self.place["Section Name"],
+            "Rule Name": self.place[_SECTION_NAME],
             "Rule Type": self.kind,
             "Rule Description": text[told.end() :] if told else text,
             "Estimated Speedup Type": ("local" if told[1] else "global") if told else "",
@@ -91,25 +95,31 @@ class _Value:
 
     def cells(self) -> dict[str, str]:
         value = "".join(line if len(line) == self.width else f"{line} " for line in self.lines).strip()
-        return {**self.place, METRIC_NAME: self.label, "Metric Unit": self.unit, METRIC_VALUE: value}
+        return {**self.place, METRIC_NAME: self.label, _UNIT: self.unit, METRIC_VALUE: value}
 
 
 class ConsoleRecords:
     """Reads the records of a file.
 
+    Args:
+        lines: of the file.
+        labels: by which lines are told that stand in no table with a header.
+
     Attributes:
-        n_lost: lines of tables that hold no label and value, so far.
+        n_lost: lines of tables that hold a known label and no value, so far.
         n_tables: launches, so far.
         is_summary: whether a table sums up several launches (`--print-summary`), which says nothing of any one.
     """
 
-    def __init__(self, lines: Iterable[str]) -> None:
+    def __init__(self, lines: Iterable[str], labels: PrintedLabels) -> None:
         self.n_lost = 0
         self.n_tables = 0
         self.is_summary = False
         self._lines = lines
+        self._labels = labels
         self._process: dict[str, str] = {}
         self._place: dict[str, str] = {}
+        self._half = ""
         self._columns: Sequence[tuple[int, int]] = ()
         self._is_table = self._has_values = False
         self._open: _Rule | _Value | None = None
@@ -126,31 +136,38 @@ class ConsoleRecords:
             yield _HEADER, _row(self._open.cells())
 
     def _take(self, shown: str) -> None:
-        text, before = shown.strip(), self._open
+        before, text = self._open, shown.strip()
         if self._begins(text, shown):
             self._open = None if self._open is before else self._open
-        elif isinstance(before, _Rule):
+        elif isinstance(before, _Rule) and len(shown) - len(text) > before.indent:
             before.lines.append(text)
-        elif self._is_table:
-            self._take_value(shown)
+        elif self._place:
+            self._take_value(shown, text)
 
     def _begins(self, text: str, shown: str) -> bool:
         """Return whether a line ends what stood before it, and begin what it begins."""
+        half, self._half = self._half, ""
         if not text or _OUTSIDE.match(text):
             self._is_table = False
-        elif ", Context " in text and (found := _LAUNCH.match(text)):
+        elif ", Context " in f", {text}" and (found := _LAUNCH.match(f"{half} {text}".strip())):
             self._begin_launch(found)
+        elif _HALF_A_LAUNCH.match(text):
+            self._half = text
         elif found := _PROCESS.match(text):
             self._process = {"Process ID": found[1], "Process Name": found[2]}
         elif _SUMMARY.match(text):
             self.is_summary = True
-        elif not self._place:
-            return False
-        elif found := _SECTION.match(text):
-            self._place = {**self._place, "Section Name": found[1]}
+        else:
+            return bool(self._place) and self._begins_part(text, shown)
+        return True
+
+    def _begins_part(self, text: str, shown: str) -> bool:
+        """Return whether a line begins a part of what is printed of a launch, and begin it."""
+        if found := _SECTION.match(text):
+            self._place = {**self._place, _SECTION_NAME: found[1]}
             self._is_table = False
         elif found := _RULE.match(text):
-            self._open, self._is_table = _Rule(self._place, found[1], [found[2]]), False
+            self._open, self._is_table = _Rule(self._place, found[1], len(shown) - len(text), [found[2]]), False
         elif _TABLE.match(text):
             self._columns, self._is_table, self._has_values = (), True, False
         elif _RULER.match(text):
@@ -162,43 +179,32 @@ class ConsoleRecords:
 
     def _begin_launch(self, found: re.Match[str]) -> None:
         told = {name: cell for name, cell in zip(_OF_LAUNCH, found.groups(), strict=True) if cell}
-        self._place = {"ID": str(self.n_tables), "Process ID": "", **self._process, **told, "Section Name": ""}
+        self._place = {"ID": str(self.n_tables), "Process ID": "", **self._process, **told, _SECTION_NAME: ""}
         self.n_tables += 1
-        self._is_table = False
+        self._columns, self._is_table = (), False
 
-    def _take_value(self, shown: str) -> None:
+    def _take_value(self, shown: str, text: str) -> None:
         columns, before = self._columns, self._open
         start, end = columns[-1] if len(columns) == 3 else (0, 0)
-        if isinstance(before, _Value) and not shown[:start].strip() and start:
-            before.lines.append(shown.strip())
-        elif cells := _by_columns(shown, columns) or _by_words(shown):
-            label, unit, value = cells
-            self._open, self._has_values = _Value(self._place, label, unit, [value], end - start), True
-        else:
-            self._open = None
-            self.n_lost += 1
+        if self._is_table and isinstance(before, _Value) and start and not shown[:start].strip():
+            before.lines.append(text)
+            return
+        self._open = None
+        if cells := self._cells(shown, text):
+            place = {**self._place, _SECTION_NAME: self._labels.section_of(self._place[_SECTION_NAME], cells.label)}
+            self._open, self._has_values = _Value(place, cells.label, cells.unit, [cells.value], end - start), True
+
+    def _cells(self, shown: str, text: str) -> Cells | None:
+        """Return what a line holds: in a table anything that stands so, else what has a label that is known."""
+        section = self._place[_SECTION_NAME]
+        if self._is_table and (cells := below_rulers(shown, self._columns)):
+            return cells
+        cells = by_words(text, section, self._labels)
+        if cells and (self._labels.knows(section, cells.label) or (self._is_table and not self._columns)):
+            return cells
+        self.n_lost += self._is_table and self._labels.knows(section, text.partition("  ")[0])
+        return None
 
 
 def _row(cells: Mapping[str, str]) -> list[str]:
     return [cells.get(name, "") for name in _COLUMNS]
-
-
-def _by_columns(shown: str, columns: Sequence[tuple[int, int]]) -> tuple[str, str, str] | None:
-    """Return label, unit and value as they stand below the rulers of a table; None where they do not stand so."""
-    if (
-        len(columns) != 3
-        or len(shown) > columns[-1][1]
-        or any(shown[start - 1 : start].strip() for start, _ in columns[1:])
-    ):
-        return None
-    label, unit, value = (shown[start:end].strip() for start, end in columns)
-    return (label, unit, value) if label and " " not in unit else None
-
-
-def _by_words(shown: str) -> tuple[str, str, str] | None:
-    """Return label, unit and value of a line that lost its columns, or None where it has no two words."""
-    label, _, value = shown.strip().rpartition(" ")
-    before, _, unit = label.rstrip().rpartition(" ")
-    if before and _UNIT.fullmatch(unit):
-        return before.rstrip(), unit, value
-    return (label.rstrip(), "", value) if label else None

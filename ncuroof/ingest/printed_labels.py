@@ -6,11 +6,15 @@ Source: `profiles/printed.toml`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from ncuroof import resources
+from ncuroof.ingest.printed_breakdowns import SUFFIX
+
+_WITH_BREAKDOWNS = ("GPU Speed Of Light Throughput", "GPU Speed Of Light")
 
 _COUNTER_MARK = "__"
 """Counters have it in their names, and no label does."""
@@ -49,6 +53,27 @@ class PrintedLabels:
         """Return a section's identifier; rules are printed with it, counters with the section's name."""
         return self.identifier_by_section.get(printed, printed)
 
+    def section_of(self, section: str, label: str) -> str:
+        """Return the section that a label belongs to: the one in which it stands, or else the one that knows it, if only one does.
+
+        Args:
+            section: in which it stands, as printed; tables that people copied have lost their headings. Charts mean their own.
+            label: as printed.
+        """
+        is_of_charts = self.counter_by_label.get(section) == {}
+        if is_of_charts or self.counter(section, label) is not None:
+            return section
+        found = {counters[label]: name for name, counters in self.counter_by_label.items() if label in counters}
+        return next(iter(found.values())) if len(found) == 1 else section
+
+    def is_label(self, section: str, words: str) -> bool:
+        """Return whether some words are a label, and not a counter's name or a label and a unit."""
+        return _COUNTER_MARK not in words and self.knows(section, words)
+
+    def knows(self, section: str, label: str) -> bool:
+        """Return whether a counter is known for a label that stands in a section."""
+        return self.counter(self.section_of(section, label), label) is not None
+
 
 @cache
 def load_printed_labels() -> PrintedLabels:
@@ -57,8 +82,21 @@ def load_printed_labels() -> PrintedLabels:
     Raises:
         ProfileError: the installation is broken.
     """
-    sections = resources.read_toml(resources.folder("profiles") / "printed.toml")["section"]
-    return PrintedLabels(
-        {name: section["identifier"] for name, section in sections.items()},
-        {name: section.get("counters", {}) for name, section in sections.items()},
-    )
+    printed = resources.read_toml(resources.folder("profiles") / "printed.toml")
+    sections = printed["section"]
+    parts = dict(_of_breakdowns(printed["breakdown"].values(), printed["breakdown_units"]))
+    counters = {name: section.get("counters", {}) for name, section in sections.items()}
+    for name in _WITH_BREAKDOWNS:
+        counters[name] = {**counters[name], **parts}
+    return PrintedLabels({name: section["identifier"] for name, section in sections.items()}, counters)
+
+
+def _of_breakdowns(breakdowns: Iterable[Mapping[str, Any]], units: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield label and counter of each part of a breakdown: "L1: Lsu Writeback Active", once "SOL L1: Lsu Writeback Active"."""
+    for member in (member for breakdown in breakdowns for member in breakdown["members"]):
+        unit, _, name = member.partition("__")
+        if unit not in units:
+            continue
+        label = f"{units[unit]}: {name.replace('_', ' ').title()}"
+        yield label, f"{member}{SUFFIX}"
+        yield f"SOL {label}", f"{member}{SUFFIX}"

@@ -136,6 +136,6 @@ def printed_lines(path: Path, where: str) -> Iterator[str]:
             if len(line) == _LONGEST_LINE and not line.endswith("\n"):
                 raise ReportFormatError(
                     f"{where}: a table that ncu printed was wanted, a line of more than {_LONGEST_LINE} characters was found",
-                    hint="the file is not what ncu --csv prints",
+                    hint="the file is not what ncu prints",
                 )
             yield line

@@ -1,4 +1,4 @@
-"""The reader of what ncu prints as CSV (`--page raw` or `--page details`): the same tables as from the report itself.
+"""The reader of what ncu prints, as CSV or for a terminal: the same tables as from the report itself, of its raw or details page.
 
 What is not printed is null: versions, command line, clock and cache control, the sections of the raw page, its rules, and charts.
 
@@ -34,7 +34,7 @@ _RAW_PAGE = "print the counters themselves: ncu --import REPORT --page raw --csv
 
 
 def read_printed(path: Path, name: str, selection: CounterSelection | None) -> RawReport:
-    """Return what a file of printed tables holds.
+    """Return what a file of printed tables holds: of those printed as CSV or, where there are none, of those for a terminal.
 
     Args:
         path: of the file.
@@ -84,7 +84,7 @@ def _gathered(
     gathered = Gatherer(choice, labels, name).gather(records)
     if records.n_tables:
         return records, gathered
-    console = ConsoleRecords(printed_lines(path, name))
+    console = ConsoleRecords(printed_lines(path, name), labels)
     return console, Gatherer(choice, labels, name).gather(console)
 
 
@@ -98,8 +98,13 @@ def _require_launches(gathered: Gathered, records: PrintedRecords | ConsoleRecor
         )
     if records.n_tables == 0:
         raise ReportFormatError(
-            f"{name}: an Nsight Compute report, or a table that ncu printed, was wanted, a text file was found",
+            f"{name}: an Nsight Compute report, or what ncu printed of one, was wanted, a text file was found",
             hint="give the .ncu-rep file itself, or what `ncu --import REPORT --page raw --csv` prints",
+        )
+    if isinstance(records, ConsoleRecords):
+        raise ReportFormatError(
+            f"{name}: tables of labels, units and values were wanted, kernels' names without any were found",
+            hint="keep all that ncu prints of a kernel: its sections with their tables",
         )
     if records.n_lost:
         raise ReportFormatError(

@@ -43,3 +43,8 @@ def print_page(ncu: Path, report: Path, *options: str) -> bytes:
     return subprocess.run(
         [str(ncu), "--import", str(report), "--csv", *options], capture_output=True, check=True
     ).stdout
+
+
+def print_terminal_page(ncu: Path, report: Path, *options: str) -> bytes:
+    """Return what ncu prints of a report for a terminal."""
+    return subprocess.run([str(ncu), "--import", str(report), *options], capture_output=True, check=True).stdout

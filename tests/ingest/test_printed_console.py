@@ -1,0 +1,227 @@
+"""What ncu prints on a terminal gives the same tables as what it prints as CSV, also out of logs, notes and mails."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ncuroof.cli import main
+from ncuroof.errors import ReportFormatError
+from ncuroof.ingest import RawReport, open_report
+from tests.support.console import LAUNCH, log, section, table
+from tests.support.ncu import find_ncu, print_page, print_terminal_page
+
+SPEED_OF_LIGHT, LAUNCH_STATS, SCHEDULER = "GPU Speed Of Light Throughput", "Launch Statistics", "Scheduler Statistics"
+DURATION, DRAM, MEMORY, CLOCK = (
+    "gpu__time_duration.sum",
+    "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+    "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
+    "gpc__cycles_elapsed.avg.per_second",
+)
+SPEED = section(
+    SPEED_OF_LIGHT,
+    [("SM Frequency", "Ghz", "1.41"), ("DRAM Throughput", "%", "12.50"), ("Duration", "us", "1,234.50")],
+)
+EVERY = 9
+"""Of the corpus's reports: ncu prints each of them twice."""
+
+
+def _read(folder: Path, text: str) -> RawReport:
+    path = folder / "ncu.log"
+    path.write_text(text)
+    return open_report(path)
+
+
+def _values(report: RawReport, *names: str) -> list[list[float | None]]:
+    return [report.counters[name].to_list() if name in report.counters.columns else [] for name in names]
+
+
+# ---- a log -------------------------------------------------------------------------------------------
+
+
+def test_launches_their_process_their_shape_and_their_counters_are_read(tmp_path: Path) -> None:
+    rows = [("Grid Size", "", "200"), ("Registers Per Thread", "register/thread", "40"), ("# SMs", "SM", "132")]
+    text = (
+        f"==PROF== Connected to process 4242\nEpoch 1, loss 0.5\n{log(SPEED, section(LAUNCH_STATS, rows))}"
+        f"  other(float) (1, 1, 1)x(32, 1, 1), Context 1, Stream 13, Device 1, CC 9.0\n{SPEED}"
+    )
+    report = _read(tmp_path, text)
+    assert report.workloads.select("function_name", "demangled_name", "workload").rows() == [
+        ("fn", "void ns::fn<int>(int, T1)", "kernel"),
+        ("other", "other(float)", "kernel"),
+    ]
+    assert report.processes.rows() == [(4242, "app")] * 2
+    assert _values(report, DURATION, DRAM, CLOCK) == [[1234500.0] * 2, [12.5] * 2, [pytest.approx(1.41e9)] * 2]
+    assert _values(report, "launch__registers_per_thread", "launch__sm_count") == [[40.0, None], [132.0, None]]
+    assert _values(report, "launch__grid_dim_y", "launch__block_dim_x") == [[20.0, 1.0], [256.0, 32.0]]
+    assert _values(report, "launch__stream_id", "launch__device_id") == [[7.0, 13.0], [0.0, 1.0]]
+    assert report.sections == ("SpeedOfLight", "LaunchStats")
+    assert (report.damage, report.is_printed) == (None, True)
+
+
+def test_old_versions_print_a_date_and_no_shape(tmp_path: Path) -> None:
+    old = section("GPU Speed Of Light", [("SOL DRAM", "%", "39.60"), ("Duration", "usecond", "2.00")])
+    report = _read(tmp_path, log(old, launch="fn(int), 2020-Apr-07 17:01:05, Context 1, Stream 7"))
+    assert report.workloads["demangled_name"].to_list() == ["fn(int)"]
+    assert _values(report, DRAM, DURATION) == [[39.6], [2000.0]]
+
+
+def test_the_raw_page_has_names_and_breaks_long_values(tmp_path: Path) -> None:
+    width = len("Metric Value") + 2
+    named = [("device__attribute_display_name", "", "NVIDIA"), ("sm__inst.sum", "inst", "7" * width)]
+    broken = table(named, indent="  ").replace("NVIDIA\n", f"NVIDIA\n{' ' * 46}A100-PCIE\n", 1)
+    cut = broken.replace("7" * width, f"{'7' * width}\n{' ' * 60}77")
+    report = _read(tmp_path, log(cut))
+    assert report.texts["device__attribute_display_name"].to_list() == ["NVIDIA A100-PCIE"]
+    assert _values(report, "sm__inst.sum") == [[float("7" * (width + 2))]]
+
+
+def test_rules_are_read_with_what_they_promise(tmp_path: Path) -> None:
+    rules = (
+        "    OPT   Est. Local Speedup: 65.32%\n          Every scheduler is capable of\n          issuing one.\n"
+        "    ----- ------------------\n    INF   Nothing to do.\n\n    WRN   Estimated Speedup: 5%\n          Old.\n"
+    )
+    report = _read(tmp_path, log(SPEED, rules, "My notes: 3 times as fast now.\n"))
+    assert report.rules.select("section", "message", "type", "speedup_frac", "scope").rows() == [
+        ("SpeedOfLight", "Every scheduler is capable of issuing one.", "optimization", pytest.approx(0.6532), "local"),
+        ("SpeedOfLight", "Nothing to do.", "ok", None, None),
+        ("SpeedOfLight", "Old.", "warning", pytest.approx(0.05), "global"),
+    ]
+
+
+def test_words_behind_a_rule_are_nvidias_only_where_they_are_indented(tmp_path: Path) -> None:
+    report = _read(tmp_path, log(SPEED, "    OPT   A wave is\n          full.\nI doubled the block size.\n"))
+    assert report.rules["message"].to_list() == ["A wave is full."]
+
+
+def test_labels_of_breakdowns_and_stalls_are_read(tmp_path: Path) -> None:
+    parts = [
+        ("Memory [%]", "%", "50.00"),
+        ("L1: Lsu Writeback Active", "%", "49.50"),
+        ("DRAM: Dram Sectors", "%", "3.00"),
+    ]
+    stalls = [("Stall Long Scoreboard", "inst", "10.24"), ("Stall IMC Miss", "inst", "0.50")]
+    report = _read(tmp_path, log(section(SPEED_OF_LIGHT, parts), section("Warp State Statistics", stalls)))
+    suffix = "avg.pct_of_peak_sustained_elapsed"
+    assert _values(report, MEMORY, f"l1tex__lsu_writeback_active.{suffix}", f"fbpa__dram_sectors.{suffix}") == [
+        [50.0], [49.5], [3.0],
+    ]  # fmt: skip
+    stalled = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+    assert _values(report, stalled.format("long_scoreboard"), stalled.format("imc_miss")) == [[10.24], [0.5]]
+
+
+# ---- notes -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mark", ["> ", "// ", "#  ", "17: ", "│ ", ">> > "])
+def test_quoted_lines_are_read(tmp_path: Path, mark: str) -> None:
+    text = "".join(f"{mark}{line}\n" for line in log(SPEED).splitlines())
+    assert _values(_read(tmp_path, text), DURATION, DRAM) == [[1234500.0], [12.5]]
+
+
+def test_numbers_of_lines_may_grow(tmp_path: Path) -> None:
+    text = "".join(f"{number}: {line}\n" for number, line in enumerate(log(SPEED).splitlines(), 4))
+    assert _values(_read(tmp_path, text), DURATION, DRAM) == [[1234500.0], [12.5]]
+
+
+def test_blanks_may_be_lost(tmp_path: Path) -> None:
+    occupancy = section("Occupancy", [("Block Limit SM", "block", "32"), ("Theoretical Occupancy", "%", "50")])
+    waves = section(LAUNCH_STATS, [("# SMs", "SM", "132"), ("Waves Per SM", "", "2.37")])
+    text = "\n".join(" ".join(line.split()) for line in log(SPEED, occupancy, waves).splitlines())
+    report = _read(tmp_path, text)
+    assert _values(report, DURATION, "launch__occupancy_limit_blocks", "launch__sm_count") == [
+        [1234500.0],
+        [32.0],
+        [132.0],
+    ]
+    assert _values(report, "launch__waves_per_multiprocessor") == [[2.37]]
+
+
+@pytest.mark.parametrize("remark", ["   <- hardly any", "  # low", "  ← locked", "    16 at most"])
+def test_remarks_behind_values_are_left_out(tmp_path: Path, remark: str) -> None:
+    text = re.sub(r"(12\.50|1\.41)$", rf"\1{remark}", log(SPEED), flags=re.MULTILINE)
+    report = _read(tmp_path, text)
+    assert _values(report, DRAM, CLOCK) == [[12.5], [pytest.approx(1.41e9)]]
+    assert report.damage is None
+
+
+def test_tables_without_headers_and_rulers_are_read_by_their_labels(tmp_path: Path) -> None:
+    bare = (
+        "    Section: Launch Statistics\n    Registers Per Thread   register/thread    106\n    Waves Per SM    2.37\n"
+        "Waves Per SM went from 9 to 2\n    Function Cache Configuration   CachePreferNone\n"
+    )
+    report = _read(tmp_path, log(SPEED, bare))
+    assert _values(report, "launch__registers_per_thread", "launch__waves_per_multiprocessor") == [[106.0], [2.37]]
+    assert not report.texts.width
+
+
+def test_a_label_that_lost_its_section_is_told_by_the_only_one_that_has_it(tmp_path: Path) -> None:
+    bare = "```\nand the scheduler:\n```\n" + table([("Eligible Warps Per Scheduler", "warp", "3.14")])
+    report = _read(tmp_path, log(SPEED, bare, "    sm__inst_executed.sum    inst    1024\n"))
+    assert _values(report, "smsp__warps_eligible.avg.per_cycle_active", "sm__inst_executed.sum") == [[3.14], [1024.0]]
+
+
+def test_the_same_label_in_a_chart_has_its_own_meaning(tmp_path: Path) -> None:
+    chart = section("GPU Speed Of Light Roofline Chart", [("SM Frequency", "Ghz", "1.98")])
+    assert CLOCK not in _read(tmp_path, log(chart, section(LAUNCH_STATS, [("Grid Size", "", "1")]))).counters.columns
+
+
+def test_a_launch_may_be_broken_over_two_lines_and_lines_left_out(tmp_path: Path) -> None:
+    broken = LAUNCH.replace(", Context", ", \n      Context")
+    text = log(SPEED, launch=broken).replace("    DRAM Throughput", "    // of its peak\n    ...\n    DRAM Throughput")
+    report = _read(tmp_path, text)
+    assert report.workloads["function_name"].to_list() == ["fn"]
+    assert _values(report, DRAM, DURATION) == [[12.5], [1234500.0]]
+    assert report.damage is None
+
+
+# ---- what is none ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "hint"),
+    [
+        ("Epoch 1\nDuration us 5\n", "a text file was found", "--page raw --csv"),
+        (log(), "names without any were found", "sections with their tables"),
+        (
+            "  fn(int) (1, 1, 1)x(32, 1, 1), Device 0, CC 8.0, Invocations 2\n"
+            "    Metric Name          Metric Unit Minimum Maximum Average\n",
+            "sums over several launches (--print-summary) were found",
+            "--page raw --csv",
+        ),
+    ],
+)
+def test_other_texts_are_refused(tmp_path: Path, text: str, found: str, hint: str) -> None:
+    with pytest.raises(ReportFormatError, match=re.escape(found)) as raised:
+        _read(tmp_path, text)
+    assert hint in (raised.value.hint or "")
+
+
+def test_a_summary_is_made_of_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "slurm-17.out"
+    path.write_text(log(SPEED))
+    main(["report", str(path), "-o", "-"])
+    assert "1 kernel, 1.23 ms of GPU time" in capsys.readouterr().out
+
+
+@pytest.mark.oracle
+@pytest.mark.corpus
+@pytest.mark.parametrize("page", ["details", "raw"])
+def test_the_terminals_page_holds_what_the_csv_holds(tmp_path: Path, corpus: list[Path], page: str) -> None:
+    ncu = find_ncu()
+    if ncu is None:
+        pytest.skip("no ncu command-line tool here")
+    n_values = 0
+    for path in corpus[::EVERY]:
+        files = tmp_path / "page.csv", tmp_path / "page.txt"
+        for file, printed in zip(files, (print_page, print_terminal_page), strict=True):
+            file.write_bytes(printed(ncu, path, "--page", page, "--print-units", "base"))
+        as_csv, on_terminal = map(open_report, files)
+        assert as_csv.workloads.equals(on_terminal.workloads)
+        assert as_csv.processes.equals(on_terminal.processes)
+        assert set(as_csv.counters.columns) == set(on_terminal.counters.columns)
+        assert as_csv.counters.equals(on_terminal.counters.select(as_csv.counters.columns))
+        n_values += as_csv.counters.count().sum_horizontal()[0]
+    assert n_values > 500
