@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ncuroof.compare.comparison import Comparison, run_change, run_obstacle, total_ns
+from ncuroof.compare.deltas import Delta
 from ncuroof.compare.matching import Sureness
 from ncuroof.errors import GateError
 
@@ -207,7 +208,6 @@ def _metrics(row: Mapping[str, Any]) -> list[str]:
 def _kernel_times(gate: Gate, comparison: Comparison, groups: set[int]) -> GateResult:
     if reasons := comparison.comparable.reasons:
         return _not_comparable(gate, reasons)
-    limit = gate.limit_frac or 0.0
     chosen = [
         delta
         for delta in comparison.deltas
@@ -215,25 +215,38 @@ def _kernel_times(gate: Gate, comparison: Comparison, groups: set[int]) -> GateR
     ]
     if not chosen:
         return GateResult(gate.text, has_passed=False, reasons=("none of these kernels was surely in the run before",))
-    slower = [
+    broken = _slower(chosen, gate.limit_frac or 0.0) + _of_unknown_time(chosen)
+    return GateResult(gate.text, not broken, broken or (_within(chosen, comparison, groups),))
+
+
+def _slower(deltas: Sequence[Delta], limit: float) -> tuple[str, ...]:
+    """Return a reason for each change beyond a limit: growth within chance is none, and less time has to be shown."""
+    return tuple(
         f"{delta.names[1]} changed by {100 * delta.change_frac:+.1f} % (chance: ±{100 * (delta.noise_frac or 0):.1f} %)"
-        for delta in chosen
+        for delta in deltas
         if delta.change_frac is not None and (delta.is_significant or limit < 0) and delta.change_frac > limit
-    ]  # growth within chance is none; less time has to be shown
-    matched = {group for delta in chosen for group in delta.match.after}
+    )
+
+
+def _of_unknown_time(deltas: Iterable[Delta]) -> tuple[str, ...]:
+    return tuple(
+        f"{delta.names[1]}: {delta.obstacle}" if delta.obstacle else f"the time of {delta.names[1]} is not known"
+        for delta in deltas
+        if delta.change_frac is None
+    )
+
+
+def _within(judged: Sequence[Delta], comparison: Comparison, groups: set[int]) -> str:
+    """Return that all judged kernels are within a limit, and how many of the groups were not judged."""
+    matched = {group for delta in judged for group in delta.match.after}
     guessed = {group for delta in comparison.deltas for group in delta.match.after} & groups - matched
     n_new = len(groups - matched - guessed)
-    unknown = [
-        f"{delta.names[1]}: {delta.obstacle}" if delta.obstacle else f"the time of {delta.names[1]} is not known"
-        for delta in chosen
-        if delta.change_frac is None
-    ]
-    within = _counted(len(chosen), "kernel") + " within the limit"
+    told = _counted(len(judged), "kernel") + " within the limit"
     if n_new:
-        within += f", {n_new} {'was' if n_new == 1 else 'were'} not in the run before"
+        told += f", {n_new} {'was' if n_new == 1 else 'were'} not in the run before"
     if guessed:
-        within += f", {len(guessed)} matched by a guess and not judged"
-    return GateResult(gate.text, not (slower or unknown), tuple(slower + unknown) or (within,))
+        told += f", {len(guessed)} matched by a guess and not judged"
+    return told
 
 
 def _counted(number: int, noun: str) -> str:
