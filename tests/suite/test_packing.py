@@ -1,0 +1,91 @@
+"""Archives of reports: bounded, written as they grow, in parts where one report is too large, and unpacked again."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from pathlib import Path
+
+import packing
+import pytest
+from cases import parsed_toml
+from suite_error import SuiteError
+
+
+def reports(*sizes: int) -> list[tuple[packing.Entry, bytes]]:
+    return [
+        (packing.entry(f"r{i}.ncu-rep", data, {"gpu": "NVIDIA H200", "cases": ["a"], "level": "full"}), data)
+        for i, data in enumerate(os.urandom(size) for size in sizes)
+    ]
+
+
+def packed(
+    some: list[tuple[packing.Entry, bytes]], out: Path, limit_bytes: int = packing.LIMIT_BYTES
+) -> packing.Archives:
+    archives = packing.Archives(out, limit_bytes=limit_bytes)
+    for each in some:
+        archives.add(*each)
+    archives.write()
+    return archives
+
+
+def test_no_archive_exceeds_the_limit_and_a_large_report_comes_in_parts(tmp_path: Path) -> None:
+    limit = 60_000
+    written = packed(reports(30_000, 20_000, 30_000, 130_000, 5_000), tmp_path / "out", limit).paths
+    assert [path.name for path in written] == [
+        "recordings-1.tar.gz",  # r0, r1
+        "recordings-2.tar.gz",  # r2
+        "recordings-3.tar.gz.part-1",  # r3: 130 kB of noise
+        "recordings-3.tar.gz.part-2",
+        "recordings-3.tar.gz.part-3",
+        "recordings-4.tar.gz",  # r4
+    ]
+    assert all(path.stat().st_size <= limit for path in written)
+    unpacked = packing.unpack(list(reversed(written)), tmp_path / "fixtures")
+    assert sorted(path.name for path in unpacked) == [f"r{number}.ncu-rep" for number in range(5)]
+    assert {path.parent.name for path in unpacked} == {"h200"}
+    with pytest.raises(SuiteError, match=r"recordings-3\.tar\.gz"):
+        packing.unpack(written[2:4], tmp_path / "fixtures")
+
+
+def test_an_archive_is_written_anew_as_it_grows(tmp_path: Path) -> None:
+    archives = packing.Archives(tmp_path / "out")
+    for each in reports(10, 20):
+        archives.add(*each)
+        archives.write()
+    assert [path.name for path in archives.paths] == ["recordings-1.tar.gz"]
+    assert len(packing.unpack(archives.paths, tmp_path / "fixtures")) == 2
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["provenance.toml", "recordings-1.tar.gz"]
+
+
+def test_a_second_recording_is_added_to_the_first(tmp_path: Path) -> None:
+    fixtures, out = tmp_path / "fixtures", tmp_path / "out"
+    packed(reports(10, 20), out)
+    packed([(packing.entry("other.ncu-rep", b"x", {"gpu": "NVIDIA H200"}), b"x")], out)
+    packing.unpack(sorted(out.glob("*.tar.gz")), fixtures)
+    for folder in (out, fixtures / "h200"):
+        entries = parsed_toml((folder / "provenance.toml").read_text(encoding="utf-8"))["file"]
+        assert [entry["name"] for entry in entries] == ["other.ncu-rep", "r0.ncu-rep", "r1.ncu-rep"]
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"../evil.ncu-rep": b"x", "provenance.toml": b""}, "evil"),
+        ({"r.ncu-rep": b"x"}, "no provenance.toml"),
+        ({"provenance.toml": b"file = 1 2"}, "a provenance was wanted"),
+        ({"provenance.toml": b"[[file]]\nname = 'r.ncu-rep'\n"}, "one is missing"),
+        ({"r.ncu-rep": b"y", "provenance.toml": packing.provenance([reports(3)[0][0]]).encode()}, "SHA-256"),
+    ],
+)
+def test_a_strange_archive_is_refused(files: dict[str, bytes], told: str, tmp_path: Path) -> None:
+    path = tmp_path / "strange.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    with pytest.raises(SuiteError, match=told):
+        packing.unpack([path], tmp_path / "fixtures")
+    assert not list(tmp_path.rglob("*.ncu-rep"))
