@@ -8,10 +8,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import recorded
-from cases import HERE
+from cases import HERE, load
 from jobs import Tools, build_command
 
 from ncuroof.ingest.kernel_code import is_debug_build
@@ -50,6 +51,17 @@ def only_planted_spills_and_registers(source: Path, told: str) -> None:
     # No kernel but march_registers holds so many registers that occupancy suffers by accident: per_sm counts on it.
     used = [int(n) for n in re.findall(r"Used (\d+) registers", told)]
     assert sum(n > 48 for n in used) == (source.name == "waiting.cu")
+
+
+def test_the_debug_build_fits_an_sm_as_often_as_its_case_counts_on(build: Path) -> None:
+    tools = Tools("ncu", "nvcc", sys.executable, build, "none", "sm_90")
+    command = [*build_command("unoptimised.cu", tools)[:-3], "-Xptxas", "-v", "-cubin", "-o", "/dev/null"]
+    told = subprocess.run([*command, "unoptimised.cu"], cwd=HERE, capture_output=True, text=True, check=True).stderr
+    registers = re.findall(r"run_chainsI9Fp32Fused.*?Used (\d+) registers", told, re.DOTALL)
+    # 34 registers are given as 40; 65536 of an SM suffice for six blocks of 256 threads.
+    allocated = [-(-int(n) // 8) * 8 for n in registers]
+    (case,) = (case for case in load().cases if case.id == "fp32_chain_unoptimised")
+    assert [65536 // (256 * n) for n in allocated] == [case.sizes["per_sm"]]
 
 
 @pytest.mark.parametrize("program", ["arithmetic.cu", "unoptimised.cu"])
@@ -91,3 +103,15 @@ def test_cases_are_separated_by_dashes(capsys: pytest.CaptureFixture[str]) -> No
         "error: case a: RuntimeError: no memory for 1",
         "error: case b: RuntimeError: no memory for 2",
     ]
+
+
+def test_the_backward_pass_is_launched_by_the_thread_that_opened_the_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    nothing = SimpleNamespace(start=int, stop=int, range_push=str, range_pop=int)
+    cuda = SimpleNamespace(synchronize=int, empty_cache=int, profiler=nothing, nvtx=nothing)
+    monkeypatch.setattr(torch, "cuda", cuda)
+    seen: list[bool] = []
+    step = lambda: seen.append(torch._C._is_multithreading_enabled())  # noqa: E731
+    assert recorded.main({"step": lambda: step}, ["backward", "step"]) == 0
+    assert seen == [False] * 4  # three times unseen, once recorded
+    assert torch._C._is_multithreading_enabled()
