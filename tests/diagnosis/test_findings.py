@@ -129,6 +129,17 @@ def test_gain_is_limited_by_what_the_other_side_leaves() -> None:
 
 
 @pytest.mark.parametrize(
+    ("verdict", "limiter", "is_told"),
+    [("balanced", "lsu", True), ("compute", "lsu", True), ("memory", "l1", True), ("compute", "fp32", False)],
+)
+def test_local_accesses_are_told_where_the_pipe_that_takes_them_is_the_limit(
+    verdict: str, limiter: str, is_told: bool
+) -> None:
+    frame = row_for(RULES.findings["local_memory"], **{"access.local_frac": 0.9, "utilisation.compute": 0.6})
+    assert ("local_memory" in found(frame.with_columns(verdict=pl.lit(verdict), limiter=pl.lit(limiter)))) == is_told
+
+
+@pytest.mark.parametrize(
     ("name", "quantities", "gain_frac"),
     [
         # conflicts are half of 99 %, but the SMs stay busy for 96 % of the time
