@@ -134,6 +134,14 @@ def test_levels_are_known_and_some_case_is_recorded_at_each() -> None:
         ("gemm_int8_1024", {"tensor_int8": 2_147_483_648}, 2_097_152, 4_194_304),
         # two products of 4096 × 64 × 4096 in 16 heads
         ("attention_flash_64_4096", {"tensor_bf16": 2 * 2 * 4096 * 64 * 4096 * 16}, 3 * 8_388_608, 8_388_608 + 262_144),
+        # dV, dQ and dK read 16 matrices of 4096² scores of 2 bytes, softmax's gradient twice as many; an operand has 2^23 bytes
+        ("attention_naive_64_4096_backward", {"tensor_bf16": 8 * 2**34}, 5 * 2**29 + 5 * 2**23, 2 * 2**29 + 3 * 2**23),
+        # softmax reads 2^28 logits of 2 bytes and writes as many; of the loss a sector of 32 bytes and a target of 8 per row
+        ("cross_entropy", {"fp32": 2**30}, 2**29 + 8192 * 40, 2**29),
+        # 2^28 floats in, as many out
+        ("gelu", {"fp32": 2**31}, 2**30, 2**30),
+        # 32 lanes take turns over 256 rounds of 512 steps, in 2 blocks × 132 SMs × 4 waves
+        ("barriers", {"fp32": 2 * 32 * 512 * 256 * 1056}, 0, 4 * 1024 * 1056),
         # parameter, gradient, two moments in; all but the gradient out
         ("adamw_fused", {"fp32": 14 * 2**26}, 2**30, 3 * 2**28),
     ],
@@ -141,6 +149,13 @@ def test_levels_are_known_and_some_case_is_recorded_at_each() -> None:
 def test_paper_numbers_are_those_of_a_count_by_hand(name: str, flop: dict[str, int], read: int, written: int) -> None:
     case = BY_ID[name]
     assert (case.work_flop(SMS), case.read_bytes(SMS), case.write_bytes(SMS)) == (flop, read, written)
+
+
+def test_each_hop_of_the_chase_is_a_line_of_its_own() -> None:
+    sizes = BY_ID["pointer_chase"].sizes
+    assert sizes["step"] * 4 == 32_769 * 128  # lane 0 stays at the beginning of a line
+    assert sizes["values"] * 4 == 2**21 * 128  # 32769 is odd: all 2^21 lines are met before one is met again
+    assert sizes["hops"] < 2**21
 
 
 # What moves at most: four bytes and a FLOP per cycle and lane, to see that no case lasts for seconds.
