@@ -1,6 +1,6 @@
 """A training step of a small transformer, to try `ncuroof profile` on; it runs on a GPU, and on the CPU where there is none.
 
-    python examples/train_transformer.py --steps 6
+    python examples/train_transformer.py --steps 12
     ncuroof profile --step 4 --annotate examples/train_transformer.py
 
 The first steps warm up (memory is allocated, libraries choose their kernels); the fourth is as good as any later one.
@@ -70,7 +70,7 @@ def train_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: torch.
 def main() -> None:
     """Train for a few steps and print the loss of each."""
     parser = argparse.ArgumentParser(description="Train a small transformer on random tokens.")
-    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--width", type=int, default=512)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--heads", type=int, default=8)

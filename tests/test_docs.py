@@ -169,6 +169,18 @@ def test_the_example_of_a_model_is_what_the_program_prints(capfd: pytest.Capture
 # ---- commands and failures of profiling --------------------------------------------------------------------------------------
 
 
+def test_the_example_runs_for_as_many_steps_as_the_documents_profile() -> None:
+    script = (ROOT / "examples/train_transformer.py").read_text(encoding="utf-8")
+    default = int(re.findall(r'"--steps", type=int, default=(\d+)', script)[0])
+    named = [int(step) for page in ("README.md", "docs/profile.md") for step in _steps(ROOT / page)]
+    assert {4, 10} <= set(named)
+    assert max(named) <= default
+
+
+def _steps(page: Path) -> list[str]:
+    return re.findall(r"profile --step (\d+)", page.read_text(encoding="utf-8"))
+
+
 def test_every_option_of_profile_is_documented() -> None:
     page = (ROOT / "docs/profile.md").read_text(encoding="utf-8")
     for parameter in profile.params:
