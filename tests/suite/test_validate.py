@@ -76,7 +76,12 @@ def test_the_command_prints_tables_and_ends_with_0(right: Path) -> None:
     assert "| copy_16 | full | memory · dram | memory · dram |" in done.stdout
     assert "| planted, ncuroof says | compute | memory |" in done.stdout
     assert "| planted, NVIDIA says |" in done.stdout
-    assert done.stdout.endswith("right: 100.0% of 2; at least 95% are wanted\n")
+    assert f"without a judgement: {len(SUITE.cases) - 2} of {len(SUITE.cases)} cases: copy_4, " in done.stdout
+    assert done.stdout.endswith(
+        "amounts amiss: 0 of 2; they do not count for the share\n"
+        "recorded and not judged: 0; the exit status is 1 while there is one, whatever the share\n"
+        "right: 100.0% of 2; at least 95% are wanted\n"
+    )
 
 
 def test_a_wrong_answer_and_amounts_amiss_are_told(tmp_path: Path) -> None:
@@ -144,6 +149,18 @@ def test_what_cannot_be_judged_is_told(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "case no_such of copy_16.ncu-rep is not in cases.toml" in done.stdout
     assert "case copy_16: a launch whose name matches" in done.stdout
+    assert "recorded and not judged: 2; " in done.stdout
+
+
+@pytest.mark.parametrize(("name", "amiss"), [("l2_thrashing", ()), ("gemv_vectorised", ("read ×0.900",))])
+def test_a_tenth_of_the_bytes_may_stay_in_l2_where_the_case_says_so(name: str, amiss: tuple[str, ...]) -> None:
+    case = BY_ID[name]
+    read, written = case.read_bytes(SUITE.sm_count), case.write_bytes(SUITE.sm_count)
+    launch = {
+        "failed": False, "name": case.kernel, "short_name": case.kernel, "duration_ns": 1e6, "verdict": "memory",
+        "limiter": "dram", "findings": [], "traffic_bytes": {"dram_read": 0.9 * read, "dram_write": written},
+    }  # fmt: skip
+    assert judge(case, "quick", [launch], SUITE).amiss == amiss
 
 
 @pytest.mark.parametrize(
