@@ -59,6 +59,14 @@ def test_an_archive_is_written_anew_as_it_grows(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["provenance.toml", "recordings-1.tar.gz"]
 
 
+def test_archives_of_one_name_in_two_folders_are_two(tmp_path: Path) -> None:
+    first = packed(reports(10), tmp_path / "1").paths
+    second = packed([(packing.entry("other.ncu-rep", b"x", {"gpu": "NVIDIA H200"}), b"x")], tmp_path / "2").paths
+    assert [path.name for path in (*first, *second)] == ["recordings-1.tar.gz"] * 2
+    unpacked = packing.unpack([*first, *second], tmp_path / "fixtures")
+    assert [path.name for path in unpacked] == ["r0.ncu-rep", "other.ncu-rep"]
+
+
 def test_a_second_recording_is_added_to_the_first(tmp_path: Path) -> None:
     fixtures, out = tmp_path / "fixtures", tmp_path / "out"
     packed(reports(10, 20), out)

@@ -54,10 +54,14 @@ def record(*words: str, environment: dict[str, str] | None = None) -> subprocess
 
 @pytest.fixture
 def tools(tmp_path: Path) -> dict[str, str]:
-    """Return options that name programs which pretend to be ncu and nvcc."""
+    """Return options that name programs which pretend to be ncu, nvcc and a Python without PyTorch."""
     (tmp_path / "fake_ncu.py").write_text(FAKE_NCU, encoding="utf-8")
     paths = {}
-    for name, body in (("ncu", f'exec "{sys.executable}" "{tmp_path}/fake_ncu.py" "$@"'), ("nvcc", "exit 0")):
+    for name, body in (
+        ("ncu", f'exec "{sys.executable}" "{tmp_path}/fake_ncu.py" "$@"'),
+        ("nvcc", "exit 0"),
+        ("python", "exit 0"),
+    ):
         path = tmp_path / name
         path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
         path.chmod(0o755)
