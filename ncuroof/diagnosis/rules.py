@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from ncuroof.errors import ProfileError
-from ncuroof.metrics.families import USER, lineage
+from ncuroof.metrics.families import LIBRARY, USER, lineage
 from ncuroof.metrics.formula import Formula, parse
 from ncuroof.resources import folder, read_toml
 
@@ -109,12 +109,14 @@ class Finding:
     def advice(self, family: str) -> str:
         """Return the advice in the words of whoever calls or wrote the kernel.
 
-        The finding's own for the family, else what the family's callers can change whatever the finding, else the same of its
-        parent, and at last what the author of a kernel can do.
+        The finding's own for the family or its parent, else what their callers can change whatever the finding; then the same
+        for libraries of any name, and at last what the author of a kernel can do.
         """
-        for each in lineage(family):
-            advice = self.advice_by_family.get(each.name, each.advice)
-            if advice is not None:
+        kin = lineage(family)
+        named = tuple(each for each in kin if each.name != LIBRARY)
+        for families in (named, kin):
+            texts = (*(self.advice_by_family.get(each.name) for each in families), *(each.advice for each in families))
+            if (advice := next(filter(None, texts), None)) is not None:
                 return advice
         return self.advice_by_family[USER]
 

@@ -15,6 +15,9 @@ from ncuroof.resources import folder, read_toml
 USER = "user"
 """The family of what no pattern matches, and the last parent of every other one."""
 
+LIBRARY = "library"
+"""The family of other libraries, and the parent of those that are called: what is written for it names none of them."""
+
 _IDENTIFIER = r"^\w+(?:\(\))?$"
 _CUTE = "^(?:kernel_)?cutlass"
 """What CuTe's Python names its kernels by."""

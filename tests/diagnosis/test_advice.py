@@ -48,6 +48,7 @@ def test_advice_for_communication_is_not_that_for_arithmetic(finding: str) -> No
         ("flash_attention", r"leading dimension|cuBLAS|channels_last|cuSPARSE"),
         ("pytorch", r"leading dimension|cuBLASLt|CUTLASS|the library"),
         ("cublas", r"channels_last|benchmark mode|head dimension"),
+        ("cublas_gemv", r"channels_last|head dimension|split-K|larger tile|other tiles"),
         ("cudnn", r"leading dimension|head dimension|strided-batched"),
         ("triton", r"__\w+|threadIdx|warp shuffle|float4|CUTLASS"),
     ],
@@ -69,6 +70,24 @@ def test_advice_falls_back_along_the_parents() -> None:
     assert rule.advice("library") == FAMILIES["library"].advice
     assert rule.advice("not a family") == rule.advice_by_family[USER]
     assert FINDINGS["remote_memory"].advice("triton") == FINDINGS["remote_memory"].advice_by_family[USER]
+
+
+@pytest.mark.parametrize(
+    ("finding", "start"),
+    [
+        ("debug_build", "Use a cuBLAS that was built with optimisation"),
+        ("launch_overhead", "Use one strided-batched or grouped product"),
+        ("remote_memory", "Keep its operands in this GPU's memory"),
+        ("cold_l2", "Check whether the data is in L2"),
+        ("small_grid", "Give it more to do at once: several vectors in one call"),  # its own, and not cuBLAS's
+        (
+            "stall_long_scoreboard",
+            "A matrix-vector product reads its matrix once",
+        ),  # cuBLAS has none, other libraries do
+    ],
+)
+def test_a_matrix_vector_product_gets_what_a_finding_has_for_cublas(finding: str, start: str) -> None:
+    assert FINDINGS[finding].advice("cublas_gemv").startswith(start)
 
 
 def test_a_familys_parent_comes_before_the_author(monkeypatch: pytest.MonkeyPatch) -> None:
