@@ -10,6 +10,7 @@ import pytest
 from ncuroof.diagnosis import load_rules
 from ncuroof.metrics import families
 from ncuroof.metrics.families import USER, lineage, load_families
+from ncuroof.present.brief import first_clause
 
 FINDINGS = load_rules().findings
 FAMILIES = load_families()
@@ -21,6 +22,18 @@ _CODE = re.compile(
     r"warp shuffle|(?:results|elements|bytes) per thread|cp\.async|ldmatrix|mma\.sync|exp2f|literals|grid-stride|inner loop"
 )
 """Words that are of use to the author of a kernel alone."""
+
+_THING_TO_DO = re.compile(
+    r"(?i)(?:Accumulate|Allocate|Allow|Alternate|Ask|Batch|Break|Bring|Build|Call|Check|Choose|Coalesce|"
+    r"Collect|Combine|Compare|Configure|Convert|Create|Do|Draw|Fill|Fuse|Generate|Give|Have|"
+    r"Instantiate|Issue|Keep|Launch|Leave|Let|Load|Look|Lower|Make|Mend|Move|Multiply|Order|Pad|Pass|"
+    r"Process|Raise|Read|Reduce|Run|Scan|See|Send|Sort|Split|Spend|Spread|Store|Take|Try|Use|Wait|"
+    r"Write)\b"
+)
+"""Imperatives that an advice may begin with; a new one is to be read before it is added."""
+
+_LONGEST_CLAUSE = 200
+"""Letters of a first clause in a table; the longest that was found readable there."""
 
 _PARALLELISM = re.compile(r"occupancy|larger tile|smaller tile|split-K|more blocks")
 
@@ -57,6 +70,23 @@ def test_advice_does_not_speak_of_another_family(finding: str, family: str, fore
     assert not re.search(foreign, FINDINGS[finding].advice(family))
 
 
+def _all_advices() -> list[tuple[str, str]]:
+    of_findings = [
+        (f"{finding.id}, {family}", text)
+        for finding in FINDINGS.values()
+        for family, text in finding.advice_by_family.items()
+    ]
+    return of_findings + [(family.name, family.advice) for family in FAMILIES.values() if family.advice is not None]
+
+
+@pytest.mark.parametrize("advice", [pytest.param(text, id=name) for name, text in _all_advices()])
+def test_the_first_clause_of_an_advice_is_a_thing_to_do(advice: str) -> None:
+    clause = first_clause(advice)
+    without_condition = re.sub(r"^Where (?:\([^)]*\)|[^,(])*, ", "", clause)
+    assert _THING_TO_DO.match(without_condition)
+    assert len(clause) <= _LONGEST_CLAUSE
+
+
 def test_advice_is_written_for_families_that_exist() -> None:
     for finding in FINDINGS.values():
         assert finding.advice_by_family.keys() <= {*FAMILIES, USER}, finding.id
@@ -82,7 +112,7 @@ def test_advice_falls_back_along_the_parents() -> None:
         ("small_grid", "Give it more to do at once: several vectors in one call"),  # its own, and not cuBLAS's
         (
             "stall_long_scoreboard",
-            "A matrix-vector product reads its matrix once",
+            "Move fewer bytes (a narrower type, quantised weights)",
         ),  # cuBLAS has none, other libraries do
     ],
 )

@@ -126,7 +126,7 @@ _KERNEL = {
             "id": "dram_roof",
             "title": "It runs close to what DRAM can deliver",
             "severity": "low",
-            "advice": "Only fewer bytes make it faster.",
+            "advice": "Move fewer bytes, since nothing else makes it faster.",
             "evidence": [{"quantity": "utilisation.dram", "value": 0.8, "unit": "share"}],
             "where": {"measure": "samples", "of": "the samples", "lines": [LINE]},
             "gain_ns": 10_000.0,
