@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +51,7 @@ class KernelLine:
         duration: of all its launches.
         recoverable: of all its launches.
         verdict: and `limiter`: what bounds it.
-        advice: the first thing to do; empty where nothing is to be said.
+        advice: the thing to do that gives most, or the first where no gain is known; empty where nothing is to be said.
         where: the line of the source that it concerns most; empty where that is not known.
         gain: what it gives, in words; empty where the counters cannot tell.
     """
@@ -197,7 +197,8 @@ def _notes(analysed: Analysed) -> Iterator[str]:
 
 
 def _line(kernel: Document, group: Mapping[str, Any]) -> KernelLine:
-    advice, gain = _advice(kernel)
+    finding = most_worth(kernel["findings"])
+    advice, gain = _advice(kernel, finding)
     return KernelLine(
         number=kernel["id"],
         name=text.printable(kernel["short_name"]),
@@ -209,18 +210,22 @@ def _line(kernel: Document, group: Mapping[str, Any]) -> KernelLine:
         verdict=kernel["verdict"],
         limiter=text.label(kernel["limiter"]) if kernel["limiter"] else "",
         advice=advice,
-        where=first_place(kernel["findings"][0]["where"]) if kernel["findings"] else "",
+        where=first_place(finding["where"]) if finding is not None else "",
         gain=gain,
     )
 
 
-def _advice(kernel: Document) -> tuple[str, str]:
-    """Return the first clause of the first finding's advice and its gain; else what to collect to know more."""
-    if kernel["findings"]:
-        first = kernel["findings"][0]
-        clause = first_clause(first["advice"])
-        gain = first["gain_ns"]
-        return clause, "" if gain is None else f"up to {text.share(gain / kernel['duration_ns'])}"
+def most_worth(findings: Sequence[Document]) -> Document | None:
+    """Return the finding of the largest gain, which the things to do over the run count; the first where no gain is known."""
+    return max(findings, key=lambda finding: finding["gain_ns"] or 0, default=None)
+
+
+def _advice(kernel: Document, finding: Document | None) -> tuple[str, str]:
+    """Return the first clause of a finding's advice and its gain; what to collect to know more where there is none."""
+    if finding is not None:
+        gain = finding["gain_ns"]
+        told = "" if gain is None else f"up to {text.share(gain / kernel['duration_ns'])}"
+        return first_clause(finding["advice"]), told
     options = list(dict.fromkeys(entry["collect"] for entry in kernel["missing"]))
     return (f"To know why, collect {' '.join(options[:_N_OPTIONS])}", "") if options else ("", "")
 
