@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from ncuroof.diagnosis.rules import Finding, LatencyCause, Rules
+from ncuroof.diagnosis.rules import DEFAULT, Finding, LatencyCause, Rules
 from ncuroof.metrics.formula import Formula
 from ncuroof.metrics.names import matches
 from ncuroof.tables import FINDINGS, WASTE_LEVELS, conform
@@ -16,7 +16,6 @@ MEMORY_UNITS = ("dram", "l2", "l1")
 COMPUTE_UNITS = ("fp64", "tensor", "fp32", "fp16", "xu", "alu", "lsu", "issue")
 """Units whose utilisation stands in for a side's total; each is a limiter by its name."""
 
-_DEFAULT = "default"
 _STALL = "stall"
 _RANK = "rank"
 _OVERRIDES, _NAMES_LIMITER, _CAUSE, _GENERAL = range(4)
@@ -112,7 +111,7 @@ def _gain_of(cause: LatencyCause, rules: Rules, known: frozenset[str]) -> pl.Exp
     """Return the share of the duration that a cause gives back at most; null where it names no limiter, or none can tell."""
     gains = [
         pl.when(pl.col(f"fires.{member.id}") & _names(member, cause)).then(
-            _value(member.gain_by_limiter.get(_DEFAULT), known)
+            _value(member.gain_by_limiter.get(DEFAULT), known)
         )
         for member in rules.members(cause)
     ]
@@ -171,7 +170,7 @@ def _any_cause(finding: Finding, rules: Rules) -> pl.Expr:
 def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
     """Return the share of the duration that mending the cause gives back: by its formula, but no more than there is to gain."""
     by_limiter = dict(finding.gain_by_limiter)
-    gain = _value(by_limiter.pop(_DEFAULT, None), known)
+    gain = _value(by_limiter.pop(DEFAULT, None), known)
     for limiter, formula in by_limiter.items():
         gain = pl.when(pl.col("limiter") == limiter).then(_value(formula, known)).otherwise(gain)
     most = pl.col(_MOST.format(finding.relieves_both_sides, finding.changes_arithmetic))

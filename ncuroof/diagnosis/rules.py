@@ -16,6 +16,11 @@ from ncuroof.resources import folder, read_toml
 
 VERDICT_PREFIX = "verdict:"
 
+DEFAULT = "default"
+"""Names a finding's gain for limiters that have none of their own."""
+
+_ROUNDING = 1.001
+
 _COMPARISONS: Mapping[str, Callable[[pl.Expr, float], pl.Expr]] = {
     "<": lambda value, threshold: value < threshold,
     "<=": lambda value, threshold: value <= threshold,
@@ -119,6 +124,26 @@ class Finding:
             if (advice := next(filter(None, texts), None)) is not None:
                 return advice
         return self.advice_by_family[USER]
+
+    def basis(self, kernel: Mapping[str, Any], gain_ns: float | None) -> str | None:
+        """Return what a kernel's gain rests on: what the report does not tell of it, and that it goes past the roofline.
+
+        Args:
+            kernel: its quantities, `limiter` and `recoverable_ns`.
+            gain_ns: in nanoseconds; None without a gain, of which there is nothing to say.
+        """
+        if gain_ns is None:
+            return None
+        formula = self.gain_by_limiter.get(kernel["limiter"]) or self.gain_by_limiter[DEFAULT]
+        unknown = sorted(name for name in formula.quantities if kernel[name] is None)
+        recoverable_ns = kernel["recoverable_ns"]
+        is_beyond = recoverable_ns is not None and gain_ns > recoverable_ns * _ROUNDING
+        parts = (
+            self.gain_basis,
+            f"without what the report does not tell: {', '.join(unknown)}" if unknown else None,
+            "more than lies above the roofline, which moves with it" if is_beyond else None,
+        )
+        return "; ".join(filter(None, parts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import polars as pl
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.present import format as text
-from ncuroof.present.action_lines import ActionLine, first_actions, together, whole
+from ncuroof.present.action_lines import ActionLine, beyond_roofline, first_actions, together, whole
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_outer_range, differing, extremes
 from ncuroof.present.debug_build_sentence import debug_build_sentence
@@ -87,6 +87,7 @@ class Brief:
         actions: the first things to do over the whole run, with what they give; empty where no gain can be told.
         whole: what the gains of these are shares of.
         together: what they give in total; empty where it cannot be told.
+        beyond_roofline: why that is more than lies above the roofline; empty where it is not.
         kernels: the groups with the most recoverable time.
         n_more: groups that are not shown.
         notes: what a reader must know before trusting the numbers.
@@ -104,6 +105,7 @@ class Brief:
     actions: tuple[ActionLine, ...]
     whole: str
     together: str
+    beyond_roofline: str
     kernels: tuple[KernelLine, ...]
     n_more: int
     notes: tuple[str, ...]
@@ -128,6 +130,7 @@ def brief(analysed: Analysed, *, n_kernels: int = N_KERNELS) -> Brief:
         actions=first_actions(entries["actions"]),
         whole=whole(entries["summary"].get("weighting")),
         together=together(entries["actions"], entries["summary"].get("weighting")),
+        beyond_roofline=beyond_roofline(entries["actions"], entries["summary"]["recoverable_ns"]),
         kernels=tuple(
             _line(kernel, group) for kernel, group in zip(entries["kernels"], shown.iter_rows(named=True), strict=True)
         ),

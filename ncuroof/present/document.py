@@ -290,7 +290,7 @@ class _Kernels:
             ],
             "where": where(self._lines.get(row["id"], ()), rule.lines, self._catalogue),
             "gain_ns": entry["gain_ns"],
-            "gain_basis": rule.gain_basis if entry["gain_ns"] is not None else None,
+            "gain_basis": rule.basis(row, entry["gain_ns"]),
             "waste": {
                 level: {"bytes": wasted, "frac": wasted / moved}
                 for level, wasted in entry["waste_bytes"].items()

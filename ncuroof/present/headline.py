@@ -107,7 +107,7 @@ def _gives(actions: Sequence[Record], weighting: Record | None) -> str:
     if not all_together:
         return f"{first}."
     return (
-        f"{first}; the first {min(len(actions), 3)} things to do, {all_together} at most."
+        f"{first}; the first {min(len(actions), 3)} things to do, {all_together}."
         if len(actions) > 1
-        else f"{first}, {all_together} at most."
+        else f"{first}: {all_together}."
     )

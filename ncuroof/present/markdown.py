@@ -31,9 +31,9 @@ def to_markdown(analysis: Analysed) -> str:
     lines += _breakdown("code", summary.families) + _breakdown("NVTX range", summary.ranges)
     if summary.actions:
         lines += ["", f"What would give most, at most, of {summary.whole}:", ""]
-        lines += [f"1. {line.gain}: {_escaped(line.title)} ({line.launches})" for line in summary.actions]
-        if summary.together:
-            lines += ["", f"{summary.together.capitalize()}."]
+        lines += [f"1. up to {line.gain}: {_escaped(line.title)} ({line.launches})" for line in summary.actions]
+        if told := "; ".join(filter(None, (summary.together, summary.beyond_roofline))):
+            lines += ["", f"{told[0].upper()}{told[1:]}."]
     if summary.kernels:
         lines += ["", *_kernels(summary.kernels)]
     if summary.n_more:

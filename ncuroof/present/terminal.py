@@ -137,6 +137,8 @@ def _actions(summary: Brief, width: int) -> list[Text]:
     lines = [f"{line.gain:>8}  {line.title} ({line.launches})" for line in summary.actions]
     if summary.together:
         lines.append(f"{'':>8}  {summary.together}")
+    if summary.beyond_roofline:
+        lines.append(f"{'':>8}  {summary.beyond_roofline}")
     return [header, *(Text(_fitted(line, width)) for line in lines)]
 
 

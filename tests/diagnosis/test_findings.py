@@ -107,6 +107,32 @@ def test_gains_say_what_they_rest_on() -> None:
         assert bool(finding.gain_by_limiter) == bool(finding.gain_basis), finding.id
 
 
+def test_the_basis_of_a_gain_names_what_the_report_does_not_tell() -> None:
+    finding = RULES.findings["fp64_on_slow_part"]
+    known = {"device.fp64_ratio": 32.0, "utilisation.issue": 0.1, "utilisation.alu": 0.1, "utilisation.lsu": 0.1}
+    kernel = {**known, "utilisation.memory_side": 0.2, "limiter": "fp64", "recoverable_ns": 900.0}
+    rests_on = "upper bound: FP32 rate over FP64 rate of this GPU, until the memory system is full"
+    assert finding.basis(kernel, None) is None
+    assert finding.basis(kernel, 800.0) == rests_on
+    assert finding.basis(kernel | {"utilisation.memory_side": None, "utilisation.alu": None}, 900.0) == (
+        f"{rests_on}; without what the report does not tell: utilisation.alu, utilisation.memory_side"
+    )
+    assert finding.basis(kernel, 950.0) == f"{rests_on}; more than lies above the roofline, which moves with it"
+    assert finding.basis(kernel | {"recoverable_ns": None}, 950.0) == rests_on
+
+
+def test_only_what_moves_the_roofline_gives_more_than_lies_above_it() -> None:
+    units = ("utilisation.memory", "utilisation.compute", "utilisation.busiest", "utilisation.dram")
+    beyond = set()
+    for finding in RULES.findings.values():
+        frame = row_for(finding, **dict.fromkeys(units, 0.1), **{"roofline.min_time_frac": 0.995})
+        rows = collect_findings(add_firing(frame.with_columns(limiter=pl.lit("l1")), RULES.findings.values()), RULES)
+        beyond |= set(rows.filter(pl.col("gain_ns") > 0.005e6)["finding"])  # of 1 ms, 0.5 % lies above the roofline
+    assert "l1_traffic" in beyond
+    for name in beyond:
+        assert RULES.findings[name].changes_arithmetic or RULES.findings[name].removes_work, name
+
+
 def test_waste_that_stays_in_l1_gives_dram_nothing_to_gain() -> None:
     # 24-byte elements read a field at a time: L1 absorbs the sectors asked for three times, DRAM reads just what is used.
     finding = RULES.findings["uncoalesced_global_load"]

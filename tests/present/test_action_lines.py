@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.action_lines import first_actions, together
+from ncuroof.present.action_lines import beyond_roofline, first_actions, together
 
 
 def _actions(*shares: float | None) -> list[dict[str, object]]:
@@ -15,10 +15,10 @@ def _actions(*shares: float | None) -> list[dict[str, object]]:
     ("shares", "told"),
     [
         ((), ""),
-        ((0.2,), "the run 1.25 times as fast"),  # 1 / 0.8
-        ((0.3, 0.2, 0.1), "60.0 % together, the run 2.5 times as fast"),  # 1 / 0.4
-        ((0.3, 0.2, 0.1, 0.05), "60.0 % together, the run 2.5 times as fast"),  # the fourth is not shown
-        ((0.999,), "the run over 100 times as fast"),
+        ((0.2,), "the run up to 1.25 times as fast"),  # 1 / 0.8
+        ((0.3, 0.2, 0.1), "together at most 60.0 %: the run up to 2.5 times as fast"),  # 1 / 0.4
+        ((0.3, 0.2, 0.1, 0.05), "together at most 60.0 %: the run up to 2.5 times as fast"),  # the fourth is not shown
+        ((0.999,), "the run up to 100 times as fast or more"),
         ((0.3, None), ""),  # nobody measured the run's time
         ((0.6, 0.4), ""),  # nothing would be left
     ],
@@ -29,3 +29,20 @@ def test_shares_add_up_and_shorten_the_run(shares: tuple[float | None, ...], tol
 
 def test_the_three_largest_are_shown() -> None:
     assert [line.gain for line in first_actions(_actions(0.3, 0.2, 0.1, 0.05))] == ["30.0 %", "20.0 %", "10.0 %"]
+
+
+@pytest.mark.parametrize(
+    ("recoverable_ns", "is_told"),
+    [
+        (99.0, True),
+        (100.0, False),
+        (150.0, False),
+        (None, False),
+    ],  # the three of 50, 30 and 20 ns; the fourth is not shown
+)
+def test_gains_past_the_roofline_say_that_it_moves(recoverable_ns: float | None, is_told: bool) -> None:
+    actions = [{"gain_ns": gain_ns} for gain_ns in (50.0, 30.0, 20.0, 10.0)]
+    told = beyond_roofline(actions, recoverable_ns)
+    assert told == (
+        "more than lies above the roofline: other arithmetic, fewer bytes or less work moves it" if is_told else ""
+    )

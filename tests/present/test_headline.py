@@ -52,14 +52,14 @@ def test_the_first_thing_to_do_is_told_in_the_words_for_the_kernel_that_gains_mo
     assert first == "First, in large (and 1 other launch): Widen the loads."
     # 1 / (1 - 0.3) = 1.43
     assert gives == (
-        "That gives back up to 25.0 % of the GPU time; the first 2 things to do, 30.0 % together, "
-        "the run 1.43 times as fast at most."
+        "That gives back up to 25.0 % of the GPU time; the first 2 things to do, together at most 30.0 %: "
+        "the run up to 1.43 times as fast."
     )
 
 
 def test_one_thing_to_do_is_not_summed_up_with_others():
     gives = said(kernel(findings=[finding(10.0)]), actions=[action(0.5)])[2]
-    assert gives == "That gives back up to 50.0 % of the GPU time, the run 2 times as fast at most."
+    assert gives == "That gives back up to 50.0 % of the GPU time: the run up to 2 times as fast."
 
 
 def test_without_a_gain_the_longest_kernels_advice_is_told():
