@@ -83,7 +83,7 @@ def _summary(summary: Brief, width: int) -> RenderableType:
     if summary.kernels:
         parts += [Text(), _kernels(summary.kernels, width)]
     if summary.n_more:
-        parts.append(Text(f"{summary.n_more} more in the page", style="dim"))
+        parts.append(Text(f"{summary.n_more} more not shown", style="dim"))
     return Group(*parts)
 
 
