@@ -6,9 +6,11 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 from ncuroof.ingest.open_report import open_report
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
@@ -38,7 +40,7 @@ def open_reports(
     Raises:
         NcuroofError: what `open_report` raises for the first path that cannot be read.
     """
-    read = partial(open_report, selection=selection, reader=reader)
+    read = partial(_open_report_in_folder, selection=selection, reader=reader)
     n_processes = min(n_processes, len(paths))
     n_bytes = list(map(_n_bytes, paths))
     ends = list(accumulate(n_bytes))
@@ -58,6 +60,11 @@ def open_reports(
                 on_progress(_share(end, ends[-1]))
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _open_report_in_folder(path: Path, **options: Any) -> RawReport:
+    """Return a report with the name of its folder, which tells it from another of the same name."""
+    return replace(open_report(path, **options), folder=path.absolute().parent.name)
 
 
 def available_cores() -> int:

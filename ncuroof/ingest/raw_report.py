@@ -110,6 +110,7 @@ class RawReport:
             and BY_LANE where lanes of a warp exchange values; rows as in `workloads`, None where that is not known; empty
             where no such extent is known of any.
         instructions: RAW_INSTRUCTIONS of kernels whose code the report holds; where these are many, of some of each.
+        folder: name of the folder that holds the file; empty where it was read by itself.
         is_printed: it was read from a table that ncu printed, whose numbers are rounded, and not from the report itself.
     """
 
@@ -130,3 +131,4 @@ class RawReport:
     unread_indices: tuple[frozenset[str] | None, ...] = ()
     instructions: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RAW_INSTRUCTIONS))
     is_printed: bool = False
+    folder: str = ""

@@ -17,6 +17,7 @@ from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_outer_r
 from ncuroof.present.debug_build_sentence import debug_build_sentence
 from ncuroof.present.document import Document, document
 from ncuroof.present.source_lines import first_place
+from ncuroof.present.told_apart import differences, with_folders
 from ncuroof.present.wall_time_lines import wall_time_lines
 from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting_sentence
 
@@ -24,6 +25,9 @@ N_KERNELS = 10
 """Kernels in a summary."""
 
 _CLAUSE_END = re.compile(r"(?<=[a-z0-9)])[.:;](?= |$)(?![^()]*\))")
+_MOST_WORD = 40
+"""Letters of a word by which a name differs from another."""
+
 _N_OPTIONS = 2
 """Options of ncu to name where there is no advice without more counters."""
 
@@ -45,6 +49,8 @@ class KernelLine:
     Attributes:
         number: of the launch that stands for the group.
         name: short name.
+        differs_in: words of its full name by which it differs from others shown of this short name.
+        gpu: on which it ran, where there are several; else empty.
         n_launches: in the group.
         spread: of their times, deviation over mean; empty where they hardly differ.
         extremes: shortest and longest of their times, with the spread; empty for a single launch.
@@ -58,6 +64,8 @@ class KernelLine:
 
     number: int
     name: str
+    differs_in: tuple[str, ...]
+    gpu: str
     n_launches: int
     spread: str
     extremes: str
@@ -116,9 +124,9 @@ def brief(analysed: Analysed, *, n_kernels: int = N_KERNELS) -> Brief:
     groups = analysed.groups
     shown = groups.head(n_kernels)
     entries = document(analysed, ids=shown["id"].to_list())
+    reports = _report_names(analysed)
     return Brief(
-        title=", ".join(text.printable(report.file) for report in analysed.reports[:3])
-        + (f" and {len(analysed.reports) - 3} more" if len(analysed.reports) > 3 else ""),
+        title=", ".join(reports[:3]) + (f" and {len(reports) - 3} more" if len(reports) > 3 else ""),
         is_simulated=any(report.session.is_simulated for report in analysed.reports),
         devices=tuple(_devices(analysed, entries)),
         tool=_tool(analysed),
@@ -131,12 +139,14 @@ def brief(analysed: Analysed, *, n_kernels: int = N_KERNELS) -> Brief:
         whole=whole(entries["summary"].get("weighting")),
         together=together(entries["actions"], entries["summary"].get("weighting")),
         beyond_roofline=beyond_roofline(entries["actions"], entries["summary"]["recoverable_ns"]),
-        kernels=tuple(
-            _line(kernel, group) for kernel, group in zip(entries["kernels"], shown.iter_rows(named=True), strict=True)
-        ),
+        kernels=tuple(_lines(entries, shown)),
         n_more=groups.height - shown.height,
-        notes=tuple(_notes(analysed)),
+        notes=tuple(_notes(analysed, reports)),
     )
+
+
+def _report_names(analysed: Analysed) -> list[str]:
+    return with_folders([(text.printable(report.folder), text.printable(report.file)) for report in analysed.reports])
 
 
 def _devices(analysed: Analysed, entries: Document) -> Iterator[str]:
@@ -150,7 +160,12 @@ def _devices(analysed: Analysed, entries: Document) -> Iterator[str]:
             parts.append(f"{device['sm_count']} SMs")
         if clock is not None:
             parts.append(f"{text.scaled(clock, 'Hz')}" + (f" (boost {text.scaled(boost, 'Hz')})" if boost else ""))
-        yield " · ".join(parts)
+        number_of_several = f"{_gpu(number)}: " if len(entries["devices"]) > 1 else ""
+        yield number_of_several + " · ".join(parts)
+
+
+def _gpu(number: int) -> str:
+    return f"GPU {number}"
 
 
 def _tool(analysed: Analysed) -> str:
@@ -182,10 +197,10 @@ def _shares(analysed: Analysed) -> Iterator[VerdictShare]:
         yield VerdictShare(name, titles[name].title, share.share_frac, share.n_kernels)
 
 
-def _notes(analysed: Analysed) -> Iterator[str]:
-    for report in analysed.reports:
+def _notes(analysed: Analysed, reports: Sequence[str]) -> Iterator[str]:
+    for report, name in zip(analysed.reports, reports, strict=True):
         if report.damage is not None:
-            yield f"{text.printable(report.file)} is damaged: {report.damage}"
+            yield f"{name} is damaged: {report.damage}"
     n_debug_builds = int((analysed.measurements.kernels["check.debug_build"] > 0).sum())
     if debug_builds := debug_build_sentence(n_debug_builds, analysed.summary.n_kernels):
         yield debug_builds
@@ -199,12 +214,25 @@ def _notes(analysed: Analysed) -> Iterator[str]:
         yield once
 
 
-def _line(kernel: Document, group: Mapping[str, Any]) -> KernelLine:
+def _lines(entries: Document, shown: pl.DataFrame) -> Iterator[KernelLine]:
+    kernels = entries["kernels"]
+    full_names: dict[str, list[str]] = {}
+    for kernel in kernels:
+        full_names.setdefault(kernel["short_name"], []).append(kernel["name"])
+    words = {short: differences(full) for short, full in full_names.items()}
+    for kernel, group in zip(kernels, shown.iter_rows(named=True), strict=True):
+        gpu = _gpu(kernel["device"]) if len(entries["devices"]) > 1 else ""
+        yield _line(kernel, group, differs_in=words[kernel["short_name"]][kernel["name"]], gpu=gpu)
+
+
+def _line(kernel: Document, group: Mapping[str, Any], *, differs_in: Sequence[str], gpu: str) -> KernelLine:
     finding = most_worth(kernel["findings"])
     advice, gain = _advice(kernel, finding)
     return KernelLine(
         number=kernel["id"],
         name=text.printable(kernel["short_name"]),
+        differs_in=tuple(text.shortened(text.printable(word), _MOST_WORD) for word in differs_in),
+        gpu=gpu,
         n_launches=group["n_launches"],
         spread=differing(group),
         extremes=extremes(group),

@@ -61,7 +61,8 @@ def _kernels(kernels: Iterable[KernelLine]) -> Iterator[str]:
         bound = f"{line.verdict} · {line.limiter}" if line.limiter else line.verdict
         advice = " · ".join(filter(None, (line.advice, line.where))) + (f" ({line.gain})" if line.gain else "")
         launches = f"{line.n_launches}, {line.extremes}" if line.extremes else str(line.n_launches)
-        cells = (line.name, launches, line.duration, line.recoverable, bound, advice)
+        name = " · ".join(filter(None, (line.name, ", ".join(line.differs_in), line.gpu)))
+        cells = (name, launches, line.duration, line.recoverable, bound, advice)
         yield f"| {line.number} | " + " | ".join(_escaped(cell) for cell in cells) + " |"
 
 

@@ -36,6 +36,9 @@ _N_BREAKDOWN = 4
 """Lines for the time by family, and by range."""
 
 _MOST_WHERE = 36
+_LEAST_WORD_WIDTH = 6
+"""A word that tells two names apart, with the dot before it; cut further it would not."""
+
 _LEAST_NAME_WIDTH = 8
 """A terminal too narrow for the columns cuts the lines at its right end."""
 
@@ -172,10 +175,25 @@ def _row(cells: tuple[str, str, str, str, str], name_width: int) -> Text:
 
 
 def _name(line: KernelLine, n_cells: int) -> str:
-    """Return the kernel's name with the number of launches and how much their times differ, which is not what gets cut."""
-    times = f" ×{line.n_launches}" if line.n_launches > 1 else ""
-    times += f" ±{line.spread}" if line.spread else ""
-    return _fitted(line.name, n_cells - len(times)) + times
+    """Return the kernel's name with what tells it apart, launches and how much their times differ, which is not what gets cut."""
+    rest = f" · {line.gpu}" if line.gpu else ""
+    rest += f" ×{line.n_launches}" if line.n_launches > 1 else ""
+    rest += f" ±{line.spread}" if line.spread else ""
+    rest = _last_that_fit(line.differs_in, n_cells - _LEAST_NAME_WIDTH - cell_len(rest)) + rest
+    return _fitted(line.name, n_cells - cell_len(rest)) + rest
+
+
+def _last_that_fit(words: tuple[str, ...], n_cells: int) -> str:
+    """Return as many of a name's last words as there is room for, behind a dot: these differ where the first are alike."""
+    tails = [f" · {', '.join(words[first:])}" for first in range(len(words))]
+    fitting = next((tail for tail in tails if cell_len(tail) <= n_cells), None)
+    return (
+        fitting
+        if fitting is not None
+        else _fitted(tails[-1], n_cells)
+        if tails and n_cells >= _LEAST_WORD_WIDTH
+        else ""
+    )
 
 
 def _advice(line: KernelLine, width: int) -> Text:
