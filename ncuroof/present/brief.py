@@ -86,7 +86,7 @@ class Brief:
         title: the reports' names.
         is_simulated: a report was written by ncuroof and not recorded.
         devices: a line per GPU.
-        tool: versions and collection.
+        tool: versions and collection; empty where neither is known, as of a printed table.
         totals: kernels, time, recoverable time.
         wall_time: how long a step took, and why the GPU idles in it; empty where no counted run tells.
         shares: time by verdict.
@@ -169,12 +169,11 @@ def _gpu(number: int) -> str:
 
 
 def _tool(analysed: Analysed) -> str:
-    versions = {report.session.ncu_version for report in analysed.reports} - {None}
+    versions = sorted(filter(None, {report.session.ncu_version for report in analysed.reports}))
     sections = list(dict.fromkeys(section for report in analysed.reports for section in report.sections))
-    tool = (
-        f"Nsight Compute {text.printable(', '.join(sorted(filter(None, versions))))}" if versions else "Nsight Compute"
-    )
-    return f"{tool} · {len(sections)} sections collected" if sections else tool
+    named = f"Nsight Compute {text.printable(', '.join(versions))}" if versions else ""
+    collected = f"{len(sections)} section{'s' if len(sections) != 1 else ''} collected" if sections else ""
+    return " · ".join(filter(None, (named, collected)))
 
 
 def _totals(analysed: Analysed) -> str:

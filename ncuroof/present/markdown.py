@@ -23,11 +23,14 @@ def to_markdown(analysis: Analysed) -> str:
     lines = [f"<!-- ncuroof {__version__} -->", f"# {_escaped(summary.title)}", ""]
     if summary.is_simulated:
         lines += ["**Simulated: written by ncuroof, not recorded on a GPU.**", ""]
-    lines += [f"- {_escaped(line)}" for line in (*summary.devices, summary.tool, summary.totals, *summary.notes)]
+    lines += [
+        f"- {_escaped(line)}" for line in (*summary.devices, summary.tool, summary.totals, *summary.notes) if line
+    ]
     if summary.wall_time:
         lines += ["", *(f"- {_escaped(line.strip())}" for line in summary.wall_time)]
-    lines += ["", "| bound by | share of time | kernels |", "|---|--:|--:|"]
-    lines += [f"| {part.title} | {share(part.share_frac)} | {part.n_kernels} |" for part in summary.shares]
+    if len(summary.shares) > 1 or summary.n_more:  # one verdict of all that is shown stands in every row
+        lines += ["", "| bound by | share of time | kernels |", "|---|--:|--:|"]
+        lines += [f"| {part.title} | {share(part.share_frac)} | {part.n_kernels} |" for part in summary.shares]
     lines += _breakdown("code", summary.families) + _breakdown("NVTX range", summary.ranges)
     if summary.actions:
         lines += ["", f"What would give most, at most, of {summary.whole}:", ""]
@@ -37,13 +40,14 @@ def to_markdown(analysis: Analysed) -> str:
     if summary.kernels:
         lines += ["", *_kernels(summary.kernels)]
     if summary.n_more:
-        lines += ["", f"{summary.n_more} more groups of kernels are not shown."]
+        of_kernels = "group of kernels is" if summary.n_more == 1 else "groups of kernels are"
+        lines += ["", f"{summary.n_more} more {of_kernels} not shown."]
     return "\n".join(lines) + "\n"
 
 
 def _breakdown(title: str, parts: Sequence[BreakdownLine]) -> list[str]:
-    """Return the table of the time by family or range; nothing where there is none."""
-    if not parts:
+    """Return the table of the time by family or range; nothing where one part is all, which the totals tell."""
+    if len(parts) < 2:
         return []
     lines = ["", f"| {title} | share of time | time | above roof | launches |", "|---|--:|--:|--:|--:|"]
     for part in parts[:_N_BREAKDOWN]:

@@ -72,7 +72,7 @@ def _summary(summary: Brief, width: int) -> RenderableType:
     parts: list[RenderableType] = [Text(f"ncuroof · {summary.title}", style="bold", overflow="fold")]
     if summary.is_simulated:
         parts.append(Text("simulated: written by ncuroof, not recorded on a GPU", style="bold reverse"))
-    parts += [Text(line, overflow="fold") for line in (*summary.devices, summary.tool, summary.totals)]
+    parts += [Text(line, overflow="fold") for line in (*summary.devices, summary.tool, summary.totals) if line]
     parts += [Text(f"! {note}", style="bold", overflow="fold") for note in summary.notes]
     if summary.wall_time:
         parts += [Text(), *(Text(_fitted(line, width)) for line in summary.wall_time)]

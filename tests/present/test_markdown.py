@@ -63,6 +63,26 @@ def test_the_demo_has_its_tables(tmp_path: Path) -> None:
     assert all(_shape(row) == _shape(header) for row in rows)
 
 
+def test_what_one_row_would_repeat_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "run.ncu-rep"
+    one, *others = (Kernel(f"k{n}", METRICS, sections=("SpeedOfLight",)) for n in range(11))
+    path.write_bytes(write_report([one]))
+    markdown = to_markdown(ncuroof.read(path).analyse())
+    assert "| bound by | share of time |" not in markdown
+    assert " · 1 section collected\n" in markdown
+    path.write_bytes(write_report([one, *others]))  # the verdict of the eleventh stands in no row
+    markdown = to_markdown(ncuroof.read(path).analyse())
+    assert "| unknown | 100 % | 11 |" in markdown
+    assert markdown.endswith("\n1 more group of kernels is not shown.\n")
+
+
+def test_an_unknown_version_is_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "run.ncu-rep"
+    path.write_bytes(write_report([Kernel("k", METRICS)], Session(ncu_version="")))
+    lines = to_markdown(ncuroof.read(path).analyse()).splitlines()
+    assert not any(line.startswith("- Nsight Compute") or line == "- " for line in lines)
+
+
 def test_a_damaged_report_says_so(tmp_path: Path) -> None:
     path = tmp_path / "cut_short.ncu-rep"
     path.write_bytes(demo.REPORT.read_bytes()[:-100])
