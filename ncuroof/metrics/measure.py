@@ -28,8 +28,8 @@ from ncuroof.metrics.units import scale
 from ncuroof.metrics.work import measure_bandwidth, measure_work
 from ncuroof.tables import BANDWIDTH, DEVICES, KERNELS, LINES, WORK, check
 
-_SENDS = 0.75
-"""Of access.l2_input_share: what SMs send to L2 is then the limit, and not L1."""
+SENDS = 0.75
+"""Of access.l2_input_share: what SMs send to L2 is then the limit, and not L1. The rules ask for as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ def _with_limiters(kernels: pl.DataFrame, catalogue: Catalogue) -> pl.DataFrame:
         columns.append(busiest.replace_strict(resource_by_counter, return_dtype=pl.String).alias(f"limiter.{side}"))
     kernels = kernels.with_columns(columns)
     is_l1 = (pl.col("utilisation.l1_beyond") > pl.col("utilisation.memory")) & (
-        pl.col("access.l2_input_share") >= _SENDS
+        pl.col("access.l2_input_share") >= SENDS
     ).fill_null(value=False).not_()
     is_data_stage = pl.col("limiter.memory_counter").str.contains("l1tex__data_(bank|pipe)")
     return kernels.with_columns(

@@ -10,6 +10,7 @@ from ncuroof.diagnosis import diagnose, load_rules
 from ncuroof.diagnosis.causes import add_firing, add_latency_limiter, collect_findings
 from ncuroof.diagnosis.rules import Condition, Finding
 from ncuroof.metrics import load_catalogue, measure
+from ncuroof.metrics.measure import SENDS
 from ncuroof.roofline import roofline
 from tests.support import demo
 from tests.support.raw import raw_report
@@ -100,6 +101,13 @@ def test_quantities_of_the_rules_exist() -> None:
         by_key = (*finding.gain_by_limiter.values(), *finding.waste_by_level.values())
         formulas = {quantity for formula in by_key for quantity in formula.quantities}
         assert conditions | formulas | set(finding.evidence) <= known, finding.id
+
+
+def test_what_is_sent_to_l2_is_the_limit_from_one_threshold_on() -> None:
+    rules = (*RULES.findings.values(), *RULES.caveats.values())
+    conditions = [condition for rule in rules for condition in (*rule.all_of, *rule.any_of)]
+    asked = [condition.threshold for condition in conditions if condition.quantity == "access.l2_input_share"]
+    assert asked == [SENDS] * 3  # l2_stores, l2_traffic, and the caveat l1_beyond_breakdown
 
 
 def test_gains_say_what_they_rest_on() -> None:
