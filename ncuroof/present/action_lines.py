@@ -61,7 +61,7 @@ def beyond_roofline(actions: Sequence[Mapping[str, Any]], recoverable_ns: float 
     gain_ns = sum(action["gain_ns"] for action in actions[:_N_ACTIONS])
     if recoverable_ns is None or gain_ns <= recoverable_ns * _ROUNDING:
         return ""
-    return "more than lies above the roofline: other arithmetic, fewer bytes or less work moves it"
+    return "more than lies above the roofline, which these changes move"
 
 
 def whole(weighting: Mapping[str, Any] | None) -> str:
