@@ -11,6 +11,7 @@ import click
 
 from ncuroof import read
 from ncuroof.analysis import Analysis
+from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, format_by_suffix, say
 from ncuroof.compare import Side, judge, parse_gate, read_baseline, write_baseline
 from ncuroof.compare import compare as compared
@@ -24,7 +25,7 @@ from ncuroof.present.json_text import json_text
 from ncuroof.present.output import write_whole
 from ncuroof.resources import read_toml
 
-STANDARD_OUTPUT = "-"
+BASELINE_SUFFIX = ".json"
 
 Document = Mapping[str, Any]
 
@@ -76,6 +77,8 @@ def compare(
     Each is a report (.ncu-rep) or a baseline (.json) of --save-baseline. Gates come from --gate, else from [tool.ncuroof.gates] in
     pyproject.toml of the working directory; where one fails, the exit code is 3.
     """
+    keep_inputs(outputs, runs)
+    keep_inputs([save_baseline], [run for run in runs if run.suffix != BASELINE_SUFFIX])  # a baseline may be renewed
     if flags["is_history"]:
         _over_time(runs, outputs, form, gates, force=flags["force"])
         return
@@ -83,7 +86,7 @@ def compare(
         raise click.UsageError(f"two runs were wanted, BEFORE and AFTER, found {len(runs)}; --history takes more")
     wanted = [parse_gate(text) for text in gates or _configured()]
     forms = [(format_by_suffix(name, _FORMAT_BY_SUFFIX), Path(name)) for name in outputs]
-    after = read(runs[1]).analyse() if runs[1].suffix != ".json" else None
+    after = read(runs[1]).analyse() if runs[1].suffix != BASELINE_SUFFIX else None
     sides = _side(runs[0]), after.side() if after else _side(runs[1])
     comparison = compared(*sides)
     results = judge(wanted, comparison)
@@ -132,7 +135,7 @@ def _over_time(
 
 
 def _side(path: Path) -> Side:
-    return read_baseline(path) if path.suffix == ".json" else read(path).analyse().side()
+    return read_baseline(path) if path.suffix == BASELINE_SUFFIX else read(path).analyse().side()
 
 
 def _configured() -> Sequence[str]:

@@ -11,6 +11,7 @@ import click
 import polars as pl
 
 from ncuroof.batch.dataset import Dataset
+from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, format_by_suffix
 from ncuroof.errors import QueryError
 from ncuroof.fleet.questions import across_gpus, by_time, changes, factors, overview
@@ -63,6 +64,7 @@ def fleet(  # noqa: PLR0913  an argument per option
     beyond chance.
     """
     form = form or ("term" if output is None else format_by_suffix(str(output), _FORMAT_BY_SUFFIX))
+    keep_inputs([output], [Path(dataset)])
     source = Dataset.at(dataset)
     try:
         kernels = _chosen(source.kernels(), kernel=kernel, gpu=gpu, since=since)

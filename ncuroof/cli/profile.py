@@ -11,9 +11,11 @@ from typing import Any
 
 import click
 
+from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
 from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.arguments import Selection
+from ncuroof.collect.counts import counts_path
 from ncuroof.collect.describe import plan_lines
 from ncuroof.collect.first_run import RUNNER, RUNNER_FILES
 from ncuroof.collect.machine import find_gpus, find_ncu, find_nsys, ncu_version
@@ -24,7 +26,7 @@ from ncuroof.collect.remote import remote_script
 from ncuroof.collect.request import Request, parse_cover, parse_steps, split_words
 from ncuroof.collect.settings import Settings, Version, load_settings, parse_capability
 from ncuroof.errors import NcuNotFoundError, ProfileRequestError
-from ncuroof.present.output import write_whole
+from ncuroof.present.output import page_beside, write_whole
 
 EXIT_INTERRUPTED = 130
 _AS_THEY_ARE = (
@@ -150,6 +152,7 @@ def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: boo
     between two `--`: ncuroof profile --level quick -- --call-stack -- ./app --size 3
     """
     recorder = _recorder(words, asked, quiet=quiet)
+    _keep_what_runs(recorder.request, asked["remote_plan"])
     if not quiet:
         for line in plan_lines(recorder, counts_first=recorder.counts_first and asked["remote_plan"] is None):
             say(line)
@@ -162,6 +165,13 @@ def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: boo
         for message in recording.messages:
             say(message)
     return _report(recording, force=asked["force"], quiet=quiet, no_color=no_color)
+
+
+def _keep_what_runs(request: Request, remote_plan: Path | None) -> None:
+    """Refuse to write over the program, the files that it is given, or the trace."""
+    written = (request.report, counts_path(request.report), page_beside(request.report))
+    files = [path for path in map(Path, request.words) if os.path.isfile(path)]  # noqa: PTH113  a word may be too long a name
+    keep_inputs(written if remote_plan is None else [remote_plan], [*files, *filter(None, [request.trace])])
 
 
 def _recorder(words: tuple[str, ...], asked: dict[str, Any], *, quiet: bool) -> Recorder:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
 from ncuroof.ingest.compressed import COMPRESSED_SUFFIX, compress
 from ncuroof.ingest.open_report import report_content
@@ -39,6 +40,7 @@ def redact(
 
     OUT is compressed where it ends in .ncu-repz. What was taken out is told on standard error.
     """
+    keep_inputs([target], [source])
     content, loss = report_content(source)
     done = redact_report(content, where=source.name, keep=keep)
     is_compressed = target.suffix == COMPRESSED_SUFFIX

@@ -11,12 +11,14 @@ import click
 
 from ncuroof import read
 from ncuroof.analysis import Analysis
+from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
 from ncuroof.cli.progress import reading_progress
 from ncuroof.cli.showing import show_summary, warn, write_page
 from ncuroof.errors import OutputError, OutputFormatError
 from ncuroof.ingest import READERS, ReaderName, available_cores
 from ncuroof.present import FORMATS, format_of, render, write
+from ncuroof.present.output import page_beside
 
 if TYPE_CHECKING:
     from ncuroof.collect.calibration import Calibration
@@ -73,6 +75,7 @@ def report(  # noqa: PLR0913  an argument per option
         form = format_of(Path(output))
     with reading_progress(quiet=quiet) as progress:
         found = read(reports, reader=reader, n_processes=available_cores(), on_progress=progress)
+    keep_inputs([page_beside(reports[0]) if output is None else output], [*reports, *calibrations, *traces])
     if traces:
         found = found.weighted_by(*traces)
     analysis = found.analyse(_read_calibrations(calibrations))

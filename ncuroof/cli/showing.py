@@ -10,6 +10,7 @@ from ncuroof.analysis import Analysis, Reports
 from ncuroof.cli.options import say, wants_color
 from ncuroof.present import write
 from ncuroof.present.format import printable
+from ncuroof.present.output import page_beside
 
 
 def warn(found: Reports, analysis: Analysis) -> None:
@@ -36,5 +37,5 @@ def write_page(analysis: Analysis, report: Path, *, force: bool) -> None:
     Raises:
         OutputError: the page cannot be written, or its place holds a file that ncuroof did not write.
     """
-    page = write(analysis, report.with_suffix(".html"), "html", force=force)
+    page = write(analysis, page_beside(report), "html", force=force)
     click.echo(f"page: {printable(str(page))}")

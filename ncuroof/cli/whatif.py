@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ncuroof import read
+from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, format_by_suffix
 from ncuroof.present.json_text import json_text
 from ncuroof.present.output import write_whole
@@ -72,6 +73,7 @@ def whatif(
         raise click.UsageError("--only names the kernels that changes concern, and there is none: name a --change")
     targets, wanted = parse_targets(gpus), parse_changes(changes)
     files = [(format_by_suffix(name, _FORMAT_BY_SUFFIX), Path(name)) for name in outputs]
+    keep_inputs(outputs, reports)
     analysis = read(reports).analyse()
     busy = busy_times(analysis.kernels, analysis.roofline_tables.work)
     for text in fusions:

@@ -26,6 +26,11 @@ _PAGE_BEGINNING, _PAGE_MARK = b"<!doctype html>", b'<meta name="generator" conte
 _HEAD_BYTES = 4096
 
 
+def page_beside(report: Path) -> Path:
+    """Return where the page of a report is written."""
+    return report.with_suffix(".html")
+
+
 def write_whole(path: Path, content: bytes, *, force: bool = False) -> Path:
     """Write `content` to `path` through a temporary file beside it, and return `path`.
 

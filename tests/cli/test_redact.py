@@ -43,12 +43,14 @@ def test_compressed_reports_are_redacted_as_well(report: Path) -> None:
 
 def test_nothing_is_overwritten_unasked(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
     before = report.read_bytes()
-    assert run_main("redact", report, report) == 1
+    target = report.with_name("mine.ncu-rep")
+    target.write_bytes(before)
+    assert run_main("redact", report, target) == 1
     assert "--force" in capfd.readouterr().err
-    assert report.read_bytes() == before
-    assert run_main("redact", report, report, "--force", "--quiet") == 0
+    assert target.read_bytes() == before
+    assert run_main("redact", report, target, "--force", "--quiet") == 0
     assert capfd.readouterr().err == ""
-    assert b"lovelace" not in report.read_bytes()
+    assert b"lovelace" not in target.read_bytes()
 
 
 def test_what_is_no_report_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,33 @@
+"""What a command reads stays as it is, whatever the command is told to replace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from ncuroof.collect.counts import counts_path
+from ncuroof.errors import OutputError
+
+
+def keep_inputs(outputs: Iterable[str | Path | None], inputs: Iterable[Path]) -> None:
+    """Refuse outputs that are inputs: the same file, also by a link, the counts beside a report, or a file in an input folder.
+
+    Raises:
+        OutputError: an output is an input; nothing has been written.
+    """
+    read = [path for named in inputs if named.name for path in (named, counts_path(named))]
+    for output in (Path(name) for name in outputs if name is not None):
+        if any(_is_same_or_within(output, path) for path in read):
+            raise OutputError(
+                f"{output}: is read by this command, and would be lost",
+                hint="choose another name; --force does not replace what is read",
+            )
+
+
+def _is_same_or_within(output: Path, path: Path) -> bool:
+    try:
+        if path.is_dir():
+            return output.exists() and path.resolve() in output.resolve().parents
+        return output.samefile(path)
+    except (OSError, ValueError):  # one of them does not exist, or cannot be a path
+        return False
