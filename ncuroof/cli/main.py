@@ -97,7 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        _fail("ncuroof: interrupted", None, EXIT_INTERRUPTED)
+        click.echo("ncuroof: interrupted", err=True)  # `say` loads modules that may have been interrupted half-loaded
+        sys.exit(EXIT_INTERRUPTED)
     except (BrokenPipeError, _ReaderGoneError):
         _abandon_output()
         sys.exit(0)

@@ -361,6 +361,28 @@ def _in_terminal(arguments: list[str], environment: dict[str, str]) -> bytes:
 
 # ---- interruption ------------------------------------------------------------------------------------
 
+_INTERRUPTED_IMPORT = """
+import sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            sys.meta_path.remove(self)
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+from ncuroof.cli import main
+main(["report", "none.ncu-rep"])
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["ncuroof.cli.report", "polars.series", "polars.lazyframe", "ncuroof.tables", "ncuroof.present.format"]
+)
+def test_interrupting_while_a_command_is_loaded_exits_130(module: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED_IMPORT, module], cwd=ROOT, capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, b"", b"ncuroof: interrupted")
+
 
 def test_interrupting_exits_130_and_leaves_nothing(
     small: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
