@@ -1,4 +1,4 @@
-"""Writes docs/quantities/: a page per quantity, from profiles/metrics.toml and profiles/availability.toml.
+"""Writes docs/quantities/: a page per quantity, from profiles/metrics.toml and profiles/availability.toml; and docs/columns.md.
 
 Run `python docs/generate.py` after a change of either; the tests compare.
 """
@@ -6,6 +6,7 @@ Run `python docs/generate.py` after a change of either; the tests compare.
 from __future__ import annotations
 
 import re
+import runpy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -344,6 +345,7 @@ def main() -> None:
         (FOLDER / stray).unlink()
     for name, text in written.items():
         (FOLDER / name).write_text(text, encoding="utf-8")
+    runpy.run_path(str(Path(__file__).with_name("columns.py")), run_name="__main__")
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ BY_HAND = [
             "whatif",
             "expected",
             "calibrate",
+            "columns",
         )
     ),
 ]
@@ -56,12 +57,16 @@ def _script(name: str) -> ModuleType:
     return module
 
 
-GENERATE = _script("generate")
+GENERATE, COLUMNS = _script("generate"), _script("columns")
 
 
 def test_the_pages_of_quantities_are_fresh() -> None:
     stored = {path.name: path.read_text(encoding="utf-8") for path in PAGES.iterdir()}
     assert stored == GENERATE.pages(), "run python docs/generate.py"
+
+
+def test_the_page_of_columns_is_fresh() -> None:
+    assert (ROOT / "docs/columns.md").read_text(encoding="utf-8") == COLUMNS.page(), "run python docs/generate.py"
 
 
 def test_the_example_of_a_comparison_is_what_the_program_prints(capfd, monkeypatch) -> None:

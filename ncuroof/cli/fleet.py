@@ -80,7 +80,8 @@ def fleet(  # noqa: PLR0913  an argument per option
             written = _written(_asked(source, kernels, compared, top), form)
     except pl.exceptions.PolarsError as error:
         raise QueryError(
-            f"{dataset}: {_brief(error)}", hint="docs/fleet.md lists the columns; names with a dot go in double quotes"
+            f"{dataset}: {_brief(error)}",
+            hint="docs/columns.md lists the columns; names with a dot go in double quotes",
         ) from error
     if output is not None:
         write_whole(output, written.encode(), force=flags["force"])

@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
-
-import polars as pl
 
 from ncuroof.errors import OutputFormatError
-from ncuroof.present.analysed import Analysed
 from ncuroof.present.document import document
 from ncuroof.present.json_text import json_text
+from ncuroof.present.kernel_rows import Presentable, kernel_rows
 from ncuroof.present.output import write_whole
-
-
-class Presentable(Analysed, Protocol):
-    """An analysis with its flat table."""
-
-    @property
-    def kernels(self) -> pl.DataFrame:
-        """One row per workload."""
 
 
 def _html(analysis: Presentable) -> bytes:
@@ -42,13 +31,13 @@ def _markdown(analysis: Presentable) -> bytes:
 def _csv(analysis: Presentable) -> bytes:
     from ncuroof.present.tabular import to_csv  # noqa: PLC0415
 
-    return to_csv(analysis.kernels)
+    return to_csv(kernel_rows(analysis))
 
 
 def _parquet(analysis: Presentable) -> bytes:
     from ncuroof.present.tabular import to_parquet  # noqa: PLC0415
 
-    return to_parquet(analysis.kernels)
+    return to_parquet(kernel_rows(analysis))
 
 
 def _terminal(analysis: Presentable) -> bytes:

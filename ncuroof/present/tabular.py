@@ -6,6 +6,9 @@ import io
 
 import polars as pl
 
+from ncuroof._version import __version__
+from ncuroof.present.kernel_rows import SCHEMA
+
 _FORMULA_START = r"^[=+\-@\t\r]"
 """A spreadsheet runs a cell that begins so; kernel names come from untrusted code."""
 
@@ -16,10 +19,10 @@ def to_csv(kernels: pl.DataFrame) -> bytes:
     """Return the kernels as CSV: one row each, lists joined by semicolons, empty where not known.
 
     Args:
-        kernels: KERNELS with any further columns.
+        kernels: as `kernel_rows`.
     """
     flat = kernels.with_columns(
-        pl.col(name).cast(pl.List(pl.String)).list.join(_LIST_SEPARATOR)
+        pl.col(name).cast(pl.List(pl.String)).list.eval(pl.element().fill_null("")).list.join(_LIST_SEPARATOR)
         for name, dtype in kernels.schema.items()
         if isinstance(dtype, pl.List)
     )
@@ -32,11 +35,11 @@ def to_csv(kernels: pl.DataFrame) -> bytes:
 
 
 def to_parquet(kernels: pl.DataFrame) -> bytes:
-    """Return the kernels as a Parquet file, with the column types of the table.
+    """Return the kernels as a Parquet file, with the column types of the table; its metadata names schema and version.
 
     Args:
-        kernels: KERNELS with any further columns.
+        kernels: as `kernel_rows`.
     """
     buffer = io.BytesIO()
-    kernels.write_parquet(buffer)
+    kernels.write_parquet(buffer, metadata={"ncuroof.schema": SCHEMA, "ncuroof.version": __version__})
     return buffer.getvalue()

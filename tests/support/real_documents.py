@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from click.testing import CliRunner
 
 import ncuroof
@@ -19,10 +20,14 @@ from ncuroof.collect.temporal_breakdown import CountedSteps, Part, TemporalBreak
 from ncuroof.compare import judge, parse_gate
 from ncuroof.compare.baseline import write_baseline
 from ncuroof.compare.history import history
+from ncuroof.fleet import FLEET_FAILURES
+from ncuroof.fleet.questions import across_gpus, by_time, changes, factors, overview
 from ncuroof.present.comparison_document import comparison_document
+from ncuroof.present.fleet_document import fleet_document, sql_document
 from ncuroof.present.history_text import history_document
 from ncuroof.present.projection_document import projection_document
 from ncuroof.whatif import busy_times, parse_target, project
+from tests.fleet.launches import fleet, launch
 from tests.support import demo
 from tests.support.constructed import Accesses, Described
 from tests.support.constructed_counters import kernel
@@ -75,6 +80,7 @@ def documents(folder: Path) -> Mapping[str, list[Document]]:
         _model(*_MEASURED),
         json.loads(write_calibration(CALIBRATION)),
         counts,
+        *_fleet(),
     ]
     by_schema: dict[str, list[Document]] = {}
     for each in found:
@@ -107,6 +113,22 @@ def _with_operators(folder: Path) -> Path:
     path.write_bytes(write_report([kernel(described)]))
     (folder / "operators.counts.json").write_bytes(to_json(_COUNTS))
     return path
+
+
+def _fleet() -> list[Document]:
+    """Return what is answered of a fleet in which work and GPU change, and a report failed."""
+    work = {"work.flop": 1e9}
+    rows = fleet(
+        launch("a", 0, 100.0, recoverable_ns=40e3, labels={"commit": "x"}, **work),
+        launch("b", 1, 150.0, labels={"commit": "y"}, **work),
+        launch("c", 2, 70.0, gpu_name="Tesla T4", **work),
+        launch("d", 3, 50.0, gpu_name="Tesla T4", **work),
+        launch("e", 4, 500.0, gpu_name="Tesla T4", **{"work.flop": 9e9}),
+    )
+    failed = pl.DataFrame([dict.fromkeys(FLEET_FAILURES, "x")], schema=FLEET_FAILURES)
+    changed = [changes(rows, name) for name in factors(rows)]
+    answers = fleet_document("runs", overview(rows), by_time(rows), across_gpus(rows), changed, failed, top=10)
+    return [answers, sql_document("SELECT error FROM failures", failed.select("error"))]
 
 
 def _projection(run: Analysis) -> Document:

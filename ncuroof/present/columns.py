@@ -1,0 +1,95 @@
+"""What the columns mean that are no quantities, and the limiters: `profiles/columns.toml`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ncuroof.errors import ProfileError
+from ncuroof.metrics import load_catalogue
+from ncuroof.resources import folder, read_toml
+from ncuroof.words import SPARSE_SUFFIX, MemoryLevel, Precision
+
+LEVEL, PRECISION = "<level>", "<precision>"
+_TENSOR = "tensor_"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table that ncuroof writes.
+
+    Attributes:
+        name: of the column; `<level>` and `<precision>` stand for each of them.
+        unit: of the value, or None.
+        doc: what it means.
+    """
+
+    name: str
+    unit: str | None
+    doc: str
+
+    def expanded(self) -> Iterator[Column]:
+        """Yield the column for each level or precision that its name stands for, or as it is."""
+        for place, names in ((LEVEL, levels()), (PRECISION, precisions())):
+            if place in self.name:
+                yield from (
+                    Column(self.name.replace(place, each), self.unit, self.doc.replace(place, each)) for each in names
+                )
+                return
+        yield self
+
+
+def levels() -> tuple[str, ...]:
+    """Return the memory levels, from the farthest to the nearest."""
+    return tuple(level.value for level in MemoryLevel)
+
+
+def precisions() -> tuple[str, ...]:
+    """Return every precision, and beside those of tensor cores with structured sparsity the sparse one."""
+    tensor = load_catalogue().tensor
+    dense = {tensor.precision_by_source[source] for source in tensor.never_sparse}
+    return tuple(
+        name
+        for each in Precision
+        for name in (each.value, f"{each.value}{SPARSE_SUFFIX}")
+        if name == each.value or (name.startswith(_TENSOR) and each.value not in dense)
+    )
+
+
+@cache
+def load_columns() -> Mapping[str, Column]:
+    """Return the columns by name as the file has them: one for all levels or precisions.
+
+    Raises:
+        ProfileError: `profiles/columns.toml` is malformed.
+    """
+    entries = _read("column")
+    try:
+        return {name: Column(name, entry.get("unit"), entry["doc"]) for name, entry in entries.items()}
+    except KeyError as error:
+        raise ProfileError(f"columns.toml: key {error} is missing") from error
+
+
+def columns_by_name() -> Mapping[str, Column]:
+    """Return the columns by name, with an entry for each level and precision."""
+    return {each.name: each for column in load_columns().values() for each in column.expanded()}
+
+
+@cache
+def load_limiters() -> Mapping[str, str]:
+    """Return what each limiter stands for, by name; those of latency-bound launches that are stall reasons are not among them.
+
+    Raises:
+        ProfileError: `profiles/columns.toml` is malformed.
+    """
+    return dict(_read("limiter"))
+
+
+def _read(table: str) -> Mapping[str, Any]:
+    try:
+        found: Mapping[str, Any] = read_toml(folder("profiles") / "columns.toml")[table]
+    except KeyError as error:
+        raise ProfileError(f"columns.toml: table {error} is missing") from error
+    return found

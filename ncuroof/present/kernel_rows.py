@@ -1,0 +1,118 @@
+"""The launches of an analysis as rows that stand by themselves, `ncuroof.kernels/1`: the same columns whatever the report holds.
+
+Schema history:
+    1  first version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import polars as pl
+
+from ncuroof.ingest import RawReport
+from ncuroof.metrics import load_catalogue
+from ncuroof.present.analysed import Analysed
+from ncuroof.present.columns import LEVEL, PRECISION, Column, load_columns
+from ncuroof.tables import BOUNDS, DEVICES, FINDINGS, KERNELS, VERDICTS, WEIGHTS, check
+
+SCHEMA = "ncuroof.kernels/1"
+
+_ORIGIN = pl.Schema({"report_file": pl.String(), "report_sha256": pl.String(), "gpu_name": pl.String()})
+_FOUND = pl.Schema({"findings": pl.List(pl.String), "gains_ns": pl.List(pl.Float64)})
+_TEXT_HERE = pl.Schema({"compute_capability": pl.String()})
+_LEFT_OUT = ("check.", "limiter.memory_counter", "limiter.compute_counter")
+"""Begin the names of columns that say how a number came about; the JSON document has them."""
+
+_FIRST = 6
+"""Columns of KERNELS that stand before where the launch comes from: they tell which launch it is."""
+
+
+class Presentable(Analysed, Protocol):
+    """An analysis with its flat table."""
+
+    @property
+    def kernels(self) -> pl.DataFrame:
+        """One row per workload."""
+
+
+def kernel_columns() -> pl.Schema:
+    """Return the columns of `ncuroof.kernels/1` with their types, in their order."""
+    kernels = list(KERNELS.items())
+    catalogue = load_catalogue()
+    numbers = (
+        *(each.name for column in _placed() for each in column.expanded()),
+        *(quantity.name for quantity in catalogue.described()),
+        *(f"stalls.{reason}" for reason in catalogue.stalls.reasons),
+    )
+    every = {
+        **dict(kernels[:_FIRST]),
+        **_ORIGIN,
+        **dict(kernels[_FIRST:]),
+        **WEIGHTS,
+        **BOUNDS,
+        **VERDICTS,
+        **_FOUND,
+        **{name: pl.Float64() for name in numbers},
+        **_TEXT_HERE,
+    }
+    return pl.Schema({name: dtype for name, dtype in every.items() if not name.startswith(_LEFT_OUT)})
+
+
+def kernel_rows(analysis: Presentable) -> pl.DataFrame:
+    """Return a row per launch with the columns of `ncuroof.kernels/1`, null where not known.
+
+    Work of a type that came out after this version has columns of its own, after all others.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+    """
+    kernels = check(analysis.kernels, KERNELS, table="kernels")
+    columns = kernel_columns()
+    gpus = check(analysis.measurements.devices, DEVICES, table="devices").select("device", gpu_name="name")
+    rows = (
+        kernels.join(gpus, on="device", how="left", maintain_order="left")
+        .join(_origins(analysis.reports), on="source", how="left", maintain_order="left")
+        .join(_found(analysis.diagnosis.findings), on="id", how="left", maintain_order="left")
+        .with_columns(
+            _as_text(pl.col("compute_capability")),
+            pl.col(*_FOUND).fill_null([]),
+        )
+    )
+    absent = [
+        pl.lit(1.0 if name in WEIGHTS else None, dtype).alias(name)
+        for name, dtype in columns.items()
+        if name not in rows.columns
+    ]
+    of_later_types = [name for name in rows.columns if name not in columns and name.startswith("work.")]
+    return rows.with_columns(absent).select(*columns, *of_later_types)
+
+
+def _placed() -> list[Column]:
+    """Return the columns that stand for a level or a precision each."""
+    return [column for name, column in load_columns().items() if LEVEL in name or PRECISION in name]
+
+
+def _origins(reports: Sequence[RawReport]) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "source": pl.Series(range(len(reports)), dtype=pl.UInt32),
+            "report_file": pl.Series([report.file for report in reports], dtype=pl.String),
+            "report_sha256": pl.Series([report.sha256 for report in reports], dtype=pl.String),
+        }
+    )
+
+
+def _found(findings: pl.DataFrame) -> pl.DataFrame:
+    """Return a row per launch that has findings: their names and gains, in their order."""
+    return (
+        check(findings, FINDINGS, table="findings")
+        .group_by("id", maintain_order=True)
+        .agg(pl.col("finding").alias("findings"), pl.col("gain_ns").alias("gains_ns"))
+    )
+
+
+def _as_text(capability: pl.Expr) -> pl.Expr:
+    """Return a compute capability as the JSON document has it: "9.0"."""
+    return pl.format("{}.{}", capability // 10, capability % 10).alias("compute_capability")
