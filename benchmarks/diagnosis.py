@@ -11,9 +11,9 @@ import polars as pl
 
 from benchmarks.reports import REPORT
 from benchmarks.timing import Spread, print_table
-from ncuroof.analysis import read
 from ncuroof.diagnosis import diagnose, group_launches, summarise
 from ncuroof.metrics import measure
+from ncuroof.reading import read
 from ncuroof.roofline import roofline
 
 if TYPE_CHECKING:

@@ -27,10 +27,11 @@ def stages(report: str, reader: str = "auto") -> None:
 
     collect_rarely()
     import ncuroof.cli.report  # noqa: F401  the command's own module
-    from ncuroof.analysis import Analysis, read
+    from ncuroof.analysis import Analysis
     from ncuroof.diagnosis import diagnose, load_rules, summarise
     from ncuroof.metrics import load_catalogue, measure
     from ncuroof.present.terminal import to_text
+    from ncuroof.reading import read
     from ncuroof.roofline import roofline
 
     done("imports")

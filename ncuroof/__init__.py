@@ -5,7 +5,8 @@
     >>> analysis.kernels                    # a polars table, one row per kernel
     >>> analysis.roofline()                 # a plotly figure, a dot per group of equal launches
     >>> analysis.to_html("run.html")        # one page that works offline
-    >>> ncuroof.compare(before, after)      # of two analyses, what changed and why
+    >>> analysis.write("run.parquet")       # or .json, .md, .csv, .txt
+    >>> ncuroof.compare(before, after)      # of two analyses, or reports, what changed and why
     >>> ncuroof.model.gemm(4096, 4096, 4096).intensity_flop_per_byte    # of an operation, before there is code
     >>> with ncuroof.torch.expect() as expected: network(x)             # of a network, before it runs on a GPU
 
@@ -21,7 +22,8 @@ from ncuroof._version import __version__
 
 if TYPE_CHECKING:
     from ncuroof import model, torch
-    from ncuroof.analysis import Analysis, Reports, compare, read
+    from ncuroof.analysis import Analysis, Reports
+    from ncuroof.reading import compare, read
 
 __all__ = ["Analysis", "Reports", "__version__", "compare", "model", "read", "torch"]
 
@@ -32,7 +34,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"ncuroof.{name}")
     if name in __all__:
-        from ncuroof import analysis  # noqa: PLC0415  loads polars
+        from ncuroof import reading  # noqa: PLC0415  loads polars
 
-        return getattr(analysis, name)
+        return getattr(reading, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

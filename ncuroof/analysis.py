@@ -1,16 +1,17 @@
-"""The chain from report files to an analysis, and the verbs on it; the only module that knows every room."""
+"""The chain from reports to an analysis, and the verbs on it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 import polars as pl
 
-from ncuroof.collect.counts import Counts, counts_beside
+from ncuroof.collect.counts import Counts
 from ncuroof.diagnosis import (
     Diagnosis,
     Summary,
@@ -26,8 +27,8 @@ from ncuroof.diagnosis import (
     weighted,
 )
 from ncuroof.errors import CountsError, MissingExtraError
-from ncuroof.ingest import RawReport, ReaderName, open_reports
-from ncuroof.metrics import Measurements, measure, selection
+from ncuroof.ingest import RawReport
+from ncuroof.metrics import Measurements, measure
 from ncuroof.roofline import Roofline, roofline
 
 if TYPE_CHECKING:
@@ -35,10 +36,13 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from ncuroof.collect.calibration import Calibration
-    from ncuroof.compare import Comparison, Side
+    from ncuroof.compare import Side
     from ncuroof.expected import Expected
 
 PathLike = Union[str, "os.PathLike[str]"]
+
+_MOST_NAMES = 3
+"""Reports that a representation names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,9 @@ class Reports:
             found = f"{len(traces)} for {len(self.raw)}"
             raise CountsError(f"a trace for each report was wanted: {found}", hint="name them in the reports' order")
         return replace(self, counts=tuple(read_trace(Path(trace)) for trace in traces))
+
+    def __repr__(self) -> str:
+        return f"<Reports: {_named(self.raw)}; {sum(report.workloads.height for report in self.raw)} kernels>"
 
     def analyse(self, calibrations: Sequence[Calibration] = ()) -> Analysis:
         """Return the analysis of all workloads of all reports together.
@@ -112,6 +119,18 @@ class Analysis:
     diagnosis: Diagnosis
     summary: Summary
     weighting: Weighting | None = None
+
+    def __repr__(self) -> str:
+        from ncuroof.present.format import duration  # noqa: PLC0415  presenting is not needed to analyse
+
+        time = duration(self.summary.duration_ns)
+        return f"<Analysis: {_named(self.reports)}; {self.summary.n_kernels} kernels, {time} GPU time>"
+
+    def _repr_html_(self) -> str:
+        """Return the summary of the terminal, for notebooks."""
+        from ncuroof.present.terminal import to_text  # noqa: PLC0415  presenting is not needed to analyse
+
+        return f"<pre>{escape(to_text(self))}</pre>"
 
     @property
     def kernels(self) -> pl.DataFrame:
@@ -195,12 +214,12 @@ class Analysis:
             wall_times=() if self.weighting is None else self.weighting.wall_times,
         )
 
-    def whatif(self, *targets: str, changes: Sequence[str] = (), only: str | None = None) -> pl.DataFrame:
+    def whatif(self, *targets: str, changes: str | Sequence[str] = (), only: str | None = None) -> pl.DataFrame:
         """Return what each launch would take on other GPUs, or after changes: PROJECTION, all launches for each target.
 
         Args:
             targets: GPUs, each once, perhaps with an SM clock ("b200", "h100-sxm@1500MHz", "same@1.98GHz"); by default the same.
-            changes: as `ncuroof whatif --change` takes them ("bytes:0.5", "batch:4", "dtype:bf16").
+            changes: one or several, as `ncuroof whatif --change` takes them ("bytes:0.5", "batch:4", "dtype:bf16").
             only: regular expression of the names that the changes concern.
 
         Raises:
@@ -216,7 +235,7 @@ class Analysis:
         )
 
         busy = busy_times(self.kernels, self.roofline_tables.work)
-        for wanted in parse_changes(changes):
+        for wanted in parse_changes([changes] if isinstance(changes, str) else changes):
             busy = change(busy, wanted, only, self.roofline_tables.profiles)
         return project(busy, self.roofline_tables.profiles, parse_targets(targets))
 
@@ -263,68 +282,28 @@ class Analysis:
                 f"to_pandas() needs pandas and pyarrow: {error}", hint="pip install 'ncuroof[pandas]'"
             ) from error
 
-    def to_html(self, path: PathLike) -> Path:
-        """Write the page to `path` and return it.
+    def to_html(self, path: PathLike, *, force: bool = False) -> Path:
+        """Write the page to `path` and return it; see `write`."""
+        return self.write(path, "html", force=force)
+
+    def write(self, path: PathLike, form: str | None = None, *, force: bool = False) -> Path:
+        """Write the analysis to `path` and return it.
+
+        Args:
+            path: its suffix names the format: .html, .json, .md, .csv, .parquet or .txt.
+            form: the format, where the suffix does not say: html, json, md, csv, parquet or term.
+            force: replace a file that ncuroof did not write; never one of the reports that were read.
 
         Raises:
-            OutputError: the file cannot be written; nothing is left half-written.
+            OutputFormatError: no format fits.
+            OutputError: the file cannot be written, or holds something that ncuroof did not write; it is left as it was.
         """
         from ncuroof.present import write  # noqa: PLC0415  presenting is not needed to analyse
 
-        return write(self, Path(path), "html")
+        return write(self, Path(path), form, force=force)
 
 
-def read(
-    paths: PathLike | Sequence[PathLike],
-    *,
-    reader: ReaderName = "auto",
-    n_processes: int = 1,
-    lines: bool = True,
-    on_progress: Callable[[float], None] = lambda _: None,
-) -> Reports:
-    """Return the report, or reports, at `paths`; of several files with the same content the first.
-
-    Counts of launches beside a report (`run.counts.json` beside `run.ncu-rep`, by `ncuroof profile`) are read with it.
-
-    Args:
-        paths: of one report, or of several, or of what ncu prints of them.
-        reader: "native" is ncuroof's own, "nvidia" NVIDIA's module, and "auto" our own, and the module where ours declines.
-        n_processes: the most processes that read several large files. Those besides this one start anew, so that a script that
-            asks for them must be one that can be imported (`if __name__ == "__main__":`).
-        lines: whether to read what is known by line of the source; without, findings have no places.
-        on_progress: called again and again with the share of all bytes that is read, 1 at the end.
-
-    Raises:
-        ReportNotFoundError: there is no such file, or it is a directory.
-        ReportAccessError: a file cannot be read.
-        ReportFormatError: a file is not a report, or nothing of it can be read.
-        ReportEmptyError: a report holds no profiled kernel.
-        ReaderDeclinedError: the native reader declines, and the module is not to be asked or not installed.
-        MissingExtraError: NVIDIA's module is asked for and not installed.
-        CountsError: the counts beside a report are not what ncuroof writes.
-    """
-    files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    every = open_reports(
-        [Path(file) for file in files],
-        selection=selection(lines=lines),
-        reader=reader,
-        n_processes=n_processes,
-        on_progress=on_progress,
-    )
-    by_content: dict[str, RawReport] = {}
-    counts: list[Counts | None] = []
-    repeated = []
-    for file, report in zip(files, every, strict=True):
-        first = by_content.setdefault(report.sha256, report)
-        if first is not report:
-            repeated.append((report.file, first.file))
-            continue
-        counts.append(counts_beside(Path(file)))
-    return Reports(tuple(by_content.values()), tuple(repeated), tuple(counts))
-
-
-def compare(before: Analysis, after: Analysis) -> Comparison:
-    """Return what changed from one run to another: matches, times, what explains them, what can be compared at all."""
-    from ncuroof.compare import compare as compared  # noqa: PLC0415  comparing is not needed to analyse
-
-    return compared(before.side(), after.side())
+def _named(reports: Sequence[RawReport]) -> str:
+    """Return the names of the first reports, and how many more there are."""
+    more = len(reports) - _MOST_NAMES
+    return ", ".join(report.file for report in reports[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -91,7 +91,7 @@ class SchemaError(NcuroofError, TypeError):
 
 
 class UnknownNameError(NcuroofError, KeyError):
-    """A GPU, operation, element type, verdict, finding, caveat, quantity, view or memory level of that name does not exist."""
+    """No GPU, operation, element type, verdict, finding, caveat, quantity, view, memory level or reader has that name."""
 
     slug = "unknown-name"
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import ncuroof
+from ncuroof.analysis import Reports
+from ncuroof.compare.baseline import write_baseline
+from ncuroof.errors import ModelError, OutputError, ReportNotFoundError, UnknownNameError
 from tests.support import demo
 from tests.support.lined import lined_report
 
@@ -22,3 +27,69 @@ def test_lines_are_read_unless_they_are_not_wanted(tmp_path: Path) -> None:
     assert not with_lines.measurements.lines.is_empty()
     assert without.measurements.lines.is_empty()
     assert with_lines.findings.equals(without.findings)
+
+
+def test_runs_are_compared_by_their_paths_as_well(tmp_path: Path) -> None:
+    analysis = ncuroof.read(demo.REPORT).analyse()
+    baseline = tmp_path / "baseline.json"
+    baseline.write_bytes(write_baseline(analysis.side()))
+    for before in (demo.REPORT, str(demo.REPORT), baseline):
+        changes = [delta.change_frac for delta in ncuroof.compare(before, analysis).deltas]
+        assert changes == pytest.approx([0.0] * 16, abs=1e-5)  # a baseline's numbers are rounded
+    with pytest.raises(TypeError, match="found Reports"):
+        ncuroof.compare(ncuroof.read(demo.REPORT), analysis)  # type: ignore[arg-type]
+    with pytest.raises(ReportNotFoundError, match="none"):
+        ncuroof.compare("none.ncu-rep", analysis)
+
+
+def test_nothing_to_read_and_a_reader_that_is_none_are_refused_by_name() -> None:
+    with pytest.raises(ReportNotFoundError, match="none was named"):
+        ncuroof.read([])
+    with pytest.raises(UnknownNameError, match="no reader 'foo'") as caught:
+        ncuroof.read(demo.REPORT, reader="foo")  # type: ignore[arg-type]
+    assert caught.value.hint == "use one of: auto, native, nvidia"
+
+
+def test_representations_are_short() -> None:
+    reports = ncuroof.read(demo.REPORT)
+    assert repr(reports) == "<Reports: h200-training-step.ncu-rep; 17 kernels>"
+    assert repr(reports.analyse()) == "<Analysis: h200-training-step.ncu-rep; 17 kernels, 21.0 ms GPU time>"
+    many = Reports(reports.raw * 5)
+    assert repr(many).count("h200-training-step.ncu-rep") == 3
+    assert repr(many).endswith(" and 2 more; 85 kernels>")
+
+
+def test_a_notebook_shows_the_summary_of_the_terminal() -> None:
+    shown = ncuroof.read(demo.REPORT).analyse()._repr_html_()
+    assert shown.startswith("<pre>ncuroof · h200-training-step.ncu-rep\n")
+    assert "&gt;" in shown or "&lt;" in shown
+    assert shown.endswith("</pre>")
+
+
+def test_an_analysis_is_written_in_the_format_of_the_suffix(tmp_path: Path) -> None:
+    analysis = ncuroof.read(demo.REPORT).analyse()
+    assert analysis.write(tmp_path / "run.md").read_text(encoding="utf-8").startswith("<!-- ncuroof ")
+    assert analysis.write(tmp_path / "run", "csv").read_text(encoding="utf-8").startswith("id,source,device,name,")
+    (tmp_path / "other.html").write_text("mine", encoding="utf-8")
+    with pytest.raises(OutputError):
+        analysis.to_html(tmp_path / "other.html")
+    assert analysis.to_html(tmp_path / "other.html", force=True).read_bytes().lower().startswith(b"<!doctype html>")
+
+
+def test_not_even_force_writes_over_the_report(tmp_path: Path) -> None:
+    report = tmp_path / "run.ncu-rep"
+    report.write_bytes(demo.REPORT.read_bytes())
+    with pytest.raises(OutputError, match="a report that was read"):
+        ncuroof.read(report).analyse().write(report, "json", force=True)
+    assert report.read_bytes() == demo.REPORT.read_bytes()
+
+
+def test_one_change_is_a_text() -> None:
+    analysis = ncuroof.read(demo.REPORT).analyse()
+    assert analysis.whatif("b200", changes="dtype:fp8").equals(analysis.whatif("b200", changes=["dtype:fp8"]))
+
+
+@pytest.mark.parametrize("size", [4096.5, float("nan"), float("inf"), 0.5, 0, -1])
+def test_sizes_of_an_operation_are_whole(size: float) -> None:
+    with pytest.raises(ModelError, match="m has to be a whole number from 1"):
+        ncuroof.model.gemm(size, 16, 16)  # type: ignore[arg-type]

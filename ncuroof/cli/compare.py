@@ -13,8 +13,8 @@ from ncuroof import read
 from ncuroof.analysis import Analysis
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, format_by_suffix, say
-from ncuroof.compare import Side, judge, parse_gate, read_baseline, write_baseline
 from ncuroof.compare import compare as compared
+from ncuroof.compare import judge, parse_gate, write_baseline
 from ncuroof.compare.history import history
 from ncuroof.errors import GateError, GatesFailedError, OutputFormatError
 from ncuroof.present.comparison_document import comparison_document
@@ -23,9 +23,8 @@ from ncuroof.present.gate_reports import to_annotations, to_junit
 from ncuroof.present.history_text import history_document, history_text
 from ncuroof.present.json_text import json_text
 from ncuroof.present.output import write_whole
+from ncuroof.reading import BASELINE_SUFFIX, side_of
 from ncuroof.resources import read_toml
-
-BASELINE_SUFFIX = ".json"
 
 Document = Mapping[str, Any]
 
@@ -87,7 +86,7 @@ def compare(
     wanted = [parse_gate(text) for text in gates or _configured()]
     forms = [(format_by_suffix(name, _FORMAT_BY_SUFFIX), Path(name)) for name in outputs]
     after = read(runs[1]).analyse() if runs[1].suffix != BASELINE_SUFFIX else None
-    sides = _side(runs[0]), after.side() if after else _side(runs[1])
+    sides = side_of(runs[0]), after.side() if after else side_of(runs[1])
     comparison = compared(*sides)
     results = judge(wanted, comparison)
     document = comparison_document(comparison, results)
@@ -121,7 +120,7 @@ def _over_time(
 ) -> None:
     if len(runs) < 2 or gates:
         raise click.UsageError("--history wants two runs or more, and no gate")
-    found = history([_side(path) for path in runs])
+    found = history([side_of(path) for path in runs])
     document = json_text(history_document(found))
     contents = {"term": history_text(found), "json": document}
     chosen = [(format_by_suffix(name, _FORMAT_BY_SUFFIX), Path(name)) for name in outputs]
@@ -132,10 +131,6 @@ def _over_time(
     for each, path in chosen:
         write_whole(path, contents[each].encode(), force=force)
     click.echo(contents[form or "term"], nl=False)
-
-
-def _side(path: Path) -> Side:
-    return read_baseline(path) if path.suffix == BASELINE_SUFFIX else read(path).analyse().side()
 
 
 def _configured() -> Sequence[str]:

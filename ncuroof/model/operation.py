@@ -132,18 +132,20 @@ def made(
 
     Args:
         name: of the operation.
-        sizes: by name; numbers have to be positive.
+        sizes: by name; numbers have to be whole and positive.
         work: by kind.
         traffic: tensor by tensor.
         counted: which traffic that is.
         l2_bytes: what the SMs read from L2, where it is known.
 
     Raises:
-        ModelError: a size is not positive.
+        ModelError: a size is not a positive whole number.
     """
     for size, value in sizes.items():
-        if isinstance(value, int) and not isinstance(value, bool) and value < 1:
-            raise ModelError(f"{name}: {size} has to be 1 or more, found {value}", hint=f"ncuroof model {name} --help")
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and (value < 1 or value % 1 != 0):
+            raise ModelError(
+                f"{name}: {size} has to be a whole number from 1, found {value}", hint=f"ncuroof model {name} --help"
+            )
     given = {size: value for size, value in sizes.items() if value is not None and value is not False}
     return Operation(
         name=name,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ncuroof.errors import OutputFormatError
+from ncuroof.errors import OutputError, OutputFormatError
+from ncuroof.ingest.stored import sha256
 from ncuroof.present.document import document
 from ncuroof.present.json_text import json_text
 from ncuroof.present.kernel_rows import Presentable, kernel_rows
@@ -92,6 +94,15 @@ def write(analysis: Presentable, path: Path, form: str | None = None, *, force: 
 
     Raises:
         OutputFormatError: no format fits.
-        OutputError: the file cannot be written, or holds something that ncuroof did not write; it is left as it was.
+        OutputError: the file cannot be written, holds something that ncuroof did not write, or, even with `force`, one of the
+            reports that were read; it is left as it was.
     """
+    if force and _is_read(path, analysis):
+        raise OutputError(f"{path}: holds a report that was read, and it would be lost", hint="choose another name")
     return write_whole(path, render(analysis, form or format_of(path)), force=force)
+
+
+def _is_read(path: Path, analysis: Presentable) -> bool:
+    """Return whether a file has the content of a report of the analysis."""
+    is_readable = os.path.isfile(path) and os.access(path, os.R_OK)  # noqa: PTH113  of what cannot be a path it is no error
+    return is_readable and sha256(path) in {report.sha256 for report in analysis.reports}

@@ -14,6 +14,7 @@ from torch.utils.module_tracker import ModuleTracker
 
 from ncuroof.errors import UnknownNameError
 from ncuroof.model import Operation, TensorShape, dtype_of, operator
+from ncuroof.present.format import counted, flop_count
 from ncuroof.tables import check
 from ncuroof.torch.expected_roofline import ExpectedRoofline, against
 from ncuroof.torch.fused_attention import FusedAttention
@@ -51,6 +52,10 @@ class Expectation(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not lo
         self._operations: dict[tuple[Any, ...], Operation] = {}
         self._tracker = ModuleTracker()
         self._fused = FusedAttention() if fused_attention else None
+
+    def __repr__(self) -> str:
+        flop = sum(operation.flop for operation in self.operations)
+        return f"<Expectation: {counted(len(self._calls), 'call')}, {flop_count(flop)}>"
 
     def __enter__(self) -> Expectation:
         self._tracker.__enter__()

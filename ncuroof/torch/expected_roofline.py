@@ -94,6 +94,10 @@ class ExpectedRoofline:
             pl.when(self.least_ns > 0).then(pl.col("least_ns") / self.least_ns).alias("share_frac"),
         ).sort("least_ns", descending=True, maintain_order=True)
 
+    def __repr__(self) -> str:
+        calls = counted(self.calls.height, "call")
+        return f"<ExpectedRoofline: {self.machine.name}; {calls}, {duration(self.least_ns)} at least>"
+
     def __str__(self) -> str:
         """Return a summary for people: totals, and the operators that take longest."""
         unknown = self.calls.filter(pl.col("least_ns").is_null())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from ncuroof import analysis
+import ncuroof
 from ncuroof.cli.progress import reading_progress
 from ncuroof.errors import ReportAccessError, ReportEmptyError, ReportNotFoundError
 from ncuroof.ingest import compressed, many_reports, open_report, open_reports, stored
@@ -29,7 +29,7 @@ def files(tmp_path: Path) -> list[Path]:
 def test_files_read_on_several_cores_are_as_read_alone(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many_reports, "WORTH_BYTES", 0)
     n_read = []
-    together = analysis.read(files, n_processes=2, on_progress=n_read.append)
+    together = ncuroof.read(files, n_processes=2, on_progress=n_read.append)
     alone = [open_report(path, selection=selection()) for path in files]
     assert [report.file for report in together.raw] == [path.name for path in files]
     assert [(report.sha256, report.session, report.charts) for report in together.raw] == [
@@ -132,7 +132,7 @@ def test_progress_is_the_share_of_all_bytes(tmp_path: Path) -> None:
     files[1].write_bytes(write_report([Kernel(f"k{number}", TIMED) for number in range(5)]))
     sizes = [file.stat().st_size for file in files]
     told: list[float] = []
-    analysis.read(files, on_progress=told.append)
+    ncuroof.read(files, on_progress=told.append)
     assert told == sorted(told)
     assert told[-1] == 1
     assert sizes[0] / sum(sizes) in told

@@ -322,6 +322,8 @@ def test_nothing_counted_is_an_empty_table() -> None:
     assert expected.table().schema == EXPECTED
     assert expected.roofline("h100-sxm").least_ns == 0
     assert "0 calls" in str(expected.roofline("h100-sxm"))
+    assert repr(expected) == "<Expectation: 0 calls, 0 FLOP>"
+    assert repr(expected.roofline("h100-sxm")) == "<ExpectedRoofline: NVIDIA H100 SXM5 80GB; 0 calls, 0 s at least>"
 
 
 # ---- the roofline of a network ----------------------------------------------------------------------------------------------
