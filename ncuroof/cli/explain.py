@@ -8,10 +8,11 @@ from ncuroof.cli.options import common
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", required=False)
 @common
-def explain(*, name: str, quiet: bool, verbose: bool, no_color: bool) -> None:  # noqa: ARG001
-    """Say what NAME means: a verdict, a finding, a caveat, or a quantity of the JSON document."""
+def explain(*, name: str | None, quiet: bool, verbose: bool, no_color: bool) -> None:  # noqa: ARG001
+    """Say what NAME means: a verdict, finding, caveat, quantity, column or limiter. Without NAME: what there is."""
     from ncuroof.present.explain import explain as explained  # noqa: PLC0415
+    from ncuroof.present.explain import listing  # noqa: PLC0415
 
-    click.echo(explained(name), nl=False)
+    click.echo(listing() if name is None else explained(name), nl=False)

@@ -30,7 +30,7 @@ _SUMMARY_BY_COMMAND = {
     "ingest": "Take many reports into a dataset, on this machine or a cluster.",
     "fleet": "Ask a dataset: slowest kernels, regressions, other GPUs.",
     "redact": "Write a report without what tells on machine, user and program.",
-    "explain": "Say what a verdict, finding, caveat or quantity means.",
+    "explain": "Say what a verdict, finding, caveat, quantity or column means.",
     "gpus": "Show the GPUs whose data sheets ncuroof knows.",
     "doctor": "Say whether this machine can profile, and how to mend what is missing.",
 }

@@ -1,42 +1,70 @@
-"""What a name in the output means: a verdict, a finding, a caveat, or a quantity."""
+"""What a name in the output means: a verdict, finding, caveat, quantity, column or limiter."""
 
 from __future__ import annotations
 
 import difflib
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from ncuroof.diagnosis import Rules, load_parts, load_rules
-from ncuroof.diagnosis.rules import Caveat, Condition, Finding
+from ncuroof.diagnosis.rules import Caveat, Finding
 from ncuroof.errors import UnknownNameError
 from ncuroof.metrics import Catalogue, load_catalogue
 from ncuroof.metrics.entries import ByLine, Pair, Quantity
 from ncuroof.metrics.families import USER, load_families
-from ncuroof.present import format as text
 from ncuroof.present.collect_options import collect_options
+from ncuroof.present.columns import columns_by_name, load_columns, load_limiters
+from ncuroof.present.explain_path import condition, path_lines
 
 _STALLS = "stalls."
 _WALL_TIME = "wall_time."
 _EXCLUDES = "What it does not count:"
+_WIDTH = 100
+_LIKE = 0.75
+"""How alike a name must be to be proposed, as difflib measures."""
 
 
 def explain(name: str) -> str:
     """Return what `name` means, as lines of plain text.
 
     Raises:
-        UnknownNameError: there is no verdict, finding, caveat or quantity of that name.
+        UnknownNameError: there is nothing of that name.
     """
     rules, catalogue = load_rules(), load_catalogue()
-    return "\n".join(_lines(name, rules, catalogue)) + "\n"
+    return "\n".join(_lines(name, rules, catalogue)).rstrip("\n") + "\n"
 
 
 def names() -> list[str]:
-    """Return every name that can be explained."""
+    """Return every name that can be explained, each once."""
+    listed = {name: None for group in _names_by_kind().values() for name in group}
+    return list(listed | dict.fromkeys(columns_by_name()))
+
+
+def listing() -> str:
+    """Return every name that can be explained, by what it is, as lines of plain text."""
+    page = textwrap.TextWrapper(_WIDTH, "  ", "  ", break_on_hyphens=False, break_long_words=False)
+    lines = []
+    for kind, listed in _names_by_kind().items():
+        lines += [kind, *page.wrap("  ".join(listed))]
+    return "\n".join(lines) + "\n"
+
+
+def _names_by_kind() -> dict[str, list[str]]:
     rules, catalogue = load_rules(), load_catalogue()
-    quantities = [quantity.name for quantity in catalogue.described()]
-    stalls = [f"{_STALLS}{reason}" for reason in catalogue.stalls.reasons]
-    measured = [quantity.name for quantity in catalogue.measured]
-    parts = [f"{_WALL_TIME}{name}" for name in load_parts()]
-    return [*rules.verdicts, *rules.findings, *rules.caveats, *parts, *quantities, *stalls, *measured]
+    quantities: dict[str, list[str]] = {}
+    for quantity in (*catalogue.described(), *catalogue.measured):
+        group = quantity.name.split(".")[0] if "." in quantity.name else ""
+        quantities.setdefault(f"quantities: {group}".removesuffix(": "), []).append(quantity.name)
+    return {
+        "verdicts": list(rules.verdicts),
+        "findings": list(rules.findings),
+        "caveats": list(rules.caveats),
+        "limiters": list(load_limiters()),
+        "columns of tables": list(load_columns()),
+        "parts of a step's time": [f"{_WALL_TIME}{name}" for name in load_parts()],
+        **quantities,
+        "quantities: stalls": [f"{_STALLS}{reason}" for reason in catalogue.stalls.reasons],
+    }
 
 
 def _lines(name: str, rules: Rules, catalogue: Catalogue) -> Iterator[str]:
@@ -53,26 +81,34 @@ def _lines(name: str, rules: Rules, catalogue: Catalogue) -> Iterator[str]:
     else:
         every = (*catalogue.described(), *catalogue.measured)
         found = [quantity for quantity in every if quantity.name == name]
-        if not found:
-            raise _unknown(name)
-        yield from _quantity(found[0], catalogue.pairs(name))
+        if found:
+            yield from _quantity(found[0], catalogue.pairs(name))
+        else:
+            yield from _column_or_limiter(name, rules)
+
+
+def _column_or_limiter(name: str, rules: Rules) -> Iterator[str]:
+    column = {**load_columns(), **columns_by_name()}.get(name)
+    if column is None and name not in load_limiters():
+        raise _unknown(name)
+    if column is not None:
+        unit = f", {column.unit}" if column.unit else ""
+        yield from (f"{name}: column{unit}", "", column.doc, "")
+    if name in load_limiters():
+        yield from _limiter(name, rules)
 
 
 def _unknown(name: str) -> UnknownNameError:
     every = names()
     parts = [candidate for candidate in every if name.lower() in candidate]
-    near = parts or difflib.get_close_matches(name, every, n=5, cutoff=0.5)
-    hint = f"did you mean {', '.join(near[:8])}?" if near else "names are those of the JSON document"
-    return UnknownNameError(f"no verdict, finding, caveat or quantity is called {name!r}", hint=hint)
+    near = parts or difflib.get_close_matches(name, every, n=5, cutoff=_LIKE)
+    hint = f"did you mean {', '.join(near[:8])}?" if near else "ncuroof explain lists every name"
+    return UnknownNameError(f"nothing that is explained is called {name!r}", hint=hint)
 
 
 def _verdict(name: str, rules: Rules) -> Iterator[str]:
-    yield from (f"{name}: verdict, {rules.verdicts[name].title}", "", rules.verdicts[name].doc, "", "Reached by:")
-    for node in rules.nodes:
-        answers = (("yes", node.yes), ("no", node.no), ("not known", node.unknown))
-        for answer, target in answers:
-            if target == f"verdict:{name}":
-                yield f"  {node.question} {answer} ({_condition(node.condition)})"
+    yield from (f"{name}: verdict, {rules.verdicts[name].title}", "", rules.verdicts[name].doc)
+    yield from ("", "Reached by, beginning with 1:", *path_lines(name, rules.nodes))
 
 
 def _finding(finding: Finding, catalogue: Catalogue) -> Iterator[str]:
@@ -138,9 +174,9 @@ def _part_of_time(name: str) -> Iterator[str]:
 
 
 def _conditions(rule: Finding | Caveat) -> Iterator[str]:
-    yield from (f"  {_condition(condition)}" for condition in rule.all_of)
+    yield from (f"  {condition(each)}" for each in rule.all_of)
     if rule.any_of:
-        yield f"  any of: {'; '.join(map(_condition, rule.any_of))}"
+        yield f"  any of: {'; '.join(map(condition, rule.any_of))}"
 
 
 def _names(finding: Finding) -> Iterator[str]:
@@ -153,12 +189,6 @@ def _names(finding: Finding) -> Iterator[str]:
 def _collect(evidence: Sequence[str], catalogue: Catalogue) -> str:
     by_name = {quantity.name: quantity.collect for quantity in catalogue.quantities}
     return collect_options(options for name in evidence if (options := by_name.get(name)))
-
-
-def _condition(condition: Condition) -> str:
-    if condition.threshold is None:
-        return f"{condition.quantity} is missing"
-    return f"{condition.quantity} {text.operator(condition.op)} {condition.threshold:g}"
 
 
 def _stall(reason: str, catalogue: Catalogue) -> Iterator[str]:
@@ -177,7 +207,7 @@ def _quantity(quantity: Quantity, pairs: Sequence[Pair]) -> Iterator[str]:
     if quantity.sources or pairs:
         yield from ("", "From, in order of preference:")
     for source in quantity.sources:
-        yield f"  {source.formula.text}" + (f"  ({source.note})" if source.note else "")
+        yield f"  {source.formula.text}" + _remarks(source.note, source.capabilities)
     for pair in pairs:
         yield from _pair(pair)
     if quantity.collect:
@@ -185,9 +215,24 @@ def _quantity(quantity: Quantity, pairs: Sequence[Pair]) -> Iterator[str]:
 
 
 def _pair(pair: Pair) -> Iterator[str]:
-    yield f"  {pair.whole_definition}"
+    yield f"  {pair.whole_definition}{_remarks(None, pair.capabilities)}"
     yield f"    {'total' if pair.is_count else 'achieved'}: {pair.achieved.text}"
     if pair.peak is not None:
         yield f"    peak: {pair.peak.text}"
     if pair.excludes:
         yield f"    {_EXCLUDES} {pair.excludes}"
+
+
+def _remarks(note: str | None, capabilities: Sequence[int]) -> str:
+    """Return what limits a formula: what it misses, and on which compute capabilities alone it holds."""
+    alone = ", ".join(f"{each // 10}.{each % 10}" for each in capabilities)
+    parts = [note] if note else []
+    parts += [f"on compute capability {alone} alone"] if alone else []
+    return f"  ({'; '.join(parts)})" if parts else ""
+
+
+def _limiter(name: str, rules: Rules) -> Iterator[str]:
+    yield from (f"{name}: limiter", "", load_limiters()[name])
+    findings = [finding.id for finding in rules.findings.values() if name in finding.limiters]
+    if findings:
+        yield from ("", f"Findings for kernels that it limits: {', '.join(findings)}.")

@@ -3,8 +3,13 @@ from __future__ import annotations
 import pytest
 
 import ncuroof
+from ncuroof.diagnosis.rules import Condition, Node
 from ncuroof.errors import UnknownNameError
-from ncuroof.present.explain import explain, names
+from ncuroof.present.columns import columns_by_name
+from ncuroof.present.explain import explain, listing, names
+from ncuroof.present.explain_path import path_lines
+from ncuroof.present.kernel_rows import kernel_rows
+from tests.cli.running import run_main
 from tests.support import demo
 
 
@@ -33,8 +38,102 @@ def test_an_unknown_name_names_its_neighbours() -> None:
     assert "bank_conflicts" in caught.value.hint
 
 
-def test_a_verdict_says_how_it_is_reached() -> None:
-    assert "Does its grid fill the GPU once? no (occupancy.waves ≥ 1)" in explain("overhead")
+@pytest.mark.parametrize("name", ["foo_bar", "zzz"])
+def test_a_name_like_no_other_gets_no_guesses(name: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        explain(name)
+    assert caught.value.hint == "ncuroof explain lists every name"
+
+
+def test_a_misspelt_name_is_found() -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        explain("recoverabel_ns")
+    assert caught.value.hint == "did you mean recoverable_ns?"
+
+
+# ---- verdicts ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_verdict_says_the_whole_way_to_it() -> None:
+    assert explain("overhead").splitlines()[4:] == [
+        "Reached by, beginning with 1:",
+        "  1. Did the collection succeed and give a duration? (duration_ns > 0): yes → 2",
+        "  2. Does it run longer than launching it costs? (duration_ns ≥ 5000): no → 3",
+        "  3. Does its grid fill the GPU once? (occupancy.waves ≥ 1): no → overhead",
+    ]
+
+
+def test_answers_that_no_launch_can_give_are_left_out() -> None:
+    told = explain("unknown")
+    assert "give a duration? (duration_ns > 0): yes → 2, no → unknown\n" in told
+    assert "launching it costs? (duration_ns ≥ 5000): yes → 4, no → 3\n" in told
+    assert "Is its intensity clearly left of the ridge?" not in told
+
+
+_NODES = (
+    Node("a", "A?", Condition("x", ">", 1.0), "verdict:p", "b", "b"),
+    Node("b", "B?", Condition("x", ">", 0.5), "c", "verdict:p", "verdict:q"),
+    Node("c", "C?", Condition("x", ">", 0.7), "verdict:p", "verdict:q", "verdict:r"),
+)
+
+
+def test_a_quantity_is_there_where_every_way_to_a_question_says_so() -> None:
+    assert list(path_lines("q", _NODES)) == [
+        "  1. A? (x > 1): no or not known → 2",
+        "  2. B? (x > 0.5): yes → 3, not known → q",
+        "  3. C? (x > 0.7): no → q",
+    ]
+    assert list(path_lines("r", _NODES)) == []
+
+
+# ---- quantities, columns, limiters ---------------------------------------------------------------------------------------
+
+
+def test_a_formula_says_on_which_gpus_it_holds() -> None:
+    told = explain("device.l2_sectors_per_slice_cycle").splitlines()
+    assert "  lts__t_sectors.avg.peak_sustained" in told
+    assert "  1  (on compute capability 7.0, 7.5, 8.6 alone)" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "said"),
+    [
+        ("recoverable_ns", "recoverable_ns: column, ns", "the duration less the roofline time"),
+        ("work.fp32.flop", "work.fp32.flop: column, flop", "Work of the launch in fp32."),
+        ("bandwidth.dram.frac", "bandwidth.dram.frac: column, share", "Roof traffic of dram over its peak"),
+        ("intensity.<level>", "intensity.<level>: column, flop/byte", "Arithmetic intensity at <level>"),
+        ("alu", "alu: limiter", "The pipe for integer"),
+        ("dram", "dram: limiter", "Findings for kernels that it limits: uncoalesced_global_load,"),
+        ("grid", "grid: column", "grid: limiter\n\nThe grid has too few blocks"),
+    ],
+)
+def test_columns_and_limiters_are_explained(name: str, first: str, said: str) -> None:
+    told = explain(name)
+    assert told.splitlines()[0] == first
+    assert said in told
+
+
+def test_every_column_and_limiter_of_a_run_can_be_explained() -> None:
+    rows = kernel_rows(ncuroof.read(demo.REPORT).analyse())
+    known = set(names())
+    assert set(rows.columns) - known == set()
+    for limiter in rows["limiter"].drop_nulls():
+        assert explain(limiter)
+
+
+def test_the_listing_has_every_name_once_under_what_it_is() -> None:
+    listed = listing()
+    assert listed.startswith("verdicts\n  memory  compute  balanced  latency  overhead  unknown\nfindings\n")
+    assert "\nlimiters\n  dram  l2  " in listed
+    assert "work.<precision>.flop" in listed
+    words = set(listed.split())
+    assert {name for name in names() if "<" not in name} - words <= set(columns_by_name())
+    assert max(map(len, listed.splitlines())) <= 100
+
+
+def test_without_a_name_the_command_lists_what_there_is(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_main("explain") == 0
+    assert capfd.readouterr().out == listing()
 
 
 def test_a_finding_says_of_which_lines_it_speaks() -> None:
