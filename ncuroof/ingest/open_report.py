@@ -225,6 +225,8 @@ def _refusals(where: str) -> Iterator[None]:
     except NcuroofError:
         raise
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
+        if where == "-":
+            raise ReportNotFoundError("-: standard input cannot be read", hint="name a file") from error
         raise ReportNotFoundError(
             f"{where}: no such file", hint="check the path; ncu adds .ncu-rep to the name given with -o"
         ) from error

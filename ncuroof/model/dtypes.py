@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -82,7 +81,7 @@ def dtype_of(name: str | Dtype) -> Dtype:
     """Return the element type called `name`: ours ("bf16") or PyTorch's ("torch.bfloat16", "c10::BFloat16").
 
     Raises:
-        UnknownNameError: there is none; the hint lists near ones.
+        UnknownNameError: there is none; the hint lists what there is.
     """
     if isinstance(name, Dtype):
         return name
@@ -90,8 +89,7 @@ def dtype_of(name: str | Dtype) -> Dtype:
     wanted = _OTHER_NAMES.get(wanted, wanted)
     if wanted in DTYPES:
         return DTYPES[wanted]
-    near = difflib.get_close_matches(wanted, DTYPES, n=4, cutoff=0.4) or list(DTYPES)
-    raise UnknownNameError(f"no element type {name!r}", hint=f"use one of: {', '.join(near)}")
+    raise UnknownNameError(f"no element type {name!r}", hint=f"use one of: {', '.join(DTYPES)}")
 
 
 def wider(first: Dtype, second: Dtype) -> Dtype:
