@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import gc
-import io
 import os
 import sys
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ import click
 
 from ncuroof._version import __version__
 from ncuroof.cli.options import common, say
+from ncuroof.cli.plain_characters import replace_what_cannot_be_encoded
 from ncuroof.errors import NcuroofError
 
 EXIT_INTERRUPTED = 130
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     A command that returns a number exits with it: `profile` passes on the status of the program that it ran.
     """
     collect_rarely()
-    _replace_what_cannot_be_encoded()
+    replace_what_cannot_be_encoded()
     try:
         words = None if arguments is None else list(arguments)
         status = program.main(args=words, prog_name="ncuroof", standalone_mode=False)
@@ -127,13 +127,6 @@ def collect_rarely() -> None:
     """
     gc.set_threshold(_N_OBJECTS_BETWEEN_SEARCHES, *gc.get_threshold()[1:])
     atexit.register(gc.freeze)
-
-
-def _replace_what_cannot_be_encoded() -> None:
-    """Print a question mark where the terminal's encoding lacks a character, instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
 
 
 def _abandon_output() -> None:

@@ -103,11 +103,11 @@ def _read_calibrations(paths: Sequence[Path]) -> list[Calibration]:
 
 
 def _to_standard_output(analysis: Analysis, form: str, *, no_color: bool) -> None:
+    if sys.stdout is None:
+        raise OutputError("standard output is closed", hint="name a file with -o FILE")
     if form == "term":
         show_summary(analysis, no_color=no_color)
         return
-    if sys.stdout is None:
-        raise OutputError("standard output is closed", hint="name a file with -o FILE")
     if form == "parquet" and sys.stdout.isatty():
         raise OutputFormatError("Parquet is binary and would garble the terminal", hint="name a file with -o FILE")
     sys.stdout.buffer.write(render(analysis, form))

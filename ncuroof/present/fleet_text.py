@@ -91,7 +91,8 @@ def _heading(document: Record) -> Iterator[str]:
         f"{text.duration(found['recoverable_ns'])} above the roofline"
     )
     if found["n_failed"] or found["n_without_time"]:
-        yield f"left out: {found['n_failed']} launches that failed to profile, {found['n_without_time']} without a time"
+        failed = text.launches(found["n_failed"])
+        yield f"left out: {failed} that failed to profile, {found['n_without_time']} without a time"
     if found["n_damaged"] or found["n_simulated"]:
         yield (
             f"among the reports: {found['n_damaged']} damaged, with what is left of them, "

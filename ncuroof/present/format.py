@@ -37,6 +37,8 @@ _LEAST_SCALED_COUNT = 100_000
 
 _FRAC = re.compile("_frac$")
 _TENSOR = "tensor_"
+_ACCUMULATE = "_accumulate"
+"""Ends the name of a peak with accumulation in a type of its own: "tensor_fp16_fp16_accumulate"."""
 _ABBREVIATIONS = frozenset(
     {"dram", "l1", "l2", "sm", "fp64", "fp32", "fp16", "alu", "xu", "lsu", "imc", "mio", "lg", "tma"}
 )
@@ -181,8 +183,10 @@ def label(name: str | None) -> str:
         path = name.removesuffix(SLOWER_PATH_SUFFIX)
         kind = path.removeprefix(_TENSOR)
         dense = kind.removesuffix(SPARSE_SUFFIX)
+        inputs, _, accumulated = dense.partition("_") if dense.endswith(_ACCUMULATE) else (dense, "", "")
         return (
-            f"{dense.upper()} tensor"
+            f"{inputs.upper()} tensor"
+            + (f", {accumulated.removesuffix(_ACCUMULATE).upper()} accumulation" if accumulated else "")
             + (", sparse" if kind != dense else "")
             + (", slower path" if path != name else "")
         )

@@ -7,23 +7,40 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 
 from ncuroof.present.console import result_console
-from ncuroof.present.format import MISSING, byte_count, byte_rate, flop_rate, intensity, label, scaled
+from ncuroof.present.format import MISSING, byte_count, byte_rate, intensity, label, scaled
 from ncuroof.roofline import GpuProfile
 
-_SHOWN_PRECISIONS = ("fp32", "tensor_bf16", "tensor_fp16", "tensor_fp8")
+_SHOWN_PRECISIONS = ("fp32", "tensor_bf16")
+_LEAST_SHOWN = 4
+"""Columns that a narrow terminal shows as well: all but the ridges."""
+_INTEGER = "_int"
+"""In the name of a precision of integers, whose operations are none of floating point."""
 
 
 def print_profiles(profiles: Sequence[GpuProfile], *, color: bool | None = None) -> None:
     """Print a line per GPU on standard output: what it is, its DRAM, and its ridge points."""
+    console = result_console(color=color)
+    headings = ("GPU", "cc", "SMs", "DRAM", *(f"{label(name)} ridge" for name in _SHOWN_PRECISIONS))
+    rows = [_row(profile) for profile in profiles]
+    n_shown = _n_that_fit([max(map(len, column)) for column in zip(headings, *rows, strict=True)], console.width)
     table = Table(box=None, padding=(0, 1), pad_edge=False)
-    table.add_column("GPU", no_wrap=True)
-    for heading in ("cc", "SMs", "DRAM", *(f"{label(name)} ridge" for name in _SHOWN_PRECISIONS[:2])):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for profile in profiles:
-        ridges = [intensity(profile.ridge_flop_per_byte(name)) for name in _SHOWN_PRECISIONS[:2]]
-        dram = byte_rate(profile.bandwidth_bytes_per_s.get("dram"))
-        table.add_row(profile.id, profile.compute_capability, str(profile.sm_count), dram, *ridges)
-    result_console(color=color).print(table)
+    for number, heading in enumerate(headings[:n_shown]):
+        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row[:n_shown])
+    console.print(table)
+
+
+def _n_that_fit(widths: Sequence[int], width: int) -> int:
+    """Return how many columns fit beside each other, two places apart; the first ones stay whatever the width is."""
+    fitting = [n for n in range(1, len(widths) + 1) if sum(widths[:n]) + 2 * (n - 1) <= width]
+    return max([_LEAST_SHOWN, *fitting])
+
+
+def _row(profile: GpuProfile) -> list[str]:
+    ridges = [intensity(profile.ridge_flop_per_byte(name)) for name in _SHOWN_PRECISIONS]
+    dram = byte_rate(profile.bandwidth_bytes_per_s.get("dram"))
+    return [profile.id, profile.compute_capability, str(profile.sm_count), dram, *ridges]
 
 
 def print_profile(profile: GpuProfile, *, color: bool | None = None) -> None:
@@ -32,15 +49,21 @@ def print_profile(profile: GpuProfile, *, color: bool | None = None) -> None:
     console.print(f"{profile.name} ({profile.id}), {profile.architecture} {profile.chip}", style="bold", soft_wrap=True)
     for line in _facts(profile):
         console.print(line, soft_wrap=True)
+
+    def bandwidth(_: str, value: float) -> str:
+        return byte_rate(value)
+
+    def peak(name: str, value: float) -> str:
+        operation = "OP" if _INTEGER in name else "FLOP"
+        ridge = scaled(profile.ridge_flop_per_byte(name), f"{operation}/B")
+        return f"{scaled(value, f'{operation}/s')}, ridge {ridge}"
+
     for table, numbers, as_text in (
-        ("bandwidth_bytes_per_s", profile.bandwidth_bytes_per_s, byte_rate),
-        ("peak_flop_per_s", profile.peak_flop_per_s, flop_rate),
+        ("bandwidth_bytes_per_s", profile.bandwidth_bytes_per_s, bandwidth),
+        ("peak_flop_per_s", profile.peak_flop_per_s, peak),
     ):
         for name, value in numbers.items():
-            ridge = (
-                "" if table == "bandwidth_bytes_per_s" else f", ridge {intensity(profile.ridge_flop_per_byte(name))}"
-            )
-            console.print(f"{label(name)}: {as_text(value)}{ridge}", soft_wrap=True)
+            console.print(f"{label(name)}: {as_text(name, value)}", soft_wrap=True)
             console.print(f"  {profile.sources[f'{table}.{name}']}", style="dim", soft_wrap=True)
     for about, note in profile.notes.items():
         console.print(f"note on {about}: {note}", soft_wrap=True)

@@ -27,10 +27,34 @@ def test_every_data_sheet_can_be_shown_with_sources(capfd: pytest.CaptureFixture
     out, err = capfd.readouterr()
     assert f"({name}), " in out.splitlines()[0]
     assert "compute capability" in out
-    numbers = [line for line in out.splitlines() if "B/s" in line or "FLOP/s" in line]
+    numbers = [line for line in out.splitlines() if "B/s" in line or "OP/s" in line]
     sources = [line for line in out.splitlines() if line.startswith("  ")]
     assert len(numbers) >= len(sources) > 1
     assert err == ""
+
+
+@pytest.mark.parametrize(("columns", "ridges"), [("100", 2), ("60", 1), ("46", 0), ("20", 0)])
+def test_a_narrow_terminal_loses_ridges_and_not_what_a_gpu_is(
+    columns: str, ridges: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert run_main("gpus") == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[0].count("ridge") == ridges
+    if columns != "20":
+        (line,) = [line.split() for line in lines if line.startswith("a100-sxm-80gb ")]
+        assert (
+            line == ["a100-sxm-80gb", "8.0", "108", "2.04", "TB/s", "9.56", "FLOP/B", "153", "FLOP/B"][: 5 + 2 * ridges]
+        )
+
+
+def test_peaks_of_integers_are_no_flops_and_names_are_words(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_main("gpus", "rtx-4090") == 0
+    out = capfd.readouterr().out
+    assert "INT8 tensor: 661 TOP/s, ridge 655 OP/B\n" in out
+    assert "BF16 tensor: 165 TFLOP/s, ridge 164 FLOP/B\n" in out
+    assert "FP16 tensor, FP16 accumulation: 330 TFLOP/s" in out
+    assert "_" not in "".join(line for line in out.splitlines() if " tensor" in line and "note" not in line)
 
 
 @pytest.mark.parametrize("name", ["rtx-9999", "", "../gpus/h200-sxm", "\x1b[31m"])

@@ -297,6 +297,7 @@ def test_closed_streams_are_no_defect(small: Path) -> None:
     run = f"{sys.executable} -m ncuroof report {small}"
     for redirection, code in (
         (f"{run} -o - --format json >&-", 1),
+        (f"{run} -o - >&-", 1),
         (f"{run} --force >&-", 0),
         (f"{run} -o - --format json 2>&-", 0),
         (f"{run}.absent 2>&-", 1),
@@ -310,7 +311,16 @@ def test_an_encoding_without_our_characters_is_no_defect(report: Path) -> None:
     done = _run("report", report, "-o", "-", environment={"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0
     assert done.stderr == b""
-    assert done.stdout.startswith(b"ncuroof ? run.ncu-rep")
+    assert done.stdout.startswith(b"ncuroof . run.ncu-rep")
+    assert b"269 us above roof      x2\n" in done.stdout
+    assert b"\n## memory-bound" in done.stdout
+    assert b"\n:: latency-bound" in done.stdout
+    assert b"?" not in done.stdout
+
+
+def test_standard_input_is_not_read(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_main("report", "-") == 1
+    _assert_one_error(capfd, "-: standard input cannot be read")
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,7 @@ def test_names_become_words():
     assert text.label("dram") == "DRAM"
     assert text.label("tensor_tf32") == "TF32 tensor"
     assert text.label("tensor_tf32_sparse") == "TF32 tensor, sparse"
+    assert text.label("tensor_fp8_fp16_accumulate") == "FP8 tensor, FP16 accumulation"
     assert text.label("tensor") == "tensor"
     assert text.label("n_active_warps") == "active warps"
     assert text.label("l1_hit_frac") == "L1 hit share"

@@ -1,0 +1,37 @@
+"""What is printed where an encoding lacks a character: something that reads alike, and not the mark of what is not known."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import sys
+import unicodedata
+
+ERRORS = "ncuroof.plain"
+_PLAIN_BY_CHARACTER = {
+    "µ": "u", "μ": "u", "×": "x", "·": ".", "…": "~", "−": "-", "–": "-", "—": "-", "→": ">", "›": ">", "«": "<<", "±": "+-",
+    "≥": ">=", "≤": "<=", "÷": "/", "√": "sqrt", "²": "^2", "█": "#", "▓": "=", "▒": "+", "░": ":", "Σ": "sum ", "β": "beta",
+    "γ": "gamma", "ε": "eps", "σ": "sigma", "φ": "phi", "Φ": "Phi", "“": '"', "”": '"', "’": "'",
+}  # fmt: skip
+_UNKNOWN = "?"
+
+
+def replace_what_cannot_be_encoded() -> None:
+    """Print standard output and standard error in characters that their encoding has, instead of failing."""
+    codecs.register_error(ERRORS, _plain)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=ERRORS)
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(map(_alike, error.object[error.start : error.end])), error.end
+
+
+def _alike(character: str) -> str:
+    """Return ASCII that reads alike: an "e" for an accented one; a question mark where there is none."""
+    if character in _PLAIN_BY_CHARACTER:
+        return _PLAIN_BY_CHARACTER[character]
+    return unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode() or _UNKNOWN

@@ -1,0 +1,28 @@
+"""Where an encoding lacks a character, what is printed reads alike."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncuroof.cli.plain_characters import ERRORS, replace_what_cannot_be_encoded
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "printed"),
+    [
+        ("26.1 µs ×2 · 1 → 2…", "ascii", b"26.1 us x2 . 1 > 2~"),
+        ("26.1 µs ×2 · 1 → 2…", "latin-1", b"26.1 \xb5s \xd72 \xb7 1 > 2~"),
+        ("█▓▒░·", "ascii", b"#=+:."),
+        ("±2.7 % ≥ 5 − 1 — café Aᵀ", "ascii", b"+-2.7 % >= 5 - 1 - cafe AT"),
+        ("漢字?", "ascii", b"???"),
+    ],
+)
+def test_what_is_printed_reads_alike(text: str, encoding: str, printed: bytes) -> None:
+    replace_what_cannot_be_encoded()
+    assert text.encode(encoding, ERRORS) == printed
+
+
+def test_what_cannot_be_decoded_stays_an_error() -> None:
+    replace_what_cannot_be_encoded()
+    with pytest.raises(UnicodeDecodeError):
+        b"\xff".decode("ascii", ERRORS)
