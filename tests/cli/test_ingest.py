@@ -200,7 +200,7 @@ def test_a_wrong_query_is_told_without_its_plan(
     assert said in error
     assert len(error) < 400
     assert "plan" not in error
-    assert "hint: docs/fleet.md" in hint
+    assert "hint: docs/columns.md" in hint
 
 
 def test_an_empty_dataset_answers(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
