@@ -155,7 +155,7 @@ def _devices(analysed: Analysed, entries: Document) -> Iterator[str]:
     clock_by_device = {device: (clock, boost) for device, clock, boost in clocks.iter_rows()}
     for number, device in enumerate(entries["devices"]):
         clock, boost = clock_by_device.get(number, (None, None))
-        parts = [text.printable(device["name"] or "unknown GPU")]
+        parts = [text.printable(text.gpu_name(device))]
         if device["sm_count"] is not None:
             parts.append(f"{device['sm_count']} SMs")
         if clock is not None:

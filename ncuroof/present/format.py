@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import Any
 
 from ncuroof.words import SLOWER_PATH_SUFFIX, SPARSE_SUFFIX
 
@@ -223,6 +224,12 @@ def printable(text: str) -> str:
     tabs and line ends become spaces. Everything else, emoji included, stays.
     """
     return text if text.isascii() and text.isprintable() else text.translate(_VISIBLE_BY_CONTROL)
+
+
+def gpu_name(device: Mapping[str, Any]) -> str:
+    """Return what a GPU of the document is called: its name, else what is known of it."""
+    capability = device.get("compute_capability")
+    return device["name"] or (f"GPU of compute capability {capability}" if capability else "unknown GPU")
 
 
 def shortened(text: str, n_characters: int) -> str:

@@ -46,7 +46,7 @@ def methods(document: Record, rules: Rules, unit_by_quantity: Mapping[str, str])
             definitions["work", "warp instructions", instructions["definition"]] = None
         for caveat in kernel.get("caveats") or ():
             n_by_caveat[caveat] = n_by_caveat.get(caveat, 0) + 1
-    names = [device["name"] or "unknown GPU" for device in document["devices"]]
+    names = [text.gpu_name(device) for device in document["devices"]]
     return Methods(
         definitions=sorted(definitions),
         verdicts=[(verdict.title, verdict.doc) for verdict in rules.verdicts.values()],

@@ -278,7 +278,7 @@ def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str,
     low, middle, high = (
         text.quantity(choose(clocks), "hz") if clocks else text.MISSING for choose in (min, statistics.median, max)
     )
-    return device["name"] or "unknown GPU", [
+    return text.gpu_name(device), [
         ("SMs", text.quantity(device.get("sm_count"), "count")),
         ("compute capability", device.get("compute_capability") or text.MISSING),
         ("SM clock, measured", middle if low == high else f"{middle}, {low} to {high}"),

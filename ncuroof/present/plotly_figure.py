@@ -161,7 +161,7 @@ def _error_bars(dots: Sequence[Dot], colour: str) -> Part:
 
 def _layout(document: Record, device: int, view: View, *remarks: str) -> Part:
     """Return all of the layout but axes and labels."""
-    names = [each["name"] or "unknown GPU" for each in document["devices"][device : device + 1]]
+    names = [text.gpu_name(each) for each in document["devices"][device : device + 1]]
     if any(source.get("simulated") for source in document["sources"]):
         remarks = ("simulated: written by ncuroof, not recorded on a GPU", *remarks)
     subtitle = {"text": _escaped(" · ".join(remarks)), "font": {"size": 12, "color": _SOFT}}

@@ -131,3 +131,9 @@ def test_labels_are_words_of_the_field():
 def test_comparisons_of_the_rules_are_written_as_signs():
     written = {op: text.operator(op) for op in (">=", "not >=", ">", "known >")}
     assert written == {">=": "≥", "not >=": "not ≥", ">": ">", "known >": ">"}
+
+
+def test_a_gpu_without_a_name_is_told_by_what_is_known_of_it() -> None:
+    assert text.gpu_name({"name": "NVIDIA H200", "compute_capability": "9.0"}) == "NVIDIA H200"
+    assert text.gpu_name({"name": None, "compute_capability": "9.0"}) == "GPU of compute capability 9.0"
+    assert text.gpu_name({"name": None, "compute_capability": None}) == "unknown GPU"
