@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from ncuroof.collect.run import Outcome
 from ncuroof.collect.settings import Failure
 from ncuroof.errors import ProfilingError
 
 _MARK = re.compile(r"==(?:ERROR|WARNING)== ")
 _EXIT_STATUS = "The application returned an error code"
-_FILTERED = "no-kernels"
+_NOTHING = "No kernels were"
+_LOOK_AT_COMMAND = "what it printed stands above; --dry-run shows the command, ncuroof doctor looks at the machine"
+RUN_IT_ALONE = "run it without ncuroof first; what it printed stands above"
 
 
 def known_failure(messages: Iterable[str], failures: Sequence[Failure]) -> Failure | None:
@@ -20,32 +23,43 @@ def known_failure(messages: Iterable[str], failures: Sequence[Failure]) -> Failu
 
 
 def why_nothing(
-    messages: Sequence[str], failures: Sequence[Failure], *, exit_status: int | None, is_filtered: bool
+    outcome: Outcome, failures: Sequence[Failure], *, is_filtered: bool, has_ranks: bool = False
 ) -> ProfilingError:
     """Return the error for a run that recorded no kernel.
 
     Args:
-        messages: ncu's errors and warnings.
+        outcome: of ncu, or of the launcher that started it.
         failures: of profiles/collect.toml.
-        exit_status: the program's where it is not 0, or None.
         is_filtered: the user chose kernels, ranges or steps.
+        has_ranks: a launcher started it.
     """
+    messages, exit_status = outcome.progress.messages, outcome.progress.exit_status
     failure = known_failure(messages, failures)
     if failure is not None:
         return ProfilingError(f"{failure.message} ({failure.id})", hint=failure.hint)
     if exit_status:
         return ProfilingError(
             f"the program ended with status {exit_status} before a kernel was recorded (target-failed)",
-            hint="run it without ncuroof first; what it printed stands above",
+            hint=RUN_IT_ALONE,
         )
-    others = [_MARK.sub("", line) for line in messages if _EXIT_STATUS not in line and "No kernels were" not in line]
+    others = [_MARK.sub("", line) for line in messages if _EXIT_STATUS not in line and _NOTHING not in line]
     if others:
-        return ProfilingError(f"ncu recorded nothing: {others[0]}", hint="ncuroof doctor looks for what is wrong")
+        return ProfilingError(f"ncu recorded nothing: {others[0]}", hint=_LOOK_AT_COMMAND)
+    if outcome.progress.is_connected:
+        return ProfilingError(
+            "the program used CUDA, and no kernel was recorded (no-kernels)",
+            hint=(
+                "no launch passed --kernel, --nvtx, --step or --launch-skip: look at --dry-run, and widen them"
+                if is_filtered
+                else "it launched none: see what it printed"
+            ),
+        )
+    if outcome.status:
+        ended = "the launcher" if has_ranks else "ncu"
+        return ProfilingError(
+            f"{ended} ended with status {outcome.status} before a program used CUDA", hint=_LOOK_AT_COMMAND
+        )
     return ProfilingError(
-        f"the program ran, and no kernel was recorded ({_FILTERED})",
-        hint=(
-            "no launch passed --kernel, --nvtx, --step or --launch-skip: look at --dry-run, and widen them"
-            if is_filtered
-            else "it launched none on this GPU: look whether it uses CUDA; child processes count with --target-processes all"
-        ),
+        "ncu saw no process that uses CUDA (no-kernels)",
+        hint="look whether the program uses this GPU; child processes count with --target-processes all",
     )

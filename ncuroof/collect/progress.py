@@ -10,10 +10,12 @@ _PASSES = re.compile(r"100% - (?P<passes>\d+) pass(?:es)?")
 _PERCENT = re.compile(r"(\d+)%(?!.*\d%)")
 _REPORT = re.compile(r"==PROF== Report: (?P<path>.+)")
 _EXIT_STATUS = re.compile(r"==ERROR== The application returned an error code \((\d+)\)")
-_PROCESS = re.compile(r"==PROF== Connected to process (\d+) \((?P<path>.*)\)")
+_CONNECTED = "==PROF== Connected to process"
 _MESSAGE = re.compile(r"==(?:ERROR|WARNING)== .+")
 _NOTHING = "No kernels were profiled"
 _MOST_MESSAGES = 200
+_MOST_LINE = 2**16
+"""Letters of a line that may still be one of ncu's: what the program prints need not have lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Progress:
         passes: of the last launch that was recorded.
         reports: that ncu has written.
         exit_status: the program's, where ncu tells that it is not 0.
+        is_connected: a process used CUDA, and ncu was in it.
         is_empty: ncu says that nothing was profiled.
         messages: its errors and warnings, each once.
     """
@@ -39,6 +42,7 @@ class Progress:
     passes: int | None = None
     reports: tuple[str, ...] = ()
     exit_status: int | None = None
+    is_connected: bool = False
     is_empty: bool = False
     messages: tuple[str, ...] = ()
 
@@ -59,6 +63,7 @@ class ProgressReader:
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
             self._take(line.rstrip("\r"))
+        self._rest = self._rest[-_MOST_LINE:]
         if match := _PROFILING.search(self._rest):
             self.state = _at(self.state, match, self._rest)
         return self.state
@@ -81,7 +86,11 @@ class ProgressReader:
             state = replace(state, exit_status=int(match[1]))
         if (match := _MESSAGE.search(line)) and match[0] not in state.messages:
             state = replace(state, messages=(*state.messages, match[0])[-_MOST_MESSAGES:])
-        self.state = replace(state, is_empty=state.is_empty or _NOTHING in line)
+        self.state = replace(
+            state,
+            is_connected=state.is_connected or _CONNECTED in line,
+            is_empty=state.is_empty or _NOTHING in line,
+        )
 
 
 def _at(state: Progress, match: re.Match[str], line: str) -> Progress:

@@ -219,10 +219,10 @@ class Recorder:
         journals = [status, *files_of_ranks(status.name, "", list(status.parent.iterdir())).values()]
         hint = steps_hint(self.request, max(map(read_status, journals), key=len))
         error = why_nothing(
-            outcome.progress.messages,
+            outcome,
             self.settings.failures,
-            exit_status=outcome.progress.exit_status,
             is_filtered=self.request.is_filtered,
+            has_ranks=self.program.rank_variable is not None,
         )
         return ProfilingError(str(error), hint=hint) if hint else error
 

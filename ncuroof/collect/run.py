@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ncuroof.collect.ncu_lines import WithoutProgress
 from ncuroof.collect.progress import Progress, ProgressReader
 from ncuroof.collect.status_line import StatusLine, progress_text, terminal_width
 from ncuroof.errors import NcuNotFoundError
@@ -51,6 +52,19 @@ class _Stream:
     source: int
     target: int
     said: ProgressReader = field(default_factory=ProgressReader)
+    without_progress: WithoutProgress | None = None
+    """Takes ncu's lines out, where they come on this stream."""
+
+    def read(self) -> tuple[bytes, bool]:
+        """Return what is to be passed on of what came, and whether there may be more."""
+        try:
+            chunk = os.read(self.source, _CHUNK)
+        except OSError:  # a terminal whose other end is closed
+            chunk = b""
+        self.said.read(chunk.decode(errors="replace"))
+        if self.without_progress is None:
+            return chunk, bool(chunk)
+        return (self.without_progress.pass_on(chunk) if chunk else self.without_progress.end()), bool(chunk)
 
     def write(self, chunk: bytes) -> None:
         view = memoryview(chunk)
@@ -68,9 +82,8 @@ def run_ncu(
 ) -> Outcome:
     """Run ncu to its end, and say meanwhile how far it is.
 
-    The program keeps standard input and, unless that is a terminal, standard output; a terminal's place is taken by another
-    terminal, so that the program writes as ever and the line of progress can give way. Standard error is read as well, for some
-    of ncu's errors come there.
+    The program keeps standard input. Its standard output and error are relayed, for ncu prints some of its errors there; a
+    terminal's place is taken by another terminal, so that the program writes as ever and the line of progress can give way.
 
     Args:
         command: gives the command for a log file of ncu's words; for None one that mixes them with the program's.
@@ -85,7 +98,7 @@ def run_ncu(
     with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder, contextlib.ExitStack() as stack:
         log = Path(folder) / "ncu.log"
         words = command(str(log) if logs_to_file else None)
-        streams, ends = _open_streams(stack, relays_stdout=not logs_to_file)
+        streams, ends = _open_streams(stack, has_progress=not logs_to_file)
         try:
             process = subprocess.Popen(  # noqa: S603  the arguments as given, no shell
                 words, stdout=ends.get(_STDOUT), stderr=ends.get(_STDERR)
@@ -107,24 +120,26 @@ def run_ncu(
         return Outcome(process.returncode, watch.progress(), is_interrupted)
 
 
-def _open_streams(stack: contextlib.ExitStack, *, relays_stdout: bool) -> tuple[list[_Stream], dict[int, int]]:
+def _open_streams(stack: contextlib.ExitStack, *, has_progress: bool) -> tuple[list[_Stream], dict[int, int]]:
     """Return the streams to relay, and by descriptor the ends that the program writes to."""
-    is_terminal = {number: os.isatty(number) for number in (_STDOUT, _STDERR)}
     ends: dict[int, int] = {}
     streams = []
-    if is_terminal[_STDOUT] or relays_stdout:
-        source, end = _terminal() if is_terminal[_STDOUT] else os.pipe()
-        streams.append(_Stream(source, _STDOUT))
-        ends[_STDOUT] = end
-    if is_terminal[_STDERR] and is_terminal[_STDOUT]:
-        ends[_STDERR] = ends[_STDOUT]  # one terminal, so that the order stays
-    else:
-        source, end = _terminal() if is_terminal[_STDERR] else os.pipe()
-        streams.append(_Stream(source, _STDERR))
-        ends[_STDERR] = end
-    for stream in streams:
-        stack.callback(os.close, stream.source)
+    for number in (_STDOUT, _STDERR):
+        if number == _STDERR and _are_one():
+            ends[number] = ends[_STDOUT]  # so that the order stays
+            continue
+        source, ends[number] = _terminal() if os.isatty(number) else os.pipe()
+        streams.append(_Stream(source, number, without_progress=WithoutProgress() if has_progress else None))
+        stack.callback(os.close, source)
     return streams, ends
+
+
+def _are_one() -> bool:
+    """Return whether standard output and error lead to one place: a terminal, or `2>&1`."""
+    try:
+        return os.path.sameopenfile(_STDOUT, _STDERR)
+    except OSError:  # one is closed
+        return False
 
 
 def _terminal() -> tuple[int, int]:
@@ -231,14 +246,11 @@ class _Watch:
         return bool(ready)
 
     def _relay(self, stream: _Stream) -> None:
-        try:
-            chunk = os.read(stream.source, _CHUNK)
-        except OSError:  # a terminal whose other end is closed
-            chunk = b""
-        if not chunk:
+        chunk, may_go_on = stream.read()
+        if not may_go_on:
             self._selector.unregister(stream.source)
+        if not chunk:
             return
-        stream.said.read(chunk.decode(errors="replace"))
         if self._line is None:
             stream.write(chunk)
         else:
@@ -268,6 +280,7 @@ def _merged(parts: Sequence[Progress]) -> Progress:
         n_done=sum(part.n_done for part in parts),
         reports=tuple(report for part in parts for report in part.reports),
         exit_status=next((part.exit_status for part in parts if part.exit_status is not None), None),
+        is_connected=any(part.is_connected for part in parts),
         is_empty=any(part.is_empty for part in parts),
         messages=tuple(dict.fromkeys(message for part in parts for message in part.messages)),
     )

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from ncuroof.collect.failures import known_failure, why_nothing
-from ncuroof.collect.run import run_ncu
+from ncuroof.collect.progress import Progress
+from ncuroof.collect.run import Outcome, run_ncu
 from ncuroof.collect.settings import load_settings
 from tests.support.ncu import find_ncu
 
@@ -34,6 +35,14 @@ SAID = {
 }  # fmt: skip
 
 
+NOTHING = "==WARNING== No kernels were profiled."
+
+
+def ended(*messages: str, status: int = 0, exit_status: int | None = None, is_connected: bool = False) -> Outcome:
+    said = Progress(messages=messages, exit_status=exit_status, is_connected=is_connected)
+    return Outcome(status, said, is_interrupted=False)
+
+
 @pytest.mark.parametrize("failure", [failure.id for failure in FAILURES])
 def test_a_failure_is_known_by_ncus_words(failure: str) -> None:
     found = known_failure([SAID[failure]], FAILURES)
@@ -48,7 +57,7 @@ def test_each_failure_says_what_to_do_in_one_line() -> None:
 
 
 def test_the_three_fixes_for_permission() -> None:
-    hint = str(why_nothing([SAID["no-permission"]], FAILURES, exit_status=None, is_filtered=False).hint)
+    hint = str(why_nothing(ended(SAID["no-permission"]), FAILURES, is_filtered=False).hint)
     assert "NVreg_RestrictProfilingToAdminUsers=0" in hint
     assert "--cap-add=SYS_ADMIN" in hint
     assert "Slurm" in hint
@@ -60,19 +69,25 @@ def test_the_root_is_told_before_what_follows_from_it() -> None:
 
 
 def test_a_program_that_failed_is_to_blame_itself() -> None:
-    error = why_nothing(["==WARNING== No kernels were profiled."], FAILURES, exit_status=3, is_filtered=False)
+    error = why_nothing(ended(NOTHING, exit_status=3), FAILURES, is_filtered=False)
     assert str(error) == "the program ended with status 3 before a kernel was recorded (target-failed)"
 
 
-@pytest.mark.parametrize(("is_filtered", "told"), [(True, "--dry-run"), (False, "uses CUDA")])
+@pytest.mark.parametrize(("is_filtered", "told"), [(True, "--dry-run"), (False, "it launched none")])
 def test_no_kernels(is_filtered: bool, told: str) -> None:
-    error = why_nothing(["==WARNING== No kernels were profiled."], FAILURES, exit_status=None, is_filtered=is_filtered)
-    assert "(no-kernels)" in str(error)
+    error = why_nothing(ended(NOTHING, is_connected=True), FAILURES, is_filtered=is_filtered)
+    assert str(error) == "the program used CUDA, and no kernel was recorded (no-kernels)"
     assert told in str(error.hint)
 
 
+def test_a_program_is_said_to_have_used_cuda_only_where_ncu_says_so() -> None:
+    assert str(why_nothing(ended(NOTHING), FAILURES, is_filtered=True)).startswith("ncu saw no process that uses CUDA")
+    error = why_nothing(ended(status=127), FAILURES, is_filtered=False, has_ranks=True)
+    assert str(error) == "the launcher ended with status 127 before a program used CUDA"
+
+
 def test_words_that_are_not_known_are_passed_on() -> None:
-    error = why_nothing(["==ERROR== The moon is in the way."], FAILURES, exit_status=None, is_filtered=False)
+    error = why_nothing(ended("==ERROR== The moon is in the way."), FAILURES, is_filtered=False)
     assert str(error) == "ncu recorded nothing: The moon is in the way."
 
 
@@ -100,6 +115,28 @@ def test_the_real_ncus_failure_on_a_machine_without_a_driver_is_known(capfd: pyt
     assert found is not None, outcome
     assert found.id == "no-driver"
     capfd.readouterr()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("-k", "a", "-k", "b", "/bin/true"), "unknown-option"),
+        (("--clock-control", "boosted", "/bin/true"), "unknown-option"),
+        (("-k", "regex:(", "/bin/true"), "unknown-option"),
+        (("--kill", "yes", "/bin/true"), "unknown-option"),
+        (("./no-such-program",), "program-not-found"),
+    ],
+)
+def test_what_the_real_ncu_says_before_it_has_a_log_is_heard(
+    capfd: pytest.CaptureFixture[str], words: tuple[str, ...], told: str
+) -> None:
+    ncu = find_ncu()
+    if ncu is None:
+        pytest.skip("NVIDIA's ncu is not installed")
+    outcome = run_ncu(lambda log: [str(ncu), "--log-file", str(log), *words], shows_progress=False)
+    assert f"({told})" in str(why_nothing(outcome, FAILURES, is_filtered=False))
+    assert capfd.readouterr().out.startswith("==ERROR== ")
 
 
 @pytest.mark.oracle

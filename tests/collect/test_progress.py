@@ -25,6 +25,7 @@ def test_lines_of_every_version_count() -> None:
         percent=100,
         passes=1,
         reports=("/home/user/run 1.ncu-rep",),
+        is_connected=True,
         messages=("==WARNING== Launching the workload is taking more time than expected.",),
     )
 

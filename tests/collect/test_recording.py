@@ -19,6 +19,7 @@ import pytest
 from ncuroof.collect.arguments import Selection
 from ncuroof.collect.counts import Counts, KernelCount, counts_path, read_counts
 from ncuroof.collect.first_run import FirstRun
+from ncuroof.collect.ncu_lines import WithoutProgress
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.recording import Recorder, free_report
 from ncuroof.collect.request import Steps
@@ -186,7 +187,29 @@ def test_each_rank_leaves_a_report(tmp_path: Path, capfd: pytest.CaptureFixture[
     ranks = dataclasses.replace(one, program=Program((str(launcher),), HELLO, "MY_RANK", None))
     found = ranks.record()
     assert [path.name for path in found.reports] == ["run.rank0.ncu-rep", "run.rank1.ncu-rep"]
-    assert capfd.readouterr().out.count("hello\n") == 2
+    assert capfd.readouterr().out == "hello\nhello\n"  # and not what each ncu says of its progress
+
+
+@pytest.mark.parametrize("n_at_once", [1, 5, 1000])
+def test_ncus_progress_is_taken_out_of_what_ranks_print(n_at_once: int) -> None:
+    printed = b'==PROF== Connected\nloss 3\n==\n =\n==PROF== Profiling "k": 0%....100%\nlast: ==PROF== mine\n\n==PRO'
+    stream = WithoutProgress()
+    pieces = [stream.pass_on(printed[place : place + n_at_once]) for place in range(0, len(printed), n_at_once)]
+    assert b"".join([*pieces, stream.end()]) == b"loss 3\n==\n =\nlast: ==PROF== mine\n\n==PRO"
+
+
+def test_what_is_printed_to_one_place_keeps_its_order(tmp_path: Path) -> None:
+    script = "import os\nfor n in range(50): os.write(1 + n % 2, b'%d ' % n)"
+    command = WATCHED.replace('"/bin/echo", "hello"', f'sys.executable, "-c", {script!r}')
+    stand_in(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", command, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "STAND_IN_PAUSE": "0"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=True,
+    )
+    assert done.stdout.split()[:50] == [b"%d" % n for n in range(50)]
 
 
 def test_a_command_that_is_not_there_is_told(tmp_path: Path) -> None:
