@@ -15,8 +15,10 @@ from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
 from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.arguments import Selection
+from ncuroof.collect.beforehand import look_before
 from ncuroof.collect.counts import counts_path
 from ncuroof.collect.describe import plan_lines
+from ncuroof.collect.doctor import this_machine
 from ncuroof.collect.first_run import RUNNER, RUNNER_FILES
 from ncuroof.collect.machine import find_gpus, find_ncu, find_nsys, ncu_version
 from ncuroof.collect.plan import plan_collection
@@ -26,7 +28,7 @@ from ncuroof.collect.remote import remote_script
 from ncuroof.collect.request import Request, parse_cover, parse_steps, split_words
 from ncuroof.collect.settings import Settings, Version, load_settings, parse_capability
 from ncuroof.errors import NcuNotFoundError, ProfileRequestError
-from ncuroof.present.output import page_beside, write_whole
+from ncuroof.present.output import page_beside, refuse_foreign, write_whole
 
 EXIT_INTERRUPTED = 130
 _AS_THEY_ARE = (
@@ -160,6 +162,8 @@ def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: boo
         return _write_remote_plan(recorder, asked["remote_plan"], is_gpu_known=bool(asked["capabilities"]))
     if asked["dry_run"]:
         return _print_commands(recorder)
+    look_before(recorder, this_machine())
+    refuse_foreign(_page_to_be(recorder), force=asked["force"])
     recording = recorder.record()
     if verbose:
         for message in recording.messages:
@@ -296,6 +300,12 @@ def _write_remote_plan(recorder: Recorder, path: Path, *, is_gpu_known: bool) ->
     write_whole(path, script.encode(), force=request.force)
     click.echo(f"script: {path}")
     return 0
+
+
+def _page_to_be(recorder: Recorder) -> Path:
+    """Return where the page goes; with ranks, where that of the first usually does."""
+    report = recorder.request.report
+    return report.with_suffix(".rank0.html" if recorder.program.rank_variable else ".html")
 
 
 def _report(recording: Recording, *, force: bool, quiet: bool, no_color: bool) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
 
 from ncuroof.analysis import Analysis, Reports
 from ncuroof.cli.options import say, wants_color
+from ncuroof.errors import OutputError
 from ncuroof.present import write
 from ncuroof.present.format import printable
 from ncuroof.present.output import page_beside
@@ -37,5 +39,8 @@ def write_page(analysis: Analysis, report: Path, *, force: bool) -> None:
     Raises:
         OutputError: the page cannot be written, or its place holds a file that ncuroof did not write.
     """
-    page = write(analysis, page_beside(report), "html", force=force)
+    try:
+        page = write(analysis, page_beside(report), "html", force=force)
+    except OutputError as error:
+        raise OutputError(str(error), hint=f"ncuroof report {shlex.quote(str(report))} -o other.html") from error
     click.echo(f"page: {printable(str(page))}")

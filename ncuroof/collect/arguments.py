@@ -140,7 +140,10 @@ def _has(option: str, settings: Settings, version: Version) -> bool:
 def _too_old(option: str, settings: Settings) -> ProfileRequestError:
     since = ".".join(map(str, settings.option_since[option]))
     return ProfileRequestError(
-        f"{option} was wanted, which ncu has from {since} on", hint="name a newer ncu in NCUROOF_NCU"
+        f"{option} was wanted, which ncu has from {since} on",
+        hint="name a newer ncu in NCUROOF_NCU, or do without: --no-per-shape"
+        if option == "--filter-mode"
+        else "name a newer ncu in NCUROOF_NCU",
     )
 
 

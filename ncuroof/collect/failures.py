@@ -10,6 +10,7 @@ from ncuroof.collect.settings import Failure
 from ncuroof.errors import ProfilingError
 
 _MARK = re.compile(r"==(?:ERROR|WARNING)== ")
+_ERROR = "==ERROR== "
 _EXIT_STATUS = "The application returned an error code"
 _NOTHING = "No kernels were"
 _LOOK_AT_COMMAND = "what it printed stands above; --dry-run shows the command, ncuroof doctor looks at the machine"
@@ -42,7 +43,7 @@ def why_nothing(
             f"the program ended with status {exit_status} before a kernel was recorded (target-failed)",
             hint=RUN_IT_ALONE,
         )
-    others = [_MARK.sub("", line) for line in messages if _EXIT_STATUS not in line and _NOTHING not in line]
+    others = _other_words(messages)
     if others:
         return ProfilingError(f"ncu recorded nothing: {others[0]}", hint=_LOOK_AT_COMMAND)
     if outcome.progress.is_connected:
@@ -63,3 +64,27 @@ def why_nothing(
         "ncu saw no process that uses CUDA (no-kernels)",
         hint="look whether the program uses this GPU; child processes count with --target-processes all",
     )
+
+
+def refusal(said: str, failures: Sequence[Failure]) -> ProfilingError | None:
+    """Return the error for what ncu says where it does not take its options or the machine; None where it says nothing of it.
+
+    Args:
+        said: all that it printed.
+        failures: of profiles/collect.toml.
+    """
+    errors = [line for line in said.splitlines() if line.startswith(_ERROR)]
+    failure = known_failure(errors, failures)
+    if failure is not None:
+        said_by_ncu = next(line for line in errors if failure.pattern.search(line))
+        return ProfilingError(
+            f"{failure.message} ({failure.id}): {_MARK.sub('', said_by_ncu)}",
+            hint=failure.hint,
+        )
+    others = _other_words(errors)
+    return ProfilingError(f"ncu does not begin: {others[0]}", hint=_LOOK_AT_COMMAND) if others else None
+
+
+def _other_words(messages: Iterable[str]) -> list[str]:
+    """Return what ncu says beside that the program failed, and that nothing was recorded."""
+    return [_MARK.sub("", line) for line in messages if _EXIT_STATUS not in line and _NOTHING not in line]

@@ -197,8 +197,7 @@ class Recorder:
 
     def _to_replace(self) -> list[Path]:
         """Return what is in the report's place, and counts beside it: earlier ones would weight the new report wrongly."""
-        if not self.request.report.parent.is_dir():
-            raise OutputError(f"{self.request.report.parent}: is no folder", hint="make it, or choose another with -o")
+        _look_at_place(self.request.report)
         reports = self._reports().values()
         counts = dict.fromkeys(map(counts_path, (self.request.report, *reports)))
         existing = [*reports, *filter(Path.exists, counts)]
@@ -225,6 +224,26 @@ class Recorder:
             has_ranks=self.program.rank_variable is not None,
         )
         return ProfilingError(str(error), hint=hint) if hint else error
+
+
+def _look_at_place(report: Path) -> None:
+    """Refuse a report's place where none can be written, before anything runs.
+
+    Raises:
+        OutputError: it is a folder, or lies in none that can be written to.
+    """
+    folder = report.parent
+    if not folder.is_dir():
+        raise OutputError(f"{folder}: is no folder", hint="make it, or choose another with -o")
+    if report.is_dir():
+        raise OutputError(f"{report}: is a folder", hint="choose another name with -o")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OutputError(
+            f"{folder}: cannot be written to: {error.strerror}", hint="choose another folder with -o"
+        ) from error
 
 
 def free_report(wanted: Path) -> Path:

@@ -45,7 +45,7 @@ def write_whole(path: Path, content: bytes, *, force: bool = False) -> Path:
             path.write_bytes(content)
         else:
             target = Path(os.path.realpath(path)) if path.is_symlink() else path
-            _refuse_foreign(target, force=force)
+            refuse_foreign(target, force=force)
             _replace(target, content)
     except OutputError:
         raise
@@ -63,7 +63,8 @@ def _is_stream(path: Path) -> bool:
     return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
 
 
-def _refuse_foreign(path: Path, *, force: bool) -> None:
+def refuse_foreign(path: Path, *, force: bool) -> None:
+    """Raise an `OutputError` where there is a folder, or a file that ncuroof did not write."""
     if path.is_dir():
         raise OutputError(f"{path}: is a directory", hint="name a file in it")
     if force or not path.exists() or path.stat().st_size == 0:

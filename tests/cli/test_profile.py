@@ -69,6 +69,22 @@ def test_a_program_is_counted_by_nsys_and_weighted(
     assert json.loads((folder / "run.counts.json").read_bytes())["source"] == "nsys"
 
 
+def test_a_page_of_others_is_seen_before_the_program_runs(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "train.html").write_text("precious", encoding="utf-8")
+    assert run_main("profile", "-q", "--no-per-shape", "train.py") == 1
+    output = capfd.readouterr()
+    assert "trained" not in output.out
+    assert "train.html: exists, and nothing in it says that ncuroof wrote it" in output.err
+    assert "choose another name with -o" in output.err
+
+
+def test_a_page_that_comes_in_the_way_costs_no_report(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "train.py").write_text("open('train.html', 'w').write('precious')", encoding="utf-8")
+    assert run_main("profile", "-q", "--no-per-shape", "train.py") == 1
+    assert "hint: ncuroof report train.ncu-rep -o other.html" in capfd.readouterr().err
+    assert (folder / "train.ncu-rep").exists()
+
+
 def test_the_next_run_gets_another_name(folder: Path) -> None:
     assert run_main("profile", "-q", "--no-per-shape", "train.py") == 0
     assert run_main("profile", "-q", "--no-per-shape", "train.py") == 0

@@ -160,3 +160,10 @@ def test_the_version_is_asked_for(tmp_path: Path) -> None:
     assert ncu_version(_executable(tmp_path / "ncu", "echo 'Version 2025.3.1.0 (build 1)'")) == (2025, 3, 1, 0)
     with pytest.raises(NcuNotFoundError, match="does not tell a version"):
         ncu_version(_executable(tmp_path / "other", "echo hello"))
+
+
+def test_a_gpu_that_is_too_old_is_in_nobodys_way_where_another_is_not() -> None:
+    old = "NVIDIA GeForce GT 1030, 6.1, 570.86.15, [N/A]\n"
+    assert checks(smi=old)["GPU 0"].state == "failed"
+    both = checks(smi=f"{old}{H200}")
+    assert (both["GPU 0"].state, both["GPU 1"].state) == ("warning", "ok")

@@ -1,0 +1,80 @@
+"""What can be known before a program runs is looked at before: a first run may take long, and would be for nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from ncuroof.collect.arguments import Selection, ncu_command
+from ncuroof.collect.doctor import FAILED, Surroundings, examine
+from ncuroof.collect.failures import refusal
+from ncuroof.collect.programs import Program
+from ncuroof.collect.recording import Recorder
+from ncuroof.errors import ProfileRequestError, ProfilingError
+
+_PATIENCE_S = 60.0
+_NO_DRIVER = "no-driver"
+_ASKED_OF_NCU = ("ncu", "driver")
+"""Checks of the doctor's that ncu itself answers better: nvidia-smi can be missing where the driver is not."""
+
+
+def look_before(recorder: Recorder, machine: Surroundings) -> None:
+    """Look at the program, the machine, and whether ncu takes the options.
+
+    Behind a launcher only what holds for every machine is looked at, for ranks may run on others.
+
+    Raises:
+        ProfileRequestError: the request contradicts itself, there is no such script, or ncu lacks an option.
+        ProfilingError: there is no such program, the machine cannot profile, or ncu refuses the options.
+    """
+    program = recorder.program
+    recorder.command()  # says what contradicts itself
+    _look_at_program(program)
+    if not program.launcher:
+        _look_at_machine(recorder, machine)
+    if recorder.counts_first:
+        _ask_ncu(recorder)
+
+
+def _look_at_program(program: Program) -> None:
+    first = (program.launcher or program.words)[0]
+    if shutil.which(first) is None and not os.access(first, os.X_OK):
+        raise ProfilingError(
+            f"{first}: no such program (program-not-found)", hint="give its path; for scripts, --python PATH"
+        )
+    script = None if program.launcher or program.script is None else program.words[program.script]
+    if script not in (None, "-m") and not Path(str(script)).exists():
+        raise ProfileRequestError(f"{script}: no such script", hint="give its path")
+
+
+def _look_at_machine(recorder: Recorder, machine: Surroundings) -> None:
+    for check in examine(machine, recorder.settings):
+        if check.state == FAILED and check.name not in _ASKED_OF_NCU:
+            raise ProfilingError(f"{check.name}: {check.found}", hint=check.fix)
+
+
+def _ask_ncu(recorder: Recorder) -> None:
+    """Let ncu run a program that does nothing with all the options, which takes about a second."""
+    nothing = shutil.which("true")
+    if nothing is None:
+        return
+    command = ncu_command(
+        recorder.request,
+        recorder.plan,
+        Program((), (nothing,), None, None),
+        recorder.settings,
+        ncu=str(recorder.ncu),
+        selection=Selection(per_shape=recorder.request.per_shape is not False),
+        ncu_version=recorder.ncu_version,
+    )
+    try:
+        done = subprocess.run(  # noqa: S603  no shell
+            command, capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):  # what runs the program will tell
+        return
+    error = refusal(done.stdout + done.stderr, recorder.settings.failures) if done.returncode else None
+    if error is not None and not (recorder.program.launcher and _NO_DRIVER in str(error)):
+        raise error

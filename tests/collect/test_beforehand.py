@@ -1,0 +1,118 @@
+"""What can be known before a program runs is told before it runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncuroof.collect.beforehand import look_before
+from ncuroof.collect.recording import Recorder
+from ncuroof.collect.settings import load_settings
+from ncuroof.errors import NcuroofError, OutputError, ProfileRequestError, ProfilingError
+from tests.collect.test_doctor import machine
+from tests.collect.test_recording import recorder
+from tests.support.ncu import find_ncu
+
+RESTRICTED = {"params": "RmProfilingAdminOnly: 1\n"}
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> str:
+    path = tmp_path / "train.py"
+    path.write_text("raise SystemExit('it ran')", encoding="utf-8")
+    return str(path)
+
+
+def with_launcher(one: Recorder) -> Recorder:
+    return replace(one, program=replace(one.program, launcher=("env",), rank_variable="RANK"))
+
+
+def test_a_script_on_a_good_machine_may_run(tmp_path: Path, script: str) -> None:
+    look_before(recorder(tmp_path, (script,)), machine())
+    assert not list(tmp_path.glob("*.ncu-rep"))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("nowhere.py",), r"nowhere\.py: no such script"),
+        (("./nowhere",), r"\./nowhere: no such program \(program-not-found\)"),
+        (("/nowhere/python", "train.py"), "/nowhere/python: no such program"),
+        (("no-such-launcher", "-n", "2", "./app"), "no-such-launcher: no such program"),
+    ],
+)
+def test_a_program_that_is_not_there(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+    with pytest.raises(NcuroofError, match=told):
+        look_before(recorder(tmp_path, words), machine())
+
+
+def test_a_machine_that_cannot_profile(tmp_path: Path, script: str) -> None:
+    one = recorder(tmp_path, (script,))
+    with pytest.raises(ProfilingError, match="counter permission: for administrators alone"):
+        look_before(one, machine(**RESTRICTED))
+    look_before(with_launcher(one), machine(**RESTRICTED))  # ranks may run elsewhere
+
+
+def test_the_driver_is_ncus_to_find(tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = recorder(tmp_path, (script,))
+    look_before(one, machine(smi=None))
+    refuse(one, "==ERROR== Nsight Compute failed to connect to the CUDA driver (stub libcuda.so[.1] on path?).")
+    with pytest.raises(ProfilingError, match="no-driver"):
+        look_before(one, machine())
+    look_before(with_launcher(one), machine())
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("==ERROR== unrecognised option '--nosuch'.", r"\(unknown-option\): unrecognised option '--nosuch'"),
+        ("==ERROR== The moon is in the way.", "ncu does not begin: The moon is in the way"),
+        ("==ERROR== The application returned an error code (1).", None),
+    ],
+)
+def test_what_ncu_refuses(tmp_path: Path, script: str, said: str, told: str | None) -> None:
+    one = recorder(tmp_path, (script,))
+    refuse(one, said)
+    look_before(replace(one, request=replace(one.request, per_shape=False)), machine())  # ncu says it itself, at once
+    if told is None:
+        look_before(one, machine())
+    else:
+        with pytest.raises(ProfilingError, match=told):
+            look_before(one, machine())
+
+
+def refuse(one: Recorder, said: str) -> None:
+    one.ncu.write_text(f'#!/bin/sh\necho "{said}"\nexit 1\n', encoding="utf-8")
+
+
+def test_an_ncu_without_what_a_long_run_needs(tmp_path: Path, script: str) -> None:
+    one = replace(recorder(tmp_path, (script,)), ncu_version=(2022, 3))
+    with pytest.raises(ProfileRequestError, match="--filter-mode was wanted") as error:
+        look_before(one, machine())
+    assert "--no-per-shape" in str(error.value.hint)
+
+
+def test_a_place_where_no_report_can_be(tmp_path: Path, script: str) -> None:
+    (tmp_path / "taken.ncu-rep").mkdir()
+    for report, told in ((tmp_path / "taken.ncu-rep", "is a folder"), (Path("/proc/x.ncu-rep"), "cannot be written")):
+        with pytest.raises(OutputError, match=told):
+            recorder(tmp_path, (script,), report=report).record()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("more", "told"), [({"kernels": ("(",)}, "Invalid regex"), ({}, "no-driver")])
+def test_the_real_ncu_is_asked(tmp_path: Path, script: str, more: dict[str, Any], told: str) -> None:
+    ncu = find_ncu()
+    if ncu is None:
+        pytest.skip("NVIDIA's ncu is not installed")
+    if Path("/dev/nvidia0").exists() and told == "no-driver":
+        pytest.skip("this machine has a GPU")
+    from ncuroof.collect.plan import plan_collection  # noqa: PLC0415
+
+    plan = plan_collection("quick", load_settings(), capabilities=[90])
+    one = replace(recorder(tmp_path, (script,), cover_frac=0.9, **more), ncu=Path(ncu), plan=plan)
+    with pytest.raises(ProfilingError, match=told):
+        look_before(one, machine())
