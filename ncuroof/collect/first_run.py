@@ -13,6 +13,7 @@ from typing import Any
 
 from ncuroof.collect.arguments import files_of_ranks, of_rank
 from ncuroof.collect.counts import Counts
+from ncuroof.collect.failures import RUN_IT_ALONE
 from ncuroof.collect.nsys_run import run_nsys, run_to_end
 from ncuroof.collect.nsys_trace import read_nsys_trace
 from ncuroof.collect.programs import Program
@@ -24,7 +25,7 @@ from ncuroof.collect.traces import counts_of
 from ncuroof.errors import CountsError, ProfileRequestError, ProfilingError
 
 RUNNER = Path(__file__).with_name("torch_runner.py")
-RUNNER_FILES = (RUNNER, RUNNER.with_name("torch_tools.py"))
+RUNNER_FILES = (RUNNER, *map(RUNNER.with_name, ("torch_moments.py", "torch_steps.py", "torch_tools.py")))
 _NO_TORCH = "no-torch"
 _TORCH_TRACE, _NSYS_TRACE, _JOURNAL = ("trace", ".json"), ("trace", ".sqlite"), ("journal", ".jsonl")
 """Stem and suffix of files; between them stands the rank."""
@@ -103,23 +104,32 @@ class FirstRun:
 
     def _torch_counts(self, words: Sequence[str], folder: Path) -> dict[int | None, Counts]:
         exit_status = run_to_end(words)
+        traces = self._left(folder, *_TORCH_TRACE)
+        if exit_status and not traces:
+            raise _failed(exit_status)
         journals = {rank: read_status(path) for rank, path in self._left(folder, *_JOURNAL).items()}
         if any(entry.get("event") == _NO_TORCH for journal in journals.values() for entry in journal):
-            return self._without_torch(folder)
-        traces = self._left(folder, *_TORCH_TRACE)
-        unreached = steps_hint(self.request, max(journals.values(), key=len, default=[]))
-        if unreached and not traces:
+            return self._without_torch(folder, "PyTorch is not installed there")
+        longest = max(journals.values(), key=len, default=[])
+        unreached = steps_hint(self.request, longest)
+        if unreached and not exit_status:
             raise ProfilingError("no launch was counted, for the steps were not reached (no-kernels)", hint=unreached)
         if not traces:
-            self._tell_nothing("the script left no trace of launches", exit_status)
-            return {}
+            return self._without_torch(folder, "PyTorch did not use the GPU in the script's own process")
         found = {rank: self._count_torch_trace(trace, journals.get(rank, [])) for rank, trace in traces.items()}
-        return self._with_kernels(found, "PyTorch saw no kernel in the script's own process")
+        counted = self._with_kernels(found, "PyTorch saw no kernel in the script's own process", exit_status)
+        self._warn(exit_status, cut_short(self.request, longest))
+        return counted
 
-    def _without_torch(self, folder: Path) -> dict[int | None, Counts]:
-        """Count with Nsight Systems what the runner did not start, for there is no PyTorch."""
+    def _warn(self, exit_status: int, cut: str | None) -> None:
+        for warning in (cut, f"the program ended with status {exit_status}" if exit_status else None):
+            if warning is not None:
+                self.say(f"warning: {warning}")
+
+    def _without_torch(self, folder: Path, why: str) -> dict[int | None, Counts]:
+        """Count with Nsight Systems what PyTorch's profiler cannot."""
         if self.nsys is None or self.request.steps is not None:
-            self.say(f"PyTorch is not installed there: {_ALL_ARE_RECORDED}")
+            self._tell_nothing(why)
             return {}
         return self._nsys_counts(self._under_nsys(folder), folder)
 
@@ -152,7 +162,9 @@ class FirstRun:
             self._tell_nothing(f"nsys ended with status {exit_status} and left no trace")
             return {}
         found = {rank: self._count_nsys_trace(database) for rank, database in databases.items()}
-        return self._with_kernels(found, "nsys saw no kernel on a GPU")
+        counted = self._with_kernels(found, "nsys saw no kernel on a GPU", exit_status)
+        self._warn(exit_status, None)
+        return counted
 
     def _count_nsys_trace(self, database: Path) -> Counts:
         with _of_first_run():
@@ -171,27 +183,22 @@ class FirstRun:
         path = folder / f"{stem}{suffix}"
         return {None: path} if path.exists() else {}
 
-    def _with_kernels(self, found: Mapping[int | None, Counts], without: str) -> dict[int | None, Counts]:
+    def _with_kernels(
+        self, found: Mapping[int | None, Counts], without: str, exit_status: int
+    ) -> dict[int | None, Counts]:
         counted = {rank: counts for rank, counts in found.items() if counts.kernels}
+        if not counted and exit_status:
+            raise _failed(exit_status)
         if not counted:
             self._tell_nothing(without)
         return counted
 
-    def _tell_nothing(self, found: str, exit_status: int = 0) -> None:
-        """Say that nothing was counted; where counts are needed that ends it.
-
-        Args:
-            found: what there is instead.
-            exit_status: of the program.
+    def _tell_nothing(self, found: str) -> None:
+        """Say that nothing was counted, and what there is instead; where counts are needed that ends it.
 
         Raises:
-            ProfilingError: counts are needed, or the program failed.
+            ProfilingError: counts are needed.
         """
-        if exit_status:
-            raise ProfilingError(
-                f"the program ended with status {exit_status} before its launches were counted (target-failed)",
-                hint="run it without ncuroof first; what it printed stands above",
-            )
         if not self.is_needed:
             self.say(f"{found}: {_ALL_ARE_RECORDED}")
             return
@@ -200,6 +207,14 @@ class FirstRun:
             hint="look whether the program uses the GPU; for PyTorch: "
             "python -c 'import torch; print(torch.cuda.is_available())'",
         )
+
+
+def _failed(exit_status: int) -> ProfilingError:
+    """Return the error for a program that failed before a launch was counted."""
+    return ProfilingError(
+        f"the program ended with status {exit_status} before its launches were counted (target-failed)",
+        hint=f"{RUN_IT_ALONE}; where it works so, leave the first run out: --no-per-shape",
+    )
 
 
 @contextmanager
@@ -234,11 +249,27 @@ def steps_hint(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | 
     if request.steps is None or not journal:
         return None
     n_steps = sum(entry.get("event") == "step" for entry in journal)
-    if any(entry.get("event") == "start" for entry in journal):
+    is_open = any(entry.get("event") == "start" for entry in journal)
+    if is_open and (n_steps or request.steps.first > 1):
         return None
-    return (
+    made = (
         f"the script made {n_steps} steps ({request.steps.of}), --step {request.steps.text} was never reached; "
-        "--step-of says what a step is"
+        if n_steps
+        else f"the script made no step ({request.steps.of}) in its own process, and those of processes that it starts "
+        "are not counted; "
+    )
+    return f"{made}--step-of says what a step is"
+
+
+def cut_short(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return what to warn of where the script ended within the wanted steps; None elsewhere."""
+    steps, stop = request.steps, next((entry for entry in journal if entry.get("event") == "stop"), None)
+    if steps is None or stop is None or stop["after"] >= steps.last:
+        return None
+    n_steps = stop["after"]
+    return (
+        f"the script ended after step {n_steps}: of --step {steps.text} "
+        f"{n_steps - steps.first + 1} of {steps.last - steps.first + 1} steps were seen"
     )
 
 

@@ -6,13 +6,14 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.arguments import Selection, files_of_ranks, ncu_command, of_rank
 from ncuroof.collect.counting import select_launches
 from ncuroof.collect.counts import Counts, counts_path, to_json, together
 from ncuroof.collect.failures import known_failure, why_nothing
-from ncuroof.collect.first_run import RUNNER, FirstRun, read_status, step_words, steps_hint
+from ncuroof.collect.first_run import RUNNER, FirstRun, cut_short, read_status, step_words, steps_hint
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.programs import Program
 from ncuroof.collect.request import Request
@@ -143,6 +144,9 @@ class Recorder:
             reports = self._reports()
             if not reports:
                 raise self._failure(outcome, status)
+            cut = cut_short(self.request, _longest_journal(status))
+        if cut is not None and not by_rank:
+            self.say(f"warning: {cut}")
         for rank, report in reports.items():
             own = by_rank.get(rank) if by_rank else counts
             if own is not None:
@@ -215,8 +219,7 @@ class Recorder:
     def _failure(self, outcome: Outcome, status: Path) -> BaseException:
         if outcome.is_interrupted:
             return KeyboardInterrupt()
-        journals = [status, *files_of_ranks(status.name, "", list(status.parent.iterdir())).values()]
-        hint = steps_hint(self.request, max(map(read_status, journals), key=len))
+        hint = None if outcome.progress.exit_status else steps_hint(self.request, _longest_journal(status))
         error = why_nothing(
             outcome,
             self.settings.failures,
@@ -253,6 +256,12 @@ def free_report(wanted: Path) -> Path:
         number += 1
         path = wanted.with_name(f"{wanted.name.removesuffix(REPORT_SUFFIX)}-{number}{REPORT_SUFFIX}")
     return path
+
+
+def _longest_journal(status: Path) -> list[dict[str, Any]]:
+    """Return the journal of the rank that came farthest."""
+    journals = [status, *files_of_ranks(status.name, "", list(status.parent.iterdir())).values()]
+    return max(map(read_status, journals), key=len)
 
 
 def _reports_of_ranks(report: Path) -> dict[int | None, Path]:

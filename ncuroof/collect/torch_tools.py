@@ -13,9 +13,14 @@ import sys
 import time
 import weakref
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _N_EARLIER_STEPS = 5
+_LOCAL_RANKS = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
+"""Variables in which launchers tell a process its number on its machine: torchrun, Open MPI, MPICH, Slurm."""
 
 
 class Journal:
@@ -60,43 +65,108 @@ class CudaProfiler(Tool):
             with contextlib.suppress(OSError):
                 getattr(ctypes.CDLL("libcuda.so.1"), name.replace("cuda", "cu", 1))()
         elif torch.cuda.is_available():
-            torch.cuda.synchronize()
-            getattr(torch.cuda.cudart(), name)()
+            if torch.cuda.is_initialized():
+                torch.cuda.synchronize()
+            with torch.cuda.device(_own_device(torch)):  # on which the call makes a context
+                getattr(torch.cuda.cudart(), name)()
+
+
+def _own_device(torch: Any) -> int:
+    """Return the GPU that a rank uses by custom before it has chosen one; -1, which changes nothing, after that."""
+    named = next((os.environ[name] for name in _LOCAL_RANKS if os.environ.get(name, "").isdigit()), "-1")
+    return -1 if torch.cuda.is_initialized() or int(named) >= torch.cuda.device_count() else int(named)
+
+
+class OnlyOurs:
+    """Keeps the script's own profilers from beginning where ours works: two at a time end the process.
+
+    They are there as ever, and have recorded nothing.
+    """
+
+    def __init__(self) -> None:
+        self._is_ours = False
+
+    def take_over(self, profiler: Any) -> None:
+        """Put ourselves between the module `torch.autograd.profiler` and what it calls."""
+        for name, instead in (
+            ("_prepare_profiler", None),
+            ("_enable_profiler", None),
+            ("_disable_profiler", Nothing()),
+        ):
+            setattr(profiler, name, self._if_ours(getattr(profiler, name), instead))
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Let through what is called meanwhile: it is ours."""
+        self._is_ours = True
+        try:
+            yield
+        finally:
+            self._is_ours = False
+
+    def _if_ours(self, function: Any, instead: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs) if self._is_ours else instead
+
+        return call
+
+
+class Nothing:
+    """A profiler's results without any event."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def save(self, path: str) -> None:
+        """Write a trace without events."""
+        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
+            file.write('{"traceEvents": []}')
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return list
 
 
 class Counting(Tool):
     """Counts launches with PyTorch's profiler, and leaves its trace in a file; times the steps before it is at work."""
 
-    def __init__(self, path: str, journal: Journal, *, with_operators: bool = False) -> None:
+    def __init__(
+        self, path: str, journal: Journal, only_ours: OnlyOurs, batches: BatchClock, *, with_operators: bool = False
+    ) -> None:
         self._path, self._journal, self._with_operators = path, journal, with_operators
+        self._only_ours, self._batches = only_ours, batches
         self._profile: Any = None
         self._began_ns = 0
-        self._batches = BatchClock()
         self._ends: deque[Any] = deque(maxlen=_N_EARLIER_STEPS + 1)
 
     def start(self) -> None:
         """Count from here on."""
-        import torch
-
+        torch = sys.modules.get("torch")
+        if torch is None:
+            return
         activity = torch.profiler.ProfilerActivity
         is_cuda = torch.cuda.is_available()
-        if is_cuda:
+        if torch.cuda.is_initialized():
             torch.cuda.synchronize()
         on_gpu = [activity.CUDA] if is_cuda else []
         on_host = [activity.CPU] if self._with_operators or not is_cuda else []
         self._profile = torch.profiler.profile(activities=on_gpu + on_host)
-        self._profile.start()
+        with self._only_ours.at_work():
+            self._profile.start()
         self._batches.start()
         self._began_ns = time.perf_counter_ns()
 
     def stop(self) -> None:
         """Count no more, write the trace, and tell the times."""
-        import torch
-
-        if torch.cuda.is_available():
+        torch = sys.modules.get("torch")
+        if self._profile is None or torch is None:
+            return
+        if torch.cuda.is_initialized():
             torch.cuda.synchronize()
         times_ns = {"duration_ns": time.perf_counter_ns() - self._began_ns, "batches_ns": self._batches.waited_ns}
-        self._profile.stop()
+        with self._only_ours.at_work():
+            self._profile.stop()
         self._profile.export_chrome_trace(self._path)
         self._journal.tell("counted", **times_ns, earlier_steps_ns=self._earlier_steps_ns())
 
@@ -123,10 +193,12 @@ class BatchClock:
     def __init__(self) -> None:
         self.waited_ns: int | None = None
         self._loader: Any = None
-        with contextlib.suppress(ImportError, AttributeError):
-            from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-            self._wrap(_BaseDataLoaderIter)
+    def watch(self, module: Any) -> None:
+        """Time the batches of the module `torch.utils.data.dataloader`."""
+        loader = getattr(module, "_BaseDataLoaderIter", None)
+        if loader is not None:
+            self._wrap(loader)
 
     def start(self) -> None:
         """Sum from here on."""
@@ -150,8 +222,8 @@ class BatchClock:
 class Annotations(Tool):
     """NVTX ranges: modules by their place in the model, operators by PyTorch's own ranges, with the shapes of their inputs."""
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
+    def __init__(self, only_ours: OnlyOurs) -> None:
+        self._only_ours = only_ours
         self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._handles: list[Any] = []
         self._operators: Any = None
@@ -159,9 +231,9 @@ class Annotations(Tool):
 
     def start(self) -> None:
         """Annotate from here on."""
-        import torch
-        from torch.nn.modules import module
-
+        torch, module = (sys.modules.get(name) for name in ("torch", "torch.nn.modules.module"))
+        if torch is None or module is None:
+            return
         self._torch = torch
         self._handles = [
             module.register_module_forward_pre_hook(self._enter),
@@ -169,7 +241,8 @@ class Annotations(Tool):
         ]
         if torch.cuda.is_available():
             self._operators = torch.autograd.profiler.emit_nvtx(record_shapes=True)
-            self._operators.__enter__()
+            with self._only_ours.at_work():
+                self._operators.__enter__()
 
     def stop(self) -> None:
         """Annotate no more."""
@@ -178,22 +251,21 @@ class Annotations(Tool):
         self._handles = []
         if self._operators is not None:
             operators, self._operators = self._operators, None
-            operators.__exit__(None, None, None)
+            with self._only_ours.at_work():
+                operators.__exit__(None, None, None)
 
     def _enter(self, module: Any, inputs: Any) -> None:
         if self._torch.compiler.is_compiling():  # a range would break the graph
             return
         shapes = ", ".join(str(list(each.shape)) for each in inputs if isinstance(each, self._torch.Tensor))
         text = f"{self._name(module)} ({type(module).__name__}) {shapes}".rstrip()
-        self._journal.tell("push", text=text)
-        if self._torch.cuda.is_available():
+        if self._operators is not None:
             self._torch.cuda.nvtx.range_push(text)
 
     def _leave(self, module: Any, inputs: Any, output: Any) -> None:  # noqa: ARG002  what torch calls a hook with
         if self._torch.compiler.is_compiling():
             return
-        self._journal.tell("pop")
-        if self._torch.cuda.is_available():
+        if self._operators is not None:
             self._torch.cuda.nvtx.range_pop()
 
     def _name(self, module: Any) -> str:

@@ -98,9 +98,40 @@ def test_steps_that_were_never_reached_are_told(tmp_path: Path, monkeypatch: pyt
     script = tmp_path / "script.py"
     script.write_text("import textwrap\nfor _ in range(2): textwrap.dedent('x')\n", encoding="utf-8")
     with pytest.raises(ProfilingError) as error:
-        recorder(tmp_path, (str(script),), steps=Steps(5, 6, of="textwrap:dedent")).record()
+        recorder(tmp_path, (str(script),), steps=Steps(5, 6, of="textwrap:dedent"), per_shape=False).record()
     assert error.value.hint is not None
     assert error.value.hint.startswith("the script made 2 steps (textwrap:dedent), --step 5:6 was never reached")
+
+
+@pytest.mark.parametrize("steps", [Steps(1, 1, of="textwrap:dedent"), Steps(3, 3, of="textwrap:dedent")])
+def test_a_script_without_a_step_is_not_recorded(tmp_path: Path, steps: Steps) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("print('infers')\n", encoding="utf-8")
+    with pytest.raises(ProfilingError, match="the steps were not reached") as error:
+        recorder(tmp_path, (str(script),), steps=steps).record()
+    assert str(error.value.hint).startswith("the script made no step (textwrap:dedent) in its own process")
+    assert not list(tmp_path.glob("*.ncu-rep"))
+
+
+def test_steps_that_are_missing_at_the_end_are_told(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import textwrap\nfor _ in range(6): textwrap.dedent('x')\n", encoding="utf-8")
+    said: list[str] = []
+    steps = Steps(4, 9, of="textwrap:dedent")
+    recorder(tmp_path, (str(script),), steps=steps, per_shape=False, said=said).record()
+    assert said == ["warning: the script ended after step 6: of --step 4:9 3 of 6 steps were seen"]
+
+
+@pytest.mark.parametrize(
+    "script", ["raise ValueError('x')", "import sys; sys.exit(3)", "import os; os.kill(os.getpid(), 11)"]
+)
+def test_a_script_that_fails_in_the_first_run_does_not_run_again(tmp_path: Path, script: str) -> None:
+    path = tmp_path / "script.py"
+    path.write_text(f"open({str(tmp_path / 'runs')!r}, 'a').write('x')\n{script}", encoding="utf-8")
+    with pytest.raises(ProfilingError, match=r"before its launches were counted \(target-failed\)") as error:
+        recorder(tmp_path, (str(path),)).record()
+    assert "--no-per-shape" in str(error.value.hint)
+    assert (tmp_path / "runs").read_text(encoding="utf-8") == "x"
 
 
 def test_a_report_that_is_there_stays_unless_forced(tmp_path: Path) -> None:
@@ -490,14 +521,14 @@ COUNTED = {"event": "counted", "duration_ns": 25_000, "batches_ns": 3_000, "earl
             [COUNTED, {"event": "stop", "after": 4}],
             None,
         ),  # the script ended before: what came after its last step is none
-        ([{"event": "start", "before": 4}], None),  # killed
+        ([], None),  # killed
     ],
 )
 def test_what_the_runner_saw_of_the_steps_times_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, journal: list[dict[str, object]], steps: CountedSteps | None
 ) -> None:
     kernel = {"cat": "kernel", "name": "k", "ts": 0, "dur": 20, "args": {"grid": [8, 1, 1], "block": [64, 1, 1]}}
-    told = "".join(f"{json.dumps(entry)}\n" for entry in journal)
+    told = "".join(f"{json.dumps(entry)}\n" for entry in [{"event": "start", "before": 4}, *journal])
     write = f"import sys; open(sys.argv[1], 'w').write({json.dumps({'traceEvents': [kernel]})!r}); open(sys.argv[2], 'w').write({told!r})"  # noqa: E501
     left = ("trace.json", "journal.jsonl")
     monkeypatch.setattr(

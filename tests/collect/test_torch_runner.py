@@ -7,7 +7,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +19,7 @@ import pytest
 
 from ncuroof.collect.first_run import RUNNER, read_status
 from ncuroof.collect.settings import load_settings
-from ncuroof.collect.torch_tools import Counting
+from ncuroof.collect.torch_tools import Annotations, BatchClock, Counting, OnlyOurs
 from tests.collect.making import ROOT
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed")
@@ -73,32 +74,38 @@ print("the end")
 """
 FAILING = "import torch\n\ndef inner():\n    raise ValueError('wrong value')\n\ninner()\n"
 LEAVING = "import torch, sys\nprint('leaving')\nsys.exit(7)\n"
-RAISING_IN_FORWARD = """
+PROFILING = """
+import sys
 import torch
-from torch import nn
+from torch.profiler import profile, schedule
 
-class Bad(nn.Module):
-    def forward(self, x):
-        raise RuntimeError("no")
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters())
+exported = []
+with profile(schedule=schedule(wait=0, warmup=1, active=1), on_trace_ready=lambda p: exported.append(p.export_chrome_trace("its.json"))) as p:
+    for _ in range(3):
+        with torch.autograd.profiler.profile() as other:
+            model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+        p.step()
+print(len(exported), len(other.key_averages()), len(p.events()))
+"""  # noqa: E501
+LOADERS = """
+from torch.utils.data import DataLoader
 
-model = nn.Sequential(nn.Linear(2, 2), Bad())
-try:
-    model(torch.ones(1, 2))
-except RuntimeError:
-    print("caught it")
+checked, trained = DataLoader(range(9)), DataLoader(range(3))
+for _ in zip(range(2), checked): pass
+for batch in trained:
+    for _ in zip(range(2), checked): pass
 """
-ODD_INPUTS = """
-import torch
-from torch import nn
+ELSEWHERE = """
+import inspect, os
 
-class Wrapper:
-    shape = 3
+def f():
+    pass
 
-class Unwrap(nn.Module):
-    def forward(self, wrapper, x):
-        return x
-
-Unwrap()(Wrapper(), torch.ones(1, 2))
+os.chdir("/")
+print(__file__, inspect.getsource(f), "def f" in __loader__.get_source("__main__"))
 """
 LOADING = """
 import time
@@ -130,7 +137,7 @@ class Run:
 
     def events(self, *without: str) -> list[str]:
         """Return the journal's events in short."""
-        told = (event for event in self.journal if event["event"] not in without)
+        told = (event for event in self.journal if event["event"] not in ("began", *without))
         return [" ".join(str(value) for value in event.values()) for event in told]
 
 
@@ -148,8 +155,13 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
     "leaving": (["--step", "1"], ["leaving.py"]),
     "not python": (["--step", "1"], ["not_python.py"]),
     "annotated": (["--step", "2", "--stop-after", "--annotate"], ["script.py"]),
-    "raising in forward": (["--annotate"], ["raising.py"]),
-    "odd inputs": (["--annotate"], ["odd.py"]),
+    "a profiler of its own": (["--step", "2", "--count", "own.json"], ["profiling.py"]),
+    "asynchronous": (["--step", "2:3", "--of", "step"], ["asynchronous.py"]),
+    "no such method": (["--step", "1", "--of", "textwrap:TextWrapper.nothing"], ["calls.py"]),
+    "catching all": (["--step", "2", "--of", "step", "--stop-after"], ["catching.py"]),
+    "two loaders": (["--step", "3", "--of", "dataloader"], ["loaders.py"]),
+    "elsewhere": ([], ["elsewhere.py"]),
+    "folder": ([], ["package"]),
     "linked": ([], ["linked.py"]),
     "function with -m": (["--step", "2", "--of", "helper"], ["-m", "script"]),
     "batches": (["--step", "2:3", "--of", "dataloader"], [EXAMPLE, *SMALL, "--workers", "2"]),
@@ -166,13 +178,18 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Run]:
         "script.py": SCRIPT,
         "failing.py": FAILING,
         "leaving.py": LEAVING,
-        "raising.py": RAISING_IN_FORWARD,
+        "profiling.py": PROFILING,
+        "asynchronous.py": "import asyncio\nasync def step(): await asyncio.sleep(0)\nfor _ in range(4): asyncio.run(step())\n",
+        "catching.py": "def step(): pass\nfor n in range(4):\n    try: step()\n    except: pass\nprint('the end')\n",
+        "loaders.py": LOADERS,
+        "elsewhere.py": ELSEWHERE,
         "not_python.py": "def f(:\n",
         "calls.py": "import textwrap\nfor i in range(3): print(textwrap.dedent('  x'))\n",
         "parser.py": PARSER,
         "loads.py": LOADING,
-        "odd.py": ODD_INPUTS,
     }
+    (folder / "package").mkdir()
+    (folder / "package/__main__.py").write_text("import sys; print(sys.path[0], sys.argv)", encoding="utf-8")
     (folder / "elsewhere").mkdir()
     (folder / "elsewhere/linked.py").write_text("import sys; print(sys.path[0])", encoding="utf-8")
     (folder / "linked.py").symlink_to("elsewhere/linked.py")
@@ -207,7 +224,7 @@ def test_the_wanted_steps_lie_in_the_window_and_the_script_ends_after_them(run: 
 
 def test_the_script_sees_what_python_shows_it(run: Callable[[str], Run]) -> None:
     name, file, *_ = run("optimizer").stdout.split()
-    assert (name, file) == ("__main__", "script.py")
+    assert (name, file) == ("__main__", str(run("optimizer").folder / "script.py"))
     assert "['script.py', '--flag', 'x']" in run("optimizer").stdout
     assert "runner0" in run("optimizer").stdout.splitlines()[0].split()[-1]  # the script's folder, not the runner's
 
@@ -251,14 +268,14 @@ def test_an_exception_is_told_as_python_tells_it(run: Callable[[str], Run]) -> N
     assert found.status == 1
     lines = found.stderr.splitlines()
     assert lines[0] == "Traceback (most recent call last):"
-    assert lines[1] == '  File "failing.py", line 6, in <module>'
+    assert lines[1] == f'  File "{found.folder / "failing.py"}", line 6, in <module>'
     assert lines[-1] == "ValueError: wrong value"
     assert "torch_runner" not in found.stderr
 
 
 def test_a_syntax_error_is_the_scripts(run: Callable[[str], Run]) -> None:
     assert run("not python").status == 1
-    assert 'File "not_python.py", line 1' in run("not python").stderr
+    assert 'not_python.py", line 1' in run("not python").stderr
 
 
 def test_sys_exit_is_passed_on_and_the_window_closed(run: Callable[[str], Run]) -> None:
@@ -266,38 +283,69 @@ def test_sys_exit_is_passed_on_and_the_window_closed(run: Callable[[str], Run]) 
     assert run("leaving").events() == ["start 1", "stop 0"]
 
 
-def test_ranges_open_and_close_in_order(run: Callable[[str], Run]) -> None:
-    assert run("annotated").events() == [
-        "step 1",
-        "start 2",
-        "push Sequential (Sequential) [2, 4]",
-        "push Sequential.0 (Linear) [2, 4]",
+@pytest.fixture
+def ranges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is pushed, and "pop" for what is popped, with a stand-in for CUDA; ours are open until the test ends."""
+    torch = pytest.importorskip("torch")
+    told: list[str] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.autograd.profiler, "emit_nvtx", lambda **_: nullcontext())
+    monkeypatch.setattr(torch.cuda.nvtx, "range_push", told.append)
+    monkeypatch.setattr(torch.cuda.nvtx, "range_pop", lambda: told.append("pop"))
+    return told
+
+
+@contextmanager
+def annotated() -> Iterator[None]:
+    annotations = Annotations(OnlyOurs())
+    annotations.start()
+    try:
+        yield
+    finally:
+        annotations.stop()
+
+
+def test_ranges_open_and_close_in_order(ranges: list[str]) -> None:
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
+    with annotated():
+        model(torch.ones(2, 4))
+    model(torch.ones(2, 4))  # told no more
+    assert ranges == [
+        "Sequential (Sequential) [2, 4]",
+        "Sequential.0 (Linear) [2, 4]",
         "pop",
-        "push Sequential.1 (ReLU) [2, 4]",
+        "Sequential.1 (ReLU) [2, 4]",
         "pop",
         "pop",
-        "step 2",
-        "stop 2",
     ]
 
 
-def test_ranges_close_where_a_module_raises(run: Callable[[str], Run]) -> None:
-    found = run("raising in forward")
-    assert found.stdout == "caught it\n"
-    assert found.events("start", "stop") == [
-        "push Sequential (Sequential) [1, 2]",
-        "push Sequential.0 (Linear) [1, 2]",
-        "pop",
-        "push Sequential.1 (Bad) [1, 2]",
-        "pop",
-        "pop",
-    ]
+def test_ranges_close_where_a_module_raises(ranges: list[str]) -> None:
+    torch = pytest.importorskip("torch")
+
+    def no(*_: object) -> None:
+        raise RuntimeError("no")
+
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+    model[1].forward = no
+    with annotated(), pytest.raises(RuntimeError, match="no"):
+        model(torch.ones(1, 2))
+    assert [text == "pop" for text in ranges] == [False, False, True, False, True, True]
 
 
-def test_only_tensors_have_shapes(run: Callable[[str], Run]) -> None:
-    found = run("odd inputs")
-    assert (found.status, found.stderr) == (0, "")
-    assert found.events("start", "stop") == ["push Unwrap (Unwrap) [1, 2]", "pop"]
+def test_only_tensors_have_shapes(ranges: list[str]) -> None:
+    torch = pytest.importorskip("torch")
+    module = torch.nn.Module()
+    module.forward = lambda odd, x: x
+    with annotated():
+        module(SimpleNamespace(shape=3), torch.ones(1, 2))
+    assert ranges == ["Module (Module) [1, 2]", "pop"]
+
+
+def test_annotating_without_a_gpu_changes_nothing(run: Callable[[str], Run]) -> None:
+    assert (run("annotated").status, run("annotated").stderr) == (0, "")
+    assert run("annotated").events() == ["step 1", "start 2", "step 2", "stop 2"]
 
 
 def test_a_linked_script_finds_what_lies_beside_it_as_under_python(run: Callable[[str], Run]) -> None:
@@ -307,6 +355,44 @@ def test_a_linked_script_finds_what_lies_beside_it_as_under_python(run: Callable
 def test_a_function_of_a_module_that_runs_is_refused(run: Callable[[str], Run]) -> None:
     assert run("function with -m").status == 1
     assert "'helper' cannot be counted in a module that runs with -m" in run("function with -m").stderr
+
+
+def test_a_profiler_of_the_scripts_own_records_nothing_and_is_in_nobodys_way(run: Callable[[str], Run]) -> None:
+    found = run("a profiler of its own")
+    assert (found.status, found.stdout) == (0, "2 0 0\n"), found.stderr
+    assert json.loads((found.folder / "its.json").read_bytes())["traceEvents"] == []
+    events = json.loads((found.folder / "own.json").read_bytes())["traceEvents"]
+    assert sum(event.get("name") == "aten::linear" for event in events) == 1
+
+
+def test_calls_of_a_coroutine_are_steps_when_it_has_ended(run: Callable[[str], Run]) -> None:
+    assert run("asynchronous").events() == ["step 1", "start 2", "step 2", "step 3", "stop 3", "step 4"]
+
+
+def test_a_function_that_a_module_lacks_is_told(run: Callable[[str], Run]) -> None:
+    assert run("no such method").status == 1
+    assert run("no such method").stderr.startswith("ncuroof: calls of textwrap:TextWrapper.nothing cannot be counted")
+
+
+def test_a_script_that_catches_its_end_is_told_of_it(run: Callable[[str], Run]) -> None:
+    found = run("catching all")
+    assert found.stdout == "the end\n"
+    assert found.stderr == "ncuroof: the script catches what ends it after the last step, and goes on\n"
+    assert found.events() == ["step 1", "start 2", "step 2", "stop 2", "step 3", "step 4"]
+
+
+def test_batches_of_all_loaders_are_steps(run: Callable[[str], Run]) -> None:
+    """Two batches that are looked at first, of which the second is left in hand; then three with the same within each."""
+    assert sum(event.startswith("step") for event in run("two loaders").events()) == 1 + 3 * (1 + 1)
+
+
+def test_a_script_knows_its_place_after_it_has_gone_elsewhere(run: Callable[[str], Run]) -> None:
+    found = run("elsewhere")
+    assert found.stdout == f"{found.folder / 'elsewhere.py'} def f():\n    pass\n True\n", found.stderr
+
+
+def test_a_folder_runs_as_under_python(run: Callable[[str], Run]) -> None:
+    assert run("folder").stdout.startswith("package [")
 
 
 def test_batches_of_a_loader_with_workers_are_counted_once(run: Callable[[str], Run]) -> None:
@@ -352,19 +438,23 @@ def test_earlier_steps_are_timed_by_events_on_the_gpu(tmp_path: Path, monkeypatc
             return float(end.at_ms - self.at_ms)
 
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     monkeypatch.setattr(torch.cuda, "Event", Event)
-    monkeypatch.setattr("torch.utils.data.dataloader._BaseDataLoaderIter.__next__", lambda _: None)
     told: list[dict[str, Any]] = []
     journal: Any = SimpleNamespace(tell=lambda _, **more: told.append(more))
-    counting = Counting(str(tmp_path / "trace.json"), journal)
+
+    def new() -> Counting:
+        return Counting(str(tmp_path / "trace.json"), journal, OnlyOurs(), BatchClock())
+
+    counting = new()
     for _ in range(8):
         counting.step_done()
     counting.start()
     counting.step_done()  # under the profiler: not timed
     counting.stop()
     assert told[0]["earlier_steps_ns"] == [4e6, 5e6, 6e6, 7e6, 8e6]
-    again = Counting(str(tmp_path / "trace.json"), journal)
+    again = new()
     for _ in range(8):
         again.step_done()
     again.start()
@@ -400,7 +490,8 @@ def test_operators_are_recorded_where_they_are_asked_for(
     profile = SimpleNamespace(start=lambda: None)
     monkeypatch.setattr(torch.profiler, "profile", lambda activities: asked.extend(activities) or profile)
     journal: Any = None
-    Counting(str(tmp_path / "trace.json"), journal, with_operators=with_operators).start()
+    path = str(tmp_path / "trace.json")
+    Counting(path, journal, OnlyOurs(), BatchClock(), with_operators=with_operators).start()
     assert {activity.name for activity in asked} == activities
 
 
