@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncuroof.collect.settings import Launcher, Settings
+from ncuroof.collect.settings import Launcher, Settings, option_name
 from ncuroof.errors import ProfileRequestError
 
 _SCRIPT_SUFFIX = ".py"
+_PYTHON = re.compile(r"python[\d.]*[a-z]?")
 _MODULE = "-m"
+_MODULES = (_MODULE, "--module")
+_END = "--"
+"""Ends a launcher's options, where the user sets it."""
+
+_PYTHONS_ENDING = "cmWXQ"
+"""Letters of Python's options that take the rest of the word, or the next one."""
+
+_PYTHONS_LONG_WITH_VALUE = ("--check-hash-based-pycs",)
 Find = Callable[[str], str | None]
 
 
@@ -39,7 +49,7 @@ class Program:
         if self.script is None:
             raise ProfileRequestError(
                 f"a Python script was wanted, {self.words[0]!r} was found",
-                hint="--step, --annotate, --cover and --per-shape need a script: ncuroof profile [OPTIONS] train.py",
+                hint="--step and --annotate need a script: ncuroof profile [OPTIONS] train.py",
             )
         words = (*self.words[: self.script], *runner, *self.words[self.script :])
         return Program(self.launcher, words, self.rank_variable, self.script + len(runner))
@@ -50,8 +60,7 @@ def find_program(
 ) -> Program:
     """Return the program that `words` call.
 
-    A script runs with `python`. Behind a launcher of ranks (torchrun, mpirun, srun) the rank's own words are told from the
-    launcher's options.
+    A script runs with `python`. Behind a launcher of ranks the rank's own words are told from the launcher's options.
 
     Args:
         words: the program and its arguments, as on a command line.
@@ -61,61 +70,110 @@ def find_program(
         rank_variable: of a launcher that is not known; or in place of its own.
 
     Raises:
-        ProfileRequestError: the launcher's call holds no program.
+        ProfileRequestError: the launcher's call holds no program, or Python's no module.
     """
-    launcher = settings.launchers.get(Path(words[0]).name)
+    alone = _alone(words, python)
+    n_words, launcher = _launcher(alone, settings)
     if launcher is None and rank_variable is None:
-        return _alone(tuple(words), python)
-    known = launcher or Launcher(rank_variable or "", runs_scripts=False, flags=frozenset())
-    place = _first_of_rank(words, known, find)
-    before, rest = list(words[:place]), tuple(words[place:])
-    if known.runs_scripts:
-        before, rest = _without_python(before, rest, python)
-    alone = _alone(rest, python)
-    return Program(tuple(before), alone.words, rank_variable or known.rank, alone.script)
+        return alone
+    words = alone.words
+    place = _first_of_rank(words, n_words, launcher) if launcher else _first_program(words, find)
+    before, rest = words[: place - (words[place - 1] == _END)], words[place:]
+    if launcher is not None and launcher.own_program:
+        interpreter = words[0] if alone.script is not None else python
+        options, rest = _with_own_program(before[n_words:], rest, launcher, interpreter)
+        before = (*before[:n_words], *options)
+    rank = _alone(rest, python)
+    return Program(tuple(before), rank.words, rank_variable or (launcher.rank if launcher else None), rank.script)
 
 
-def _alone(words: tuple[str, ...], python: str) -> Program:
+def _alone(words: Sequence[str], python: str) -> Program:
     if words[0].endswith(_SCRIPT_SUFFIX):
         return Program((), (python, *words), None, 1)
-    return Program((), words, None, _script_in(words))
+    if _PYTHON.fullmatch(Path(words[0]).name):
+        plain, script = _python_call(words)
+        return Program((), plain, None, script)
+    return Program((), tuple(words), None, None)
 
 
-def _script_in(words: Sequence[str]) -> int | None:
-    """Return where the script of `python [OPTIONS] SCRIPT` or `python [OPTIONS] -m MODULE` begins."""
-    if not Path(words[0]).name.startswith("python"):
-        return None
+def _python_call(words: Sequence[str]) -> tuple[tuple[str, ...], int | None]:
+    """Return `python [OPTIONS] SCRIPT` or `python [OPTIONS] -m MODULE` with `-m` as a word of its own, and where either begins.
+
+    Raises:
+        ProfileRequestError: `-m` has no module.
+    """
+    place = 1
+    while place < len(words) and words[place].startswith("-") and words[place] != "-":
+        word = words[place]
+        letters = "" if word.startswith("--") else word[1:]
+        last = next((number for number, letter in enumerate(letters) if letter in _PYTHONS_ENDING), None)
+        if last is None:
+            place += 2 if word in _PYTHONS_LONG_WITH_VALUE else 1
+            continue
+        before, letter, value = letters[:last], letters[last], letters[last + 1 :]
+        if letter == "c":
+            return tuple(words), None
+        if letter == "m":
+            module = (value, *words[place + 1 :]) if value else tuple(words[place + 1 :])
+            if not module:
+                raise ProfileRequestError(
+                    f"{words[0]} -m: a module was wanted, none was found", hint="-m package.train"
+                )
+            flags = (f"-{before}",) if before else ()
+            return (*words[:place], *flags, _MODULE, *module), place + len(flags)
+        place += 1 if value else 2
+    return tuple(words), place if place < len(words) and words[place] != "-" else None
+
+
+def _launcher(alone: Program, settings: Settings) -> tuple[int, Launcher | None]:
+    """Return of how many words a launcher's call consists, and the launcher; None where the program is none."""
+    words, script = alone.words, alone.script
+    if script is not None and words[script] == _MODULE:
+        modules = {launcher.module: launcher for launcher in settings.launchers.values()}
+        return script + 2, modules.get(words[script + 1])
+    for n_words in (1, 2):
+        launcher = settings.launchers.get(" ".join((Path(words[0]).name, *words[1:n_words])))
+        if launcher is not None:
+            return n_words, launcher
+    return 0, None
+
+
+def _first_of_rank(words: Sequence[str], place: int, launcher: Launcher) -> int:
+    """Return where the rank's own words begin: after the launcher's options and their values, or after `--`."""
+    while place < len(words) and words[place].startswith("-"):
+        if words[place] == _END:
+            return _checked(words, place + 1)
+        place += 1 + launcher.n_values(words[place])
+    return _checked(words, place)
+
+
+def _first_program(words: Sequence[str], find: Find) -> int:
+    """Return where a rank begins behind a launcher that is not known: after `--`, else at the first script or executable."""
+    if _END in words:
+        return _checked(words, words.index(_END) + 1)
     for place, word in enumerate(words[1:], start=1):
-        if word == _MODULE or word.endswith(_SCRIPT_SUFFIX):
+        if not word.startswith("-") and (word.endswith(_SCRIPT_SUFFIX) or find(word) is not None):
             return place
-        if word == "-c":
-            return None
-    return None
+    return _checked(words, len(words))
 
 
-def _first_of_rank(words: Sequence[str], launcher: Launcher, find: Find) -> int:
-    """Return where the rank's own words begin: the first script or executable that is no value of an option."""
-    is_value = False
-    for place, word in enumerate(words[1:], start=1):
-        if launcher.runs_scripts and word in (_MODULE, "--module"):
-            return place
-        if word.startswith("-"):
-            is_value = launcher.runs_scripts and word not in launcher.flags and "=" not in word
-        elif is_value:
-            is_value = False
-        elif word.endswith(_SCRIPT_SUFFIX) or launcher.runs_scripts or find(word) is not None:
-            return place
+def _checked(words: Sequence[str], place: int) -> int:
+    if place < len(words):
+        return place
     raise ProfileRequestError(
         f"a program for {words[0]} to start was wanted, none was found",
-        hint="write the program with its path, or Python before the script",
+        hint="write the program with its path, or `--` before it",
     )
 
 
-def _without_python(before: list[str], rest: tuple[str, ...], python: str) -> tuple[list[str], tuple[str, ...]]:
-    """Return torchrun's call with `--no-python`, so that a rank can be any program, and that program in full."""
-    flag = next((word for word in before if word in ("--no-python", "--no_python")), None)
-    if flag is not None:
-        return before, rest
-    if rest[0] in (_MODULE, "--module"):
-        return [*before, "--no-python"], (python, "-u", _MODULE, *rest[1:])
-    return [*before, "--no-python"], (python, "-u", *rest)
+def _with_own_program(
+    options: Sequence[str], rest: tuple[str, ...], launcher: Launcher, python: str
+) -> tuple[list[str], tuple[str, ...]]:
+    """Return options with which the ranks of a launcher of scripts can be any program, and that program in full."""
+    named = {option_name(word) for word in options}
+    without_module = [word for word in options if word not in _MODULES]
+    wanted = [*without_module, *(word for word in launcher.own_program if option_name(word) not in named)]
+    if option_name(launcher.own_program[0]) in named:
+        return wanted, rest
+    is_module = len(without_module) < len(options)
+    return wanted, (python, "-u", *([_MODULE] if is_module else []), *rest)

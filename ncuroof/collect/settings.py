@@ -54,13 +54,28 @@ class Launcher:
 
     Attributes:
         rank: environment variable that holds a rank's number.
-        runs_scripts: it takes Python scripts, and other programs only with `--no-python`.
-        flags: its options without a value.
+        module: that `python -m` starts it by; None where it is no Python.
+        own_program: options that make a launcher of Python scripts run any program; empty where it does that anyway.
+        flags: of a launcher of scripts, the options without a value, as `option_name` gives them.
+        values: of another, the options with a value.
+        two_values: those with two.
     """
 
     rank: str
-    runs_scripts: bool
-    flags: frozenset[str]
+    module: str | None = None
+    own_program: tuple[str, ...] = ()
+    flags: frozenset[str] = frozenset()
+    values: frozenset[str] = frozenset()
+    two_values: frozenset[str] = frozenset()
+
+    def n_values(self, option: str) -> int:
+        """Return how many of the words after an option are its values."""
+        name = option_name(option)
+        if "=" in name:
+            return 0
+        if self.own_program:
+            return int(name not in self.flags)
+        return 2 if name in self.two_values else int(name in self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +106,7 @@ class Settings:
         collectives: pattern of the names of kernels that wait for other GPUs.
         waiting_calls: pattern of the names of calls of the CUDA API that wait for the GPU.
         nsys_options: with which Nsight Systems counts launches.
-        launchers: by the program's name.
+        launchers: by the words that call them.
         failures: in the order in which they are looked for.
     """
 
@@ -110,6 +125,11 @@ class Settings:
     nsys_options: tuple[str, ...]
     launchers: Mapping[str, Launcher]
     failures: tuple[Failure, ...]
+
+
+def option_name(option: str) -> str:
+    """Return an option's name as launchers take it in several spellings: `--no_python` is `no-python`."""
+    return option.lstrip("-").replace("_", "-")
 
 
 def parse_version(text: str) -> Version:
@@ -169,7 +189,7 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
         waiting_calls=raw["waiting_calls"]["name_pattern"],
         nsys_options=tuple(raw["nsys"]["options"]),
         launchers={
-            name: Launcher(entry["rank"], entry.get("runs_scripts", False), frozenset(entry.get("flags", ())))
+            name: _launcher({**raw["launcher"].get(entry.get("as"), {}), **entry})
             for name, entry in raw["launcher"].items()
         },
         failures=tuple(
@@ -177,6 +197,11 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
             for entry in raw["failure"]
         ),
     )
+
+
+def _launcher(entry: Mapping[str, Any]) -> Launcher:
+    named = {name: frozenset(entry.get(name, ())) for name in ("flags", "values", "two_values")}
+    return Launcher(entry["rank"], entry.get("module"), tuple(entry.get("own_program", ())), **named)
 
 
 def _stanza(entry: Mapping[str, Any]) -> CounterStanza:

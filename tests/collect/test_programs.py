@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """What runs a script, where the runner goes in, where a rank begins."""
 
 from __future__ import annotations
@@ -23,18 +24,52 @@ def find(*words: str, rank_variable: str | None = None) -> Program:
         (("python", "-u", "train.py"), Program((), ("python", "-u", "train.py"), None, 2)),
         (("python3.12", "-m", "pkg.train"), Program((), ("python3.12", "-m", "pkg.train"), None, 1)),
         (("python", "-c", "x.py"), Program((), ("python", "-c", "x.py"), None, None)),
-        (("mpirun", "-n", "4", "-x", "VAR", "./app", "1"), Program(("mpirun", "-n", "4", "-x", "VAR"), ("./app", "1"), "OMPI_COMM_WORLD_RANK", None)),  # noqa: E501
+        (("mpirun", "-n", "4", "-x", "VAR", "./app", "1"), Program(("mpirun", "-n", "4", "-x", "VAR"), ("./app", "1"), "OMPI_COMM_WORLD_RANK", None)),
         (("srun", "-n2", "python", "train.py"), Program(("srun", "-n2"), ("python", "train.py"), "SLURM_PROCID", 1)),
         (("mpiexec", "-n", "2", "train.py"), Program(("mpiexec", "-n", "2"), ("/v/python", "train.py"), "PMI_RANK", 1)),
         (
             ("torchrun", "--standalone", "--nproc-per-node", "2", "train.py", "--x"),
-            Program(("torchrun", "--standalone", "--nproc-per-node", "2", "--no-python"), ("/v/python", "-u", "train.py", "--x"), "RANK", 2),  # noqa: E501
+            Program(("torchrun", "--standalone", "--nproc-per-node", "2", "--no-python"), ("/v/python", "-u", "train.py", "--x"), "RANK", 2),
         ),
         (
             ("torchrun", "--nproc-per-node=2", "-m", "pkg.train"),
             Program(("torchrun", "--nproc-per-node=2", "--no-python"), ("/v/python", "-u", "-m", "pkg.train"), "RANK", 2),
         ),
         (("torchrun", "--no-python", "train.sh"), Program(("torchrun", "--no-python"), ("train.sh",), "RANK", None)),
+        (
+            ("torchrun", "-m", "--nproc-per-node", "2", "pkg.train", "-m"),
+            Program(("torchrun", "--nproc-per-node", "2", "--no-python"), ("/v/python", "-u", "-m", "pkg.train", "-m"), "RANK", 2),
+        ),
+        (
+            ("/x/python3", "-u", "-m", "torch.distributed.run", "--nproc_per_node", "2", "train.py"),
+            Program(("/x/python3", "-u", "-m", "torch.distributed.run", "--nproc_per_node", "2", "--no-python"), ("/x/python3", "-u", "train.py"), "RANK", 2),
+        ),
+        (
+            ("python", "-mtorch.distributed.launch", "--nproc_per_node=2", "train.py"),
+            Program(("python", "-m", "torch.distributed.launch", "--nproc_per_node=2", "--no-python", "--use-env"), ("python", "-u", "train.py"), "RANK", 2),
+        ),
+        (
+            ("accelerate", "launch", "--multi_gpu", "--mixed_precision", "bf16", "train.py", "--x"),
+            Program(("accelerate", "launch", "--multi_gpu", "--mixed_precision", "bf16", "--no_python"), ("/v/python", "-u", "train.py", "--x"), "RANK", 2),
+        ),
+        (
+            ("deepspeed", "--num_gpus", "2", "train.py", "--deepspeed"),
+            Program(("deepspeed", "--num_gpus", "2", "--no_python", "--no_local_rank"), ("/v/python", "-u", "train.py", "--deepspeed"), "RANK", 2),
+        ),
+        (("srun", "-p", "test", "-n", "4", "./app"), Program(("srun", "-p", "test", "-n", "4"), ("./app",), "SLURM_PROCID", None)),
+        (("srun", "--partition=test", "-l", "app"), Program(("srun", "--partition=test", "-l"), ("app",), "SLURM_PROCID", None)),
+        (("srun", "--new-option=test", "--", "./app", "--"), Program(("srun", "--new-option=test"), ("./app", "--"), "SLURM_PROCID", None)),
+        (("mpirun", "--map-by", "node", "-wdir", "test", "./app"), Program(("mpirun", "--map-by", "node", "-wdir", "test"), ("./app",), "OMPI_COMM_WORLD_RANK", None)),
+        (("mpiexec", "-genv", "A", "test", "./app"), Program(("mpiexec", "-genv", "A", "test"), ("./app",), "PMI_RANK", None)),
+        (("mpirun", "--mca", "btl", "test", "python", "train", "x.py"), Program(("mpirun", "--mca", "btl", "test"), ("python", "train", "x.py"), "OMPI_COMM_WORLD_RANK", 1)),
+        (("python", "-mpytest", "tests/x.py"), Program((), ("python", "-m", "pytest", "tests/x.py"), None, 1)),
+        (("python", "-Bum", "pkg", "a.py"), Program((), ("python", "-Bu", "-m", "pkg", "a.py"), None, 2)),
+        (("python", "train", "--config", "conf.py"), Program((), ("python", "train", "--config", "conf.py"), None, 1)),
+        (("python", "-W", "ignore", "-Xdev", "-X", "tracemalloc", "--check-hash-based-pycs", "never", "t.py"), Program((), ("python", "-W", "ignore", "-Xdev", "-X", "tracemalloc", "--check-hash-based-pycs", "never", "t.py"), None, 8)),
+        (("python", "-uc", "pass", "x.py"), Program((), ("python", "-uc", "pass", "x.py"), None, None)),
+        (("python", "-", "x.py"), Program((), ("python", "-", "x.py"), None, None)),
+        (("python", "-V"), Program((), ("python", "-V"), None, None)),
+        (("./python_solver", "x"), Program((), ("./python_solver", "x"), None, None)),
     ],
 )  # fmt: skip
 def test_programs(words: tuple[str, ...], expected: Program) -> None:
@@ -45,6 +80,7 @@ def test_a_launcher_that_is_not_known_is_told_by_its_variable() -> None:
     assert find("jsrun", "-r", "1", "./app", rank_variable="MY_RANK") == Program(
         ("jsrun", "-r", "1"), ("./app",), "MY_RANK", None
     )
+    assert find("jsrun", "-x", "python", "--", "./app", rank_variable="MY_RANK").launcher == ("jsrun", "-x", "python")
 
 
 def test_the_runner_goes_before_the_script() -> None:
@@ -58,6 +94,12 @@ def test_steps_of_a_binary_are_refused() -> None:
         find("./app").inside(["runner.py"])
 
 
-def test_a_launcher_without_a_program_is_refused() -> None:
-    with pytest.raises(ProfileRequestError, match="a program for mpirun to start was wanted"):
-        find("mpirun", "-n", "4")
+@pytest.mark.parametrize("words", [("mpirun", "-n", "4"), ("srun", "-p"), ("torchrun",), ("mpirun", "--")])
+def test_a_launcher_without_a_program_is_refused(words: tuple[str, ...]) -> None:
+    with pytest.raises(ProfileRequestError, match=f"a program for {words[0]} to start was wanted"):
+        find(*words)
+
+
+def test_python_without_a_module_is_refused() -> None:
+    with pytest.raises(ProfileRequestError, match="python -m: a module was wanted"):
+        find("python", "-m")

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from ncuroof.collect.first_run import RUNNER, read_status
-from ncuroof.collect.settings import load_settings
+from ncuroof.collect.settings import load_settings, option_name
 from ncuroof.collect.torch_tools import Annotations, BatchClock, Counting, OnlyOurs
 from tests.collect.making import ROOT
 
@@ -496,8 +496,10 @@ def test_operators_are_recorded_where_they_are_asked_for(
 
 
 def test_torchruns_flags_are_those_of_its_parser(run: Callable[[str], Run]) -> None:
-    flags = set(json.loads(run("torchrun's parser").stdout.replace("'", '"')))
-    assert flags - {"-h", "--help"} <= load_settings().launchers["torchrun"].flags
+    flags = {option_name(flag) for flag in json.loads(run("torchrun's parser").stdout.replace("'", '"'))}
+    launchers = load_settings().launchers
+    assert flags == launchers["torchrun"].flags
+    assert launchers["torch.distributed.launch"].flags == {*flags, "use-env"}
 
 
 def test_without_torch_nothing_is_counted_and_the_script_does_not_run(tmp_path: Path) -> None:
