@@ -25,7 +25,7 @@ from ncuroof.collect.plan import plan_collection
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.recording import Recorder, Recording, free_report
 from ncuroof.collect.remote import remote_script
-from ncuroof.collect.request import Request, parse_cover, parse_steps, split_words
+from ncuroof.collect.request import Request, parse_cover, parse_steps, refuse_what_is_given, split_words
 from ncuroof.collect.settings import Settings, Version, load_settings, parse_capability
 from ncuroof.errors import NcuNotFoundError, ProfileRequestError
 from ncuroof.present.output import page_beside, refuse_foreign, write_whole
@@ -182,6 +182,7 @@ def _recorder(words: tuple[str, ...], asked: dict[str, Any], *, quiet: bool) -> 
     settings = load_settings()
     is_elsewhere = asked["remote_plan"] is not None
     ncu_words, words = split_words(words)
+    refuse_what_is_given(ncu_words, settings.given_by_ncuroof)
     program = find_program(
         words,
         settings,
@@ -236,7 +237,10 @@ def _request(
         words=words,
         report=output.with_name(output.name.removesuffix(REPORT_SUFFIX) + REPORT_SUFFIX),
         sections=(*asked["sections"], *(settings.line_sections if asked["lines"] else ())),
-        ncu_words=(*(settings.line_options if asked["lines"] else ()), *ncu_words),
+        ncu_words=(
+            *(settings.line_options if asked["lines"] and settings.line_options[0] not in ncu_words else ()),
+            *ncu_words,
+        ),
         metrics=tuple(name for listed in asked["metrics"] for name in listed.split(",") if name),
         skip=asked["launch_skip"],
         count=asked["launch_count"],

@@ -117,7 +117,7 @@ def _filters(request: Request, selection: Selection, settings: Settings, ncu_ver
     pattern = kernel_pattern(request, selection, settings)
     if pattern is not None:
         chosen += ["--kernel-name", f"regex:{pattern}"]
-    if request.nvtx or request.annotates:
+    if (request.nvtx or request.annotates) and "--nvtx" not in request.ncu_words:
         chosen += ["--nvtx"]
     for expression in request.nvtx:
         chosen += ["--nvtx-include", expression]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -134,6 +135,25 @@ def split_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...
             "a script or program to profile was wanted, none was found", hint="ncuroof profile train.py --epochs 1"
         )
     return ncu_words, words
+
+
+def refuse_what_is_given(ncu_words: Iterable[str], given: Mapping[str, str]) -> None:
+    """Refuse options for ncu that ncuroof gives to it itself: ncu takes each only once.
+
+    Args:
+        ncu_words: that the user passes on.
+        given: what to ask ncuroof for instead, by the option.
+
+    Raises:
+        ProfileRequestError: one of them is among these.
+    """
+    for word in ncu_words:
+        option = word.partition("=")[0] if word.startswith("--") else word[:2]
+        if option in given:
+            raise ProfileRequestError(
+                f"{option} for ncu: ncuroof gives ncu this option itself",
+                hint=f"before the first `--`: {given[option]}",
+            )
 
 
 def parse_cover(text: str) -> float:

@@ -98,6 +98,7 @@ class Settings:
         levels: by name.
         section_since: first version of sections that came later.
         option_since: first version of options that came later.
+        given_by_ncuroof: what to ask ncuroof for in place of options that it gives to ncu itself, by the option in each spelling.
         counters: of the level roofline.
         passes: fewest and most replay passes of a launch, by level and compute capability; absent where not known.
         per_shape_from_launches: a counted run with more launches is recorded once per kernel and launch shape.
@@ -115,6 +116,7 @@ class Settings:
     levels: Mapping[str, Level]
     section_since: Mapping[str, Version]
     option_since: Mapping[str, Version]
+    given_by_ncuroof: Mapping[str, str]
     counters: tuple[CounterStanza, ...]
     passes: Mapping[tuple[str, int], tuple[int, int]]
     per_shape_from_launches: int
@@ -176,6 +178,11 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
         },
         section_since={name: parse_version(since) for name, since in raw["section_since"].items()},
         option_since={name: parse_version(since) for name, since in raw["option_since"].items()},
+        given_by_ncuroof={
+            spelling: instead
+            for spellings, instead in raw["given_by_ncuroof"].items()
+            for spelling in spellings.split()
+        },
         counters=tuple(map(_stanza, raw["counters"])),
         passes={
             (entry["level"], capability): (entry["range"][0], entry["range"][1])

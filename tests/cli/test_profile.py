@@ -196,6 +196,8 @@ def test_lines_ask_for_source_counters_and_sources(folder: Path, capfd: pytest.C
         (("--compute-capability", "90", "train.py"), "a compute capability was wanted"),
         (("-o", ".", "train.py"), "-o: a file's name was wanted, '.' was found"),
         (("--remote-plan", "p.sh", "--cover", "95%", "train.py"), "--cover counts launches first"),
+        (("--", "--set=full", "--", "./app"), "--set for ncu: ncuroof gives ncu this option itself"),
+        (("--", "--call-stack", "-kfoo", "--", "./app"), "hint: before the first `--`: -k REGEX"),
         (("--level", "huge", "train.py"), "Invalid value for '--level'"),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 
 from ncuroof.collect.arguments import Selection, files_of_ranks, kernel_pattern, ncu_command, report_argument
 from ncuroof.collect.programs import Program
-from ncuroof.collect.request import Request, Steps
+from ncuroof.collect.request import Request, Steps, refuse_what_is_given
 from ncuroof.collect.settings import load_settings
 from ncuroof.errors import ProfileRequestError
 from tests.collect.making import COLLECTION, DEMO, PLAN, request
@@ -152,3 +152,19 @@ def test_an_old_ncu_is_not_given_options_that_it_lacks() -> None:
 
 def test_no_filter_at_all() -> None:
     assert kernel_pattern(request(with_collectives=True), Selection(), load_settings()) is None
+
+
+def test_every_option_of_ours_that_ncu_takes_once_is_refused_among_the_users() -> None:
+    asked = request(kernels=("a",), nvtx=("b",), steps=Steps(1, 2), skip=1, count=2, per_shape=True, force=True)
+    words = ncu_command(asked, PLAN, Program((), ("./app",), None, None), load_settings(), ncu="ncu", log="x")
+    ours = {word for word in words if word.startswith("--")} - {"--section", "--nvtx", "--nvtx-include"}
+    settings = load_settings()
+    assert ours | {"--set"} == {option for option in settings.given_by_ncuroof if option.startswith("--")}
+    with pytest.raises(ProfileRequestError, match="--metrics for ncu"):
+        refuse_what_is_given(("--metrics", "a.sum"), settings.given_by_ncuroof)
+
+
+def test_ranges_are_asked_for_once() -> None:
+    asked = request(nvtx=("b",), ncu_words=("--nvtx",))
+    words = ncu_command(asked, PLAN, Program((), ("./app",), None, None), load_settings(), ncu="ncu")
+    assert words.count("--nvtx") == 1
