@@ -6,9 +6,9 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-from ncuroof.collect.run import flush_before_a_child
+from ncuroof.collect.run import flush_before_a_child, forwarding_sigterm
 from ncuroof.errors import NcuNotFoundError
 
 _LAST_WORDS = re.compile(rb"Generating '[^'\n]*\.(?:qdstrm|nsys-rep)'\r?\n")
@@ -18,6 +18,8 @@ _BEGIN = b"Generating '"
 _BEGUN = re.compile(rb"Generating '[^'\n]*'?\r?")
 _CHUNK = 65536
 _STDOUT = 1
+_GRACE_S = 10.0
+"""After an interrupt the program may clean up; then it is ended."""
 
 
 def run_to_end(words: Sequence[str]) -> int:
@@ -49,17 +51,22 @@ def run_nsys(words: Sequence[str]) -> int:
 
 @contextmanager
 def _running(words: Sequence[str], *, stdout: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a command; whatever ends us ends it."""
+    """Start a command; whatever ends us ends it, with a little time to clean up."""
     flush_before_a_child()
     try:
         process = subprocess.Popen(words, stdout=stdout)  # noqa: S603  the arguments as given, no shell
     except OSError as error:
         raise NcuNotFoundError(f"{words[0]} cannot be run: {error.strerror}", hint="ncuroof doctor") from error
-    with process:
+    with process, forwarding_sigterm(process):
         try:
             yield process
-        except BaseException:
-            process.kill()
+        except BaseException as error:
+            if not isinstance(error, KeyboardInterrupt):  # which reached it too
+                process.terminate()
+            with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+                process.wait(_GRACE_S)
+            if process.poll() is None:
+                process.kill()
             raise
 
 

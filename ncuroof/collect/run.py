@@ -112,7 +112,7 @@ def run_ncu(
         line = StatusLine(lambda data: os.write(_STDERR, data), terminal_width(_STDERR)) if is_terminal else None
         watch = _Watch(process, streams, log, line, n_all, say)
         try:
-            with _forwarding_sigterm(process):
+            with forwarding_sigterm(process):
                 is_interrupted = watch.to_the_end()
         finally:
             if process.poll() is None:  # what we write to is gone: nobody would end it
@@ -160,8 +160,8 @@ def _terminal() -> tuple[int, int]:
 
 
 @contextlib.contextmanager
-def _forwarding_sigterm(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Let a batch system's SIGTERM end ncu as Ctrl-C does, so that the report is closed."""
+def forwarding_sigterm(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Let a batch system's SIGTERM end what we started as Ctrl-C does, so that it can close its report, and then us."""
 
     def interrupt(*_: object) -> None:
         process.send_signal(signal.SIGINT)

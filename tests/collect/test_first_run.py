@@ -19,7 +19,7 @@ from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.request import Steps
 from ncuroof.collect.settings import load_settings
 from ncuroof.errors import CountsError, NcuNotFoundError, ProfileRequestError, ProfilingError
-from tests.collect.making import request, stand_in_nsys
+from tests.collect.making import ROOT, request, stand_in_nsys
 from tests.support.nsys_database import Ran, write_database
 
 HELLO = (sys.executable, "-c", "import sys; print('hello'); print('dear', file=sys.stderr)")
@@ -160,6 +160,52 @@ def test_output_passes_through_up_to_nsyss_last_words(printed: bytes, passed_on:
     )
     done = subprocess.run([sys.executable, "-c", RELAYED, program], stdout=subprocess.PIPE, check=False)
     assert (done.returncode, done.stdout) == (5, passed_on)
+
+
+COUNTING = """
+import sys
+from pathlib import Path
+from ncuroof.collect import nsys_run
+from tests.collect.test_first_run import first_run
+nsys_run._GRACE_S = float(sys.argv[3])
+first_run((sys.executable, "-c", sys.argv[2]), Path(sys.argv[1])).count()
+"""
+CLEANING = """
+import os, time
+print(os.getpid(), flush=True)
+try:
+    time.sleep(30)
+finally:
+    open("cleaned", "w").close()
+"""
+STUBBORN = "import os, signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint(os.getpid(), flush=True)\ntime.sleep(30)"
+
+
+@pytest.mark.parametrize(("program", "grace_s", "cleans_up"), [(CLEANING, 10, True), (STUBBORN, 0.2, False)])
+def test_what_ends_us_ends_the_program_and_leaves_no_files(
+    tmp_path: Path, program: str, grace_s: float, cleans_up: bool
+) -> None:
+    nsys = tmp_path / "nsys"
+    nsys.write_text('#!/bin/sh\nshift\nwhile case "$1" in --*) true ;; *) false ;; esac; do shift; done\nexec "$@"\n')
+    nsys.chmod(0o755)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-c", COUNTING, str(nsys), program, str(grace_s)],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    number = int(process.stdout.readline())
+    assert list(temporary.iterdir())
+    process.terminate()
+    process.communicate(timeout=20)
+    assert (tmp_path / "cleaned").exists() is cleans_up
+    with pytest.raises(ProcessLookupError):
+        os.kill(number, 0)
+    assert not list(temporary.iterdir())
 
 
 @pytest.mark.skipif(find_nsys(os.environ) is None, reason="nsys is not installed")
