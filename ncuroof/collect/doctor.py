@@ -26,6 +26,10 @@ _PERMISSION_FIX = (
     "in a container: docker run --cap-add=SYS_ADMIN --gpus all … (Kubernetes: securityContext.capabilities.add: [SYS_ADMIN]); "
     "on a cluster: ask the administrators for one of the two, or for a partition that has it (often srun --constraint=nvperf)"
 )
+_NEWER_NCU = (
+    "install the Nsight Compute of a CUDA toolkit that knows the GPU, or name its ncu in NCUROOF_NCU; "
+    "ncu --list-chips lists what one knows"
+)
 _ELSEWHERE = (
     "write a script for a machine that can, with ncuroof profile --remote-plan FILE, and read its report here: "
     "ncuroof report run.ncu-rep"
@@ -84,7 +88,7 @@ def examine(machine: Surroundings, settings: Settings) -> tuple[Check, ...]:
     return (
         _ncu(machine, settings),
         _driver(gpus),
-        *_devices(gpus or (), settings),
+        *_devices(gpus or (), _chips(machine), settings),
         _permission(machine, has_gpu=bool(gpus)),
         _other_profilers(machine, has_gpu=bool(gpus)),
         *_wsl(machine),
@@ -139,7 +143,16 @@ def _driver(gpus: tuple[Gpu, ...] | None) -> Check:
     return Check("driver", OK, f"version {gpus[0].driver}")
 
 
-def _devices(gpus: tuple[Gpu, ...], settings: Settings) -> list[Check]:
+def _chips(machine: Surroundings) -> frozenset[str]:
+    """Return the chips that ncu lists; none where it is not there."""
+    try:
+        said = machine.run([str(machine.find(machine.environment)), "--list-chips"])
+    except NcuNotFoundError:
+        return frozenset()
+    return frozenset(re.findall(r"\w+", said or ""))
+
+
+def _devices(gpus: tuple[Gpu, ...], chips: frozenset[str], settings: Settings) -> list[Check]:
     checks = []
     for number, gpu in enumerate(gpus):
         name = f"GPU {number}"
@@ -149,6 +162,8 @@ def _devices(gpus: tuple[Gpu, ...], settings: Settings) -> list[Check]:
         said = f"{gpu.name}, compute capability {gpu.capability // 10}.{gpu.capability % 10}"
         if gpu.capability < 70:
             checks.append(Check(name, FAILED, f"{said}: Nsight Compute begins with 7.0", _ELSEWHERE))
+        elif chips and gpu.capability in settings.chips and settings.chips[gpu.capability] not in chips:
+            checks.append(Check(name, FAILED, f"{said}: this ncu does not know it", _NEWER_NCU))
         elif gpu.capability not in settings.capabilities:
             checks.append(
                 Check(

@@ -98,6 +98,7 @@ class Settings:
         levels: by name.
         section_since: first version of sections that came later.
         option_since: first version of options that came later.
+        chips: by compute capability (major × 10 + minor), a chip as ncu names it.
         given_by_ncuroof: what to ask ncuroof for in place of options that it gives to ncu itself, by the option in each spelling.
         counters: of the level roofline.
         passes: fewest and most replay passes of a launch, by level and compute capability; absent where not known.
@@ -116,6 +117,7 @@ class Settings:
     levels: Mapping[str, Level]
     section_since: Mapping[str, Version]
     option_since: Mapping[str, Version]
+    chips: Mapping[int, str]
     given_by_ncuroof: Mapping[str, str]
     counters: tuple[CounterStanza, ...]
     passes: Mapping[tuple[str, int], tuple[int, int]]
@@ -178,6 +180,7 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
         },
         section_since={name: parse_version(since) for name, since in raw["section_since"].items()},
         option_since={name: parse_version(since) for name, since in raw["option_since"].items()},
+        chips={parse_capability(capability): chip for capability, chip in raw["chips"].items()},
         given_by_ncuroof={
             spelling: instead
             for spellings, instead in raw["given_by_ncuroof"].items()

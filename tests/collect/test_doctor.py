@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from ncuroof.collect.doctor import Check, Surroundings, can_profile, examine
-from ncuroof.collect.machine import Gpu, find_ncu, find_nsys, ncu_version, parse_gpus
+from ncuroof.collect.machine import Gpu, find_ncu, find_nsys, ncu_version, output_of, parse_gpus
 from ncuroof.collect.settings import load_settings
 from ncuroof.errors import NcuNotFoundError
+from tests.support.ncu import find_ncu as find_the_real_ncu
 
 H200 = "NVIDIA H200, 9.0, 570.86.15, Disabled\n"
 OPEN, RESTRICTED = "RmProfilingAdminOnly: 0\n", "EnableMSI: 1\nRmProfilingAdminOnly: 1\n"
@@ -24,6 +25,7 @@ def machine(**more: Any) -> Surroundings:
         "/proc/version": more.get("version", "Linux version 6.1"),
     }
     outputs = {"nvidia-smi": more.get("smi", H200), "ps": more.get("ps", "bash\npython\n")}
+    outputs["/usr/local/cuda/bin/ncu"] = more.get("chips")
 
     def find(_: object) -> Path:
         if more.get("ncu") is None and "ncu" in more:
@@ -167,3 +169,23 @@ def test_a_gpu_that_is_too_old_is_in_nobodys_way_where_another_is_not() -> None:
     assert checks(smi=old)["GPU 0"].state == "failed"
     both = checks(smi=f"{old}{H200}")
     assert (both["GPU 0"].state, both["GPU 1"].state) == ("warning", "ok")
+
+
+@pytest.mark.parametrize(
+    ("chips", "state"), [("ga100, gh100, tu102\n", "failed"), ("gb100, gh100\n", "ok"), (None, "ok"), ("", "ok")]
+)
+def test_a_gpu_that_this_ncu_does_not_know(chips: str | None, state: str) -> None:
+    gpu = checks(smi="NVIDIA B200, 10.0, 570.86.15, Disabled\n", chips=chips)["GPU 0"]
+    assert gpu.state == state
+    assert ("this ncu does not know it" in gpu.found) is (state == "failed")
+
+
+@pytest.mark.oracle
+def test_the_real_ncu_lists_the_chips_of_its_time() -> None:
+    ncu = find_the_real_ncu()
+    if ncu is None:
+        pytest.skip("NVIDIA's ncu is not installed")
+    listed = str(output_of([str(ncu), "--list-chips"]))
+    settings = load_settings()
+    assert all(settings.chips[capability] in listed for capability in (70, 75, 80, 86, 87, 89, 90))
+    assert set(settings.chips) == set(settings.capabilities)
