@@ -88,13 +88,11 @@ _REDACT = (
 @click.option("--step", metavar="N[:M]", help="Profile these steps of a PyTorch script, counted from 1.")
 @click.option(
     "--step-of",
-    default="optimizer",
-    show_default=True,
     metavar="WHAT",
-    help="A step: optimizer, dataloader, or a function: NAME in the script, or MODULE:NAME.",
+    help="A step: optimizer (the default), dataloader, or a function: NAME in the script, or MODULE:NAME.",
 )
 @click.option(
-    "--stop-after/--no-stop-after", default=True, help="End the script after the last profiled step (the default)."
+    "--stop-after/--no-stop-after", default=None, help="End the script after the last profiled step (the default)."
 )
 @click.option("--annotate", is_flag=True, help="NVTX ranges with shapes for the modules and operators of PyTorch.")
 @click.option("--with-collectives", is_flag=True, help="Replay NCCL's and NVSHMEM's kernels too, which can hang.")
@@ -221,7 +219,6 @@ def _request(
     Raises:
         ProfileRequestError: the output has no name, or what is wanted cannot be done elsewhere.
     """
-    steps = asked["step"]
     output = asked["output"]
     if output is None:
         named = Path(f"{_name_of(program)}{REPORT_SUFFIX}")
@@ -233,6 +230,7 @@ def _request(
             "--cover counts launches first, which a script for another machine cannot",
             hint="count them with --trace FILE, or choose kernels with --kernel, or record each launch shape once with --per-shape",
         )
+    asked = {**asked, "per_shape": _once_per_shape(asked, is_kept=is_kept)}
     return Request(
         words=words,
         report=output.with_name(output.name.removesuffix(REPORT_SUFFIX) + REPORT_SUFFIX),
@@ -245,10 +243,18 @@ def _request(
         skip=asked["launch_skip"],
         count=asked["launch_count"],
         cover_frac=None if asked["cover"] is None else parse_cover(asked["cover"]),
-        steps=None if steps is None else parse_steps(steps, of=asked["step_of"], stops_after=asked["stop_after"]),
+        steps=parse_steps(asked["step"], of=asked["step_of"], stops_after=asked["stop_after"]),
         annotates=asked["annotate"],
         **{name: asked[name] for name in _AS_THEY_ARE},
     )
+
+
+def _once_per_shape(asked: dict[str, Any], *, is_kept: bool) -> bool | None:
+    """Return --per-shape; a script for another machine cannot count launches first, and a long run would be replayed whole."""
+    is_bounded = asked["launch_count"] is not None or asked["launch_skip"] or asked["kernels"] or asked["nvtx"]
+    if is_kept and asked["per_shape"] is None and asked["trace"] is None and not is_bounded:
+        return True
+    return None if asked["per_shape"] is None else bool(asked["per_shape"])
 
 
 def _name_of(program: Program) -> str:
@@ -286,6 +292,7 @@ def _traced_selection(recorder: Recorder) -> Selection | None:
 def _write_remote_plan(recorder: Recorder, path: Path, *, is_gpu_known: bool) -> int:
     """Write the script; where the GPU is not known it chooses the counters itself, by what nvidia-smi says there."""
     request, settings = recorder.request, recorder.settings
+    selection = recorder.select(recorder.traced())
     by_capability = {
         f"{capability // 10}.{capability % 10}": plan_collection(
             request.level, settings, capabilities=[capability], sections=request.sections, metrics=request.metrics
@@ -293,17 +300,25 @@ def _write_remote_plan(recorder: Recorder, path: Path, *, is_gpu_known: bool) ->
         for capability in (() if is_gpu_known else settings.capabilities)
     }
     script = remote_script(
-        recorder.command(_traced_selection(recorder)),
+        recorder.command(selection),
         ncu=str(recorder.ncu),
         collection=recorder.plan.arguments,
         collection_by_capability=by_capability,
         runner=str(RUNNER),
         runner_sources={path.name: path.read_text(encoding="utf-8") for path in RUNNER_FILES},
-        report=str(request.report),
+        reports=_reports_for_shell(recorder),
     )
     write_whole(path, script.encode(), force=request.force)
     click.echo(f"script: {path}")
     return 0
+
+
+def _reports_for_shell(recorder: Recorder) -> str:
+    """Return the names of the reports to be as a shell takes them."""
+    report = str(recorder.request.report)
+    if recorder.program.rank_variable is None:
+        return shlex.quote(report)
+    return f"{shlex.quote(report.removesuffix(REPORT_SUFFIX))}.rank*{REPORT_SUFFIX}"
 
 
 def _page_to_be(recorder: Recorder) -> Path:

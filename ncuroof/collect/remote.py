@@ -17,7 +17,7 @@ def remote_script(
     collection_by_capability: Mapping[str, Sequence[str]],
     runner: str,
     runner_sources: Mapping[str, str],
-    report: str,
+    reports: str,
 ) -> str:
     """Return a POSIX shell script that does what `command` does.
 
@@ -28,7 +28,7 @@ def remote_script(
         collection_by_capability: what to put in their place where nvidia-smi tells this compute capability ("9.0").
         runner: the word in it that is the runner's path.
         runner_sources: text by name of the runner's files, itself first; the script carries them where the command needs them.
-        report: what the command writes.
+        reports: what the command writes, as the shell takes it.
     """
     place = _place_of(collection, command)
     before = ['"$ncu"' if word == ncu else shlex.quote(word) for word in command[:place]]
@@ -44,7 +44,7 @@ def remote_script(
         *(_carried(runner_sources) if _RUNNER_PLACE in words else []),
         "status=0",
         f"{' '.join(words)} || status=$?",
-        f"echo {shlex.quote(f'then, where ncuroof is: ncuroof report {report}')} >&2",
+        f"echo {shlex.quote(f'then, where ncuroof is: ncuroof report {reports}')} >&2",
         "exit $status",
     ]
     return "\n".join([*lines, ""])

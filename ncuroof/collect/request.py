@@ -32,12 +32,17 @@ class Steps:
         return f"{self.first}" if self.first == self.last else f"{self.first}:{self.last}"
 
 
-def parse_steps(text: str, *, of: str = "optimizer", stops_after: bool = True) -> Steps:
-    """Return the steps that `N` or `N:M` names.
+def parse_steps(text: str | None, *, of: str | None = None, stops_after: bool | None = None) -> Steps | None:
+    """Return the steps that `N` or `N:M` names; None for None.
 
     Raises:
-        ProfileRequestError: it names none.
+        ProfileRequestError: it names none, or there are none that the other options could be about.
     """
+    if text is None:
+        for option, value in (("--step-of", of), ("--stop-after and --no-stop-after", stops_after)):
+            if value is not None:
+                raise ProfileRequestError(f"{option}: --step was wanted, it is not there", hint="--step 10")
+        return None
     match = re.fullmatch(r"(\d+)(?::(\d+))?", text)
     first = int(match[1]) if match else 0
     last = int(match[2] or match[1]) if match else 0
@@ -46,7 +51,7 @@ def parse_steps(text: str, *, of: str = "optimizer", stops_after: bool = True) -
             f"--step: a number from 1 on, or a range N:M was wanted, {text!r} was found",
             hint="--step 10 profiles the tenth step, --step 10:12 three steps",
         )
-    return Steps(first, last, of, stops_after)
+    return Steps(first, last, of or "optimizer", stops_after is not False)
 
 
 @dataclass(frozen=True, slots=True)

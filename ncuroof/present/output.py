@@ -16,9 +16,10 @@ _BEGINNINGS = (
     b"operation,machine,dtype,",
     "ncuroof · ".encode(),
     b'{"schema":"ncuroof.',
+    b"#!/bin/sh\n# Written by ncuroof ",
     b"<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"ncuroof compare\"",
 )
-"""How our own documents, Markdown, tables and summaries begin."""
+"""How our own documents, Markdown, tables, summaries and scripts begin."""
 
 _PAGE_BEGINNING, _PAGE_MARK = b"<!doctype html>", b'<meta name="generator" content="ncuroof'
 """How a page begins, and what the head of ours holds."""

@@ -198,6 +198,10 @@ def test_lines_ask_for_source_counters_and_sources(folder: Path, capfd: pytest.C
         (("--remote-plan", "p.sh", "--cover", "95%", "train.py"), "--cover counts launches first"),
         (("--", "--set=full", "--", "./app"), "--set for ncu: ncuroof gives ncu this option itself"),
         (("--", "--call-stack", "-kfoo", "--", "./app"), "hint: before the first `--`: -k REGEX"),
+        (("--step-of", "dataloader", "train.py"), "--step-of: --step was wanted"),
+        (("--no-stop-after", "train.py"), "--no-stop-after: --step was wanted"),
+        (("--clock-control", "boost", "train.py"), "--clock-control boost was wanted, which ncu has from 2024.2 on"),
+        (("python", "-m"), "python -m: a module was wanted"),
         (("--level", "huge", "train.py"), "Invalid value for '--level'"),
     ],
 )
@@ -250,6 +254,24 @@ def test_a_remote_plan_runs_where_only_ncu_is(folder: Path, capfd: pytest.Captur
 def test_a_remote_plan_passes_the_programs_words_on(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("profile", "--remote-plan", "p.sh", "--compute-capability", "9.0", "--", "./app", "ncu", "$x") == 0
     assert """ ./app ncu '$x' || status=$?\n""" in (folder / "p.sh").read_text(encoding="utf-8")
+
+
+def test_a_remote_plan_replaces_its_own_script_and_names_what_it_leaves(folder: Path) -> None:
+    for _ in range(2):
+        assert run_main("profile", "-q", "--remote-plan", "p.sh", "-o", "my run", "train.py") == 0
+    assert "ncuroof report '\"'\"'my run.ncu-rep'\"'\"''" in (folder / "p.sh").read_text(encoding="utf-8")
+    assert run_main("profile", "-q", "--remote-plan", "p.sh", "torchrun", "train.py") == 0
+    assert "ncuroof report train.rank*.ncu-rep'" in (folder / "p.sh").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("options", "is_once"), [((), True), (("--no-per-shape",), False), (("-k", "gemm"), False)])
+def test_a_remote_plan_records_a_whole_run_once_per_shape(
+    folder: Path, capfd: pytest.CaptureFixture[str], options: tuple[str, ...], is_once: bool
+) -> None:
+    assert run_main("profile", *options, "--remote-plan", "p.sh", "train.py") == 0
+    script = (folder / "p.sh").read_text(encoding="utf-8")
+    assert ("--filter-mode per-launch-config --launch-count 1" in script) is is_once
+    assert ("warning: launches are not counted" in capfd.readouterr().err) is is_once
 
 
 def test_a_remote_plan_does_not_count(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
