@@ -15,6 +15,7 @@ from ncuroof.collect.settings import Settings, Version
 from ncuroof.errors import ProfileRequestError
 
 _KERNEL_REPLAY = "kernel"
+_BOOST = "--clock-control boost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +95,18 @@ def kernel_pattern(request: Request, selection: Selection, settings: Settings) -
     if selection.functions:
         return f"^{excluded}(?:{'|'.join(map(_literal, selection.functions))})$"
     if request.kernels:
-        return f"^{excluded}.*(?:{'|'.join(request.kernels)})"
+        return f"^{excluded}.*(?:{'|'.join(map(_with_flags_inside, request.kernels))})"
     return f"^{excluded}" if excluded else None
 
 
+def _with_flags_inside(pattern: str) -> str:
+    """Return a pattern that may begin with flags as one that may stand within another: `(?i)gemm` is `(?i:gemm)`."""
+    return re.sub(r"\A\(\?([imsx]+)\)(.*)\Z", r"(?\1:\2)", pattern, flags=re.DOTALL)
+
+
 def _control(request: Request, settings: Settings, ncu_version: Version) -> list[str]:
+    if request.clock_control == "boost" and not _has(_BOOST, settings, ncu_version):
+        raise _too_old(_BOOST, settings)
     chosen = [
         *("--replay-mode", request.replay_mode),
         *("--clock-control", request.clock_control),

@@ -13,13 +13,14 @@ from ncuroof.collect.request import Request
 from ncuroof.collect.settings import Settings
 from ncuroof.collect.status_line import clock
 from ncuroof.collect.timeline import WHOLE_GRAPH
-from ncuroof.errors import ProfileRequestError
+from ncuroof.errors import ProfileRequestError, ProfilingError
 
 
 def select_launches(request: Request, plan: Plan, settings: Settings, counts: Counts) -> tuple[Selection, str]:
     """Return which launches to record, and in a sentence what that costs.
 
     Raises:
+        ProfilingError: no kernel that was counted is wanted.
         ProfileRequestError: a pattern of --kernel is no regular expression, or the kernels of CUDA graphs are not known.
     """
     if request.graph_profiling == "node" and any(kernel.name == WHOLE_GRAPH for kernel in counts.kernels):
@@ -29,6 +30,11 @@ def select_launches(request: Request, plan: Plan, settings: Settings, counts: Co
         )
     pattern = kernel_pattern(request, Selection(), settings)
     wanted = Counts(tuple(kernel for kernel in counts.kernels if _passes(kernel.name, pattern)), counts.steps)
+    if not wanted.kernels:
+        raise ProfilingError(
+            f"none of the {len(counts.kernels)} kernels and shapes that were counted is wanted (no-kernels)",
+            hint=f"--kernel is looked for in the function's name; the longest is {function_name(counts.kernels[0].name)}",
+        )
     functions = () if request.cover_frac is None else functions_of(covering(wanted, request.cover_frac))
     chosen = [kernel for kernel in wanted.kernels if not functions or function_name(kernel.name) in functions]
     is_long = sum(kernel.n_launches for kernel in chosen) > settings.per_shape_from_launches

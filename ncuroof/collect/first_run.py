@@ -29,6 +29,9 @@ RUNNER_FILES = (RUNNER, *map(RUNNER.with_name, ("torch_moments.py", "torch_steps
 _NO_TORCH = "no-torch"
 _TORCH_TRACE, _NSYS_TRACE, _JOURNAL = ("trace", ".json"), ("trace", ".sqlite"), ("journal", ".jsonl")
 """Stem and suffix of files; between them stands the rank."""
+_LONG_BYTES = 50e6
+"""Half a million launches made 360 MB, which took 25 s and 1.8 GB to read."""
+
 _ALL_ARE_RECORDED = "launches are not counted, and all are recorded"
 _NOT_COUNTED_HINT = (
     "choose kernels with --kernel, or steps with --step; --per-shape records one launch per kernel and shape; "
@@ -134,6 +137,12 @@ class FirstRun:
         return self._nsys_counts(self._under_nsys(folder), folder)
 
     def _count_torch_trace(self, trace: Path, journal: Iterable[Mapping[str, Any]]) -> Counts:
+        size_bytes = trace.stat().st_size
+        if size_bytes > _LONG_BYTES:
+            self.say(
+                f"reading a trace of {size_bytes / 1e6:.0f} MB, which takes time and some five times the memory: "
+                "--step N or --step N:M counts a part of the run"
+            )
         with _of_first_run():
             timeline = timeline_of(trace_events(trace))
         wanted = self.request.steps

@@ -42,6 +42,7 @@ def test_the_whole_command() -> None:
     ("asked", "words"),
     [
         ({"kernels": ("gemm",)}, ["--kernel-name", "regex:^(?!.*(?:nccl|nvshmem)).*(?:gemm)"]),
+        ({"kernels": ("(?i)A", "b")}, ["--kernel-name", "regex:^(?!.*(?:nccl|nvshmem)).*(?:(?i:A)|b)"]),
         ({"kernels": ("^a$", "b")}, ["--kernel-name", "regex:^(?!.*(?:nccl|nvshmem)).*(?:^a$|b)"]),
         ({"kernels": ("gemm",), "with_collectives": True}, ["--kernel-name", "regex:^.*(?:gemm)"]),
         ({"with_collectives": True}, []),
@@ -119,6 +120,7 @@ def test_the_real_ncu_filters_by_our_expressions() -> None:
     collectives = [name for name in everything if "nccl" in name.lower()]
     assert collectives
     assert functions(request()) == [name for name in everything if name not in collectives]
+    assert functions(request(kernels=("(?i)GEMM", "^copy"))) == functions(request(kernels=("gemm", "^copy")))
     assert functions(request(kernels=("gemm", "^copy"))) == [
         name for name in everything if "gemm" in name or name.startswith("copy")
     ]

@@ -162,6 +162,18 @@ def test_output_passes_through_up_to_nsyss_last_words(printed: bytes, passed_on:
     assert (done.returncode, done.stdout) == (5, passed_on)
 
 
+def test_a_long_trace_is_told_of_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ncuroof.collect.first_run._LONG_BYTES", 10)
+    monkeypatch.setattr(
+        FirstRun, "command", lambda _, folder: ["cp", str(tmp_path / "trace.json"), str(folder / "trace.json")]
+    )
+    (tmp_path / "trace.json").write_text('{"traceEvents": []}', encoding="utf-8")
+    said: list[str] = []
+    first_run(("train.py",), None, said).count()
+    assert said[1].startswith("reading a trace of 0 MB")
+    assert "--step" in said[1]
+
+
 COUNTING = """
 import sys
 from pathlib import Path

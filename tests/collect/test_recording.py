@@ -418,6 +418,13 @@ def test_covering_keeps_to_the_kernels_that_are_wanted(tmp_path: Path) -> None:
     counted = counts(("ncclDevKernel_AllReduce", 9, 80.0), ("gemm_a", 1, 15.0), ("gemm_b", 1, 3.0), ("relu", 1, 2.0))
     assert recorder(tmp_path, ("t.py",), cover_frac=0.9).select(counted).functions == ("gemm_a", "gemm_b")
     assert recorder(tmp_path, ("t.py",), cover_frac=0.9, kernels=("relu",)).select(counted).functions == ("relu",)
+    assert recorder(tmp_path, ("t.py",), cover_frac=0.9, kernels=("(?i)RELU", "no")).select(counted).functions == (
+        "relu",
+    )
+    with pytest.raises(
+        ProfilingError, match=r"none of the 4 kernels and shapes that were counted is wanted \(no-kernels\)"
+    ):
+        recorder(tmp_path, ("t.py",), cover_frac=0.9, kernels=("nomatch",)).select(counted)
     with pytest.raises(ProfileRequestError, match="--kernel: a regular expression was wanted"):
         recorder(tmp_path, ("t.py",), cover_frac=0.9, kernels=("(",)).select(counted)
 
