@@ -13,22 +13,21 @@ import click
 
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
+from ncuroof.cli.remote_plan import write_remote_plan
 from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.arguments import Selection
 from ncuroof.collect.beforehand import look_before
 from ncuroof.collect.counts import counts_path
 from ncuroof.collect.describe import plan_lines
 from ncuroof.collect.doctor import this_machine
-from ncuroof.collect.first_run import RUNNER, RUNNER_FILES
 from ncuroof.collect.machine import find_gpus, find_ncu, find_nsys, ncu_version
 from ncuroof.collect.plan import plan_collection
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.recording import Recorder, Recording, free_report
-from ncuroof.collect.remote import remote_script
 from ncuroof.collect.request import Request, parse_cover, parse_steps, refuse_what_is_given, split_words
 from ncuroof.collect.settings import Settings, Version, load_settings, parse_capability
 from ncuroof.errors import NcuNotFoundError, ProfileRequestError
-from ncuroof.present.output import page_beside, refuse_foreign, write_whole
+from ncuroof.present.output import page_beside, refuse_foreign
 
 EXIT_INTERRUPTED = 130
 _AS_THEY_ARE = (
@@ -157,7 +156,7 @@ def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: boo
         for line in plan_lines(recorder, counts_first=recorder.counts_first and asked["remote_plan"] is None):
             say(line)
     if asked["remote_plan"] is not None:
-        return _write_remote_plan(recorder, asked["remote_plan"], is_gpu_known=bool(asked["capabilities"]))
+        return write_remote_plan(recorder, asked["remote_plan"], is_gpu_known=bool(asked["capabilities"]))
     if asked["dry_run"]:
         return _print_commands(recorder)
     look_before(recorder, this_machine())
@@ -287,38 +286,6 @@ def _print_commands(recorder: Recorder) -> int:
 def _traced_selection(recorder: Recorder) -> Selection | None:
     counts = recorder.traced()
     return None if counts is None else recorder.select(counts)
-
-
-def _write_remote_plan(recorder: Recorder, path: Path, *, is_gpu_known: bool) -> int:
-    """Write the script; where the GPU is not known it chooses the counters itself, by what nvidia-smi says there."""
-    request, settings = recorder.request, recorder.settings
-    selection = recorder.select(recorder.traced())
-    by_capability = {
-        f"{capability // 10}.{capability % 10}": plan_collection(
-            request.level, settings, capabilities=[capability], sections=request.sections, metrics=request.metrics
-        ).arguments
-        for capability in (() if is_gpu_known else settings.capabilities)
-    }
-    script = remote_script(
-        recorder.command(selection),
-        ncu=str(recorder.ncu),
-        collection=recorder.plan.arguments,
-        collection_by_capability=by_capability,
-        runner=str(RUNNER),
-        runner_sources={path.name: path.read_text(encoding="utf-8") for path in RUNNER_FILES},
-        reports=_reports_for_shell(recorder),
-    )
-    write_whole(path, script.encode(), force=request.force)
-    click.echo(f"script: {path}")
-    return 0
-
-
-def _reports_for_shell(recorder: Recorder) -> str:
-    """Return the names of the reports to be as a shell takes them."""
-    report = str(recorder.request.report)
-    if recorder.program.rank_variable is None:
-        return shlex.quote(report)
-    return f"{shlex.quote(report.removesuffix(REPORT_SUFFIX))}.rank*{REPORT_SUFFIX}"
 
 
 def _page_to_be(recorder: Recorder) -> Path:

@@ -1,0 +1,47 @@
+"""`ncuroof profile --remote-plan`: a script for a machine that has only ncu."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from ncuroof.collect import REPORT_SUFFIX
+from ncuroof.collect.first_run import RUNNER, RUNNER_FILES
+from ncuroof.collect.plan import plan_collection
+from ncuroof.collect.recording import Recorder
+from ncuroof.collect.remote import remote_script
+from ncuroof.present.output import write_whole
+
+
+def write_remote_plan(recorder: Recorder, path: Path, *, is_gpu_known: bool) -> int:
+    """Write the script; where the GPU is not known it chooses the counters itself, by what nvidia-smi says there."""
+    request, settings = recorder.request, recorder.settings
+    selection = recorder.select(recorder.traced())
+    by_capability = {
+        f"{capability // 10}.{capability % 10}": plan_collection(
+            request.level, settings, capabilities=[capability], sections=request.sections, metrics=request.metrics
+        ).arguments
+        for capability in (() if is_gpu_known else settings.capabilities)
+    }
+    script = remote_script(
+        recorder.command(selection),
+        ncu=str(recorder.ncu),
+        collection=recorder.plan.arguments,
+        collection_by_capability=by_capability,
+        runner=str(RUNNER),
+        runner_sources={path.name: path.read_text(encoding="utf-8") for path in RUNNER_FILES},
+        reports=_reports_for_shell(recorder),
+    )
+    write_whole(path, script.encode(), force=request.force)
+    click.echo(f"script: {path}")
+    return 0
+
+
+def _reports_for_shell(recorder: Recorder) -> str:
+    """Return the names of the reports to be as a shell takes them."""
+    report = str(recorder.request.report)
+    if recorder.program.rank_variable is None:
+        return shlex.quote(report)
+    return f"{shlex.quote(report.removesuffix(REPORT_SUFFIX))}.rank*{REPORT_SUFFIX}"
