@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from ncuroof.collect.arguments import Selection, ncu_command
@@ -60,21 +62,22 @@ def _ask_ncu(recorder: Recorder) -> None:
     nothing = shutil.which("true")
     if nothing is None:
         return
-    command = ncu_command(
-        recorder.request,
-        recorder.plan,
-        Program((), (nothing,), None, None),
-        recorder.settings,
-        ncu=str(recorder.ncu),
-        selection=Selection(per_shape=recorder.request.per_shape is not False),
-        ncu_version=recorder.ncu_version,
-    )
-    try:
-        done = subprocess.run(  # noqa: S603  no shell
-            command, capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S, check=False
+    with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
+        command = ncu_command(
+            replace(recorder.request, report=Path(folder) / "nothing.ncu-rep"),
+            recorder.plan,
+            Program((), (nothing,), None, None),
+            recorder.settings,
+            ncu=str(recorder.ncu),
+            selection=Selection(per_shape=recorder.request.per_shape is not False),
+            ncu_version=recorder.ncu_version,
         )
-    except (OSError, subprocess.TimeoutExpired):  # what runs the program will tell
-        return
+        try:
+            done = subprocess.run(  # noqa: S603  no shell
+                command, capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):  # what runs the program will tell
+            return
     error = refusal(done.stdout + done.stderr, recorder.settings.failures) if done.returncode else None
     if error is not None and not (recorder.program.launcher and _NO_DRIVER in str(error)):
         raise error

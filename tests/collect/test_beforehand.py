@@ -84,6 +84,15 @@ def test_what_ncu_refuses(tmp_path: Path, script: str, said: str, told: str | No
             look_before(one, machine())
 
 
+def test_asking_ncu_touches_no_report(tmp_path: Path, script: str) -> None:
+    one = recorder(tmp_path, (script,), force=True)
+    one.ncu.write_text('#!/bin/sh\necho "$@" >"$(dirname "$0")/asked"\n', encoding="utf-8")
+    look_before(one, machine())
+    asked = (tmp_path / "asked").read_text(encoding="utf-8")
+    assert str(one.request.report.with_suffix("")) not in asked
+    assert "--filter-mode per-launch-config" in asked
+
+
 def refuse(one: Recorder, said: str) -> None:
     one.ncu.write_text(f'#!/bin/sh\necho "{said}"\nexit 1\n', encoding="utf-8")
 
