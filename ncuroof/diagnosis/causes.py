@@ -181,17 +181,17 @@ def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
 def _most(relieves_both_sides: bool, changes_arithmetic: bool) -> pl.Expr:
     """Return the largest share of the duration that mending a cause of some kind can give back.
 
-    It is not more than the other side's utilisation leaves, since that side then becomes the limit. A balanced kernel
-    keeps the less busy side at least, unless the cause is counted on both. Nor does it go below the roofline time, unless
-    mending the cause moves the roofline: fewer bytes where DRAM is the limit, or other arithmetic.
+    It is not more than the other side's utilisation leaves, since that side then becomes the limit, unless the cause is counted
+    on both. A balanced kernel keeps the less busy side at least. Nor does it go below the roofline time, unless mending the cause
+    moves the roofline: fewer bytes where DRAM is the limit, or other arithmetic.
     """
     memory, compute = (_busy(side, units) for side, units in (("memory", MEMORY_UNITS), ("compute", COMPUTE_UNITS)))
-    other_side = (
+    other_side = pl.when(pl.lit(not relieves_both_sides)).then(
         pl.when(pl.col("verdict") == Verdict.MEMORY.value)
         .then(compute)
         .when(pl.col("verdict") == Verdict.COMPUTE.value)
         .then(memory)
-        .when((pl.col("verdict") == Verdict.BALANCED.value) & pl.lit(not relieves_both_sides))
+        .when(pl.col("verdict") == Verdict.BALANCED.value)
         .then(pl.min_horizontal(memory, compute))
     )
     roofline = pl.when(pl.lit(not changes_arithmetic) & pl.col("limiter").ne_missing("dram")).then(

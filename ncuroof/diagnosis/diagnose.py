@@ -21,6 +21,8 @@ NEAR_THRESHOLD_FRAC = 0.05
 """A decision this close to its threshold could as well have gone the other way: one step less confidence."""
 
 _TENSOR = "tensor"
+_SAME = 0.0005
+"""Between utilisations that are one number; ncu prints them to 0.0001, and the passes of a report differ by as little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def _limiter() -> pl.Expr:
 
     Where the report carries no breakdown of the two totals, the busiest unit whose utilisation is known stands in.
     """
-    memory = pl.coalesce("limiter.memory", _busiest_of(MEMORY_UNITS), _from_roofline("dram"))
+    memory = pl.coalesce("limiter.memory", _is_one_pipe(), _busiest_of(MEMORY_UNITS), _from_roofline("dram"))
     compute = pl.coalesce("limiter.compute", _busiest_of(COMPUTE_UNITS), "dominant_precision")
     return (
         pl.when(pl.col("verdict") == Verdict.MEMORY.value)
@@ -86,6 +88,12 @@ def _limiter() -> pl.Expr:
 
 def _busiest_of(units: Sequence[str]) -> pl.Expr:
     return largest([(pl.col(f"utilisation.{unit}"), unit) for unit in units])
+
+
+def _is_one_pipe() -> pl.Expr:
+    """Return LSU, where its utilisation is the memory side's total: that total counts its instructions as well; else null."""
+    distance = (pl.col("utilisation.lsu") - pl.col("utilisation.memory")).abs()
+    return pl.when(distance < _SAME).then(pl.lit("lsu"))
 
 
 def _from_roofline(level: str) -> pl.Expr:

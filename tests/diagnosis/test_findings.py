@@ -178,8 +178,12 @@ def test_local_accesses_are_told_where_the_pipe_that_takes_them_is_the_limit(
     [
         # conflicts are half of 99 %, but the SMs stay busy for 96 % of the time
         ("bank_conflicts", {"access.bank_conflict_frac": 0.5, "access.shared_wavefront_share": 1.0}, 0.04),
-        # load and store instructions are in both numbers: the issue slots are what is left
-        ("lsu_instructions", {"utilisation.issue": 0.4, "utilisation.lsu": 0.99}, 0.6),
+        # load and store instructions are in both numbers: of the issue slots, half of which have FP32 work, that is left
+        (
+            "lsu_instructions",
+            {"utilisation.issue": 0.8, "utilisation.lsu": 0.99, "arithmetic.fp32_issue_frac": 0.5},
+            0.6,
+        ),
     ],
 )
 def test_gain_of_a_balanced_kernel_leaves_the_less_busy_side(
@@ -214,6 +218,26 @@ def test_gain_leaves_the_busiest_known_unit_of_a_side_whose_total_was_not_collec
     assert gain == pytest.approx(0.7e6)
 
 
+@pytest.mark.parametrize(
+    ("issue_frac", "fp32_frac", "gain"),
+    [
+        # 0.5 of 0.6 slots are FP32 work; neither L2 nor the memory instructions, which fill the LSU pipe, stay as busy
+        (0.6, 0.5, 0.7e6),
+        # which part of the SMs' 76 % memory instructions are is not known
+        (None, None, None),
+        (0.6, None, None),
+    ],
+)
+def test_gain_of_using_values_more_often_leaves_the_arithmetic(
+    issue_frac: float | None, fp32_frac: float | None, gain: float | None
+) -> None:
+    busy = {"utilisation.memory": 0.9, "utilisation.l2": 0.68, "utilisation.dram": 0.1, "utilisation.compute": 0.76}
+    split = {"utilisation.issue": issue_frac, "arithmetic.fp32_issue_frac": fp32_frac}
+    flop = {"roofline.vector_flop_frac": 0.25, "utilisation.lsu": 0.76}
+    found_ns = gain_ns("l1_traffic", busy | split | flop)
+    assert found_ns is None if gain is None else found_ns == pytest.approx(gain)
+
+
 def gain_ns(name: str, quantities: dict[str, float | None]) -> float | None:
     frame = row_for(RULES.findings[name], **quantities)
     rows = collect_findings(add_firing(frame, RULES.findings.values()), RULES)
@@ -239,6 +263,7 @@ def test_planted_property_is_found(planted: list[dict], index: int) -> None:
 def test_what_is_general_stands_first_only_where_it_outweighs_the_causes(lost_frac: float, expected: list[str]) -> None:
     # Fewer memory instructions give 1 - 0.4 of the time: more than twice 0.29, and less than twice 0.31.
     changed = {"utilisation.lsu": 0.8, "utilisation.issue": 0.4, "utilisation.dram": 0.0, "utilisation.l2": 0.0}
+    changed |= {"arithmetic.fp32_issue_frac": 1.0}
     changed |= {"utilisation.memory": 0.0, "utilisation.compute": 1.0, "utilisation.busiest": 1.0}
     changed |= {
         "scheduler.n_threads_per_instruction": 20.0 + 32 * lost_frac,

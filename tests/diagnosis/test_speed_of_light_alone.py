@@ -91,6 +91,34 @@ def test_a_kernel_whose_two_sides_are_one_pipe_has_no_nearest_verdict() -> None:
     assert two["flip"]["becomes"] == "memory"
 
 
+TOTALS = {
+    name: SCATTERED[name]
+    for name in SCATTERED
+    if name not in {MEMORY, COMPUTE, STAGE, LSU, TO_L2, FROM_L2, L1, f"gpu__dram_throughput{PCT}"}
+}
+"""Of a kernel without shared memory: what is left of it without utilisations."""
+
+
+@pytest.mark.parametrize(
+    ("percent", "limiter", "findings"),
+    [
+        # one number on both sides, which is of neither DRAM nor L2, is the pipe of memory instructions
+        ({MEMORY: 73.51, COMPUTE: 73.49}, "lsu", ["lsu_instructions"]),
+        ({MEMORY: 73.51, COMPUTE: 73.40}, "l1", ["l1_traffic"]),
+        ({MEMORY: 73.51, COMPUTE: 73.49, L2: 73.51}, "l2", ["l2_traffic"]),
+    ],
+)
+def test_two_totals_that_are_one_number_are_the_pipe_of_memory_instructions(
+    percent: dict[str, float], limiter: str, findings: list[str]
+) -> None:
+    other = {f"gpu__dram_throughput{PCT}": 4.4, L2: 5.9, L1: 73.2}
+    kernel = judged(TOTALS | other | percent)
+    assert (kernel["verdict"], kernel["limiter"]) == ("balanced", limiter)
+    assert [finding["id"] for finding in kernel["findings"]] == findings
+    if limiter == "lsu":  # which part of the SMs' time is arithmetic is not known
+        assert kernel["findings"][0]["gain_ns"] is None
+
+
 def test_fp32_work_takes_no_more_of_its_peak_than_both_halves_of_its_pipe() -> None:
     busy = SCATTERED | {
         "device__attribute_compute_capability_major": 8.0,
