@@ -401,7 +401,15 @@ TRIOS: dict[str, list[Trio]] = {
     ],
     "l1_beyond_breakdown": [
         trio(
-            {L1_THROUGHPUT: 90.0, MEMORY_PCT: 64.0, SM_ACTIVE: 90.0, SM_ELAPSED: 100.0, **chip(7, 5)},
+            {
+                L1_THROUGHPUT: 90.0,
+                MEMORY_PCT: 64.0,
+                SM_ACTIVE: 90.0,
+                SM_ELAPSED: 100.0,
+                STATIC_SHARED: 0.0,
+                DYNAMIC_SHARED: 0.0,
+                **chip(7, 5),
+            },
             {L1_THROUGHPUT: 88.0},
             {MEMORY_PCT: 66.0},
             chip(9, 0),  # where the two numbers do not agree
@@ -418,7 +426,7 @@ TRIOS: dict[str, list[Trio]] = {
                 WAVEFRONTS.format("_op_st"): 0.0,
             },
             {DRAM_PCT: 91.0},
-            needs=(DYNAMIC_SHARED, STATIC_SHARED, STAGE_PCT),
+            needs=(STAGE_PCT,),
         ),
     ],
     "shared_upper_bound": [

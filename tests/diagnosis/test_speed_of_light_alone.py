@@ -119,6 +119,23 @@ def test_two_totals_that_are_one_number_are_the_pipe_of_memory_instructions(
         assert kernel["findings"][0]["gain_ns"] is None
 
 
+@pytest.mark.parametrize(
+    ("launch", "finding"),
+    [
+        ({"launch__shared_mem_per_block_static": 0.0, "launch__shared_mem_per_block_dynamic": 0.0}, "l1_traffic"),
+        ({"launch__shared_mem_per_block_static": 0.0, "launch__shared_mem_per_block_dynamic": 2e4}, "l1_or_shared"),
+        ({"launch__shared_mem_per_block_static": 0.0}, "l1_or_shared"),  # as much dynamically as nobody told
+        ({}, "l1_or_shared"),
+    ],
+)
+def test_l1_is_blamed_where_shared_memory_is_known_not_to_be_used(launch: dict[str, float], finding: str) -> None:
+    used = {name: value for name, value in TOTALS.items() if "shared_mem" not in name} | launch
+    kernel = judged(used | {MEMORY: 90.0, COMPUTE: 60.0, f"gpu__dram_throughput{PCT}": 7.0, L2: 9.0, L1: 91.0})
+    assert (kernel["verdict"], kernel["limiter"]) == ("memory", "l1")
+    assert [each["id"] for each in kernel["findings"]] == [finding]
+    assert ("stage_not_split" in kernel["caveats"]) == (finding == "l1_or_shared")
+
+
 def test_fp32_work_takes_no_more_of_its_peak_than_both_halves_of_its_pipe() -> None:
     busy = SCATTERED | {
         "device__attribute_compute_capability_major": 8.0,
