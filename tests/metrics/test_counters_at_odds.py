@@ -180,3 +180,24 @@ def test_how_busy_a_unit_is_while_an_sm_has_work(active: float | None, busy_frac
     issued = {"sm__inst_issued.avg.pct_of_peak_sustained_elapsed": 60.0, "sm__cycles_elapsed.max": 100.0}
     counters = issued if active is None else {**issued, "sm__cycles_active.avg": active}
     assert value("scheduler.issue_busy_frac", counters) == pytest.approx(busy_frac)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "counter"),
+    [
+        ("l1", "l1tex__throughput"),
+        ("issue", "smsp__issue_active"),
+        ("issue", "sm__inst_issued"),
+        ("fp32", "sm__pipe_fma_cycles_active"),
+        ("lsu", "sm__inst_executed_pipe_lsu"),
+    ],
+)
+def test_what_is_over_active_cycles_is_told_over_all(quantity: str, counter: str) -> None:
+    # SMs work for 60 of 100 cycles, and the unit is busy in 45 of these: 75 % of the time in which they work
+    over_active = {f"{counter}.avg.pct_of_peak_sustained_active": 75.0}
+    cycles = {"sm__cycles_active.avg": 60.0, "sm__cycles_elapsed.max": 100.0}
+    assert value(f"utilisation.{quantity}", over_active | cycles) == pytest.approx(0.45)
+    assert value(f"utilisation.{quantity}", over_active) == pytest.approx(0.75)
+    if quantity in {"l1", "issue"}:
+        assert value(f"scheduler.{quantity}_busy_frac", over_active | cycles) == pytest.approx(0.75)
+        assert value(f"scheduler.{quantity}_busy_frac", over_active) == pytest.approx(0.75)
