@@ -238,6 +238,22 @@ def test_gain_of_using_values_more_often_leaves_the_arithmetic(
     assert found_ns is None if gain is None else found_ns == pytest.approx(gain)
 
 
+@pytest.mark.parametrize(
+    ("busy_on_working_sms", "gain"),
+    [
+        ({}, 0.5e6),  # up to twice the warps, where the next limit is
+        ({"scheduler.l1_busy_frac": 0.7}, 0.3e6),  # SMs without blocks leave it idle for a part of all time
+        ({"scheduler.l1_busy_frac": 0.7, "scheduler.compute_busy_frac": 0.8}, 0.2e6),
+    ],
+)
+def test_more_warps_on_an_sm_give_no_more_than_its_units_leave(
+    busy_on_working_sms: dict[str, float], gain: float
+) -> None:
+    few = {"occupancy.theoretical_frac": 0.2, "occupancy.next_limit_frac": 0.4, "utilisation.busiest": 0.4}
+    rest = {"utilisation.memory": 0.4, "utilisation.compute": 0.3}
+    assert gain_ns("low_occupancy", few | rest | busy_on_working_sms) == pytest.approx(gain)
+
+
 def gain_ns(name: str, quantities: dict[str, float | None]) -> float | None:
     frame = row_for(RULES.findings[name], **quantities)
     rows = collect_findings(add_firing(frame, RULES.findings.values()), RULES)
