@@ -27,6 +27,7 @@ _COMPARISONS: Mapping[str, Callable[[pl.Expr, float], pl.Expr]] = {
     ">": lambda value, threshold: value > threshold,
     ">=": lambda value, threshold: value >= threshold,
     "not <": lambda value, threshold: (value >= threshold).fill_null(True),  # that much, or missing
+    "not >": lambda value, threshold: (value <= threshold).fill_null(True),
     "not >=": lambda value, threshold: (value < threshold).fill_null(True),
     "known >": lambda value, threshold: (value > threshold).fill_null(False),  # more, and not missing
 }

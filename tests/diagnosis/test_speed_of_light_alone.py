@@ -136,6 +136,20 @@ def test_l1_is_blamed_where_shared_memory_is_known_not_to_be_used(launch: dict[s
     assert ("stage_not_split" in kernel["caveats"]) == (finding == "l1_or_shared")
 
 
+@pytest.mark.parametrize(("dynamic", "is_told"), [(0.0, True), (None, True), (4096.0, False)])
+def test_totals_alone_tell_scattered_accesses(dynamic: float | None, is_told: bool) -> None:
+    used = {name: value for name, value in TOTALS.items() if "shared_mem" not in name}
+    used |= {"launch__shared_mem_per_block_static": 0.0}
+    used |= {} if dynamic is None else {"launch__shared_mem_per_block_dynamic": dynamic}
+    kernel = judged(used | {MEMORY: 97.0, COMPUTE: 6.0, f"gpu__dram_throughput{PCT}": 1.0, L2: 2.0, L1: 98.0})
+    gains = {finding["id"]: finding["gain_ns"] for finding in kernel["findings"]}
+    # 0.98 × 0.99 over 0.06: 16 wavefronts for each instruction at least, as where they go down a column
+    assert kernel["access"]["wavefronts_per_instruction"] == pytest.approx(16.17)
+    assert ("scattered_accesses" in gains) == is_told
+    if is_told:
+        assert gains["scattered_accesses"] == pytest.approx(0.94 * 6e6)
+
+
 def test_fp32_work_takes_no_more_of_its_peak_than_both_halves_of_its_pipe() -> None:
     busy = SCATTERED | {
         "device__attribute_compute_capability_major": 8.0,

@@ -112,6 +112,29 @@ def test_an_instruction_takes_wavefronts(capability: tuple[int, int], expected: 
     assert found is None if expected is None else found == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("changed", "at_least"),
+    [
+        ({}, 8.0),  # L1 is full in half of all cycles, and no pipe of the SMs is busy in more than a sixteenth
+        ({"lts__throughput.avg.pct_of_peak_sustained_elapsed": 26.0}, None),  # what comes from L2 may fill it
+        ({"sm__throughput.avg.pct_of_peak_sustained_elapsed": 12.0}, None),  # 4.2: as 16-byte accesses have
+        ({STAGE: 30.0, "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed": 5.0}, 6.0),  # both are known
+    ],
+)
+def test_an_instruction_takes_wavefronts_at_least(changed: dict[str, float], at_least: float | None) -> None:
+    counters = {
+        "device__attribute_compute_capability_major": 8.0,
+        "device__attribute_compute_capability_minor": 0.0,
+        "l1tex__throughput.avg.pct_of_peak_sustained_active": 100.0,
+        "lts__throughput.avg.pct_of_peak_sustained_elapsed": 17.0,
+        "sm__throughput.avg.pct_of_peak_sustained_elapsed": 6.25,
+        "sm__cycles_active.avg": 50.0,
+        "sm__cycles_elapsed.max": 100.0,
+    }
+    found = value("access.wavefronts_per_instruction", counters | changed)
+    assert found is None if at_least is None else found == pytest.approx(at_least)
+
+
 def test_the_queue_is_the_xus_where_shared_memory_is_not_accessed() -> None:
     busy = {"sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active": 52.0}
     by_kind = {SHARED.format("_op_ld"): 0.0, SHARED.format("_op_st"): 0.0, SHARED.format(""): 0.0}
