@@ -21,6 +21,8 @@ NEAR_THRESHOLD_FRAC = 0.05
 """A decision this close to its threshold could as well have gone the other way: one step less confidence."""
 
 _TENSOR = "tensor"
+_NEAR = 0.1
+"""Between a side's total and a unit that stands in for it: as between the two sides of a balanced kernel."""
 _SAME = 0.0005
 """Between utilisations that are one number; ncu prints them to 0.0001, and the passes of a report differ by as little."""
 
@@ -68,10 +70,15 @@ def diagnose(measurements: Measurements, roofline: Roofline, rules: Rules | None
 def _limiter() -> pl.Expr:
     """Return the resource or cause behind a verdict; null where the counters do not name one.
 
-    Where the report carries no breakdown of the two totals, the busiest unit whose utilisation is known stands in.
+    Where the report carries no breakdown of the two totals, the busiest unit whose utilisation is known stands in, if it is about
+    as busy as its side; where it carries no total either, what the roofline tells.
     """
-    memory = pl.coalesce("limiter.memory", _is_one_pipe(), _busiest_of(MEMORY_UNITS), _from_roofline("dram"))
-    compute = pl.coalesce("limiter.compute", _busiest_of(COMPUTE_UNITS), "dominant_precision")
+    memory = pl.coalesce(
+        "limiter.memory", _is_one_pipe(), _busiest_of(MEMORY_UNITS, "utilisation.memory_side", _from_roofline("dram"))
+    )
+    compute = pl.coalesce(
+        "limiter.compute", _busiest_of(COMPUTE_UNITS, "utilisation.compute", pl.col("dominant_precision"))
+    )
     return (
         pl.when(pl.col("verdict") == Verdict.MEMORY.value)
         .then(memory)
@@ -86,8 +93,13 @@ def _limiter() -> pl.Expr:
     )
 
 
-def _busiest_of(units: Sequence[str]) -> pl.Expr:
-    return largest([(pl.col(f"utilisation.{unit}"), unit) for unit in units])
+def _busiest_of(units: Sequence[str], total: str, without_total: pl.Expr) -> pl.Expr:
+    """Return a side's busiest known unit; null where it is far from the side's total, since another unit is then the busiest."""
+    utilisations = [pl.col(f"utilisation.{unit}") for unit in units]
+    busiest = largest(list(zip(utilisations, units, strict=True)))
+    is_near = pl.max_horizontal(utilisations) >= pl.col(total) - _NEAR
+    by_name = pl.when(pl.col(total).is_null() | is_near).then(busiest)
+    return pl.coalesce(by_name, pl.when(pl.col(total).is_null()).then(without_total))
 
 
 def _is_one_pipe() -> pl.Expr:

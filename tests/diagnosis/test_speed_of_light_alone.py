@@ -104,8 +104,8 @@ TOTALS = {
     [
         # one number on both sides, which is of neither DRAM nor L2, is the pipe of memory instructions
         ({MEMORY: 73.51, COMPUTE: 73.49}, "lsu", ["lsu_instructions"]),
-        ({MEMORY: 73.51, COMPUTE: 73.40}, "l1", ["l1_traffic"]),
-        ({MEMORY: 73.51, COMPUTE: 73.49, L2: 73.51}, "l2", ["l2_traffic"]),
+        ({MEMORY: 73.51, COMPUTE: 73.40}, "l1", ["l1_traffic", "unnamed_pipe"]),
+        ({MEMORY: 73.51, COMPUTE: 73.49, L2: 73.51}, "l2", ["l2_traffic", "unnamed_pipe"]),
     ],
 )
 def test_two_totals_that_are_one_number_are_the_pipe_of_memory_instructions(
@@ -148,6 +148,29 @@ def test_totals_alone_tell_scattered_accesses(dynamic: float | None, is_told: bo
     assert ("scattered_accesses" in gains) == is_told
     if is_told:
         assert gains["scattered_accesses"] == pytest.approx(0.94 * 6e6)
+
+
+@pytest.mark.parametrize(
+    ("issue", "limiter", "finding"), [(21.0, None, "unnamed_pipe"), (None, None, "unnamed_pipe"), (79.0, "issue", None)]
+)
+def test_a_pipe_that_is_far_from_the_sms_total_is_not_their_limit(
+    issue: float | None, limiter: str | None, finding: str | None
+) -> None:
+    # 88 % are some pipe's, and issue slots are what is known of all
+    totals = {MEMORY: 47.0, COMPUTE: 88.0, f"gpu__dram_throughput{PCT}": 15.0, L2: 46.0, L1: 50.0}
+    totals |= {} if issue is None else {f"sm__issue_active{PCT}": issue}
+    kernel = judged(TOTALS | totals)
+    assert (kernel["verdict"], kernel["limiter"]) == ("compute", limiter)
+    found = [each["id"] for each in kernel["findings"]]
+    assert ("unnamed_pipe" in found) == (finding is not None)
+    assert ("instruction_issue" in found) == (limiter == "issue")
+
+
+def test_a_memory_unit_that_is_far_from_its_total_is_not_the_limit() -> None:
+    totals = {MEMORY: 90.0, COMPUTE: 30.0, f"gpu__dram_throughput{PCT}": 20.0}
+    kernel = judged(TOTALS | totals)
+    assert (kernel["verdict"], kernel["limiter"]) == ("memory", None)
+    assert judged(TOTALS | totals | {L2: 88.0})["limiter"] == "l2"
 
 
 def test_fp32_work_takes_no_more_of_its_peak_than_both_halves_of_its_pipe() -> None:
