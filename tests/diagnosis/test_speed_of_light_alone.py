@@ -173,6 +173,19 @@ def test_a_memory_unit_that_is_far_from_its_total_is_not_the_limit() -> None:
     assert judged(TOTALS | totals | {L2: 88.0})["limiter"] == "l2"
 
 
+@pytest.mark.parametrize(("active", "limiter", "gain_frac"), [(6.0, "imbalance", 0.88), (46.0, "grid", None)])
+def test_blocks_that_are_fewer_than_sms_can_be_unequal(active: float, limiter: str, gain_frac: float | None) -> None:
+    # One block fits on each of 80 SMs, and 40 have one: were all equally long, the SMs would work for 50 % of the time. Of the
+    # time that the longest takes they work for 6 %, less than an eighth of that.
+    small = {MEMORY: 3.0, COMPUTE: 1.0, f"gpu__dram_throughput{PCT}": 3.0, L2: 1.0, "sm__cycles_active.avg": active}
+    small |= {"launch__waves_per_multiprocessor": 0.5, "launch__grid_size": 40.0, "launch__sm_count": 80.0}
+    small |= {"launch__occupancy_limit_shared_mem": 1.0, "launch__block_size": 128.0}
+    kernel = judged(TOTALS | small)
+    gains = {finding["id"]: finding["gain_ns"] for finding in kernel["findings"]}
+    assert (kernel["verdict"], kernel["limiter"]) == ("latency", limiter)
+    assert gains.get("sm_imbalance") == (None if gain_frac is None else pytest.approx(gain_frac * 6e6))
+
+
 def test_fp32_work_takes_no_more_of_its_peak_than_both_halves_of_its_pipe() -> None:
     busy = SCATTERED | {
         "device__attribute_compute_capability_major": 8.0,
