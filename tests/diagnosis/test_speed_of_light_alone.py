@@ -186,6 +186,22 @@ def test_blocks_that_are_fewer_than_sms_can_be_unequal(active: float, limiter: s
     assert gains.get("sm_imbalance") == (None if gain_frac is None else pytest.approx(gain_frac * 6e6))
 
 
+def test_what_is_full_on_the_sms_that_work_is_told_although_the_gpu_waits() -> None:
+    # SMs work for 60 % of the time, and L1 for all of that: 59 % of all, below the tree's 60
+    some = {name: value for name, value in TOTALS.items() if "waves" not in name} | {"sm__cycles_active.avg": 60.0}
+    kernel = judged(some | {MEMORY: 59.4, COMPUTE: 3.0, f"gpu__dram_throughput{PCT}": 18.0, L2: 17.0, L1: 99.0})
+    gains = {finding["id"]: finding["gain_ns"] for finding in kernel["findings"]}
+    assert (kernel["verdict"], kernel["limiter"]) == ("latency", None)
+    # 0.594 over 0.03: 19.8 wavefronts for each instruction, of which one would do
+    assert gains == {
+        "l1_full_on_working_sms": pytest.approx(0.99 * (1 - 1 / 19.8) * 6e6),
+        "idle_sms": pytest.approx(0.4 * 6e6),
+    }
+    assert "l1_full_on_working_sms" not in [
+        finding["id"] for finding in judged(some | {MEMORY: 47.0, COMPUTE: 3.0, L1: 78.0})["findings"]
+    ]
+
+
 def test_fp32_work_takes_no_more_of_its_peak_than_both_halves_of_its_pipe() -> None:
     busy = SCATTERED | {
         "device__attribute_compute_capability_major": 8.0,
