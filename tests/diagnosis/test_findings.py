@@ -254,6 +254,13 @@ def test_more_warps_on_an_sm_give_no_more_than_its_units_leave(
     assert gain_ns("low_occupancy", few | rest | busy_on_working_sms) == pytest.approx(gain)
 
 
+@pytest.mark.parametrize(("achieved", "is_told"), [(0.7, True), (0.8, False)])
+def test_few_warps_are_not_the_cause_where_most_places_are_taken(achieved: float, is_told: bool) -> None:
+    most = {"occupancy.achieved_frac": achieved, "occupancy.theoretical_frac": 1.0, "occupancy.filled_frac": achieved}
+    row = row_for(RULES.findings["unfilled_occupancy"], **most)
+    assert ("unfilled_occupancy" in found(row)) == is_told
+
+
 def gain_ns(name: str, quantities: dict[str, float | None]) -> float | None:
     frame = row_for(RULES.findings[name], **quantities)
     rows = collect_findings(add_firing(frame, RULES.findings.values()), RULES)
