@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -14,6 +14,7 @@ from ncuroof.present import format as text
 from ncuroof.present.action_lines import ActionLine, beyond_roofline, first_actions, together, whole
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_outer_range, differing, extremes
+from ncuroof.present.collect_options import RAW_PAGE, is_details_page
 from ncuroof.present.debug_build_sentence import debug_build_sentence
 from ncuroof.present.document import Document, document
 from ncuroof.present.source_lines import first_place
@@ -221,12 +222,14 @@ def _lines(entries: Document, shown: pl.DataFrame) -> Iterator[KernelLine]:
     words = {short: differences(full) for short, full in full_names.items()}
     for kernel, group in zip(kernels, shown.iter_rows(named=True), strict=True):
         gpu = _gpu(kernel["device"]) if len(entries["devices"]) > 1 else ""
-        yield _line(kernel, group, differs_in=words[kernel["short_name"]][kernel["name"]], gpu=gpu)
+        line = _line(kernel, group, differs_in=words[kernel["short_name"]][kernel["name"]], gpu=gpu)
+        to_collect = "" if kernel["findings"] else _to_know_more(kernel, entries["sources"])
+        yield replace(line, advice=to_collect) if to_collect else line
 
 
 def _line(kernel: Document, group: Mapping[str, Any], *, differs_in: Sequence[str], gpu: str) -> KernelLine:
     finding = most_worth(kernel["findings"])
-    advice, gain = _advice(kernel, finding)
+    advice, gain = _advice(kernel, finding) if finding else ("", "")
     return KernelLine(
         number=kernel["id"],
         name=text.printable(kernel["short_name"]),
@@ -250,14 +253,20 @@ def most_worth(findings: Sequence[Document]) -> Document | None:
     return max(findings, key=lambda finding: finding["gain_ns"] or 0, default=None)
 
 
-def _advice(kernel: Document, finding: Document | None) -> tuple[str, str]:
-    """Return the first clause of a finding's advice and its gain; what to collect to know more where there is none."""
-    if finding is not None:
-        gain = finding["gain_ns"]
-        told = "" if gain is None else f"up to {text.share(gain / kernel['duration_ns'])}"
-        return first_clause(finding["advice"]), told
+def _advice(kernel: Document, finding: Document) -> tuple[str, str]:
+    """Return the first clause of a finding's advice and its gain."""
+    gain = finding["gain_ns"]
+    return first_clause(finding["advice"]), "" if gain is None else f"up to {text.share(gain / kernel['duration_ns'])}"
+
+
+def _to_know_more(kernel: Document, sources: Sequence[Document]) -> str:
+    """Return what to print or collect of a kernel of which nothing was found; nothing where all is there."""
     options = list(dict.fromkeys(entry["collect"] for entry in kernel["missing"]))
-    return (f"To know why, collect {' '.join(options[:_N_OPTIONS])}", "") if options else ("", "")
+    if not options:
+        return ""
+    if is_details_page(kernel, sources):
+        return f"To know why, print the raw page of its report: ncu {RAW_PAGE}"
+    return f"To know why, collect {' '.join(options[:_N_OPTIONS])}"
 
 
 def first_clause(advice: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.action_lines import together
-from ncuroof.present.collect_options import collect_options
+from ncuroof.present.collect_options import RAW_PAGE, collect_options, is_details_page
 from ncuroof.present.wall_time_lines import idle_sentence
 
 Record = Mapping[str, Any]
@@ -92,6 +92,8 @@ def _for_the_longest(document: Record) -> str:
     if finding is not None:
         return f"In {_name(longest)}, which takes the longest: {text.first_sentence(finding['advice'])}"
     options = collect_options(entry["collect"] for entry in longest.get("missing") or ())
+    if options and is_details_page(longest, document["sources"]):
+        return f"To learn more, print the raw page of its report: ncu --import REPORT {RAW_PAGE}."
     return f"To learn more, record again with ncu {options}." if options else ""
 
 

@@ -77,6 +77,16 @@ def test_without_findings_it_is_told_how_to_record_more():
     )
 
 
+def test_a_printed_page_of_details_leaves_out_what_its_report_holds():
+    printed = kernel(findings=[], caveats=["printed_table"], missing=[{"quantity": "stalls", "collect": "--section A"}])
+    source = document(printed)["sources"][0]
+    details, raw = source | {"sections": ["WarpStateStats"]}, source | {"sections": []}
+    assert said(printed, sources=[details])[1:] == (
+        "To learn more, print the raw page of its report: ncu --import REPORT --page raw --csv.",
+    )
+    assert said(printed, sources=[raw])[1:] == ("To learn more, record again with ncu --section A.",)
+
+
 def test_a_run_of_which_nothing_is_known_is_left_alone():
     assert said(unknown_kernel()) == ()
     assert said() == ()
