@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -222,14 +222,14 @@ def _lines(entries: Document, shown: pl.DataFrame) -> Iterator[KernelLine]:
     words = {short: differences(full) for short, full in full_names.items()}
     for kernel, group in zip(kernels, shown.iter_rows(named=True), strict=True):
         gpu = _gpu(kernel["device"]) if len(entries["devices"]) > 1 else ""
-        line = _line(kernel, group, differs_in=words[kernel["short_name"]][kernel["name"]], gpu=gpu)
-        to_collect = "" if kernel["findings"] else _to_know_more(kernel, entries["sources"])
-        yield replace(line, advice=to_collect) if to_collect else line
+        yield _line(kernel, group, entries["sources"], differs_in=words[kernel["short_name"]][kernel["name"]], gpu=gpu)
 
 
-def _line(kernel: Document, group: Mapping[str, Any], *, differs_in: Sequence[str], gpu: str) -> KernelLine:
+def _line(
+    kernel: Document, group: Mapping[str, Any], sources: Sequence[Document], *, differs_in: Sequence[str], gpu: str
+) -> KernelLine:
     finding = most_worth(kernel["findings"])
-    advice, gain = _advice(kernel, finding) if finding else ("", "")
+    advice, gain = _advice(kernel, finding) if finding else (_to_know_more(kernel, sources), "")
     return KernelLine(
         number=kernel["id"],
         name=text.printable(kernel["short_name"]),

@@ -130,7 +130,13 @@ def test_the_basis_of_a_gain_names_what_the_report_does_not_tell() -> None:
 
 
 def test_only_what_moves_the_roofline_gives_more_than_lies_above_it() -> None:
-    units = ("utilisation.memory", "utilisation.compute", "utilisation.busiest", "utilisation.dram")
+    units = (
+        "utilisation.memory",
+        "utilisation.compute",
+        "utilisation.busiest",
+        "utilisation.dram",
+        "arithmetic.fp32_issue_frac",
+    )
     beyond = set()
     for finding in RULES.findings.values():
         frame = row_for(finding, **dict.fromkeys(units, 0.1), **{"roofline.min_time_frac": 0.995})
