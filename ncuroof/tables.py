@@ -211,6 +211,7 @@ FINDINGS = pl.Schema(
         "finding": pl.String(),
         "severity": pl.String(),
         "gain_ns": pl.Float64(),  # null where the counters cannot tell
+        "is_most_worth": pl.Boolean(),  # of the kernel's findings the one that things to do over the run count
         "waste_bytes": pl.Struct(
             dict.fromkeys(WASTE_LEVELS, pl.Float64())
         ),  # moved in vain, by level; null where not known

@@ -74,7 +74,7 @@ def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     told = table.with_columns(pl.when(~is_overridden).then("gain_ns"))
     ranked = told.with_columns(_outweighing(rules).alias(_RANK))
     ordered = ranked.sort("id", _RANK, "gain_ns", descending=[False, False, True], nulls_last=True, maintain_order=True)
-    return ordered.pipe(conform, FINDINGS).collect()
+    return ordered.with_columns(_is_most_worth().alias("is_most_worth")).pipe(conform, FINDINGS).collect()
 
 
 def _outweighing(rules: Rules) -> pl.Expr:
@@ -83,6 +83,18 @@ def _outweighing(rules: Rules) -> pl.Expr:
     best_cause_ns = pl.col("gain_ns").filter(~is_general).max().over("id")
     outweighs = is_general & (pl.col("gain_ns") > rules.outweighs * best_cause_ns)
     return pl.when(outweighs).then(_CAUSE).otherwise(_RANK)
+
+
+def _is_most_worth() -> pl.Expr:
+    """Return whether a finding gives most of its kernel's: of the causes, and of what is general where no cause gives any.
+
+    What relieves a busy unit whatever the cause has the larger bound in most kernels, and still is the second thing to do.
+    """
+    is_cause = pl.col(_RANK) != _GENERAL
+    has_cause = (is_cause & pl.col("gain_ns").is_not_null()).any().over("id")
+    gain = pl.when(is_cause | ~has_cause).then("gain_ns")
+    is_largest = (gain == gain.max().over("id")).fill_null(value=False)
+    return is_largest & (is_largest.cum_sum().over("id") == 1)
 
 
 def _fires(finding: Finding) -> pl.Expr:

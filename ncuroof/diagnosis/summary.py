@@ -117,17 +117,15 @@ def rank_actions(
 ) -> pl.DataFrame:
     """Return ACTIONS, the largest gain first.
 
-    Gains of one launch overlap, so that only its largest counts; those of different launches add up.
+    Gains of one launch overlap, so that only the one of its finding that is most worth counts; those of different launches add up.
 
     Args:
         findings: FINDINGS, gains weighted already.
         duration_ns: GPU time of the run.
         weights: WEIGHTS, which numbers of launches go by; None where each launch stands for itself.
     """
-    known = findings.filter(pl.col("gain_ns").is_not_null()).sort("gain_ns", descending=True, maintain_order=True)
-    largest = known.unique("id", keep="first", maintain_order=True).sort("id", maintain_order=True)
     return (
-        with_weights(largest, weights)
+        with_weights(findings.filter("is_most_worth"), weights)
         .group_by("finding", maintain_order=True)
         .agg(n_represented(), pl.col("gain_ns").sum())
         .with_columns((pl.col("gain_ns") / (duration_ns or None)).alias("share_frac"))

@@ -32,6 +32,11 @@ def first_actions(actions: Sequence[Mapping[str, Any]]) -> tuple[ActionLine, ...
     )
 
 
+def most_worth(findings: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the finding that the things to do over the run count for a kernel; the first where no gain is known."""
+    return next((finding for finding in findings if finding.get("is_most_worth")), next(iter(findings), None))
+
+
 def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] | None = None) -> str:
     """Return what the first things to do give in total; empty where not known.
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.present import format as text
-from ncuroof.present.action_lines import ActionLine, beyond_roofline, first_actions, together, whole
+from ncuroof.present.action_lines import ActionLine, beyond_roofline, first_actions, most_worth, together, whole
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_outer_range, differing, extremes
 from ncuroof.present.collect_options import RAW_PAGE, is_details_page
@@ -248,12 +248,7 @@ def _line(
     )
 
 
-def most_worth(findings: Sequence[Document]) -> Document | None:
-    """Return the finding of the largest gain, which the things to do over the run count; the first where no gain is known."""
-    return max(findings, key=lambda finding: finding["gain_ns"] or 0, default=None)
-
-
-def _advice(kernel: Document, finding: Document) -> tuple[str, str]:
+def _advice(kernel: Document, finding: Mapping[str, Any]) -> tuple[str, str]:
     """Return the first clause of a finding's advice and its gain."""
     gain = finding["gain_ns"]
     return first_clause(finding["advice"]), "" if gain is None else f"up to {text.share(gain / kernel['duration_ns'])}"

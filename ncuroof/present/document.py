@@ -291,6 +291,7 @@ class _Kernels:
             "where": where(self._lines.get(row["id"], ()), rule.lines, self._catalogue),
             "gain_ns": entry["gain_ns"],
             "gain_basis": rule.basis(row, entry["gain_ns"]),
+            "is_most_worth": entry["is_most_worth"],
             "waste": {
                 level: {"bytes": wasted, "frac": wasted / moved}
                 for level, wasted in entry["waste_bytes"].items()

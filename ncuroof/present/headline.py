@@ -73,7 +73,7 @@ def _first(document: Record) -> str:
         (finding["gain_ns"] * kernel.get("weight", 1.0), kernel, finding)
         for kernel in document["kernels"]
         for finding in kernel.get("findings") or ()
-        if finding["id"] == action["finding"] and finding["gain_ns"] is not None
+        if finding["id"] == action["finding"] and finding.get("is_most_worth")
     ]
     if not gains:
         return ""

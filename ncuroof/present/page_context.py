@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
-from ncuroof.present.action_lines import ActionLine, beyond_roofline, first_actions, together, whole
+from ncuroof.present.action_lines import ActionLine, beyond_roofline, first_actions, most_worth, together, whole
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_range_path, extremes
 from ncuroof.present.debug_build_sentence import debug_build_sentence
 from ncuroof.present.headline import headline
@@ -206,7 +206,7 @@ def _is_debug_build(kernel: Record) -> bool:
 def _row(kernel: Record, total_ns: float | None, rules: Rules) -> KernelRow:
     duration_ns = kernel["duration_ns"]
     utilisation = kernel.get("utilisation") or {}
-    finding = next(iter(kernel.get("findings") or ()), None)
+    finding = most_worth(kernel.get("findings") or ())
     return KernelRow(
         id=kernel["id"],
         name=short_name(kernel),

@@ -13,6 +13,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.metrics import Catalogue
 from ncuroof.metrics.families import title
 from ncuroof.present import format as text
+from ncuroof.present.action_lines import most_worth
 from ncuroof.present.figures import LEVELS, chart
 from ncuroof.present.interned import Texts
 from ncuroof.present.kernel_detail import SECTIONS, KernelDetails
@@ -107,7 +108,7 @@ def dram_intensity(kernel: Record) -> float | None:
 
 
 def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
-    findings = [next(iter(kernel.get("findings") or ()), None) for kernel in kernels]
+    findings = [most_worth(kernel.get("findings") or ()) for kernel in kernels]
     return {
         "id": [kernel["id"] for kernel in kernels],
         "name": [texts.add(kernel["name"] or kernel["short_name"] or "(no name)") for kernel in kernels],

@@ -298,8 +298,10 @@ def test_what_is_general_stands_first_only_where_it_outweighs_the_causes(lost_fr
         "scheduler.n_threads_per_instruction": 20.0 + 32 * lost_frac,
         "scheduler.n_predicated_on_threads_per_instruction": 20.0,
     }
-    row = row_for(RULES.findings["lsu_instructions"], **changed)
-    assert found(row.with_columns(verdict=pl.lit("compute"))) == expected
+    row = row_for(RULES.findings["lsu_instructions"], **changed).with_columns(verdict=pl.lit("compute"))
+    rows = collect_findings(add_firing(row, RULES.findings.values()), RULES)
+    assert rows["finding"].to_list() == expected
+    assert rows.filter("is_most_worth")["finding"].to_list() == expected[:1]
 
 
 def test_atomics_that_collide_stand_before_the_stall_that_they_cause() -> None:

@@ -86,12 +86,12 @@ def test_a_run_without_kernels_that_worked_has_no_shares() -> None:
 def test_actions_count_each_launch_once_and_add_up_over_launches() -> None:
     findings = pl.DataFrame(
         [
-            (0, "bank_conflicts", "high", 30.0, None),
-            (0, "local_memory", "high", 20.0, None),  # overlaps with the larger one of the same launch
-            (1, "tail_wave", "high", 5.0, None),  # stands first, and gives less
-            (1, "bank_conflicts", "high", 10.0, None),
-            (2, "dram_roof", "low", None, None),
-            (2, "tail_wave", "high", 20.0, None),
+            (0, "bank_conflicts", "high", 30.0, True, None),
+            (0, "local_memory", "high", 20.0, False, None),  # overlaps with the larger one of the same launch
+            (1, "tail_wave", "high", 5.0, False, None),  # stands first, and gives less
+            (1, "bank_conflicts", "high", 10.0, True, None),
+            (2, "dram_roof", "low", None, False, None),
+            (2, "tail_wave", "high", 20.0, True, None),
         ],
         schema=FINDINGS,
         orient="row",

@@ -130,6 +130,7 @@ _KERNEL = {
             "evidence": [{"quantity": "utilisation.dram", "value": 0.8, "unit": "share"}],
             "where": {"measure": "samples", "of": "the samples", "lines": [LINE]},
             "gain_ns": 10_000.0,
+            "is_most_worth": True,
             "gain_basis": "a share of the duration",
             "waste": {"l1": {"bytes": 6e6, "frac": 0.75}, "dram": {"bytes": 1.5e6, "frac": 0.25}},
         }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.brief import first_clause, most_worth
+from ncuroof.present.action_lines import most_worth
+from ncuroof.present.brief import first_clause
 
 
 @pytest.mark.parametrize(
@@ -23,17 +24,7 @@ def test_the_first_clause_is_not_cut_within_parentheses(advice: str, clause: str
     assert first_clause(advice) == clause
 
 
-@pytest.mark.parametrize(
-    ("gains", "place"),
-    [
-        ((10.0, 40.0, 20.0), 1),  # what the things to do over the run count for this launch
-        ((None, 20.0), 1),
-        ((30.0, 30.0), 0),
-        ((None, None), 0),
-        ((), None),
-    ],
-)
-def test_a_line_tells_the_finding_of_the_largest_gain(gains: tuple[float | None, ...], place: int | None) -> None:
-    findings = [{"id": str(number), "gain_ns": gain} for number, gain in enumerate(gains)]
-    told = most_worth(findings)
-    assert told == (None if place is None else findings[place])
+@pytest.mark.parametrize(("worth", "place"), [((False, True, False), 1), ((False, False), 0), ((), None)])
+def test_a_line_tells_the_finding_that_the_things_to_do_count(worth: tuple[bool, ...], place: int | None) -> None:
+    findings = [{"id": str(number), "is_most_worth": is_most} for number, is_most in enumerate(worth)]
+    assert most_worth(findings) == (None if place is None else findings[place])

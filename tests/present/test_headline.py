@@ -15,6 +15,7 @@ def finding(gain_ns, **changes):
         "advice": "Move fewer bytes. If it cannot, it is done.",
         "evidence": [],
         "gain_ns": gain_ns,
+        "is_most_worth": gain_ns is not None,
         "gain_basis": None,
         "waste": {},
     } | changes
