@@ -21,6 +21,7 @@ from ncuroof.ingest.printed_console import ConsoleRecords
 from ncuroof.ingest.printed_labels import PrintedLabels, load_printed_labels
 from ncuroof.ingest.printed_launches import function_name, is_number, launch_counters, open_ranges, workload_kind
 from ncuroof.ingest.printed_records import PrintedRecords, printed_lines
+from ncuroof.ingest.printed_stalls import stalls_told
 from ncuroof.ingest.printed_tables import Gathered, Gatherer, PrintedRule
 from ncuroof.ingest.printed_values import Values, values_of
 from ncuroof.ingest.raw_report import RAW_PROCESSES, RAW_RULES, RAW_WORKLOADS, CounterSelection, RawReport
@@ -52,7 +53,9 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
     _require_launches(gathered, records, name)
     values = values_of(gathered, name)
     _require_counters(gathered, values, name)
-    counters = _with_launch_counters(values.numbers, gathered.launches)
+    told = stalls_told(gathered.rules)
+    counters = _with_told(values.numbers, [launch_counters(launch) for launch in gathered.launches])
+    counters = _with_told(counters, [told.get(row, {}) for row in range(len(gathered.launches))])
     processes = [_process(launch) for launch in gathered.launches]
     return RawReport(
         file=name,
@@ -125,14 +128,12 @@ def _require_counters(gathered: Gathered, values: Values, name: str) -> None:
         )
 
 
-def _with_launch_counters(numbers: pl.DataFrame, launches: Sequence[Mapping[str, str]]) -> pl.DataFrame:
-    """Return the counters with what the launches' own columns say, where no counter of that name was printed."""
-    found = [launch_counters(launch) for launch in launches]
-    names = list(dict.fromkeys(name for each in found for name in each))
+def _with_told(numbers: pl.DataFrame, told: Sequence[Mapping[str, float]]) -> pl.DataFrame:
+    """Return the counters with what is told elsewhere of each launch, where no counter of that name was printed."""
     columns = {column.name: column for column in numbers.iter_columns()}
-    for name in names:
-        told = pl.Series(name, [each.get(name) for each in found], pl.Float64)
-        columns[name] = columns[name].fill_null(told) if name in columns else told
+    for name in dict.fromkeys(name for each in told for name in each):
+        values = pl.Series(name, [each.get(name) for each in told], pl.Float64)
+        columns[name] = columns[name].fill_null(values) if name in columns else values
     return pl.DataFrame(list(columns.values()))
 
 

@@ -112,6 +112,35 @@ def test_labels_of_breakdowns_and_stalls_are_read(tmp_path: Path) -> None:
     assert _values(report, stalled.format("long_scoreboard"), stalled.format("imc_miss")) == [[10.24], [0.5]]
 
 
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("waiting for a scoreboard dependency on a\n          L1TEX (local, global) operation", "long_scoreboard"),
+        ("waiting for a scoreboard dependency on an MIO operation", "short_scoreboard"),
+        ("waiting for the L1 instruction queue for local and global (LG) memory operations", "lg_throttle"),
+        ("waiting for the MIO (memory input/output) instruction queue to be not full", "mio_throttle"),
+        ("after EXIT waiting for all outstanding memory operations", "drain"),
+    ],
+)
+def test_stalls_are_told_by_nvidias_sentence(tmp_path: Path, words: str, reason: str) -> None:
+    counter = f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio"
+    said = f"    WRN   On average, each warp of this kernel spends 20.3 cycles being stalled {words}. This is about 62.6%.\n"
+    other = f"  other(int) (1, 1, 1)x(32, 1, 1), Context 1, Stream 7, Device 0, CC 9.0\n{SPEED}"
+    report = _read(tmp_path, log(section("Warp State Statistics", [("Selected", "inst", "1")]), said, other))
+    assert _values(report, counter) == [[20.3, None]]
+    assert [name for name in report.counters.columns if "issue_stalled" in name and name != counter] == [
+        "smsp__average_warps_issue_stalled_selected_per_issue_active.ratio"
+    ]
+
+
+def test_a_counter_that_is_printed_stands_before_the_sentence(tmp_path: Path) -> None:
+    said = (
+        "    WRN   On average, each warp spends 20.3 cycles being stalled waiting for sibling warps at a CTA barrier.\n"
+    )
+    report = _read(tmp_path, log(section("Warp State Statistics", [("Stall Barrier", "inst", "20.34")]), said))
+    assert _values(report, "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio") == [[20.34]]
+
+
 # ---- notes -------------------------------------------------------------------------------------------
 
 
