@@ -84,6 +84,7 @@ class Finding:
         removes_work: mending it leaves out work of all kinds, so that no unit stays as busy as it is.
         is_general: it says what to do about a busy unit whatever the cause, and stands after the causes.
         overrides_gains: it stands before all others, of which no gain can be told.
+        asks_to_collect: its advice is what to record before anything is changed.
         severity: where no gain can be told.
         advice_by_family: what to do, by whose code it is; "user" is for code of one's own.
         lines: measures of `by_line` that tell which lines of the source it concerns, the first that is known.
@@ -107,6 +108,7 @@ class Finding:
     removes_work: bool
     is_general: bool
     overrides_gains: bool
+    asks_to_collect: bool
     severity: str
     advice_by_family: Mapping[str, str]
     lines: tuple[str, ...]
@@ -116,10 +118,10 @@ class Finding:
         """Return the advice in the words of whoever calls or wrote the kernel.
 
         The finding's own for the family or its parent, else what their callers can change whatever the finding; then the same
-        for libraries of any name, and at last what the author of a kernel can do.
+        for libraries of any name, and at last what the author of a kernel can do. What to collect is the same for all libraries.
         """
         kin = lineage(family)
-        named = tuple(each for each in kin if each.name != LIBRARY)
+        named = kin if self.asks_to_collect else tuple(each for each in kin if each.name != LIBRARY)
         for families in (named, kin):
             texts = (*(self.advice_by_family.get(each.name) for each in families), *(each.advice for each in families))
             if (advice := next(filter(None, texts), None)) is not None:
@@ -298,6 +300,7 @@ def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
         removes_work=entry.get("removes_work", False),
         is_general=entry.get("is_general", False),
         overrides_gains=entry.get("overrides_gains", False),
+        asks_to_collect=entry.get("asks_to_collect", False),
         severity=entry.get("severity", "medium"),
         advice_by_family=advice,
         lines=tuple(entry.get("lines", ())),

@@ -131,3 +131,10 @@ def test_a_familys_parent_comes_before_the_author(monkeypatch: pytest.MonkeyPatc
 def test_every_family_that_is_called_has_an_advice_for_all_findings() -> None:
     for name in CLOSED:
         assert any(family.advice for family in lineage(name)), name
+
+
+@pytest.mark.parametrize("finding", ["unnamed_pipe", "l1_or_shared"])
+@pytest.mark.parametrize("family", ["cublas", "cutlass", "cudnn", "library"])
+def test_what_to_collect_is_the_same_for_all_libraries(finding: str, family: str) -> None:
+    assert FINDINGS[finding].asks_to_collect
+    assert FINDINGS[finding].advice(family) == FINDINGS[finding].advice_by_family["library"]
