@@ -74,7 +74,10 @@ def _limiter() -> pl.Expr:
     as busy as its side; where it carries no total either, what the roofline tells.
     """
     memory = pl.coalesce(
-        "limiter.memory", _is_one_pipe(), _busiest_of(MEMORY_UNITS, "utilisation.memory_side", _from_roofline("dram"))
+        "limiter.memory",
+        _is_named(),
+        _is_one_pipe(),
+        _busiest_of(MEMORY_UNITS, "utilisation.memory_side", _from_roofline("dram")),
     )
     compute = pl.coalesce(
         "limiter.compute", _busiest_of(COMPUTE_UNITS, "utilisation.compute", pl.col("dominant_precision"))
@@ -100,6 +103,16 @@ def _busiest_of(units: Sequence[str], total: str, without_total: pl.Expr) -> pl.
     is_near = pl.max_horizontal(utilisations) >= pl.col(total) - _NEAR
     by_name = pl.when(pl.col(total).is_null() | is_near).then(busiest)
     return pl.coalesce(by_name, pl.when(pl.col(total).is_null()).then(without_total))
+
+
+def _is_named() -> pl.Expr:
+    """Return DRAM or L2, whose utilisation is the memory side's total, and L1 is not; else null."""
+    total, l1 = pl.col("utilisation.memory"), pl.col("utilisation.l1")
+    is_total = (pl.col("utilisation.memory_side") - total).abs() < _SAME
+    same = [
+        pl.when((pl.col(f"utilisation.{unit}") - total).abs() < _SAME).then(pl.lit(unit)) for unit in ("dram", "l2")
+    ]
+    return pl.when(is_total & ((l1 - total).abs() >= _SAME)).then(pl.coalesce(same))
 
 
 def _is_one_pipe() -> pl.Expr:

@@ -12,8 +12,13 @@ from typing import NamedTuple
 
 from ncuroof.ingest.printed_labels import PrintedLabels
 
-_UNIT = re.compile(r"%|[KMGTP]?(?:byte|hz)\b\S*|[a-zµμ][a-zµμ/]*|SM|TPC")
-"""Words of units begin with a small letter, and words of labels do not, but for these."""
+_UNIT = re.compile(
+    r"%|SM|TPC|(?:[KMGTP]?(?:byte|hz)|cycle|inst|warp|block|thread|register|sector|request|wavefront|cluster|sample|[nuµμm]?s(?:ec(?:ond)?)?)(?:/\w+)?"
+)
+"""As ncu prints them; any other word before a number is the end of a label, or of somebody's sentence."""
+
+_LONGEST = 500
+"""Of a line that is looked through for words, in characters."""
 
 _NUMBER = r"[-+]?\d[\d.,'\u00a0\u202f]*(?:e[-+]?\d+)?|[-+]?inf|nan|n/a|no data"
 _BEHIND = r"(?:\s{2,}\S.*|\s+(?:<|#|//|[‹←⟵]).*)?"
@@ -48,18 +53,18 @@ def below_rulers(line: str, columns: Sequence[tuple[int, int]]) -> Cells | None:
 
 
 def by_words(text: str, section: str, labels: PrintedLabels) -> Cells | None:
-    """Return what a line holds that ends with a number; None for any other.
+    """Return what a line holds that ends with a number; None for any other, and where a unit was lost.
 
     Args:
         text: the line without blanks around it.
         section: in which it stands, as printed.
         labels: which tell where a label ends: "Waves Per SM 2.37" has no unit, "# SMs SM 132" has one.
     """
-    found = _ENDS_WITH_NUMBER.match(text)
+    found = _ENDS_WITH_NUMBER.match(text) if len(text) <= _LONGEST else None
     if found is None:
         return None
     head, value = found.groups()
     label, _, unit = head.rpartition(" ")
     if label and _UNIT.fullmatch(unit) and not labels.is_label(section, head):
         return Cells(label.rstrip(), unit, value)
-    return Cells(head, "", value)
+    return None if labels.has_unit(head) else Cells(head, "", value)

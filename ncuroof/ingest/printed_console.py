@@ -28,7 +28,12 @@ _HEADER = Header(_COLUMNS, ",", is_quoted=True, number=1)
 _QUOTING = re.compile(r"(?:\s*(?:>|//|#(?! [A-Z])|│|\d+[:|](?=\s)))*")
 """What stands before lines that are quoted: marks of mails, of notes and of comments, numbers of lines. "# SMs" is a label."""
 
-_OUTSIDE = re.compile(r"==[A-Z]+==|```")
+_NUMBERED = re.compile(r"\s*(\d+)[:|]\s")
+_MOST_RESTARTS = 3
+"""Numbers of lines begin again where notes are put together; those of ranks go to and fro."""
+
+_OF_NCU = re.compile(r"==[A-Z]+==")
+_FENCE = "```"
 _PROCESS = re.compile(r"\[(\d+)\] (\S.*)@\S+$")
 _HALF_A_LAUNCH = re.compile(r"\S.* \(\d+, \d+, \d+\)x\(\d+, \d+, \d+\),$")
 _LAUNCH = re.compile(
@@ -37,6 +42,9 @@ _LAUNCH = re.compile(
     r"(?:, \d{4}-\w{3}-\d{1,2} \d{1,2}:\d\d:\d\d)?"
     r", Context (\d+)(?:, Stream (\d+))?(?:, Device (\d+), CC (\d+\.\d+))?$"
 )
+_MAY_BE_A_LAUNCH = re.compile(r"\(\d+, \d+, \d+\)x\(\d+, \d+, \d+\)|, Context \d")
+"""What stands below a launch that is not read must not count for the one before."""
+
 _OF_LAUNCH = ("Kernel Name", "Grid Size", "Block Size", "Context", "Stream", "Device", "CC")
 _SECTION = re.compile(r"Section: (.+)")
 _TABLE = re.compile(r"Metric Name\s+Metric Unit\s+Metric Value$")
@@ -106,7 +114,7 @@ class ConsoleRecords:
         labels: by which lines are told that stand in no table with a header.
 
     Attributes:
-        n_lost: lines of tables that hold a known label and no value, so far.
+        n_lost: lines of tables that hold a known label and no value, and launches without any value before the next, so far.
         n_tables: launches, so far.
         is_summary: whether a table sums up several launches (`--print-summary`), which says nothing of any one.
     """
@@ -115,18 +123,27 @@ class ConsoleRecords:
         self.n_lost = 0
         self.n_tables = 0
         self.is_summary = False
+        self._number, self._n_restarts = 0, 0
         self._lines = lines
         self._labels = labels
         self._process: dict[str, str] = {}
         self._place: dict[str, str] = {}
         self._half = ""
         self._columns: Sequence[tuple[int, int]] = ()
-        self._is_table = self._has_values = False
+        self._is_table = self._has_values = self._is_empty = False
         self._open: _Rule | _Value | None = None
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether lines of several ranks, each marked with its number, stand among each other."""
+        return self._n_restarts > _MOST_RESTARTS
 
     def __iter__(self) -> Iterator[tuple[Header, list[str]]]:
         """Yield a row per value and per rule."""
         for line in self._lines:
+            if numbered := _NUMBERED.match(line):
+                self._n_restarts += int(numbered[1]) < self._number
+                self._number = int(numbered[1])
             quoting = _QUOTING.match(line)
             before = self._open
             self._take(line[quoting.end() if quoting else 0 :].rstrip())
@@ -147,16 +164,20 @@ class ConsoleRecords:
     def _begins(self, text: str, shown: str) -> bool:
         """Return whether a line ends what stood before it, and begin what it begins."""
         half, self._half = self._half, ""
-        if not text or _OUTSIDE.match(text):
+        if not text or text.startswith(_FENCE):
             self._is_table = False
+        elif _OF_NCU.match(text):
+            self._place = {}
         elif ", Context " in f", {text}" and (found := _LAUNCH.match(f"{half} {text}".strip())):
             self._begin_launch(found)
         elif _HALF_A_LAUNCH.match(text):
             self._half = text
         elif found := _PROCESS.match(text):
-            self._process = {"Process ID": found[1], "Process Name": found[2]}
+            self._process, self._place = {"Process ID": found[1], "Process Name": found[2]}, {}
         elif _SUMMARY.match(text):
-            self.is_summary = True
+            self.is_summary, self._place = True, {}
+        elif _MAY_BE_A_LAUNCH.search(text):
+            self._place = {}
         else:
             return bool(self._place) and self._begins_part(text, shown)
         return True
@@ -180,7 +201,8 @@ class ConsoleRecords:
     def _begin_launch(self, found: re.Match[str]) -> None:
         told = {name: cell for name, cell in zip(_OF_LAUNCH, found.groups(), strict=True) if cell}
         self._place = {"ID": str(self.n_tables), "Process ID": "", **self._process, **told, _SECTION_NAME: ""}
-        self.n_tables += 1
+        self.n_lost += self._is_empty
+        self.n_tables, self._is_empty = self.n_tables + 1, True
         self._columns, self._is_table = (), False
 
     def _take_value(self, shown: str, text: str) -> None:
@@ -192,6 +214,7 @@ class ConsoleRecords:
         self._open = None
         if cells := self._cells(shown, text):
             place = {**self._place, _SECTION_NAME: self._labels.section_of(self._place[_SECTION_NAME], cells.label)}
+            self._is_empty = False
             self._open, self._has_values = _Value(place, cells.label, cells.unit, [cells.value], end - start), True
 
     def _cells(self, shown: str, text: str) -> Cells | None:
@@ -202,7 +225,8 @@ class ConsoleRecords:
         cells = by_words(text, section, self._labels)
         if cells and (self._labels.knows(section, cells.label) or (self._is_table and not self._columns)):
             return cells
-        self.n_lost += self._is_table and self._labels.knows(section, text.partition("  ")[0])
+        is_row = self._is_table and not self._columns  # below rulers a label alone has no value
+        self.n_lost += is_row and self._labels.knows(section, text.partition("  ")[0])
         return None
 
 

@@ -30,10 +30,12 @@ class PrintedLabels:
     Attributes:
         identifier_by_section: the section's identifier by the name that is printed.
         counter_by_label: by section as printed, then by label.
+        without_unit: labels whose values have none.
     """
 
     identifier_by_section: Mapping[str, str]
     counter_by_label: Mapping[str, Mapping[str, str]]
+    without_unit: frozenset[str]
 
     def counter(self, section: str, label: str) -> str | None:
         """Return the counter behind a label, or None where it is not known.
@@ -70,6 +72,10 @@ class PrintedLabels:
         """Return whether some words are a label, and not a counter's name or a label and a unit."""
         return _COUNTER_MARK not in words and self.knows(section, words)
 
+    def has_unit(self, label: str) -> bool:
+        """Return whether values of a label need one; a counter's own name may stand without."""
+        return _COUNTER_MARK not in label and label not in self.without_unit
+
     def knows(self, section: str, label: str) -> bool:
         """Return whether a counter is known for a label that stands in a section."""
         return self.counter(self.section_of(section, label), label) is not None
@@ -88,7 +94,8 @@ def load_printed_labels() -> PrintedLabels:
     counters = {name: section.get("counters", {}) for name, section in sections.items()}
     for name in _WITH_BREAKDOWNS:
         counters[name] = {**counters[name], **parts}
-    return PrintedLabels({name: section["identifier"] for name, section in sections.items()}, counters)
+    identifiers = {name: section["identifier"] for name, section in sections.items()}
+    return PrintedLabels(identifiers, counters, frozenset(printed["units"]["labels_without"]))
 
 
 def _of_breakdowns(breakdowns: Iterable[Mapping[str, Any]], units: Mapping[str, str]) -> Iterator[tuple[str, str]]:

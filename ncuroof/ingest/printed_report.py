@@ -88,7 +88,13 @@ def _gathered(
     if records.n_tables:
         return records, gathered
     console = ConsoleRecords(printed_lines(path, name), labels)
-    return console, Gatherer(choice, labels, name).gather(console)
+    found = Gatherer(choice, labels, name).gather(console)
+    if console.is_mixed:
+        raise ReportFormatError(
+            f"{name}: what ncu prints of one rank was wanted, lines of several ranks among each other were found",
+            hint="take a log per rank (srun --output=%j.%t.log, mpirun --output-filename), or one of them: grep '^0: '",
+        )
+    return console, found
 
 
 def _require_launches(gathered: Gathered, records: PrintedRecords | ConsoleRecords, name: str) -> None:

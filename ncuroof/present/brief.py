@@ -218,11 +218,13 @@ def _lines(entries: Document, shown: pl.DataFrame) -> Iterator[KernelLine]:
     kernels = entries["kernels"]
     full_names: dict[str, list[str]] = {}
     for kernel in kernels:
-        full_names.setdefault(kernel["short_name"], []).append(kernel["name"])
+        full_names.setdefault(kernel["short_name"], []).append(kernel["name"] or "")
     words = {short: differences(full) for short, full in full_names.items()}
     for kernel, group in zip(kernels, shown.iter_rows(named=True), strict=True):
         gpu = _gpu(kernel["device"]) if len(entries["devices"]) > 1 else ""
-        yield _line(kernel, group, entries["sources"], differs_in=words[kernel["short_name"]][kernel["name"]], gpu=gpu)
+        yield _line(
+            kernel, group, entries["sources"], differs_in=words[kernel["short_name"]][kernel["name"] or ""], gpu=gpu
+        )
 
 
 def _line(

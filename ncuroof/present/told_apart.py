@@ -7,21 +7,25 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 
-_WORD = re.compile(r"\w+(?:::\w+)*")
-"""A name with its namespaces, or a number."""
+_WORD = re.compile(r"-?\w+(?:::\w+)*\**")
+"""A name with its namespaces, a pointer to it, or a number."""
 
 
 def differences(names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
     """Return the words by which each of several demangled names differs from the others; none for one that is alone.
 
-    The first word that differs divides the names; those that still have it in common go on to the next. Namespaces are left out.
+    The first word that differs divides the names; those that still have it in common go on to the next. Namespaces are left out
+    where the names differ without.
     """
     found: dict[str, tuple[str, ...]] = dict.fromkeys(names, ())
     groups = [list(found)]
     while groups:
-        for word, group in _divided(groups.pop()).items():
+        divided = _divided(groups.pop())
+        last = {word: word.rsplit("::", maxsplit=1)[-1] for word in divided}
+        for word, group in divided.items():
+            shown = last[word] if len(set(last.values())) == len(last) else word
             for name in group:
-                found[name] += (word.rsplit("::", maxsplit=1)[-1],) if word else ()
+                found[name] += (shown,) if word else ()
             groups.append(group)
     return found
 

@@ -50,7 +50,7 @@ def run(
         "recoverable_ns": pl.Float64, "min_time_ns": pl.Float64, "work.fp32.flop": pl.Float64, "traffic_bytes.dram": pl.Float64,
     }  # fmt: skip
     kernels = pl.DataFrame(list(launches), schema_overrides=columns, infer_schema_length=None).with_row_index("id")
-    rows = [(number, "a_finding", severity, None, None) for number, severity in findings or []]
+    rows = [(number, "a_finding", severity, None, False, None) for number, severity in findings or []]
     table = pl.DataFrame(rows, schema=FINDINGS, orient="row")
     failed = tuple(sorted(str(each["name"]) for each in launches if each["failed"]))
     return Side("run", recording, group_side(kernels, table), len(launches), len(failed), failed=failed)

@@ -206,6 +206,39 @@ def test_a_launch_may_be_broken_over_two_lines_and_lines_left_out(tmp_path: Path
     assert report.damage is None
 
 
+# ---- what belongs to nothing --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "==PROF== Connected to process 9\nSelected device 0\nGrid Size 4096\nDRAM Throughput % 99\n",  # of the next run
+        "[9] app@127.0.0.1\nWaves Per SM 7\nDRAM Throughput % 99\n",
+        "  two(int) (1, 1, 1)x(32, 1, 1), Context 1, Stream 7`\n" + SPEED.replace("12.50", "99.00"),
+        "    Metric Name          Metric Unit Minimum Maximum Average\n    DRAM Throughput      %   99   99   99\n",
+        "DRAM Throughput 99\nSM Frequency device 9\nWaves Per SM" + " " * 20_000 + "x\n",
+    ],
+)
+def test_what_stands_between_launches_is_not_counted_for_the_one_before(tmp_path: Path, between: str) -> None:
+    bare = section(LAUNCH_STATS, [("Registers Per Thread", "register/thread", "40")])
+    report = _read(tmp_path, log(bare) + between)
+    assert report.workloads.height == 1
+    assert DRAM not in report.counters.columns
+    assert CLOCK not in report.counters.columns
+    assert "launch__waves_per_multiprocessor" not in report.counters.columns
+
+
+def test_a_launch_without_values_is_told_as_damage(tmp_path: Path) -> None:
+    mixed = f"{LAUNCH}\n{LAUNCH.replace('fn', 'of_rank_1')}\n{SPEED}"
+    assert "1 of its rows" in (_read(tmp_path, mixed).damage or "")
+
+
+def test_lines_of_several_ranks_are_refused(tmp_path: Path) -> None:
+    lines = "".join(f"0: {line}\n1: {line}\n" for line in log(SPEED).splitlines())
+    with pytest.raises(ReportFormatError, match="lines of several ranks"):
+        _read(tmp_path, lines)
+
+
 # ---- what is none ------------------------------------------------------------------------------------
 
 
@@ -248,6 +281,7 @@ def test_the_terminals_page_holds_what_the_csv_holds(tmp_path: Path, corpus: lis
         for file, printed in zip(files, (print_page, print_terminal_page), strict=True):
             file.write_bytes(printed(ncu, path, "--page", page, "--print-units", "base"))
         as_csv, on_terminal = map(open_report, files)
+        assert on_terminal.damage is None
         assert as_csv.workloads.equals(on_terminal.workloads)
         assert as_csv.processes.equals(on_terminal.processes)
         assert set(as_csv.counters.columns) == set(on_terminal.counters.columns)

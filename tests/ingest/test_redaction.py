@@ -329,6 +329,7 @@ def _analysis(path: Path) -> dict[str, Any]:
         each["findings"] = [finding for finding in each["findings"] if finding["id"] not in _BY_CODE]
         for finding in each["findings"]:
             finding.pop("where")
+            finding.pop("is_most_worth")  # one that the code told may have been
     return found
 
 

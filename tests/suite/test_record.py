@@ -219,7 +219,15 @@ def test_a_call_that_hangs_costs_no_more_than_its_limit(
     planned = jobs.plan(load(), only="^strided_2$|^copy_4$", levels=["full"], per_call=1)
     calls.Recording(load(), pretending, outcome, time.monotonic() + 60).record(planned)
     assert (outcome.archives.n_reports, outcome.left) == (1, [])
-    assert outcome.failures == ["strided_2.full.ncu-rep: ended after 1 s: it said nothing"]
+    (failure,) = outcome.failures
+    assert failure.startswith("strided_2.full.ncu-rep: out of time, nothing was recorded: ")
+
+
+def test_a_call_that_is_out_of_time_is_asked_to_write_what_it_has(tmp_path: Path) -> None:
+    asked = "import signal, sys, time; signal.signal(signal.SIGINT, lambda *_: (open('kept', 'w').close(), sys.exit(0))); time.sleep(60)"
+    status, _ = calls.run([sys.executable, "-c", asked], folder=tmp_path, seconds=2)
+    assert status is None
+    assert (tmp_path / "kept").exists()
 
 
 def test_where_the_full_set_fails_its_fallback_is_recorded(tools: dict[str, str], tmp_path: Path) -> None:
