@@ -146,8 +146,8 @@ def test_totals_alone_tell_scattered_accesses(dynamic: float | None, is_told: bo
     # 0.98 × 0.99 over 0.06: 16 wavefronts for each instruction at least, as where they go down a column
     assert kernel["access"]["wavefronts_per_instruction"] == pytest.approx(16.17)
     assert ("scattered_accesses" in gains) == is_told
-    if is_told:
-        assert gains["scattered_accesses"] == pytest.approx(0.94 * 6e6)
+    # no gain where shared memory, whose banks could conflict as well, is not known
+    assert gains.get("scattered_accesses") == (pytest.approx(0.94 * 6e6) if dynamic == 0 else None)
 
 
 @pytest.mark.parametrize(
