@@ -55,6 +55,9 @@ class _Stream:
     without_progress: WithoutProgress | None = None
     """Takes ncu's lines out, where they come on this stream."""
 
+    is_lost: bool = False
+    """What it goes to is gone. The program is told so, unless ncu writes there too: that is read to its end."""
+
     def read(self) -> tuple[bytes, bool]:
         """Return what is to be passed on of what came, and whether there may be more."""
         try:
@@ -70,6 +73,12 @@ class _Stream:
         view = memoryview(chunk)
         while view:
             view = view[os.write(self.target, view) :]
+
+    def close(self) -> None:
+        """Close the source, so that who writes there learns that nobody reads; once."""
+        if self.source >= 0:
+            os.close(self.source)
+            self.source = -1
 
 
 def run_ncu(
@@ -115,7 +124,7 @@ def run_ncu(
             with forwarding_sigterm(process):
                 is_interrupted = watch.to_the_end()
         finally:
-            if process.poll() is None:  # what we write to is gone: nobody would end it
+            if process.poll() is None:  # nobody would end it
                 process.terminate()
         return Outcome(process.returncode, watch.progress(), is_interrupted)
 
@@ -130,7 +139,7 @@ def _open_streams(stack: contextlib.ExitStack, *, has_progress: bool) -> tuple[l
             continue
         source, ends[number] = _terminal() if os.isatty(number) else os.pipe()
         streams.append(_Stream(source, number, without_progress=WithoutProgress() if has_progress else None))
-        stack.callback(os.close, source)
+        stack.callback(streams[-1].close)
     return streams, ends
 
 
@@ -249,12 +258,18 @@ class _Watch:
         chunk, may_go_on = stream.read()
         if not may_go_on:
             self._selector.unregister(stream.source)
-        if not chunk:
+        if not chunk or stream.is_lost:
             return
-        if self._line is None:
-            stream.write(chunk)
-        else:
-            self._line.between(chunk, stream.write)
+        try:
+            if self._line is None:
+                stream.write(chunk)
+            else:
+                self._line.between(chunk, stream.write)
+        except OSError:  # what we write to is gone: that ends no ncu, which is to close its report
+            stream.is_lost = True
+            if may_go_on and stream.without_progress is None:
+                self._selector.unregister(stream.source)
+                stream.close()
 
     def _read_log(self) -> None:
         try:

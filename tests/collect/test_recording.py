@@ -243,6 +243,42 @@ def test_what_is_printed_to_one_place_keeps_its_order(tmp_path: Path) -> None:
     assert done.stdout.split()[:50] == [b"%d" % n for n in range(50)]
 
 
+WITHOUT_READER = """
+import os, sys
+from pathlib import Path
+from ncuroof.collect.run import run_ncu
+folder = Path(sys.argv[1])
+has_ranks = sys.argv[2] == "ranks"
+log = lambda path: ["--log-file", path] if path else []
+program = "import os, time\\nfor n in range(20): os.write(1, b'loss\\\\n'); time.sleep(0.05)"
+outcome = run_ncu(
+    lambda path: [str(folder / "ncu"), "--export", str(folder / "run"), *log(path), sys.executable, "-c", program],
+    shows_progress=False,
+    logs_to_file=not has_ranks,
+)
+print(outcome.progress.exit_status, outcome.progress.n_done, (folder / "run.ncu-rep").exists(), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "who", "said"),
+    [("| head -1", "one", "1 3 True"), (">&-", "one", "1 3 True"), ("| head -1", "ranks", "None 3 True")],
+)
+def test_ncu_closes_its_report_where_nobody_reads_what_the_program_prints(
+    tmp_path: Path, ending: str, who: str, said: str
+) -> None:
+    stand_in(tmp_path)
+    done = subprocess.run(
+        ["sh", "-c", f'"$0" -c "$1" "$2" {who} {ending}', sys.executable, WITHOUT_READER, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == ("loss\n" if "head" in ending else "")
+    assert done.stderr.splitlines()[-1] == said  # the program was told, unless ncu prints there too
+
+
 def test_a_command_that_is_not_there_is_told(tmp_path: Path) -> None:
     one = recorder(tmp_path)
     missing = dataclasses.replace(one, ncu=tmp_path / "none")
