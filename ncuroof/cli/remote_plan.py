@@ -26,7 +26,7 @@ def write_remote_plan(recorder: Recorder, path: Path, *, is_gpu_known: bool) -> 
         for capability in (() if is_gpu_known else settings.capabilities)
     }
     script = remote_script(
-        recorder.command(selection),
+        [*_environment(recorder), *recorder.command(selection)],
         ncu=str(recorder.ncu),
         collection=recorder.plan.arguments,
         collection_by_capability=by_capability,
@@ -37,6 +37,12 @@ def write_remote_plan(recorder: Recorder, path: Path, *, is_gpu_known: bool) -> 
     write_whole(path, script.encode(), force=request.force)
     click.echo(f"script: {path}")
     return 0
+
+
+def _environment(recorder: Recorder) -> list[str]:
+    """Return words that set the variables that the launcher may leave unset."""
+    variables = [f"{name}={value}" for name, value in recorder.program.environment.items()]
+    return ["env", *variables] if variables else []
 
 
 def _reports_for_shell(recorder: Recorder) -> str:

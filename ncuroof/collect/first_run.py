@@ -106,7 +106,7 @@ class FirstRun:
         return [*program.launcher, *program.words]
 
     def _torch_counts(self, words: Sequence[str], folder: Path) -> dict[int | None, Counts]:
-        exit_status = run_to_end(words)
+        exit_status = run_to_end(words, self.program.environment)
         traces = self._left(folder, *_TORCH_TRACE)
         if exit_status and not traces:
             raise _failed(exit_status)
@@ -165,7 +165,8 @@ class FirstRun:
         return [*self.program.launcher, str(self.nsys), *self.settings.nsys_options, output, *self.program.words]
 
     def _nsys_counts(self, words: Sequence[str], folder: Path) -> dict[int | None, Counts]:
-        exit_status = run_nsys(words) if self.program.rank_variable is None else run_to_end(words)
+        has_ranks = self.program.rank_variable is not None
+        exit_status = run_to_end(words, self.program.environment) if has_ranks else run_nsys(words)
         databases = self._left(folder, *_NSYS_TRACE)
         if not databases:
             self._tell_nothing(f"nsys ended with status {exit_status} and left no trace")

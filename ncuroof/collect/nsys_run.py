@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from types import MappingProxyType
 
 from ncuroof.collect.run import flush_before_a_child, forwarding_sigterm
 from ncuroof.errors import NcuNotFoundError
@@ -22,13 +23,13 @@ _GRACE_S = 10.0
 """After an interrupt the program may clean up; then it is ended."""
 
 
-def run_to_end(words: Sequence[str]) -> int:
-    """Run a command, and return its exit status.
+def run_to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run a command with variables for those that our environment lacks, and return its exit status.
 
     Raises:
         NcuNotFoundError: it cannot be run.
     """
-    with _running(words) as process:
+    with _running(words, environment) as process:
         return process.wait()
 
 
@@ -50,11 +51,13 @@ def run_nsys(words: Sequence[str]) -> int:
 
 
 @contextmanager
-def _running(words: Sequence[str], *, stdout: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
+def _running(
+    words: Sequence[str], environment: Mapping[str, str] = MappingProxyType({}), *, stdout: int | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
     """Start a command; whatever ends us ends it, with a little time to clean up."""
     flush_before_a_child()
     try:
-        process = subprocess.Popen(words, stdout=stdout)  # noqa: S603  the arguments as given, no shell
+        process = subprocess.Popen(words, stdout=stdout, env={**environment, **os.environ})  # noqa: S603  the arguments as given, no shell
     except OSError as error:
         raise NcuNotFoundError(f"{words[0]} cannot be run: {error.strerror}", hint="ncuroof doctor") from error
     with process, forwarding_sigterm(process):

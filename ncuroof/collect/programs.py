@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ncuroof.collect.settings import Launcher, Settings, option_name
@@ -33,12 +33,19 @@ class Program:
         words: the program, or one rank, with its arguments.
         rank_variable: environment variable of a rank's number; None without ranks.
         script: place in `words` of the script, or of the `-m` before a module; None where no Python is seen.
+        may_lack_rank: the launcher tells a process that is the only one no number.
     """
 
     launcher: tuple[str, ...]
     words: tuple[str, ...]
     rank_variable: str | None
     script: int | None
+    may_lack_rank: bool = False
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables that the program is to have where neither we nor the launcher set them."""
+        return {self.rank_variable: "0"} if self.may_lack_rank and self.rank_variable else {}
 
     def inside(self, runner: Sequence[str]) -> Program:
         """Return the program with the script inside `runner`, the words that run it.
@@ -52,7 +59,7 @@ class Program:
                 hint="--step and --annotate need a script: ncuroof profile [OPTIONS] train.py",
             )
         words = (*self.words[: self.script], *runner, *self.words[self.script :])
-        return Program(self.launcher, words, self.rank_variable, self.script + len(runner))
+        return replace(self, words=words, script=self.script + len(runner))
 
 
 def find_program(
@@ -84,7 +91,9 @@ def find_program(
         options, rest = _with_own_program(before[n_words:], rest, launcher, interpreter)
         before = (*before[:n_words], *options)
     rank = _alone(rest, python)
-    return Program(tuple(before), rank.words, rank_variable or (launcher.rank if launcher else None), rank.script)
+    variable = rank_variable or (launcher.rank if launcher else None)
+    may_lack_rank = launcher is not None and bool(launcher.own_program)
+    return Program(tuple(before), rank.words, variable, rank.script, may_lack_rank)
 
 
 def _alone(words: Sequence[str], python: str) -> Program:

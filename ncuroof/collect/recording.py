@@ -139,6 +139,7 @@ class Recorder:
                 shows_progress=self.shows_progress,
                 logs_to_file=self.program.rank_variable is None,
                 n_all=selection.n_launches,
+                environment=self.program.environment,
                 say=self.say,
             )
             reports = self._reports()

@@ -11,9 +11,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from ncuroof.collect.ncu_lines import WithoutProgress
 from ncuroof.collect.progress import Progress, ProgressReader
@@ -87,6 +88,7 @@ def run_ncu(
     shows_progress: bool,
     logs_to_file: bool = True,
     n_all: int | None = None,
+    environment: Mapping[str, str] = MappingProxyType({}),
     say: Callable[[str], None] = lambda _: None,
 ) -> Outcome:
     """Run ncu to its end, and say meanwhile how far it is.
@@ -99,6 +101,7 @@ def run_ncu(
         shows_progress: draw a line on standard error if that is a terminal.
         logs_to_file: ncu can write its words to one file; false where several ncu run at once.
         n_all: launches to record, where known.
+        environment: variables for those that ours lacks.
         say: prints a line of ours.
 
     Raises:
@@ -110,7 +113,7 @@ def run_ncu(
         streams, ends = _open_streams(stack, has_progress=not logs_to_file)
         try:
             process = subprocess.Popen(  # noqa: S603  the arguments as given, no shell
-                words, stdout=ends.get(_STDOUT), stderr=ends.get(_STDERR)
+                words, stdout=ends.get(_STDOUT), stderr=ends.get(_STDERR), env={**environment, **os.environ}
             )
         except OSError as error:
             raise NcuNotFoundError(f"{words[0]} cannot be run: {error.strerror}", hint="ncuroof doctor") from error

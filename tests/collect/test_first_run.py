@@ -92,7 +92,9 @@ def test_each_rank_is_counted(tmp_path: Path, capfd: pytest.CaptureFixture[str])
     nsys = stand_in_nsys(tmp_path, write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1), Ran(20, 30, 2)]))
     run = replace(first_run(HELLO, nsys), program=program)
     assert {rank: counts.n_launches for rank, counts in run.count().items()} == {0: 2, 1: 2}
-    assert capfd.readouterr().out.count("hello") == 2
+    alone = replace(program, launcher=("env",), may_lack_rank=True)
+    assert list(replace(run, program=alone).count()) == [0]
+    assert capfd.readouterr().out.count("hello") == 3
     command = run.command(Path("there"))
     assert (command[0], command[1]) == (str(launcher), str(nsys))
     assert "--output=there/trace.rank%q{MY_RANK}" in command

@@ -29,32 +29,36 @@ def find(*words: str, rank_variable: str | None = None) -> Program:
         (("mpiexec", "-n", "2", "train.py"), Program(("mpiexec", "-n", "2"), ("/v/python", "train.py"), "PMI_RANK", 1)),
         (
             ("torchrun", "--standalone", "--nproc-per-node", "2", "train.py", "--x"),
-            Program(("torchrun", "--standalone", "--nproc-per-node", "2", "--no-python"), ("/v/python", "-u", "train.py", "--x"), "RANK", 2),
+            Program(("torchrun", "--standalone", "--nproc-per-node", "2", "--no-python"), ("/v/python", "-u", "train.py", "--x"), "RANK", 2, may_lack_rank=True),
         ),
         (
             ("torchrun", "--nproc-per-node=2", "-m", "pkg.train"),
-            Program(("torchrun", "--nproc-per-node=2", "--no-python"), ("/v/python", "-u", "-m", "pkg.train"), "RANK", 2),
+            Program(("torchrun", "--nproc-per-node=2", "--no-python"), ("/v/python", "-u", "-m", "pkg.train"), "RANK", 2, may_lack_rank=True),
         ),
-        (("torchrun", "--no-python", "train.sh"), Program(("torchrun", "--no-python"), ("train.sh",), "RANK", None)),
+        (("torchrun", "--no-python", "train.sh"), Program(("torchrun", "--no-python"), ("train.sh",), "RANK", None, may_lack_rank=True)),
         (
             ("torchrun", "-m", "--nproc-per-node", "2", "pkg.train", "-m"),
-            Program(("torchrun", "--nproc-per-node", "2", "--no-python"), ("/v/python", "-u", "-m", "pkg.train", "-m"), "RANK", 2),
+            Program(("torchrun", "--nproc-per-node", "2", "--no-python"), ("/v/python", "-u", "-m", "pkg.train", "-m"), "RANK", 2, may_lack_rank=True),
         ),
         (
             ("/x/python3", "-u", "-m", "torch.distributed.run", "--nproc_per_node", "2", "train.py"),
-            Program(("/x/python3", "-u", "-m", "torch.distributed.run", "--nproc_per_node", "2", "--no-python"), ("/x/python3", "-u", "train.py"), "RANK", 2),
+            Program(("/x/python3", "-u", "-m", "torch.distributed.run", "--nproc_per_node", "2", "--no-python"), ("/x/python3", "-u", "train.py"), "RANK", 2, may_lack_rank=True),
         ),
         (
             ("python", "-mtorch.distributed.launch", "--nproc_per_node=2", "train.py"),
-            Program(("python", "-m", "torch.distributed.launch", "--nproc_per_node=2", "--no-python", "--use-env"), ("python", "-u", "train.py"), "RANK", 2),
+            Program(("python", "-m", "torch.distributed.launch", "--nproc_per_node=2", "--no-python", "--use-env"), ("python", "-u", "train.py"), "RANK", 2, may_lack_rank=True),
         ),
         (
             ("accelerate", "launch", "--multi_gpu", "--mixed_precision", "bf16", "train.py", "--x"),
-            Program(("accelerate", "launch", "--multi_gpu", "--mixed_precision", "bf16", "--no_python"), ("/v/python", "-u", "train.py", "--x"), "RANK", 2),
+            Program(("accelerate", "launch", "--multi_gpu", "--mixed_precision", "bf16", "--no_python"), ("/v/python", "-u", "train.py", "--x"), "RANK", 2, may_lack_rank=True),
+        ),
+        (
+            ("accelerate-launch", "--num_processes", "1", "train.py"),
+            Program(("accelerate-launch", "--num_processes", "1", "--no_python"), ("/v/python", "-u", "train.py"), "RANK", 2, may_lack_rank=True),
         ),
         (
             ("deepspeed", "--num_gpus", "2", "train.py", "--deepspeed"),
-            Program(("deepspeed", "--num_gpus", "2", "--no_python", "--no_local_rank"), ("/v/python", "-u", "train.py", "--deepspeed"), "RANK", 2),
+            Program(("deepspeed", "--num_gpus", "2", "--no_python", "--no_local_rank"), ("/v/python", "-u", "train.py", "--deepspeed"), "RANK", 2, may_lack_rank=True),
         ),
         (("srun", "-p", "test", "-n", "4", "./app"), Program(("srun", "-p", "test", "-n", "4"), ("./app",), "SLURM_PROCID", None)),
         (("srun", "--partition=test", "-l", "app"), Program(("srun", "--partition=test", "-l"), ("app",), "SLURM_PROCID", None)),
@@ -81,6 +85,11 @@ def test_a_launcher_that_is_not_known_is_told_by_its_variable() -> None:
         ("jsrun", "-r", "1"), ("./app",), "MY_RANK", None
     )
     assert find("jsrun", "-x", "python", "--", "./app", rank_variable="MY_RANK").launcher == ("jsrun", "-x", "python")
+
+
+def test_only_a_launcher_that_may_set_no_rank_is_given_one() -> None:
+    assert find("accelerate", "launch", "train.py").inside(["runner.py", "--"]).environment == {"RANK": "0"}
+    assert find("mpirun", "./app").environment == find("./app").environment == {}
 
 
 def test_the_runner_goes_before_the_script() -> None:

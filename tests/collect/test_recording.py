@@ -221,6 +221,17 @@ def test_each_rank_leaves_a_report(tmp_path: Path, capfd: pytest.CaptureFixture[
     assert capfd.readouterr().out == "hello\nhello\n"  # and not what each ncu says of its progress
 
 
+@pytest.mark.parametrize("rank", [None, "3"])
+def test_a_process_without_a_rank_is_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rank: str | None
+) -> None:
+    if rank is not None:
+        monkeypatch.setenv("MY_RANK", rank)
+    one = recorder(tmp_path)
+    alone = dataclasses.replace(one, program=Program(("env",), HELLO, "MY_RANK", None, may_lack_rank=True))
+    assert [path.name for path in alone.record().reports] == [f"run.rank{rank or 0}.ncu-rep"]
+
+
 @pytest.mark.parametrize("n_at_once", [1, 5, 1000])
 def test_ncus_progress_is_taken_out_of_what_ranks_print(n_at_once: int) -> None:
     printed = b'==PROF== Connected\nloss 3\n==\n =\n==PROF== Profiling "k": 0%....100%\nlast: ==PROF== mine\n\n==PRO'
