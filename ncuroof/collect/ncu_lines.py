@@ -1,36 +1,90 @@
-"""What ranks print without ncu's lines of progress, which come on the same streams: several ncu cannot write one log."""
+"""What ranks print without ncu's words of progress, which come on the same streams: several ncu cannot write one log.
+
+ncu begins the line of a kernel and fills it as its passes end; what ranks print meanwhile stands on that line, and what ncu
+says next on a later one.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 _MARK = b"==PROF== "
+_WHOLE = re.compile(rb"==PROF== (?:Connected|Disconnected|Report)\b[^\n]*\n")
+_BEGIN = re.compile(rb'==PROF== Profiling "[^\n]*?"[^":\n]*: ')
+_FIRST_PERCENT = re.compile(rb"\d{1,3}%")
+_PERCENT = re.compile(rb"\.{4}\d{1,3}%")
+_PASSES = re.compile(rb" - \d+ pass(?:es)?\r?\n")
+_MAY_BECOME_FIRST = re.compile(rb"\d{0,3}")
+_MAY_BECOME_SCRAP = re.compile(rb"\.{0,3}|\.{4}\d{0,3}| -? ?| - \d+ ?p?a?s?s?e?s?\r?")
 
 
 @dataclass(slots=True)
 class WithoutProgress:
-    """Takes whole lines of ncu's progress out of a stream that comes in pieces; what else stands there comes at once."""
+    """Takes ncu's progress out of a stream that comes in pieces; what else stands there comes at once."""
 
     _held: bytes = b""
     _is_inside: bool = False
-    """The line at hand has begun to be passed on."""
+    """Of the line at hand something has been passed on: what follows on it is not ncu's."""
+
+    _is_after_ncu: bool = False
+    """Of the line at hand something of ncu's was taken out, and nothing was passed on."""
+
+    _is_after_begin: bool = False
+    """A kernel's name was the last."""
+
+    _n_unfinished: int = 0
+    """Kernels of which ncu has not said how many passes they took."""
 
     def pass_on(self, chunk: bytes) -> bytes:
         """Return what of the stream is not ncu's, up to here."""
-        *lines, rest = (self._held + chunk).split(b"\n")
-        passed = b""
-        for line in lines:
-            passed += b"" if self._is_progress(line) else line + b"\n"
-            self._is_inside = False
-        if not self._is_inside and (self._is_progress(rest) or _MARK.startswith(rest)):
-            self._held = rest
-            return passed
-        self._held, self._is_inside = b"", True
-        return passed + rest
+        rest, passed = self._held + chunk, b""
+        while rest:
+            if not self._is_inside:
+                n_ncus = self._n_ncus(rest)
+                if n_ncus:
+                    rest = rest[n_ncus:]
+                    continue
+                if self._may_become_ncus(rest):
+                    break
+            line, end, rest = rest.partition(b"\n")
+            passed += line + end
+            self._is_inside, self._is_after_ncu, self._is_after_begin = not end, False, False
+        self._held = rest
+        return passed
 
     def end(self) -> bytes:
         """Return what was held back at the stream's end."""
-        return b"" if self._is_progress(self._held) else self._held
+        return self.pass_on(b"\n")[:-1] if self._held else b""
 
-    def _is_progress(self, line: bytes) -> bool:
-        return not self._is_inside and line.startswith(_MARK)
+    def _n_ncus(self, rest: bytes) -> int:
+        """Return how many letters at the beginning are ncu's, and note what they say."""
+        if match := _WHOLE.match(rest):
+            self._is_after_ncu = self._is_after_begin = False
+        elif match := _BEGIN.match(rest):
+            self._is_after_ncu = self._is_after_begin = True
+            self._n_unfinished += 1
+        elif self._n_unfinished and (match := _PASSES.match(rest)):
+            self._is_after_ncu = self._is_after_begin = False
+            self._n_unfinished -= 1
+        elif match := self._percent(rest):
+            self._is_after_ncu, self._is_after_begin = True, False
+        elif self._is_after_ncu and rest.startswith(b"\n"):
+            self._is_after_ncu = self._is_after_begin = False
+            return 1
+        return match.end() if match else 0
+
+    def _percent(self, rest: bytes) -> re.Match[bytes] | None:
+        if self._is_after_begin and (match := _FIRST_PERCENT.match(rest)):
+            return match
+        return _PERCENT.match(rest) if self._n_unfinished else None
+
+    def _may_become_ncus(self, rest: bytes) -> bool:
+        if b"\n" in rest:
+            return False
+        return (
+            rest.startswith(_MARK)
+            or _MARK.startswith(rest)
+            or (self._is_after_begin and _MAY_BECOME_FIRST.fullmatch(rest) is not None)
+            or (self._n_unfinished > 0 and _MAY_BECOME_SCRAP.fullmatch(rest) is not None)
+        )

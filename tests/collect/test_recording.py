@@ -240,6 +240,29 @@ def test_ncus_progress_is_taken_out_of_what_ranks_print(n_at_once: int) -> None:
     assert b"".join([*pieces, stream.end()]) == b"loss 3\n==\n =\nlast: ==PROF== mine\n\n==PRO"
 
 
+# Two ranks print while ncu works on a kernel of each; what ncu says is in brackets, and each line is written as it stands.
+TWO_RANKS = [
+    b'[==PROF== Profiling "a: 9% - 1 pass" - 0: 0%]', b"loss 3\n", b"[....50%]", b"loss 2\n", b"\n",
+    b'[==PROF== Profiling "b" - 0 (1/2): 0%]', b"5 of 7\n", b"[....50%]", b"[....100%]", b"....\n", b"[....100%]",
+    b"[ - 23 passes\n]", b" - 3 items\n", b"[ - 1 pass\n]", b"....50% is no longer ncu's\n", b" - 2 passes\n",
+    b"[==PROF== Disconnected from process 1\n]", b"==PROF== Received signal\n", b"[==PROF== Report: /x.ncu-rep\n]", b"ended",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("n_at_once", [1, 3, 1000])
+def test_what_ranks_print_within_a_line_of_ncus_is_passed_on(n_at_once: int) -> None:
+    printed = b"".join(each[1:-1] if each.startswith(b"[") else each for each in TWO_RANKS)
+    stream = WithoutProgress()
+    pieces = [stream.pass_on(printed[place : place + n_at_once]) for place in range(0, len(printed), n_at_once)]
+    assert b"".join([*pieces, stream.end()]) == b"".join(each for each in TWO_RANKS if not each.startswith(b"["))
+
+
+def test_what_a_rank_prints_does_not_wait_for_ncu() -> None:
+    stream = WithoutProgress()
+    assert stream.pass_on(b'==PROF== Profiling "k" - 0: 0%loss: ') == b"loss: "
+    assert stream.pass_on(b"3") == b"3"
+
+
 def test_what_is_printed_to_one_place_keeps_its_order(tmp_path: Path) -> None:
     script = "import os\nfor n in range(50): os.write(1 + n % 2, b'%d ' % n)"
     command = WATCHED.replace('"/bin/echo", "hello"', f'sys.executable, "-c", {script!r}')
