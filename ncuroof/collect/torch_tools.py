@@ -10,6 +10,7 @@ import ctypes
 import json
 import os
 import sys
+import threading
 import time
 import weakref
 from collections import deque
@@ -77,6 +78,10 @@ def _own_device(torch: Any) -> int:
     return -1 if torch.cuda.is_initialized() or int(named) >= torch.cuda.device_count() else int(named)
 
 
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
 class OnlyOurs:
     """Keeps the script's own profilers from beginning where ours works: two at a time end the process.
 
@@ -141,9 +146,12 @@ class Counting(Tool):
         self._ends: deque[Any] = deque(maxlen=_N_EARLIER_STEPS + 1)
 
     def start(self) -> None:
-        """Count from here on."""
+        """Count from here on; not in a thread of the script's, for the profiler's state is its thread's, and ends with it."""
         torch = sys.modules.get("torch")
         if torch is None:
+            return
+        if not _is_main_thread():
+            self._journal.tell("not-counted")
             return
         activity = torch.profiler.ProfilerActivity
         is_cuda = torch.cuda.is_available()
@@ -161,6 +169,9 @@ class Counting(Tool):
         """Count no more, write the trace, and tell the times."""
         torch = sys.modules.get("torch")
         if self._profile is None or torch is None:
+            return
+        if not _is_main_thread():  # to stop it here would end the process
+            self._journal.tell("not-counted")
             return
         if torch.cuda.is_initialized():
             torch.cuda.synchronize()
@@ -227,6 +238,7 @@ class Annotations(Tool):
         self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._handles: list[Any] = []
         self._operators: Any = None
+        self._thread = 0
         self._torch: Any = None
 
     def start(self) -> None:
@@ -241,6 +253,7 @@ class Annotations(Tool):
         ]
         if torch.cuda.is_available():
             self._operators = torch.autograd.profiler.emit_nvtx(record_shapes=True)
+            self._thread = threading.get_ident()
             with self._only_ours.at_work():
                 self._operators.__enter__()
 
@@ -251,6 +264,8 @@ class Annotations(Tool):
         self._handles = []
         if self._operators is not None:
             operators, self._operators = self._operators, None
+            if threading.get_ident() != self._thread:  # its state is its thread's, as the profiler's
+                return
             with self._only_ours.at_work():
                 operators.__exit__(None, None, None)
 

@@ -495,6 +495,29 @@ def test_operators_are_recorded_where_they_are_asked_for(
     assert {activity.name for activity in asked} == activities
 
 
+IN_A_THREAD = """
+from concurrent.futures import ThreadPoolExecutor
+
+def work():
+    import torch
+    return (torch.ones(10) + 1).sum().item()
+
+with ThreadPoolExecutor(1) as pool:
+    print(pool.submit(work).result())
+"""
+
+
+@pytest.mark.parametrize("options", [["--count", "trace.json"], ["--step", "1", "--annotate"]])
+def test_a_script_that_begins_in_a_thread_ends_as_ever(tmp_path: Path, options: list[str]) -> None:
+    (tmp_path / "script.py").write_text(IN_A_THREAD, encoding="utf-8")
+    words = [sys.executable, str(RUNNER), *options, "--status", "journal", "--", "script.py"]
+    done = subprocess.run(words, cwd=tmp_path, stdout=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stdout) == (0, b"20.0\n")
+    assert not (tmp_path / "trace.json").exists()
+    is_told = "not-counted" in [entry["event"] for entry in read_status(tmp_path / "journal")]
+    assert is_told is ("--count" in options)
+
+
 def test_torchruns_flags_are_those_of_its_parser(run: Callable[[str], Run]) -> None:
     flags = {option_name(flag) for flag in json.loads(run("torchrun's parser").stdout.replace("'", '"'))}
     launchers = load_settings().launchers
