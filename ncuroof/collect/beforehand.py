@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ncuroof.collect.arguments import Selection, ncu_command
-from ncuroof.collect.doctor import FAILED, Surroundings, examine
+from ncuroof.collect.doctor import FAILED, PERMISSION, Surroundings, examine
 from ncuroof.collect.failures import refusal
 from ncuroof.collect.programs import Program
 from ncuroof.collect.recording import Recorder
@@ -53,7 +53,11 @@ def _look_at_program(program: Program) -> None:
 
 def _look_at_machine(recorder: Recorder, machine: Surroundings) -> None:
     for check in examine(machine, recorder.settings):
-        if check.state == FAILED and check.name not in _ASKED_OF_NCU:
+        if check.state != FAILED or check.name in _ASKED_OF_NCU:
+            continue
+        if check.name == PERMISSION:  # ncu may be a command that has the privilege, and says so itself where it has not
+            recorder.say(f"warning: {check.name}: {check.found}")
+        else:
             raise ProfilingError(f"{check.name}: {check.found}", hint=check.fix)
 
 

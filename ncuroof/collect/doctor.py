@@ -14,6 +14,7 @@ from ncuroof.collect.settings import Settings, Version
 from ncuroof.errors import NcuNotFoundError
 
 OK, WARNING, FAILED, UNKNOWN = "ok", "warning", "failed", "unknown"
+PERMISSION = "counter permission"
 
 _GPU_QUERY = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version,mig.mode.current", "--format=csv,noheader"]
 _PROC = Path("/proc")
@@ -191,18 +192,17 @@ def _devices(gpus: tuple[Gpu, ...], chips: frozenset[str], settings: Settings) -
 
 def _permission(machine: Surroundings, *, has_gpu: bool) -> Check:
     """Say whether this user may read counters: the driver's parameter, or a privilege that stands above it."""
-    name = "counter permission"
     restricted = re.search(r"RmProfilingAdminOnly:\s*(\d)", machine.read(_PROC / "driver/nvidia/params") or "")
     if restricted is not None and restricted[1] == "0":
-        return Check(name, OK, "open to every user")
+        return Check(PERMISSION, OK, "open to every user")
     capabilities = re.search(r"^CapEff:\s*([0-9a-f]+)", machine.read(_PROC / "self/status") or "", re.MULTILINE)
     held = int(capabilities[1], 16) if capabilities else 0
     is_privileged = bool(held >> _SYS_ADMIN & 1 or held >> _PERFMON & 1)
     if is_privileged or (capabilities is None and machine.user_id == 0):
-        return Check(name, OK, "this process has the privilege (CAP_SYS_ADMIN or CAP_PERFMON)")
+        return Check(PERMISSION, OK, "this process has the privilege (CAP_SYS_ADMIN or CAP_PERFMON)")
     if restricted is None:
-        return Check(name, UNKNOWN, "the driver's parameters cannot be read", _PERMISSION_FIX if has_gpu else "")
-    return Check(name, FAILED, "for administrators alone (ERR_NVGPUCTRPERM)", _PERMISSION_FIX)
+        return Check(PERMISSION, UNKNOWN, "the driver's parameters cannot be read", _PERMISSION_FIX if has_gpu else "")
+    return Check(PERMISSION, FAILED, "for administrators alone (ERR_NVGPUCTRPERM)", _PERMISSION_FIX)
 
 
 def _other_profilers(machine: Surroundings, *, has_gpu: bool) -> Check:

@@ -16,6 +16,7 @@ from tests.collect.test_doctor import machine
 from tests.collect.test_recording import recorder
 from tests.support.ncu import find_ncu
 
+OLD = {"smi": "Tesla P100-PCIE-16GB, 6.0, 535.54, [N/A]\n"}
 RESTRICTED = {"params": "RmProfilingAdminOnly: 1\n"}
 
 
@@ -51,9 +52,15 @@ def test_a_program_that_is_not_there(tmp_path: Path, words: tuple[str, ...], tol
 
 def test_a_machine_that_cannot_profile(tmp_path: Path, script: str) -> None:
     one = recorder(tmp_path, (script,))
-    with pytest.raises(ProfilingError, match="counter permission: for administrators alone"):
-        look_before(one, machine(**RESTRICTED))
-    look_before(with_launcher(one), machine(**RESTRICTED))  # ranks may run elsewhere
+    with pytest.raises(ProfilingError, match="Nsight Compute begins with"):
+        look_before(one, machine(**OLD))
+    look_before(with_launcher(one), machine(**OLD))  # ranks may run elsewhere
+
+
+def test_an_ncu_may_have_a_privilege_that_this_process_lacks(tmp_path: Path, script: str) -> None:
+    said: list[str] = []
+    look_before(recorder(tmp_path, (script,), said=said), machine(**RESTRICTED))
+    assert said == ["warning: counter permission: for administrators alone (ERR_NVGPUCTRPERM)"]
 
 
 def test_the_driver_is_ncus_to_find(tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
