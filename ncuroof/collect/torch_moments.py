@@ -75,8 +75,11 @@ def when_cuda_begins(call: Callable[[], object]) -> None:
             call()
 
     def with_torch(torch: Any) -> None:
-        call_later = getattr(torch.cuda, _CUDA_CALLS_LATER, None)
-        if torch.backends.cuda.is_built() and call_later is not None:
+        cuda, backends = getattr(torch, "cuda", None), getattr(torch, "backends", None)
+        if cuda is None or backends is None:  # another module of that name
+            return
+        call_later = getattr(cuda, _CUDA_CALLS_LATER, None)
+        if backends.cuda.is_built() and call_later is not None:
             call_later(in_this_process)
         else:
             in_this_process()

@@ -118,6 +118,14 @@ def test_a_script_without_pytorch_is_left_alone(tmp_path: Path, option: list[str
     assert not (tmp_path / "trace.json").exists()
 
 
+@pytest.mark.parametrize("option", [["--step", "1"], ["--count", "trace.json"], ["--annotate"]])
+def test_another_module_of_that_name_is_left_alone(tmp_path: Path, option: list[str]) -> None:
+    (tmp_path / "lit").mkdir()
+    (tmp_path / "lit" / "torch.py").write_text("print('lit')\n", encoding="utf-8")
+    script = "import sys; sys.path.insert(0, 'lit'); import torch; print(torch.__name__)"
+    assert run(tmp_path, script, *option) == ["lit", "torch"]
+
+
 def test_a_process_that_is_forked_before_cuda_is_used_begins_nothing(tmp_path: Path) -> None:
     script = "import os, torch, sys\nif os.fork() == 0:\n    torch.cuda.init()\nelse:\n    os.wait()\n"
     assert run(tmp_path, script, "--step", "1") == ["torch with None", "CUDA begins"]
