@@ -10,6 +10,7 @@ _PASSES = re.compile(r"100% - (?P<passes>\d+) pass(?:es)?")
 _PERCENT = re.compile(r"(\d+)%(?!.*\d%)")
 _REPORT = re.compile(r"==PROF== Report: (?P<path>.+)")
 _EXIT_STATUS = re.compile(r"==ERROR== The application returned an error code \((\d+)\)")
+_MARK = "=="
 _CONNECTED = "==PROF== Connected to process"
 _MESSAGE = re.compile(r"==(?:ERROR|WARNING)== .+")
 _NOTHING = "No kernels were profiled"
@@ -75,6 +76,8 @@ class ProgressReader:
         return self.state
 
     def _take(self, line: str) -> None:
+        if _MARK not in line:  # most lines are the program's
+            return
         state = self.state
         if match := _PROFILING.search(line):
             state = _at(state, match, line)
