@@ -18,6 +18,9 @@ from ncuroof.errors import ProfileRequestError, ProfilingError
 
 _PATIENCE_S = 60.0
 _NO_DRIVER = "no-driver"
+_OF_NOTHING = ("program-never-used-cuda", "replay-failed")
+"""Failures that a program deserves that does nothing."""
+
 _ASKED_OF_NCU = ("ncu", "driver")
 """Checks of the doctor's that ncu itself answers better: nvidia-smi can be missing where the driver is not."""
 
@@ -83,5 +86,6 @@ def _ask_ncu(recorder: Recorder) -> None:
         except (OSError, subprocess.TimeoutExpired):  # what runs the program will tell
             return
     error = refusal(done.stdout + done.stderr, recorder.settings.failures) if done.returncode else None
-    if error is not None and not (recorder.program.launcher and _NO_DRIVER in str(error)):
+    passed_over = (*_OF_NOTHING, *([_NO_DRIVER] if recorder.program.launcher else []))
+    if error is not None and not any(f"({name})" in str(error) for name in passed_over):
         raise error

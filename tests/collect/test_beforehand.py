@@ -78,6 +78,9 @@ def test_the_driver_is_ncus_to_find(tmp_path: Path, script: str, monkeypatch: py
         ("==ERROR== unrecognised option '--nosuch'.", r"\(unknown-option\): unrecognised option '--nosuch'"),
         ("==ERROR== The moon is in the way.", "ncu does not begin: The moon is in the way"),
         ("==ERROR== The application returned an error code (1).", None),
+        ("==ERROR== The target process terminated before first instrumented API call.", None),
+        ("==ERROR== No kernels were able to be profiled.", None),
+        ("==ERROR== No kernels were able to be profiled.\n==ERROR== Invalid regex", r"\(unknown-option\)"),
     ],
 )
 def test_what_ncu_refuses(tmp_path: Path, script: str, said: str, told: str | None) -> None:
