@@ -126,7 +126,7 @@ _REDACT = (
 @click.option(
     "--rank-variable",
     metavar="NAME",
-    help="Variable of a rank's number, for launchers other than torchrun, mpirun, mpiexec and srun.",
+    help="Variable of a rank's number, for launchers other than torchrun, accelerate, deepspeed, mpirun, mpiexec and srun.",
 )
 @click.option("--python", metavar="PATH", help="Interpreter for scripts; by default the one that runs ncuroof.")
 @click.option(
