@@ -262,6 +262,11 @@ def steps_hint(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | 
     is_open = any(entry.get("event") == "start" for entry in journal)
     if is_open and (n_steps or request.steps.first > 1):
         return None
+    if n_steps >= request.steps.first:
+        return (
+            f"the script made {n_steps} steps ({request.steps.of}), and did not begin to use the GPU with PyTorch; "
+            "the steps of another library's script can be profiled from the second: --step 2"
+        )
     made = (
         f"the script made {n_steps} steps ({request.steps.of}), --step {request.steps.text} was never reached; "
         if n_steps

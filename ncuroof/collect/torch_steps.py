@@ -68,6 +68,8 @@ class Window:
             sys.stderr.write("ncuroof: the script catches what ends it after the last step, and goes on\n")
         elif self._n_done == self._first - 1:
             self._open()
+        elif self._is_open and not self._at_work:
+            self._begins_without_torch()
 
     def close(self) -> None:
         """Close if it is open, which it is at the end of a script that has fewer steps than wanted."""
@@ -79,14 +81,18 @@ class Window:
 
     def _open(self) -> None:
         self._is_open = True
-        self._journal.tell("start", before=self._n_done + 1)
-        if self._n_done and "torch" not in sys.modules:  # a script of another library
-            self._begin()
-        else:
+        if not self._begins_without_torch():
             self._when_cuda_begins(self._begin)
 
+    def _begins_without_torch(self) -> bool:
+        """Begin if steps of a script of another library were made: it has begun to use CUDA by then, if it ever does."""
+        if self._n_done and "torch" not in sys.modules:
+            self._begin()
+        return bool(self._at_work)
+
     def _begin(self) -> None:
-        if self._is_open:
+        if self._is_open and not self._at_work:
+            self._journal.tell("start", before=self._n_done + 1)
             for tool in self._tools:
                 tool.start()
                 self._at_work.append(tool)

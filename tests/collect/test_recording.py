@@ -103,6 +103,18 @@ def test_steps_that_were_never_reached_are_told(tmp_path: Path, monkeypatch: pyt
     assert error.value.hint.startswith("the script made 2 steps (textwrap:dedent), --step 5:6 was never reached")
 
 
+def test_a_first_step_without_pytorch_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STAND_IN_REPORT")
+    script = tmp_path / "script.py"
+    script.write_text("import textwrap\nfor _ in range(2): textwrap.dedent('x')\n", encoding="utf-8")
+    steps = Steps(1, 1, of="textwrap:dedent", stops_after=False)
+    with pytest.raises(ProfilingError) as error:
+        recorder(tmp_path, (str(script),), steps=steps, per_shape=False).record()
+    assert str(error.value.hint).startswith(
+        "the script made 2 steps (textwrap:dedent), and did not begin to use the GPU"
+    )
+
+
 @pytest.mark.parametrize("steps", [Steps(1, 1, of="textwrap:dedent"), Steps(3, 3, of="textwrap:dedent")])
 def test_a_script_without_a_step_is_not_recorded(tmp_path: Path, steps: Steps) -> None:
     script = tmp_path / "script.py"
