@@ -46,7 +46,11 @@ def run_nsys(words: Sequence[str]) -> int:
         _running(words, stdout=theirs) as process,
     ):
         end.close()  # so that what it prints comes to an end
-        _relay(ours)
+        try:
+            _relay(ours)
+        except OSError:  # what we write to is gone; nsys prints there too, and is to write its trace
+            while os.read(ours, _CHUNK):
+                pass
         return process.wait()
 
 

@@ -164,6 +164,13 @@ def test_output_passes_through_up_to_nsyss_last_words(printed: bytes, passed_on:
     assert (done.returncode, done.stdout) == (5, passed_on)
 
 
+def test_nsys_goes_on_where_nobody_reads_what_the_program_prints() -> None:
+    program = "import time\nfor n in range(10): print('loss', n, flush=True); time.sleep(0.05)\nraise SystemExit(5)"
+    words = ["sh", "-c", '{ "$0" -c "$1" "$2"; echo $? >&2; } | head -1', sys.executable, RELAYED, program]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("loss 0\n", "5\n")
+
+
 def test_a_long_trace_is_told_of_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ncuroof.collect.first_run._LONG_BYTES", 10)
     monkeypatch.setattr(
