@@ -193,8 +193,8 @@ first_run((sys.executable, "-c", sys.argv[2]), Path(sys.argv[1])).count()
 """
 CLEANING = """
 import os, time
-print(os.getpid(), flush=True)
 try:
+    print(os.getpid(), flush=True)
     time.sleep(30)
 finally:
     open("cleaned", "w").close()

@@ -83,7 +83,7 @@ def run(folder: Path, script: str, *options: str, **environment: str) -> list[st
     done = subprocess.run(
         [sys.executable, "-S", str(RUNNER), *options, "--status", "journal.jsonl", "--", "script.py"],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder), **environment},
+        env={**os.environ, "PYTHONPATH": str(folder), "PYTHONUNBUFFERED": "1", **environment},
         capture_output=True,
         text=True,
         check=False,
