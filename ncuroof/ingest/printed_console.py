@@ -32,8 +32,10 @@ _NUMBERED = re.compile(r"\s*(\d+)[:|]\s")
 _MOST_RESTARTS = 3
 """Numbers of lines begin again where notes are put together; those of ranks go to and fro."""
 
-_OF_NCU = re.compile(r"==[A-Z]+==")
-_FENCE = "```"
+_OUTSIDE = re.compile(r"==[A-Z]+==|```")
+_NEXT_RUN = "==PROF=="
+"""Warnings of ncu may stand among a launch's sections; its progress does not."""
+
 _PROCESS = re.compile(r"\[(\d+)\] (\S.*)@\S+$")
 _HALF_A_LAUNCH = re.compile(r"\S.* \(\d+, \d+, \d+\)x\(\d+, \d+, \d+\),$")
 _LAUNCH = re.compile(
@@ -164,10 +166,9 @@ class ConsoleRecords:
     def _begins(self, text: str, shown: str) -> bool:
         """Return whether a line ends what stood before it, and begin what it begins."""
         half, self._half = self._half, ""
-        if not text or text.startswith(_FENCE):
+        if not text or _OUTSIDE.match(text):
             self._is_table = False
-        elif _OF_NCU.match(text):
-            self._place = {}
+            self._place = {} if text.startswith(_NEXT_RUN) else self._place
         elif ", Context " in f", {text}" and (found := _LAUNCH.match(f"{half} {text}".strip())):
             self._begin_launch(found)
         elif _HALF_A_LAUNCH.match(text):

@@ -206,6 +206,11 @@ def test_a_launch_may_be_broken_over_two_lines_and_lines_left_out(tmp_path: Path
     assert report.damage is None
 
 
+def test_a_warning_among_the_sections_ends_nothing(tmp_path: Path) -> None:
+    text = log("==WARNING== Failed to detect compute capability, assuming 50\n", SPEED)
+    assert _values(_read(tmp_path, text), DURATION, DRAM) == [[1234500.0], [12.5]]
+
+
 # ---- what belongs to nothing --------------------------------------------------------------------------
 
 
