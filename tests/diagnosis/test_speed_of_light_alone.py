@@ -214,3 +214,10 @@ def test_fp32_work_takes_no_more_of_its_peak_than_both_halves_of_its_pipe() -> N
     kernel = judged(busy)
     assert kernel["utilisation"]["fp32"] == pytest.approx(0.78)
     assert kernel["min_time_ns"] == pytest.approx(0.41 * 6e6)
+
+
+@pytest.mark.parametrize(("dram", "limiter"), [(82.0, "dram"), (80.0, "l1")])
+def test_the_unit_that_the_total_is_of_is_the_limit(dram: float, limiter: str) -> None:
+    # L1 is measured in another pass, which makes it the busier one by a hair.
+    kernel = judged(TOTALS | {MEMORY: 82.0, COMPUTE: 30.0, f"gpu__dram_throughput{PCT}": dram, L2: 40.0, L1: 84.0})
+    assert (kernel["verdict"], kernel["limiter"]) == ("memory", limiter)
