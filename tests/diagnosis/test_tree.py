@@ -80,6 +80,41 @@ def test_without_a_duration_the_verdict_is_unknown() -> None:
     assert [(step["node"], step["outcome"]) for step in path] == [("ran", False)]
 
 
+WGMMA = {  # as Nsight Compute printed it of a product of 8192 in BF16 on an H100: HGMMA 64x64x16, both operands from shared memory
+    "device__attribute_compute_capability_major": 9,
+    "device__attribute_compute_capability_minor": 0,
+    "gpu__time_duration.sum": 1.39e6,
+    MEMORY: 94.49,
+    COMPUTE: 93.32,
+    f"l1tex__data_pipe_lsu_wavefronts{PCT}": 94.49,
+    f"sm__pipe_tensor_cycles_active{PCT}": 93.32,
+    f"sm__inst_executed_pipe_lsu{PCT}": 0.80,
+    f"gpu__dram_throughput{PCT}": 29.61,
+    f"lts__throughput{PCT}": 58.71,
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, ("compute", "tensor")),
+        ({f"sm__inst_executed_pipe_lsu{PCT}": 21.0}, ("balanced", "l1")),  # 84 % by instructions of its own
+        ({f"lts__throughput{PCT}": 85.0}, ("balanced", "l1")),  # L2 is nearly as busy
+        ({"device__attribute_compute_capability_major": 8}, ("balanced", "l1")),  # no wgmma
+        ({COMPUTE: 94.4}, ("balanced", "l1")),  # another unit than the tensor pipe
+        (
+            {COMPUTE: 80.0, f"sm__pipe_tensor_cycles_active{PCT}": 80.0},
+            ("memory", "l1"),
+        ),  # shared memory holds them back
+    ],
+)
+def test_operands_that_tensor_cores_read_themselves_are_no_second_wall(
+    changed: dict[str, float], expected: tuple[str, str]
+) -> None:
+    row, _ = diagnosed({**WGMMA, **changed})
+    assert (row["verdict"], row["limiter"]) == expected
+
+
 def roofline_only(flop_share: float, dram_share: float) -> dict[str, float | str]:
     """Counters of FLOPs, bytes and ceilings alone: FP32 at a share of its peak, DRAM at a share of its own."""
     prefix = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum.per_cycle_elapsed"
