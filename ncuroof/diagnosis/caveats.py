@@ -62,7 +62,6 @@ def _facts(measurements: Measurements) -> list[pl.Expr]:
         "stage_not_split": (pl.col("limiter") == "l1")
         & (pl.col("access.unsplit_shared_bytes") > 0).fill_null(value=True),
         "mig": pl.col("device").is_in(slices),
-        "non_kernel": pl.col("workload") != "kernel",
     }
     return [fact.cast(pl.Float64).alias(f"check.{name}") for name, fact in facts.items()]
 

@@ -119,7 +119,8 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
     )
     lines = measure_lines(reports, catalogue.by_line)
     kernels = kernels.join(generator_shares(lines), on="id", how="left", maintain_order="left")
-    kernels = kernels.with_columns(families_by_lines(kernels, lines))
+    is_non_kernel = (pl.col("workload") != "kernel").cast(pl.Float64).alias("check.non_kernel")
+    kernels = kernels.with_columns(families_by_lines(kernels, lines), is_non_kernel)
     kernels = _with_limiters(kernels, catalogue)
     work, bandwidth = with_chart_values(
         measure_work(table, catalogue, workloads),

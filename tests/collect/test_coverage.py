@@ -88,6 +88,7 @@ OF_THE_CHIP = {
     "access.compression_input_frac",
     "access.compression_success_frac",
     "utilisation.fp16",
+    "utilisation.beside_operands",
     "utilisation.l1_beyond",
     "access.bulk_copy_frac",
     "access.wavefronts_per_instruction",
