@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from ncuroof.collect.calibration import Calibration
+from ncuroof.collect.calibration import Calibration, ReachedRoof
 from ncuroof.present import format as text
 from ncuroof.roofline import GpuProfile, match_profile
+from ncuroof.roofline.sheet_roofs import sheet_roof, sheet_roof_at_clock
 
 
 def to_text(calibration: Calibration) -> str:
-    """Return a calibration as lines of plain text, with what it is of the data sheet's roofs."""
+    """Return a calibration as lines of plain text, with shares of the data sheet's roofs, at boost clock and at the clock seen."""
     profile = match_profile(calibration.gpu, calibration.compute_capability, sm_count=calibration.sm_count or None)
     lines = [f"{text.printable(calibration.gpu)} · {calibration.sm_count} SMs", ""]
     for roof in calibration.roofs:
         write = text.byte_rate if roof.kind == "bandwidth" else text.flop_rate
-        sheet = _sheet(profile, roof.kind, roof.name)
+        sheet = None if profile is None else sheet_roof(profile, roof.kind, roof.name)
         share = "" if sheet is None else f"{text.share(roof.per_s / sheet):>8} of {write(sheet)}"
         rate = f"{write(roof.per_s):>14}  ±{100 * roof.spread_frac / 2:.1f} %"
-        clock = "" if roof.sm_clock_hz is None else text.scaled(roof.sm_clock_hz, "Hz")
-        lines.append(f"{text.label(roof.name):<14}{rate}{share:>28}{clock:>10}  {text.printable(roof.how)}")
+        lines.append(
+            f"{text.label(roof.name):<14}{rate:<24}{share:>26}{_at_clock(profile, roof):>22}  {text.printable(roof.how)}"
+        )
+    if profile is not None:
+        lines += [
+            "",
+            "of: the data sheet's roof, at boost clock; at: that roof at the SM clock seen meanwhile, where it goes with it",
+        ]
     return "\n".join(lines) + "\n"
 
 
-def _sheet(profile: GpuProfile | None, kind: str, name: str) -> float | None:
-    if profile is None:
-        return None
-    return (profile.bandwidth_bytes_per_s if kind == "bandwidth" else profile.peak_flop_per_s).get(name)
+def _at_clock(profile: GpuProfile | None, roof: ReachedRoof) -> str:
+    """Return what a roof is of the sheet's at the clock it was reached at: "92.0 % at 1.42 GHz"; the clock alone for DRAM."""
+    if roof.sm_clock_hz is None:
+        return ""
+    seen = f"at {text.scaled(roof.sm_clock_hz, 'Hz')}"
+    sheet = None if profile is None else sheet_roof_at_clock(profile, roof.kind, roof.name, roof.sm_clock_hz)
+    return seen if sheet is None else f"{text.share(roof.per_s / sheet)} {seen}"

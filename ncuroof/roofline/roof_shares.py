@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ncuroof.roofline.gpu_profiles import normalise_device_name
+from ncuroof.roofline.sheet_roofs import AT_THEIR_OWN_CLOCK
 from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, ROOF_SHARES, WORK, check, conform
-from ncuroof.words import CeilingSource, MemoryLevel
+from ncuroof.words import CeilingSource
 
 if TYPE_CHECKING:
     from ncuroof.collect.calibration import Calibration
-
-_AT_THEIR_OWN_CLOCK = (MemoryLevel.DRAM.value,)
-"""Levels whose rate does not go with the SM clock."""
 
 
 def roof_shares(
@@ -64,7 +62,7 @@ def roof_shares(
     )
     for source in (CeilingSource.DATASHEET, CeilingSource.MEASURED):
         rows = rows.join(_roofs(ceilings, source), on=["device", "kind", "name"], how="left", maintain_order="left")
-    clock = pl.when(~pl.col("name").is_in(_AT_THEIR_OWN_CLOCK)).then(pl.col("sm_clock_hz") / pl.col("calibrated_hz"))
+    clock = pl.when(~pl.col("name").is_in(AT_THEIR_OWN_CLOCK)).then(pl.col("sm_clock_hz") / pl.col("calibrated_hz"))
     return (
         rows.with_columns(
             (pl.col("per_s") / pl.col("roof.datasheet")).alias("datasheet_frac"),
