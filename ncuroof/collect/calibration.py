@@ -24,7 +24,7 @@ class ReachedRoof:
         spread_frac: between the 10th and the 90th percentile of the repeats, over the median.
         n_repeats: how often it was measured.
         how: by what.
-        sm_clock_hz: SM clock meanwhile: products make a GPU slow down, copies do not; None where it could not be read.
+        sm_clock_hz: median of the SM clocks meanwhile: products make a GPU slow down, copies do not; None where none could be read.
     """
 
     kind: str

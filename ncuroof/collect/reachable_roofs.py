@@ -1,7 +1,8 @@
 """Measuring what a GPU reaches: bandwidth by copies, sums and fills, arithmetic by matrix products on random data.
 
 Zeros draw less power than random numbers and would let a GPU clock higher than it does at work. A rate is the median of repeats of
-10 ms and more; its spread tells whether clocks or neighbours interfered. PyTorch is imported by the caller.
+10 ms and more, and its clock that of readings meanwhile; its spread tells whether clocks or neighbours interfered. PyTorch is
+imported by the caller.
 
 Source: He, "Strangely, Matrix Multiplications on GPUs Run Faster When Given 'Predictable' Data!", 2024; McCalpin, STREAM.
 """
@@ -10,12 +11,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from statistics import median, quantiles
 from typing import Any
 
 from ncuroof.collect.calibration import Calibration, ReachedRoof
 from ncuroof.collect.compiled_roofs import l2_read, shared_read
+from ncuroof.roofline import GpuProfile, match_profile
+from ncuroof.roofline.sheet_roofs import most_that_is_possible, sheet_roof
 
 _BATCH_S = 0.01
 """Least duration of one measurement: the cost of launching and of the clock is lost in it."""
@@ -23,7 +27,6 @@ _DRAM_SHARE = 0.1
 _MOST_DRAM_BYTES = 4 << 30
 _MATRIX = 8192
 _LEAST_REPEATS = 5
-_BATCHES_WHILE_READING = 5
 _SMALL_MATRIX = 2048
 """For FP64 without tensor cores, which is 64 times slower than FP32 on most GPUs."""
 _FP64_TENSOR_CORES = ((8, 0), (9, 0), (10, 0))
@@ -60,12 +63,20 @@ def measure(torch: Any, *, device: str = "cuda", seconds: float = 0.5, matrix: i
         seconds: to spend on each roof.
         matrix: rows and columns of the products.
     """
-    found = [(name, _attempt(torch, device, build, seconds)) for name, build in _builders(torch, device, matrix)]
     properties = torch.cuda.get_device_properties(device) if device != "cpu" else None
+    gpu = properties.name if properties else "CPU"
+    capability = f"{properties.major}.{properties.minor}" if properties else "0.0"
+    sm_count = properties.multi_processor_count if properties else 0
+    profile = match_profile(gpu, capability, sm_count=sm_count)
+    # streams, events and kernels of our own belong to the current device
+    with nullcontext() if device == "cpu" else torch.cuda.device(device):
+        found = [
+            (name, _attempt(torch, device, build, seconds, profile)) for name, build in _builders(torch, device, matrix)
+        ]
     return Calibration(
-        gpu=properties.name if properties else "CPU",
-        compute_capability=f"{properties.major}.{properties.minor}" if properties else "0.0",
-        sm_count=properties.multi_processor_count if properties else 0,
+        gpu=gpu,
+        compute_capability=capability,
+        sm_count=sm_count,
         torch_version=str(torch.__version__),
         cuda_version=torch.version.cuda,
         roofs=tuple(roof for _, roof in found if isinstance(roof, ReachedRoof)),
@@ -73,12 +84,26 @@ def measure(torch: Any, *, device: str = "cuda", seconds: float = 0.5, matrix: i
     )
 
 
-def _attempt(torch: Any, device: str, build: Builder, seconds: float) -> ReachedRoof | str:
+def _attempt(torch: Any, device: str, build: Builder, seconds: float, profile: GpuProfile | None) -> ReachedRoof | str:
     """Return what was reached, or why it could not be measured: a type that the GPU lacks, no compiler, no memory."""
     try:
-        return _reach(torch, device, build(), seconds)
-    except (RuntimeError, AttributeError, TypeError, ValueError, NotImplementedError) as error:
+        roof = _reach(torch, device, build(), seconds)
+    except (RuntimeError, AttributeError, TypeError, ValueError, ImportError, OSError) as error:
         return " ".join(str(error).split())[:200] or type(error).__name__
+    return _why_impossible(roof, profile) or roof
+
+
+def _why_impossible(roof: ReachedRoof, profile: GpuProfile | None) -> str | None:
+    """Return what is wrong with a rate that the GPU cannot reach; None where nothing is, or its roof is not known."""
+    stated = None if profile is None else sheet_roof(profile, roof.kind, roof.name)
+    most = None if profile is None else most_that_is_possible(profile, roof.kind, roof.name, roof.sm_clock_hz)
+    if stated is None or most is None or roof.per_s <= most:
+        return None
+    unit = "byte/s" if roof.kind == "bandwidth" else "flop/s"
+    return (
+        f"{roof.per_s:.3g} {unit} came out, {roof.per_s / stated:.3g} times the roof of {stated:.3g} {unit} on the data sheet: "
+        "the measurement is broken, and its roof left out"
+    )
 
 
 def _reach(torch: Any, device: str, case: Case, seconds: float) -> ReachedRoof:
@@ -88,14 +113,32 @@ def _reach(torch: Any, device: str, case: Case, seconds: float) -> ReachedRoof:
     while (elapsed := _elapsed_s(torch, device, case.call, n_calls)) < _BATCH_S:
         n_calls *= max(2, int(_BATCH_S / max(elapsed, 1e-6)) + 1)
     n_repeats = max(_LEAST_REPEATS, int(seconds / elapsed))
-    rates = [n_calls * case.amount / _elapsed_s(torch, device, case.call, n_calls) for _ in range(n_repeats)]
-    middle, tenths = median(rates), quantiles(rates, n=10)
+    # a GPU that draws too much power takes some 0.1 s to find the clock that it can hold
+    for _ in range(n_repeats // 2):
+        _elapsed_s(torch, device, case.call, n_calls)
+    readings: list[float | None] = []
+
+    def read_clock() -> None:
+        readings.append(_sm_clock_hz(torch, device))
+
+    rates = [
+        n_calls * case.amount / _elapsed_s(torch, device, case.call, n_calls, read_clock) for _ in range(n_repeats)
+    ]
+    middle, tenths = median(rates), quantiles(rates, n=10, method="inclusive")
     spread = (tenths[-1] - tenths[0]) / middle
-    clock = _clock_under_load(torch, device, case.call, n_calls)
+    clocks = [each for each in readings if each is not None]
+    clock = median(clocks) if clocks else None
     return ReachedRoof(case.kind, case.name, middle, spread, n_repeats, case.how, clock)
 
 
-def _elapsed_s(torch: Any, device: str, call: Callable[[], object], n_calls: int) -> float:
+def _elapsed_s(
+    torch: Any,
+    device: str,
+    call: Callable[[], object],
+    n_calls: int,
+    meanwhile: Callable[[], None] | None = None,
+) -> float:
+    """Return how long calls take in s; `meanwhile` is called while the GPU is at work on them."""
     if device == "cpu":
         start = time.perf_counter()
         for _ in range(n_calls):
@@ -106,6 +149,8 @@ def _elapsed_s(torch: Any, device: str, call: Callable[[], object], n_calls: int
     for _ in range(n_calls):
         call()
     after.record()
+    if meanwhile is not None:
+        meanwhile()
     after.synchronize()
     return float(before.elapsed_time(after)) * 1e-3
 
@@ -154,16 +199,14 @@ def _product(torch: Any, device: str, precision: str, matrix: int) -> Case:
     how = f"product of {matrix} × {matrix} random numbers"
     if precision == "tensor_int8":
         a, b = (torch.randint(-128, 128, shape, dtype=torch.int8, device=device) for _ in range(2))
-        return Case("compute", precision, flop, lambda: torch._int_mm(a, b), how)  # noqa: SLF001  no public name
+        # tensor cores of Hopper take 8-bit operands along the inner dimension only: by rows and by columns
+        return Case("compute", precision, flop, lambda: torch._int_mm(a, b.t()), how)  # noqa: SLF001  no public name
     if precision == "tensor_fp8":
         a, b = (torch.randn(shape, device=device).to(torch.float8_e4m3fn) for _ in range(2))
         one = torch.ones((), device=device)
-        column_major = b.t().contiguous().t()
-        return Case(
-            "compute", precision, flop,
-            lambda: torch._scaled_mm(  # noqa: SLF001  no public name
-                a, column_major, scale_a=one, scale_b=one, out_dtype=torch.bfloat16), how,
-        )  # fmt: skip
+        options = {"scale_a": one, "scale_b": one, "out_dtype": torch.bfloat16, "use_fast_accum": True}
+        how += ", fast accumulation"
+        return Case("compute", precision, flop, lambda: torch._scaled_mm(a, b.t(), **options), how)  # noqa: SLF001  no public name
     dtypes = {"fp64": torch.float64, "tensor_bf16": torch.bfloat16, "tensor_fp16": torch.float16}
     a, b = (torch.randn(shape, device=device, dtype=dtypes.get(precision, torch.float32)) for _ in range(2))
     out = torch.empty_like(a)
@@ -176,15 +219,12 @@ def _product(torch: Any, device: str, precision: str, matrix: int) -> Case:
     return Case("compute", name, flop, multiply, how)
 
 
-def _clock_under_load(torch: Any, device: str, call: Callable[[], object], n_calls: int) -> float | None:
-    """Return the SM clock in Hz while the GPU is at work; None where PyTorch cannot read it."""
+def _sm_clock_hz(torch: Any, device: str) -> float | None:
+    """Return the SM clock as it is now; None where PyTorch cannot read it."""
     if device == "cpu":
         return None
-    for _ in range(_BATCHES_WHILE_READING * n_calls):
-        call()
+    nvml_error = getattr(getattr(torch.cuda, "pynvml", None), "NVMLError", RuntimeError)
     try:
         return 1e6 * float(torch.cuda.clock_rate(device))
-    except (RuntimeError, ImportError, AttributeError):
+    except (RuntimeError, ImportError, AttributeError, nvml_error):
         return None
-    finally:
-        torch.cuda.synchronize(device)
