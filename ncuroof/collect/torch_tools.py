@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 import time
+import warnings
 import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -102,10 +103,12 @@ class OnlyOurs:
 
     @contextlib.contextmanager
     def at_work(self) -> Iterator[None]:
-        """Let through what is called meanwhile: it is ours."""
+        """Let through what is called meanwhile: it is ours, and what PyTorch advises of several cycles is not for the user."""
         self._is_ours = True
         try:
-            yield
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message=".*Profiler clears events at the end of each cycle")
+                yield
         finally:
             self._is_ours = False
 
@@ -231,14 +234,17 @@ class BatchClock:
 
 
 class Annotations(Tool):
-    """NVTX ranges: modules by their place in the model, operators by PyTorch's own ranges, with the shapes of their inputs."""
+    """NVTX ranges: modules by their place in the model, operators by PyTorch's own ranges, with the shapes of their inputs.
+
+    PyTorch's own go on to the end of the process. The last step ends within ranges of the script's (`Optimizer.step` is one), and
+    PyTorch 2.11 prints an internal assertion and a page of frames for each range that ends after `emit_nvtx` has.
+    """
 
     def __init__(self, only_ours: OnlyOurs) -> None:
         self._only_ours = only_ours
         self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._handles: list[Any] = []
         self._operators: Any = None
-        self._thread = 0
         self._torch: Any = None
 
     def start(self) -> None:
@@ -253,21 +259,14 @@ class Annotations(Tool):
         ]
         if torch.cuda.is_available():
             self._operators = torch.autograd.profiler.emit_nvtx(record_shapes=True)
-            self._thread = threading.get_ident()
             with self._only_ours.at_work():
                 self._operators.__enter__()
 
     def stop(self) -> None:
-        """Annotate no more."""
+        """Annotate modules no more."""
         for handle in self._handles:
             handle.remove()
         self._handles = []
-        if self._operators is not None:
-            operators, self._operators = self._operators, None
-            if threading.get_ident() != self._thread:  # its state is its thread's, as the profiler's
-                return
-            with self._only_ours.at_work():
-                operators.__exit__(None, None, None)
 
     def _enter(self, module: Any, inputs: Any) -> None:
         if self._torch.compiler.is_compiling():  # a range would break the graph

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -332,6 +333,31 @@ def test_ranges_close_where_a_module_raises(ranges: list[str]) -> None:
     with annotated(), pytest.raises(RuntimeError, match="no"):
         model(torch.ones(1, 2))
     assert [text == "pop" for text in ranges] == [False, False, True, False, True, True]
+
+
+def test_ranges_of_operators_outlive_the_window(ranges: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last step ends within Optimizer.step's range: to end emit_nvtx there made PyTorch 2.11 print an internal assertion."""
+    torch = pytest.importorskip("torch")
+
+    @contextmanager
+    def emit_nvtx(**_: object) -> Iterator[None]:
+        ranges.append("emitted")
+        yield
+        ranges.append("ended")
+
+    monkeypatch.setattr(torch.autograd.profiler, "emit_nvtx", emit_nvtx)
+    with annotated():
+        pass
+    assert ranges == ["emitted"]
+
+
+def test_what_pytorch_advises_of_several_cycles_is_not_said_and_all_else_is() -> None:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with OnlyOurs().at_work():
+            warnings.warn("Warning: Profiler clears events at the end of each cycle.Only events", stacklevel=1)
+            warnings.warn("CUPTI is missing", stacklevel=1)
+    assert [str(each.message) for each in said] == ["CUPTI is missing"]
 
 
 def test_only_tensors_have_shapes(ranges: list[str]) -> None:
