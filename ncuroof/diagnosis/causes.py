@@ -18,6 +18,7 @@ COMPUTE_UNITS = ("fp64", "tensor", "fp32", "fp16", "xu", "alu", "lsu", "issue")
 
 _STALL = "stall"
 _RANK = "rank"
+_WORTH, _IS_LARGEST = "worth_ns", "is_largest"
 _OVERRIDES, _NAMES_LIMITER, _CAUSE, _GENERAL = range(4)
 """Ranks of findings, the first ones first."""
 
@@ -74,7 +75,7 @@ def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     told = table.with_columns(pl.when(~is_overridden).then("gain_ns"))
     ranked = told.with_columns(_outweighing(rules).alias(_RANK))
     ordered = ranked.sort("id", _RANK, "gain_ns", descending=[False, False, True], nulls_last=True, maintain_order=True)
-    return ordered.with_columns(_is_most_worth().alias("is_most_worth")).pipe(conform, FINDINGS).collect()
+    return _tell_most_worth(ordered).pipe(conform, FINDINGS).collect()
 
 
 def _outweighing(rules: Rules) -> pl.Expr:
@@ -85,16 +86,21 @@ def _outweighing(rules: Rules) -> pl.Expr:
     return pl.when(outweighs).then(_CAUSE).otherwise(_RANK)
 
 
-def _is_most_worth() -> pl.Expr:
-    """Return whether a finding gives most of its kernel's: of the causes, and of what is general where no cause gives any.
+def _tell_most_worth(findings: pl.LazyFrame) -> pl.LazyFrame:
+    """Add whether a finding gives most of its kernel's: of the causes, and of what is general where no cause gives any.
 
-    What relieves a busy unit whatever the cause has the larger bound in most kernels, and still is the second thing to do.
+    What relieves a busy unit whatever the cause has the larger bound in most kernels, and still is the second thing to do. One
+    step for each window over a kernel: polars 1.30 takes none within another.
     """
     is_cause = pl.col(_RANK) != _GENERAL
     has_cause = (is_cause & pl.col("gain_ns").is_not_null()).any().over("id")
-    gain = pl.when(is_cause | ~has_cause).then("gain_ns")
-    is_largest = (gain == gain.max().over("id")).fill_null(value=False)
-    return is_largest & (is_largest.cum_sum().over("id") == 1)
+    is_largest = (pl.col(_WORTH) == pl.col(_WORTH).max().over("id")).fill_null(value=False)
+    is_first = pl.col(_IS_LARGEST).cum_sum().over("id") == 1
+    return (
+        findings.with_columns(pl.when(is_cause | ~has_cause).then("gain_ns").alias(_WORTH))
+        .with_columns(is_largest.alias(_IS_LARGEST))
+        .with_columns((pl.col(_IS_LARGEST) & is_first).alias("is_most_worth"))
+    )
 
 
 def _fires(finding: Finding) -> pl.Expr:
