@@ -309,6 +309,8 @@ def _report(recording: Recording, *, force: bool, quiet: bool, no_color: bool) -
         click.echo(f"report: {report}")
     write_page(analysis, recording.reports[0], force=force)
     if not quiet:
+        if recording.shortfall:
+            say(f"warning: {recording.shortfall}")
         say(_REDACT)
         if recording.exit_status:
             say(f"the program ended with status {recording.exit_status}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,9 @@ from ncuroof.errors import ProfileRequestError
 _KERNEL_REPLAY = "kernel"
 _BOOST = "--clock-control boost"
 
+FUNCTION = "function"
+"""ncu's own `--kernel-name-base`: without namespaces, template arguments and parameters."""
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -24,13 +27,30 @@ class Selection:
 
     Attributes:
         functions: names of the kernels' functions, exactly; empty: all.
-        per_shape: one launch per kernel and launch shape.
+        per_shape: few launches per kernel and launch shape.
         n_launches: how many these are; None where not known.
+        n_per_shape: how many of each kernel and shape, as ncu tells kernels apart.
+        name_base: what ncu takes for a kernel's name: "function", "demangled" or "mangled".
     """
 
     functions: tuple[str, ...] = ()
     per_shape: bool = False
     n_launches: int | None = None
+    n_per_shape: int = 1
+    name_base: str = FUNCTION
+
+
+def uncounted_selection(request: Request, settings: Settings) -> Selection:
+    """Return which launches to record where nothing was counted.
+
+    Patterns of --kernel are looked for in the function's name, so that ncu goes by it, and records one of several instantiations.
+    """
+    base = settings.name_base if request.per_shape and not request.kernels else FUNCTION
+    return Selection(
+        per_shape=bool(request.per_shape),
+        n_launches=None if request.per_shape else request.count,
+        name_base=base,
+    )
 
 
 def report_argument(report: Path, rank_variable: str | None) -> str:
@@ -69,7 +89,7 @@ def ncu_command(  # noqa: PLR0913  the command is made of all of these
     Raises:
         ProfileRequestError: this ncu lacks an option that is needed.
     """
-    selection = selection or Selection(per_shape=bool(request.per_shape))
+    selection = selection or uncounted_selection(request, settings)
     return [
         *program.launcher,
         ncu,
@@ -85,7 +105,7 @@ def ncu_command(  # noqa: PLR0913  the command is made of all of these
 
 
 def kernel_pattern(request: Request, selection: Selection, settings: Settings) -> str | None:
-    """Return the regular expression that a kernel's function name has to match; None for every kernel.
+    """Return the regular expression that a kernel's name has to match, in the selection's base; None for every kernel.
 
     The expression is in Perl's syntax, as of Boost.Regex, which ncu holds, and is looked for anywhere in the name. That ncu takes
     the negative lookahead is tested against the real one, which filters what it imports by the same option.
@@ -93,10 +113,33 @@ def kernel_pattern(request: Request, selection: Selection, settings: Settings) -
     is_collective_safe = request.with_collectives or request.replay_mode != _KERNEL_REPLAY
     excluded = "" if is_collective_safe else f"(?!.*(?:{settings.collectives}))"
     if selection.functions:
-        return f"^{excluded}(?:{'|'.join(map(_literal, selection.functions))})$"
+        return f"^{excluded}{_NAMED[selection.name_base](selection.functions)}"
     if request.kernels:
         return f"^{excluded}.*(?:{'|'.join(map(_with_flags_inside, request.kernels))})"
     return f"^{excluded}" if excluded else None
+
+
+def _are_names(functions: Sequence[str]) -> str:
+    return f"(?:{_any_of(functions)})$"
+
+
+def _in_signatures(functions: Sequence[str]) -> str:
+    """Return what finds them in `void at::native::copy<(int)4, float>(int, T2)`; one that a template is given is found, too."""
+    return rf"(?:.*[\s:])?(?:{_any_of(functions)})(?:[<(].*)?$"
+
+
+def _in_mangled(functions: Sequence[str]) -> str:
+    """Return what finds them in `_ZN2at6native4copyILi4EfEEviT0_`, behind their lengths, and as they are in C."""
+    lengths = (f"{len(name)}{name}" for name in functions)
+    return f"(?:(?:{_any_of(functions)})$|.*(?:{_any_of(lengths)}))"
+
+
+_NAMED = {FUNCTION: _are_names, "demangled": _in_signatures, "mangled": _in_mangled}
+"""By base, what finds functions in the names of kernels."""
+
+
+def _any_of(names: Iterable[str]) -> str:
+    return "|".join(map(_literal, names))
 
 
 def _with_flags_inside(pattern: str) -> str:
@@ -125,6 +168,8 @@ def _filters(request: Request, selection: Selection, settings: Settings, ncu_ver
     pattern = kernel_pattern(request, selection, settings)
     if pattern is not None:
         chosen += ["--kernel-name", f"regex:{pattern}"]
+    if selection.name_base != FUNCTION:
+        chosen += ["--kernel-name-base", selection.name_base]
     if (request.nvtx or request.annotates) and "--nvtx" not in request.ncu_words:
         chosen += ["--nvtx"]
     for expression in request.nvtx:
@@ -137,7 +182,7 @@ def _filters(request: Request, selection: Selection, settings: Settings, ncu_ver
         if not _has("--filter-mode", settings, ncu_version):
             raise _too_old("--filter-mode", settings)
         chosen += ["--filter-mode", "per-launch-config"]
-    count = 1 if selection.per_shape and request.count is None else request.count
+    count = selection.n_per_shape if selection.per_shape and request.count is None else request.count
     return [*chosen, *(["--launch-count", str(count)] if count is not None else [])]
 
 

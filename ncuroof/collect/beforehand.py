@@ -76,7 +76,9 @@ def _ask_ncu(recorder: Recorder) -> None:
             Program((), (nothing,), None, None),
             recorder.settings,
             ncu=str(recorder.ncu),
-            selection=Selection(per_shape=recorder.request.per_shape is not False),
+            selection=Selection(
+                per_shape=recorder.request.per_shape is not False, name_base=recorder.settings.name_base
+            ),
             ncu_version=recorder.ncu_version,
         )
         try:

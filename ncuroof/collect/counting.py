@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
-from ncuroof.collect.arguments import Selection, kernel_pattern
+from ncuroof.collect.arguments import FUNCTION, Selection, kernel_pattern
 from ncuroof.collect.counts import Counts, KernelCount, covering, functions_of
 from ncuroof.collect.kernel_names import function_name
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.request import Request
 from ncuroof.collect.settings import Settings
 from ncuroof.collect.status_line import clock
-from ncuroof.collect.timeline import WHOLE_GRAPH
+from ncuroof.collect.timeline import WHOLE_GRAPH, Shape
 from ncuroof.errors import ProfileRequestError, ProfilingError
 
 
@@ -40,13 +42,49 @@ def select_launches(request: Request, plan: Plan, settings: Settings, counts: Co
     is_long = sum(kernel.n_launches for kernel in chosen) > settings.per_shape_from_launches
     is_part = request.trace is not None and request.steps is None  # of a run that may be much longer
     per_shape = is_long or is_part if request.per_shape is None else request.per_shape
-    n_launches = len(chosen) if per_shape else sum(kernel.n_launches for kernel in chosen)
+    selection = (
+        _once_each(request, settings, chosen, functions, counts.n_to_meet_all)
+        if per_shape
+        else Selection(functions, n_launches=sum(kernel.n_launches for kernel in chosen))
+    )
     sentence = (
         f"{counts.n_launches} launches of {len(counts.kernels)} kernels and shapes, "
         f"{counts.duration_ns / 1e6:.1f} ms of GPU time; recording "
-        f"{f'{len(chosen)} of them, once each' if per_shape else 'every launch'}{_cost(chosen, plan, per_shape=per_shape)}"
+        f"{_times(selection, len(chosen))}{_cost(chosen, plan, selection)}"
     )
-    return Selection(functions, per_shape, n_launches if request.count is None else None), sentence
+    return selection if request.count is None else replace(selection, n_launches=None), sentence
+
+
+def _once_each(
+    request: Request,
+    settings: Settings,
+    chosen: Sequence[KernelCount],
+    functions: tuple[str, ...],
+    n_to_meet_all: int,
+) -> Selection:
+    """Return how to record each kernel and shape once.
+
+    By the function's name ncu takes instantiations of a template with one shape for the same kernel. Where there are such it goes
+    by the whole name, and gets the functions that the patterns of --kernel chose; else the patterns stay as they are.
+    """
+    n_by_function = Counter[tuple[str, Shape, Shape]]()
+    for kernel in chosen:
+        n_by_function[function_name(kernel.name), kernel.grid, kernel.block] += kernel.n_launches
+    if len(n_by_function) == len(chosen):
+        return Selection(functions, per_shape=True, n_launches=len(chosen))
+    if settings.name_base == FUNCTION:
+        n_launches = sum(min(n, n_to_meet_all) for n in n_by_function.values())
+        return Selection(functions, per_shape=True, n_launches=n_launches, n_per_shape=n_to_meet_all)
+    if request.kernels and not functions:
+        functions = functions_of(chosen)
+    return Selection(functions, per_shape=True, n_launches=len(chosen), name_base=settings.name_base)
+
+
+def _times(selection: Selection, n_chosen: int) -> str:
+    if not selection.per_shape:
+        return "every launch"
+    times = "once each" if selection.n_per_shape == 1 else f"up to {selection.n_per_shape} times each"
+    return f"{n_chosen} of them, {times}"
 
 
 def _passes(name: str, pattern: str | None) -> bool:
@@ -59,13 +97,13 @@ def _passes(name: str, pattern: str | None) -> bool:
         ) from error
 
 
-def _cost(chosen: Sequence[KernelCount], plan: Plan, *, per_shape: bool) -> str:
+def _cost(chosen: Sequence[KernelCount], plan: Plan, selection: Selection) -> str:
     """Return replays, and the GPU time of these, which is the least that recording can take; empty where passes are not known."""
     if plan.passes is None:
         return ""
-    times = [
-        (1, each.duration_ns / each.n_launches) if per_shape else (each.n_launches, each.duration_ns) for each in chosen
-    ]
-    n_launches, duration_ns = sum(n for n, _ in times), sum(time for _, time in times)
+    n_launches = selection.n_launches or 0
+    once_ns = sum(each.duration_ns / each.n_launches for each in chosen)
+    every_ns = sum(each.duration_ns for each in chosen)
+    duration_ns = min(every_ns, selection.n_per_shape * once_ns) if selection.per_shape else every_ns
     least, most = plan.passes
     return f": {n_launches * least} to {n_launches * most} replays, at least {clock(duration_ns * least / 1e9)} of GPU time"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ncuroof.collect import REPORT_SUFFIX
-from ncuroof.collect.arguments import Selection, files_of_ranks, ncu_command, of_rank
+from ncuroof.collect.arguments import Selection, files_of_ranks, ncu_command, of_rank, uncounted_selection
 from ncuroof.collect.counting import select_launches
 from ncuroof.collect.counts import Counts, counts_path, to_json, together
 from ncuroof.collect.failures import known_failure, why_nothing
@@ -24,6 +24,8 @@ from ncuroof.collect.traces import read_trace
 from ncuroof.errors import OutputError, ProfilingError
 
 _ERROR = "==ERROR=="
+_NEARLY_ALL = 0.95
+"""Share of the planned launches that is worth no word: autotuning and the length of inputs change a few from run to run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class Recording:
         counts: of the whole run, of all ranks together, where they were taken.
         messages: ncu's errors and warnings.
         trouble: the first of its errors that cost kernels though others were recorded, in our words, or None.
+        n_planned: launches that were to be recorded where each kernel and shape was, once; None where not known, of ranks too.
+        n_recorded: launches that were.
     """
 
     reports: tuple[Path, ...]
@@ -45,6 +49,23 @@ class Recording:
     counts: Counts | None
     messages: tuple[str, ...]
     trouble: str | None = None
+    n_planned: int | None = None
+    n_recorded: int = 0
+
+    @property
+    def shortfall(self) -> str | None:
+        """How many fewer launches were recorded than planned, and what helps, in words; None where these are few or explained."""
+        if (
+            self.n_planned is None
+            or self.is_interrupted
+            or self.trouble
+            or self.n_recorded >= _NEARLY_ALL * self.n_planned
+        ):
+            return None
+        return (
+            f"{self.n_recorded} of the {self.n_planned} launches that were planned were recorded: ncu took some kernels for the "
+            "same, or they were not launched again; --no-per-shape records every launch"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +182,8 @@ class Recorder:
             counts,
             messages,
             None if failure is None else f"{failure.message} ({failure.id}); {failure.hint}",
+            n_planned=selection.n_launches if selection.per_shape and self.program.rank_variable is None else None,
+            n_recorded=outcome.progress.n_done,
         )
 
     def traced(self) -> Counts | None:
@@ -186,8 +209,7 @@ class Recorder:
                 "warning: launches are not counted, and each kernel and shape is recorded once: "
                 "sums and shares are of what was recorded, and not of the run"
             )
-        per_shape = bool(self.request.per_shape)
-        return Selection(per_shape=per_shape, n_launches=None if per_shape else self.request.count)
+        return uncounted_selection(self.request, self.settings)
 
     def _leave(self, counts: Counts, report: Path) -> None:
         """Write the counts beside the report; where that fails, the report is kept, and says by itself that it is not weighted."""

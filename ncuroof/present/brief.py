@@ -204,13 +204,15 @@ def _notes(analysed: Analysed, reports: Sequence[str]) -> Iterator[str]:
     n_debug_builds = int((analysed.measurements.kernels["check.debug_build"] > 0).sum())
     if debug_builds := debug_build_sentence(n_debug_builds, analysed.summary.n_kernels):
         yield debug_builds
+    command_lines = [report.session.command_line for report in analysed.reports]
     if analysed.weighting is not None:
         yield weighting_sentence(
             n_launches=analysed.weighting.n_launches,
             covered_frac=analysed.weighting.covered_frac,
             n_unmatched=analysed.weighting.n_unmatched,
+            command_lines=command_lines,
         )
-    elif once := recorded_once_sentence(report.session.command_line for report in analysed.reports):
+    elif once := recorded_once_sentence(command_lines):
         yield once
 
 

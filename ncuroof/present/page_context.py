@@ -158,6 +158,7 @@ def page_context(
     row_by_position = {position: _row(kernels[position], total_ns, rules) for position in order[:_MOST_ROWS]}
     shares = list(_verdict_shares(document["summary"], rules))
     sources = document["sources"]
+    command_lines = [source["command_line"] for source in sources]
     return PageContext(
         title=sources[0]["file"] if len(sources) == 1 else f"{len(sources)} reports",
         is_simulated=any(source.get("simulated") for source in sources),
@@ -165,9 +166,9 @@ def page_context(
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
         headline=headline(document, rules),
         debug_builds=debug_build_sentence(sum(map(_is_debug_build, kernels)), len(kernels)),
-        weighting=weighting_sentence(**found)
+        weighting=weighting_sentence(**found, command_lines=command_lines)
         if (found := document["summary"].get("weighting"))
-        else recorded_once_sentence(source["command_line"] for source in document["sources"]),
+        else recorded_once_sentence(command_lines),
         is_whole=_is_whole(document["summary"].get("weighting")),
         totals=_totals(document["summary"]),
         wall_times=wall_time_tables(document["summary"].get("weighting")),

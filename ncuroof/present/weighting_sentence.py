@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from ncuroof.present import format as text
 
+_ONCE_PER_SHAPE = "--filter-mode per-launch-config"
+_CHOSEN = re.compile(r"--kernel-name regex:\S+\$(?:\s|$)")
+_NAME_BASE = "--kernel-name-base"
+"""In ncu's command line: a launch per kernel and launch shape; of chosen functions; kernels told apart by more than these."""
 
-def weighting_sentence(*, n_launches: int, covered_frac: float | None, n_unmatched: int, **_: object) -> str:
+
+def weighting_sentence(
+    *,
+    n_launches: int,
+    covered_frac: float | None,
+    n_unmatched: int,
+    command_lines: Iterable[str | None] = (),
+    **_: object,
+) -> str:
     """Return it: counted launches, the share of their time that was recorded, and what was not counted.
 
     Args:
         n_launches: that were counted.
         covered_frac: share of their GPU time whose kernels were recorded; None where not known.
         n_unmatched: recorded launches of kernels that were not counted.
+        command_lines: of ncu, as the reports hold them.
     """
     if covered_frac == 0:
         return (
@@ -26,6 +40,8 @@ def weighting_sentence(*, n_launches: int, covered_frac: float | None, n_unmatch
     ]
     if covered_frac is not None and covered_frac < 1:
         parts.append(f"kernels with {text.share(1 - covered_frac)} of its GPU time were not recorded and are in no sum")
+        if any(_ONCE_PER_SHAPE in line and not _CHOSEN.search(line) for line in filter(None, command_lines)):
+            parts[-1] += " (ncuroof profile --no-per-shape records every launch)"
     if n_unmatched:
         one = n_unmatched == 1
         launches = (
@@ -35,19 +51,19 @@ def weighting_sentence(*, n_launches: int, covered_frac: float | None, n_unmatch
     return "; ".join(parts)
 
 
-_ONCE_PER_SHAPE = "per-launch-config"
-"""Stands in ncu's command line where it records a launch per kernel and launch shape."""
-
-
 def recorded_once_sentence(command_lines: Iterable[str | None]) -> str:
     """Return what to say of reports that hold each kernel and shape once without counts; empty for others.
+
+    By default ncu tells kernels apart by the function's name alone: of a template's instantiations with one shape there is one.
 
     Args:
         command_lines: of ncu, as the reports without counts hold them.
     """
-    if not any(_ONCE_PER_SHAPE in (line or "") for line in command_lines):
+    once = [line for line in command_lines if line and _ONCE_PER_SHAPE in line]
+    if not once:
         return ""
+    kernel = "kernel" if all(_NAME_BASE in line for line in once) else "function"
     return (
-        "recorded once per kernel and launch shape, and not counted: "
+        f"recorded once per {kernel} and launch shape, and not counted: "
         "sums and shares are of what was recorded, and not of the run"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ CONTROL = [
     *("--graph-profiling", "node"),
 ]
 WITHOUT_COLLECTIVES = ["--kernel-name", "regex:^(?!.*(?:nccl|nvshmem))"]
+BY_NAME = ["--kernel-name-base", load_settings().name_base]
 
 
 def command(
@@ -50,8 +52,9 @@ def test_the_whole_command() -> None:
         ({"annotates": True}, [*WITHOUT_COLLECTIVES, "--nvtx"]),
         ({"steps": Steps(3, 4)}, [*WITHOUT_COLLECTIVES, "--profile-from-start", "off"]),
         ({"skip": 5, "count": 2}, [*WITHOUT_COLLECTIVES, "--launch-skip", "5", "--launch-count", "2"]),
-        ({"per_shape": True}, [*WITHOUT_COLLECTIVES, "--filter-mode", "per-launch-config", "--launch-count", "1"]),
-        ({"per_shape": True, "count": 3}, [*WITHOUT_COLLECTIVES, "--filter-mode", "per-launch-config", "--launch-count", "3"]),
+        ({"per_shape": True}, [*WITHOUT_COLLECTIVES, *BY_NAME, "--filter-mode", "per-launch-config", "--launch-count", "1"]),
+        ({"per_shape": True, "count": 3}, [*WITHOUT_COLLECTIVES, *BY_NAME, "--filter-mode", "per-launch-config", "--launch-count", "3"]),  # noqa: E501
+        ({"per_shape": True, "kernels": ("^a$",), "with_collectives": True}, ["--kernel-name", "regex:^.*(?:^a$)", "--filter-mode", "per-launch-config", "--launch-count", "1"]),  # noqa: E501
         ({"ncu_words": ("--call-stack", "--import-source", "yes")}, [*WITHOUT_COLLECTIVES, "--call-stack", "--import-source", "yes"]),  # noqa: E501
     ],
 )  # fmt: skip
@@ -90,6 +93,31 @@ def test_what_was_counted_chooses_functions_exactly() -> None:
     assert found[found.index("--filter-mode") + 1] == "per-launch-config"
 
 
+@pytest.mark.parametrize(
+    ("base", "name"),
+    [
+        ("function", "copy"),
+        ("demangled", "void at::native::copy<(int)4, float>(int, T2)"),
+        ("demangled", "void <unnamed>::copy<float>(T1 *)"),
+        ("demangled", "std::enable_if<!(false), void>::type copy<int>(T1)"),
+        ("demangled", "void Rows<float>::copy(float *)"),
+        ("demangled", "copy(float *)"),
+        ("demangled", "copy"),
+        ("mangled", "_ZN2at6native4copyILi4EfEEviT0_"),
+        ("mangled", "_ZN12_GLOBAL__N_4copyEv"),
+        ("mangled", "_Z4copyv"),
+        ("mangled", "copy"),
+    ],
+)
+def test_a_function_is_found_in_each_kind_of_name(base: str, name: str) -> None:
+    selection = Selection(("other", "copy"), per_shape=True, name_base=base)
+    pattern = kernel_pattern(request(), selection, load_settings())
+    assert pattern is not None
+    assert re.search(pattern, name)
+    for another in (name.replace("copy", "copy2").replace("4copy", "5copy2"), name.replace("copy", "nccl")):
+        assert not re.search(pattern, another), another
+
+
 def test_signs_in_a_name_stand_for_themselves() -> None:
     """In ncu's expressions, `\\<` would begin a word and `\\'` end the name."""
     selection = Selection(("operator<", "'lambda'", "a.b[c]{d}|e^f$g\\h+i?"))
@@ -104,13 +132,15 @@ def test_the_real_ncu_filters_by_our_expressions() -> None:
     if ncu is None:
         pytest.skip("NVIDIA's ncu is not installed")
 
-    def functions(asked: Request, *chosen: str) -> list[str]:
-        pattern = kernel_pattern(asked, Selection(chosen), load_settings())
+    def functions(asked: Request, *chosen: str, base: str = "function") -> list[str]:
+        pattern = kernel_pattern(asked, Selection(chosen, name_base=base), load_settings())
         options = (
             "--page",
             "raw",
             "--print-kernel-base",
             "function",
+            "--kernel-name-base",
+            base,
             *(("--kernel-name", f"regex:{pattern}") if pattern else ()),
         )
         rows = csv.DictReader(io.StringIO(print_page(ncu, DEMO, *options).decode()))
@@ -124,7 +154,13 @@ def test_the_real_ncu_filters_by_our_expressions() -> None:
     assert functions(request(kernels=("gemm", "^copy"))) == [
         name for name in everything if "gemm" in name or name.startswith("copy")
     ]
-    assert functions(request(), "copy_strided") == ["copy_strided"]
+    one_each = list(dict.fromkeys(name for name in everything if name not in collectives))
+    for base in ("function", "demangled", "mangled"):
+        assert functions(request(), "copy_strided", base=base) == ["copy_strided"]
+        assert functions(request(), base=base) == functions(request())
+        assert [functions(request(), name, base=base) for name in one_each] == [
+            [name] * everything.count(name) for name in one_each
+        ]
 
 
 def test_a_rank_gets_a_report_of_its_own() -> None:
@@ -159,7 +195,8 @@ def test_no_filter_at_all() -> None:
 def test_every_option_of_ours_that_ncu_takes_once_is_refused_among_the_users() -> None:
     asked = request(kernels=("a",), nvtx=("b",), steps=Steps(1, 2), skip=1, count=2, per_shape=True, force=True)
     words = ncu_command(asked, PLAN, Program((), ("./app",), None, None), load_settings(), ncu="ncu", log="x")
-    ours = {word for word in words if word.startswith("--")} - {"--section", "--nvtx", "--nvtx-include"}
+    words += command(per_shape=True)
+    ours = {word for word in words if word.startswith("--")} - {"--size"} - {"--section", "--nvtx", "--nvtx-include"}
     settings = load_settings()
     assert ours | {"--set"} == {option for option in settings.given_by_ncuroof if option.startswith("--")}
     with pytest.raises(ProfileRequestError, match="--metrics for ncu"):

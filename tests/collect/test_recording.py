@@ -446,6 +446,49 @@ def test_a_short_run_is_recorded_whole_a_long_one_once_per_shape(tmp_path: Path)
     )
 
 
+LONG = 300
+FOUR = "void n::k<(int)4, float>(int)", "void n::k<(int)4, double>(int)", "void n::k<8, float>(int)", "relu"
+
+
+def test_instantiations_with_one_shape_are_told_apart_by_the_whole_name(tmp_path: Path) -> None:
+    """By the function's name ncu recorded 69 launches of 88 kernels and shapes of a real step."""
+    alike, apart = counts(*((name, LONG, 1.0) for name in FOUR)), counts(("a", LONG, 1.0), ("b", 1, 1.0))
+    one = recorder(tmp_path, ("train.py",))
+    assert one.select(alike) == Selection(per_shape=True, n_launches=4, name_base=load_settings().name_base)
+    assert one.select(apart) == Selection(per_shape=True, n_launches=2)
+    chosen = recorder(tmp_path, ("train.py",), kernels=("^k",), per_shape=True).select(alike)
+    assert (chosen.functions, chosen.n_launches) == (("k",), 3)
+    covered = recorder(tmp_path, ("train.py",), cover_frac=0.3).select(alike)
+    assert (covered.functions, covered.n_launches) == (("k",), 3)
+    kept = recorder(tmp_path, ("train.py",), kernels=("^a",), per_shape=True).select(apart)
+    assert kept == Selection(per_shape=True, n_launches=1)  # the pattern as it is
+
+
+def test_an_ncu_that_tells_functions_alone_records_until_all_were_there(tmp_path: Path) -> None:
+    said: list[str] = []
+    one = recorder(tmp_path, ("train.py",), said=said)
+    one = dataclasses.replace(one, settings=dataclasses.replace(one.settings, name_base="function"))
+    found = one.select(dataclasses.replace(counts(*((name, LONG, 1.0) for name in FOUR)), n_to_meet_all=7))
+    assert found == Selection(per_shape=True, n_launches=14, n_per_shape=7)  # 7 of k's, 7 of relu's
+    words = one.command(found)
+    assert words[words.index("--launch-count") + 1] == "7"
+    assert "recording 4 of them, up to 7 times each: 112 to 126 replays" in said[0]
+
+
+def test_fewer_launches_than_planned_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Recorder, "count", lambda _: {None: counts(*((f"k{n}", 99, 1.0) for n in range(20)))})
+    monkeypatch.setenv("STAND_IN_KERNELS", "19")
+    assert recorder(tmp_path, ("train.py",), per_shape=True).record().shortfall is None  # 19 of 20 are 95 %
+    monkeypatch.setenv("STAND_IN_KERNELS", "18")
+    one = recorder(tmp_path, ("train.py",), per_shape=True, force=True)
+    assert str(one.record().shortfall).startswith("18 of the 20 launches that were planned were recorded")
+    monkeypatch.setenv("STAND_IN_LINES", "==ERROR== Out of memory.")
+    assert one.record().shortfall is None  # the trouble says it
+    monkeypatch.delenv("STAND_IN_LINES")
+    every = recorder(tmp_path, ("train.py",), force=True, cover_frac=1.0, per_shape=False)
+    assert every.record().shortfall is None
+
+
 def test_covering_names_the_functions(tmp_path: Path) -> None:
     found = recorder(tmp_path, ("train.py",), cover_frac=0.9).select(
         counts(("void n::a<3>(int)", 300, 90.0), ("b", 1, 10.0))

@@ -106,7 +106,10 @@ def test_screen_and_page_say_so() -> None:
 
 def test_launches_recorded_once_and_not_counted_are_told() -> None:
     report = raw_report(*LAUNCHES, names=NAMES)
-    session = replace(report.session, command_line="ncu --filter-mode per-launch-config --launch-count 1 ./app")
+    session = replace(
+        report.session,
+        command_line="ncu --kernel-name-base demangled --filter-mode per-launch-config --launch-count 1 ./app",
+    )
     once = Reports((replace(report, session=session),)).analyse()
     for form in ("term", "html"):
         assert "recorded once per kernel and launch shape" in " ".join(render(once, form).decode().split())

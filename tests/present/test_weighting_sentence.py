@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.weighting_sentence import weighting_sentence
+from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting_sentence
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,29 @@ def test_sentences(covered_frac: float | None, n_unmatched: int, begins: str, en
     said = weighting_sentence(n_launches=640, covered_frac=covered_frac, n_unmatched=n_unmatched)
     assert said.startswith(begins)
     assert said.endswith(ends)
+
+
+ONCE = "ncu --filter-mode per-launch-config --launch-count 1 ./app"
+
+
+@pytest.mark.parametrize(
+    ("command_line", "is_helped"),
+    [
+        (ONCE, True),
+        (f"ncu --kernel-name regex:^(?!.*(?:nccl|nvshmem)) {ONCE}", True),
+        (f"ncu --kernel-name regex:^(?:gemm)$ {ONCE}", False),  # --cover: what is missing was not asked for
+        ("ncu ./app", False),
+        (None, False),
+    ],
+)
+def test_what_records_the_rest_is_told_where_it_was_wanted(command_line: str | None, is_helped: bool) -> None:
+    said = weighting_sentence(n_launches=9, covered_frac=0.7, n_unmatched=0, command_lines=[command_line])
+    assert ("ncuroof profile --no-per-shape records every launch" in said) is is_helped
+    whole = weighting_sentence(n_launches=9, covered_frac=1.0, n_unmatched=0, command_lines=[command_line])
+    assert "--no-per-shape" not in whole
+
+
+def test_by_what_launches_were_told_apart() -> None:
+    assert recorded_once_sentence([ONCE]).startswith("recorded once per function and launch shape")
+    assert recorded_once_sentence([f"{ONCE} --kernel-name-base demangled"]).startswith("recorded once per kernel and")
+    assert recorded_once_sentence(["ncu ./app", None]) == ""
