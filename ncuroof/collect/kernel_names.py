@@ -24,10 +24,11 @@ def function_name(name: str) -> str:
 def same_kernel_key(name: str) -> tuple[str, ...]:
     """Return what a kernel's name is told by, whichever tool wrote it: function and template arguments, word by word.
 
-    Parameters are left out, for which NVIDIA's demangler writes `T1`; casts of constants, unnamed namespaces and spelling go.
+    Parameters are left out, for which NVIDIA's demangler writes `T1`, those of templates that a lambda lies within, too; casts of
+    constants, unnamed namespaces and spelling go.
     """
     plain = _CAST.sub("", _UNNAMED.sub("", name))
-    plain = _NUMBER.sub(r"\1", _without_parameters(plain))
+    plain = _NUMBER.sub(r"\1", _without_parameters_within(_without_parameters(plain)))
     tokens = (_ALIASES.get(token, token) for token in _TOKEN.findall(plain))
     return tuple(token for token in tokens if token not in _FILLERS)
 
@@ -71,3 +72,14 @@ def _without_parameters(name: str) -> str:
     if declared[len(head) :].startswith("<"):
         return declared[: _end_of_bracket(declared, len(head))]
     return head
+
+
+def _without_parameters_within(name: str) -> str:
+    """Return a name without the parameters of template functions that something in it lies within: `f<int>(T1)::[lambda]`."""
+    place = name.find(">(")
+    while place >= 0:
+        end = _end_of_bracket(name, place + 1)
+        if name.startswith("::", end):
+            name = name[: place + 1] + name[end:]
+        place = name.find(">(", place + 1)
+    return name

@@ -40,6 +40,10 @@ GNU_AND_NVIDIA = [
         "void cutlass::Kernel2<cutlass_80_tensorop_s16816gemm_bf16_128x64_64x4_nn_align8>(cutlass_80_tensorop_s16816gemm_bf16_128x64_64x4_nn_align8::Params)",  # noqa: E501
         "void cutlass::Kernel2<cutlass_80_tensorop_s16816gemm_bf16_128x64_64x4_nn_align8>(T1::Params)",
     ),
+    (  # a lambda within a template: NVIDIA's tells what it returns, and writes T1 for its parameters; of PyTorch 2.11 on an H100
+        "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<at::native::CUDAFunctor_add<c10::BFloat16> >(at::TensorIteratorBase&, at::native::CUDAFunctor_add<c10::BFloat16> const&)::{lambda(int)#1}>(int, at::native::gpu_kernel_impl_nocast<at::native::CUDAFunctor_add<c10::BFloat16> >(at::TensorIteratorBase&, at::native::CUDAFunctor_add<c10::BFloat16> const&)::{lambda(int)#1})",  # noqa: E501
+        "void at::native::elementwise_kernel<(int)128, (int)4, void at::native::gpu_kernel_impl_nocast<at::native::CUDAFunctor_add<c10::BFloat16>>(at::TensorIteratorBase &, const T1 &)::[lambda(int) (instance 1)]>(int, T3)",  # noqa: E501
+    ),
     ("triton_poi_fused_add_0", "triton_poi_fused_add_0"),
     ("scale(float*, int)", "scale(float *, int)"),
 ]
@@ -54,6 +58,12 @@ def test_two_spellings_are_one_kernel(gnu: str, nvidia: str) -> None:
 def test_another_template_argument_is_another_kernel() -> None:
     assert same_kernel_key("void k<4, float>(int)") != same_kernel_key("void k<8, float>(int)")
     assert same_kernel_key("void k<Add<float> >(int)") != same_kernel_key("void k<Mul<float> >(int)")
+    assert same_kernel_key("k<f<int>(T1)::[lambda(int) (instance 1)]>") != same_kernel_key(
+        "k<f<int>(T1)::[lambda(int) (instance 2)]>"
+    )
+    assert same_kernel_key("k<f<int>(T1)::[lambda(int) (instance 1)]>") != same_kernel_key(
+        "k<f<char>(T1)::[lambda(int) (instance 1)]>"
+    )
     assert same_kernel_key("void k<-1>(int)") != same_kernel_key("void k<1>(int)")
 
 
