@@ -82,10 +82,10 @@ def during(gaps: Iterable[Gap], ranges: Mapping[Hashable, Sequence[HostRange]]) 
 
 
 def before(gaps: Iterable[Gap]) -> tuple[Place, ...]:
-    """Return which kernels ended gaps, by function, the most idle time first."""
+    """Return which kernels ended gaps, by function, and copies and memsets together, the most idle time first."""
     by_name: dict[str, float] = defaultdict(float)
     for gap in gaps:
-        by_name[gap.next.name] += gap.duration_ns
+        by_name["" if gap.next.is_copy else gap.next.name] += gap.duration_ns
     by_function: dict[str, float] = defaultdict(float)
     for name, duration_ns in by_name.items():
         by_function[function_name(name) or "copy"] += duration_ns
