@@ -52,7 +52,9 @@ def source_of(program: str) -> str:
 
 
 def test_what_has_no_planted_verdict() -> None:
-    assert [case.id for case in SUITE.cases if not case.verdicts] == ["fp32_chain_unoptimised", "training_step"]
+    mended = ["mended_conflicts_8", "mended_conflicts_32", "mended_occupancy", "mended_few_blocks"]
+    unjudged = ["fp32_chain_unoptimised", "training_step"]
+    assert [case.id for case in SUITE.cases if not case.verdicts] == [*mended, *unjudged]
 
 
 def test_programs_and_their_functions_exist() -> None:
