@@ -206,3 +206,31 @@ def test_the_table_of_the_documentation_is_fresh() -> None:
 _PAGE = (
     "import sys; sys.path.insert(0, 'docs'); import suite; sys.stdout.write(suite.page(suite.PAGE.read_text('utf-8')))"
 )
+
+
+def _revised(tmp_path: Path, revision: str) -> Path:
+    path = tmp_path / "cases.toml"
+    path.write_text(CASES.read_text(encoding="utf-8").replace('{ id = "copy_4", ', f'{{ id = "copy_4", {revision}'))
+    return path
+
+
+def test_a_revised_case_knows_what_was_planted(tmp_path: Path) -> None:
+    revision = 'verdicts = ["balanced"], revised = "97 % of issue slots.", before = { verdicts = ["memory"] }, '
+    (case,) = (case for case in load(_revised(tmp_path, revision)).cases if case.id == "copy_4")
+    assert (case.verdicts, case.as_planted.verdicts) == (("balanced",), ("memory",))
+    assert case.as_planted == BY_ID["copy_4"]
+    assert BY_ID["copy_4"].as_planted == BY_ID["copy_4"]
+
+
+@pytest.mark.parametrize(
+    ("revision", "told"),
+    [
+        ('verdicts = ["balanced"], revised = "why", ', "one of the two alone"),
+        ('verdicts = ["balanced"], before = { verdicts = ["memory"] }, ', "one of the two alone"),
+        ('revised = "why", before = { verdicts = ["memory"] }, ', "found verdicts"),
+        ('revised = "why", before = { skip = 3 }, ', "found skip"),
+    ],
+)
+def test_a_revision_has_to_tell_what_it_changed_and_why(revision: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(SuiteError, match=told):
+        load(_revised(tmp_path, revision))

@@ -10,7 +10,8 @@ from pathlib import Path
 import packing
 import pytest
 from cases import HERE, load
-from validate import judge, judged_reports, rendered, right_share
+from tables import rendered
+from validate import judge, judged_reports, right_share, right_share_as_planted
 
 from tests.support.constructed import Accesses, Described
 from tests.support.constructed_counters import kernel
@@ -80,6 +81,7 @@ def test_the_command_prints_tables_and_ends_with_0(right: Path) -> None:
     assert done.stdout.endswith(
         "amounts amiss: 0 of 2; they do not count for the share\n"
         "recorded and not judged: 0; the exit status is 1 while there is one, whatever the share\n"
+        "right by what was planted: 100.0%; 0 answers were revised after recording\n"
         "right: 100.0% of 2; at least 95% are wanted\n"
     )
 
@@ -213,3 +215,14 @@ def test_a_finding_has_to_be_at_the_planted_line() -> None:
         5: ("places uncoalesced_global_load at ../../pyproject.toml:1",),
     }
     assert judge(case, "roofline", [placed(None)], SUITE).wrong == ()
+
+
+def test_a_revised_answer_is_counted_by_what_was_planted_too(right: Path) -> None:
+    copy = BY_ID["copy_16"]
+    revised = replace(copy, limiters=("l2",), revised="DRAM rests at 12 %.", before={"limiters": copy.limiters})
+    suite = replace(SUITE, cases=tuple(revised if case is copy else case for case in SUITE.cases))
+    judged, _ = judged_reports(right, suite)
+    assert [(each.wrong, each.wrong_as_planted) for each in judged] == [(("limiter dram",), ()), ((), ())]
+    assert (right_share(judged), right_share_as_planted(judged)) == (0.5, 1)
+    tables = "\n".join(rendered(judged, [])).strip().split("\n\n")
+    assert tables[-1].splitlines()[2:] == ["| copy_16 | limiters dram | limiters l2 | DRAM rests at 12 %. |"]
