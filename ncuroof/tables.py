@@ -230,7 +230,7 @@ LINES = pl.Schema(
         "value": pl.Float64(),
         "frac": pl.Float64(),  # of the kernel's total
         "stall": pl.String(),  # the reason that most samples of the line show, issue and selection aside; null without samples
-        "awaits": pl.List(  # the lines whose results its stalled warps wait for, most samples first; null where not known
+        "awaits": pl.List(  # lines of results and barriers that its stalled warps wait for, most samples first; else null
             pl.Struct({"file": pl.String(), "line": pl.Int64(), "callers": pl.String(), "frac": pl.Float64()})
         ),
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -47,7 +47,7 @@ _MOST_OF_ONE_KERNEL = 100_000
 """Counters with more values are left out: no kernel is that long."""
 
 _FUNCTIONS = "launch__function_pcs"
-_SCOREBOARD = "scoreboard"
+_SCOREBOARD, _BARRIER = "scoreboard", "stalled_barrier"
 """Counters with this in their name count warps that wait for an instruction before."""
 
 _LEAST_FRAC = 0.01
@@ -166,11 +166,13 @@ def _of_kernel(
     places = _places(loaded, values) if is_lined else {}
     waiting = _where_most(values[counter] for counter in wanted.waits & values.keys())
     addresses = sorted(places or waiting)
-    awaited = _awaited(loaded, addresses, values) if places else {}
+    awaited = _looked_up(loaded.awaited_by, _SCOREBOARD, addresses, values) if places else {}
+    barriers = _looked_up(loaded.barriers_before, _BARRIER, addresses, values) if places else {}
     cells = [
         (
             number,
             awaited.get(number),
+            barriers.get(number),
             (loaded.loads_in_flight(address) or None) if address in waiting else None,
             loaded.waits_for_atomic(address) if address in waiting else None,
             *_place_cells(places.get(address), code.sources),
@@ -197,12 +199,14 @@ def _where_most(samples: Iterable[_ByAddress]) -> set[int]:
     }
 
 
-def _awaited(loaded: LoadedCode, addresses: Sequence[int], values: _Values) -> dict[int, list[int]]:
-    """Return what instructions wait for at which a warp was found to wait for others: both by their numbers."""
+def _looked_up(
+    find: Callable[[int], list[int]], stall: str, addresses: Sequence[int], values: _Values
+) -> dict[int, list[int]]:
+    """Return what is found for the instructions at which warps wait in a stall of that name: both by their numbers."""
     numbers = {address: number for number, address in enumerate(addresses)}
-    waiting = _where_most(by_address for counter, by_address in values.items() if _SCOREBOARD in counter)
-    found = ((numbers[address], loaded.awaited_by(address)) for address in waiting)
-    return {number: [numbers[each] for each in awaited if each in numbers] for number, awaited in found if awaited}
+    waiting = _where_most(by_address for counter, by_address in values.items() if stall in counter)
+    found = ((numbers[address], find(address)) for address in waiting)
+    return {number: [numbers[each] for each in before if each in numbers] for number, before in found if before}
 
 
 def _place_cells(place: Place | None, sources: ImportedSources) -> _Cells:

@@ -79,6 +79,11 @@ class LoadedCode:
         scoreboards, number, start = self._scoreboards(address)
         return [start + INSTRUCTION_BYTES * each for each in scoreboards.awaited_by(number)]
 
+    def barriers_before(self, address: int) -> list[int]:
+        """Return the addresses of the barriers that warps found at an address can be waiting at; none where it is not known."""
+        scoreboards, number, start = self._scoreboards(address)
+        return [start + INSTRUCTION_BYTES * each for each in scoreboards.barriers_before(number)]
+
     def loads_in_flight(self, address: int) -> int:
         """Return how many loads are under way at an address where a load is waited for; 0 where it is not known."""
         scoreboards, number, _ = self._scoreboards(address)

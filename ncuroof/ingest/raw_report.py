@@ -46,6 +46,7 @@ RAW_INSTRUCTIONS = pl.Schema(
         "awaited": pl.List(
             pl.UInt32
         ),  # numbers of those that warps were found to wait for there, the nearest first; else null
+        "barriers": pl.List(pl.UInt32),  # numbers of those that warps found waiting for others there wait at, as above
         "n_loads": pl.UInt32(),  # that were under way where warps were found to wait for data; else null
         "waits_for_atomic": pl.Boolean(),  # whether an atomic's result is, where warps wait for data; else null
         "file": pl.String(),  # name of the source file, without its folder; null where the line is not known

@@ -5,7 +5,7 @@ its result or has read its operands. Whoever needs either waits until the scoreb
 
 Source: Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking" (2018), 2.1: the control bits of an
 instruction of 128 bits. Opcodes and offsets of branches: recorded code of compute capability 7.5 to 9.0, beside its SASS; known
-programs, compiled for 7.5 to 12.1.
+programs, compiled for 7.5 to 12.1. Barriers: the suite's kernels, recorded on an H100.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ _WORDS = struct.Struct("<QQ")
 _OPCODE, _BRANCH, _EXIT, _RETURN = 0x1FF, 0x147, 0x14D, 0x150
 _WAIT_FOR_COPIES, _ASYNC_COPY = 0x11A, 0x1AE
 """DEPBAR and LDGSTS. The one waits for groups of the other, without a wait mask; what follows is where warps are found waiting."""
+
+_BARRIER, _WARP_GROUP = 0x11D, 0x1C5
+"""BAR, of a block, and WARPGROUP, which waits for matrix products."""
 
 _LOADS = (0x180, 0x181, 0x183)
 """LD, LDG and LDL: loads into registers that L1 answers."""
@@ -72,6 +75,16 @@ class Scoreboards:
             by_distance = sorted(self._searched(number))
             self._awaited[number] = list(dict.fromkeys(found for _, found in by_distance))
         return self._awaited.get(number, [])
+
+    def barriers_before(self, number: int) -> list[int]:
+        """Return the barriers that a warp can be waiting at which is found at an instruction, the nearest before it first.
+
+        BAR.SYNC.DEFER_BLOCKING is issued, and the warp found where it may not go on: behind it, or at the next access to memory.
+        What waits for matrix products is found waiting at a barrier as well, and there is none.
+        """
+        if not 0 <= number < len(self._words) or self._opcode(number) == _WARP_GROUP:
+            return []
+        return [found for _, found in sorted(self._search(number, self._is(_BARRIER), self._is(_BARRIER)))]
 
     def loads_in_flight(self, number: int) -> int:
         """Return how many loads are under way while an instruction waits for one: issued before it, not waited for since.

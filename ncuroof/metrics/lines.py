@@ -17,8 +17,8 @@ _N_LINES = 50
 
 _LINE = ["id", "file", "line", "text"]
 _SAMPLES, _STALLS = "samples", "stalls."
-_SCOREBOARD = "scoreboard"
-"""Stalls of this name wait for an instruction before."""
+_SCOREBOARD, _BARRIER = "scoreboard", "barrier"
+"""Stalls of these names wait for an instruction before, or at one."""
 
 
 def measure_lines(reports: Sequence[RawReport], by_line: Mapping[str, ByLine]) -> pl.DataFrame:
@@ -80,8 +80,13 @@ def _stalls(sums: pl.DataFrame) -> pl.DataFrame:
 
 def _awaits(instructions: pl.DataFrame, totals: Mapping[str, pl.Expr]) -> pl.DataFrame:
     """Return what lines await, by the stall that they show."""
-    samples = {name.removeprefix(_STALLS): total for name, total in totals.items() if _SCOREBOARD in name}
-    return awaited_lines(instructions, samples).rename({"stall": "waits"})
+    samples = {name.removeprefix(_STALLS): total for name, total in totals.items() if name.startswith(_STALLS)}
+    results = {name: total for name, total in samples.items() if _SCOREBOARD in name}
+    at_barriers = instructions.with_columns(pl.col("barriers").alias("awaited"))
+    found = awaited_lines(instructions, results)
+    if _BARRIER in samples:
+        found = pl.concat([found, awaited_lines(at_barriers, {_BARRIER: samples[_BARRIER]})], how="vertical_relaxed")
+    return found.rename({"stall": "waits"})
 
 
 def _instructions(reports: Sequence[RawReport]) -> pl.DataFrame:

@@ -40,6 +40,7 @@ def test_each_instruction_has_its_line_and_its_counters(tmp_path: Path) -> None:
             "row": 0,
             "number": number,
             "awaited": None,
+            "barriers": None,
             "n_loads": None,
             "waits_for_atomic": None,
             "file": file,

@@ -16,7 +16,20 @@ from ncuroof.ingest import CounterSelection, open_report
 from ncuroof.ingest.elf import Image
 from ncuroof.ingest.line_tables import LineTables
 from ncuroof.ingest.scoreboards import Scoreboards
-from tests.support.machine_code import COMMIT, COPY, EXIT, LOAD, P0, RETURN, STORE, WAIT_FOR_COPIES, branch, instruction
+from tests.support.machine_code import (
+    BARRIER,
+    COMMIT,
+    COPY,
+    EXIT,
+    LOAD,
+    P0,
+    RETURN,
+    STORE,
+    WAIT_FOR_COPIES,
+    WARP_GROUP,
+    branch,
+    instruction,
+)
 from tests.support.ncu import find_ncu, print_page
 
 AMPERE, HOPPER = 80, 90
@@ -279,3 +292,25 @@ def _registers(text: str) -> set[str]:
     return {f"{kind}{int(first) + k}" for kind, first in numbered for k in range(width)} | set(
         re.findall(r"\bU?P\d", text)
     )
+
+
+def barriers(*code: bytes, before: int) -> list[int]:
+    return Scoreboards(b"".join(code), HOPPER, itertools.repeat(True)).barriers_before(before)
+
+
+def test_warps_wait_at_the_barrier_before_where_they_are_found() -> None:
+    """BAR.SYNC.DEFER_BLOCKING: recorded on an H100, samples stand at the next branch or access to memory."""
+    barrier, other = instruction(BARRIER), instruction()
+    assert barriers(other, barrier, other, barrier, other, instruction(LOAD), before=5) == [3]
+    assert barriers(other, barrier, before=1) == []
+    assert barriers(barrier, before=7) == []
+
+
+def test_at_the_top_of_a_loop_they_wait_at_the_barrier_before_it_or_at_its_end() -> None:
+    barrier, other = instruction(BARRIER), instruction()
+    loop = (barrier, other, instruction(LOAD), other, barrier, branch(-5, predicate=P0, is_hopper=True))
+    assert barriers(*loop, before=2) == [0, 4]
+
+
+def test_what_waits_for_matrix_products_is_at_no_barrier() -> None:
+    assert barriers(instruction(BARRIER), instruction(WARP_GROUP), before=1) == []

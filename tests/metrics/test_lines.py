@@ -200,3 +200,14 @@ def test_findings_name_what_is_told_of_lines() -> None:
     assert {"samples", "excess_wavefronts", "stalls.long_scoreboard"} <= named
     stalls = [name for name in load_rules().findings if name.startswith("stall_")]
     assert all(load_rules().findings[name].lines for name in stalls)
+
+
+def test_a_line_where_warps_wait_for_each_other_awaits_the_line_of_the_barrier() -> None:
+    barrier = "smsp__pcsamp_warps_issue_stalled_barrier"
+    found = report(
+        {"line": 70, "number": 0},
+        {"line": 60, "number": 1},
+        {"line": 68, "number": 2, barrier: 80, LONG: 60, "barriers": [0], "awaited": [1]},
+    )
+    assert awaits("stalls.barrier", found) == {68: [("a.cu", 70, None, 1.0)]}
+    assert awaits("stalls.long_scoreboard", found) == {68: [("a.cu", 60, None, 1.0)]}

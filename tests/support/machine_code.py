@@ -4,6 +4,7 @@ from __future__ import annotations
 
 ADD, LOAD, STORE, COPY, COMMIT, WAIT_FOR_COPIES = 0x210, 0x981, 0x986, 0xFAE, 0x9AF, 0x91A
 BRANCH, EXIT, RETURN = 0x947, 0x94D, 0x950
+BARRIER, WARP_GROUP = 0xB1D, 0x9C5
 TRUE, P0 = 7, 0
 
 
