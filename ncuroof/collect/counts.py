@@ -84,7 +84,8 @@ class Counts:
 
 def counts_path(report: Path) -> Path:
     """Return where the counts of a report lie: beside it."""
-    return report.with_name(report.name.removesuffix(REPORT_SUFFIX) + _SUFFIX)
+    uncompressed = report.name.removesuffix("z") if report.name.endswith(f"{REPORT_SUFFIX}z") else report.name
+    return report.with_name(uncompressed.removesuffix(REPORT_SUFFIX) + _SUFFIX)
 
 
 def covering(counts: Counts, share_frac: float) -> tuple[KernelCount, ...]:

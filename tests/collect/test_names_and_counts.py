@@ -181,6 +181,7 @@ def test_counts_come_back_as_they_were_written(tmp_path: Path) -> None:
     counts = replace(COUNTED, steps="3:4", breakdown=BREAKDOWN)
     path = counts_path(tmp_path / "run.ncu-rep")
     assert path.name == "run.counts.json"
+    assert counts_path(tmp_path / "run.ncu-repz") == path
     path.write_bytes(to_json(counts))
     assert read_counts(path) == counts
     assert json.loads(path.read_bytes())["schema"] == "ncuroof.counts/1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import tarfile
@@ -10,6 +11,7 @@ from pathlib import Path
 import packing
 import pytest
 from cases import parsed_toml
+from stored import report_in
 from suite_error import SuiteError
 
 
@@ -43,7 +45,7 @@ def test_no_archive_exceeds_the_limit_and_a_large_report_comes_in_parts(tmp_path
     ]
     assert all(path.stat().st_size <= limit for path in written)
     unpacked = packing.unpack(list(reversed(written)), tmp_path / "fixtures")
-    assert sorted(path.name for path in unpacked) == [f"r{number}.ncu-rep" for number in range(5)]
+    assert sorted(path.name for path in unpacked) == [f"r{number}.ncu-repz" for number in range(5)]
     assert {path.parent.name for path in unpacked} == {"h200"}
     with pytest.raises(SuiteError, match=r"recordings-3\.tar\.gz"):
         packing.unpack(written[2:4], tmp_path / "fixtures")
@@ -64,7 +66,7 @@ def test_archives_of_one_name_in_two_folders_are_two(tmp_path: Path) -> None:
     second = packed([(packing.entry("other.ncu-rep", b"x", {"gpu": "NVIDIA H200"}), b"x")], tmp_path / "2").paths
     assert [path.name for path in (*first, *second)] == ["recordings-1.tar.gz"] * 2
     unpacked = packing.unpack([*first, *second], tmp_path / "fixtures")
-    assert [path.name for path in unpacked] == ["r0.ncu-rep", "other.ncu-rep"]
+    assert [path.name for path in unpacked] == ["r0.ncu-repz", "other.ncu-repz"]
 
 
 def test_a_second_recording_is_added_to_the_first(tmp_path: Path) -> None:
@@ -72,9 +74,22 @@ def test_a_second_recording_is_added_to_the_first(tmp_path: Path) -> None:
     packed(reports(10, 20), out)
     packed([(packing.entry("other.ncu-rep", b"x", {"gpu": "NVIDIA H200"}), b"x")], out)
     packing.unpack(sorted(out.glob("*.tar.gz")), fixtures)
-    for folder in (out, fixtures / "h200"):
+    for folder, suffix in ((out, "ncu-rep"), (fixtures / "h200", "ncu-repz")):
         entries = parsed_toml((folder / "provenance.toml").read_text(encoding="utf-8"))["file"]
-        assert [entry["name"] for entry in entries] == ["other.ncu-rep", "r0.ncu-rep", "r1.ncu-rep"]
+        assert [entry["name"] for entry in entries] == [f"{name}.{suffix}" for name in ("other", "r0", "r1")]
+
+
+def test_what_is_unpacked_is_compressed_and_has_the_hash_of_the_report(tmp_path: Path) -> None:
+    report = bytes(range(256)) * 1000
+    packed([(packing.entry("r.ncu-rep", report, {"gpu": "NVIDIA H200"}), report)], tmp_path / "out")
+    (path,) = packing.unpack([tmp_path / "out/recordings-1.tar.gz"], tmp_path / "fixtures")
+    assert path.stat().st_size < len(report) / 10
+    assert report_in(path) == report
+    (entry,) = parsed_toml((path.parent / "provenance.toml").read_text(encoding="utf-8"))["file"]
+    assert entry["sha256"] == hashlib.sha256(report).hexdigest()
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(SuiteError, match=r"r\.ncu-repz: it is damaged"):
+        report_in(path)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import packing
 import pytest
 from cases import HERE, load, parsed_toml
 from machine import folder_of, located
+from stored import report_in
 
 import ncuroof
 from tests.support.constructed import Accesses, Described
@@ -40,6 +41,9 @@ if "gather" in words and "full" in words:
     raise SystemExit(1)
 if "misaligned" not in words:
     shutil.copy(os.environ["FAKE_REPORT"], words[words.index("--export") + 1])
+if "spills" in words:
+    sys.stderr.write("==ERROR== Failed to profile a second kernel\\n")
+    raise SystemExit(1)
 """
 
 
@@ -166,9 +170,9 @@ def test_a_recording_is_stripped_packed_and_unpacked(tools: dict[str, str], tmp_
     assert unpacked.returncode == 0, unpacked.stderr
     folder = tmp_path / "fixtures" / "unknown"
     names = {path.name for path in folder.iterdir()}
-    assert names == {"copy_4.full.ncu-rep", "copy_16.full.ncu-rep", "gemm_bf16_8192.full.ncu-rep", "provenance.toml"}
-    for path in folder.glob("*.ncu-rep"):
-        assert b"secret" not in path.read_bytes()
+    assert names == {"copy_4.full.ncu-repz", "copy_16.full.ncu-repz", "gemm_bf16_8192.full.ncu-repz", "provenance.toml"}
+    for path in folder.glob("*.ncu-repz"):
+        assert b"secret" not in report_in(path)
         assert ncuroof.read(path).analyse().summary.n_kernels == 1
     (entry, *_) = parsed_toml((folder / "provenance.toml").read_text(encoding="utf-8"))["file"]
     assert entry["cases"] == ["copy_16"]
@@ -183,6 +187,14 @@ def test_a_failing_case_costs_no_other_and_is_told(tools: dict[str, str], tmp_pa
     assert "failed: copy_8.full.ncu-rep: exit status 9: ==ERROR== app: no permission to read counters" in done.stdout
     assert "failed: copy_misaligned.full.ncu-rep: nothing was recorded: it said nothing" in done.stdout
     assert done.stdout.endswith("1 reports recorded, 2 failures, 0 left\n")
+
+
+def test_what_was_recorded_in_part_says_so(tools: dict[str, str], tmp_path: Path) -> None:
+    run(tools, tmp_path, "--only", "^spills$|^copy_4$")
+    copy, spills = parsed_toml((tmp_path / "out/provenance.toml").read_text(encoding="utf-8"))["file"]
+    assert "complete" not in copy
+    assert spills["complete"] is False
+    assert spills["why"] == "spills.full.ncu-rep: exit status 1: ==ERROR== Failed to profile a second kernel"
 
 
 def test_where_ncu_does_not_work_at_all_little_time_is_lost(tools: dict[str, str], tmp_path: Path) -> None:
@@ -263,7 +275,7 @@ def test_a_killed_recording_has_written_what_it_had(
     calls.Recording(load(), pretending, outcome, time.monotonic() + 60).record(planned)
     assert archives.n_reports == 3
     unpacked = packing.unpack(archives.paths, tmp_path / "fixtures")
-    assert [path.name for path in unpacked] == ["fp64_chain.full.ncu-rep", "fp64_unfused.full.ncu-rep"]
+    assert [path.name for path in unpacked] == ["fp64_chain.full.ncu-repz", "fp64_unfused.full.ncu-repz"]
 
 
 def test_tools_are_found_where_their_installers_put_them(tmp_path: Path) -> None:
