@@ -1,22 +1,61 @@
-"""Writes the table of cases into docs/suite.md from fixtures/suite/cases.toml: `python docs/suite.py`."""
+"""Writes the tables of docs/suite.md from cases.toml and the recordings: `python docs/suite.py`."""
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/suite.md"
-HEADING = "## Cases\n"
+RECORDINGS = ROOT / "fixtures/h100-80gb-hbm3"
+_TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 sys.path.insert(0, str(ROOT / "fixtures/suite"))
-from cases import Case, load  # noqa: E402  the suite's modules lie beside its programs
+from analysed import Analysed, analysed, provenance_of  # noqa: E402  the suite's modules lie beside its programs
+from cases import Case, load  # noqa: E402
+from roofs import roofs  # noqa: E402
+from tables import answers, confusion, paper, revisions  # noqa: E402
+from validate import judged_in, told  # noqa: E402
 
 
 def page(text: str) -> str:
-    """Return the page with its table of cases written anew."""
-    rows = "\n".join(_row(case) for case in load().cases)
-    return f"{text.partition(HEADING)[0]}{HEADING}\n| case | planted | answer | findings |\n|---|---|---|---|\n{rows}\n"
+    """Return the page with its tables written anew."""
+    tables = _tables()
+    return _TABLE.sub(lambda found: f"{found[1]}\n{tables[found[2]]}\n\n{found[3]}", text)
+
+
+def _tables() -> dict[str, str]:
+    suite, recorded = load(), analysed(RECORDINGS)
+    judged, problems = judged_in(recorded, suite)
+    tables = {
+        "recorded": _recorded(recorded),
+        "share": (f"- {line}" for line in told(judged, problems, suite)),
+        "ours": confusion("ncuroof", judged, [each.found[0] for each in judged]),
+        "vendor": confusion("NVIDIA", judged, [each.vendor or "none" for each in judged]),
+        "revisions": revisions(judged) if any(each.case.before for each in judged) else ("None.",),
+        "paper": paper(judged),
+        "answers": answers(judged),
+        "roofs": roofs(recorded, RECORDINGS),
+        "cases": ("| case | planted | answer | findings |", "|---|---|---|---|", *map(_row, suite.cases)),
+    }
+    return {name: "\n".join(lines) for name, lines in tables.items()}
+
+
+def _recorded(recorded: Analysed) -> Iterator[str]:
+    """Yield what was recorded, on what, and what of it is not complete."""
+    entries = provenance_of(RECORDINGS)
+    newest = max(entries, key=lambda entry: str(entry["date"]))
+    n_bytes = sum((RECORDINGS / entry["name"]).stat().st_size for entry in entries)
+    yield (
+        f"{newest['gpu']}, driver {newest['driver']}, Nsight Compute {newest['ncu']}, CUDA {newest['cuda']}, "
+        f"PyTorch {newest['torch']}, Triton {newest['triton']}; clocks as they are; {newest['date']}."
+    )
+    yield f"{len(entries)} reports, {n_bytes / 1e6:.0f} MB; {len(recorded.document['kernels'])} launches of the cases."
+    for entry in entries:
+        if not entry.get("complete", True):
+            yield f"`{entry['name']}` is not complete: {entry['why']}."
 
 
 def _row(case: Case) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -194,18 +192,6 @@ def test_arguments_hold_function_and_sizes() -> None:
     assert BY_ID["strided_2"].arguments == ("strided", "n=134217728", "stride=2")
     assert BY_ID["gemm_fp8_128"].arguments == ("gemm_fp8_128", "gemm_fp8", "n=128")
     assert isinstance(BY_ID["strided_2"], Case)
-
-
-def test_the_table_of_the_documentation_is_fresh() -> None:
-    written = subprocess.run(
-        [sys.executable, "-c", _PAGE], cwd=HERE.parents[1], capture_output=True, text=True, check=True
-    )
-    assert written.stdout == (HERE.parents[1] / "docs/suite.md").read_text(encoding="utf-8"), "run python docs/suite.py"
-
-
-_PAGE = (
-    "import sys; sys.path.insert(0, 'docs'); import suite; sys.stdout.write(suite.page(suite.PAGE.read_text('utf-8')))"
-)
 
 
 def _revised(tmp_path: Path, revision: str) -> Path:
