@@ -57,7 +57,7 @@ def _script(name: str) -> ModuleType:
     return module
 
 
-GENERATE, COLUMNS = _script("generate"), _script("columns")
+GENERATE, COLUMNS, DEMO = _script("generate"), _script("columns"), _script("demo")
 
 
 def test_the_pages_of_quantities_are_fresh() -> None:
@@ -75,6 +75,13 @@ def test_the_example_of_a_comparison_is_what_the_program_prints(capfd, monkeypat
     monkeypatch.chdir(ROOT / "fixtures/simulated")
     assert run_main(*example[0].split()) == 0
     assert capfd.readouterr().out == example[1]
+
+
+@pytest.mark.skipif(not DEMO.REPORT.exists(), reason="the embedded report is not in this checkout")
+def test_the_summary_in_the_readme_is_what_the_demo_prints() -> None:
+    text = DEMO.PAGE.read_text(encoding="utf-8")
+    assert "what would give most" in text
+    assert DEMO.page(text) == text, "run python docs/demo.py"
 
 
 def test_the_pages_are_the_same_every_time() -> None:
