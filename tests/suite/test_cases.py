@@ -104,7 +104,7 @@ def test_no_property_is_missing() -> None:
 
 
 def test_levels_are_known_and_some_case_is_recorded_at_each() -> None:
-    assert set(SUITE.options_by_level) == {"quick", "roofline", "full"}
+    assert set(SUITE.options_by_level) == {"quick", "roofline", "full", "launches"}
     assert all(set(case.levels) <= set(SUITE.options_by_level) for case in SUITE.cases)
     assert sum(len(case.levels) == 3 for case in SUITE.cases) >= 3
 
@@ -185,11 +185,11 @@ def test_a_broken_file_is_told(tmp_path: Path) -> None:
 
 
 def _with_unknown_field() -> str:
-    return CASES.read_text(encoding="utf-8").replace("skip = 2", 'skip = 2\ncolour = "red"', 1)
+    return CASES.read_text(encoding="utf-8").replace("options = []\njudged", 'options = []\ncolour = "red"\njudged', 1)
 
 
 def test_arguments_hold_function_and_sizes() -> None:
-    assert BY_ID["strided_2"].arguments == ("strided", "n=134217728", "stride=2")
+    assert BY_ID["strided_2"].arguments == ("strided_2", "strided", "n=134217728", "stride=2")
     assert BY_ID["gemm_fp8_128"].arguments == ("gemm_fp8_128", "gemm_fp8", "n=128")
     assert isinstance(BY_ID["strided_2"], Case)
 
@@ -214,7 +214,7 @@ def test_a_revised_case_knows_what_was_planted(tmp_path: Path) -> None:
         ('verdicts = ["balanced"], revised = "why", ', "one of the two alone"),
         ('verdicts = ["balanced"], before = { verdicts = ["memory"] }, ', "one of the two alone"),
         ('revised = "why", before = { verdicts = ["memory"] }, ', "found verdicts"),
-        ('revised = "why", before = { skip = 3 }, ', "found skip"),
+        ('revised = "why", before = { function = "copy_8" }, ', "found function"),
     ],
 )
 def test_a_revision_has_to_tell_what_it_changed_and_why(revision: str, told: str, tmp_path: Path) -> None:

@@ -38,10 +38,12 @@ def test_a_cuda_program_compiles_and_refuses_a_wrong_call(source: Path, build: P
     assert compiled.returncode == 0, compiled.stderr
     if source.name != "unoptimised.cu":
         only_planted_spills_and_registers(source, compiled.stderr)
-    called = subprocess.run([build / source.stem, "no_such_case"], capture_output=True, text=True, check=False)
+    words = ["id", "no_such_case", "--", "other", "nor_this"]
+    called = subprocess.run([build / source.stem, *words], capture_output=True, text=True, check=False)
     assert called.returncode == 2
     assert called.stderr.startswith("error: one of ")
     assert "no_such_case was found" in called.stderr
+    assert "nor_this was found" in called.stderr  # what is wrong with a case costs no other
 
 
 def only_planted_spills_and_registers(source: Path, told: str) -> None:
