@@ -19,9 +19,9 @@ from ncuroof.resources import read_toml
 
 FOLDER = HERE.parent / "h100-80gb-hbm3"
 SUITE = load()
-RIGHT_AT_LEAST = 0.82
+RIGHT_AT_LEAST = 0.89
 """Of the answers after revisions; 0.95 is wanted."""
-RIGHT_AS_PLANTED_AT_LEAST = 0.82
+RIGHT_AS_PLANTED_AT_LEAST = 0.89
 """By what was written down before anything was recorded: no revision may make this better."""
 
 _TELLING = (
