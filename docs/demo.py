@@ -23,7 +23,7 @@ def _summary() -> str:
     """Return the device and its run, what would give most, and the first kernels."""
     command = [sys.executable, "-m", "ncuroof", "report", str(REPORT), "-o", "-"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)  # noqa: S603  its own interpreter
-    paragraphs = [paragraph.splitlines() for paragraph in done.stdout.strip().split("\n\n")]
+    paragraphs = [[line.rstrip() for line in paragraph.splitlines()] for paragraph in done.stdout.strip().split("\n\n")]
     (most,) = (lines for lines in paragraphs if lines[0].startswith("what would give most"))
     (table,) = (lines for lines in paragraphs if lines[0].lstrip().startswith("# "))
     starts = [number for number, line in enumerate(table) if re.match(r" *\d+ ", line)]

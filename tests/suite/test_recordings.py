@@ -82,6 +82,12 @@ def test_nothing_else_lies_there_and_all_is_small() -> None:
     assert sum(files.values()) < _FOLDER_LIMIT_BYTES
 
 
+@pytest.mark.parametrize("path", [*FOLDER.glob("*.json")], ids=lambda path: path.name)
+def test_what_lies_beside_the_reports_tells_nothing_of_their_machine(path: Path) -> None:
+    content = path.read_text(encoding="utf-8")
+    assert [text for text in _TELLING if text in content] == []
+
+
 def test_every_case_was_recorded_at_each_of_its_levels(judged: list[Judged]) -> None:
     found = {(each.case.id, each.level) for each in judged}
     assert {(case.id, level) for case in SUITE.cases for level in case.levels} - found <= RECORDED_BEFORE
