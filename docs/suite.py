@@ -15,6 +15,7 @@ _TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 sys.path.insert(0, str(ROOT / "fixtures/suite"))
 from analysed import Analysed, analysed, provenance_of  # noqa: E402  the suite's modules lie beside its programs
 from cases import Case, load  # noqa: E402
+from mended import mending  # noqa: E402
 from roofs import roofs  # noqa: E402
 from tables import answers, confusion, paper, revisions  # noqa: E402
 from validate import judged_in, told  # noqa: E402
@@ -35,6 +36,7 @@ def _tables() -> dict[str, str]:
         "ours": confusion("ncuroof", judged, [each.found[0] for each in judged]),
         "vendor": confusion("NVIDIA", judged, [each.vendor or "none" for each in judged]),
         "revisions": revisions(judged) if any(each.case.before for each in judged) else ("None.",),
+        "mending": mending(recorded),
         "paper": paper(judged),
         "answers": answers(judged),
         "roofs": roofs(recorded, RECORDINGS),
