@@ -30,6 +30,9 @@ _GRACE_S = 60.0
 _IMPATIENT_GRACE_S = 5.0
 """As above, after a second interrupt."""
 
+_ONE_SIGNAL_S = 1.0
+"""SIGTERMs closer together are one: `timeout` and batch systems send it to the process, and then to all of its group."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -175,7 +178,14 @@ def _terminal() -> tuple[int, int]:
 def forwarding_sigterm(process: subprocess.Popen[bytes]) -> Iterator[None]:
     """Let a batch system's SIGTERM end what we started as Ctrl-C does, so that it can close its report, and then us."""
 
+    interrupted_s = -math.inf
+
     def interrupt(*_: object) -> None:
+        nonlocal interrupted_s
+        now_s = time.monotonic()
+        if now_s - interrupted_s < _ONE_SIGNAL_S:
+            return
+        interrupted_s = now_s
         process.send_signal(signal.SIGINT)
         raise KeyboardInterrupt
 

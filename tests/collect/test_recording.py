@@ -387,7 +387,9 @@ def test_an_interrupt_keeps_what_was_recorded(tmp_path: Path, number: signal.Sig
     if number == signal.SIGINT:
         os.killpg(process.pid, number)  # a terminal sends Ctrl-C to the whole group
     else:
-        process.send_signal(number)  # a batch system to the process that it started
+        process.send_signal(number)  # a batch system to the process that it started,
+        time.sleep(0.01)
+        process.send_signal(number)  # and `timeout` once more, to all of the group
     output, errors = process.communicate(timeout=20)
     state, n_done, exists = output.decode().split()[-3:]
     assert (state, exists) == ("interrupted", "True")
