@@ -23,7 +23,7 @@ from ncuroof.collect.ncu_lines import WithoutProgress
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.recording import Recorder, free_report
 from ncuroof.collect.request import Steps
-from ncuroof.collect.run import run_ncu
+from ncuroof.collect.run import forwarding_sigterm, run_ncu
 from ncuroof.collect.set_aside import set_aside
 from ncuroof.collect.settings import load_settings
 from ncuroof.collect.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
@@ -387,14 +387,20 @@ def test_an_interrupt_keeps_what_was_recorded(tmp_path: Path, number: signal.Sig
     if number == signal.SIGINT:
         os.killpg(process.pid, number)  # a terminal sends Ctrl-C to the whole group
     else:
-        process.send_signal(number)  # a batch system to the process that it started,
-        time.sleep(0.01)
-        process.send_signal(number)  # and `timeout` once more, to all of the group
+        process.send_signal(number)  # a batch system to the process that it started
     output, errors = process.communicate(timeout=20)
     state, n_done, exists = output.decode().split()[-3:]
     assert (state, exists) == ("interrupted", "True")
     assert 0 < int(n_done) < 200
     assert b"interrupted: ncu closes its report" in errors
+
+
+def test_a_sigterm_to_us_and_then_to_our_group_is_one_interrupt(tmp_path: Path) -> None:
+    with subprocess.Popen(["/bin/sleep", "20"]) as process, forwarding_sigterm(process):
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)  # as `timeout` sends it once more: while we wait for ncu, nothing ends us
+        assert process.wait(5) == -signal.SIGINT
 
 
 def test_an_interrupt_that_reached_us_alone_is_passed_on(tmp_path: Path) -> None:
