@@ -177,7 +177,6 @@ def _terminal() -> tuple[int, int]:
 @contextlib.contextmanager
 def forwarding_sigterm(process: subprocess.Popen[bytes]) -> Iterator[None]:
     """Let a batch system's SIGTERM end what we started as Ctrl-C does, so that it can close its report, and then us."""
-
     interrupted_s = -math.inf
 
     def interrupt(*_: object) -> None:
