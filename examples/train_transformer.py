@@ -1,9 +1,9 @@
 """A training step of a small transformer, to try `ncuroof profile` on; it runs on a GPU, and on the CPU where there is none.
 
     python examples/train_transformer.py --steps 12
-    ncuroof profile --step 4 --annotate examples/train_transformer.py
+    ncuroof profile --step 10 --annotate examples/train_transformer.py
 
-The first steps warm up (memory is allocated, libraries choose their kernels); the fourth is as good as any later one.
+The first steps warm up (memory is allocated, libraries choose their kernels); the tenth is as good as any later one.
 """
 
 from __future__ import annotations
