@@ -59,6 +59,7 @@ def _facts(measurements: Measurements) -> list[pl.Expr]:
         "undecided": (pl.col("verdict") == "unknown") & ~pl.col("failed"),
         "decided_by_intensity": pl.col("is_by_intensity"),
         "base_clock": pl.col("clock_control") == "base",
+        "own_clock": pl.col("clock_control") == "none",
         "stage_not_split": (pl.col("limiter") == "l1")
         & (pl.col("access.unsplit_shared_bytes") > 0).fill_null(value=True),
         "mig": pl.col("device").is_in(slices),

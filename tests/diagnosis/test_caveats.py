@@ -32,6 +32,9 @@ LONG: Counters = {DURATION: 1e6}
 BUSY: Counters = {**LONG, f"gpu__compute_memory_throughput{ELAPSED}": 90.0, f"sm__throughput{ELAPSED}": 30.0}
 """A millisecond, clearly memory-bound: a sure verdict, and nothing to warn of."""
 
+SLOW: Counters = {"device__attribute_clock_rate": 1e6, SMSP_CLOCK: 0.899e9}
+"""0.899 of 1 GHz; the driver tells its clock in kHz."""
+
 CLOCKS: Counters = {SMSP_CLOCK: 1e9, SM_CLOCK: 1e9}
 DRAM: Counters = {
     DRAM_RATE: 1e9,
@@ -249,6 +252,16 @@ TRIOS: dict[str, list[Trio]] = {
             Launch(BUSY, clock_control="base"),
             just_not=(Launch(BUSY, clock_control="none"),),
             unknown=(Launch(BUSY, clock_control=None),),
+        ),
+    ],
+    "throttled_clock": [
+        Trio(
+            Launch({**BUSY, **SLOW}, clock_control="none"),
+            just_not=(
+                Launch({**BUSY, **SLOW, SMSP_CLOCK: 0.901e9}, clock_control="none"),
+                Launch({**BUSY, **SLOW}, clock_control="base"),
+            ),
+            unknown=(Launch({**BUSY, **SLOW}), Launch({**BUSY, SMSP_CLOCK: 0.899e9}, clock_control="none")),
         ),
     ],
     "clock_drift": [
