@@ -51,9 +51,13 @@ def calibrate(
     from ncuroof.collect.calibration import write_calibration  # noqa: PLC0415
     from ncuroof.collect.reachable_roofs import measure  # noqa: PLC0415
     from ncuroof.present.calibration_text import to_text  # noqa: PLC0415
+    from ncuroof.roofline import match_profile  # noqa: PLC0415
+    from ncuroof.roofline.sheet_roofs import without_impossible  # noqa: PLC0415
 
     torch.cuda.set_device(gpu)
-    calibration = measure(torch, device=f"cuda:{gpu}", seconds=seconds)
+    measured = measure(torch, device=f"cuda:{gpu}", seconds=seconds)
+    profile = match_profile(measured.gpu, measured.compute_capability, sm_count=measured.sm_count)
+    calibration = without_impossible(measured, profile)
     write_whole(output, write_calibration(calibration), force=flags["force"])
     if not flags["quiet"]:
         click.echo(to_text(calibration), nl=False)

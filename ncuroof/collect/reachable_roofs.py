@@ -18,8 +18,6 @@ from typing import Any
 
 from ncuroof.collect.calibration import Calibration, ReachedRoof
 from ncuroof.collect.compiled_roofs import l2_read, shared_read
-from ncuroof.roofline import GpuProfile, match_profile
-from ncuroof.roofline.sheet_roofs import most_that_is_possible, sheet_roof
 
 _BATCH_S = 0.01
 """Least duration of one measurement: the cost of launching and of the clock is lost in it."""
@@ -67,12 +65,9 @@ def measure(torch: Any, *, device: str = "cuda", seconds: float = 0.5, matrix: i
     gpu = properties.name if properties else "CPU"
     capability = f"{properties.major}.{properties.minor}" if properties else "0.0"
     sm_count = properties.multi_processor_count if properties else 0
-    profile = match_profile(gpu, capability, sm_count=sm_count)
     # streams, events and kernels of our own belong to the current device
     with nullcontext() if device == "cpu" else torch.cuda.device(device):
-        found = [
-            (name, _attempt(torch, device, build, seconds, profile)) for name, build in _builders(torch, device, matrix)
-        ]
+        found = [(name, _attempt(torch, device, build, seconds)) for name, build in _builders(torch, device, matrix)]
     return Calibration(
         gpu=gpu,
         compute_capability=capability,
@@ -84,26 +79,12 @@ def measure(torch: Any, *, device: str = "cuda", seconds: float = 0.5, matrix: i
     )
 
 
-def _attempt(torch: Any, device: str, build: Builder, seconds: float, profile: GpuProfile | None) -> ReachedRoof | str:
+def _attempt(torch: Any, device: str, build: Builder, seconds: float) -> ReachedRoof | str:
     """Return what was reached, or why it could not be measured: a type that the GPU lacks, no compiler, no memory."""
     try:
-        roof = _reach(torch, device, build(), seconds)
+        return _reach(torch, device, build(), seconds)
     except (RuntimeError, AttributeError, TypeError, ValueError, ImportError, OSError) as error:
         return " ".join(str(error).split())[:200] or type(error).__name__
-    return _why_impossible(roof, profile) or roof
-
-
-def _why_impossible(roof: ReachedRoof, profile: GpuProfile | None) -> str | None:
-    """Return what is wrong with a rate that the GPU cannot reach; None where nothing is, or its roof is not known."""
-    stated = None if profile is None else sheet_roof(profile, roof.kind, roof.name)
-    most = None if profile is None else most_that_is_possible(profile, roof.kind, roof.name, roof.sm_clock_hz)
-    if stated is None or most is None or roof.per_s <= most:
-        return None
-    unit = "byte/s" if roof.kind == "bandwidth" else "flop/s"
-    return (
-        f"{roof.per_s:.3g} {unit} came out, {roof.per_s / stated:.3g} times the roof of {stated:.3g} {unit} on the data sheet: "
-        "the measurement is broken, and its roof left out"
-    )
 
 
 def _reach(torch: Any, device: str, case: Case, seconds: float) -> ReachedRoof:

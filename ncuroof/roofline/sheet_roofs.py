@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ncuroof.collect.calibration import Calibration, ReachedRoof
 from ncuroof.roofline.gpu_profiles import GpuProfile
 from ncuroof.words import MemoryLevel
 
@@ -48,3 +51,30 @@ def most_that_is_possible(profile: GpuProfile, kind: str, name: str, clock_hz: f
         return _ALLOWED_ABOVE * stated
     highest = sheet_roof_at_clock(profile, kind, name, max(clock_hz or 0.0, profile.sm_boost_clock_hz))
     return (_ALLOWED_ABOVE if clock_hz else _ALLOWED_ABOVE_UNKNOWN_CLOCK) * max(stated, highest or 0.0)
+
+
+def without_impossible(calibration: Calibration, profile: GpuProfile | None) -> Calibration:
+    """Return a calibration whose rates that the GPU cannot reach are no roofs; `not_measured` tells them, by name, and why.
+
+    Args:
+        calibration: as it was measured.
+        profile: of the GPU; None where it is not known, and all is kept.
+    """
+    refused = {roof: why for roof in calibration.roofs if (why := _why_impossible(roof, profile)) is not None}
+    return replace(
+        calibration,
+        roofs=tuple(roof for roof in calibration.roofs if roof not in refused),
+        not_measured=(*calibration.not_measured, *((roof.name, why) for roof, why in refused.items())),
+    )
+
+
+def _why_impossible(roof: ReachedRoof, profile: GpuProfile | None) -> str | None:
+    stated = None if profile is None else sheet_roof(profile, roof.kind, roof.name)
+    most = None if profile is None else most_that_is_possible(profile, roof.kind, roof.name, roof.sm_clock_hz)
+    if stated is None or most is None or roof.per_s <= most:
+        return None
+    unit = "byte/s" if roof.kind == "bandwidth" else "flop/s"
+    return (
+        f"{roof.per_s:.3g} {unit} came out, {roof.per_s / stated:.3g} times the roof of {stated:.3g} {unit} on the data sheet: "
+        "the measurement is broken, and its roof left out"
+    )

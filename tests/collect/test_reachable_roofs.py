@@ -8,7 +8,6 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from ncuroof.collect import reachable_roofs  # noqa: E402
 from ncuroof.collect.reachable_roofs import Case, measure  # noqa: E402
-from ncuroof.roofline import profile_by_name  # noqa: E402
 
 
 def test_each_way_is_measured_or_says_why_not() -> None:
@@ -49,30 +48,6 @@ def test_what_a_machine_lacks_does_not_stop_the_rest(monkeypatch) -> None:
     found = measure(torch, device="cpu", seconds=0.0, matrix=64)
     assert ("tensor_int8", "CUBLAS_STATUS_NOT_SUPPORTED when calling …") in found.not_measured
     assert "tensor_bf16" in {roof.name for roof in found.roofs}
-
-
-def test_a_rate_that_no_gpu_reaches_is_no_roof(monkeypatch) -> None:
-    # what came out of an H100 whose compiler had taken the loads out of the loop: its roof is 128 * 132 * 1.98e9 = 33.5 TB/s
-    monkeypatch.setattr(reachable_roofs, "match_profile", lambda *_args, **_options: profile_by_name("h100-sxm"))
-    cases = {"broken": Case("bandwidth", "shared", 377e10, lambda: None, "reads"),
-             "sound": Case("bandwidth", "shared", 33e10, lambda: None, "reads")}  # fmt: skip
-    monkeypatch.setattr(
-        reachable_roofs, "_builders", lambda *_args: [(name, lambda c=case: c) for name, case in cases.items()]
-    )
-    monkeypatch.setattr(reachable_roofs, "_sm_clock_hz", lambda torch, device: 1.98e9)
-
-    def elapse(torch, device, call, n_calls, meanwhile=None) -> float:
-        if meanwhile is not None:
-            meanwhile()
-        return 0.01 * n_calls
-
-    monkeypatch.setattr(reachable_roofs, "_elapsed_s", elapse)
-    found = measure(torch, device="cpu", seconds=0.0)
-    assert [roof.per_s for roof in found.roofs] == [pytest.approx(33e12)]
-    ((name, reason),) = found.not_measured
-    assert name == "broken"
-    # 377 / 33.454 = 11.27
-    assert reason.startswith("3.77e+14 byte/s came out, 11.3 times the roof of 3.35e+13 byte/s on the data sheet")
 
 
 def test_the_clock_is_the_median_of_readings_under_load(monkeypatch) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ncuroof.collect.calibration import Calibration, ReachedRoof
 from ncuroof.roofline import profile_by_name
-from ncuroof.roofline.sheet_roofs import most_that_is_possible, sheet_roof_at_clock
+from ncuroof.roofline.sheet_roofs import most_that_is_possible, sheet_roof_at_clock, without_impossible
 
 H100 = profile_by_name("h100-sxm")
 
@@ -38,3 +39,21 @@ def test_roofs_go_with_the_sm_clock() -> None:
 def test_what_nothing_can_be_above(kind: str, name: str, clock_hz: float | None, most: float | None) -> None:
     found = most_that_is_possible(H100, kind, name, clock_hz)
     assert found == (None if most is None else pytest.approx(most))
+
+
+def test_a_rate_that_no_gpu_reaches_is_no_roof() -> None:
+    # what came out of an H100 whose compiler had taken the loads out of the loop: its roof is 128 * 132 * 1.98e9 = 33.5 TB/s
+    broken, sound = (
+        ReachedRoof("bandwidth", "shared", per_s, spread_frac=0.0, n_repeats=9, how="reads", sm_clock_hz=1.98e9)
+        for per_s in (377e12, 33e12)
+    )
+    measured = Calibration(
+        "NVIDIA H100 80GB HBM3", "9.0", 132, "2.11", "13.0", (broken, sound), (("fp4", "no such type"),)
+    )
+    kept = without_impossible(measured, H100)
+    assert kept.roofs == (sound,)
+    first, (name, reason) = kept.not_measured
+    assert (first, name) == (("fp4", "no such type"), "shared")
+    # 377 / 33.454 = 11.27
+    assert reason.startswith("3.77e+14 byte/s came out, 11.3 times the roof of 3.35e+13 byte/s on the data sheet")
+    assert without_impossible(measured, None) == measured
