@@ -70,15 +70,14 @@ def _ask_ncu(recorder: Recorder) -> None:
     if nothing is None:
         return
     with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
+        is_once = recorder.request.per_shape is not False
         command = ncu_command(
             replace(recorder.request, report=Path(folder) / "nothing.ncu-rep"),
             recorder.plan,
             Program((), (nothing,), None, None),
             recorder.settings,
             ncu=str(recorder.ncu),
-            selection=Selection(
-                per_shape=recorder.request.per_shape is not False, name_base=recorder.settings.name_base
-            ),
+            selection=Selection(per_shape=is_once, by_mangled_names=is_once),
             ncu_version=recorder.ncu_version,
         )
         try:

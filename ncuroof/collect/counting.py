@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ncuroof.collect.arguments import FUNCTION, Selection, kernel_pattern
+from ncuroof.collect.arguments import Selection, kernel_pattern, leaves_collectives_out
 from ncuroof.collect.counts import Counts, KernelCount, covering, functions_of
 from ncuroof.collect.kernel_names import function_name
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.request import Request
 from ncuroof.collect.settings import Settings
 from ncuroof.collect.status_line import clock
-from ncuroof.collect.timeline import WHOLE_GRAPH, Shape
+from ncuroof.collect.timeline import WHOLE_GRAPH
 from ncuroof.errors import ProfileRequestError, ProfilingError
 
 
@@ -31,7 +30,15 @@ def select_launches(request: Request, plan: Plan, settings: Settings, counts: Co
             hint="trace again with nsys profile --cuda-graph-trace=node",
         )
     pattern = kernel_pattern(request, Selection(), settings)
-    wanted = Counts(tuple(kernel for kernel in counts.kernels if _passes(kernel.name, pattern)), counts.steps)
+    collectives = re.compile(settings.collectives) if leaves_collectives_out(request) else None
+    wanted = Counts(
+        tuple(
+            kernel
+            for kernel in counts.kernels
+            if _passes(kernel.name, pattern) and not (collectives and collectives.search(kernel.name))
+        ),
+        counts.steps,
+    )
     if not wanted.kernels:
         raise ProfilingError(
             f"none of the {len(counts.kernels)} kernels and shapes that were counted is wanted (no-kernels)",
@@ -43,48 +50,30 @@ def select_launches(request: Request, plan: Plan, settings: Settings, counts: Co
     is_part = request.trace is not None and request.steps is None  # of a run that may be much longer
     per_shape = is_long or is_part if request.per_shape is None else request.per_shape
     selection = (
-        _once_each(request, settings, chosen, functions, counts.n_to_meet_all)
+        _once_each(request, chosen, functions)
         if per_shape
         else Selection(functions, n_launches=sum(kernel.n_launches for kernel in chosen))
     )
     sentence = (
         f"{counts.n_launches} launches of {len(counts.kernels)} kernels and shapes, "
         f"{counts.duration_ns / 1e6:.1f} ms of GPU time; recording "
-        f"{_times(selection, len(chosen))}{_cost(chosen, plan, selection)}"
+        f"{f'{len(chosen)} of them, once each' if per_shape else 'every launch'}{_cost(chosen, plan, selection)}"
     )
     return selection if request.count is None else replace(selection, n_launches=None), sentence
 
 
-def _once_each(
-    request: Request,
-    settings: Settings,
-    chosen: Sequence[KernelCount],
-    functions: tuple[str, ...],
-    n_to_meet_all: int,
-) -> Selection:
+def _once_each(request: Request, chosen: Sequence[KernelCount], functions: tuple[str, ...]) -> Selection:
     """Return how to record each kernel and shape once.
 
     By the function's name ncu takes instantiations of a template with one shape for the same kernel. Where there are such it goes
-    by the whole name, and gets the functions that the patterns of --kernel chose; else the patterns stay as they are.
+    by mangled names, and gets the functions that the patterns of --kernel chose; else the patterns stay as they are.
     """
-    n_by_function = Counter[tuple[str, Shape, Shape]]()
-    for kernel in chosen:
-        n_by_function[function_name(kernel.name), kernel.grid, kernel.block] += kernel.n_launches
-    if len(n_by_function) == len(chosen):
+    told_apart = {(function_name(kernel.name), kernel.grid, kernel.block) for kernel in chosen}
+    if len(told_apart) == len(chosen):
         return Selection(functions, per_shape=True, n_launches=len(chosen))
-    if settings.name_base == FUNCTION:
-        n_launches = sum(min(n, n_to_meet_all) for n in n_by_function.values())
-        return Selection(functions, per_shape=True, n_launches=n_launches, n_per_shape=n_to_meet_all)
     if request.kernels and not functions:
         functions = functions_of(chosen)
-    return Selection(functions, per_shape=True, n_launches=len(chosen), name_base=settings.name_base)
-
-
-def _times(selection: Selection, n_chosen: int) -> str:
-    if not selection.per_shape:
-        return "every launch"
-    times = "once each" if selection.n_per_shape == 1 else f"up to {selection.n_per_shape} times each"
-    return f"{n_chosen} of them, {times}"
+    return Selection(functions, per_shape=True, n_launches=len(chosen), by_mangled_names=True)
 
 
 def _passes(name: str, pattern: str | None) -> bool:
@@ -102,8 +91,6 @@ def _cost(chosen: Sequence[KernelCount], plan: Plan, selection: Selection) -> st
     if plan.passes is None:
         return ""
     n_launches = selection.n_launches or 0
-    once_ns = sum(each.duration_ns / each.n_launches for each in chosen)
-    every_ns = sum(each.duration_ns for each in chosen)
-    duration_ns = min(every_ns, selection.n_per_shape * once_ns) if selection.per_shape else every_ns
+    duration_ns = sum(each.duration_ns / (each.n_launches if selection.per_shape else 1) for each in chosen)
     least, most = plan.passes
     return f": {n_launches * least} to {n_launches * most} replays, at least {clock(duration_ns * least / 1e9)} of GPU time"

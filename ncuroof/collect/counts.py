@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -61,15 +60,12 @@ class Counts:
         steps: the steps that were counted, as `--step` takes them; None for the whole run.
         breakdown: what the GPU did meanwhile; None where not known.
         source: of `PROFILERS`, the tool that counted.
-        n_to_meet_all: launches of a function with a shape until each of its kernels (instantiations of a template) has run, at
-            most; not written to the document.
     """
 
     kernels: tuple[KernelCount, ...]
     steps: str | None = None
     breakdown: TemporalBreakdown | None = None
     source: str = "torch.profiler"
-    n_to_meet_all: int = 1
 
     @property
     def n_launches(self) -> int:
@@ -120,18 +116,7 @@ def count_launches(timeline: Timeline, *, source: str) -> Counts:
             key = (activity.name, *(activity.shape or (_NO_SHAPE, _NO_SHAPE)))
             n_launches, so_far_ns = totals.get(key, (0, 0.0))
             totals[key] = (n_launches + 1, so_far_ns + activity.duration_ns)
-    return Counts(_by_time(totals), source=source, n_to_meet_all=_n_to_meet_all(timeline))
-
-
-def _n_to_meet_all(timeline: Timeline) -> int:
-    kernels = sorted((each for each in timeline.activities if each.shape is not None), key=lambda each: each.start_ns)
-    functions = {name: function_name(name) for name in {each.name for each in kernels}}
-    n_alike: Counter[tuple[str, object]] = Counter()
-    met: dict[tuple[str, object], int] = {}
-    for each in kernels:
-        n_alike[functions[each.name], each.shape] += 1
-        met.setdefault((each.name, each.shape), n_alike[functions[each.name], each.shape])
-    return max(met.values(), default=1)
+    return Counts(_by_time(totals), source=source)
 
 
 def together(counts: Iterable[Counts]) -> Counts:
@@ -146,8 +131,7 @@ def together(counts: Iterable[Counts]) -> Counts:
         )
     if len(all_counts) == 1:
         return all_counts[0]
-    n_to_meet_all = max(each.n_to_meet_all for each in all_counts)
-    return replace(all_counts[0], kernels=_by_time(totals), breakdown=None, n_to_meet_all=n_to_meet_all)
+    return replace(all_counts[0], kernels=_by_time(totals), breakdown=None)
 
 
 def _by_time(totals: Mapping[tuple[str, Shape, Shape], tuple[int, float]]) -> tuple[KernelCount, ...]:

@@ -182,9 +182,14 @@ class Recorder:
             counts,
             messages,
             None if failure is None else f"{failure.message} ({failure.id}); {failure.hint}",
-            n_planned=selection.n_launches if selection.per_shape and self.program.rank_variable is None else None,
+            n_planned=selection.n_launches if self._is_counted_as_recorded(selection) else None,
             n_recorded=outcome.progress.n_done,
         )
+
+    def _is_counted_as_recorded(self, selection: Selection) -> bool:
+        """Return whether as many launches have to come as were planned: no rank, range or skip of ncu's takes some away."""
+        takes_away = self.program.rank_variable is not None or self.request.nvtx or self.request.skip
+        return selection.per_shape and not takes_away
 
     def traced(self) -> Counts | None:
         """Return what the user's trace counts; None where there is none.
@@ -209,7 +214,7 @@ class Recorder:
                 "warning: launches are not counted, and each kernel and shape is recorded once: "
                 "sums and shares are of what was recorded, and not of the run"
             )
-        return uncounted_selection(self.request, self.settings)
+        return uncounted_selection(self.request)
 
     def _leave(self, counts: Counts, report: Path) -> None:
         """Write the counts beside the report; where that fails, the report is kept, and says by itself that it is not weighted."""

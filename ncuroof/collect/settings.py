@@ -12,7 +12,6 @@ from ncuroof.errors import ProfileError, ProfileRequestError
 from ncuroof.resources import folder, read_toml
 
 Version = tuple[int, ...]
-_NAME_BASES = ("function", "demangled", "mangled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,6 @@ class Settings:
         counters: of the level roofline.
         passes: fewest and most replay passes of a launch, by level and compute capability; absent where not known.
         per_shape_from_launches: a counted run with more launches is recorded once per kernel and launch shape.
-        name_base: what ncu is told to take for a kernel's name where it records once per kernel and launch shape.
         line_sections: what lines of the source take beside a level's.
         line_options: of ncu, for the same.
         collectives: pattern of the names of kernels that wait for other GPUs.
@@ -124,7 +122,6 @@ class Settings:
     counters: tuple[CounterStanza, ...]
     passes: Mapping[tuple[str, int], tuple[int, int]]
     per_shape_from_launches: int
-    name_base: str
     line_sections: tuple[str, ...]
     line_options: tuple[str, ...]
     collectives: str
@@ -196,7 +193,6 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
             for capability in entry["compute_capability"]
         },
         per_shape_from_launches=raw["per_shape"]["from_launches"],
-        name_base=_one_of(_NAME_BASES, raw["per_shape"]["name_base"]),
         line_sections=tuple(raw["lines"]["sections"]),
         line_options=tuple(raw["lines"]["options"]),
         collectives=raw["collectives"]["name_pattern"],
@@ -211,12 +207,6 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
             for entry in raw["failure"]
         ),
     )
-
-
-def _one_of(known: tuple[str, ...], word: str) -> str:
-    if word not in known:
-        raise ValueError(f"{word!r} in place of {' or '.join(known)}")
-    return word
 
 
 def _launcher(entry: Mapping[str, Any]) -> Launcher:

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from ncuroof.present import format as text
 
 _ONCE_PER_SHAPE = "--filter-mode per-launch-config"
-_CHOSEN = re.compile(r"--kernel-name regex:\S+\$(?:\s|$)")
+_CHOSEN = re.compile(r"--kernel-name (?!regex:\^\(\?!\.\*\(\?:[\w|]+\)\)(?:\s|$))")
 _NAME_BASE = "--kernel-name-base"
-"""In ncu's command line: a launch per kernel and launch shape; of chosen functions; kernels told apart by more than these."""
+"""In ncu's command line: a launch per kernel and launch shape; of chosen kernels (not of all but collectives); by whole names."""
 
 
 def weighting_sentence(

@@ -20,7 +20,6 @@ from ncuroof.collect.counts import (
     functions_of,
     read_counts,
     to_json,
-    together,
 )
 from ncuroof.collect.kernel_names import function_name, same_kernel_key
 from ncuroof.collect.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
@@ -147,19 +146,6 @@ def test_launches_are_counted_by_kernel_and_shape() -> None:
         KernelCount("relu", (1, 1, 1), (32, 1, 1), 1, 6_000.0),
     )
     assert (counts.n_launches, counts.duration_ns) == (4, 80_000.0)
-
-
-def test_how_many_launches_it_takes_to_meet_all_instantiations() -> None:
-    events = [
-        event(name, 1.0, (8, 1, 1)) | {"ts": ts} for ts, name in enumerate(["k<1>", "k<1>", "k<2>", "k<1>", "k<3>"])
-    ]
-    assert count_launches(timeline_of(events), source="nsys").n_to_meet_all == 5
-    assert count_launches(timeline_of(events[::-1]), source="nsys").n_to_meet_all == 5  # in the order of time
-    others = [event("k<4>", 1.0, (9, 1, 1)), event("j", 1.0, (8, 1, 1))]
-    assert count_launches(timeline_of(others), source="nsys").n_to_meet_all == 1
-    two = [count_launches(timeline_of(each), source="nsys") for each in (others, events)]
-    assert together(two).n_to_meet_all == 5
-    assert count_launches(timeline_of([]), source="nsys").n_to_meet_all == 1
 
 
 def test_an_event_without_a_grid_is_told() -> None:

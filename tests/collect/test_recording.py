@@ -462,7 +462,7 @@ def test_instantiations_with_one_shape_are_told_apart_by_the_whole_name(tmp_path
     """By the function's name ncu recorded 69 launches of 88 kernels and shapes of a real step."""
     alike, apart = counts(*((name, LONG, 1.0) for name in FOUR)), counts(("a", LONG, 1.0), ("b", 1, 1.0))
     one = recorder(tmp_path, ("train.py",))
-    assert one.select(alike) == Selection(per_shape=True, n_launches=4, name_base=load_settings().name_base)
+    assert one.select(alike) == Selection(per_shape=True, n_launches=4, by_mangled_names=True)
     assert one.select(apart) == Selection(per_shape=True, n_launches=2)
     chosen = recorder(tmp_path, ("train.py",), kernels=("^k",), per_shape=True).select(alike)
     assert (chosen.functions, chosen.n_launches) == (("k",), 3)
@@ -470,17 +470,6 @@ def test_instantiations_with_one_shape_are_told_apart_by_the_whole_name(tmp_path
     assert (covered.functions, covered.n_launches) == (("k",), 3)
     kept = recorder(tmp_path, ("train.py",), kernels=("^a",), per_shape=True).select(apart)
     assert kept == Selection(per_shape=True, n_launches=1)  # the pattern as it is
-
-
-def test_an_ncu_that_tells_functions_alone_records_until_all_were_there(tmp_path: Path) -> None:
-    said: list[str] = []
-    one = recorder(tmp_path, ("train.py",), said=said)
-    one = dataclasses.replace(one, settings=dataclasses.replace(one.settings, name_base="function"))
-    found = one.select(dataclasses.replace(counts(*((name, LONG, 1.0) for name in FOUR)), n_to_meet_all=7))
-    assert found == Selection(per_shape=True, n_launches=14, n_per_shape=7)  # 7 of k's, 7 of relu's
-    words = one.command(found)
-    assert words[words.index("--launch-count") + 1] == "7"
-    assert "recording 4 of them, up to 7 times each: 112 to 126 replays" in said[0]
 
 
 def test_fewer_launches_than_planned_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
