@@ -13,6 +13,10 @@ _TOLD_SPEEDUP = 100
 """A bound beyond it says no more than that almost nothing of the GPU is used."""
 
 _ROUNDING = 1.001
+_AT_THE_ROOF = 0.2
+"""Less than this share above the roofline."""
+
+_WORTH_TELLING, _LEAST_PART = 0.1, 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,38 @@ def beyond_roofline(actions: Sequence[Mapping[str, Any]], recoverable_ns: float 
     if recoverable_ns is None or gain_ns <= recoverable_ns * _ROUNDING:
         return ""
     return "more than lies above the roofline, which these changes move"
+
+
+def without_gain(groups: Sequence[Mapping[str, Any]], duration_ns: float | None) -> str:
+    """Return how much of the time is in kernels of which no change to the kernel itself gives any back; empty where it is little.
+
+    These are kernels at DRAM's roof and launches that are shorter than launching them: a gain can come of fusing them alone, which
+    no counter of a kernel tells.
+
+    Args:
+        groups: of launches, with verdict, limiter, and time and time above the roofline in nanoseconds.
+        duration_ns: GPU time of what was recorded.
+    """
+    at_roof_ns = sum(
+        group["duration_ns"] or 0.0
+        for group in groups
+        if (group["verdict"], group["limiter"]) == ("memory", "dram")
+        and (group["recoverable_ns"] or 0.0) < _AT_THE_ROOF * (group["duration_ns"] or 0.0)
+    )
+    short_ns = sum(group["duration_ns"] or 0.0 for group in groups if group["verdict"] == "overhead")
+    if not duration_ns or at_roof_ns + short_ns < _WORTH_TELLING * duration_ns:
+        return ""
+    places = ((at_roof_ns, "at DRAM's roof"), (short_ns, "in tiny launches"))
+    parts = [(part_ns / duration_ns, where) for part_ns, where in places]
+    told = ", ".join(f"{text.share(frac)} {where}" for frac, where in parts if frac >= _LEAST_PART)
+    return f"besides {told}: fuse kernels there"
+
+
+def judged_groups(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the groups of a whole document, with what bounds their kernels."""
+    kernel_by_id = {kernel["id"]: kernel for kernel in document["kernels"]}
+    judged = ((group, kernel_by_id[group["id"]]) for group in document["groups"])
+    return [{**group, "verdict": kernel["verdict"], "limiter": kernel["limiter"]} for group, kernel in judged]
 
 
 def whole(weighting: Mapping[str, Any] | None) -> str:

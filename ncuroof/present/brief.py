@@ -11,7 +11,15 @@ import polars as pl
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.present import format as text
-from ncuroof.present.action_lines import ActionLine, beyond_roofline, first_actions, most_worth, together, whole
+from ncuroof.present.action_lines import (
+    ActionLine,
+    beyond_roofline,
+    first_actions,
+    most_worth,
+    together,
+    whole,
+    without_gain,
+)
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_outer_range, differing, extremes
 from ncuroof.present.collect_options import RAW_PAGE, is_details_page
@@ -97,6 +105,7 @@ class Brief:
         whole: what the gains of these are shares of.
         together: what they give in total; empty where it cannot be told.
         beyond_roofline: why that is more than lies above the roofline; empty where it is not.
+        without_gain: how much of the time only fusing kernels makes less of; empty where it is little.
         kernels: the groups with the most recoverable time.
         n_more: groups that are not shown.
         notes: what a reader must know before trusting the numbers.
@@ -115,6 +124,7 @@ class Brief:
     whole: str
     together: str
     beyond_roofline: str
+    without_gain: str
     kernels: tuple[KernelLine, ...]
     n_more: int
     notes: tuple[str, ...]
@@ -126,6 +136,7 @@ def brief(analysed: Analysed, *, n_kernels: int = N_KERNELS) -> Brief:
     shown = groups.head(n_kernels)
     entries = document(analysed, ids=shown["id"].to_list())
     reports = _report_names(analysed)
+    judged = groups.join(analysed.diagnosis.verdicts.select("id", "verdict", "limiter"), on="id", how="left")
     return Brief(
         title=", ".join(reports[:3]) + (f" and {len(reports) - 3} more" if len(reports) > 3 else ""),
         is_simulated=any(report.session.is_simulated for report in analysed.reports),
@@ -140,6 +151,7 @@ def brief(analysed: Analysed, *, n_kernels: int = N_KERNELS) -> Brief:
         whole=whole(entries["summary"].get("weighting")),
         together=together(entries["actions"], entries["summary"].get("weighting")),
         beyond_roofline=beyond_roofline(entries["actions"], entries["summary"]["recoverable_ns"]),
+        without_gain=without_gain(judged.to_dicts(), entries["summary"]["duration_ns"]),
         kernels=tuple(_lines(entries, shown)),
         n_more=groups.height - shown.height,
         notes=tuple(_notes(analysed, reports)),

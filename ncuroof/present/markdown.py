@@ -35,7 +35,7 @@ def to_markdown(analysis: Analysed) -> str:
     if summary.actions:
         lines += ["", f"What would give most, at most, of {summary.whole}:", ""]
         lines += [f"1. up to {line.gain}: {_escaped(line.title)} ({line.launches})" for line in summary.actions]
-        if told := "; ".join(filter(None, (summary.together, summary.beyond_roofline))):
+        if told := "; ".join(filter(None, (summary.together, summary.beyond_roofline, summary.without_gain))):
             lines += ["", f"{told[0].upper()}{told[1:]}."]
     if summary.kernels:
         lines += ["", *_kernels(summary.kernels)]

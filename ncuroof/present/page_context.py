@@ -10,7 +10,16 @@ from typing import Annotated, Any
 
 from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
-from ncuroof.present.action_lines import ActionLine, beyond_roofline, first_actions, most_worth, together, whole
+from ncuroof.present.action_lines import (
+    ActionLine,
+    beyond_roofline,
+    first_actions,
+    judged_groups,
+    most_worth,
+    together,
+    whole,
+    without_gain,
+)
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_range_path, extremes
 from ncuroof.present.debug_build_sentence import debug_build_sentence
 from ncuroof.present.headline import headline
@@ -106,6 +115,7 @@ class PageContext:
     whole: Annotated[str, "what the gains of these are shares of"]
     together: Annotated[str, "what they give in total"]
     beyond_roofline: Annotated[str, "why that is more than lies above the roofline, or empty"]
+    without_gain: Annotated[str, "how much of the time only fusing kernels makes less of, or empty"]
     top_kernels: Annotated[Sequence[KernelRow], "the groups of equal launches with the most recoverable time"]
     columns: Annotated[Sequence[tuple[str, str, str]], "key, title and kind (number or text) of the table's columns"]
     rows: Annotated[
@@ -181,6 +191,7 @@ def page_context(
         whole=whole(document["summary"].get("weighting")),
         together=together(document["actions"], document["summary"].get("weighting")),
         beyond_roofline=beyond_roofline(document["actions"], document["summary"]["recoverable_ns"]),
+        without_gain=without_gain(judged_groups(document), document["summary"]["duration_ns"]),
         top_kernels=_top(document, rules),
         columns=COLUMNS,
         rows=list(row_by_position.values()),

@@ -140,8 +140,7 @@ def _actions(summary: Brief, width: int) -> list[Text]:
     lines = [f"{line.gain:>8}  {line.title} ({line.launches})" for line in summary.actions]
     if summary.together:
         lines.append(f"{'':>8}  {summary.together}")
-    if summary.beyond_roofline:
-        lines.append(f"{'':>8}  {summary.beyond_roofline}")
+    lines += [f"{'':>8}  {told}" for told in (summary.beyond_roofline, summary.without_gain) if told]
     return [header, *(Text(_fitted(line, width)) for line in lines)]
 
 

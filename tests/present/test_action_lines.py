@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.action_lines import beyond_roofline, first_actions, together
+from ncuroof.present.action_lines import beyond_roofline, first_actions, together, without_gain
 
 
 def _actions(*shares: float | None) -> list[dict[str, object]]:
@@ -44,3 +44,31 @@ def test_gains_past_the_roofline_say_that_it_moves(recoverable_ns: float | None,
     actions = [{"gain_ns": gain_ns} for gain_ns in (50.0, 30.0, 20.0, 10.0)]
     told = beyond_roofline(actions, recoverable_ns)
     assert told == ("more than lies above the roofline, which these changes move" if is_told else "")
+
+
+def _group(
+    verdict: str, limiter: str, duration_ns: float | None, recoverable_ns: float | None = 0.0
+) -> dict[str, object]:
+    return {"verdict": verdict, "limiter": limiter, "duration_ns": duration_ns, "recoverable_ns": recoverable_ns}
+
+
+@pytest.mark.parametrize(
+    ("groups", "told"),
+    [
+        (
+            (("memory", "dram", 300.0, 59.0), ("overhead", "launch", 50.0)),
+            "30.0 % at DRAM's roof, 5.0 % in tiny launches",
+        ),
+        (
+            (("memory", "dram", 300.0, 60.0), ("overhead", "launch", 100.0)),
+            "10.0 % in tiny launches",
+        ),  # a fifth to gain
+        ((("memory", "l2", 900.0), ("overhead", "launch", 99.0)), None),
+        ((("memory", "dram", 120.0, None), ("overhead", "launch", 9.0)), "12.0 % at DRAM's roof"),
+        ((("memory", "dram", None, None),), None),
+    ],
+)
+def test_what_only_fusing_makes_less_of(groups: tuple[tuple[str, str, float | None], ...], told: str | None) -> None:
+    said = without_gain([_group(*group) for group in groups], 1000.0)
+    assert said == ("" if told is None else f"besides {told}: fuse kernels there")
+    assert without_gain([_group(*group) for group in groups], None) == ""
