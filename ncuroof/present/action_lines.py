@@ -97,7 +97,7 @@ def without_gain(groups: Sequence[Mapping[str, Any]], duration_ns: float | None)
     places = ((at_roof_ns, "at DRAM's roof"), (short_ns, "in tiny launches"))
     parts = [(part_ns / duration_ns, where) for part_ns, where in places]
     told = ", ".join(f"{text.share(frac)} {where}" for frac, where in parts if frac >= _LEAST_PART)
-    return f"besides {told}: fuse kernels there"
+    return f"besides {told}: fuse kernels"
 
 
 def judged_groups(document: Mapping[str, Any]) -> list[dict[str, Any]]:
