@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import py_compile
 import re
 import shutil
 import subprocess
 import sys
+import weakref
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -108,6 +111,110 @@ def test_cases_are_separated_by_dashes(capsys: pytest.CaptureFixture[str]) -> No
         "error: case a: RuntimeError: no memory for 1",
         "error: case b: RuntimeError: no memory for 2",
     ]
+
+
+STUBS = {
+    "cuda_runtime.h": """
+        #pragma once
+        #include <cstddef>
+        #include <cstdio>
+        enum cudaError_t { cudaSuccess, cudaErrorMemoryAllocation };
+        enum { cudaDevAttrMultiProcessorCount };
+        inline cudaError_t last = cudaSuccess;
+        inline cudaError_t cudaGetLastError() { const cudaError_t was = last; last = cudaSuccess; return was; }
+        inline const char* cudaGetErrorString(cudaError_t) { return "out of memory"; }
+        template <typename T>
+        cudaError_t cudaMalloc(T** memory, size_t n) {
+            *memory = nullptr;
+            return n > 1000 ? last = cudaErrorMemoryAllocation : cudaSuccess;
+        }
+        template <typename T>
+        cudaError_t cudaMemset(T*, int, size_t) { return cudaSuccess; }
+        inline cudaError_t cudaFree(const void*) { return cudaSuccess; }
+        inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+        inline cudaError_t cudaGetDevice(int*) { return cudaSuccess; }
+        inline cudaError_t cudaDeviceGetAttribute(int*, int, int) { return cudaSuccess; }
+        template <typename Kernel>
+        cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int*, Kernel, int, size_t) { return cudaSuccess; }
+        """,
+    "cuda_profiler_api.h": """
+        inline cudaError_t cudaProfilerStart() { std::puts("start"); return cudaSuccess; }
+        inline cudaError_t cudaProfilerStop() { std::puts("stop"); return cudaSuccess; }
+        """,
+    "nvtx3/nvToolsExt.h": """
+        inline int nvtxRangePushA(const char* name) { std::puts(name); return 0; }
+        inline int nvtxRangePop() { std::puts("pop"); return 0; }
+        """,
+    "program.cpp": """
+        #include <cuda_runtime.h>
+        #include "harness.cuh"
+        static void sound(const Sizes&) { repeat([] {}); }
+        static void large(const Sizes&) { Buffer<char> buffer(2000); }
+        static void failing(const Sizes&) { record([] { last = cudaErrorMemoryAllocation; }); }
+        int main(int argc, char** argv) {
+            return run_cases(argc, argv, {{"sound", sound}, {"large", large}, {"failing", failing}});
+        }
+        """,
+}
+"""A CUDA of which nothing works but what tells who asked for it."""
+
+
+def test_a_case_that_fails_spoils_no_later_one(tmp_path: Path) -> None:
+    if shutil.which("c++") is None:
+        pytest.skip("there is no C++ compiler on this machine")
+    for name, text in STUBS.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    program = tmp_path / "program"
+    command = ["c++", "-std=c++17", f"-I{tmp_path}", f"-I{HERE}", "-o", program, tmp_path / "program.cpp"]
+    subprocess.run(command, check=True)
+    words = ["a", "large", "--", "b", "failing", "--", "c", "sound"]
+    done = subprocess.run([program, *words], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["start", "b", "pop", "stop", "start", "c", "pop", "stop"]
+    assert [line for line in done.stderr.splitlines() if line.startswith("error")] == [
+        "error: cudaMalloc(&pointer_, n * sizeof(T)) failed: out of memory",
+        "error: cudaGetLastError() failed: out of memory",
+    ]
+    assert done.returncode == 1
+
+
+class Operand:
+    """What a step holds on the GPU, in a circle of references as graphs are."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_a_failing_step_leaves_no_window_open_and_no_memory_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    seen: list[str] = []
+    operands: weakref.WeakSet[Operand] = weakref.WeakSet()
+    window = {name: partial(seen.append, name) for name in ("start", "stop", "range_pop")}
+    nothing = SimpleNamespace(**window, range_push=seen.append)
+    free = lambda: seen.append(f"{len(operands)} held")  # noqa: E731
+    cuda = SimpleNamespace(synchronize=int, empty_cache=free, profiler=nothing, nvtx=nothing)
+    monkeypatch.setattr(torch, "cuda", cuda)
+
+    def case(fails: int) -> recorded.Step:
+        operand = Operand()
+        operands.add(operand)
+        calls = iter(range(4))
+
+        def step() -> Operand:
+            if next(calls) == fails:
+                raise RuntimeError("no memory")
+            return operand
+
+        return step
+
+    words = ["a", "case", "fails=0", "--", "b", "case", "fails=3", "--", "c", "case", "fails=9"]
+    gc.disable()  # what is freed by chance does not count
+    try:
+        assert recorded.main({"case": case}, words) == 1
+    finally:
+        gc.enable()
+    windows = [[], *(["start", name, "range_pop", "stop"] for name in "bc")]
+    assert seen == [word for window in windows for word in (*window, "0 held")]
 
 
 def test_the_backward_pass_is_launched_by_the_thread_that_opened_the_range(monkeypatch: pytest.MonkeyPatch) -> None:
