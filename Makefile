@@ -42,8 +42,8 @@ bench: $(READY)  ## benchmarks, as ratios measured side by side
 fixtures: $(READY)  ## write the simulated report again
 	$(RUN)/python -m tests.support.demo
 
-record:  ## record the suite of known kernels (needs a GPU, nvcc and ncu; ARGS='--only PATTERN …')
-	$(PYTHON) fixtures/suite/record.py --out out/recordings $(ARGS)
+record:  ## record of the suite what ten minutes allow (needs a GPU, nvcc and ncu; ARGS='--only PATTERN …')
+	$(PYTHON) fixtures/suite/record.py --out out/recordings --budget-seconds 570 $(ARGS)
 
 clean:  ## remove what was made here
 	rm -rf $(VENV) out build dist
