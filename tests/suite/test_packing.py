@@ -10,6 +10,7 @@ from pathlib import Path
 
 import packing
 import pytest
+import zstandard
 from cases import parsed_toml
 from stored import report_in
 from suite_error import SuiteError
@@ -17,7 +18,7 @@ from suite_error import SuiteError
 
 def reports(*sizes: int) -> list[tuple[packing.Entry, bytes]]:
     return [
-        (packing.entry(f"r{i}.ncu-rep", data, {"gpu": "NVIDIA H200", "cases": ["a"], "level": "full"}), data)
+        (packing.entry(f"r{i}.ncu-rep", data, {"gpu": "NVIDIA H200", "cases": [f"case_{i}"], "level": "full"}), data)
         for i, data in enumerate(os.urandom(size) for size in sizes)
     ]
 
@@ -90,6 +91,52 @@ def test_what_is_unpacked_is_compressed_and_has_the_hash_of_the_report(tmp_path:
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(SuiteError, match=r"r\.ncu-repz: it is damaged"):
         report_in(path)
+
+
+def test_a_report_that_a_streaming_compressor_wrote_is_read_and_one_that_is_cut_is_not(tmp_path: Path) -> None:
+    report, path = bytes(range(256)) * 1000, tmp_path / "r.ncu-repz"
+    stream = zstandard.ZstdCompressor().compressobj()
+    path.write_bytes(stream.compress(report) + stream.flush())  # its size was not known when the frame began
+    assert report_in(path) == report
+    for n_bytes in (0, 20, path.stat().st_size - 1):
+        path.write_bytes(path.read_bytes()[:n_bytes] or b"")
+        with pytest.raises(SuiteError, match=r"r\.ncu-repz: it is damaged"):
+            report_in(path)
+        path.write_bytes(zstandard.ZstdCompressor().compress(report))
+
+
+@pytest.mark.parametrize(
+    ("cases", "level", "facts", "is_replaced"),
+    [
+        (["a"], "full", {}, True),
+        (["a", "b"], "full", {"date": "2026-11-23"}, True),
+        (["a", "c"], "full", {}, False),  # c is in no other
+        (["a"], "quick", {}, False),
+        ([], "full", {}, False),  # of a program that is no case
+        (["a"], "full", {"date": "2026-11-25"}, False),
+    ],
+)
+def test_what_a_later_report_holds_whole_is_replaced(
+    cases: list[str],
+    level: str,
+    facts: dict[str, str],
+    is_replaced: bool,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    gpu = {"gpu": "NVIDIA H200"}
+    old = packing.entry("old.ncu-rep", b"x", {**gpu, "cases": cases, "level": level, **facts})
+    new = packing.entry("a-to-b.ncu-rep", b"y", {**gpu, "cases": ["a", "b"], "level": "full", "date": "2026-11-24"})
+    cut = {**new, "name": "cut.ncu-rep", "complete": False}
+    for number, each in enumerate(((old, b"x"), (cut, b"y"), (new, b"y"))):
+        packing.unpack(packed([each], tmp_path / str(number)).paths, tmp_path)
+        left = ["old.ncu-repz"] if number < 2 or not is_replaced else []
+        left += [["cut.ncu-repz"], ["a-to-b.ncu-repz"]][number - 1] if number else []
+        assert sorted(path.name for path in (tmp_path / "h200").glob("*.ncu-repz")) == sorted(left)
+        entries = parsed_toml((tmp_path / "h200/provenance.toml").read_text(encoding="utf-8"))["file"]
+        assert [entry["name"] for entry in entries] == sorted(left)
+    told = "replaced: old.ncu-repz, of which a-to-b.ncu-repz has all cases\n"
+    assert (told in capsys.readouterr().out) == is_replaced
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,20 @@ def test_what_cannot_be_judged_is_told(tmp_path: Path) -> None:
     assert "recorded and not judged: 2; " in done.stdout
 
 
+def test_a_case_that_a_cut_call_lost_and_another_recorded_is_judged_once(right: Path, tmp_path: Path) -> None:
+    folder = folder_with(tmp_path / "h200", {"copy_16": COPY, "fp32_chain": CHAIN})
+    (path, text) = (folder / "provenance.toml", (folder / "provenance.toml").read_text(encoding="utf-8"))
+    data = write_report([kernel(replace(COPY, name="copy_other"))])
+    (folder / "group.ncu-rep").write_bytes(data)
+    facts = {"gpu": "NVIDIA H200", "cases": ["copy_16", "fp32_chain", "copy_8"], "level": "full", "complete": False}
+    for complete, n_problems in (({}, 1), ({"complete": True}, 3), ({"level": "quick"}, 3)):
+        group = packing.provenance([packing.entry("group.ncu-rep", data, {**facts, **complete})])
+        path.write_text(text + group, encoding="utf-8")
+        judged, problems = judged_reports(folder, SUITE)
+        assert [each.case.id for each in judged] == ["copy_16", "fp32_chain"]
+        assert len(problems) == n_problems  # copy_8 was recorded nowhere else
+
+
 @pytest.mark.parametrize(("name", "amiss"), [("l2_thrashing", ()), ("gemv_vectorised", ("read ×0.900",))])
 def test_a_tenth_of_the_bytes_may_stay_in_l2_where_the_case_says_so(name: str, amiss: tuple[str, ...]) -> None:
     case = BY_ID[name]
