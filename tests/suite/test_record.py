@@ -106,10 +106,7 @@ def test_list_names_every_case_and_those_in_cuda_first() -> None:
 def test_the_plan_fits_ten_minutes_of_the_machine_that_it_was_measured_on() -> None:
     planned = jobs.plan(load(), only="", levels=jobs.LEVELS, per_call=20)
     assert planned[-1].program == "training_step.py"
-    for_packing_s, for_building_s = (
-        record_program.PACKING_SECONDS,
-        20,
-    )  # of that, nvcc took 10 s and asking for versions 5 s
+    for_packing_s, for_building_s = record_program.PACKING_SECONDS, 30  # twice what nvcc and versions took
     assert sum(job.limits.to_begin_s for job in planned) + for_building_s + for_packing_s < 570
 
 
