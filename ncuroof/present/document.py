@@ -268,7 +268,9 @@ class _Kernels:
         }
         occupancy = groups["occupancy"]
         limits = {name: occupancy.pop(f"limit_{name}") for name in LIMITS}
-        occupancy["limiters"] = tightest(limits, row["launch.shared_bytes_per_block"])
+        own_shared_bytes = row["launch.own_shared_bytes_per_block"]
+        shared_bytes = row["launch.shared_bytes_per_block"] if own_shared_bytes is None else own_shared_bytes
+        occupancy["limiters"] = tightest(limits, shared_bytes)
         groups["traffic_definition"] = {level: row[column] for level, column in self._traffic_definitions.items()}
         groups["stalls"] = {reason: share for reason, share in groups["stalls"].items() if share is not None}
         return groups

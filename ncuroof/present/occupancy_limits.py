@@ -26,14 +26,17 @@ LIMITS = {
 def tightest(limits: Mapping[str, float | None], shared_bytes: float | None) -> list[str]:
     """Return what allows the fewest blocks per SM; several where they tie.
 
+    A kernel that asks for no shared memory, or for no more than one barrier per block, has the number of block slots under the
+    names of these as well; where the slots are among the tightest, the others are theirs.
+
     Args:
         limits: blocks per SM, by name of `LIMITS`.
-        shared_bytes: shared memory per block; without any, shared memory limits nothing.
+        shared_bytes: shared memory per block that the program asked for, or that it takes where that is not known.
     """
     known = {name: limit for name, limit in limits.items() if limit is not None}
-    if shared_bytes == 0:
-        known.pop("shared_memory", None)  # the limit is that of the block slots, under another name
-    return [name for name, limit in known.items() if limit == min(known.values())] if known else []
+    tied = [name for name, limit in known.items() if limit == min(known.values())]
+    is_of_slots = {"barriers": "blocks" in tied, "shared_memory": shared_bytes == 0 and len(tied) > 1}
+    return [name for name in tied if not is_of_slots.get(name, False)]
 
 
 def with_limits(advice: str, limiters: Sequence[str], row: Mapping[str, Any], cures: Mapping[str, str]) -> str:

@@ -109,6 +109,16 @@ def test_the_tightest_limits_are_all_named() -> None:
     # Turing reports 16 blocks for shared memory that a kernel does not use: the number of block slots.
     assert tightest({"shared_memory": 16.0, "blocks": 16.0}, 0.0) == ["blocks"]
     assert tightest({"shared_memory": 16.0, "blocks": 16.0}, None) == ["shared_memory", "blocks"]
+    assert tightest({"shared_memory": 16.0, "blocks": 16.0}, 4096.0) == ["shared_memory", "blocks"]
+
+
+def test_block_slots_under_the_names_of_other_limits_are_named_once() -> None:
+    # H100: blocks of one warp without shared memory and without barriers.
+    slots = {"registers": 84.0, "shared_memory": 32.0, "warps": 64.0, "blocks": 32.0, "barriers": 32.0}
+    assert tightest(slots, 0.0) == ["blocks"]
+    assert tightest(slots | {"registers": 32.0}, 0.0) == ["registers", "blocks"]
+    assert tightest(slots | {"shared_memory": 8.0}, 0.0) == ["shared_memory"]  # of the driver alone, in a small carve-out
+    assert tightest(slots | {"barriers": 4.0}, 0.0) == ["barriers"]
 
 
 def test_an_advice_names_what_limits_this_kernel_and_what_makes_room_there() -> None:
