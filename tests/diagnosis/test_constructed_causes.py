@@ -187,9 +187,9 @@ def test_data_that_leaves_l2_before_it_is_used_again_is_found() -> None:
     # 2.95 GB of DRAM reads are 47 times the 60 MB of L2
     kernel = judged(reading(2))
     assert (kernel["verdict"], kernel["limiter"]) == ("memory", "dram")
-    busy = kernel["utilisation"]
-    assert busy["l2"] == max(busy["l2"], busy["l1"], busy["compute"])  # the next to be full
-    assert gains(kernel)["large_working_set"] == pytest.approx(1 - busy["l2"])
+    assert gains(kernel)["large_working_set"] is None  # L2 may have served the second use as well as missed it
+    ids = [finding["id"] for finding in kernel["findings"]]
+    assert ids.index("dram_headroom") < ids.index("large_working_set")
 
 
 def test_a_stream_has_nothing_to_keep_in_l2() -> None:
