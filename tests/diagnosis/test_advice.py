@@ -138,3 +138,20 @@ def test_every_family_that_is_called_has_an_advice_for_all_findings() -> None:
 def test_what_to_collect_is_the_same_for_all_libraries(finding: str, family: str) -> None:
     assert FINDINGS[finding].asks_to_collect
     assert FINDINGS[finding].advice(family) == FINDINGS[finding].advice_by_family["library"]
+
+
+@pytest.mark.parametrize("family", ["pytorch_fixed_grid", "pytorch_optimizer"])
+@pytest.mark.parametrize("finding", ["small_grid", "tail_wave", "launch_overhead", "stall_long_scoreboard"])
+def test_nobody_is_sent_to_a_larger_batch_or_a_fused_variant_in_vain(finding: str, family: str) -> None:
+    assert re.match(r"Fuse it with|Leave it|Use contiguous parameters", FINDINGS[finding].advice(family))
+    assert not re.search(r"foreach|[Uu]se a larger batch", FINDINGS[finding].advice(family))
+
+
+@pytest.mark.parametrize("finding", ["stall_bulk_copies", "dram_headroom", "l2_traffic", "stall_wait"])
+def test_a_product_is_not_told_to_take_the_type_that_it_may_have_already(finding: str) -> None:
+    assert not re.search(r"TF32|16-bit|FP8|faster compute type", FINDINGS[finding].advice("cublas"))
+
+
+@pytest.mark.parametrize("family", ["cublas", "cutlass", "library", "pytorch"])
+def test_a_full_pipe_is_told_of_a_narrower_type_than_its_own_alone(family: str) -> None:
+    assert "a narrower type than its own" in FINDINGS["arithmetic_roof"].advice(family)

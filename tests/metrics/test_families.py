@@ -69,6 +69,15 @@ NAMES = {
         "void splitKreduce_kernel<(int)32, (int)16, int, float, float, float>(cublasSplitKParams<float>, const T4 *)",
         "void dot_kernel<float, (int)128, (int)0, cublasDotParams<cublasGemvTensor<const float>>>(T4)",
     ],
+    "pytorch_fixed_grid": [
+        "void at::native::<unnamed>::GammaBetaBackwardCUDAKernelTemplate<float, float, (unsigned int)32, (unsigned int)32>(long, long)",
+        "void at::native::(anonymous namespace)::nll_loss_forward_reduce_cuda_kernel_2d<float, float, long>(T1 *, T1 *, const T1 *)",
+        "void at::native::<unnamed>::nll_loss_backward_reduce_cuda_kernel_2d<float, long>(T1 *, const T1 *, const T2 *)",
+    ],
+    "pytorch_optimizer": [
+        "void at::native::<unnamed>::multi_tensor_apply_kernel<at::native::<unnamed>::FusedOptimizerTensorListMetadata<(int)4>, "
+        "at::native::<unnamed>::FusedAdamMathFunctor<float, (int)4, (at::native::ADAM_MODE)1, (bool)0>>(T1, T2)",
+    ],
     "cublas_gemv": [
         "void gemvNSP_kernel<float, float, float, float, (int)1, (int)32, (int)4, (int)1024>(cublasGemvParamsEx<int, float>)",
         "void gemv2T_kernel_val<int, int, float, float, float, float, (int)128, (int)16>(T13, T5, T5)",
