@@ -117,9 +117,8 @@ def test_block_slots_under_the_names_of_other_limits_are_named_once() -> None:
     slots = {"registers": 84.0, "shared_memory": 32.0, "warps": 64.0, "blocks": 32.0, "barriers": 32.0}
     assert tightest(slots, 0.0) == ["blocks"]
     assert tightest(slots | {"registers": 32.0}, 0.0) == ["registers", "blocks"]
-    assert tightest(slots | {"shared_memory": 8.0}, 0.0) == [
-        "shared_memory"
-    ]  # of the driver alone, in a small carve-out
+    # The driver's own, in a small carve-out.
+    assert tightest(slots | {"shared_memory": 8.0}, 0.0) == ["shared_memory"]
     assert tightest(slots | {"barriers": 4.0}, 0.0) == ["barriers"]
 
 
