@@ -22,7 +22,7 @@ FOLDER = HERE.parent / "h100-80gb-hbm3"
 SUITE = load()
 RIGHT_AT_LEAST = 0.95
 """Of the answers after revisions."""
-RIGHT_AS_PLANTED_AT_LEAST = 0.89
+RIGHT_AS_PLANTED_AT_LEAST = 0.87  # 0.89 until a finding that two answers name was divided
 """By what was written down before anything was recorded: no revision may make this better."""
 
 _TELLING = (

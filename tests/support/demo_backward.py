@@ -231,7 +231,7 @@ TEACHING = (
         "double precision in additions and multiplications: the pipe is full at half of the FLOP roof",
         "compute",
         "fp64",
-        ("unfused_fp64", "arithmetic_roof"),
+        ("unfused_fp64", "arithmetic_headroom"),
         Described(
             "lennard_jones_fp64",
             2_500_000,  # 3.6e10 instructions over 64 * 132 * 1.98 GHz * 2.5 ms: 86 % of the pipe

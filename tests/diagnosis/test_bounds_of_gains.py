@@ -1,0 +1,93 @@
+"""Gains are bounds of what mending gives, and advice is for what fills the unit: with numbers made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from ncuroof.analysis import Reports
+from ncuroof.diagnosis import load_rules
+from tests.diagnosis.test_constructed_causes import BUSY, gains, judged, on_wgmma
+from tests.diagnosis.test_findings import add_firing, collect_findings, gain_ns, row_for
+from tests.support.constructed_counters import counters
+from tests.support.raw import raw_report
+
+RULES = load_rules()
+ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
+
+
+def names(finding: str, *, limiter: str | None = None, **quantities: float | None) -> set[str]:
+    """Return what is found in a row that just meets a finding's conditions, but for what is changed."""
+    frame = row_for(RULES.findings[finding], **quantities)
+    if limiter is not None:
+        frame = frame.with_columns(limiter=pl.lit(limiter))
+    return set(collect_findings(add_firing(frame, RULES.findings.values()), RULES)["finding"])
+
+
+# ---- what fills the SMs -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("busy", "gain"), [(0.9, 0.49e6), (0.96, None)])
+def test_an_alu_gives_back_no_more_than_issue_slots_leave_and_nothing_at_its_roof(
+    busy: float, gain: float | None
+) -> None:
+    full = {"utilisation.compute": busy, "scheduler.compute_busy_frac": busy, "utilisation.alu": busy}
+    rest = {"utilisation.issue": 0.51, "utilisation.memory": 0.01, "utilisation.fp32": 0.01}
+    assert gain_ns("integer_pipe", full | rest) == (None if gain is None else pytest.approx(gain))
+    assert names("integer_pipe", limiter="alu", **full, **rest) == {"integer_pipe"}
+
+
+def test_packed_halves_are_no_instructions_around_the_work() -> None:
+    slots = BUSY.warp_instructions
+    assert slots is not None
+    of_all = {share: judged(replace(BUSY, fp16=(0, 0, 32 * share * slots))) for share in (0.5, 0.95)}
+    assert of_all[0.95]["arithmetic"]["fp16_issue_frac"] == pytest.approx(0.95, rel=1e-3)
+    assert {"instruction_issue", "half_issue"} & set(gains(of_all[0.95])) == {"half_issue"}
+    # slots are taken in 85 % of the cycles, and 95 % can be of those 98 % in which SMs have work
+    assert gains(of_all[0.95])["half_issue"] == pytest.approx(1 - 0.85 / 0.98 / 0.95, rel=1e-3)
+    assert {"instruction_issue", "half_issue"} & set(gains(of_all[0.5])) == {"instruction_issue"}
+
+
+def indexing(heavy_percent: float, pipe_percent: float, ffma_per_cycle: float | None) -> dict[str, Any]:
+    """A kernel whose FMA pipe is the busiest unit: its heavy half, and both halves together, with counted FP32 work."""
+    counted = counters(replace(BUSY, name="copy_by_index"))
+    fp32 = "smsp__sass_thread_inst_executed_op_f{}_pred_on.sum.per_cycle_elapsed"
+    half = "smsp__sass_thread_inst_executed_op_h{}_pred_on.sum.per_cycle_elapsed"
+    dropped = {name for name in counted if "_op_f" in name or "_op_h" in name or "_op_d" in name}
+    counted = {name: value for name, value in counted.items() if name not in dropped}
+    counted |= {f"sm__throughput{ELAPSED}": heavy_percent, f"sm__pipe_fma_cycles_active{ELAPSED}": pipe_percent}
+    counted |= {f"sm__pipe_fmaheavy_cycles_active{ELAPSED}": heavy_percent}
+    counted |= {f"sm__{name}{ELAPSED}": 50.0 for name in ("issue_active", "inst_executed", "pipe_alu_cycles_active")}
+    if ffma_per_cycle is not None:
+        counted |= {form.format(kind): 0.0 for form in (fp32, half) for kind in ("add", "mul", "fma")}
+        counted |= {fp32.format("fma"): ffma_per_cycle}
+        counted |= {"sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained": 132 * 128.0}
+    return Reports((raw_report(counted, names=["copy_by_index"]),)).analyse().to_dict()["kernels"][0]
+
+
+@pytest.mark.parametrize(
+    ("pipe_percent", "ffma_per_cycle", "expected"),
+    [
+        (35.5, 0.0, "integer_multiply_adds"),  # one half alone is busy, and nothing was added or multiplied
+        (35.5, None, "integer_multiply_adds"),  # the same where FLOP were not counted
+        (71.0, 0.71 * 132 * 128, "arithmetic_headroom"),
+        (71.0, None, "arithmetic_headroom"),
+    ],
+)
+def test_a_copy_that_multiplies_indices_is_not_told_to_keep_the_pipe_fed(
+    pipe_percent: float, ffma_per_cycle: float | None, expected: str
+) -> None:
+    kernel = indexing(71.0, pipe_percent, ffma_per_cycle)
+    assert (kernel["verdict"], kernel["limiter"]) == ("compute", "fp32")
+    of_pipe = {"integer_multiply_adds", "arithmetic_headroom", "arithmetic_roof"}
+    assert of_pipe & set(gains(kernel)) == {expected}
+
+
+@pytest.mark.parametrize("frac", [0.62, 0.72, 0.78, 0.79, 0.81, 0.85, 0.87, 0.88, 0.95])
+def test_of_a_busy_tensor_pipe_there_is_either_headroom_or_a_roof(frac: float) -> None:
+    # SMs have work for 98 % of the time: the best kernels keep the pipe busy for 90 % of that
+    found_of_pipe = {"arithmetic_headroom", "arithmetic_roof"} & set(gains(judged(on_wgmma(frac))))
+    assert found_of_pipe == {"arithmetic_roof" if frac / 0.98 >= 0.89 else "arithmetic_headroom"}
