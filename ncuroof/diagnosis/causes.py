@@ -191,17 +191,25 @@ def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
     gain = _value(by_limiter.pop(DEFAULT, None), known)
     for limiter, formula in by_limiter.items():
         gain = pl.when(pl.col("limiter") == limiter).then(_value(formula, known)).otherwise(gain)
-    most = pl.col(_MOST.format(finding.relieves_both_sides, finding.changes_arithmetic))
+    kind = finding.relieves_both_sides, finding.changes_arithmetic
+    wasted = finding.waste_by_level.get("dram")
+    saved = _value(wasted, known) / pl.col("traffic_bytes.dram")
+    most = pl.col(_MOST.format(*kind)) if wasted is None else _most(*kind, saved)
     bounds = [pl.col(_WORKING)] if finding.removes_work else [pl.col(_WORKING), most]
     return pl.when(gain.is_not_null()).then(pl.min_horizontal(gain.clip(lower_bound=0), *bounds))
 
 
-def _most(relieves_both_sides: bool, changes_arithmetic: bool) -> pl.Expr:
+def _most(relieves_both_sides: bool, changes_arithmetic: bool, saved: pl.Expr | None = None) -> pl.Expr:
     """Return the largest share of the duration that mending a cause of some kind can give back.
 
     It is not more than the other side's utilisation leaves, since that side then becomes the limit, unless the cause is counted
     on both. A balanced kernel keeps the less busy side at least. Nor does it go below the roofline time, unless mending the cause
     moves the roofline: fewer bytes where DRAM is the limit, or other arithmetic.
+
+    Args:
+        relieves_both_sides: the cause is counted on both sides.
+        changes_arithmetic: mending it puts the work under another arithmetic roof.
+        saved: the share of DRAM's bytes that mending it saves, by which the roofline time falls until the SMs are the limit.
     """
     memory, compute = (_busy(side, units) for side, units in (("memory", MEMORY_UNITS), ("compute", COMPUTE_UNITS)))
     other_side = pl.when(pl.lit(not relieves_both_sides)).then(
@@ -212,9 +220,11 @@ def _most(relieves_both_sides: bool, changes_arithmetic: bool) -> pl.Expr:
         .when(pl.col("verdict") == Verdict.BALANCED.value)
         .then(pl.min_horizontal(memory, compute))
     )
-    roofline = pl.when(pl.lit(not changes_arithmetic) & pl.col("limiter").ne_missing("dram")).then(
-        pl.col("roofline.min_time_frac")
-    )
+    least = pl.col("roofline.min_time_frac")
+    if saved is not None:
+        of_sms = pl.min_horizontal(least, pl.col("utilisation.compute").fill_null(1))
+        least = pl.max_horizontal(of_sms, least * (1 - saved.fill_null(0)))
+    roofline = pl.when(pl.lit(not changes_arithmetic) & pl.col("limiter").ne_missing("dram")).then(least)
     return (1 - pl.max_horizontal(other_side, roofline)).clip(lower_bound=0)
 
 

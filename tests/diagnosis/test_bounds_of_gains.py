@@ -11,7 +11,7 @@ import pytest
 from ncuroof.analysis import Reports
 from ncuroof.diagnosis import load_rules
 from tests.diagnosis.test_constructed_causes import BUSY, gains, judged, on_wgmma
-from tests.diagnosis.test_findings import add_firing, collect_findings, gain_ns, row_for
+from tests.diagnosis.test_findings import add_firing, collect_findings, found, gain_ns, row_for
 from tests.support.constructed_counters import counters
 from tests.support.raw import raw_report
 
@@ -91,3 +91,61 @@ def test_of_a_busy_tensor_pipe_there_is_either_headroom_or_a_roof(frac: float) -
     # SMs have work for 98 % of the time: the best kernels keep the pipe busy for 90 % of that
     found_of_pipe = {"arithmetic_headroom", "arithmetic_roof"} & set(gains(judged(on_wgmma(frac))))
     assert found_of_pipe == {"arithmetic_roof" if frac / 0.98 >= 0.89 else "arithmetic_headroom"}
+
+
+# ---- what memory brings in vain ---------------------------------------------------------------------------------------------
+
+
+def test_bytes_that_no_thread_asked_for_do_not_bound_what_leaving_them_out_gives() -> None:
+    gathers = {"access.load_waste_frac": 0.78, "access.dram_load_waste_frac": 0.88, "traffic_bytes.dram": 1e9}
+    busy = {"utilisation.dram": 0.6, "utilisation.memory": 0.6, "utilisation.compute": 0.02}
+    known = gathers | busy | {"roofline.min_time_frac": 0.6, "scheduler.working_frac": 1.0}
+    rule = RULES.findings["uncoalesced_global_load"]
+
+    def gain(**changed: float) -> float:
+        frame = row_for(rule, **(known | changed)).with_columns(verdict=pl.lit("latency"), limiter=pl.lit("stall"))
+        rows = collect_findings(add_firing(frame, RULES.findings.values()), RULES)
+        return rows.filter(pl.col("finding") == rule.id)["gain_ns"].item() / 1e6
+
+    assert gain() == pytest.approx(0.88 * 0.6)  # and not 0.4, what the roofline with these bytes leaves
+    assert gain(**{"access.dram_load_waste_frac": 0.0}) == pytest.approx(1 - 0.6)  # bytes at L1 leave DRAM's time
+    assert gain(**{"utilisation.compute": 0.55}) == pytest.approx(0.45)  # until the SMs are the limit
+    # L1 is full on the SMs that work, and all of them together use less than half of it
+    idle = {"utilisation.dram": 0.14, "roofline.min_time_frac": 0.14, "utilisation.memory": 0.46}
+    assert gain(**idle, **{"scheduler.l1_busy_frac": 0.96, "access.dram_load_waste_frac": 0.0}) == pytest.approx(0.7488)
+
+
+@pytest.mark.parametrize("finding", ["serial_loads", "stall_long_scoreboard", "stall_overlapping_loads"])
+def test_more_loads_are_not_asked_of_queues_that_are_full(finding: str) -> None:
+    stalled = {"limiter.stall": "long_scoreboard"}
+    assert finding in found(row_for(RULES.findings[finding], **stalled, **{"scheduler.memory_queue_frac": 0.2}))
+    of_full = found(row_for(RULES.findings[finding], **stalled, **{"scheduler.memory_queue_frac": 0.43}))
+    assert finding not in of_full
+    assert "stall_full_queues" in of_full
+
+
+def test_room_in_the_queues_is_counted_of_both() -> None:
+    waits = {"long_scoreboard": 0.4, "lg_throttle": 0.2, "mio_throttle": 0.25}
+    kernel = judged(replace(BUSY, stalls=waits))
+    assert kernel["scheduler"]["memory_queue_frac"] == pytest.approx(0.45, rel=1e-3)
+
+
+@pytest.mark.parametrize(("asked_over_read", "is_told"), [(0.5, True), (0.58, True), (0.6, False), (1.0, False)])
+def test_dram_that_brings_two_sectors_for_one_is_told(asked_over_read: float, is_told: bool) -> None:
+    bytes_moved = {"traffic_bytes.dram_read": 0.9e9, "traffic_bytes.dram": 1e9, "utilisation.dram": 0.8}
+    ratio = {"access.l2_read_over_dram_read": asked_over_read}
+    assert ("fetch_granularity" in names("fetch_granularity", limiter="dram", **bytes_moved, **ratio)) == is_told
+    if is_told:
+        assert gain_ns("fetch_granularity", bytes_moved | ratio) == pytest.approx((1 - asked_over_read) * 0.9e6)
+
+
+def test_spills_are_not_bounded_by_the_pipe_that_carries_them() -> None:
+    spilled = {"access.local_frac": 0.999, "access.local_bytes": 1e9, "utilisation.memory": 0.85}
+    sms = {"utilisation.compute": 0.26, "utilisation.lsu": 0.26, "utilisation.issue": 0.12, "utilisation.fp32": 0.05}
+    assert gain_ns("local_memory", spilled | sms) == pytest.approx(0.95e6)
+    assert gain_ns("local_memory", spilled | sms | {"utilisation.alu": 0.2}) == pytest.approx(0.8e6)
+    half = {"access.local_frac": 0.5, "utilisation.issue": 0.9, "utilisation.compute": 0.9}
+    assert gain_ns("local_memory", spilled | sms | half) == pytest.approx(0.5e6)
+    # which pipe it is was not collected: it may be one that stays busy
+    unknown = dict.fromkeys(("utilisation.lsu", "utilisation.issue", "utilisation.fp32"))
+    assert gain_ns("local_memory", spilled | {"utilisation.compute": 0.26} | unknown) == pytest.approx(0.74e6)
