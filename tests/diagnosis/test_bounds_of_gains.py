@@ -149,3 +149,58 @@ def test_spills_are_not_bounded_by_the_pipe_that_carries_them() -> None:
     # which pipe it is was not collected: it may be one that stays busy
     unknown = dict.fromkeys(("utilisation.lsu", "utilisation.issue", "utilisation.fp32"))
     assert gain_ns("local_memory", spilled | {"utilisation.compute": 0.26} | unknown) == pytest.approx(0.74e6)
+
+
+# ---- what is told twice -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_told"),
+    [
+        ({"occupancy.waves": 12.0}, True),
+        ({"occupancy.waves": 1.94, "occupancy.tail_frac": 0.03}, False),
+        ({"occupancy.waves": 1.0, "occupancy.tail_frac": 0.0}, True),  # no block is missing from the last wave
+        ({"occupancy.waves": 1.0, "occupancy.tail_frac": 0.0, "duration_ns": 5e3}, False),
+        ({"occupancy.waves": 1.2, "occupancy.tail_frac": 0.4, "scheduler.unequal_frac": 0.3}, True),
+        ({"occupancy.waves": 1.2, "occupancy.tail_frac": 0.4, "scheduler.unequal_frac": 0.0}, False),
+    ],
+)
+def test_sms_that_the_last_wave_leaves_idle_have_no_unequal_work(changed: dict[str, float], is_told: bool) -> None:
+    assert ("sm_imbalance" in names("sm_imbalance", **changed)) == is_told
+
+
+@pytest.mark.parametrize("name", ["void at::native::vectorized_elementwise_kernel<4>", "multi_tensor_apply_kernel"])
+def test_elementwise_kernels_have_no_rows_to_sort(name: str) -> None:
+    frame = row_for(RULES.findings["sm_imbalance"]).with_columns(name=pl.lit(name))
+    assert "sm_imbalance" not in found(frame)
+
+
+@pytest.mark.parametrize("finding", ["stall_lg_throttle", "stall_drain"])
+@pytest.mark.parametrize("hottest_frac", [None, 0.5, 0.97])
+def test_atomics_that_collide_are_told_once(finding: str, hottest_frac: float | None) -> None:
+    waits = {"stalls.lg_throttle": 0.5, "stalls.drain": 0.4, "utilisation.dram": 0.1}
+    of_kernel = names(finding, **waits, **{"access.colliding_atomics_frac": hottest_frac})
+    assert (finding in of_kernel) == (hottest_frac != 0.97)
+    assert ("colliding_atomics" in of_kernel) == (hottest_frac == 0.97)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_told"),
+    [
+        ("void at::native::<unnamed>::cunn_SoftMaxForwardReg<float, 4, at::native::<unnamed>::SoftMaxForwardEpilogue>", True),
+        ("void at::native::<unnamed>::cunn_SoftMaxForward<8, at::native::<unnamed>::LogSoftMaxForwardEpilogue>", False),
+        ("void <unnamed>::softmax_warp_forward<float, float, float, (int)9, (bool)0, (bool)0>(float *)", True),
+        ("void <unnamed>::softmax_warp_forward<float, float, float, (int)9, (bool)1, (bool)0>(float *)", False),
+        ("triton_per_fused__softmax_2", True),
+        ("triton_per_fused__log_softmax_nll_loss_2", False),
+        ("my_softmax(float *)", False),
+    ],
+)  # fmt: skip
+def test_a_softmax_by_itself_may_be_attention(name: str, is_told: bool) -> None:
+    frame = row_for(RULES.findings["softmax_of_attention"]).with_columns(name=pl.lit(name))
+    assert ("softmax_of_attention" in found(frame)) == is_told
+    assert "scaled_dot_product_attention" in RULES.findings["softmax_of_attention"].advice("pytorch")
+
+
+def test_a_product_that_mostly_writes_is_told_of_a_consumer_to_fuse() -> None:
+    assert "scaled_dot_product_attention" in RULES.findings["write_back"].advice("cublas")
