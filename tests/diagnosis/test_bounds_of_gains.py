@@ -10,9 +10,10 @@ import pytest
 
 from ncuroof.analysis import Reports
 from ncuroof.diagnosis import load_rules
-from tests.diagnosis.test_constructed_causes import BUSY, gains, judged, on_wgmma
+from tests.diagnosis.test_constructed_causes import BUSY, on_wgmma
 from tests.diagnosis.test_findings import add_firing, collect_findings, found, gain_ns, row_for
 from tests.support.constructed_counters import counters
+from tests.support.judged import gains, judged
 from tests.support.raw import raw_report
 
 RULES = load_rules()

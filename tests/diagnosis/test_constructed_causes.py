@@ -7,41 +7,14 @@ from typing import Any
 
 import pytest
 
-from ncuroof.analysis import Reports
 from ncuroof.diagnosis import load_rules
 from tests.support.constructed import Accesses, Described
 from tests.support.constructed_counters import counters
-from tests.support.raw import raw_report
+from tests.support.judged import gains, judged
 
 RULES = load_rules()
 _HMMA, _HGMMA = "op_hmma_src_bf16_dst_fp32_sparsity_off", "op_hgmma_src_bf16_dst_fp32_sparsity_off"
 _ADA_FP32, _ADA_FP16 = (f"src_fp16_dst_{accumulator}_sparsity_off" for accumulator in ("fp32", "fp16"))
-
-
-def judged(described: Described, **more: float) -> dict[str, Any]:
-    """Diagnose a kernel from the counters that its description implies, and some of MORE."""
-    extra = {MORE[name]: value for name, value in more.items()}
-    report = raw_report(counters(described) | extra, names=[described.name])
-    return Reports((report,)).analyse().to_dict()["kernels"][0]
-
-
-MORE = {
-    "reductions": "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum",
-    "atomics": "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum",
-    "compression_success_percent": "lts__average_gcomp_input_sector_success_rate.pct",
-    "compression_input_sectors": "lts__gcomp_input_sectors.sum",
-    "written_bytes": "l1tex__m_l1tex2xbar_write_bytes.sum",
-    "bulk_load_bytes": "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum",
-}
-"""Counters that no description implies."""
-
-
-def gains(kernel: dict[str, Any]) -> dict[str, float | None]:
-    """Return the gains of a kernel's findings, as shares of its duration."""
-    return {
-        finding["id"]: None if finding["gain_ns"] is None else finding["gain_ns"] / kernel["duration_ns"]
-        for finding in kernel["findings"]
-    }
 
 
 # ---- tensor cores -----------------------------------------------------------------------------------------------------------

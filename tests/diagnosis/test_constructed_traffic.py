@@ -3,42 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from ncuroof.analysis import Reports
 from tests.support.constructed import Accesses, Described
 from tests.support.constructed_counters import counters
+from tests.support.judged import MORE, gains, judged
 from tests.support.raw import raw_report
-
-
-def judged(described: Described, **more: float) -> dict[str, Any]:
-    """Diagnose a kernel from the counters that its description implies, and some of MORE."""
-    extra = {MORE[name]: value for name, value in more.items()}
-    report = raw_report(counters(described) | extra, names=[described.name])
-    return Reports((report,)).analyse().to_dict()["kernels"][0]
-
-
-MORE = {
-    "reductions": "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum",
-    "atomics": "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum",
-    "loads": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
-    "stores": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
-    "bulk_load_bytes": "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum",
-    "to_l2_percent": "lts__xbar2lts_cycles_active.avg.pct_of_peak_sustained_elapsed",
-    "from_l2_percent": "lts__lts2xbar_cycles_active.avg.pct_of_peak_sustained_elapsed",
-}
-"""Counters that no description implies."""
-
-
-def gains(kernel: dict[str, Any]) -> dict[str, float | None]:
-    """Return the gains of a kernel's findings, as shares of its duration."""
-    return {
-        finding["id"]: None if finding["gain_ns"] is None else finding["gain_ns"] / kernel["duration_ns"]
-        for finding in kernel["findings"]
-    }
-
 
 # ---- sectors that are taken in parts ----------------------------------------------------------------------------------------
 
