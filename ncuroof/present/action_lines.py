@@ -82,16 +82,20 @@ def without_gain(groups: Sequence[Mapping[str, Any]], duration_ns: float | None)
     no counter of a kernel tells.
 
     Args:
-        groups: of launches, with verdict, limiter, and time and time above the roofline in nanoseconds.
+        groups: of launches, with verdict, limiter, whether a finding tells a gain, and time and time above the roofline in
+            nanoseconds.
         duration_ns: GPU time of what was recorded.
     """
     at_roof_ns = sum(
         group["duration_ns"] or 0.0
         for group in groups
-        if (group["verdict"], group["limiter"]) == ("memory", "dram")
-        and (group["recoverable_ns"] or 0.0) < _AT_THE_ROOF * (group["duration_ns"] or 0.0)
+        if (group["verdict"], group["limiter"]) == ("memory", "dram") and not group["has_gain"]
+        if group["recoverable_ns"] is not None
+        and group["recoverable_ns"] < _AT_THE_ROOF * (group["duration_ns"] or 0.0)
     )
-    short_ns = sum(group["duration_ns"] or 0.0 for group in groups if group["verdict"] == "overhead")
+    short_ns = sum(
+        group["duration_ns"] or 0.0 for group in groups if group["verdict"] == "overhead" and not group["has_gain"]
+    )
     if not duration_ns or at_roof_ns + short_ns < _WORTH_TELLING * duration_ns:
         return ""
     places = ((at_roof_ns, "at DRAM's roof"), (short_ns, "in tiny launches"))
@@ -101,10 +105,18 @@ def without_gain(groups: Sequence[Mapping[str, Any]], duration_ns: float | None)
 
 
 def judged_groups(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the groups of a whole document, with what bounds their kernels."""
+    """Return the groups of a whole document, with what bounds their kernels, and whether a finding tells a gain."""
     kernel_by_id = {kernel["id"]: kernel for kernel in document["kernels"]}
     judged = ((group, kernel_by_id[group["id"]]) for group in document["groups"])
-    return [{**group, "verdict": kernel["verdict"], "limiter": kernel["limiter"]} for group, kernel in judged]
+    return [
+        {
+            **group,
+            "verdict": kernel["verdict"],
+            "limiter": kernel["limiter"],
+            "has_gain": any(finding["gain_ns"] for finding in kernel["findings"]),
+        }
+        for group, kernel in judged
+    ]
 
 
 def whole(weighting: Mapping[str, Any] | None) -> str:

@@ -136,7 +136,9 @@ def brief(analysed: Analysed, *, n_kernels: int = N_KERNELS) -> Brief:
     shown = groups.head(n_kernels)
     entries = document(analysed, ids=shown["id"].to_list())
     reports = _report_names(analysed)
-    judged = groups.join(analysed.diagnosis.verdicts.select("id", "verdict", "limiter"), on="id", how="left")
+    with_gain = analysed.diagnosis.findings.filter(pl.col("gain_ns") > 0)["id"].implode()
+    verdicts = analysed.diagnosis.verdicts.select("id", "verdict", "limiter")
+    judged = groups.join(verdicts, on="id", how="left").with_columns(has_gain=pl.col("id").is_in(with_gain))
     return Brief(
         title=", ".join(reports[:3]) + (f" and {len(reports) - 3} more" if len(reports) > 3 else ""),
         is_simulated=any(report.session.is_simulated for report in analysed.reports),

@@ -47,9 +47,14 @@ def test_gains_past_the_roofline_say_that_it_moves(recoverable_ns: float | None,
 
 
 def _group(
-    verdict: str, limiter: str, duration_ns: float | None, recoverable_ns: float | None = 0.0
+    verdict: str,
+    limiter: str,
+    duration_ns: float | None,
+    recoverable_ns: float | None = 0.0,
+    has_gain: bool = False,
 ) -> dict[str, object]:
-    return {"verdict": verdict, "limiter": limiter, "duration_ns": duration_ns, "recoverable_ns": recoverable_ns}
+    times = {"duration_ns": duration_ns, "recoverable_ns": recoverable_ns}
+    return {"verdict": verdict, "limiter": limiter, "has_gain": has_gain, **times}
 
 
 @pytest.mark.parametrize(
@@ -64,7 +69,9 @@ def _group(
             "10.0 % in tiny launches",
         ),  # a fifth to gain
         ((("memory", "l2", 900.0), ("overhead", "launch", 99.0)), None),
-        ((("memory", "dram", 120.0, None), ("overhead", "launch", 9.0)), "12.0 % at DRAM's roof"),
+        ((("memory", "dram", 120.0, 0.0), ("overhead", "launch", 9.0)), "12.0 % at DRAM's roof"),
+        ((("memory", "dram", 900.0, None),), None),  # nobody knows where the roof is
+        ((("memory", "dram", 900.0, 0.0, True), ("overhead", "launch", 99.0)), None),  # coalescing gives it back
         ((("memory", "dram", None, None),), None),
     ],
 )
