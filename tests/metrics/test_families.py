@@ -14,6 +14,8 @@ from ncuroof.tables import LINES
 
 NAMES = {
     "pytorch": [
+        "void at::native::<unnamed>::GammaBetaBackwardCUDAKernelTemplate<float, float, (unsigned int)32, "
+        "(unsigned int)1, (unsigned int)32, (bool)1, (bool)1, (bool)0>(long, long)",  # leaves partial sums: rows set its grid
         "void at::native::vectorized_elementwise_kernel<(int)4, at::native::FillFunctor<float>, std::array<char *, 1>>(int)",
         "void at::native::(anonymous namespace)::cunn_SoftMaxForward<(int)4, float, float, float>(float *, const float *, int)",
         "void (anonymous namespace)::softmax_warp_forward<float, float, float, (int)8, (bool)1>(float *, int)",
@@ -70,7 +72,8 @@ NAMES = {
         "void dot_kernel<float, (int)128, (int)0, cublasDotParams<cublasGemvTensor<const float>>>(T4)",
     ],
     "pytorch_fixed_grid": [
-        "void at::native::<unnamed>::GammaBetaBackwardCUDAKernelTemplate<float, float, (unsigned int)32>(long, long)",
+        "void at::native::<unnamed>::GammaBetaBackwardCUDAKernelTemplate<float, float, (unsigned int)32, "
+        "(unsigned int)32, (unsigned int)256, (bool)0, (bool)1, (bool)0>(long, long)",
         "void at::native::(anonymous namespace)::nll_loss_forward_reduce_cuda_kernel_2d<float, float, long>(T1 *, T1 *)",
         "void at::native::<unnamed>::nll_loss_backward_reduce_cuda_kernel_2d<float, long>(T1 *, const T1 *, const T2 *)",
     ],
