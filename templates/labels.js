@@ -4,6 +4,7 @@ const LABEL_PX = 11; // of a label's font
 const LINE_PX = 15;
 const LABEL_SHIFT_PX = 10; // from a line to the middle of its label
 const MOST_NAMES = 14;
+const MOST_RIDGES = 3;
 const NAME_LENGTH = 30;
 
 const measuring = make("canvas").getContext("2d");
@@ -80,6 +81,22 @@ function flatLabels(roofs, plane) {
   return labels;
 }
 
+/** Labels of the ridges above the horizontal axis: of all of them while they are few, else of the lowest roofs'; a row higher where two would meet. */
+function ridgeLabels(meetings, plane) {
+  const lowest = Math.min(...meetings.map(({ flat }) => flat.per_s));
+  const told = meetings.filter(({ flat }) => meetings.length <= MOST_RIDGES || flat.per_s === lowest);
+  const labels = [];
+  for (const { intensity } of told.sort((a, b) => a.intensity - b.intensity)) {
+    const [text, at] = [`ridge ${scaled(intensity)}`, plane.x(intensity)];
+    const length = textWidth(text);
+    const isCut = at + 4 + length > plane.right;
+    const label = { x: isCut ? at - 4 : at + 4, y: plane.bottom - 8, anchor: isCut ? "end" : "start", angle: 0, text, length };
+    while (labels.some((other) => boxesOf(other).some((box) => doMeet(box, boxesOf(label)[0])))) label.y -= LINE_PX;
+    if (plane.contains(at, label.y)) labels.push(label);
+  }
+  return labels;
+}
+
 /** The room that a label takes, as boxes {left, top, right, bottom}: a slanted one is a row of small ones. */
 function boxesOf({ x, y, angle, anchor, length }) {
   const start = { start: 0, middle: -length / 2, end: -length }[anchor];
@@ -98,8 +115,20 @@ function doMeet(a, b) {
   return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 }
 
-/** Names beside the dots that take the most time, where there is room; `taken` are the boxes of the labels that are there. */
-function dotLabels(dots, plane, taken) {
+/** Whether a roof's line runs through a box. */
+function isCrossed(box, roof, plane) {
+  const [left, right] = [Math.max(box.left, plane.x(roof.x[0])), Math.min(box.right, plane.x(roof.x[1]))];
+  if (left > right) return false;
+  const slope = (plane.y(roof.y[1]) - plane.y(roof.y[0])) / (plane.x(roof.x[1]) - plane.x(roof.x[0]));
+  const [from, to] = [left, right].map((px) => plane.y(roof.y[0]) + slope * (px - plane.x(roof.x[0])));
+  return Math.min(from, to) < box.bottom && box.top < Math.max(from, to);
+}
+
+/**
+ * Names beside the dots that take the most time, where there is room, off the lines of `roofs` if that can be;
+ * `taken` are the boxes of the labels that are there.
+ */
+function dotLabels(dots, plane, taken, roofs) {
   const largest = [...dots].sort((a, b) => (b.row.time ?? 0) - (a.row.time ?? 0));
   const boxOf = ({ px, py, radius }) => ({ left: px - radius, right: px + radius, top: py - radius, bottom: py + radius });
   const obstacles = [...taken, ...largest.slice(0, 200).map(boxOf)];
@@ -113,14 +142,17 @@ function dotLabels(dots, plane, taken) {
       { x: dot.px - dot.radius - 4, y: dot.py, anchor: "end" },
       { x: dot.px, y: dot.py - dot.radius - 9, anchor: "middle" },
       { x: dot.px, y: dot.py + dot.radius + 9, anchor: "middle" },
+      { x: dot.px + 4, y: dot.py + dot.radius + 8, anchor: "start" },
+      { x: dot.px - 4, y: dot.py - dot.radius - 8, anchor: "end" },
     ].map((place) => ({ ...place, angle: 0, length, text }));
-    const free = places.find((place) => {
+    const free = places.filter((place) => {
       const [box] = boxesOf(place);
       return plane.contains(box.left, box.top) && plane.contains(box.right, box.bottom) && !obstacles.some((other) => doMeet(box, other));
     });
-    if (!free) continue;
-    labels.push(free);
-    obstacles.push(...boxesOf(free));
+    if (!free.length) continue;
+    const chosen = free.find((place) => !roofs.some((roof) => isCrossed(boxesOf(place)[0], roof, plane))) ?? free[0];
+    labels.push(chosen);
+    obstacles.push(...boxesOf(chosen));
   }
   return labels;
 }

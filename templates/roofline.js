@@ -141,24 +141,24 @@ class RooflineChart {
     return line;
   }
 
-  /** Where a flat roof meets the slope of the chosen level: a ring, and a dotted line down to its intensity. What stands in meets the counters' roofs. */
-  ridges() {
-    const { plane } = this;
-    const { level } = this.choice;
-    const slopes = this.shownRoofs().filter((roof) => roof.kind === "bandwidth" && roof.names.includes(level));
+  /** Where the flat roofs meet the slopes of the chosen level: pairs of the same source. What stands in meets the counters' roofs. */
+  meetings() {
+    const slopes = this.shownRoofs().filter((roof) => roof.kind === "bandwidth" && roof.names.includes(this.choice.level));
     const flats = this.shownRoofs().filter((roof) => roof.kind === "compute");
     const isCounted = (roofs) => roofs.some((roof) => roof.source === "counters");
     const sourceOf = (roof, others) => (roof.standsIn && isCounted(others) ? "counters" : roof.source);
     const meet = (slope, flat) => sourceOf(flat, slopes) === sourceOf(slope, flats);
-    const pairs = slopes.flatMap((slope) => flats.filter((flat) => meet(slope, flat)).map((flat) => [slope, flat]));
-    return pairs.flatMap(([slope, flat]) => {
-      const [x, y] = [plane.x(flat.per_s / slope.per_s), plane.y(flat.per_s)];
+    return slopes.flatMap((slope) => flats.filter((flat) => meet(slope, flat)).map((flat) => ({ intensity: flat.per_s / slope.per_s, flat })));
+  }
+
+  /** A ring where a flat roof meets the slope of the chosen level, and a dotted line down to its intensity. */
+  ridges() {
+    const { plane } = this;
+    return this.meetings().flatMap(({ intensity, flat }) => {
+      const [x, y] = [plane.x(intensity), plane.y(flat.per_s)];
       const fall = this.line(x, y, x, plane.bottom, colour("soft"));
       fall.setAttribute("stroke-dasharray", "1 4");
-      const text = this.text(x + 4, plane.bottom - 8, `ridge ${scaled(flat.per_s / slope.per_s)}`, { anchor: "start", fill: colour("soft") });
-      text.setAttribute("class", "ridge");
-      const isFirst = flat === flats.reduce((lowest, other) => (other.per_s < lowest.per_s ? other : lowest)) || pairs.length < 4;
-      return [fall, draw("circle", { cx: x, cy: y, r: 3, fill: colour("paper"), stroke: colour("soft") }), ...(isFirst ? [text] : [])];
+      return [fall, draw("circle", { cx: x, cy: y, r: 3, fill: colour("paper"), stroke: colour("soft") })];
     });
   }
 
@@ -207,11 +207,13 @@ class RooflineChart {
       ...slopeLabels(roofs.filter((roof) => roof.kind === "bandwidth"), plane),
       ...flatLabels(roofs.filter((roof) => roof.kind === "compute"), plane),
     ];
+    const ofRidges = ridgeLabels(this.meetings(), plane);
     const points = this.selectedPoints();
-    const taken = [...ofRoofs.flatMap(boxesOf), ...points.map(({ x, y }) => ({ left: x - 20, right: x + 20, top: y - 20, bottom: y + 20 }))];
-    const ofDots = dotLabels(this.marks.filter(({ isOnPlane }) => isOnPlane), plane, taken);
+    const taken = [...[...ofRoofs, ...ofRidges].flatMap(boxesOf), ...points.map(({ x, y }) => ({ left: x - 20, right: x + 20, top: y - 20, bottom: y + 20 }))];
+    const ofDots = dotLabels(this.marks.filter(({ isOnPlane }) => isOnPlane), plane, taken, roofs);
     return [
       ...ofRoofs.map((label) => this.label(label, colour(label.roof.source === "counters" ? "ink" : "soft"), "roof-label")),
+      ...ofRidges.map((label) => this.label(label, colour("soft"), "ridge")),
       ...ofDots.map((label) => this.label(label, colour("ink"), "dot-label")),
       ...this.selection(points),
       ...this.imagined(),

@@ -118,6 +118,40 @@ def test_the_ridge_of_the_chosen_level_is_marked_where_it_is(visit):
     assert labels(browser, "ridge") == ["ridge 2"]
 
 
+BOXES = (
+    "[...document.querySelectorAll('#chart .{}')].map(t => t.getBoundingClientRect())"
+    ".map(b => [b.left, b.top, b.right, b.bottom])"
+)
+
+
+def test_labels_of_ridges_that_lie_close_are_one_above_the_other(visit):
+    peaks = [ceiling("compute", "fp32", 1e13), ceiling("compute", "fp64", 5e12)]
+    work = kernel()["work"]
+    shown = kernel(id=10, work=work | {"fp64": work["fp32"]})
+    browser = visit(document(shown, ceilings=[ceiling("bandwidth", "dram", 2.5e12), *peaks]), width=390)
+    assert labels(browser, "ridge") == ["ridge 2", "ridge 4"]
+    one, other = browser.run(BOXES.format("ridge"))
+    assert one[2] > other[0]  # they would run into each other
+    assert other[3] <= one[1] + 1
+
+
+def test_the_name_of_a_dot_on_a_roof_stands_beside_the_line_where_there_is_room(visit):
+    point = kernel()["points"][0] | {"intensity_flop_per_byte": 0.4, "flop_per_s": 1e12, "roof_frac": 1.0}
+    ceilings = [ceiling("bandwidth", "dram", 2.5e12), ceiling("compute", "fp32", 1e13)]
+    short = kernel(id=10, short_name="alpha", points=[point], duration_ns=1e3)
+    far_away = kernel(id=11, points=[point | {"intensity_flop_per_byte": 400.0}], duration_ns=1e6)
+    browser = visit(document(short, far_away, ceilings=ceilings))
+    (place_of_alpha,) = (at for at, name in enumerate(labels(browser, "dot-label")) if name == "alpha")
+    left, top, right, bottom = browser.run(BOXES.format("dot-label"))[place_of_alpha]
+    line = browser.run(
+        "(l => { const m = l.getScreenCTM(); return [['x1','y1'],['x2','y2']].map(([x, y]) => "
+        "[m.a * l.getAttribute(x) + m.e, m.d * l.getAttribute(y) + m.f]); })(document.querySelector('#chart .roof'))"
+    )
+    (x1, y1), (x2, y2) = line
+    heights = [y1 + (y2 - y1) / (x2 - x1) * (x - x1) for x in (left, right)]
+    assert max(heights) < top or bottom < min(heights)
+
+
 def test_the_level_of_the_dots_can_be_chosen(visit):
     browser = visit(three_kernels())
     choose(browser, "l2")
