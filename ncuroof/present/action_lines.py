@@ -17,6 +17,8 @@ _AT_THE_ROOF = 0.2
 """Less than this share above the roofline."""
 
 _WORTH_TELLING, _LEAST_PART = 0.1, 0.01
+_LATE_LAUNCHES = "host_wait"
+"""Part of a step (profiles/temporal_breakdown.toml) in which the GPU has nothing to do, however short its kernels are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,8 @@ def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] 
 
     Shares of different launches add up, and what is left of the run's time is its new length (Amdahl, Validity of the single
     processor approach to achieving large scale computing capabilities, AFIPS 1967). Time in which no kernel runs, or one that
-    was not recorded, stays as it is, and "the whole run" includes it.
+    was not recorded, stays as it is, and "the whole run" includes it. Where the GPU waits for launches, shorter kernels make it
+    wait longer: the bound is far then, and the text says so.
 
     Args:
         actions: of the document, the largest gain first.
@@ -63,8 +66,15 @@ def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] 
     told = f"together at most {text.share(sum(shares))}" if len(shares) > 1 else ""
     if speedup >= _TOLD_SPEEDUP:
         return told
-    faster = f"the {'whole ' if computation_frac * covered_frac < 1 else ''}run up to {speedup:.3g} times as fast"
+    whole_run = "the whole run" if computation_frac * covered_frac < 1 else "the run"
+    faster = f"{whole_run} up to {speedup:.3g} times as fast{_unless_late(weighting)}"
     return f"{told}: {faster}" if told else faster
+
+
+def _unless_late(weighting: Mapping[str, Any] | None) -> str:
+    parts = (part for time in (weighting or {}).get("wall_times", ()) for part in time["parts"])
+    is_late = any(part["name"] == _LATE_LAUNCHES and part["share_frac"] >= _WORTH_TELLING for part in parts)
+    return ", less while launches come late" if is_late else ""
 
 
 def beyond_roofline(actions: Sequence[Mapping[str, Any]], recoverable_ns: float | None) -> str:

@@ -9,7 +9,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.action_lines import together
 from ncuroof.present.collect_options import RAW_PAGE, collect_options, is_details_page
-from ncuroof.present.wall_time_lines import idle_sentence
+from ncuroof.present.wall_time_lines import idle_sentence, is_mostly_idle
 
 Record = Mapping[str, Any]
 
@@ -22,7 +22,8 @@ def headline(document: Record, rules: Rules) -> tuple[str, ...]:
     """Return up to four sentences; fewer where the report does not say enough."""
     actions = document["actions"]
     weighting = document["summary"].get("weighting")
-    sentences = (_bound_by(document, rules), idle_sentence(weighting), _first(document), _gives(actions, weighting))
+    run, first = [_bound_by(document, rules), idle_sentence(weighting)], [_first(document), _gives(actions, weighting)]
+    sentences = [*(reversed(run) if is_mostly_idle(weighting) else run), *first]
     return tuple(sentence for sentence in sentences if sentence)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
@@ -138,9 +139,9 @@ def _actions(summary: Brief, width: int) -> list[Text]:
     """Return what would give most over the run, a line each, and what that is in total."""
     header = Text(f"what would give most, at most, of {summary.whole}", style="dim")
     lines = [f"{line.gain:>8}  {line.title} ({line.launches})" for line in summary.actions]
-    if summary.together:
-        lines.append(f"{'':>8}  {summary.together}")
-    lines += [f"{'':>8}  {told}" for told in (summary.beyond_roofline, summary.without_gain) if told]
+    indent = " " * 10
+    for told in (summary.together, summary.beyond_roofline, summary.without_gain):
+        lines += textwrap.wrap(told, width, initial_indent=indent, subsequent_indent=indent)
     return [header, *(Text(_fitted(line, width)) for line in lines)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -33,6 +34,11 @@ _NOT_NAMED = "what the trace does not name"
 
 _LEAST_IDLE_FRAC = 0.1
 """Of a step: less is no matter for the first sentences about a run."""
+
+_MOSTLY = 0.5
+
+_ADVICE_WIDTH = 80
+"""Of a line of the terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +88,20 @@ def wall_time_lines(weighting: Record | None) -> tuple[str, ...]:
 def _lines(time: Record) -> Iterator[str]:
     yield from _sentences(time)
     told = [part for part in time["parts"] if part["share_frac"] >= _LEAST_TOLD_FRAC]
+    most_idle = next((part["name"] for part in told if part["is_idle"]), None)
     for part in told:
         gaps = f" ({gaps})" if (gaps := _gaps(part)) else ""
         yield f"{text.share(part['share_frac']):>8}  {_title(part)}{gaps}"
         yield from (f"{'':12}{places}" for places in _places(part, _N_PLACES_TOLD)[:1])
+        if part["name"] == most_idle and part["share_frac"] >= _LEAST_IDLE_FRAC:
+            yield from _advice_lines(part)
     if batches := _batches(time):
         yield batches
+
+
+def _advice_lines(part: Record) -> list[str]:
+    advice = f"{'':10}→ {text.first_sentence(part['advice'])}" if part["advice"] else ""
+    return textwrap.wrap(advice, _ADVICE_WIDTH, subsequent_indent=" " * 12, break_long_words=False)
 
 
 def idle_sentence(weighting: Record | None) -> str:
@@ -102,6 +116,11 @@ def idle_sentence(weighting: Record | None) -> str:
     if most is None:
         return f"{sentence}."
     return f"{sentence}; most of it: {most['title']}{_most_in(most)}. {text.first_sentence(most['advice'])}"
+
+
+def is_mostly_idle(weighting: Record | None) -> bool:
+    """Return whether the GPU idles at least half of a counted run's time: no kernel is its first matter."""
+    return any(time["idle_frac"] >= _MOSTLY for time in (weighting or {}).get("wall_times", ()))
 
 
 def _sentences(time: Record) -> tuple[str, str]:

@@ -62,6 +62,7 @@ def test_lines_for_the_terminal() -> None:
         "under PyTorch's profiler 100 ms:",
         "  59.8 %  kernels",  # copies alone, 0.2 %, are no line
         "  25.0 %  idle, launches came late (500 times 50.0 µs on average)",
+        "          → Launch less: compile.",  # the longest part's advice, and the first sentence of it
         "  11.0 %  idle, until the first launch",
         "   4.0 %  idle, between queued kernels (40 times 100 µs on average)",
         "the host waits 7.00 ms of a step for batches",
@@ -109,6 +110,27 @@ def test_idle_time_is_told_before_what_to_do_in_kernels() -> None:
     assert headline(told, load_rules())[1] == (
         "The GPU idles 25.0 % of a step, which no kernel gives back; most of it: launches came late. Launch less: compile."
     )
+
+
+def test_what_mostly_idles_is_the_first_sentence() -> None:
+    told = document(kernel())
+    told["summary"]["weighting"] = weighting(idle_frac=0.5)
+    assert headline(told, load_rules())[0].startswith("The GPU idles 50.0 % of a step")
+
+
+def test_long_advice_is_broken_into_lines_of_a_terminal() -> None:
+    late = PARTS[2] | {"advice": "Launch less, or larger: " + "graphs, " * 10 + "batches. Or look."}
+    lines = wall_time_lines(weighting(parts=[late]))[3:5]
+    assert all(len(line) <= 80 for line in lines)
+    assert [line[:13] for line in lines] == ["          → L", "            g"]
+
+
+def test_shorter_kernels_give_less_where_launches_come_late() -> None:
+    actions = [{"share_frac": 0.5, "title": "spills", "n_launches": 1}]
+    late = {"computation_frac": 0.8, "wall_times": [{"parts": [PARTS[2]]}]}  # 25 % of the time waits for launches
+    assert together(actions, late) == "the whole run up to 1.67 times as fast, less while launches come late"
+    some = late | {"wall_times": [{"parts": [PARTS[2] | {"share_frac": 0.09}, PARTS[4]]}]}
+    assert together(actions, some) == "the whole run up to 1.67 times as fast"
 
 
 @pytest.mark.parametrize(
@@ -164,9 +186,10 @@ def test_names_of_places_act_as_no_markup_of_a_terminal() -> None:
 def test_places_of_idle_time_are_told() -> None:
     late, *others = [PARTS[2] | {"during": LATE, "before": NEXT}, PARTS[4] | {"before": NEXT}]  # 25 %, and 4 %
     told = weighting(parts=[late, *others])
-    assert wall_time_lines(told)[2:5] == (
+    assert wall_time_lines(told)[2:6] == (
         "  25.0 %  idle, launches came late (500 times 50.0 µs on average)",
         "            in Optimizer.step#AdamW.step 15.0 %, what the trace does not name 6.0 %, aten::linear 3.0 %",
+        "          → Launch less: compile.",
         "   4.0 %  idle, between queued kernels (40 times 100 µs on average)",  # too little for more
     )
     rows = wall_time_tables(told)[0].rows
