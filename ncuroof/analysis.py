@@ -83,9 +83,9 @@ class Reports:
         """
         measurements = measure(self.raw)
         placed = roofline(measurements, calibrations)
-        diagnosis = diagnose(measurements, placed)
         weighting = weigh(measurements.kernels, self.counts)
         weights = None if weighting is None else weighting.weights
+        diagnosis = diagnose(measurements, placed, weights=weights)
         return Analysis(
             reports=self.raw,
             measurements=measurements,

@@ -56,6 +56,8 @@ WEIGHTS = pl.Schema(
         "id": pl.UInt32(),
         "n_represented": pl.Float64(),  # launches that the recorded one stands for
         "weight": pl.Float64(),  # what its times are multiplied by in sums over the run
+        "counted_shortest_ns": pl.Float64(),  # of the launches that it stands for; null where the counts do not tell
+        "counted_longest_ns": pl.Float64(),
     }
 )
 """One row per workload, where launches were counted; 1 for what was not."""

@@ -3,7 +3,7 @@
 It lies beside a report (`run.counts.json` beside `run.ncu-rep`) that holds one launch for many, and says for how many each stands.
 
 Schema history:
-    1  2026-11-20  first version; 2026-11-22 adds breakdown.
+    1  2026-11-20  first version; 2026-11-22 adds breakdown; 2026-11-23 adds shortest_ns and longest_ns of a kernel.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class KernelCount:
         block: x, y, z.
         n_launches: how often it ran.
         duration_ns: of all launches together.
+        shortest_ns, longest_ns: of a launch; None where the counts do not tell.
     """
 
     name: str
@@ -49,6 +50,20 @@ class KernelCount:
     block: Shape
     n_launches: int
     duration_ns: float
+    shortest_ns: float | None = None
+    longest_ns: float | None = None
+
+    def with_launches_of(self, other: KernelCount) -> KernelCount:
+        """Return the launches of both, which are of the same kernel and shape."""
+        ends = (self.shortest_ns, self.longest_ns, other.shortest_ns, other.longest_ns)
+        known = [end for end in ends if end is not None]
+        return replace(
+            self,
+            n_launches=self.n_launches + other.n_launches,
+            duration_ns=self.duration_ns + other.duration_ns,
+            shortest_ns=min(known) if len(known) == len(ends) else None,
+            longest_ns=max(known) if len(known) == len(ends) else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,32 +125,28 @@ def count_launches(timeline: Timeline, *, source: str) -> Counts:
         timeline: of a run.
         source: of `PROFILERS`, the tool that recorded it.
     """
-    totals: dict[tuple[str, Shape, Shape], tuple[int, float]] = {}
+    launches: dict[tuple[str, Shape, Shape], list[float]] = {}
     for activity in timeline.activities:
         if not activity.is_copy:
             key = (activity.name, *(activity.shape or (_NO_SHAPE, _NO_SHAPE)))
-            n_launches, so_far_ns = totals.get(key, (0, 0.0))
-            totals[key] = (n_launches + 1, so_far_ns + activity.duration_ns)
-    return Counts(_by_time(totals), source=source)
+            launches.setdefault(key, []).append(activity.duration_ns)
+    kernels = (KernelCount(*key, len(each), sum(each), min(each), max(each)) for key, each in launches.items())
+    return Counts(_by_time(kernels), source=source)
 
 
 def together(counts: Iterable[Counts]) -> Counts:
     """Return how often each kernel ran in all of several processes."""
     all_counts = list(counts)
-    totals: dict[tuple[str, Shape, Shape], tuple[int, float]] = {}
-    for kernel in (kernel for each in all_counts for kernel in each.kernels):
-        n_launches, so_far_ns = totals.get((kernel.name, kernel.grid, kernel.block), (0, 0.0))
-        totals[kernel.name, kernel.grid, kernel.block] = (
-            n_launches + kernel.n_launches,
-            so_far_ns + kernel.duration_ns,
-        )
     if len(all_counts) == 1:
         return all_counts[0]
-    return replace(all_counts[0], kernels=_by_time(totals), breakdown=None)
+    totals: dict[tuple[str, Shape, Shape], KernelCount] = {}
+    for kernel in (kernel for each in all_counts for kernel in each.kernels):
+        key = (kernel.name, kernel.grid, kernel.block)
+        totals[key] = totals[key].with_launches_of(kernel) if key in totals else kernel
+    return replace(all_counts[0], kernels=_by_time(totals.values()), breakdown=None)
 
 
-def _by_time(totals: Mapping[tuple[str, Shape, Shape], tuple[int, float]]) -> tuple[KernelCount, ...]:
-    kernels = [KernelCount(*key, n_launches, duration_ns) for key, (n_launches, duration_ns) in totals.items()]
+def _by_time(kernels: Iterable[KernelCount]) -> tuple[KernelCount, ...]:
     return tuple(sorted(kernels, key=lambda each: -each.duration_ns))
 
 
@@ -155,6 +166,8 @@ def to_json(counts: Counts) -> bytes:
                 "block": list(kernel.block),
                 "n_launches": kernel.n_launches,
                 "duration_ns": kernel.duration_ns,
+                "shortest_ns": kernel.shortest_ns,
+                "longest_ns": kernel.longest_ns,
             }
             for kernel in counts.kernels
         ],
@@ -204,7 +217,10 @@ def _kernel(entry: Mapping[str, Any]) -> KernelCount:
     n_launches, duration_ns = int(entry["n_launches"]), float(entry["duration_ns"])
     if not 1 <= n_launches <= _MOST_LAUNCHES or not 0 <= duration_ns < float("inf"):
         raise ValueError(f"{n_launches} launches in {duration_ns} ns")
-    return KernelCount(str(entry["name"]), _shape(entry["grid"]), _shape(entry["block"]), n_launches, duration_ns)
+    ends = (None if (end := entry.get(key)) is None else float(end) for key in ("shortest_ns", "longest_ns"))
+    return KernelCount(
+        str(entry["name"]), _shape(entry["grid"]), _shape(entry["block"]), n_launches, duration_ns, *ends
+    )
 
 
 def _shape(values: Sequence[Any]) -> Shape:

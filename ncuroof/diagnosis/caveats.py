@@ -9,6 +9,7 @@ import polars as pl
 from ncuroof.diagnosis.rules import Caveat
 from ncuroof.metrics import Measurements
 from ncuroof.roofline import Roofline, is_partial
+from ncuroof.tables import WEIGHTS
 from ncuroof.words import CeilingSource
 
 _PACKED_FP32 = "ffma2"
@@ -27,15 +28,24 @@ def caveats(rules: Mapping[str, Caveat]) -> pl.Expr:
     return pl.concat_list(names).list.drop_nulls()
 
 
-def add_checks(judged: pl.DataFrame, measurements: Measurements, roofline: Roofline) -> pl.DataFrame:
+def add_checks(
+    judged: pl.DataFrame, measurements: Measurements, roofline: Roofline, weights: pl.DataFrame | None
+) -> pl.DataFrame:
     """Return `judged` with the checks that no formula over counters gives: a column `check.…` each.
 
     Args:
         judged: one row per kernel with KERNELS, quantities, `verdict` and `is_by_intensity`.
         measurements: DEVICES.
         roofline: WORK, BANDWIDTH and POINTS.
+        weights: WEIGHTS; None where each launch stands for itself.
     """
-    tables = (_of_work(roofline.work), _of_levels(roofline.bandwidth), _highest_fractions(roofline))
+    counted = pl.DataFrame(schema=WEIGHTS) if weights is None else weights
+    tables = (
+        _of_work(roofline.work),
+        _of_levels(roofline.bandwidth),
+        _highest_fractions(roofline),
+        _of_launches_stood_for(counted, judged),
+    )
     checked = judged.with_columns(_facts(measurements))
     for table in tables:
         checked = checked.join(table, on="id", how="left", maintain_order="left")
@@ -82,6 +92,21 @@ def _of_work(work: pl.DataFrame) -> pl.DataFrame:
             _count(_is_from_sheet(), "n_datasheet_work"),
             _count(pl.col("is_from_chart"), "n_chart_work"),
             pl.col("frac").filter(is_tensor & pl.col("reliable")).sum().alias("tensor_frac"),
+        )
+    )
+
+
+def _of_launches_stood_for(weights: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
+    """Return, per kernel that stands for more launches than were recorded, how far these differ in time."""
+    shortest, longest = pl.col("counted_shortest_ns"), pl.col("counted_longest_ns")
+    average = pl.col("duration_ns") * pl.col("weight") / pl.col("n_represented")
+    return (
+        weights.join(judged.select("id", "duration_ns"), on="id", how="inner", maintain_order="left")
+        .filter((pl.col("n_represented") > 1) & (shortest > 0))
+        .select(
+            "id",
+            (longest / shortest).alias("check.longest_over_shortest"),
+            (average / shortest).alias("check.average_over_shortest"),
         )
     )
 

@@ -46,15 +46,24 @@ class Diagnosis:
     missing: pl.DataFrame
 
 
-def diagnose(measurements: Measurements, roofline: Roofline, rules: Rules | None = None) -> Diagnosis:
-    """Return the verdict of every kernel with its path, causes and caveats."""
+def diagnose(
+    measurements: Measurements, roofline: Roofline, rules: Rules | None = None, weights: pl.DataFrame | None = None
+) -> Diagnosis:
+    """Return the verdict of every kernel with its path, causes and caveats.
+
+    Args:
+        measurements: what was measured.
+        roofline: of it.
+        rules: None for those of profiles/rules.toml.
+        weights: WEIGHTS, for how much each launch stands; None where each stands for itself.
+    """
     rules = rules or load_rules()
     quantities = measurements.kernels.hstack(roofline.bounds.drop("id"))
     verdicts, path = walk_tree(quantities, rules.nodes)
     judged = add_firing(quantities.with_columns(verdicts), rules.findings.values())
     judged = add_latency_limiter(judged, rules).with_columns(_limiter().alias("limiter"))
     judged = judged.join(_nearest_threshold(path), on="id", how="left", maintain_order="left")
-    judged = add_checks(judged, measurements, roofline).with_columns(caveats(rules.caveats).alias("caveats"))
+    judged = add_checks(judged, measurements, roofline, weights).with_columns(caveats(rules.caveats).alias("caveats"))
     verdict_table = judged.select("id", "verdict", "limiter", _confidence(rules).alias("confidence"), "caveats").pipe(
         conform, VERDICTS
     )

@@ -86,6 +86,8 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
         .otherwise(pl.col("n_counted") / pl.col("n_recorded"))
         .alias("weight"),
         "counted_ns",
+        "counted_shortest_ns",
+        "counted_longest_ns",
     )
     matched = recorded.join(by_kernel, on=_SAME, how="left", maintain_order="left")
     has_counts = [index for index, counts in enumerate(counts_by_source) if counts is not None]
@@ -126,7 +128,10 @@ def weighted(table: pl.DataFrame, weights: pl.DataFrame | None, column: str, *, 
 def _counted(counts_by_source: Sequence[Counts | None]) -> pl.DataFrame | None:
     """Return counts by report, kernel and shape; None where there are none."""
     rows = [
-        (source, _key(kernel.name), _text(kernel.grid), _text(kernel.block), kernel.n_launches, kernel.duration_ns)
+        (
+            *(source, _key(kernel.name), _text(kernel.grid), _text(kernel.block)),
+            *(kernel.n_launches, kernel.duration_ns, kernel.shortest_ns, kernel.longest_ns),
+        )
         for source, counts in enumerate(counts_by_source)
         if counts is not None
         for kernel in counts.kernels
@@ -140,8 +145,19 @@ def _counted(counts_by_source: Sequence[Counts | None]) -> pl.DataFrame | None:
         "block": pl.String,
         "n_counted": pl.Int64,
         "counted_ns": pl.Float64,
+        "counted_shortest_ns": pl.Float64,
+        "counted_longest_ns": pl.Float64,
     }
-    return pl.DataFrame(rows, schema=schema, orient="row").group_by(_SAME).sum()
+    shortest, longest = pl.col("counted_shortest_ns"), pl.col("counted_longest_ns")
+    return (
+        pl.DataFrame(rows, schema=schema, orient="row")
+        .group_by(_SAME)
+        .agg(
+            pl.col("n_counted", "counted_ns").sum(),
+            pl.when(shortest.is_not_null().all()).then(shortest.min()),
+            pl.when(longest.is_not_null().all()).then(longest.max()),
+        )
+    )
 
 
 def _text(shape: tuple[int, int, int]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from ncuroof._version import __version__
-from ncuroof.diagnosis import Rules, Summary, Weighting, load_rules
+from ncuroof.diagnosis import Rules, Summary, load_rules
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Catalogue, load_catalogue
 from ncuroof.present.analysed import Analysed
@@ -20,6 +20,7 @@ from ncuroof.present.expected_document import expected_document
 from ncuroof.present.occupancy_limits import LIMITS, tightest, with_limits
 from ncuroof.present.source_lines import sampled_lines, where
 from ncuroof.present.vendor import vendor_block, vendor_rules
+from ncuroof.present.weighting_document import STANDS_FOR, weighting_document
 from ncuroof.roofline import INSTRUCTION_DEFINITION
 from ncuroof.tables import BREAKDOWN_KINDS
 
@@ -65,7 +66,7 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
         "sources": [_source(report) for report in analysed.reports],
         "devices": _devices(analysed),
         "summary": _summary(analysed.summary)
-        | _weighting(analysed.weighting)
+        | weighting_document(analysed)
         | _breakdowns(analysed)
         | {"work": _totals(analysed)},
         "ceilings": analysed.roofline_tables.ceilings.to_dicts(),
@@ -126,22 +127,6 @@ def _summary(summary: Summary) -> Document:
             }
             for name, share in summary.by_verdict.items()
         },
-    }
-
-
-def _weighting(weighting: Weighting | None) -> Document:
-    """Return what sums are weighted by; nothing where each launch stands for itself."""
-    if weighting is None:
-        return {}
-    return {
-        "weighting": {
-            "n_launches": weighting.n_launches,
-            "duration_ns": weighting.duration_ns,
-            "covered_frac": weighting.covered_frac,
-            "n_unmatched": weighting.n_unmatched,
-            "computation_frac": weighting.computation_frac,
-            "wall_times": [time.to_dict() for time in weighting.wall_times],
-        }
     }
 
 
@@ -215,7 +200,7 @@ class _Kernels:
             "process": process if row["process_id"] is not None else None,
             "nvtx": row["nvtx"],
             "duration_ns": row["duration_ns"],
-            **({key: row[key] for key in ("n_represented", "weight")} if self._is_weighted else {}),
+            **({key: row[key] for key in STANDS_FOR} if self._is_weighted else {}),
             "sm_clock_hz": row["sm_clock_hz"],
             "passes": None if row["passes"] is None else int(row["passes"]),
             "work": self._with_shares("compute", "precision", self._work.get(number, []), number),

@@ -245,6 +245,7 @@ class KernelDetails:
             "above the roofline": text.duration(kernel.get("recoverable_ns")),
         }
         launched = {
+            "stands for": _stood_for(kernel),
             "grid": text.extent(kernel.get("grid")),
             "block": text.extent(kernel.get("block")),
             "registers per thread": text.quantity(launch.get("n_registers_per_thread"), "count"),
@@ -302,3 +303,17 @@ class KernelDetails:
         if not limiters:
             return []
         return [[self._number("occupancy.limiters"), self._texts.add(", ".join(map(text.label, limiters)))]]
+
+
+def _stood_for(kernel: Record) -> str:
+    """Return for how many launches a recorded one stands, and how long these took where the counts tell."""
+    n_launches = kernel.get("n_represented")
+    if n_launches is None or n_launches == 1:
+        return text.MISSING
+    shortest_ns, longest_ns = kernel.get("counted_shortest_ns"), kernel.get("counted_longest_ns")
+    ends = (
+        ""
+        if None in (shortest_ns, longest_ns)
+        else f", {text.duration(shortest_ns)} to {text.duration(longest_ns)} each"
+    )
+    return f"{n_launches:.4g} launches{ends}"

@@ -12,12 +12,16 @@ _CHOSEN = re.compile(r"--kernel-name (?!regex:\^\(\?!\.\*\(\?:[\w|]+\)\)(?:\s|$)
 _NAME_BASE = "--kernel-name-base"
 """In ncu's command line: a launch per kernel and launch shape; of chosen kernels (not of all but collectives); by whole names."""
 
+_LEAST_UNEVEN_FRAC = 0.02
+"""Of the counted time: less is told by the kernels themselves alone."""
+
 
 def weighting_sentence(
     *,
     n_launches: int,
     covered_frac: float | None,
     n_unmatched: int,
+    uneven_frac: float | None = None,
     command_lines: Iterable[str | None] = (),
     **_: object,
 ) -> str:
@@ -27,6 +31,7 @@ def weighting_sentence(
         n_launches: that were counted.
         covered_frac: share of their GPU time whose kernels were recorded; None where not known.
         n_unmatched: recorded launches of kernels that were not counted.
+        uneven_frac: share of that time in kernels one launch of which stands for launches that take other times.
         command_lines: of ncu, as the reports hold them.
     """
     if covered_frac == 0:
@@ -42,6 +47,11 @@ def weighting_sentence(
         parts.append(f"kernels with {text.share(1 - covered_frac)} of its GPU time were not recorded and are in no sum")
         if any(_ONCE_PER_SHAPE in line and not _CHOSEN.search(line) for line in filter(None, command_lines)):
             parts[-1] += " (ncuroof profile --no-per-shape records every launch)"
+    if uneven_frac is not None and uneven_frac >= _LEAST_UNEVEN_FRAC:
+        parts.append(
+            f"in {text.share(uneven_frac)} of its GPU time a launch stands for others that take longer or shorter: other sizes on "
+            "the same grid, of which one is judged (--no-per-shape --kernel NAME records each)"
+        )
     if n_unmatched:
         one = n_unmatched == 1
         launches = (

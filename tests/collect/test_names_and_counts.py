@@ -141,9 +141,9 @@ COUNTED = count_launches(timeline_of(TRACE), source="torch.profiler")
 def test_launches_are_counted_by_kernel_and_shape() -> None:
     counts = COUNTED
     assert counts.kernels == (
-        KernelCount("gemm", (8, 1, 1), (32, 1, 1), 2, 64_000.0),
-        KernelCount("gemm", (2, 1, 1), (32, 1, 1), 1, 10_000.0),
-        KernelCount("relu", (1, 1, 1), (32, 1, 1), 1, 6_000.0),
+        KernelCount("gemm", (8, 1, 1), (32, 1, 1), 2, 64_000.0, 30_000.0, 34_000.0),
+        KernelCount("gemm", (2, 1, 1), (32, 1, 1), 1, 10_000.0, 10_000.0, 10_000.0),
+        KernelCount("relu", (1, 1, 1), (32, 1, 1), 1, 6_000.0, 6_000.0, 6_000.0),
     )
     assert (counts.n_launches, counts.duration_ns) == (4, 80_000.0)
 

@@ -632,7 +632,7 @@ def test_a_trace_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     kernel = '{"cat": "kernel", "name": "k", "ts": 0, "dur": 2.5, "args": {"grid": [8, 1, 1], "block": [64, 1, 1]}}'
     leaves(monkeypatch, f'{{"traceEvents": [{kernel}, {kernel}]}}')
     found = recorder(tmp_path, ("train.py",), steps=Steps(2, 3)).count()
-    assert found[None] == Counts((KernelCount("k", (8, 1, 1), (64, 1, 1), 2, 5000.0),), "2:3")
+    assert found[None] == Counts((KernelCount("k", (8, 1, 1), (64, 1, 1), 2, 5000.0, 2500.0, 2500.0),), "2:3")
     leaves(monkeypatch, "nonsense")
     with pytest.raises(CountsError, match="the first run's trace cannot be counted"):
         recorder(tmp_path, ("train.py",)).count()

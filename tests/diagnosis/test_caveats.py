@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from ncuroof.analysis import Reports
+from ncuroof.collect.counts import Counts, KernelCount
 from ncuroof.diagnosis import load_rules
 from ncuroof.ingest.raw_report import RAW_WORKLOADS, RawReport
 from tests.support.raw import raw_report
@@ -80,6 +81,11 @@ class Launch:
     is_printed: bool = False
     n_collected: int = 9
     n_not_finite: int = 0
+    counted: KernelCount | None = None
+
+    @property
+    def counts(self) -> Counts | None:
+        return None if self.counted is None else Counts((self.counted,))
 
     def report(self) -> RawReport:
         raw = raw_report(self.counters)
@@ -95,7 +101,7 @@ class Launch:
         )
 
     def judged(self) -> dict[str, Any]:
-        return Reports((self.report(),)).analyse().to_dict()["kernels"][0]
+        return Reports((self.report(),), counts=(self.counts,)).analyse().to_dict()["kernels"][0]
 
     def without(self, names: Collection[str]) -> Launch:
         return replace(self, counters={name: value for name, value in self.counters.items() if name not in names})
@@ -130,6 +136,18 @@ def trio(holds: Counters, *changes: Counters, needs: tuple[str | tuple[str, ...]
         unknown=tuple(Launch({**counters, **dict.fromkeys(each)}) for each in names_of_each),
         needs=names,
     )
+
+
+SHAPED: Counters = {
+    **BUSY,
+    **{f"launch__{part}_dim_{axis}": 1.0 for part in ("grid", "block") for axis in "xyz"},
+}
+
+
+def counted(n_launches: int, together_ms: float, shortest_ms: float | None, longest_ms: float | None) -> Launch:
+    """A launch that stands for so many."""
+    ends = (None if end is None else end * 1e6 for end in (shortest_ms, longest_ms))
+    return Launch(SHAPED, counted=KernelCount("kernel_0", (1, 1, 1), (1, 1, 1), n_launches, together_ms * 1e6, *ends))
 
 
 A100 = {NAME: "NVIDIA A100-SXM4-80GB", **chip(8, 0), N_SMS: 108.0}
@@ -239,6 +257,13 @@ TRIOS: dict[str, list[Trio]] = {
                 ),
             ),
         ),
+    ],
+    "uneven_launches": [
+        Trio(
+            counted(4, 6.0, 1.0, 1.81),
+            just_not=(counted(4, 6.0, 1.0, 1.79), counted(4, 5.1, 1.0, 1.81), counted(1, 1.5, 1.0, 1.81)),
+            unknown=(counted(4, 6.0, None, 1.81), counted(4, 6.0, 1.0, None), Launch(SHAPED)),
+        )
     ],
     "short_kernel": [trio({DURATION: 19_999.0}, {DURATION: 20_000.0}, needs=(DURATION,))],
     "reduced_clock": [
@@ -535,7 +560,10 @@ def judge() -> Judge:
     launches = [
         launch for trios in TRIOS.values() for each in trios for launch in (each.holds, *each.just_not, *each.unknown)
     ]
-    entries = Reports(tuple(launch.report() for launch in launches)).analyse().to_dict()["kernels"]
+    reports, counts = (
+        tuple(each) for each in zip(*((launch.report(), launch.counts) for launch in launches), strict=True)
+    )
+    entries = Reports(reports, counts=counts).analyse().to_dict()["kernels"]
     number_by_launch = {id(launch): number for number, launch in enumerate(launches)}
     return lambda launch: entries[number_by_launch[id(launch)]]
 

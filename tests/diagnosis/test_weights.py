@@ -54,6 +54,32 @@ def test_weights_by_hand() -> None:
     assert weighting.covered_frac == pytest.approx(45 / 50)
 
 
+def test_what_the_counted_launches_took() -> None:
+    told = KernelCount("void k<4>(float)", (8, 1, 1), (64, 1, 1), 10, 30_000.0, 2_000.0, 9_000.0)
+    silent = KernelCount(
+        "void k<(int)4>(float)", (8, 1, 1), (64, 1, 1), 1, 1_000.0
+    )  # the same kernel, from older counts
+
+    def ends(*kernels: KernelCount) -> list[tuple[float | None, float | None]]:
+        weighting = analysed(Counts(kernels)).weighting
+        assert weighting is not None
+        return weighting.weights.select("counted_shortest_ns", "counted_longest_ns").rows()
+
+    assert ends(told) == [(2_000, 9_000), (2_000, 9_000), (None, None), (None, None)]
+    assert ends(told, silent) == [(None, None)] * 4
+
+
+def test_the_share_of_time_in_launches_that_stand_for_uneven_ones() -> None:
+    uneven = KernelCount("void k<4>(float)", (8, 1, 1), (64, 1, 1), 10, 30_000.0, 1_000.0, 9_000.0)
+    even = KernelCount("void k<4>(float)", (4, 1, 1), (64, 1, 1), 6, 15_000.0, 2_400.0, 2_600.0)
+    document = analysed(Counts((uneven, even))).to_dict()
+    assert document["summary"]["weighting"]["uneven_frac"] == pytest.approx(30 / 45)
+    assert [kernel["caveats"].count("uneven_launches") for kernel in document["kernels"]] == [1, 1, 0, 0]
+    assert "stands for others that take longer or shorter" in " ".join(
+        render(analysed(Counts((uneven, even))), "term").decode().split()
+    )
+
+
 def test_sums_are_those_of_the_counted_run() -> None:
     analysis = analysed()
     # 30 + 15 µs of what was counted, and 0.5 µs of what was not

@@ -23,6 +23,13 @@ def test_sentences(covered_frac: float | None, n_unmatched: int, begins: str, en
     assert said.endswith(ends)
 
 
+def test_launches_that_stand_for_others_of_other_times_are_told() -> None:
+    said = weighting_sentence(n_launches=9, covered_frac=1.0, n_unmatched=0, uneven_frac=0.101)
+    assert "; in 10.1 % of its GPU time a launch stands for others that take longer or shorter" in said
+    little = weighting_sentence(n_launches=9, covered_frac=1.0, n_unmatched=0, uneven_frac=0.019)
+    assert little == weighting_sentence(n_launches=9, covered_frac=1.0, n_unmatched=0)
+
+
 ONCE = "ncu --filter-mode per-launch-config --launch-count 1 ./app"
 
 
