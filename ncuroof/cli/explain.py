@@ -8,11 +8,14 @@ from ncuroof.cli.options import common
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", nargs=-1)
 @common
-def explain(*, name: str | None, quiet: bool, verbose: bool, no_color: bool) -> None:  # noqa: ARG001
-    """Say what NAME means: a verdict, finding, caveat, quantity, column or limiter. Without NAME: what there is."""
+def explain(*, name: tuple[str, ...], quiet: bool, verbose: bool, no_color: bool) -> None:  # noqa: ARG001
+    """Say what NAME means: a verdict, finding, caveat, quantity, column or limiter, as it is printed or as it stands in a file.
+
+    Without NAME: what there is.
+    """
     from ncuroof.present.explain import explain as explained  # noqa: PLC0415
     from ncuroof.present.explain import listing  # noqa: PLC0415
 
-    click.echo(listing() if name is None else explained(name), nl=False)
+    click.echo(explained(" ".join(name)) if name else listing(), nl=False)

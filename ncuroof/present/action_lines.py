@@ -67,8 +67,16 @@ def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] 
     if speedup >= _TOLD_SPEEDUP:
         return told
     whole_run = "the whole run" if computation_frac * covered_frac < 1 else "the run"
-    faster = f"{whole_run} up to {speedup:.3g} times as fast{_unless_late(weighting)}"
+    subject, condition = (
+        ("the same work", ", if more of it runs at once") if _need_more_work(actions) else (whole_run, "")
+    )
+    faster = f"{subject} up to {speedup:.3g} times as fast{condition}{_unless_late(weighting)}"
     return f"{told}: {faster}" if told else faster
+
+
+def _need_more_work(actions: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether one of the first things to do asks for more at once of what was launched once: there is nothing to batch."""
+    return any(action.get("needs_more_work") and action["n_launches"] == 1 for action in actions[:_N_ACTIONS])
 
 
 def _unless_late(weighting: Mapping[str, Any] | None) -> str:

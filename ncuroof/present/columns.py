@@ -24,11 +24,13 @@ class Column:
         name: of the column; `<level>` and `<precision>` stand for each of them.
         unit: of the value, or None.
         doc: what it means.
+        printed: titles that it has on the terminal and on the page.
     """
 
     name: str
     unit: str | None
     doc: str
+    printed: tuple[str, ...] = ()
 
     def expanded(self) -> Iterator[Column]:
         """Yield the column for each level or precision that its name stands for, or as it is."""
@@ -67,7 +69,10 @@ def load_columns() -> Mapping[str, Column]:
     """
     entries = _read("column")
     try:
-        return {name: Column(name, entry.get("unit"), entry["doc"]) for name, entry in entries.items()}
+        return {
+            name: Column(name, entry.get("unit"), entry["doc"], tuple(entry.get("printed", ())))
+            for name, entry in entries.items()
+        }
     except KeyError as error:
         raise ProfileError(f"columns.toml: key {error} is missing") from error
 

@@ -142,8 +142,8 @@ def _totals(analysed: Analysed) -> Document:
 
 
 def _actions(analysed: Analysed) -> list[Document]:
-    findings = load_rules().findings
-    return [{**row, "title": findings[row["finding"]].title} for row in analysed.actions.iter_rows(named=True)]
+    rules = ((row, load_rules().findings[row["finding"]]) for row in analysed.actions.iter_rows(named=True))
+    return [{**row, "title": rule.title, "needs_more_work": rule.needs_more_work} for row, rule in rules]
 
 
 class _Kernels:

@@ -15,6 +15,7 @@ from ncuroof.metrics.families import USER, load_families
 from ncuroof.present.collect_options import collect_options
 from ncuroof.present.columns import columns_by_name, load_columns, load_limiters
 from ncuroof.present.explain_path import condition, path_lines
+from ncuroof.present.printed_names import meant
 
 _STALLS = "stalls."
 _WALL_TIME = "wall_time."
@@ -25,13 +26,13 @@ _LIKE = 0.75
 
 
 def explain(name: str) -> str:
-    """Return what `name` means, as lines of plain text.
+    """Return what `name` means, as lines of plain text; it may be written as it is printed ("long scoreboard", "above roof").
 
     Raises:
         UnknownNameError: there is nothing of that name.
     """
     rules, catalogue = load_rules(), load_catalogue()
-    return "\n".join(_lines(name, rules, catalogue)).rstrip("\n") + "\n"
+    return "\n".join(_lines(name if name in names() else meant(name), rules, catalogue)).rstrip("\n") + "\n"
 
 
 def names() -> list[str]:

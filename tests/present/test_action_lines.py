@@ -27,6 +27,13 @@ def test_shares_add_up_and_shorten_the_run(shares: tuple[float | None, ...], tol
     assert together(_actions(*shares)) == told
 
 
+@pytest.mark.parametrize(("n_launches", "told"), [(1, "the same work"), (2, "the run")])
+def test_more_work_at_once_makes_no_run_of_one_launch_faster(n_launches: int, told: str) -> None:
+    (action,) = _actions(0.5)
+    said = together([action | {"needs_more_work": True, "n_launches": n_launches}])
+    assert said == f"{told} up to 2 times as fast" + (", if more of it runs at once" if n_launches == 1 else "")
+
+
 def test_the_three_largest_are_shown() -> None:
     assert [line.gain for line in first_actions(_actions(0.3, 0.2, 0.1, 0.05))] == ["30.0 %", "20.0 %", "10.0 %"]
 

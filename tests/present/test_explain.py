@@ -5,9 +5,11 @@ import pytest
 import ncuroof
 from ncuroof.diagnosis.rules import Condition, Node
 from ncuroof.errors import UnknownNameError
-from ncuroof.present.columns import columns_by_name
+from ncuroof.metrics import load_catalogue
+from ncuroof.present.columns import columns_by_name, load_limiters
 from ncuroof.present.explain import explain, listing, names
 from ncuroof.present.explain_path import path_lines
+from ncuroof.present.format import label
 from ncuroof.present.kernel_rows import kernel_rows
 from tests.cli.running import run_main
 from tests.support import demo
@@ -111,6 +113,32 @@ def test_columns_and_limiters_are_explained(name: str, first: str, said: str) ->
     told = explain(name)
     assert told.splitlines()[0] == first
     assert said in told
+
+
+@pytest.mark.parametrize(
+    ("printed", "first"),
+    [
+        ("LSU", "lsu: limiter"),
+        ("long scoreboard", "stalls.long_scoreboard: quantity"),
+        ("MIO throttle", "stalls.mio_throttle: quantity"),
+        ("Above roof", "recoverable_ns: column, ns"),
+        ("roofline time", "min_time_ns: column, ns"),
+        ("bound by", "limiter: column"),
+        ("waves", "occupancy.waves: quantity, count"),
+        ("memory-bound", "memory: verdict"),
+        ("reduced clock", "reduced_clock: caveat"),
+        ("The grid does not fill the GPU once", "small_grid: finding"),
+        ("launches came late", "wall_time.host_wait: part"),
+        ("FP32", "fp32: limiter"),
+    ],
+)
+def test_names_may_be_written_as_they_are_printed(printed: str, first: str) -> None:
+    assert explain(printed).startswith(first)
+
+
+def test_what_is_printed_for_a_limiter_can_be_asked_for() -> None:
+    for name in (*load_limiters(), *load_catalogue().stalls.reasons):
+        assert explain(label(name)) == explain(name)
 
 
 def test_every_column_and_limiter_of_a_run_can_be_explained() -> None:

@@ -1,0 +1,42 @@
+"""From a name as the terminal, the page or a table prints it to the name that is explained."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ncuroof.diagnosis import load_parts, load_rules
+from ncuroof.metrics import load_catalogue
+from ncuroof.present.columns import load_columns, load_limiters
+from ncuroof.present.format import label
+
+
+def meant(name: str) -> str:
+    """Return the name that a printed one stands for ("long scoreboard", "LSU", "above roof"); the same where none does."""
+    key = _key(name)
+    return _names_by_key().get(key, name)
+
+
+@cache
+def _names_by_key() -> dict[str, str]:
+    """Return the names by what is printed for them; where two print alike, the one that more output has."""
+    rules, catalogue = load_rules(), load_catalogue()
+    titles = {verdict.title: name for name, verdict in rules.verdicts.items()}
+    titles |= {finding.title: name for name, finding in rules.findings.items()}
+    titles |= {part.title: f"wall_time.{name}" for name, part in load_parts().items()}
+    quantities = [quantity.name for quantity in (*catalogue.described(), *catalogue.measured)]
+    columns = load_columns()
+    whole = [*rules.verdicts, *rules.findings, *rules.caveats, *load_limiters(), *catalogue.stalls.reasons]
+    found = {_key(printed): name for name, column in columns.items() for printed in column.printed}
+    for name in (*whole, *columns, *quantities):
+        found.setdefault(_key(name), name)
+    for name in whole:
+        found.setdefault(_key(label(name)), name)
+    for printed, name in titles.items():
+        found.setdefault(_key(printed), name)
+    for name in quantities:
+        found.setdefault(_key(label(name.rpartition(".")[2].removesuffix("_ns"))), name)
+    return found
+
+
+def _key(name: str) -> str:
+    return " ".join(name.replace("_", " ").casefold().split())
