@@ -19,7 +19,7 @@ COMPUTE_UNITS = ("fp64", "tensor", "fp32", "fp16", "xu", "alu", "lsu", "issue")
 _STALL = "stall"
 _RANK = "rank"
 _WORTH, _IS_LARGEST = "worth_ns", "is_largest"
-_OVERRIDES, _NAMES_LIMITER, _CAUSE, _GENERAL = range(4)
+_OVERRIDES, _LEAVES_OUT, _NAMES_LIMITER, _CAUSE, _GENERAL = range(5)
 """Ranks of findings, the first ones first."""
 
 _MOST, _WORKING = "most.{}.{}", "scheduler.working_frac"
@@ -167,9 +167,11 @@ def _rows(diagnosed: pl.LazyFrame, finding: Finding, rules: Rules, known: frozen
 
 
 def _rank(finding: Finding, rules: Rules) -> pl.Expr:
-    """Return whether a finding overrides the rest, is what a latency-bound kernel's limiter stands for, a cause, or general."""
+    """Return whether a finding overrides the rest, leaves the launch out, names a latency-bound kernel's limiter, or else."""
     if finding.overrides_gains:
         return pl.lit(_OVERRIDES, pl.Int32)
+    if finding.removes_launch:
+        return pl.lit(_LEAVES_OUT, pl.Int32)
     names = {cause.limiter for cause in rules.latency_causes if cause.finding == finding.group}
     limiters = _reasons(finding) if _STALL in names else sorted(names)
     names_limiter = (pl.col("verdict") == Verdict.LATENCY.value) & pl.col("limiter").is_in(limiters)
@@ -195,6 +197,8 @@ def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
     wasted = finding.waste_by_level.get("dram")
     saved = _value(wasted, known) / pl.col("traffic_bytes.dram")
     most = pl.col(_MOST.format(*kind)) if wasted is None else _most(*kind, saved)
+    if finding.removes_launch:
+        return gain
     bounds = [pl.col(_WORKING)] if finding.removes_work else [pl.col(_WORKING), most]
     return pl.when(gain.is_not_null()).then(pl.min_horizontal(gain.clip(lower_bound=0), *bounds))
 

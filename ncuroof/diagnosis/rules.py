@@ -82,6 +82,7 @@ class Finding:
         changes_arithmetic: mending it puts the work under another arithmetic roof.
         relieves_both_sides: its instructions are counted on both sides, so that neither stays busy without them.
         removes_work: mending it leaves out work of all kinds, so that no unit stays as busy as it is.
+        removes_launch: mending it leaves out the whole launch.
         needs_more_work: its gain is per unit of work: it comes of more at once, or of the same cut finer.
         is_general: it says what to do about a busy unit whatever the cause, and stands after the causes.
         overrides_gains: it stands before all others, of which no gain can be told.
@@ -107,6 +108,7 @@ class Finding:
     changes_arithmetic: bool
     relieves_both_sides: bool
     removes_work: bool
+    removes_launch: bool
     needs_more_work: bool
     is_general: bool
     overrides_gains: bool
@@ -300,6 +302,7 @@ def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
         changes_arithmetic=entry.get("changes_arithmetic", False),
         relieves_both_sides=entry.get("relieves_both_sides", False),
         removes_work=entry.get("removes_work", False),
+        removes_launch=entry.get("removes_launch", False),
         needs_more_work=entry.get("needs_more_work", False),
         is_general=entry.get("is_general", False),
         overrides_gains=entry.get("overrides_gains", False),

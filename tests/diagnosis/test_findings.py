@@ -26,6 +26,9 @@ _NAMES = (
     "setup(curandStateXORWOW *)",
     "MmaPipelined",
     "softmax_warp_forward<float>",
+    "bfloat16_copy_kernel_cuda",
+    "CatArrayBatchedCopy",
+    "at::native::FillFunctor<float>",
 )
 
 
