@@ -22,6 +22,7 @@ from ncuroof.metrics.code_values import (
 from ncuroof.metrics.families import families_by_lines, families_of
 from ncuroof.metrics.lines import measure_lines
 from ncuroof.metrics.names import range_names, short_name
+from ncuroof.metrics.neighbours import between_products
 from ncuroof.metrics.quantities import DEFINITION_PREFIX, CounterTable, add_quantities, largest, top_stall
 from ncuroof.metrics.tensor import tensor_split_error
 from ncuroof.metrics.units import scale
@@ -120,7 +121,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
     lines = measure_lines(reports, catalogue.by_line)
     kernels = kernels.join(generator_shares(lines), on="id", how="left", maintain_order="left")
     is_non_kernel = (pl.col("workload") != "kernel").cast(pl.Float64).alias("check.non_kernel")
-    kernels = kernels.with_columns(families_by_lines(kernels, lines), is_non_kernel)
+    kernels = kernels.with_columns(families_by_lines(kernels, lines), is_non_kernel, between_products())
     kernels = _with_limiters(kernels, catalogue)
     work, bandwidth = with_chart_values(
         measure_work(table, catalogue, workloads),

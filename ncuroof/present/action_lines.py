@@ -75,8 +75,10 @@ def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] 
 
 
 def _need_more_work(actions: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether one of the first things to do asks for more at once of what was launched once: there is nothing to batch."""
-    return any(action.get("needs_more_work") and action["n_launches"] == 1 for action in actions[:_N_ACTIONS])
+    """Return whether most of what they give asks for more at once of what was launched once: there is nothing to batch."""
+    first = actions[:_N_ACTIONS]
+    lone = (action for action in first if action.get("needs_more_work") and action["n_launches"] == 1)
+    return bool(2 * sum(action["share_frac"] for action in lone) > sum(action["share_frac"] for action in first))
 
 
 def _unless_late(weighting: Mapping[str, Any] | None) -> str:

@@ -200,6 +200,10 @@ def test_atomics_that_collide_are_told_once(finding: str, hottest_frac: float | 
 def test_a_softmax_by_itself_may_be_attention(name: str, is_told: bool) -> None:
     frame = row_for(RULES.findings["softmax_of_attention"]).with_columns(name=pl.lit(name))
     assert ("softmax_of_attention" in found(frame)) == is_told
+    between = frame.with_columns(pl.lit(1.0).alias("launch.is_between_products"))
+    assert ("attention_in_parts" in found(between)) == is_told
+    assert "softmax_of_attention" not in found(between)
+    assert "attention_in_parts" not in found(frame)
     assert "scaled_dot_product_attention" in RULES.findings["softmax_of_attention"].advice("pytorch")
 
 

@@ -34,6 +34,12 @@ def test_more_work_at_once_makes_no_run_of_one_launch_faster(n_launches: int, to
     assert said == f"{told} up to 2 times as fast" + (", if more of it runs at once" if n_launches == 1 else "")
 
 
+def test_the_run_is_faster_by_what_needs_no_more_work() -> None:
+    more, other = _actions(0.2, 0.3)
+    said = together([other, more | {"needs_more_work": True}])
+    assert said == "together at most 50.0 %: the run up to 2 times as fast"
+
+
 def test_the_three_largest_are_shown() -> None:
     assert [line.gain for line in first_actions(_actions(0.3, 0.2, 0.1, 0.05))] == ["30.0 %", "20.0 %", "10.0 %"]
 
