@@ -19,7 +19,7 @@ COMPUTE_UNITS = ("fp64", "tensor", "fp32", "fp16", "xu", "alu", "lsu", "issue")
 _STALL = "stall"
 _RANK = "rank"
 _WORTH, _IS_LARGEST = "worth_ns", "is_largest"
-_OVERRIDES, _LEAVES_OUT, _NAMES_LIMITER, _CAUSE, _GENERAL = range(5)
+_OVERRIDES, _FIRST, _NAMES_LIMITER, _CAUSE, _GENERAL = range(5)
 """Ranks of findings, the first ones first."""
 
 _MOST, _WORKING = "most.{}.{}", "scheduler.working_frac"
@@ -58,7 +58,7 @@ def add_latency_limiter(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
 
 
 def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
-    """Return FINDINGS, by kernel: what overrides the rest, what names a latency-bound kernel's limiter, causes, the general.
+    """Return FINDINGS, by kernel: what overrides the rest or stands first, a latency-bound kernel's limiter, causes, the general.
 
     Args:
         diagnosed: one row per kernel: quantities, `verdict`, `limiter`, and the columns of `add_firing`.
@@ -167,11 +167,11 @@ def _rows(diagnosed: pl.LazyFrame, finding: Finding, rules: Rules, known: frozen
 
 
 def _rank(finding: Finding, rules: Rules) -> pl.Expr:
-    """Return whether a finding overrides the rest, leaves the launch out, names a latency-bound kernel's limiter, or else."""
+    """Return whether a finding overrides the rest, stands first, names a latency-bound kernel's limiter, or else."""
     if finding.overrides_gains:
         return pl.lit(_OVERRIDES, pl.Int32)
-    if finding.removes_launch:
-        return pl.lit(_LEAVES_OUT, pl.Int32)
+    if finding.removes_launch or finding.stands_first:
+        return pl.lit(_FIRST, pl.Int32)
     names = {cause.limiter for cause in rules.latency_causes if cause.finding == finding.group}
     limiters = _reasons(finding) if _STALL in names else sorted(names)
     names_limiter = (pl.col("verdict") == Verdict.LATENCY.value) & pl.col("limiter").is_in(limiters)

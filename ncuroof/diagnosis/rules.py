@@ -9,8 +9,9 @@ from typing import Any
 
 import polars as pl
 
+from ncuroof.diagnosis.advice import Advice, Variant
 from ncuroof.errors import ProfileError
-from ncuroof.metrics.families import LIBRARY, USER, lineage
+from ncuroof.metrics.families import USER
 from ncuroof.metrics.formula import Formula, parse
 from ncuroof.resources import folder, read_toml
 
@@ -86,9 +87,9 @@ class Finding:
         needs_more_work: its gain is per unit of work: it comes of more at once, or of the same cut finer.
         is_general: it says what to do about a busy unit whatever the cause, and stands after the causes.
         overrides_gains: it stands before all others, of which no gain can be told.
-        asks_to_collect: its advice is what to record before anything is changed.
+        stands_first: it stands before all others that have a gain.
         severity: where no gain can be told.
-        advice_by_family: what to do, by whose code it is; "user" is for code of one's own.
+        advice: what to do, by whose code it is and what its name tells.
         lines: measures of `by_line` that tell which lines of the source it concerns, the first that is known.
         evidence: quantities to show.
     """
@@ -112,25 +113,11 @@ class Finding:
     needs_more_work: bool
     is_general: bool
     overrides_gains: bool
-    asks_to_collect: bool
+    stands_first: bool
     severity: str
-    advice_by_family: Mapping[str, str]
+    advice: Advice
     lines: tuple[str, ...]
     evidence: tuple[str, ...]
-
-    def advice(self, family: str) -> str:
-        """Return the advice in the words of whoever calls or wrote the kernel.
-
-        The finding's own for the family or its parent, else what their callers can change whatever the finding; then the same
-        for libraries of any name, and at last what the author of a kernel can do. What to collect is the same for all libraries.
-        """
-        kin = lineage(family)
-        named = kin if self.asks_to_collect else tuple(each for each in kin if each.name != LIBRARY)
-        for families in (named, kin):
-            texts = (*(self.advice_by_family.get(each.name) for each in families), *(each.advice for each in families))
-            if (advice := next(filter(None, texts), None)) is not None:
-                return advice
-        return self.advice_by_family[USER]
 
     def basis(self, kernel: Mapping[str, Any], gain_ns: float | None) -> str | None:
         """Return what a kernel's gain rests on: what the report does not tell of it, and that it goes past the roofline.
@@ -283,9 +270,10 @@ def _caveat(entry: Mapping[str, Any]) -> Caveat:
 
 
 def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
-    advice = {USER: entry["advice"]} | {
+    by_family = {USER: entry["advice"]} | {
         key.removeprefix("advice_"): text for key, text in entry.items() if key.startswith("advice_")
     }
+    variants = tuple(Variant(**variant) for variant in entry.get("variant", ()))
     return Finding(
         id=name,
         title=entry["title"],
@@ -306,9 +294,9 @@ def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
         needs_more_work=entry.get("needs_more_work", False),
         is_general=entry.get("is_general", False),
         overrides_gains=entry.get("overrides_gains", False),
-        asks_to_collect=entry.get("asks_to_collect", False),
+        stands_first=entry.get("stands_first", False),
         severity=entry.get("severity", "medium"),
-        advice_by_family=advice,
+        advice=Advice(by_family, variants, asks_to_collect=entry.get("asks_to_collect", False)),
         lines=tuple(entry.get("lines", ())),
         evidence=tuple(entry["evidence"]),
     )

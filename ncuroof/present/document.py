@@ -269,7 +269,9 @@ class _Kernels:
             "id": rule.id,
             "title": rule.title,
             "severity": entry["severity"],
-            "advice": with_limits(rule.advice(row["family"]), limiters, row, self._rules.occupancy_cures),
+            "advice": with_limits(
+                rule.advice.text(row["family"], row["name"] or ""), limiters, row, self._rules.occupancy_cures
+            ),
             "evidence": [
                 {"quantity": name, "value": row[name], "unit": self._unit_by_quantity.get(name, "share")}
                 for name in rule.evidence

@@ -141,12 +141,13 @@ def _by_line(measure: ByLine) -> str:
 
 
 def _advice(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Yield what to do by family, for those that are told something else than their parent."""
-    yield USER, finding.advice(USER)
+    """Yield what to do by family, for those that are told something else than their parent, and by what a name tells."""
+    yield USER, finding.advice.text(USER)
     for family in reversed(tuple(load_families().values())):
-        advice = finding.advice(family.name)
-        if advice != finding.advice(family.parent):
+        advice = finding.advice.text(family.name)
+        if advice != finding.advice.text(family.parent):
             yield family.name, advice
+    yield from ((f"{each.family}, where {each.name} is in the name", each.advice) for each in finding.advice.variants)
 
 
 def _caveat(name: str, caveat: Caveat) -> Iterator[str]:

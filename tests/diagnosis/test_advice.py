@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from ncuroof.diagnosis import load_rules
+from ncuroof.diagnosis.advice import Advice
 from ncuroof.metrics import families
 from ncuroof.metrics.families import USER, lineage, load_families
 from ncuroof.present.brief import first_clause
@@ -42,13 +43,20 @@ _PARALLELISM = re.compile(r"occupancy|larger tile|smaller tile|split-K|more bloc
 @pytest.mark.parametrize("family", CLOSED)
 def test_advice_for_what_is_called_does_not_edit_kernels(finding: str, family: str) -> None:
     rule = FINDINGS[finding]
-    assert not _CODE.search(rule.advice(family))
-    assert rule.advice(family) != rule.advice(USER)
+    assert not _CODE.search(rule.advice.text(family))
+    assert rule.advice.text(family) != rule.advice.text(USER)
+
+
+def test_variants_are_of_families_that_are_called_and_do_not_edit_kernels() -> None:
+    for finding in FINDINGS.values():
+        for variant in finding.advice.variants:
+            assert variant.family in CLOSED
+            assert not _CODE.search(variant.advice)
 
 
 @pytest.mark.parametrize("finding", FINDINGS)
 def test_advice_for_communication_is_not_that_for_arithmetic(finding: str) -> None:
-    advice = FINDINGS[finding].advice("nccl")
+    advice = FINDINGS[finding].advice.text("nccl")
     assert not _PARALLELISM.search(advice)
     assert re.search("bytes|messages|bucket", advice)
 
@@ -67,14 +75,12 @@ def test_advice_for_communication_is_not_that_for_arithmetic(finding: str) -> No
     ],
 )
 def test_advice_does_not_speak_of_another_family(finding: str, family: str, foreign: str) -> None:
-    assert not re.search(foreign, FINDINGS[finding].advice(family))
+    assert not re.search(foreign, FINDINGS[finding].advice.text(family))
 
 
 def _all_advices() -> list[tuple[str, str]]:
     of_findings = [
-        (f"{finding.id}, {family}", text)
-        for finding in FINDINGS.values()
-        for family, text in finding.advice_by_family.items()
+        (f"{finding.id}, {family}", text) for finding in FINDINGS.values() for family, text in finding.advice.texts()
     ]
     return of_findings + [(family.name, family.advice) for family in FAMILIES.values() if family.advice is not None]
 
@@ -89,17 +95,17 @@ def test_the_first_clause_of_an_advice_is_a_thing_to_do(advice: str) -> None:
 
 def test_advice_is_written_for_families_that_exist() -> None:
     for finding in FINDINGS.values():
-        assert finding.advice_by_family.keys() <= {*FAMILIES, USER}, finding.id
+        assert finding.advice.by_family.keys() <= {*FAMILIES, USER}, finding.id
 
 
 def test_advice_falls_back_along_the_parents() -> None:
     rule = FINDINGS["stall_wait"]
-    assert not {"cub", "library"} & rule.advice_by_family.keys()
+    assert not {"cub", "library"} & rule.advice.by_family.keys()
     # Nobody has words of their own for it: what helps whatever the finding, and at last what helps the kernel's author.
-    assert rule.advice("cub") == FAMILIES["cub"].advice
-    assert rule.advice("library") == FAMILIES["library"].advice
-    assert rule.advice("not a family") == rule.advice_by_family[USER]
-    assert FINDINGS["remote_memory"].advice("triton") == FINDINGS["remote_memory"].advice_by_family[USER]
+    assert rule.advice.text("cub") == FAMILIES["cub"].advice
+    assert rule.advice.text("library") == FAMILIES["library"].advice
+    assert rule.advice.text("not a family") == rule.advice.by_family[USER]
+    assert FINDINGS["remote_memory"].advice.text("triton") == FINDINGS["remote_memory"].advice.by_family[USER]
 
 
 @pytest.mark.parametrize(
@@ -117,15 +123,15 @@ def test_advice_falls_back_along_the_parents() -> None:
     ],
 )
 def test_a_matrix_vector_product_gets_what_a_finding_has_for_cublas(finding: str, start: str) -> None:
-    assert FINDINGS[finding].advice("cublas_gemv").startswith(start)
+    assert FINDINGS[finding].advice.text("cublas_gemv").startswith(start)
 
 
 def test_a_familys_parent_comes_before_the_author(monkeypatch: pytest.MonkeyPatch) -> None:
-    finding = replace(FINDINGS["stall_wait"], advice_by_family={USER: "unroll", "library": "another tile"})
+    advice = Advice({USER: "unroll", "library": "another tile"})
     silent = {name: replace(family, advice=None) for name, family in FAMILIES.items()}
     monkeypatch.setattr(families, "load_families", lambda: silent)
-    assert finding.advice("cublas") == "another tile"
-    assert finding.advice("triton") == "unroll"
+    assert advice.text("cublas") == "another tile"
+    assert advice.text("triton") == "unroll"
 
 
 def test_every_family_that_is_called_has_an_advice_for_all_findings() -> None:
@@ -136,24 +142,24 @@ def test_every_family_that_is_called_has_an_advice_for_all_findings() -> None:
 @pytest.mark.parametrize("finding", ["unnamed_pipe", "l1_or_shared"])
 @pytest.mark.parametrize("family", ["cublas", "cutlass", "cudnn", "library"])
 def test_what_to_collect_is_the_same_for_all_libraries(finding: str, family: str) -> None:
-    assert FINDINGS[finding].asks_to_collect
-    assert FINDINGS[finding].advice(family) == FINDINGS[finding].advice_by_family["library"]
+    assert FINDINGS[finding].advice.asks_to_collect
+    assert FINDINGS[finding].advice.text(family) == FINDINGS[finding].advice.by_family["library"]
 
 
 @pytest.mark.parametrize("family", ["pytorch_fixed_grid", "pytorch_optimizer"])
 @pytest.mark.parametrize("finding", ["small_grid", "tail_wave", "launch_overhead", "stall_long_scoreboard"])
 def test_nobody_is_sent_to_a_larger_batch_or_a_fused_variant_in_vain(finding: str, family: str) -> None:
     assert re.match(
-        r"Fuse it with|Overlap it|Replay the step|Use contiguous parameters", FINDINGS[finding].advice(family)
+        r"Fuse it with|Overlap it|Replay the step|Use contiguous parameters", FINDINGS[finding].advice.text(family)
     )
-    assert not re.search(r"foreach|[Uu]se a larger batch", FINDINGS[finding].advice(family))
+    assert not re.search(r"foreach|[Uu]se a larger batch", FINDINGS[finding].advice.text(family))
 
 
 @pytest.mark.parametrize("finding", ["stall_bulk_copies", "dram_headroom", "l2_traffic", "stall_wait"])
 def test_a_product_is_not_told_to_take_the_type_that_it_may_have_already(finding: str) -> None:
-    assert not re.search(r"TF32|16-bit|FP8|faster compute type", FINDINGS[finding].advice("cublas"))
+    assert not re.search(r"TF32|16-bit|FP8|faster compute type", FINDINGS[finding].advice.text("cublas"))
 
 
 @pytest.mark.parametrize("family", ["cublas", "cutlass", "library", "pytorch"])
 def test_a_full_pipe_is_told_of_a_narrower_type_than_its_own_alone(family: str) -> None:
-    assert "a narrower type than its own" in FINDINGS["arithmetic_roof"].advice(family)
+    assert "a narrower type than its own" in FINDINGS["arithmetic_roof"].advice.text(family)

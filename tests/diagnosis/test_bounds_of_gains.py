@@ -204,8 +204,8 @@ def test_a_softmax_by_itself_may_be_attention(name: str, is_told: bool) -> None:
     assert ("attention_in_parts" in found(between)) == is_told
     assert "softmax_of_attention" not in found(between)
     assert "attention_in_parts" not in found(frame)
-    assert "scaled_dot_product_attention" in RULES.findings["softmax_of_attention"].advice("pytorch")
+    assert "scaled_dot_product_attention" in RULES.findings["softmax_of_attention"].advice.text("pytorch")
 
 
 def test_a_product_that_mostly_writes_is_told_of_a_consumer_to_fuse() -> None:
-    assert "scaled_dot_product_attention" in RULES.findings["write_back"].advice("cublas")
+    assert "scaled_dot_product_attention" in RULES.findings["write_back"].advice.text("cublas")
