@@ -57,6 +57,10 @@ NAMES = {
         "cudnn_generated_fort_native_sm80_convFwd_pointwise_pointwise_knob_1_kernel0_0",
     ],
     "cublas": [
+        "void cutlass::Kernel<cutlass_80_simt_sgemm_128x256_8x4_tt_align1>(T1::Params)",
+        "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x128_32x4_tn_align8>(T1::Params)",
+        "cutlass_80_tensorop_f16_s16816gemm_relu_f16_128x128_32x4_tn_align8",
+        "cutlass_75_wmma_tensorop_s161616gemm_bf16_32x32_128x2_nn_align8",
         "ampere_sgemm_128x64_nn",
         "ampere_sgemm_128x64_nn()",
         "volta_h884gemm_256x64_ldg8_nn",
@@ -87,10 +91,9 @@ NAMES = {
         "std::enable_if<true, void>::type internal::gemvx::kernel<int, int, double, double, double, double, (bool)0>(T13)",
     ],
     "cutlass": [
-        "void cutlass::Kernel<cutlass_80_simt_sgemm_128x256_8x4_tt_align1>(T1::Params)",
-        "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x128_32x4_tn_align8>(T1::Params)",
+        "void cutlass::Kernel2<cutlass_tensorop_bf16_s16816gemm_relu_bf16_128x128_32x4_tn_align8>(T1::Params)",
         "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int, int, int, int>>>(T1::Params)",
-        "cutlass_80_tensorop_f16_s16816gemm_relu_f16_128x128_32x4_tn_align8",
+        "cutlass_tensorop_f16_s16816gemm_relu_f16_128x128_32x4_tn_align8",
         "cutlass_sm80_tensorop_f16_s16x8x16dgrad_optimized_f16_128x128_32x4_nhwc_align8",
         "cutlass3x_sm90_tensorop_s64x128x16gemm_f16_f16_f32_f16_f16_128x128x64_2x1x1_0_tnn_align8_warpspecialized",
     ],
