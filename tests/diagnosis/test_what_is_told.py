@@ -1,0 +1,176 @@
+"""What is told of a kernel is true of it: bounds where SMs idle, either a roof or headroom, advice that its name allows."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from ncuroof.diagnosis import load_rules
+from ncuroof.diagnosis.advice import Advice, Variant
+from ncuroof.metrics.families import families_of
+from ncuroof.metrics.names import matches
+from tests.diagnosis.test_bounds_of_gains import names
+from tests.diagnosis.test_findings import found, gain_ns, row_for
+
+RULES = load_rules()
+_FLASH = "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<(int)64, (int)128, (int)128, (int)4, (bool)0, (bool)0>>"
+_VECTORIZED = (
+    "void at::native::vectorized_elementwise_kernel<(int)8, at::native::BinaryFunctor<{0}, {0}, {0}>>(int, T2)"
+)
+_SOFTMAX = "void at::native::<unnamed>::cunn_SoftMaxForwardReg<c10::BFloat16, float, c10::BFloat16>(T1 *)"
+_NLL = "void at::native::<unnamed>::nll_loss_forward_reduce_cuda_kernel_2d<float, float, long>(T1 *)"
+
+
+def told(finding: str, name: str) -> str:
+    """Return the advice for a kernel of this name."""
+    return RULES.findings[finding].advice.text(families_of(pl.Series([name])).item(), name)
+
+
+# ---- gains ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("finding", "stall"),
+    [("serial_loads", "long_scoreboard"), ("stall_barrier", "barrier"), ("stall_lg_throttle", "lg_throttle")],
+)
+def test_a_unit_is_full_at_best_while_sms_work(finding: str, stall: str) -> None:
+    busy = {"utilisation.busiest": 0.376, "utilisation.compute": 0.376, f"stalls.{stall}": 0.9}
+    # 37.6 % of all time are 53.6 % of the 70.1 % in which blocks run
+    assert gain_ns(finding, busy | {"scheduler.working_frac": 0.701}) == pytest.approx((1 - 0.376 / 0.701) * 1e6)
+    assert gain_ns(finding, busy | {"scheduler.working_frac": None}) == pytest.approx((1 - 0.376) * 1e6)
+
+
+@pytest.mark.parametrize("busy", [0.62, 0.8, 0.85, 0.88, 0.89, 0.9, 0.97])
+def test_of_busy_dram_there_is_either_headroom_or_a_roof(busy: float) -> None:
+    known = {"utilisation.dram": min(busy, 0.85), "scheduler.dram_busy_frac": busy}
+    found_of_dram = {"dram_headroom", "dram_roof"} & names("dram_roof", limiter="dram", **known)
+    assert found_of_dram == {"dram_roof" if busy >= 0.89 else "dram_headroom"}
+
+
+def test_tensor_cores_do_not_shorten_the_time_in_which_no_block_runs() -> None:
+    busy = {"utilisation.fp32": 0.527, "roofline.vector_flop_frac": 0.53, "device.tensor_speedup": 7.38}
+    of_small = gain_ns("idle_tensor_cores", busy | {"scheduler.working_frac": 0.957})
+    assert of_small == pytest.approx((0.957 - 0.527 / 7.38) * 1e6)
+    assert gain_ns("idle_tensor_cores", busy) == pytest.approx((1 - 0.527 / 7.38) * 1e6)
+
+
+def test_threads_that_may_have_left_their_work_undone_promise_nothing() -> None:
+    rule = RULES.findings["alike_threads"]
+    assert not rule.gain_by_limiter
+    assert rule.stands_first
+
+
+# ---- where a finding fires --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sectors", "bytes_per_sector", "is_told"),
+    [(1.0, 32, True), (2.0, 32, True), (4.0, 31, True), (8.0, 32, False), (2.0, 16, False), (0.5, 32, False)],
+)
+def test_loads_of_one_two_or_four_bytes_are_narrow(sectors: float, bytes_per_sector: float, is_told: bool) -> None:
+    access = {"access.load_sectors_per_request": sectors, "access.load_bytes_per_sector": bytes_per_sector}
+    assert ("narrow_loads" in names("narrow_loads", limiter="issue", **access)) == is_told
+    few_lanes = {"scheduler.n_threads_per_instruction": 8.0}
+    assert "narrow_loads" not in names("narrow_loads", limiter="issue", **access, **few_lanes)
+
+
+@pytest.mark.parametrize(
+    ("asked_over_read", "read_over_stored", "is_told"),
+    [(1.61, 1.14, True), (1.35, 1.27, True), (1.78, 1.02, False), (2.1, None, True), (1.05, 2.0, False)],
+)
+def test_data_that_was_read_again_is_told_by_how_much_dram_read(
+    asked_over_read: float, read_over_stored: float | None, is_told: bool
+) -> None:
+    ratios = {"access.l2_read_over_dram_read": asked_over_read, "access.dram_read_over_stored": read_over_stored}
+    assert ("large_working_set" in names("large_working_set", **ratios)) == is_told
+
+
+def named(finding: str, name: str, **changed: float | None) -> pl.DataFrame:
+    """Return a row that just meets a finding's conditions but for its verdict, with a name."""
+    return row_for(RULES.findings[finding], **changed).with_columns(
+        name=pl.lit(name), verdict=pl.lit("latency"), limiter=pl.lit("stall")
+    )
+
+
+def test_few_warps_of_attention_are_on_purpose() -> None:
+    assert "low_occupancy" in found(named("low_occupancy", "my_kernel"))
+    assert "low_occupancy" not in found(named("low_occupancy", _FLASH))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        _FLASH,
+        "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x64_4x1x1_cga1x1x1_kernel0_0",
+        "fmha_cutlassF_bf16_aligned_64x64_rf_sm80(PyTorchMemEffAttention::AttentionKernel<cutlass::bfloat16_t>::Params)",
+    ],
+)
+def test_kernels_of_attention_are_known_by_name(name: str) -> None:
+    pattern = RULES.findings["low_occupancy"].excluded_name_pattern
+    assert pattern is not None
+    assert families_of(pl.Series([name])).item() == "flash_attention"
+    assert pl.select(matches(pl.lit(name), pattern)).item()
+
+
+@pytest.mark.parametrize(("tensor", "is_told"), [(0.45, True), (0.2, False)])
+def test_older_tensor_instructions_are_told_where_warps_wait_as_well(tensor: float, is_told: bool) -> None:
+    finding = "slower_tensor_instructions"
+    busy = {"utilisation.tensor": tensor, "roofline.tensor_path_frac": 0.66, "utilisation.memory": 0.2}
+    row = named(finding, _FLASH, **busy)
+    assert (finding in found(row)) == is_told
+    of_full = gain_ns(finding, {**busy, "utilisation.tensor": 0.7})
+    assert of_full == pytest.approx(0.34e6)  # where the pipe is the limit; waits need not fall with it
+
+
+@pytest.mark.parametrize(("n_bytes", "is_told"), [(0.0, False), (1e9, True)])
+def test_unaligned_asynchronous_copies_are_told_where_there_are_any(n_bytes: float, is_told: bool) -> None:
+    row = names("async_copy_alignment", **{"access.async_copy_bytes": n_bytes})
+    assert ("async_copy_alignment" in row) == is_told
+    assert "uncoalesced_global_access" in row
+    assert "asynchronous" not in told("uncoalesced_global_access", "my_kernel")
+
+
+# ---- advice -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("finding", "name", "says", "leaves_out"),
+    [
+        ("dram_roof", _VECTORIZED.format("float"), "use bfloat16", "16 bits already"),
+        ("dram_roof", _VECTORIZED.format("c10::BFloat16"), "16 bits already", "use bfloat16"),
+        ("dram_headroom", _VECTORIZED.format("c10::BFloat16"), "vectorised and its type has 16 bits", "bfloat16"),
+        ("dram_headroom", _VECTORIZED.format("c10::Half"), "vectorised and its type has 16 bits", "bfloat16"),
+        ("dram_headroom", _VECTORIZED.format("float"), "use bfloat16", "let vectorised kernels run"),
+        ("dram_headroom", _NLL, "let vectorised kernels run", "already"),
+        ("uncoalesced_global_load", _NLL, "cross_entropy", "contiguous"),
+        ("uncoalesced_global_load", "void at::native::reduce_kernel<(int)512, float>", "contiguous", "cross_entropy"),
+        ("narrow_loads", _SOFTMAX, "whatever the layout", "Give it contiguous"),
+        ("local_memory", _FLASH, "fits its registers", "head dimension is above 128"),
+        ("shared_traffic", _FLASH, "tuned for", "neither 64 nor 128"),
+    ],
+)
+def test_advice_asks_for_nothing_that_the_name_says_is_so(finding: str, name: str, says: str, leaves_out: str) -> None:
+    assert says in told(finding, name)
+    assert leaves_out not in told(finding, name)
+
+
+def test_a_variant_of_a_parent_stands_before_what_helps_whatever_the_finding() -> None:
+    advice = Advice({"user": "Unroll"}, (Variant("pytorch", "nll_", "Fuse it"), Variant("pytorch", "loss", "Leave it")))
+    assert advice.text("pytorch_fixed_grid", _NLL) == "Fuse it"
+    assert advice.text("pytorch_fixed_grid", "mse_loss") == "Leave it"
+    assert advice.text("user", _NLL) == "Unroll"
+
+
+@pytest.mark.parametrize("finding", RULES.findings)
+@pytest.mark.parametrize("family", ["cublas", "cublas_gemv", "cudnn", "flash_attention", "pytorch"])
+def test_callers_are_not_told_what_blocks_should_do(finding: str, family: str) -> None:
+    assert not RULES.findings[finding].advice.text(family).startswith("Give each block")
+
+
+def test_no_kernel_is_told_to_be_done() -> None:
+    texts = [text for finding in RULES.findings.values() for _, text in finding.advice.texts()]
+    assert not [text for text in texts if "it is done" in text or "nothing else makes it faster" in text]
+
+
+def test_the_pipe_that_multiplies_integers_is_no_evidence_of_fp32_work() -> None:
+    assert "utilisation.fp32" not in RULES.findings["random_numbers"].evidence
