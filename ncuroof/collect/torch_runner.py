@@ -58,8 +58,8 @@ def run_script(path: str, *, step_name: str | None, window: Window, steps: Any) 
             transform = steps.Decorate(step_name)
             tree = transform.visit(tree)
             if not transform.is_found:
-                raise SystemExit(f"ncuroof: {path} has no function {step_name!r} to count the calls of")
-            module.__dict__[steps.STEP_NAME] = steps.counted(window)
+                window.refuse(f"{path} has no function {step_name!r} to count the calls of")
+            module.__dict__[steps.STEP_NAME] = steps.counted(window, step_name)
         code = compile(tree, path, "exec", dont_inherit=True)
         module.__dict__["__ncuroof_runner__"] = sys.modules["__main__"]  # keeps this module's globals
         sys.modules["__main__"] = module
@@ -104,6 +104,7 @@ def _sibling(name: str) -> Any:
     assert spec is not None  # noqa: S101  for the type checker
     assert spec.loader is not None  # noqa: S101
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where torch.compile looks for what it traces
     spec.loader.exec_module(module)
     return module
 
@@ -141,11 +142,11 @@ def main(words: list[str]) -> None:
         journal=journal,
         when_cuda_begins=moments.when_cuda_begins,
     )
-    atexit.register(window.close)
+    atexit.register(window.end)
     step_name = steps.count_steps(options.of, window, moments.after_import) if options.step else None
     if is_module and step_name is not None:
-        raise SystemExit(
-            f"ncuroof: {step_name!r} cannot be counted in a module that runs with -m: run its file instead"
+        window.refuse(
+            f"{step_name!r} cannot be counted in a module that runs with -m: --step-of MODULE:NAME, or run its file"
         )
     window.before_first()
     try:
@@ -154,7 +155,7 @@ def main(words: list[str]) -> None:
         else:
             run_script(program[0], step_name=step_name, window=window, steps=steps)
     finally:
-        window.close()
+        window.end()
 
 
 if __name__ == "__main__":

@@ -9,8 +9,10 @@ import ast
 import functools
 import os
 import sys
+import types
+import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from ncuroof.collect.torch_tools import Journal, Tool
@@ -21,12 +23,11 @@ AfterImport = Callable[[str, Callable[[Any], object]], None]
 _BATCHES = "_BaseDataLoaderIter"
 """What iterates a DataLoader."""
 
-_IS_COROUTINE = 0x80
-"""Of a code object's flags (inspect.CO_COROUTINE)."""
+_IS_GENERATOR, _IS_COROUTINE, _IS_ASYNC_GENERATOR = 0x20, 0x80, 0x200
+"""Of a code object's flags (inspect.CO_GENERATOR and so on)."""
 
-
-class Enough(SystemExit):
-    """Ends the script after the last step, past handlers of Exception, through its finally clauses."""
+_STEPS_FRAME = "wrapper"
+"""Of torch.optim.Optimizer.profile_hook_step: what calls a step and then the hooks."""
 
 
 class Window:
@@ -46,6 +47,16 @@ class Window:
         self._when_cuda_begins = when_cuda_begins
         self._at_work: list[Tool] = []
         self._n_done, self._is_open, self._process = 0, False, os.getpid()
+        self._n_passed_over = 0
+
+    def refuse(self, why: str) -> NoReturn:
+        """End the script before its first step, which cannot be counted."""
+        self._journal.tell("refused", why=why)
+        raise SystemExit(f"ncuroof: {why}")
+
+    def pass_over(self) -> None:
+        """Note a step that does not count."""
+        self._n_passed_over += 1
 
     def before_first(self) -> None:
         """Open where the first step is wanted: the tools begin when the script begins to use CUDA."""
@@ -63,7 +74,7 @@ class Window:
         if self._n_done == self._last:
             self.close()
             if self._stops_after:
-                raise Enough(0)
+                raise SystemExit(0)  # past handlers of Exception, through finally clauses
         elif self._n_done == self._last + 1 and self._stops_after:
             sys.stderr.write("ncuroof: the script catches what ends it after the last step, and goes on\n")
         elif self._n_done == self._first - 1:
@@ -78,6 +89,13 @@ class Window:
             while self._at_work:
                 self._at_work.pop().stop()
             self._journal.tell("stop", after=self._n_done)
+
+    def end(self) -> None:
+        """Close at the script's end, and tell what did not count."""
+        self.close()
+        if self._n_passed_over:
+            self._journal.tell("passed-over", n_steps=self._n_passed_over)
+            self._n_passed_over = 0
 
     def _open(self) -> None:
         self._is_open = True
@@ -113,16 +131,39 @@ def count_steps(of: str, window: Window, after_import: AfterImport) -> str | Non
 
 
 def _count_optimizer_steps(window: Window, module: Any) -> None:
-    """Take each step of the first optimizer that steps for a step of the script."""
-    first: list[Any] = []
+    """Take each step of the optimizer that leads for a step of the script.
+
+    The first that steps leads, until it is gone, or another one steps twice meanwhile: scripts make new ones for each epoch.
+    """
+    leads: Callable[[], Any] = lambda: None  # noqa: E731  in place of a weak reference
+    others: set[int] = set()
 
     def after_step(stepped: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG001  what torch calls a hook with
-        if not first:
-            first.append(stepped)
-        if stepped is first[0]:
-            window.step_done()
+        nonlocal leads
+        if _is_within_its_own_step(stepped, module):
+            return
+        leader = leads()
+        if leader is None or id(stepped) in others:
+            leads = weakref.ref(stepped)
+        elif stepped is not leader:
+            others.add(id(stepped))
+            window.pass_over()
+            return
+        others.clear()
+        window.step_done()
 
-    module.register_optimizer_step_post_hook(after_step)
+    untraced = getattr(sys.modules.get("torch._compile"), "_disable_dynamo", lambda hook: hook)
+    module.register_optimizer_step_post_hook(untraced(after_step))
+
+
+def _is_within_its_own_step(stepped: Any, module: Any) -> bool:
+    """Return whether an optimizer's step was called by that of a subclass, which PyTorch calls hooks after, too."""
+    n_steps, frame = 0, sys._getframe(1)  # noqa: SLF001  inspect would be one module more
+    while frame is not None and n_steps < 2:
+        if frame.f_code.co_name == _STEPS_FRAME and frame.f_globals is module.__dict__:
+            n_steps += (frame.f_locals.get("args") or (None,))[0] is stepped
+        frame = frame.f_back  # type: ignore[assignment]
+    return n_steps == 2
 
 
 def _count_batches(window: Window, module: Any) -> None:
@@ -143,33 +184,77 @@ def _count_batches(window: Window, module: Any) -> None:
 def _count_calls(window: Window, module: Any, name: str) -> None:
     """Take each call of a module's function for a step; the name may lie within a class."""
     *path, last = name.split(".")
+    full_name = f"{module.__name__}:{name}"
     try:
         owner = functools.reduce(getattr, path, module)
-        setattr(owner, last, counted(window)(getattr(owner, last)))
+        setattr(owner, last, counted(window, full_name)(_as_written(owner, last)))
     except (AttributeError, TypeError) as error:
-        raise SystemExit(f"ncuroof: calls of {module.__name__}:{name} cannot be counted: {error}") from None
+        window.refuse(f"calls of {full_name} cannot be counted: {error}")
 
 
-def counted(window: Window) -> Callable[[Function], Function]:
-    """Return a decorator that takes each call of a function for a step."""
+def _as_written(owner: Any, name: str) -> Any:
+    """Return what a class holds under a name, before it is bound: a static method stays one."""
+    for each in owner.__mro__ if isinstance(owner, type) else ():
+        if name in each.__dict__:
+            return each.__dict__[name]
+    return getattr(owner, name)
 
-    def decorate(function: Function) -> Function:
-        @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            result = function(*args, **kwargs)
-            window.step_done()
-            return result
 
-        @functools.wraps(function)
-        async def call_and_wait(*args: Any, **kwargs: Any) -> Any:
-            result = await function(*args, **kwargs)
-            window.step_done()
-            return result
+def counted(window: Window, name: str) -> Callable[[Any], Any]:
+    """Return a decorator that takes each call of a function, method or property for a step; of a generator, its end."""
 
-        code = getattr(function, "__code__", None)
-        return call_and_wait if getattr(code, "co_flags", 0) & _IS_COROUTINE else call
+    def decorate(function: Any) -> Any:
+        if isinstance(function, (staticmethod, classmethod)):
+            return type(function)(decorate(function.__func__))
+        if isinstance(function, property):
+            return property(decorate(function.fget), function.fset, function.fdel, function.__doc__)
+        flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
+        if not callable(function) or flags & _IS_ASYNC_GENERATOR:
+            kind = "an asynchronous generator" if callable(function) else type(function).__name__
+            window.refuse(f"calls of {name} cannot be counted: a function was wanted, it is {kind}")
+        is_of_kind = [kind for kind in (_IS_COROUTINE, _IS_GENERATOR) if flags & kind]
+        return _CALLS[is_of_kind[0] if is_of_kind else 0](window, function)
 
     return decorate
+
+
+def _call(window: Window, function: Function) -> Function:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        if isinstance(result, types.CoroutineType):  # of a coroutine function inside a decorator that is none
+            return _to_the_end(window, result)
+        window.step_done()
+        return result
+
+    return call
+
+
+async def _to_the_end(window: Window, coroutine: Any) -> Any:
+    result = await coroutine
+    window.step_done()
+    return result
+
+
+def _call_and_wait(window: Window, function: Function) -> Function:
+    @functools.wraps(function)
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        return await _to_the_end(window, function(*args, **kwargs))
+
+    return call
+
+
+def _exhaust(window: Window, function: Function) -> Function:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = yield from function(*args, **kwargs)
+        window.step_done()
+        return result
+
+    return call
+
+
+_CALLS = {0: _call, _IS_COROUTINE: _call_and_wait, _IS_GENERATOR: _exhaust}
 
 
 class Decorate(ast.NodeTransformer):
@@ -193,7 +278,7 @@ class Decorate(ast.NodeTransformer):
 
     def _visit_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
         if [*self._path[1:], node.name] == self._wanted:
-            node.decorator_list.append(ast.copy_location(ast.Name(STEP_NAME, ast.Load()), node))
+            node.decorator_list.insert(0, ast.copy_location(ast.Name(STEP_NAME, ast.Load()), node))
             self.is_found = True
         return self._inside(node)
 

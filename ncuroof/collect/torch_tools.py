@@ -271,10 +271,15 @@ class Annotations(Tool):
     def _enter(self, module: Any, inputs: Any) -> None:
         if self._torch.compiler.is_compiling():  # a range would break the graph
             return
-        shapes = ", ".join(str(list(each.shape)) for each in inputs if isinstance(each, self._torch.Tensor))
-        text = f"{self._name(module)} ({type(module).__name__}) {shapes}".rstrip()
         if self._operators is not None:
-            self._torch.cuda.nvtx.range_push(text)
+            self._torch.cuda.nvtx.range_push(self._text(module, inputs))
+
+    def _text(self, module: Any, inputs: Any) -> str:
+        try:
+            shapes = ", ".join(str(list(each.shape)) for each in inputs if isinstance(each, self._torch.Tensor))
+            return f"{self._name(module)} ({type(module).__name__}) {shapes}".rstrip()
+        except Exception:  # such as a nested tensor, which has no shape: no name is worth the user's run
+            return type(module).__name__
 
     def _leave(self, module: Any, inputs: Any, output: Any) -> None:  # noqa: ARG002  what torch calls a hook with
         if self._torch.compiler.is_compiling():

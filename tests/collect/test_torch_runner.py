@@ -123,6 +123,53 @@ class Slow(Dataset):
 for batch in DataLoader(Slow()):
     time.sleep(0.01)
 """
+COMPILED = """
+import sys, torch
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.Adam(model.parameters())
+fetches = "optimizer" in sys.argv
+
+@torch.compile(backend="eager")
+def step_it(): optimizer.step()
+
+@torch.compile(backend="eager", fullgraph=True)
+def train_step(x): return model(x).relu().sum()
+
+for _ in range(4):
+    train_step(torch.ones(2, 4)).backward()
+    step_it() if fetches else optimizer.step()
+print("the end")
+"""
+OPTIMIZERS = """
+import sys, threading, torch
+model = torch.nn.Linear(2, 2)
+
+class Clipping(torch.optim.AdamW):
+    def step(self, closure=None): return super().step(closure)
+
+def no(): raise RuntimeError("no")
+
+def subclassed():
+    other, its = torch.optim.AdamW(model.parameters()), Clipping(model.parameters())
+    for _ in range(3):
+        its.step()
+        try: its.step(no)
+        except RuntimeError: pass
+
+def epochs(keep):
+    for _ in range(3):
+        keep.append(torch.optim.SGD(model.parameters()))
+        for _ in range(2): keep[-1].step()
+        if keep[0] is None: keep.pop()
+
+def in_a_thread():
+    thread = threading.Thread(target=subclassed)
+    thread.start()
+    thread.join()
+
+{"subclassed": subclassed, "gone": lambda: epochs([None]), "kept": lambda: epochs([]), "thread": in_a_thread}[sys.argv[1]]()
+print("the end")
+"""
 PARSER = "from torch.distributed.run import get_args_parser\nprint([s for a in get_args_parser()._actions if a.nargs == 0 for s in a.option_strings])\n"  # noqa: E501
 
 
@@ -138,7 +185,7 @@ class Run:
 
     def events(self, *without: str) -> list[str]:
         """Return the journal's events in short."""
-        told = (event for event in self.journal if event["event"] not in ("began", *without))
+        told = (event for event in self.journal if event["event"] not in ("began", "passed-over", *without))
         return [" ".join(str(value) for value in event.values()) for event in told]
 
 
@@ -168,6 +215,12 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
     "batches": (["--step", "2:3", "--of", "dataloader"], [EXAMPLE, *SMALL, "--workers", "2"]),
     "counting": (["--step", "2:3", "--stop-after", "--count", "trace.json"], ["script.py"]),
     "counting batches": (["--step", "3:4", "--of", "dataloader", "--count", "batches.json"], ["loads.py"]),
+    "a compiled step": (["--step", "2"], ["compiled.py", "optimizer"]),
+    "a compiled function": (["--step", "2", "--of", "train_step"], ["compiled.py"]),
+    "a subclass": (["--step", "9"], ["optimizers.py", "subclassed"]),
+    "optimizers that are gone": (["--step", "9"], ["optimizers.py", "gone"]),
+    "optimizers that are kept": (["--step", "9"], ["optimizers.py", "kept"]),
+    "in a thread": (["--step", "2", "--stop-after"], ["optimizers.py", "thread"]),
     "torchrun's parser": ([], ["parser.py"]),
 }  # fmt: skip
 
@@ -188,6 +241,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Run]:
         "calls.py": "import textwrap\nfor i in range(3): print(textwrap.dedent('  x'))\n",
         "parser.py": PARSER,
         "loads.py": LOADING,
+        "compiled.py": COMPILED,
+        "optimizers.py": OPTIMIZERS,
     }
     (folder / "package").mkdir()
     (folder / "package/__main__.py").write_text("import sys; print(sys.path[0], sys.argv)", encoding="utf-8")
@@ -367,6 +422,44 @@ def test_only_tensors_have_shapes(ranges: list[str]) -> None:
     with annotated():
         module(SimpleNamespace(shape=3), torch.ones(1, 2))
     assert ranges == ["Module (Module) [1, 2]", "pop"]
+
+
+def test_a_nested_tensor_has_no_shape_and_costs_nothing(ranges: list[str]) -> None:
+    torch = pytest.importorskip("torch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        nested = torch.nested.nested_tensor([torch.ones(2, 4), torch.ones(3, 4)])
+    with annotated():
+        torch.nn.Identity()(nested)
+    assert ranges == ["Identity", "pop"]
+
+
+@pytest.mark.parametrize("name", ["a compiled step", "a compiled function"])
+def test_what_torch_compile_traces_is_counted(run: Callable[[str], Run], name: str) -> None:
+    found = run(name)
+    assert (found.status, found.stdout) == (0, "the end\n"), found.stderr
+    assert found.events() == ["step 1", "start 2", "step 2", "stop 2", "step 3", "step 4"]
+
+
+@pytest.mark.parametrize(
+    ("name", "n_steps", "n_passed_over"),
+    [
+        ("a subclass", 3, 0),  # each calls the step of its superclass, and a call that raises counts for nothing
+        ("optimizers that are gone", 6, 0),
+        ("optimizers that are kept", 4, 2),  # the first step of the second and of the third
+    ],
+)
+def test_steps_of_an_optimizer_count_once(
+    run: Callable[[str], Run], name: str, n_steps: int, n_passed_over: int
+) -> None:
+    found = run(name)
+    assert found.events() == [f"step {number}" for number in range(1, n_steps + 1)]
+    assert sum(event.get("n_steps", 0) for event in found.journal) == n_passed_over
+
+
+def test_steps_that_end_in_a_thread_end_it_alone(run: Callable[[str], Run]) -> None:
+    found = run("in a thread")
+    assert (found.status, found.stdout, found.stderr) == (0, "the end\n", "")
 
 
 def test_annotating_without_a_gpu_changes_nothing(run: Callable[[str], Run]) -> None:

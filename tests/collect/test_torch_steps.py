@@ -1,0 +1,106 @@
+"""Which calls are steps, and that what is counted stays what it was."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ncuroof.collect.torch_steps import Window, count_steps
+
+
+class Base:
+    @classmethod
+    def made(cls) -> str:
+        return cls.__name__
+
+
+class Trainer(Base):
+    limit = 3
+
+    @staticmethod
+    def twice(number: int) -> int:
+        return 2 * number
+
+    def itself(self) -> Trainer:
+        return self
+
+    @property
+    def rate(self) -> float:
+        """How fast."""
+        return 0.5
+
+    def batches(self) -> Iterator[int]:
+        yield from (1, 2)
+
+    async def waits(self) -> int:
+        return 4
+
+    def hands_on(self) -> Any:
+        return self.waits()
+
+    async def streams(self) -> Any:
+        yield 1
+
+
+MODULE = SimpleNamespace(__name__="pkg", Trainer=Trainer, train=lambda: 7)
+
+
+@pytest.fixture
+def told() -> list[tuple[str, dict[str, object]]]:
+    return []
+
+
+def count(name: str, told: list[Any]) -> Any:
+    """Return a module whose calls of `name` are counted."""
+    journal: Any = SimpleNamespace(tell=lambda event, **more: told.append((event, more)))
+    window = Window((1, 99), stops_after=False, tools=[], journal=journal, when_cuda_begins=lambda _: None)
+    trainer = type("Trainer", (Base,), dict(Trainer.__dict__))
+    module = SimpleNamespace(**{**vars(MODULE), "Trainer": trainer})
+    count_steps(f"pkg:{name}", window, lambda _, call: call(module))
+    return module
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "result"),
+    [
+        ("train", lambda module: module.train(), 7),
+        ("Trainer.twice", lambda module: module.Trainer.twice(4), 8),
+        ("Trainer.twice", lambda module: module.Trainer().twice(4), 8),
+        ("Trainer.made", lambda module: module.Trainer.made(), "Trainer"),
+        ("Trainer.rate", lambda module: module.Trainer().rate, 0.5),
+        ("Trainer.batches", lambda module: list(module.Trainer().batches()), [1, 2]),
+        ("Trainer.waits", lambda module: asyncio.run(module.Trainer().waits()), 4),
+        ("Trainer.hands_on", lambda module: asyncio.run(module.Trainer().hands_on()), 4),
+        ("Trainer.itself", lambda module: type(module.Trainer().itself()).__name__, "Trainer"),
+    ],
+)
+def test_a_call_is_a_step_and_gives_what_it_gave(told: list[Any], name: str, call: Any, result: object) -> None:
+    module = count(name, told)
+    assert told == []
+    assert call(module) == result
+    assert told == [("step", {"number": 1})]
+
+
+def test_a_generator_that_is_not_exhausted_has_made_no_step(told: list[Any]) -> None:
+    batches = count("Trainer.batches", told).Trainer().batches()
+    assert [next(batches), next(batches)] == [1, 2]
+    assert told == []
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("Trainer.limit", "a function was wanted, it is int"),
+        ("Trainer.streams", "a function was wanted, it is an asynchronous generator"),
+        ("Trainer.nothing", "has no attribute 'nothing'"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(told: list[Any], name: str, why: str) -> None:
+    with pytest.raises(SystemExit, match=why):
+        count(name, told)
+    assert [event for event, _ in told] == ["refused"]
+    assert why in told[0][1]["why"]
