@@ -24,7 +24,7 @@ from ncuroof.collect.machine import find_gpus, find_ncu, find_nsys, ncu_version
 from ncuroof.collect.plan import plan_collection
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.recording import Recorder, Recording, free_report
-from ncuroof.collect.request import Request, parse_cover, parse_steps, refuse_what_is_given, split_words
+from ncuroof.collect.request import Request, checked, parse_cover, parse_steps, refuse_what_is_given, split_words
 from ncuroof.collect.settings import Settings, Version, load_settings, parse_capability
 from ncuroof.errors import NcuNotFoundError, ProfileRequestError
 from ncuroof.present.output import page_beside, refuse_foreign
@@ -230,27 +230,30 @@ def _request(
             hint="count them with --trace FILE, or choose kernels with --kernel, or record each launch shape once with --per-shape",
         )
     asked = {**asked, "per_shape": _once_per_shape(asked, is_kept=is_kept)}
-    return Request(
-        words=words,
-        report=output.with_name(output.name.removesuffix(REPORT_SUFFIX) + REPORT_SUFFIX),
-        sections=(*asked["sections"], *(settings.line_sections if asked["lines"] else ())),
-        ncu_words=(
-            *(settings.line_options if asked["lines"] and settings.line_options[0] not in ncu_words else ()),
-            *ncu_words,
-        ),
-        metrics=tuple(name for listed in asked["metrics"] for name in listed.split(",") if name),
-        skip=asked["launch_skip"],
-        count=asked["launch_count"],
-        cover_frac=None if asked["cover"] is None else parse_cover(asked["cover"]),
-        steps=parse_steps(asked["step"], of=asked["step_of"], stops_after=asked["stop_after"]),
-        annotates=asked["annotate"],
-        **{name: asked[name] for name in _AS_THEY_ARE},
+    return checked(
+        Request(
+            words=words,
+            report=output.with_name(output.name.removesuffix(REPORT_SUFFIX) + REPORT_SUFFIX),
+            sections=(*asked["sections"], *(settings.line_sections if asked["lines"] else ())),
+            ncu_words=(
+                *(settings.line_options if asked["lines"] and settings.line_options[0] not in ncu_words else ()),
+                *ncu_words,
+            ),
+            metrics=tuple(name for listed in asked["metrics"] for name in listed.split(",") if name),
+            skip=asked["launch_skip"],
+            count=asked["launch_count"],
+            cover_frac=None if asked["cover"] is None else parse_cover(asked["cover"]),
+            steps=parse_steps(asked["step"], of=asked["step_of"], stops_after=asked["stop_after"]),
+            annotates=asked["annotate"],
+            **{name: asked[name] for name in _AS_THEY_ARE},
+        )
     )
 
 
 def _once_per_shape(asked: dict[str, Any], *, is_kept: bool) -> bool | None:
     """Return --per-shape; a script for another machine cannot count launches first, and a long run would be replayed whole."""
     is_bounded = asked["launch_count"] is not None or asked["launch_skip"] or asked["kernels"] or asked["nvtx"]
+    is_bounded = is_bounded or "range" in asked["replay_mode"]
     if is_kept and asked["per_shape"] is None and asked["trace"] is None and not is_bounded:
         return True
     return None if asked["per_shape"] is None else bool(asked["per_shape"])

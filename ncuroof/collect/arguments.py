@@ -169,7 +169,7 @@ def _filters(request: Request, selection: Selection, settings: Settings, ncu_ver
         chosen += ["--nvtx"]
     for expression in request.nvtx:
         chosen += ["--nvtx-include", expression]
-    if request.steps is not None:
+    if request.steps is not None and not request.replays_ranges:  # there the runner's window is the range itself
         chosen += ["--profile-from-start", "off"]
     if request.skip:
         chosen += ["--launch-skip", str(request.skip)]

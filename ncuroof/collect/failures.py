@@ -12,8 +12,9 @@ from ncuroof.errors import ProfilingError
 _MARK = re.compile(r"==(?:ERROR|WARNING)== ")
 _ERROR = "==ERROR== "
 _EXIT_STATUS = "The application returned an error code"
-_NOTHING = "No kernels were"
-_LOOK_AT_COMMAND = "what it printed stands above; --dry-run shows the command, ncuroof doctor looks at the machine"
+_NOTHING = re.compile(r"No (?:kernels|graphs|ranges) were")
+_LOOK_AT_COMMAND = "--dry-run shows the command, ncuroof doctor looks at the machine"
+_LOOK_ABOVE = f"what it printed stands above; {_LOOK_AT_COMMAND}"
 RUN_IT_ALONE = "run it without ncuroof first; what it printed stands above"
 
 
@@ -34,8 +35,10 @@ def why_nothing(
         is_filtered: the user chose kernels, ranges or steps.
         has_ranks: a launcher started it.
     """
-    messages, exit_status = outcome.progress.messages, outcome.progress.exit_status
-    failure = known_failure(messages, failures)
+    exit_status = outcome.progress.exit_status
+    messages = sorted(outcome.progress.messages, key=lambda line: not line.startswith(_ERROR))
+    errors = [line for line in messages if line.startswith(_ERROR)]
+    failure = known_failure(errors, failures) or (None if _other_words(errors) else known_failure(messages, failures))
     if failure is not None:
         return ProfilingError(f"{failure.message} ({failure.id})", hint=failure.hint)
     if exit_status:
@@ -45,7 +48,7 @@ def why_nothing(
         )
     others = _other_words(messages)
     if others:
-        return ProfilingError(f"ncu recorded nothing: {others[0]}", hint=_LOOK_AT_COMMAND)
+        return ProfilingError(f"ncu recorded nothing: {others[0]}", hint=_LOOK_ABOVE)
     if outcome.progress.is_connected:
         return ProfilingError(
             "the program used CUDA, and no kernel was recorded (no-kernels)",
@@ -58,7 +61,7 @@ def why_nothing(
     if outcome.status:
         ended = "the launcher" if has_ranks else "ncu"
         return ProfilingError(
-            f"{ended} ended with status {outcome.status} before a program used CUDA", hint=_LOOK_AT_COMMAND
+            f"{ended} ended with status {outcome.status} before a program used CUDA", hint=_LOOK_ABOVE
         )
     return ProfilingError(
         "ncu saw no process that uses CUDA (no-kernels)",
@@ -87,4 +90,4 @@ def refusal(said: str, failures: Sequence[Failure]) -> ProfilingError | None:
 
 def _other_words(messages: Iterable[str]) -> list[str]:
     """Return what ncu says beside that the program failed, and that nothing was recorded."""
-    return [_MARK.sub("", line) for line in messages if _EXIT_STATUS not in line and _NOTHING not in line]
+    return [_MARK.sub("", line) for line in messages if _EXIT_STATUS not in line and not _NOTHING.search(line)]

@@ -13,7 +13,7 @@ _EXIT_STATUS = re.compile(r"==ERROR== The application returned an error code \((
 _MARK = "=="
 _CONNECTED = "==PROF== Connected to process"
 _MESSAGE = re.compile(r"==(?:ERROR|WARNING)== .+")
-_NOTHING = "No kernels were profiled"
+_NOTHING = re.compile(r"No (?:kernels|graphs|ranges) were profiled")
 _MOST_MESSAGES = 200
 _MOST_LINE = 2**16
 """Letters of a line that may still be one of ncu's: what the program prints need not have lines."""
@@ -92,7 +92,7 @@ class ProgressReader:
         self.state = replace(
             state,
             is_connected=state.is_connected or _CONNECTED in line,
-            is_empty=state.is_empty or _NOTHING in line,
+            is_empty=state.is_empty or _NOTHING.search(line) is not None,
         )
 
 

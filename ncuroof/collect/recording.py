@@ -106,7 +106,7 @@ class Recorder:
         It does where the user asks for it, and for a program of which nothing says which launches to record: a long run would
         replay for hours what can be recorded once.
         """
-        if self.request.trace is not None:
+        if self.request.trace is not None or self.request.replays_ranges:
             return False
         if self.first_run.is_needed:
             return True

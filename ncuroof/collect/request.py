@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,9 @@ def parse_steps(text: str | None, *, of: str | None = None, stops_after: bool | 
             hint="--step 10 profiles the tenth step, --step 10:12 three steps",
         )
     return Steps(first, last, of or "optimizer", stops_after is not False)
+
+
+_RANGE_MODES = ("range", "app-range")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,11 @@ class Request:
         return self.steps is not None or self.annotates
 
     @property
+    def replays_ranges(self) -> bool:
+        """Whether ncu records ranges as wholes, and no kernels."""
+        return self.replay_mode in _RANGE_MODES
+
+    @property
     def is_bounded(self) -> bool:
         """Whether the user says which launches to record."""
         return self.count is not None or bool(self.kernels or self.nvtx or self.skip)
@@ -118,6 +127,44 @@ class Request:
     def is_filtered(self) -> bool:
         """Whether there can be launches that are not recorded because of what the user says."""
         return self.is_bounded or self.steps is not None
+
+
+def checked(request: Request) -> Request:
+    """Return a request that does not contradict itself.
+
+    Raises:
+        ProfileRequestError: a pattern of --kernel is no regular expression, or kernels are chosen where ranges are recorded.
+    """
+    for pattern in request.kernels:
+        error = _what_is_wrong(pattern)
+        if error is not None:
+            raise ProfileRequestError(
+                f"--kernel: a regular expression was wanted, {pattern!r} was found: {error}",
+                hint="signs that stand for themselves get a backslash: 'operator\\('",
+            )
+    about_kernels = (
+        ("--kernel", request.kernels),
+        ("--per-shape", request.per_shape),
+        ("--cover", request.cover_frac is not None),
+        ("--trace", request.trace is not None),
+    )
+    for option, is_asked in about_kernels:
+        if request.replays_ranges and is_asked:
+            raise ProfileRequestError(
+                f"{option}: kernels were wanted, with --replay-mode {request.replay_mode} ncu records ranges as wholes",
+                hint="choose ranges with --step or --nvtx, or replay kernels: --replay-mode application",
+            )
+    return request
+
+
+def _what_is_wrong(pattern: str) -> re.error | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what later versions of Python may read otherwise
+            re.compile(pattern)
+    except re.error as error:
+        return error
+    return None
 
 
 def split_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -201,6 +201,14 @@ def test_lines_ask_for_source_counters_and_sources(folder: Path, capfd: pytest.C
         (("--step-of", "dataloader", "train.py"), "--step-of: --step was wanted"),
         (("--no-stop-after", "train.py"), "--no-stop-after: --step was wanted"),
         (("--clock-control", "boost", "train.py"), "--clock-control boost was wanted, which ncu has from 2024.2 on"),
+        (("-k", "gemm", "-k", "(", "train.py"), "--kernel: a regular expression was wanted, '(' was found: missing )"),
+        (
+            ("--replay-mode", "range", "-k", "gemm", "train.py"),
+            "--kernel: kernels were wanted, with --replay-mode range ncu",
+        ),
+        (("--replay-mode", "app-range", "--per-shape", "./app"), "--per-shape: kernels were wanted"),
+        (("--replay-mode", "range", "--cover", "95%", "train.py"), "--cover: kernels were wanted"),
+        (("--replay-mode", "range", "--trace", "t.json", "train.py"), "--trace: kernels were wanted"),
         (("python", "-m"), "python -m: a module was wanted"),
         (("--level", "huge", "train.py"), "Invalid value for '--level'"),
     ],
@@ -272,6 +280,22 @@ def test_a_remote_plan_records_a_whole_run_once_per_shape(
     script = (folder / "p.sh").read_text(encoding="utf-8")
     assert ("--filter-mode per-launch-config --launch-count 1" in script) is is_once
     assert ("warning: launches are not counted" in capfd.readouterr().err) is is_once
+
+
+@pytest.mark.parametrize("mode", ["range", "app-range"])
+@pytest.mark.parametrize("more", [("--dry-run",), ("--remote-plan", "p.sh")])
+def test_ranges_are_recorded_without_what_is_about_kernels(
+    folder: Path, capfd: pytest.CaptureFixture[str], mode: str, more: tuple[str, ...]
+) -> None:
+    """ncu 2024.1.1: "Option profile-from-start is not supported during range replay", and so on."""
+    assert run_main("profile", "--replay-mode", mode, "--step", "3", *more, "train.py") == 0
+    output = capfd.readouterr()
+    words = output.out if "--dry-run" in more else (folder / "p.sh").read_text(encoding="utf-8")
+    assert f"--replay-mode {mode}" in words
+    for option in ("--profile-from-start off ", "--kernel-name ", "--filter-mode ", "--count trace"):
+        assert option not in words.replace("`ncu --profile-from-start off`", "")  # as the runner's own text says
+    assert "--step 3 --of optimizer" in words
+    assert "runs twice" not in output.err
 
 
 def test_a_remote_plan_does_not_count(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ncuroof.collect.failures import known_failure, why_nothing
+from ncuroof.collect.failures import known_failure, refusal, why_nothing
 from ncuroof.collect.progress import Progress
 from ncuroof.collect.run import Outcome, run_ncu
 from ncuroof.collect.settings import load_settings
@@ -27,6 +27,7 @@ SAID = {
     "disk-full": "==ERROR== Failed to save the report to file /data/run.ncu-rep",
     "lock": "==ERROR== Failed to acquire the interprocess lock at /tmp/nsight-compute-lock. Please make sure that this path supports file-based locking. (13)",  # noqa: E501
     "unknown-metric": "==ERROR== Failed to find metric lts__t_sectors_srcunit_foo.sum",
+    "unknown-section": "==ERROR== Option '--section Nope' did not match any section.",
     "unknown-option": "==ERROR== unrecognised option '--nosuch'. Use --help for further details.",
     "program-not-found": "==ERROR== '/nonexist' does not exist or is not an executable. Please make sure to specify the absolute path",  # noqa: E501
     "report-exists": "==ERROR== File run.ncu-rep already exists. Use '-f' for overwriting the file.",
@@ -36,6 +37,9 @@ SAID = {
 
 
 NOTHING = "==WARNING== No kernels were profiled."
+WARNED = (
+    "==WARNING== Please consult the documentation for current range-based replay mode limitations and requirements."
+)
 
 
 def ended(*messages: str, status: int = 0, exit_status: int | None = None, is_connected: bool = False) -> Outcome:
@@ -89,6 +93,27 @@ def test_a_program_is_said_to_have_used_cuda_only_where_ncu_says_so() -> None:
 def test_words_that_are_not_known_are_passed_on() -> None:
     error = why_nothing(ended("==ERROR== The moon is in the way."), FAILURES, is_filtered=False)
     assert str(error) == "ncu recorded nothing: The moon is in the way."
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ([WARNED, "==ERROR== The moon is in the way."], "ncu recorded nothing: The moon is in the way."),
+        ([WARNED, "==ERROR== Out of memory."], "(out-of-memory)"),
+        (["==WARNING== Invalid value", "==ERROR== The moon is in the way."], "The moon is in the way."),
+        (["==WARNING== Invalid value", NOTHING], "(unknown-option)"),
+        ([NOTHING.replace("kernels", "ranges")], "ncu saw no process that uses CUDA"),
+        ([NOTHING.replace("kernels", "graphs")], "ncu saw no process that uses CUDA"),
+    ],
+)
+def test_errors_are_the_reason_and_no_warnings_before_them(said: list[str], told: str) -> None:
+    assert told in str(why_nothing(ended(*said), FAILURES, is_filtered=False))
+
+
+def test_what_was_not_printed_stands_nowhere_above() -> None:
+    error = refusal("==ERROR== The moon is in the way.", FAILURES)
+    assert error is not None
+    assert "above" not in str(error.hint)
 
 
 @pytest.mark.oracle
