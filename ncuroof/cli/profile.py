@@ -14,6 +14,7 @@ import click
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
 from ncuroof.cli.remote_plan import write_remote_plan
+from ncuroof.cli.report_place import in_a_place_of_its_own, wanted_report
 from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.arguments import Selection
 from ncuroof.collect.beforehand import look_before
@@ -23,9 +24,11 @@ from ncuroof.collect.doctor import this_machine
 from ncuroof.collect.machine import find_gpus, find_ncu, find_nsys, ncu_version
 from ncuroof.collect.plan import plan_collection
 from ncuroof.collect.programs import Program, find_program
-from ncuroof.collect.recording import Recorder, Recording, free_report
+from ncuroof.collect.recording import Recorder, Recording
+from ncuroof.collect.report_places import free_report
 from ncuroof.collect.request import Request, checked, parse_cover, parse_steps, refuse_what_is_given, split_words
 from ncuroof.collect.settings import Settings, Version, load_settings, parse_capability
+from ncuroof.collect.signals import interrupted_by_signals
 from ncuroof.errors import NcuNotFoundError, ProfileRequestError
 from ncuroof.present.output import page_beside, refuse_foreign
 
@@ -44,7 +47,10 @@ _REDACT = (
 @click.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[NCU_OPTIONS --] PROGRAM [ARGS]…")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Report to write; by default PROGRAM.ncu-rep here."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Report to write, or folder for it; by default PROGRAM.ncu-rep here.",
 )
 @click.option(
     "--level",
@@ -152,20 +158,26 @@ def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: boo
     """
     recorder = _recorder(words, asked, quiet=quiet)
     _keep_what_runs(recorder.request, asked["remote_plan"])
-    if not quiet:
-        for line in plan_lines(recorder, counts_first=recorder.counts_first and asked["remote_plan"] is None):
-            say(line)
     if asked["remote_plan"] is not None:
+        _show_plan(recorder, counts_first=False)
         return write_remote_plan(recorder, asked["remote_plan"], is_gpu_known=bool(asked["capabilities"]))
     if asked["dry_run"]:
+        _show_plan(recorder, counts_first=recorder.counts_first)
         return _print_commands(recorder)
-    look_before(recorder, this_machine())
-    refuse_foreign(_page_to_be(recorder), force=asked["force"])
-    recording = recorder.record()
-    if verbose:
-        for message in recording.messages:
-            say(message)
-    return _report(recording, force=asked["force"], quiet=quiet, no_color=no_color)
+    with interrupted_by_signals(), in_a_place_of_its_own(recorder, asked["output"]) as placed:
+        _show_plan(placed, counts_first=placed.counts_first)
+        look_before(placed, this_machine())
+        refuse_foreign(_page_to_be(placed), force=asked["force"])
+        recording = placed.record()
+        if verbose:
+            for message in recording.messages:
+                say(message)
+        return _report(recording, force=asked["force"], quiet=quiet, no_color=no_color)
+
+
+def _show_plan(recorder: Recorder, *, counts_first: bool) -> None:
+    for line in plan_lines(recorder, counts_first=counts_first):
+        recorder.say(line)
 
 
 def _keep_what_runs(request: Request, remote_plan: Path | None) -> None:
@@ -218,10 +230,9 @@ def _request(
     Raises:
         ProfileRequestError: the output has no name, or what is wanted cannot be done elsewhere.
     """
-    output = asked["output"]
-    if output is None:
-        named = Path(f"{_name_of(program)}{REPORT_SUFFIX}")
-        output = named if is_kept or asked["force"] else free_report(named)
+    output, wanted = asked["output"], wanted_report(asked["output"], program)
+    if wanted is not None:
+        output = wanted if is_kept or asked["force"] else free_report(wanted)
     if output.name in ("", ".."):
         raise ProfileRequestError(f"-o: a file's name was wanted, {str(output)!r} was found", hint="-o run.ncu-rep")
     if is_kept and asked["cover"] is not None and asked["trace"] is None:
@@ -257,12 +268,6 @@ def _once_per_shape(asked: dict[str, Any], *, is_kept: bool) -> bool | None:
     if is_kept and asked["per_shape"] is None and asked["trace"] is None and not is_bounded:
         return True
     return None if asked["per_shape"] is None else bool(asked["per_shape"])
-
-
-def _name_of(program: Program) -> str:
-    words = program.words[program.script or 0 :]
-    word = words[1] if words[0] == "-m" and len(words) > 1 else words[0]
-    return Path(word).stem or "run"
 
 
 def _ncu(*, is_needed: bool) -> tuple[Path, Version]:

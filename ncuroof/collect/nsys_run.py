@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import MappingProxyType
 
-from ncuroof.collect.run import flush_before_a_child, forwarding_sigterm
+from ncuroof.collect.run import flush_before_a_child
+from ncuroof.collect.signals import forwarding_signals
 from ncuroof.errors import NcuNotFoundError
 
 _LAST_WORDS = re.compile(rb"Generating '[^'\n]*\.(?:qdstrm|nsys-rep)'\r?\n")
@@ -64,7 +65,7 @@ def _running(
         process = subprocess.Popen(words, stdout=stdout, env={**environment, **os.environ})  # noqa: S603  the arguments as given, no shell
     except OSError as error:
         raise NcuNotFoundError(f"{words[0]} cannot be run: {error.strerror}", hint="ncuroof doctor") from error
-    with process, forwarding_sigterm(process):
+    with process, forwarding_signals(process):
         try:
             yield process
         except BaseException as error:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.arguments import Selection, files_of_ranks, ncu_command, of_rank, uncounted_selection
 from ncuroof.collect.counting import select_launches
 from ncuroof.collect.counts import Counts, counts_path, to_json, together
@@ -16,6 +15,7 @@ from ncuroof.collect.failures import known_failure, why_nothing
 from ncuroof.collect.first_run import RUNNER, FirstRun, cut_short, read_status, step_words, steps_hint
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.programs import Program
+from ncuroof.collect.report_places import look_at_place, reports_of_ranks
 from ncuroof.collect.request import Request
 from ncuroof.collect.run import Outcome, run_ncu
 from ncuroof.collect.set_aside import set_aside
@@ -24,6 +24,7 @@ from ncuroof.collect.traces import read_trace
 from ncuroof.errors import OutputError, ProfilingError
 
 _ERROR = "==ERROR=="
+_TAKEN = "report-exists"
 _NEARLY_ALL = 0.95
 """Share of the planned launches that is worth no word: autotuning and the length of inputs change a few from run to run."""
 
@@ -163,7 +164,7 @@ class Recorder:
                 environment=self.program.environment,
                 say=self.say,
             )
-            reports = self._reports()
+            reports = {} if self._is_anothers(outcome) else self._reports()
             if not reports:
                 raise self._failure(outcome, status)
             cut = cut_short(self.request, _longest_journal(status))
@@ -229,7 +230,7 @@ class Recorder:
 
     def _to_replace(self) -> list[Path]:
         """Return what is in the report's place, and counts beside it: earlier ones would weight the new report wrongly."""
-        _look_at_place(self.request.report)
+        look_at_place(self.request.report)
         reports = self._reports().values()
         counts = dict.fromkeys(map(counts_path, (self.request.report, *reports)))
         existing = [*reports, *filter(Path.exists, counts)]
@@ -242,7 +243,12 @@ class Recorder:
         report = self.request.report
         if self.program.rank_variable is None:
             return {None: report} if report.is_file() else {}
-        return _reports_of_ranks(report)
+        return reports_of_ranks(report)
+
+    def _is_anothers(self, outcome: Outcome) -> bool:
+        """Return whether the report in our place is not ours: ncu wrote none, and found one there."""
+        taken = next(failure for failure in self.settings.failures if failure.id == _TAKEN)
+        return not outcome.progress.reports and any(map(taken.pattern.search, outcome.progress.messages))
 
     def _failure(self, outcome: Outcome, status: Path) -> BaseException:
         if outcome.is_interrupted:
@@ -257,44 +263,10 @@ class Recorder:
         return ProfilingError(str(error), hint=hint) if hint else error
 
 
-def _look_at_place(report: Path) -> None:
-    """Refuse a report's place where none can be written, before anything runs.
-
-    Raises:
-        OutputError: it is a folder, or lies in none that can be written to.
-    """
-    folder = report.parent
-    if not folder.is_dir():
-        raise OutputError(f"{folder}: is no folder", hint="make it, or choose another with -o")
-    if report.is_dir():
-        raise OutputError(f"{report}: is a folder", hint="choose another name with -o")
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise OutputError(
-            f"{folder}: cannot be written to: {error.strerror}", hint="choose another folder with -o"
-        ) from error
-
-
-def free_report(wanted: Path) -> Path:
-    """Return a report's path that is not taken: `train.ncu-rep`, else `train-2.ncu-rep`, and so on."""
-    number, path = 1, wanted
-    while path.exists() or counts_path(path).exists() or _reports_of_ranks(path):
-        number += 1
-        path = wanted.with_name(f"{wanted.name.removesuffix(REPORT_SUFFIX)}-{number}{REPORT_SUFFIX}")
-    return path
-
-
 def _longest_journal(status: Path) -> list[dict[str, Any]]:
     """Return the journal of the rank that came farthest."""
     journals = [status, *files_of_ranks(status.name, "", list(status.parent.iterdir())).values()]
     return max(map(read_status, journals), key=len)
-
-
-def _reports_of_ranks(report: Path) -> dict[int | None, Path]:
-    exists = list(report.parent.iterdir()) if report.parent.is_dir() else []
-    return files_of_ranks(report.name.removesuffix(REPORT_SUFFIX), REPORT_SUFFIX, exists)
 
 
 def _program_status(outcome: Outcome) -> int:

@@ -23,15 +23,15 @@ def remote_script(
 
     Args:
         command: as for this machine.
-        ncu: the word in it that is ncu's path.
+        ncu: ncu's path; the first such word in it.
         collection: the words in it, one after the other, that say what to collect.
         collection_by_capability: what to put in their place where nvidia-smi tells this compute capability ("9.0").
         runner: the word in it that is the runner's path.
         runner_sources: text by name of the runner's files, itself first; the script carries them where the command needs them.
         reports: what the command writes, as the shell takes it.
     """
-    place = _place_of(collection, command)
-    before = ['"$ncu"' if word == ncu else shlex.quote(word) for word in command[:place]]
+    place, ncus_place = _place_of(collection, command), command.index(ncu)
+    before = ['"$ncu"' if number == ncus_place else shlex.quote(word) for number, word in enumerate(command[:place])]
     after = [_RUNNER_PLACE if word == runner else shlex.quote(word) for word in command[place + len(collection) :]]
     words = [*before, '"$@"', *after]
     lines = [

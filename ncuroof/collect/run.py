@@ -11,13 +11,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from ncuroof.collect.ncu_lines import WithoutProgress
 from ncuroof.collect.progress import Progress, ProgressReader
+from ncuroof.collect.signals import forwarding_signals
 from ncuroof.collect.status_line import StatusLine, progress_text, terminal_width
 from ncuroof.errors import NcuNotFoundError
 
@@ -29,9 +30,6 @@ _GRACE_S = 60.0
 
 _IMPATIENT_GRACE_S = 5.0
 """As above, after a second interrupt."""
-
-_ONE_SIGNAL_S = 1.0
-"""SIGTERMs closer together are one: `timeout` and batch systems send it to the process, and then to all of its group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +122,20 @@ def run_ncu(
             for end in set(ends.values()):
                 os.close(end)
         is_terminal = shows_progress and os.isatty(_STDERR)
-        line = StatusLine(lambda data: os.write(_STDERR, data), terminal_width(_STDERR)) if is_terminal else None
+        line = StatusLine(_draw, terminal_width(_STDERR)) if is_terminal else None
         watch = _Watch(process, streams, log, line, n_all, say)
         try:
-            with forwarding_sigterm(process):
+            with forwarding_signals(process):
                 is_interrupted = watch.to_the_end()
         finally:
             if process.poll() is None:  # nobody would end it
                 process.terminate()
         return Outcome(process.returncode, watch.progress(), is_interrupted)
+
+
+def _draw(data: bytes) -> None:
+    with contextlib.suppress(OSError):  # a terminal that was closed ends no ncu, which is to close its report
+        os.write(_STDERR, data)
 
 
 def _open_streams(stack: contextlib.ExitStack, *, has_progress: bool) -> tuple[list[_Stream], dict[int, int]]:
@@ -172,31 +175,6 @@ def _terminal() -> tuple[int, int]:
         size = fcntl.ioctl(_STDERR, termios.TIOCGWINSZ, b"\0" * 8)
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, size)
     return ours, theirs
-
-
-@contextlib.contextmanager
-def forwarding_sigterm(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Let a batch system's SIGTERM end what we started as Ctrl-C does, so that it can close its report, and then us."""
-    interrupted_s = -math.inf
-
-    def interrupt(*_: object) -> None:
-        nonlocal interrupted_s
-        now_s = time.monotonic()
-        if now_s - interrupted_s < _ONE_SIGNAL_S:
-            return
-        interrupted_s = now_s
-        process.send_signal(signal.SIGINT)
-        raise KeyboardInterrupt
-
-    try:
-        before = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:  # not the main thread
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 class _Watch:
@@ -297,7 +275,8 @@ class _Watch:
     def _tell(self, text: str) -> None:
         if self._line is not None:
             self._line.clear()
-        self._say(text)
+        with contextlib.suppress(OSError):
+            self._say(text)
 
 
 def _merged(parts: Sequence[Progress]) -> Progress:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ncuroof.collect.report_places import claimed
 from tests.cli.running import run_main
 from tests.collect.making import DEMO, ROOT, stand_in, stand_in_nsys
 from tests.support.nsys_database import Ran, write_database
@@ -89,6 +90,46 @@ def test_the_next_run_gets_another_name(folder: Path) -> None:
     assert run_main("profile", "-q", "--no-per-shape", "train.py") == 0
     assert run_main("profile", "-q", "--no-per-shape", "train.py") == 0
     assert sorted(path.name for path in folder.glob("train*.ncu-rep")) == ["train-2.ncu-rep", "train.ncu-rep"]
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("train.py",), "train"),
+        (("-o", "results", "train.py"), "results/train"),
+        (("-o", "results/mine", "train.py"), "results/mine"),
+        (("-o", "results/run.1", "train.py"), "results/run.1"),
+        (("python", "-m", "mypkg.train"), "mypkg.train"),
+        (("--", "./bench_v1.5"), "bench_v1.5"),
+        (("--", "tools/run.sh"), "run"),
+    ],
+)
+def test_a_report_is_named_after_the_program(
+    folder: Path, capfd: pytest.CaptureFixture[str], words: tuple[str, ...], name: str
+) -> None:
+    (folder / "results").mkdir()
+    assert run_main("profile", "--dry-run", *words) == 0
+    assert f"report {name}.ncu-rep\n" in capfd.readouterr().err
+
+
+def test_two_runs_at_once_get_two_names(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with claimed(Path("train.ncu-rep")):
+        assert run_main("profile", "-q", "--no-per-shape", "train.py") == 0
+        assert "report: train-2.ncu-rep" in capfd.readouterr().out
+        assert run_main("profile", "-q", "--no-per-shape", "-o", "train", "train.py") == 1
+        output = capfd.readouterr()
+    assert "trained" not in output.out
+    assert "train.ncu-rep.recording: another run records train.ncu-rep, or was killed" in output.err
+    assert sorted(path.name for path in folder.glob("train*")) == ["train-2.html", "train-2.ncu-rep", "train.py"]
+
+
+def test_a_name_that_is_claimed_meanwhile_is_anothers(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ncuroof.cli.profile.free_report", lambda _: Path("train.ncu-rep"))
+    with claimed(Path("train.ncu-rep")):
+        assert run_main("profile", "-q", "--no-per-shape", "train.py") == 0
+    assert "report: train-2.ncu-rep" in capfd.readouterr().out
 
 
 def test_the_programs_status_is_passed_on_after_the_report(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -194,7 +235,7 @@ def test_lines_ask_for_source_counters_and_sources(folder: Path, capfd: pytest.C
         (("--cover", "200%", "train.py"), "--cover: a share of GPU time was wanted"),
         (("--step", "1", "./app"), "a Python script was wanted"),
         (("--compute-capability", "90", "train.py"), "a compute capability was wanted"),
-        (("-o", ".", "train.py"), "-o: a file's name was wanted, '.' was found"),
+        (("-o", "nowhere/..", "train.py"), "-o: a file's name was wanted, 'nowhere/..' was found"),
         (("--remote-plan", "p.sh", "--cover", "95%", "train.py"), "--cover counts launches first"),
         (("--", "--set=full", "--", "./app"), "--set for ncu: ncuroof gives ncu this option itself"),
         (("--", "--call-stack", "-kfoo", "--", "./app"), "hint: before the first `--`: -k REGEX"),
@@ -262,6 +303,11 @@ def test_a_remote_plan_runs_where_only_ncu_is(folder: Path, capfd: pytest.Captur
 def test_a_remote_plan_passes_the_programs_words_on(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("profile", "--remote-plan", "p.sh", "--compute-capability", "9.0", "--", "./app", "ncu", "$x") == 0
     assert """ ./app ncu '$x' || status=$?\n""" in (folder / "p.sh").read_text(encoding="utf-8")
+
+
+def test_a_remote_plan_may_leave_a_report_named_ncu(folder: Path) -> None:
+    assert run_main("profile", "-q", "--remote-plan", "p.sh", "-o", "ncu", "train.py") == 0
+    assert '\n"$ncu" --export ncu "$@"' in (folder / "p.sh").read_text(encoding="utf-8")
 
 
 def test_a_remote_plan_replaces_its_own_script_and_names_what_it_leaves(folder: Path) -> None:

@@ -21,11 +21,13 @@ from ncuroof.collect.counts import Counts, KernelCount, counts_path, read_counts
 from ncuroof.collect.first_run import FirstRun
 from ncuroof.collect.ncu_lines import WithoutProgress
 from ncuroof.collect.programs import Program, find_program
-from ncuroof.collect.recording import Recorder, free_report
+from ncuroof.collect.recording import Recorder
+from ncuroof.collect.report_places import free_report
 from ncuroof.collect.request import Steps
-from ncuroof.collect.run import forwarding_sigterm, run_ncu
+from ncuroof.collect.run import run_ncu
 from ncuroof.collect.set_aside import set_aside
 from ncuroof.collect.settings import load_settings
+from ncuroof.collect.signals import forwarding_signals, interrupted_by_signals
 from ncuroof.collect.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.errors import CountsError, NcuNotFoundError, OutputError, ProfileRequestError, ProfilingError
 from tests.collect.making import DEMO, PLAN, ROOT, request, stand_in
@@ -152,6 +154,13 @@ def test_a_report_that_is_there_stays_unless_forced(tmp_path: Path) -> None:
         recorder(tmp_path).record()
     assert (tmp_path / "run.ncu-rep").read_bytes() == b"precious"
     assert recorder(tmp_path, force=True).record().reports[0].read_bytes() == DEMO.read_bytes()
+
+
+def test_a_report_that_comes_in_the_way_is_not_ours(tmp_path: Path) -> None:
+    taking = f"open({str(tmp_path / 'run.ncu-rep')!r}, 'w').write('precious')"
+    with pytest.raises(ProfilingError, match="report-exists"):
+        recorder(tmp_path, (sys.executable, "-c", taking)).record()
+    assert (tmp_path / "run.ncu-rep").read_text(encoding="utf-8") == "precious"
 
 
 def test_a_report_to_be_replaced_comes_back_where_nothing_is_recorded(
@@ -357,6 +366,14 @@ print("interrupted" if outcome.is_interrupted else "ended", outcome.progress.n_d
 """
 
 
+CLOSED = """
+import sys
+from pathlib import Path
+from tests.collect.test_recording import recorder
+recorder(Path(sys.argv[1]), PROGRAM, force=True).record()
+"""
+
+
 def _watched(folder: Path, *, grace_s: float = 60, **more: Any) -> subprocess.Popen[bytes]:
     stand_in(folder)
     environment = {
@@ -378,7 +395,7 @@ def _until(folder: Path, process: subprocess.Popen[bytes], descriptor: int, text
     return seen
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_keeps_what_was_recorded(tmp_path: Path, number: signal.Signals) -> None:
     process = _watched(tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
@@ -396,11 +413,42 @@ def test_an_interrupt_keeps_what_was_recorded(tmp_path: Path, number: signal.Sig
 
 
 def test_a_sigterm_to_us_and_then_to_our_group_is_one_interrupt(tmp_path: Path) -> None:
-    with subprocess.Popen(["/bin/sleep", "20"]) as process, forwarding_sigterm(process):
+    with subprocess.Popen(["/bin/sleep", "20"]) as process, forwarding_signals(process):
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGTERM)  # as `timeout` sends it once more: while we wait for ncu, nothing ends us
         assert process.wait(5) == -signal.SIGINT
+
+
+def test_under_nohup_a_closed_terminal_ends_nothing() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interrupted_by_signals():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_closed_terminal_brings_the_earlier_report_back(tmp_path: Path) -> None:
+    (tmp_path / "run.ncu-rep").write_bytes(b"precious")
+    waiting = "import time; print('waits', flush=True); time.sleep(30)"
+    script = CLOSED.replace("PROGRAM", repr((sys.executable, "-c", waiting)))
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        start_new_session=True,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    _until(tmp_path, process, ours, b"waits")
+    os.close(ours)  # what is written there is lost from now on
+    os.killpg(process.pid, signal.SIGHUP)  # as a terminal sends it
+    assert process.wait(20) == -signal.SIGINT
+    assert [path.name for path in tmp_path.glob("run*")] == ["run.ncu-rep"]
+    assert (tmp_path / "run.ncu-rep").read_bytes() == b"precious"
 
 
 def test_an_interrupt_that_reached_us_alone_is_passed_on(tmp_path: Path) -> None:

@@ -1,0 +1,45 @@
+"""Under which name `ncuroof profile` leaves its report."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from ncuroof.collect import REPORT_SUFFIX
+from ncuroof.collect.programs import Program
+from ncuroof.collect.recording import Recorder
+from ncuroof.collect.report_places import claimed, free_report
+from ncuroof.errors import OutputError
+
+_SUFFIXES = (".py", ".pyw", ".sh", ".exe")
+"""That a report's name does without; what else follows a point may be a version."""
+
+
+def wanted_report(output: Path | None, program: Program) -> Path | None:
+    """Return the report that is named after the program, here or in a folder of the user's; None where the user names it."""
+    if output is not None and not output.is_dir():
+        return None
+    words = program.words[program.script or 0 :]
+    name = words[1] if words[0] == "-m" and len(words) > 1 else Path(words[0]).name
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
+    return (output or Path()) / f"{name or 'run'}{REPORT_SUFFIX}"
+
+
+@contextlib.contextmanager
+def in_a_place_of_its_own(recorder: Recorder, output: Path | None) -> Iterator[Recorder]:
+    """Keep the report's name from others; where the user chose none, another run that was quicker to take it gets it."""
+    request = recorder.request
+    wanted = wanted_report(output, recorder.program)
+    with contextlib.ExitStack() as kept:
+        while True:
+            try:
+                kept.enter_context(claimed(request.report))
+                break
+            except OutputError:
+                if wanted is None or request.force:
+                    raise
+                request = replace(request, report=free_report(wanted))
+        yield replace(recorder, request=request)

@@ -1,0 +1,80 @@
+"""Where a report goes: a place that can be written to, a name that is free, and that no other run records to meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from ncuroof.collect import REPORT_SUFFIX
+from ncuroof.collect.arguments import files_of_ranks
+from ncuroof.collect.counts import counts_path
+from ncuroof.errors import OutputError
+
+_CLAIM = ".recording"
+"""Ends the name of the empty file that is beside a report while it is recorded."""
+
+
+def look_at_place(report: Path) -> None:
+    """Refuse a report's place where none can be written, before anything runs.
+
+    Raises:
+        OutputError: it is a folder, or lies in none that can be written to.
+    """
+    folder = report.parent
+    if not folder.is_dir():
+        raise OutputError(f"{folder}: is no folder", hint="make it, or choose another with -o")
+    if report.is_dir():
+        raise OutputError(f"{report}: is a folder", hint="choose another name with -o")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OutputError(
+            f"{folder}: cannot be written to: {error.strerror}", hint="choose another folder with -o"
+        ) from error
+
+
+def free_report(wanted: Path) -> Path:
+    """Return a report's path that is not taken: `train.ncu-rep`, else `train-2.ncu-rep`, and so on."""
+    number, path = 1, wanted
+    while path.exists() or counts_path(path).exists() or _claim_of(path).exists() or reports_of_ranks(path):
+        number += 1
+        path = wanted.with_name(f"{wanted.name.removesuffix(REPORT_SUFFIX)}-{number}{REPORT_SUFFIX}")
+    return path
+
+
+@contextlib.contextmanager
+def claimed(report: Path) -> Iterator[None]:
+    """Keep a report's name for this run: of two that run at once, ncu would have the second throw its recording away.
+
+    Raises:
+        OutputError: another run has it.
+    """
+    claim = _claim_of(report)
+    try:
+        os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+    except FileExistsError:
+        raise OutputError(
+            f"{claim}: another run records {report.name}, or was killed while it did",
+            hint=f"choose another name with -o, or delete {claim.name}",
+        ) from None
+    except OSError:  # nothing can be written there, which is told elsewhere
+        yield
+        return
+    try:
+        yield
+    finally:
+        claim.unlink(missing_ok=True)
+
+
+def _claim_of(report: Path) -> Path:
+    return report.with_name(report.name + _CLAIM)
+
+
+def reports_of_ranks(report: Path) -> dict[int | None, Path]:
+    """Return the reports of ranks that are there, by rank."""
+    exists = list(report.parent.iterdir()) if report.parent.is_dir() else []
+    return files_of_ranks(report.name.removesuffix(REPORT_SUFFIX), REPORT_SUFFIX, exists)

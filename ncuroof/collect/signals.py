@@ -1,0 +1,53 @@
+"""Signals that would end us at once: they end as Ctrl-C does, what we started first, so that it can close its report."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+
+_ENDINGS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Of a batch system, and of a terminal that is closed."""
+
+_ONE_SIGNAL_S = 1.0
+"""Signals closer together are one: `timeout` and batch systems send it to the process, and then to all of its group."""
+
+
+@contextlib.contextmanager
+def interrupted_by_signals(tell: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Take SIGTERM and SIGHUP for Ctrl-C, unless they are ignored, as under nohup.
+
+    Args:
+        tell: is called before.
+    """
+    interrupted_s = -math.inf
+
+    def interrupt(*_: object) -> None:
+        nonlocal interrupted_s
+        now_s = time.monotonic()
+        if now_s - interrupted_s < _ONE_SIGNAL_S:
+            return
+        interrupted_s = now_s
+        tell()
+        raise KeyboardInterrupt
+
+    before = {number: signal.getsignal(number) for number in _ENDINGS}
+    taken = [number for number, handler in before.items() if handler not in (signal.SIG_IGN, None)]
+    try:
+        for number in taken:
+            signal.signal(number, interrupt)
+    except ValueError:  # not the main thread
+        taken = []
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, before[number])
+
+
+def forwarding_signals(process: subprocess.Popen[bytes]) -> contextlib.AbstractContextManager[None]:
+    """Let these signals end what we started as Ctrl-C does, and then us."""
+    return interrupted_by_signals(lambda: process.send_signal(signal.SIGINT))
