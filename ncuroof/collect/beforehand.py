@@ -14,9 +14,12 @@ from ncuroof.collect.doctor import FAILED, PERMISSION, Surroundings, examine
 from ncuroof.collect.failures import refusal
 from ncuroof.collect.programs import Program
 from ncuroof.collect.recording import Recorder
+from ncuroof.collect.script_functions import functions_in
 from ncuroof.errors import ProfileRequestError, ProfilingError
 
 _PATIENCE_S = 60.0
+_NO_FUNCTIONS = ("optimizer", "dataloader")
+_MOST_NAMED = 8
 _NO_DRIVER = "no-driver"
 _OF_NOTHING = ("program-never-used-cuda", "replay-failed")
 """Failures that a program deserves that does nothing."""
@@ -36,14 +39,15 @@ def look_before(recorder: Recorder, machine: Surroundings) -> None:
     """
     program = recorder.program
     recorder.command()  # says what contradicts itself
-    _look_at_program(program)
+    _look_at_program(recorder)
     if not program.launcher:
         _look_at_machine(recorder, machine)
     if recorder.counts_first:
         _ask_ncu(recorder)
 
 
-def _look_at_program(program: Program) -> None:
+def _look_at_program(recorder: Recorder) -> None:
+    program = recorder.program
     first = (program.launcher or program.words)[0]
     if shutil.which(first) is None and not os.access(first, os.X_OK):
         raise ProfilingError(
@@ -52,6 +56,27 @@ def _look_at_program(program: Program) -> None:
     script = None if program.launcher or program.script is None else program.words[program.script]
     if script not in (None, "-m") and not Path(str(script)).exists():
         raise ProfileRequestError(f"{script}: no such script", hint="give its path")
+    if recorder.request.steps is not None and program.script is not None:
+        _look_at_steps(recorder.request.steps.of, str(program.words[program.script]))
+
+
+def _look_at_steps(of: str, script: str) -> None:
+    """Refuse a function that the script lacks; those of modules are known when these are imported."""
+    if of in _NO_FUNCTIONS or ":" in of:
+        return
+    if script == "-m":
+        raise ProfileRequestError(
+            f"--step-of {of}: calls of a function cannot be counted in a module that runs with -m",
+            hint="run the module's file instead, or name a function of a module that it imports, as MODULE:NAME",
+        )
+    functions = functions_in(Path(script))
+    if functions is None or of in functions:
+        return
+    alike = [name for name in functions if name.split(".")[-1] == of.rsplit(".", maxsplit=1)[-1]]
+    found = f"did you mean {' or '.join(alike)}?" if alike else f"it has {', '.join(functions[:_MOST_NAMED]) or 'none'}"
+    raise ProfileRequestError(
+        f"--step-of {of}: {script} has no such function", hint=f"{found}; functions of modules are named MODULE:NAME"
+    )
 
 
 def _look_at_machine(recorder: Recorder, machine: Surroundings) -> None:
@@ -82,7 +107,13 @@ def _ask_ncu(recorder: Recorder) -> None:
         )
         try:
             done = subprocess.run(  # noqa: S603  no shell
-                command, capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S, check=False
+                command,
+                stdin=subprocess.DEVNULL,  # what stands there is the program's
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_PATIENCE_S,
+                check=False,
             )
         except (OSError, subprocess.TimeoutExpired):  # what runs the program will tell
             return

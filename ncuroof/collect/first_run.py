@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from ncuroof.collect.arguments import files_of_ranks, of_rank
 from ncuroof.collect.counts import Counts
 from ncuroof.collect.failures import RUN_IT_ALONE
+from ncuroof.collect.journal import (
+    counted_steps,
+    cut_short,
+    is_cut_off,
+    read_status,
+    refused,
+    steps_hint,
+    why_not_counted,
+)
 from ncuroof.collect.nsys_run import run_nsys, run_to_end
 from ncuroof.collect.nsys_trace import read_nsys_trace
 from ncuroof.collect.programs import Program
 from ncuroof.collect.request import Request, Steps
 from ncuroof.collect.settings import Settings
-from ncuroof.collect.temporal_breakdown import CountedSteps
 from ncuroof.collect.torch_trace import timeline_of, trace_events
 from ncuroof.collect.traces import counts_of
 from ncuroof.errors import CountsError, ProfileRequestError, ProfilingError
@@ -32,6 +38,7 @@ _TORCH_TRACE, _NSYS_TRACE, _JOURNAL = ("trace", ".json"), ("trace", ".sqlite"), 
 _LONG_BYTES = 50e6
 """Half a million launches made 360 MB, which took 25 s and 1.8 GB to read."""
 
+OTHER_STEPS = "--step-of says what a step is: optimizer, dataloader, NAME in the script, or MODULE:NAME"
 _ALL_ARE_RECORDED = "launches are not counted, and all are recorded"
 _NOT_COUNTED_HINT = (
     "choose kernels with --kernel, or steps with --step; --per-shape records one launch per kernel and shape; "
@@ -108,17 +115,25 @@ class FirstRun:
     def _torch_counts(self, words: Sequence[str], folder: Path) -> dict[int | None, Counts]:
         exit_status = run_to_end(words, self.program.environment)
         traces = self._left(folder, *_TORCH_TRACE)
+        journals = {rank: read_status(path) for rank, path in self._left(folder, *_JOURNAL).items()}
+        refusal = refused(journals.values())
+        if refusal is not None:
+            raise ProfilingError(refusal, hint=OTHER_STEPS)
         if exit_status and not traces:
             raise _failed(exit_status)
-        journals = {rank: read_status(path) for rank, path in self._left(folder, *_JOURNAL).items()}
         if any(entry.get("event") == _NO_TORCH for journal in journals.values() for entry in journal):
             return self._without_torch(folder, "PyTorch is not installed there")
         longest = max(journals.values(), key=len, default=[])
         unreached = steps_hint(self.request, longest)
         if unreached and not exit_status:
             raise ProfilingError("no launch was counted, for the steps were not reached (no-kernels)", hint=unreached)
+        if not traces and is_cut_off(journals.values()):
+            raise ProfilingError(
+                f"the first run's trace could not be written to {folder.parent}",
+                hint="free space there, or set TMPDIR to a folder on another disk",
+            )
         if not traces:
-            return self._without_torch(folder, "PyTorch did not use the GPU in the script's own process")
+            return self._without_torch(folder, why_not_counted(journals.values()))
         found = {rank: self._count_torch_trace(trace, journals.get(rank, [])) for rank, trace in traces.items()}
         counted = self._with_kernels(found, "PyTorch saw no kernel in the script's own process", exit_status)
         self._warn(exit_status, cut_short(self.request, longest))
@@ -146,7 +161,7 @@ class FirstRun:
         with _of_first_run():
             timeline = timeline_of(trace_events(trace))
         wanted = self.request.steps
-        steps = None if wanted is None else _counted_steps(wanted, journal)
+        steps = None if wanted is None else counted_steps(wanted, journal)
         counts = counts_of(timeline, self.settings, source="torch.profiler", steps=steps)
         if wanted is None:
             return counts
@@ -214,8 +229,7 @@ class FirstRun:
             return
         raise ProfilingError(
             f"{found} (no-kernels)",
-            hint="look whether the program uses the GPU; for PyTorch: "
-            "python -c 'import torch; print(torch.cuda.is_available())'",
+            hint=f"look whether the program uses the GPU (nvidia-smi, torch.cuda.is_available()); else {_NOT_COUNTED_HINT}",
         )
 
 
@@ -244,60 +258,3 @@ def step_words(steps: Steps | None) -> list[str]:
     if steps is None:
         return []
     return ["--step", steps.text, "--of", steps.of, *(["--stop-after"] if steps.stops_after else [])]
-
-
-def read_status(path: Path) -> list[dict[str, Any]]:
-    """Return the runner's journal; empty where there is none."""
-    try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError):
-        return []
-
-
-def steps_hint(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return what to do where the wanted steps were not reached; None where they were, or none was wanted."""
-    if request.steps is None or not journal:
-        return None
-    n_steps = sum(entry.get("event") == "step" for entry in journal)
-    is_open = any(entry.get("event") == "start" for entry in journal)
-    if is_open and (n_steps or request.steps.first > 1):
-        return None
-    if n_steps >= request.steps.first:
-        return (
-            f"the script made {n_steps} steps ({request.steps.of}), and did not begin to use the GPU with PyTorch; "
-            "the steps of another library's script can be profiled from the second: --step 2"
-        )
-    made = (
-        f"the script made {n_steps} steps ({request.steps.of}), --step {request.steps.text} was never reached; "
-        if n_steps
-        else f"the script made no step ({request.steps.of}) in its own process, and those of processes that it starts "
-        "are not counted; "
-    )
-    return f"{made}--step-of says what a step is"
-
-
-def cut_short(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return what to warn of where the script ended within the wanted steps; None elsewhere."""
-    steps, stop = request.steps, next((entry for entry in journal if entry.get("event") == "stop"), None)
-    if steps is None or stop is None or stop["after"] >= steps.last:
-        return None
-    n_steps = stop["after"]
-    return (
-        f"the script ended after step {n_steps}: of --step {steps.text} "
-        f"{n_steps - steps.first + 1} of {steps.last - steps.first + 1} steps were seen"
-    )
-
-
-def _counted_steps(wanted: Steps, journal: Iterable[Mapping[str, Any]]) -> CountedSteps | None:
-    """Return what the runner saw of the counted steps; None where it did not see the last end: what came then is no step."""
-    told = {str(entry.get("event")): entry for entry in journal}
-    stop, counted = told.get("stop"), told.get("counted")
-    if stop is None or counted is None or stop["after"] != wanted.last:
-        return None
-    earlier = counted["earlier_steps_ns"]
-    return CountedSteps(
-        wanted.last - wanted.first + 1,
-        counted["duration_ns"],
-        counted["batches_ns"],
-        median(earlier) if earlier else None,
-    )

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from ncuroof.collect.run import flush_before_a_child
 from ncuroof.collect.signals import forwarding_signals
+from ncuroof.collect.standard_input import from_the_beginning
 from ncuroof.errors import NcuNotFoundError
 
 _LAST_WORDS = re.compile(rb"Generating '[^'\n]*\.(?:qdstrm|nsys-rep)'\r?\n")
@@ -61,6 +62,7 @@ def _running(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a command; whatever ends us ends it, with a little time to clean up."""
     flush_before_a_child()
+    from_the_beginning()
     try:
         process = subprocess.Popen(words, stdout=stdout, env={**environment, **os.environ})  # noqa: S603  the arguments as given, no shell
     except OSError as error:

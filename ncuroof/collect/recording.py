@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from ncuroof.collect.arguments import Selection, files_of_ranks, ncu_command, of
 from ncuroof.collect.counting import select_launches
 from ncuroof.collect.counts import Counts, counts_path, to_json, together
 from ncuroof.collect.failures import known_failure, why_nothing
-from ncuroof.collect.first_run import RUNNER, FirstRun, cut_short, read_status, step_words, steps_hint
+from ncuroof.collect.first_run import OTHER_STEPS, RUNNER, FirstRun, step_words
+from ncuroof.collect.journal import cut_short, read_status, refused, steps_hint
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.programs import Program
 from ncuroof.collect.report_places import look_at_place, reports_of_ranks
@@ -20,6 +22,7 @@ from ncuroof.collect.request import Request
 from ncuroof.collect.run import Outcome, run_ncu
 from ncuroof.collect.set_aside import set_aside
 from ncuroof.collect.settings import Settings, Version
+from ncuroof.collect.standard_input import kept_input
 from ncuroof.collect.traces import read_trace
 from ncuroof.errors import OutputError, ProfilingError
 
@@ -147,7 +150,10 @@ class Recorder:
             OutputError: a report is there already.
             CountsError: a trace is not as expected.
         """
-        with set_aside(self._to_replace(), is_replaced=lambda: bool(self._reports())):
+        with (
+            set_aside(self._to_replace(), is_replaced=lambda: bool(self._reports())),
+            kept_input() if self.counts_first else contextlib.nullcontext(),
+        ):
             return self._record()
 
     def _record(self) -> Recording:
@@ -253,6 +259,9 @@ class Recorder:
     def _failure(self, outcome: Outcome, status: Path) -> BaseException:
         if outcome.is_interrupted:
             return KeyboardInterrupt()
+        refusal = refused([_longest_journal(status)])
+        if refusal is not None:
+            return ProfilingError(refusal, hint=OTHER_STEPS)
         hint = None if outcome.progress.exit_status else steps_hint(self.request, _longest_journal(status))
         error = why_nothing(
             outcome,

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from ncuroof.collect.ncu_lines import WithoutProgress
 from ncuroof.collect.progress import Progress, ProgressReader
 from ncuroof.collect.signals import forwarding_signals
+from ncuroof.collect.standard_input import from_the_beginning
 from ncuroof.collect.status_line import StatusLine, progress_text, terminal_width
 from ncuroof.errors import NcuNotFoundError
 
@@ -94,8 +95,9 @@ def run_ncu(
 ) -> Outcome:
     """Run ncu to its end, and say meanwhile how far it is.
 
-    The program keeps standard input. Its standard output and error are relayed, for ncu prints some of its errors there; a
-    terminal's place is taken by another terminal, so that the program writes as ever and the line of progress can give way.
+    The program has our standard input, from the beginning where an earlier run has read it. Its standard output and error are
+    relayed, for ncu prints some of its errors there; a terminal's place is taken by another terminal, so that the program writes
+    as ever and the line of progress can give way.
 
     Args:
         command: gives the command for a log file of ncu's words; for None one that mixes them with the program's.
@@ -112,6 +114,7 @@ def run_ncu(
         log = Path(folder) / "ncu.log"
         words = command(str(log) if logs_to_file else None)
         streams, ends = _open_streams(stack, has_progress=not logs_to_file)
+        from_the_beginning()
         try:
             process = subprocess.Popen(  # noqa: S603  the arguments as given, no shell
                 words, stdout=ends.get(_STDOUT), stderr=ends.get(_STDERR), env={**environment, **os.environ}

@@ -29,14 +29,14 @@ class Journal:
     """Tells the caller what happened, in order."""
 
     def __init__(self, path: str | None) -> None:
-        self._file = open(path, "a", encoding="utf-8") if path else None  # noqa: SIM115, PTH123  open to the end
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644) if path else -1
         self._process = os.getpid()
 
     def tell(self, event: str, **more: object) -> None:
         """Add an event; a forked worker's are left out."""
-        if self._file is not None and os.getpid() == self._process:
-            self._file.write(json.dumps({"event": event, **more}) + "\n")
-            self._file.flush()
+        if self._file >= 0 and os.getpid() == self._process:
+            with contextlib.suppress(OSError):  # a full disk is told by what is missing
+                os.write(self._file, (json.dumps({"event": event, **more}) + "\n").encode())
 
 
 class Tool:
@@ -181,7 +181,8 @@ class Counting(Tool):
         times_ns = {"duration_ns": time.perf_counter_ns() - self._began_ns, "batches_ns": self._batches.waited_ns}
         with self._only_ours.at_work():
             self._profile.stop()
-        self._profile.export_chrome_trace(self._path)
+        with contextlib.suppress(OSError, RuntimeError):  # such as a full disk: the caller misses the trace
+            self._profile.export_chrome_trace(self._path)
         self._journal.tell("counted", **times_ns, earlier_steps_ns=self._earlier_steps_ns())
 
     def step_done(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from ncuroof.collect.beforehand import look_before
 from ncuroof.collect.recording import Recorder
+from ncuroof.collect.request import Steps
 from ncuroof.collect.settings import load_settings
 from ncuroof.errors import NcuroofError, OutputError, ProfileRequestError, ProfilingError
 from tests.collect.test_doctor import machine
@@ -48,6 +50,50 @@ def test_a_script_on_a_good_machine_may_run(tmp_path: Path, script: str) -> None
 def test_a_program_that_is_not_there(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
     with pytest.raises(NcuroofError, match=told):
         look_before(recorder(tmp_path, words), machine())
+
+
+FUNCTIONS = """
+import torch
+class Trainer:
+    def fit(self): pass
+    async def step(self): pass
+def main():
+    if torch:
+        def train_step(): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("of", "told", "hint"),
+    [
+        ("train_step", "has no such function", "did you mean main.train_step?"),
+        ("Trainer.train_step", "has no such function", "did you mean main.train_step?"),
+        ("Trainer", "has no such function", "it has Trainer.fit, Trainer.step, main, main.train_step;"),
+    ],
+)
+def test_a_function_that_the_script_lacks_is_told_before_it_runs(
+    tmp_path: Path, script: str, of: str, told: str, hint: str
+) -> None:
+    Path(script).write_text(FUNCTIONS, encoding="utf-8")
+    for words in ((script,), ("torchrun", script)):
+        one = recorder(tmp_path, words, steps=Steps(2, 2, of=of))
+        with pytest.raises(ProfileRequestError, match=f"--step-of {of}: .*train.py {told}") as error:
+            look_before(replace(one, program=replace(one.program, launcher=())), machine())
+        assert str(error.value.hint).startswith(hint)
+
+
+@pytest.mark.parametrize("of", ["optimizer", "dataloader", "main.train_step", "Trainer.step", "pkg:nothing"])
+def test_what_may_be_a_step_is_looked_at_where_it_can_be(tmp_path: Path, script: str, of: str) -> None:
+    Path(script).write_text(FUNCTIONS, encoding="utf-8")
+    look_before(recorder(tmp_path, (script,), steps=Steps(2, 2, of=of)), machine())
+    Path(script).write_text("def f(:", encoding="utf-8")  # Python will tell
+    look_before(recorder(tmp_path, (script,), steps=Steps(2, 2, of="f")), machine())
+
+
+def test_a_function_of_what_runs_with_dash_m_is_refused_before_it_runs(tmp_path: Path) -> None:
+    words = (sys.executable, "-m", "pkg.train")
+    with pytest.raises(ProfileRequestError, match="cannot be counted in a module that runs with -m"):
+        look_before(recorder(tmp_path, words, steps=Steps(2, 2, of="step")), machine())
 
 
 def test_a_machine_that_cannot_profile(tmp_path: Path, script: str) -> None:

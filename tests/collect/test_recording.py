@@ -19,6 +19,7 @@ import pytest
 from ncuroof.collect.arguments import Selection
 from ncuroof.collect.counts import Counts, KernelCount, counts_path, read_counts
 from ncuroof.collect.first_run import FirstRun
+from ncuroof.collect.journal import steps_hint
 from ncuroof.collect.ncu_lines import WithoutProgress
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.recording import Recorder
@@ -660,6 +661,62 @@ def leaves(monkeypatch: pytest.MonkeyPatch, trace: str) -> None:
         "command",
         lambda _, folder: [sys.executable, "-c", f"import sys; {write}", str(folder / "trace.json")],
     )
+
+
+@pytest.mark.parametrize(
+    ("journal", "told"),
+    [
+        ("began start stop", "PyTorch did not use the GPU in the script's own process: launches are not counted"),
+        (
+            "began start not-counted stop",
+            "the script uses the GPU in a thread, where PyTorch's profiler cannot count: ",
+        ),
+        ("began start", "the script ended by os._exit, before PyTorch's profiler could write"),
+    ],
+)
+def test_why_there_is_no_trace_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, journal: str, told: str
+) -> None:
+    said: list[str] = []
+    assert _counted_with(tmp_path, monkeypatch, journal, said) == {}
+    assert said[-1].startswith(told)
+
+
+@pytest.mark.parametrize("journal", ["", "began start counted stop"])
+def test_a_trace_for_which_there_was_no_room_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, journal: str
+) -> None:
+    with pytest.raises(ProfilingError, match="the first run's trace could not be written to /") as error:
+        _counted_with(tmp_path, monkeypatch, journal, [])
+    assert "set TMPDIR" in str(error.value.hint)
+
+
+def _counted_with(folder: Path, monkeypatch: pytest.MonkeyPatch, journal: str, said: list[str]) -> object:
+    """Count with a journal of these events, and without a trace."""
+    told = "".join(json.dumps({"event": event, "after": 0}) + "\n" for event in journal.split())
+    write = f"import sys; open(sys.argv[1], 'w').write({told!r})"
+    monkeypatch.setattr(
+        FirstRun, "command", lambda _, there: [sys.executable, "-c", write, str(there / "journal.jsonl")]
+    )
+    return recorder(folder, ("train.py",), said=said).count()
+
+
+@pytest.mark.parametrize("per_shape", [None, False])  # in the first run, and under ncu
+def test_what_the_runner_refuses_is_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, per_shape: bool | None
+) -> None:
+    monkeypatch.delenv("STAND_IN_REPORT")
+    (tmp_path / "script.py").write_text("import textwrap\n", encoding="utf-8")
+    steps = Steps(2, 2, of="textwrap:nothing")
+    with pytest.raises(ProfilingError, match=r"^calls of textwrap:nothing cannot be counted") as error:
+        recorder(tmp_path, (str(tmp_path / "script.py"),), steps=steps, per_shape=per_shape).record()
+    assert str(error.value.hint).startswith("--step-of says what a step is")
+
+
+def test_other_optimizers_steps_are_told_where_too_few_counted(tmp_path: Path) -> None:
+    asked = recorder(tmp_path, ("train.py",), steps=Steps(5, 5)).request
+    hint = steps_hint(asked, [{"event": "step"}, {"event": "step"}, {"event": "passed-over", "n_steps": 7}])
+    assert "made 2 steps (optimizer), --step 5 was never reached; 7 steps of other optimizers do not count" in str(hint)
 
 
 @pytest.mark.parametrize("trace", ['{"traceEvents": []}', ""])

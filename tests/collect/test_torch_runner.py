@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from ncuroof.collect.first_run import RUNNER, read_status
+from ncuroof.collect.first_run import RUNNER
+from ncuroof.collect.journal import read_status
 from ncuroof.collect.settings import load_settings, option_name
 from ncuroof.collect.torch_tools import Annotations, BatchClock, Counting, OnlyOurs
 from tests.collect.making import ROOT
@@ -635,6 +636,13 @@ def test_a_script_that_begins_in_a_thread_ends_as_ever(tmp_path: Path, options: 
     assert not (tmp_path / "trace.json").exists()
     is_told = "not-counted" in [entry["event"] for entry in read_status(tmp_path / "journal")]
     assert is_told is ("--count" in options)
+
+
+def test_a_full_disk_costs_the_journal_and_no_script(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("print('ran')", encoding="utf-8")
+    words = [sys.executable, "-S", str(RUNNER), "--status", "/dev/full", "--", "script.py"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ran\n", "")
 
 
 def test_torchruns_flags_are_those_of_its_parser(run: Callable[[str], Run]) -> None:

@@ -1,0 +1,94 @@
+"""What the runner's journal tells: the steps that were seen, and why there is nothing where there is nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from ncuroof.collect.request import Request, Steps
+from ncuroof.collect.temporal_breakdown import CountedSteps
+
+Journal = Sequence[Mapping[str, Any]]
+
+
+def read_status(path: Path) -> list[dict[str, Any]]:
+    """Return the runner's journal; empty where there is none."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines if line.endswith("}")]  # the last may have been cut off
+    except (OSError, ValueError):
+        return []
+
+
+def refused(journals: Iterable[Journal]) -> str | None:
+    """Return why the runner did not run the script; None where it did."""
+    return next((str(each["why"]) for journal in journals for each in journal if each.get("event") == "refused"), None)
+
+
+def is_cut_off(journals: Iterable[Journal]) -> bool:
+    """Return whether what a process left lacks what it wrote: its disk was full."""
+    return any(not journal or any(each.get("event") == "counted" for each in journal) for journal in journals)
+
+
+def why_not_counted(journals: Iterable[Journal]) -> str:
+    """Return why there is no trace of a script that ran to its end."""
+    events = {str(each.get("event")) for journal in journals for each in journal}
+    if "not-counted" in events:
+        return "the script uses the GPU in a thread, where PyTorch's profiler cannot count"
+    if "start" in events and "stop" not in events:
+        return "the script ended by os._exit, before PyTorch's profiler could write what it had counted"
+    return "PyTorch did not use the GPU in the script's own process"
+
+
+def steps_hint(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return what to do where the wanted steps were not reached; None where they were, or none was wanted."""
+    if request.steps is None or not journal:
+        return None
+    n_steps = sum(entry.get("event") == "step" for entry in journal)
+    is_open = any(entry.get("event") == "start" for entry in journal)
+    if is_open and (n_steps or request.steps.first > 1):
+        return None
+    if n_steps >= request.steps.first:
+        return (
+            f"the script made {n_steps} steps ({request.steps.of}), and did not begin to use the GPU with PyTorch; "
+            "the steps of another library's script can be profiled from the second: --step 2"
+        )
+    made = (
+        f"the script made {n_steps} steps ({request.steps.of}), --step {request.steps.text} was never reached; "
+        if n_steps
+        else f"the script made no step ({request.steps.of}) in its own process, and those of processes that it starts "
+        "are not counted; "
+    )
+    n_others = sum(entry.get("n_steps", 0) for entry in journal if entry.get("event") == "passed-over")
+    others = f"{n_others} steps of other optimizers do not count; " if n_others else ""
+    return f"{made}{others}--step-of says what a step is"
+
+
+def cut_short(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return what to warn of where the script ended within the wanted steps; None elsewhere."""
+    steps, stop = request.steps, next((entry for entry in journal if entry.get("event") == "stop"), None)
+    if steps is None or stop is None or stop["after"] >= steps.last:
+        return None
+    n_steps = stop["after"]
+    return (
+        f"the script ended after step {n_steps}: of --step {steps.text} "
+        f"{n_steps - steps.first + 1} of {steps.last - steps.first + 1} steps were seen"
+    )
+
+
+def counted_steps(wanted: Steps, journal: Iterable[Mapping[str, Any]]) -> CountedSteps | None:
+    """Return what the runner saw of the counted steps; None where it did not see the last end: what came then is no step."""
+    told = {str(entry.get("event")): entry for entry in journal}
+    stop, counted = told.get("stop"), told.get("counted")
+    if stop is None or counted is None or stop["after"] != wanted.last:
+        return None
+    earlier = counted["earlier_steps_ns"]
+    return CountedSteps(
+        wanted.last - wanted.first + 1,
+        counted["duration_ns"],
+        counted["batches_ns"],
+        median(earlier) if earlier else None,
+    )
