@@ -169,9 +169,8 @@ def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: boo
         look_before(placed, this_machine())
         refuse_foreign(_page_to_be(placed), force=asked["force"])
         recording = placed.record()
-        if verbose:
-            for message in recording.messages:
-                say(message)
+        for message in recording.messages if verbose else ():
+            say(message)
         return _report(recording, force=asked["force"], quiet=quiet, no_color=no_color)
 
 
@@ -205,7 +204,7 @@ def _recorder(words: tuple[str, ...], asked: dict[str, Any], *, quiet: bool) -> 
     plan = plan_collection(
         request.level,
         settings,
-        capabilities=named or (() if is_elsewhere else _capabilities()),
+        capabilities=named or (() if is_elsewhere else _capabilities(settings)),
         ncu_version=version,
         sections=request.sections,
         metrics=request.metrics,
@@ -280,8 +279,10 @@ def _ncu(*, is_needed: bool) -> tuple[Path, Version]:
         return Path("ncu"), ()
 
 
-def _capabilities() -> tuple[int, ...]:
-    return tuple(gpu.capability for gpu in find_gpus() or () if gpu.capability is not None)
+def _capabilities(settings: Settings) -> tuple[int, ...]:
+    """Return the compute capabilities of the GPUs that the program may use and ncu can profile."""
+    known = (gpu.capability for gpu in find_gpus(os.environ) or () if gpu.capability is not None)
+    return tuple(capability for capability in known if capability >= min(settings.capabilities))
 
 
 def _print_commands(recorder: Recorder) -> int:

@@ -15,6 +15,8 @@ def plan_lines(recorder: Recorder, *, counts_first: bool) -> list[str]:
     plan, request = recorder.plan, recorder.request
     asked = [f"level {plan.level}", *([f"set {plan.set}"] if plan.set else []), f"{len(plan.sections)} sections"]
     asked += [f"{len(plan.metrics)} counters"] if plan.metrics else []
+    if len(plan.capabilities) > 1:
+        asked += [f"for {' and '.join(f'{each // 10}.{each % 10}' for each in sorted(plan.capabilities))}"]
     lines = [f"plan: {' · '.join(asked)} · {_passes(plan.passes)}{_replays(recorder)}"]
     if plan.passes is not None and (request.sections or request.metrics):
         lines[0] += "; more for what is asked for besides"

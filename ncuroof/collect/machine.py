@@ -106,10 +106,42 @@ def ncu_version(ncu: Path) -> Version:
     return parse_version(match[1])
 
 
-def find_gpus() -> tuple[Gpu, ...] | None:
-    """Return the GPUs that nvidia-smi lists; None where it is not there or does not work."""
-    said = output_of(["nvidia-smi", f"--query-gpu={_QUERY}", "--format=csv,noheader"])
-    return None if said is None else parse_gpus(said)
+def find_gpus(environment: Mapping[str, str]) -> tuple[Gpu, ...] | None:
+    """Return the GPUs that nvidia-smi lists, and CUDA_VISIBLE_DEVICES leaves; None where it is not there or does not work.
+
+    Args:
+        environment: of the process.
+    """
+    said = _ask_smi(_QUERY)
+    if said is None:
+        return None
+    gpus = parse_gpus(said)
+    places = visible_places(environment, (_ask_smi("uuid") or "").split())
+    return gpus if places is None or max(places) >= len(gpus) else tuple(gpus[place] for place in places)
+
+
+def _ask_smi(fields: str) -> str | None:
+    return output_of(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"])
+
+
+def visible_places(environment: Mapping[str, str], uuids: Sequence[str]) -> list[int] | None:
+    """Return which of the GPUs that nvidia-smi lists CUDA_VISIBLE_DEVICES names; None where it names none for certain.
+
+    CUDA counts the fastest first unless CUDA_DEVICE_ORDER says otherwise, and nvidia-smi by the bus. A UUID may be shortened.
+
+    Args:
+        environment: of the process.
+        uuids: of the GPUs, as nvidia-smi lists them.
+    """
+    is_by_bus = environment.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+    places = []
+    for named in filter(None, (word.strip() for word in environment.get("CUDA_VISIBLE_DEVICES", "").split(","))):
+        alike = [place for place, uuid in enumerate(uuids) if named.startswith("GPU-") and uuid.startswith(named)]
+        alike += [place for place in range(len(uuids)) if is_by_bus and named == str(place)]
+        if len(alike) != 1:
+            return None
+        places += alike
+    return places or None
 
 
 def parse_gpus(said: str) -> tuple[Gpu, ...]:

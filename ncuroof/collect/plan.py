@@ -22,6 +22,7 @@ class Plan:
         sections: beside the set.
         metrics: one by one.
         passes: fewest and most replay passes of a launch; None where not known.
+        capabilities: compute capabilities that it is for; none where these are not known.
     """
 
     level: str
@@ -29,6 +30,7 @@ class Plan:
     sections: tuple[str, ...]
     metrics: tuple[str, ...]
     passes: tuple[int, int] | None
+    capabilities: tuple[int, ...] = ()
 
     @property
     def arguments(self) -> list[str]:
@@ -55,7 +57,7 @@ def plan_collection(
         settings: of profiles/collect.toml.
         capabilities: compute capabilities (major × 10 + minor) of the GPUs at hand. Of several, only counters that all of them
             have are named; of none, or one that is not known, those that all known ones have.
-        ncu_version: of the ncu that is asked; empty where not known, and then no counter is named that only some versions know.
+        ncu_version: of the ncu that is asked; empty where not known, and then nothing is asked for that only some versions know.
         sections: beside the level's.
         metrics: beside the level's.
 
@@ -69,7 +71,7 @@ def plan_collection(
         raise ProfileRequestError(
             f"ncu {oldest} or later was wanted, {found} was found", hint="name another in NCUROOF_NCU"
         )
-    wanted = settings.levels[level]
+    wanted, asked = settings.levels[level], tuple(sections)
     known = tuple(dict.fromkeys(capabilities))
     stanzas = settings.counters if level == _EXPLICIT else ()
     places = known if known and set(known) <= set(settings.capabilities) else settings.capabilities
@@ -78,20 +80,21 @@ def plan_collection(
         for stanza in stanzas
         if (not stanza.capabilities or set(places) <= set(stanza.capabilities)) and ncu_version >= stanza.since
     ]
-    all_sections = dict.fromkeys(
-        (*wanted.sections, *(name for stanza in chosen for name in stanza.sections), *sections)
-    )
+    all_sections = dict.fromkeys((*wanted.sections, *(name for stanza in chosen for name in stanza.sections), *asked))
     return Plan(
         level=level,
         set=wanted.set,
-        sections=tuple(name for name in all_sections if _is_in(ncu_version, settings.section_since.get(name))),
+        sections=tuple(
+            name for name in all_sections if name in asked or _is_in(ncu_version, settings.section_since.get(name))
+        ),
         metrics=tuple(dict.fromkeys((*(name for stanza in chosen for name in stanza.names), *metrics))),
         passes=_passes(level, known, settings),
+        capabilities=known,
     )
 
 
 def _is_in(version: Version, since: Version | None) -> bool:
-    return since is None or not version or version >= since
+    return since is None or version >= since  # where it is not known it may be older
 
 
 def _passes(level: str, capabilities: tuple[int, ...], settings: Settings) -> tuple[int, int] | None:

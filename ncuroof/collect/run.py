@@ -229,7 +229,7 @@ class _Watch:
             pass
         self._read_log()
         if self._line is not None:
-            self._line.clear()
+            self._line.end()
         self._selector.close()
         return deadline < math.inf
 
@@ -277,7 +277,7 @@ class _Watch:
 
     def _tell(self, text: str) -> None:
         if self._line is not None:
-            self._line.clear()
+            self._line.end()
         with contextlib.suppress(OSError):
             self._say(text)
 

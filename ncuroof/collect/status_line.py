@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from ncuroof.collect.progress import Progress
 
 _CLEAR = b"\r\x1b[2K"
 _MOST_NAME = 40
+_SILENCE_S = 2.0
 _LEAST_ESTIMATE_DONE = 2
 """Launches after which a time per launch says anything: the first holds ncu's own start."""
 
@@ -50,22 +52,29 @@ def _printable(text: str) -> str:
 
 @dataclass(slots=True)
 class StatusLine:
-    """Draws on a terminal; it is only there while the terminal's cursor stands at the beginning of a line.
+    """Draws on a terminal, where its cursor stands at the beginning of a line, or has stood elsewhere for a while.
+
+    A bar of progress of the program's own leaves it behind the bar; ncu then works for seconds before the next one.
 
     Attributes:
         write: writes bytes to the terminal.
         width: of the terminal, in columns.
+        now_s: tells the time.
     """
 
     write: Callable[[bytes], object]
     width: int
+    now_s: Callable[[], float] = time.monotonic
     _text: str = ""
     _is_drawn: bool = False
     _is_at_start: bool = True
+    _printed_s: float = 0.0
 
     def show(self, text: str) -> None:
         """Show another text."""
         self._text = text
+        if not self._is_at_start and self.now_s() - self._printed_s > _SILENCE_S:
+            self._end_line()
         if self._is_at_start:
             self.write(_CLEAR + self._text[: self.width - 1].encode(errors="replace"))
             self._is_drawn = True
@@ -74,7 +83,7 @@ class StatusLine:
         """Pass on what the program printed, above the line."""
         self.clear()
         write(chunk)
-        self._is_at_start = chunk.endswith(b"\n")
+        self._is_at_start, self._printed_s = chunk.endswith(b"\n"), self.now_s()
         if self._text:
             self.show(self._text)
 
@@ -83,6 +92,16 @@ class StatusLine:
         if self._is_drawn:
             self.write(_CLEAR)
             self._is_drawn = False
+
+    def end(self) -> None:
+        """Take the line away, and end one that the program has left open: others print next."""
+        self.clear()
+        if not self._is_at_start:
+            self._end_line()
+
+    def _end_line(self) -> None:
+        self.write(b"\n")
+        self._is_at_start = True
 
 
 def terminal_width(descriptor: int) -> int:

@@ -266,6 +266,36 @@ def test_the_plan_tells_passes_and_replays(folder: Path, capfd: pytest.CaptureFi
     assert "23 to 26 passes per launch, at most 260 replays" in capfd.readouterr().err
 
 
+MIXED = """#!/bin/sh
+case "$1" in
+*uuid) printf "GPU-1\\nGPU-2\\nGPU-3\\n" ;;
+*) printf "Tesla P100, 6.0, 535.1, [N/A]\\nNVIDIA A100, 8.0, 535.1, Disabled\\nNVIDIA H100, 9.0, 535.1, Disabled\\n" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("visible", "told"),
+    [("", "for 8.0 and 9.0 · 21 to 26 passes"), ("GPU-3", "counters · 23 to 26"), ("GPU-2", "counters · 21 to 24")],
+)
+def test_the_plan_is_for_the_gpus_that_the_program_may_use(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], visible: str, told: str
+) -> None:
+    (folder / "tools/nvidia-smi").write_text(MIXED, encoding="utf-8")
+    (folder / "tools/nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder / 'tools'}:/usr/bin:/bin")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert run_main("profile", "--dry-run", "train.py") == 0
+    assert told in capfd.readouterr().err
+
+
+def test_a_remote_plan_asks_for_what_every_version_has(folder: Path) -> None:
+    assert run_main("profile", "-q", "--remote-plan", "p.sh", "--level", "quick", "train.py") == 0
+    script = (folder / "p.sh").read_text(encoding="utf-8")
+    assert "--section SpeedOfLight" in script
+    assert "WorkloadDistribution" not in script  # of 2024.1 and later
+
+
 def test_a_remote_plan_runs_where_only_ncu_is(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("profile", "--step", "2", "--of-nothing", "train.py") == 2
     assert (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ncuroof.collect.doctor import Check, Surroundings, can_profile, examine
-from ncuroof.collect.machine import Gpu, find_ncu, find_nsys, ncu_version, output_of, parse_gpus
+from ncuroof.collect.machine import Gpu, find_ncu, find_nsys, ncu_version, output_of, parse_gpus, visible_places
 from ncuroof.collect.settings import load_settings
 from ncuroof.errors import NcuNotFoundError
 from tests.support.ncu import find_ncu as find_the_real_ncu
@@ -133,6 +133,30 @@ def test_gpus_of_nvidia_smi() -> None:
         Gpu("NVIDIA H200", 90, "570.86.15", is_mig=False),
         Gpu("NVIDIA GeForce RTX 4090", 89, "570.1", is_mig=False),
     )
+
+
+UUIDS = ["GPU-0a1b-1", "GPU-0a1b-2", "GPU-7c"]
+
+
+@pytest.mark.parametrize(
+    ("visible", "order", "places"),
+    [
+        (None, None, None),
+        ("", None, None),
+        ("1", None, None),  # the fastest but one, whichever that is
+        ("1", "FASTEST_FIRST", None),
+        ("1", "PCI_BUS_ID", [1]),
+        ("2, 0", "PCI_BUS_ID", [2, 0]),
+        ("3", "PCI_BUS_ID", None),
+        ("GPU-7", None, [2]),
+        ("GPU-0a1b-2,GPU-7c", None, [1, 2]),
+        ("GPU-0a1b", None, None),  # of two
+        ("GPU-7c,MIG-7c/1/0", None, None),
+    ],
+)
+def test_gpus_that_the_program_may_use(visible: str | None, order: str | None, places: list[int] | None) -> None:
+    told = {"CUDA_VISIBLE_DEVICES": visible, "CUDA_DEVICE_ORDER": order}
+    assert visible_places({name: value for name, value in told.items() if value is not None}, UUIDS) == places
 
 
 def _executable(path: Path, text: str = "exit 0") -> Path:

@@ -95,6 +95,25 @@ def test_the_line_stays_away_from_a_line_that_is_not_ended() -> None:
     assert b"".join(screen) == b"loss: 0.1\n\r\x1b[2Kone"
 
 
+def test_the_line_comes_after_a_bar_that_stands_still() -> None:
+    """As tqdm draws it: no line of its ends before the last."""
+    screen: list[bytes] = []
+    clock_s = {"now": 0.0}
+    line = StatusLine(screen.append, 40, now_s=lambda: clock_s["now"])
+    line.between(b"\r 10%|#", screen.append)
+    clock_s["now"] = 1.9
+    line.show("one")
+    assert screen == [b"\r 10%|#"]
+    clock_s["now"] = 2.1
+    line.show("two")
+    line.between(b"\r 20%|##", screen.append)
+    assert b"".join(screen) == b"\r 10%|#\n\r\x1b[2Ktwo\r\x1b[2K\r 20%|##"
+    line.end()
+    line.end()
+    assert screen[-1] == b"\n"
+    assert screen[-2] == b"\r 20%|##"
+
+
 def test_the_line_is_no_wider_than_the_terminal() -> None:
     screen: list[bytes] = []
     StatusLine(screen.append, 10).show("x" * 50)
