@@ -73,9 +73,9 @@ def _look_at_steps(of: str, script: str) -> None:
     if functions is None or of in functions:
         return
     alike = [name for name in functions if name.split(".")[-1] == of.rsplit(".", maxsplit=1)[-1]]
-    found = f"did you mean {' or '.join(alike)}?" if alike else f"it has {', '.join(functions[:_MOST_NAMED]) or 'none'}"
+    found = f"did you mean {' or '.join(alike)}" if alike else f"it has {', '.join(functions[:_MOST_NAMED]) or 'none'}"
     raise ProfileRequestError(
-        f"--step-of {of}: {script} has no such function", hint=f"{found}; functions of modules are named MODULE:NAME"
+        f"--step-of {of}: {script} has no such function", hint=f"{found}; functions of modules are MODULE:NAME"
     )
 
 

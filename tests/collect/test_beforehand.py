@@ -66,8 +66,8 @@ def main():
 @pytest.mark.parametrize(
     ("of", "told", "hint"),
     [
-        ("train_step", "has no such function", "did you mean main.train_step?"),
-        ("Trainer.train_step", "has no such function", "did you mean main.train_step?"),
+        ("train_step", "has no such function", "did you mean main.train_step;"),
+        ("Trainer.train_step", "has no such function", "did you mean main.train_step;"),
         ("Trainer", "has no such function", "it has Trainer.fit, Trainer.step, main, main.train_step;"),
     ],
 )
