@@ -18,6 +18,10 @@ from ncuroof.present.format import (
 )
 
 WIDTH = 80
+WORDS = frozenset({"machine", "type", "bound"})
+"""Columns of the table that hold no numbers."""
+
+_PRODUCT = ("m", "n", "k")
 _MOST_CROSSINGS = 6
 _GRADES = {
     "near": "at its roof",
@@ -32,28 +36,41 @@ Row = Mapping[str, Any]
 
 def to_model_text(document: Document) -> str:
     """Return the study as plain text."""
-    rows: Sequence[Row] = document["rows"]
-    lines = [f"ncuroof · model · {_title(document)}"]
-    is_single = len({_point(row) for row in rows}) == 1
-    lines += [line for line in _asked(rows[0]) if is_single] or [f"counted: {rows[0]['counted']}"]
-    lines.append("")
-    lines += _aligned([[heading for heading, _ in _columns(document)], *_cells(document)])
-    if is_single:
-        for row in rows:
-            lines += ["", *_explained(row, is_alone=len(rows) == 1)]
-    notes = list(_notes(document))
-    if notes:
-        lines += ["", *notes]
+    lines = [f"ncuroof · model · {_title(document)}", *counted(document), "", *_aligned(table(document))]
+    for block in explained(document):
+        lines += ["", *block]
     return "\n".join(_wrapped(lines)) + "\n"
+
+
+def counted(document: Document) -> list[str]:
+    """Return what is counted, and of one operation what it asks of any machine."""
+    first = document["rows"][0]
+    return list(_asked(first)) if _is_single(document) else [f"counted: {first['counted']}"]
+
+
+def table(document: Document) -> list[list[str]]:
+    """Return the headings and a row of cells per row of the study."""
+    return [[heading for heading, _ in _columns(document)], *_cells(document)]
+
+
+def explained(document: Document) -> list[list[str]]:
+    """Return blocks of lines: of one operation a block per machine on what makes up its times, and what else there is to note."""
+    rows: Sequence[Row] = document["rows"]
+    blocks = [list(_explained(row, is_alone=len(rows) == 1)) for row in rows if _is_single(document)]
+    return [block for block in (*blocks, list(_notes(document))) if block]
+
+
+def _is_single(document: Document) -> bool:
+    return len({_point(row) for row in document["rows"]}) == 1
 
 
 def to_model_markdown(document: Document) -> str:
     """Return the study as Markdown."""
     rows: Sequence[Row] = document["rows"]
-    headings = [heading for heading, _ in _columns(document)]
+    headings, *cells = table(document)
     lines = ["<!-- ncuroof model -->", f"**{_title(document)}**, {rows[0]['counted']}", ""]
     lines += [_piped(headings), _piped(["---", *["---:"] * (len(headings) - 1)])]
-    lines += [_piped(cells) for cells in _cells(document)]
+    lines += map(_piped, cells)
     notes = [f"- {note}" for note in _notes(document)]
     return "\n".join([*lines, *(["", *notes] if notes else [])]) + "\n"
 
@@ -61,12 +78,34 @@ def to_model_markdown(document: Document) -> str:
 def _title(document: Document) -> str:
     row, swept = document["rows"][0], document["swept"]
     sizes = [f"{name}={'…' if name in swept else value}" for name, value in row["sizes"].items()]
-    options = [
+    machine = f", on {row['machine']['id']}" if _is_on_one_machine(document) and swept else ""
+    return (
+        f"{document['operation']['name']} {' '.join([*sizes, *_options(row)])}, {', '.join(_dtypes(document))}{machine}"
+    )
+
+
+def subject(document: Document) -> str:
+    """Return what is modelled: "gemm 4096×4096×4096 bf16 on h100-sxm", "gemv m=1…4096 k=8192 fp16 on a100-sxm-80gb, h100-sxm"."""
+    first, last = document["rows"][0], document["rows"][-1]
+    machines = dict.fromkeys(row["machine"]["id"] for row in document["rows"])
+    values = {
+        name: f"{value}…{last['sizes'][name]}" if name in document["swept"] else str(value)
+        for name, value in first["sizes"].items()
+    }
+    is_product = tuple(values) == _PRODUCT and not document["swept"]
+    sizes = "×".join(values.values()) if is_product else " ".join(f"{name}={value}" for name, value in values.items())
+    what = [document["operation"]["name"], sizes, *_options(first), ", ".join(_dtypes(document))]
+    return f"{' '.join(what)} on {', '.join(machines)}"
+
+
+def _options(row: Row) -> list[str]:
+    return [
         f"{name}={value}" if value is not True else name for name, value in row["options"].items() if name != "dtype"
     ]
-    dtypes = list(dict.fromkeys(each["dtype"] for each in document["rows"]))
-    machine = f", on {row['machine']['id']}" if _is_on_one_machine(document) and swept else ""
-    return f"{document['operation']['name']} {' '.join([*sizes, *options])}, {', '.join(dtypes)}{machine}"
+
+
+def _dtypes(document: Document) -> list[str]:
+    return list(dict.fromkeys(each["dtype"] for each in document["rows"]))
 
 
 def _is_on_one_machine(document: Document) -> bool:
@@ -211,12 +250,12 @@ def _large(each: Mapping[str, Any]) -> str:
     return "" if each["of_large"] is None else f" (a large layer takes more than {each['of_large']:.0f})"
 
 
-def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
+def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:
     """Return lines of columns: words to the left, numbers to the right."""
     columns = []
-    for column in zip(*table, strict=True):
+    for column in zip(*cells, strict=True):
         width = max(map(len, column))
-        is_words = column[0] in {"machine", "type", "bound"}
+        is_words = column[0] in WORDS
         columns.append([cell.ljust(width) if is_words else cell.rjust(width) for cell in column])
     return ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
 

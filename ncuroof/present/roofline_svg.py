@@ -7,13 +7,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from ncuroof.present.format import byte_rate, flop_rate, label, scaled, trimmed
+from ncuroof.present.format import byte_rate, flop_rate, label, shortened, trimmed
 
 _WIDTH, _HEIGHT = 900, 560
 _LEFT, _RIGHT, _TOP, _BOTTOM = 86, 24, 44, 64
 _PAD_DECADES = 0.5
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b9609a", "#d99000", "#59636e")
+_MOST_TITLE = 100  # that fits above the plane; the whole is shown where it is pointed at
+_FINE_TICKS_BELOW_DECADES = 3
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b9609a", "#bf7f00", "#59636e")
 """Okabe and Ito's palette, as on the page; each machine has a shape of its own besides."""
+
+_DARK_COLOURS = ("#4da6e0", "#f2834a", "#35b58e", "#d98fbe", "#eab040", "#9ba5af")
+_PAPER, _INK, _SOFT, _GRID = "#ffffff", "#1a1e22", "#59636e", "#eceff1"
+_DARK_PAPER, _DARK_INK, _DARK_SOFT, _DARK_GRID = "#15181b", "#e3e7ea", "#9ba5af", "#262b30"
+
+DARK_STYLE = (
+    f".paper{{fill:{_DARK_PAPER}}}.roofline text{{fill:{_DARK_INK}}}.roofline .tick{{fill:{_DARK_SOFT}}}"
+    f".grid{{stroke:{_DARK_GRID}}}.axis{{stroke:{_DARK_INK}}}"
+    + "".join(f".roof{n}{{stroke:{c}}}.mark{n}{{fill:{c}}}" for n, c in enumerate(_DARK_COLOURS))
+)
+"""Style of the picture on dark paper, for a page that holds it; by itself the picture is on white."""
 
 _SHAPES = ("circle", "square", "diamond", "triangle")
 
@@ -69,14 +82,16 @@ def roofline_svg(title: str, marks: Sequence[Mark]) -> str:
     name = escape(title)
     head = (
         f'<!-- ncuroof roofline -->\n<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
-        f'font-family="system-ui, sans-serif" font-size="12" role="img"><title>{name}</title>'
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>'
+        f'font-family="system-ui, sans-serif" font-size="12" fill="{_INK}" class="roofline" role="img"><title>{name}</title>'
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="{_PAPER}" class="paper"/>'
     )
     if not marks:
         return f'{head}<text x="{_LEFT}" y="{_TOP}">nothing here has both work and a roof</text></svg>\n'
     plane = _plane(marks)
     machines = list(dict.fromkeys(mark.machine for mark in marks))
-    heading = f'<text x="{_LEFT}" y="24" font-size="15" font-weight="600">{name}</text>'
+    heading = (
+        f'<text x="{_LEFT}" y="24" font-size="15" font-weight="600">{escape(shortened(title, _MOST_TITLE))}</text>'
+    )
     drawn = [*_axes(plane), *_roofs(marks, plane, machines), *_drawn(marks, plane, machines)]
     return "\n".join([head, heading, *drawn, "</svg>\n"])
 
@@ -92,62 +107,76 @@ def _plane(marks: Sequence[Mark]) -> _Plane:
 
 def _axes(plane: _Plane) -> Iterator[str]:
     bottom, top, right = _HEIGHT - _BOTTOM, _TOP, _WIDTH - _RIGHT
-    for exponent in range(math.ceil(plane.x[0]), math.floor(plane.x[1]) + 1):
-        x, _ = plane.at(10.0**exponent, 10.0 ** plane.y[0])
-        yield f'<path d="M{x:.1f} {top}V{bottom}" stroke="#eceff1"/>'
-        yield f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle" fill="#59636e">{10.0**exponent:.15g}</text>'
-    for exponent in range(math.ceil(plane.y[0]), math.floor(plane.y[1]) + 1):
-        _, y = plane.at(10.0 ** plane.x[0], 10.0**exponent)
-        text = trimmed(scaled(10.0**exponent))
-        yield f'<path d="M{_LEFT} {y:.1f}H{right}" stroke="#eceff1"/>'
-        yield f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end" fill="#59636e">{text}</text>'
-    yield f'<path d="M{_LEFT} {top}V{bottom}H{right}" fill="none" stroke="#1a1e22"/>'
+    for value in _ticks(plane.x):
+        x, _ = plane.at(value, 10.0 ** plane.y[0])
+        yield f'<path d="M{x:.1f} {top}V{bottom}" stroke="{_GRID}" class="grid"/>'
+        yield f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle" fill="{_SOFT}" class="tick">{value:.15g}</text>'
+    for value in _ticks(plane.y):
+        _, y = plane.at(10.0 ** plane.x[0], value)
+        text = trimmed(flop_rate(value))
+        yield f'<path d="M{_LEFT} {y:.1f}H{right}" stroke="{_GRID}" class="grid"/>'
+        yield f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end" fill="{_SOFT}" class="tick">{text}</text>'
+    yield f'<path d="M{_LEFT} {top}V{bottom}H{right}" fill="none" stroke="{_INK}" class="axis"/>'
     middle = (_LEFT + right) / 2
     yield f'<text x="{middle:.0f}" y="{_HEIGHT - 22}" text-anchor="middle">FLOP per byte of device memory</text>'
-    yield f'<text transform="translate(20 {(top + bottom) / 2:.0f}) rotate(-90)" text-anchor="middle">FLOP/s</text>'
+
+
+def _ticks(exponents: tuple[float, float]) -> list[float]:
+    """Return round numbers between two exponents of ten: 1, 2 and 5 of each decade, of an axis of three decades or more 1 alone."""
+    low, high = exponents
+    digits = (1, 2, 5) if high - low < _FINE_TICKS_BELOW_DECADES else (1,)
+    decades = range(math.floor(low), math.ceil(high) + 1)
+    values = [float(f"{digit}e{decade}") for decade in decades for digit in digits]
+    return [value for value in values if low <= math.log10(value) <= high]
 
 
 def _roofs(marks: Sequence[Mark], plane: _Plane, machines: Sequence[str]) -> Iterator[str]:
     """Yield slope and flat roof of each machine and precision, and a line of the legend."""
     roofs = {(mark.machine, mark.precision): mark for mark in marks}
     for place, ((machine, precision), mark) in enumerate(roofs.items()):
-        colour, peak, bandwidth = _colour(machine, machines), mark.peak_flop_per_s, mark.bandwidth_bytes_per_s
+        number = machines.index(machine)
+        colour, peak, bandwidth = _colour(number), mark.peak_flop_per_s, mark.bandwidth_bytes_per_s
         lowest = max(10.0 ** plane.x[0], 10.0 ** plane.y[0] / bandwidth)
         start = plane.at(lowest, lowest * bandwidth)
         ridge, end = plane.at(mark.ridge_flop_per_byte, peak), plane.at(10.0 ** plane.x[1], peak)
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in (start, ridge, end))
-        yield f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>'
+        roof_class = f"roof{number % len(_COLOURS)}"
+        yield f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2" class="{roof_class}"/>'
         words = (
             f"{machine}: {label(precision)} {flop_rate(peak)}, DRAM {byte_rate(bandwidth)}, "
             f"ridge {mark.ridge_flop_per_byte:.4g}"
         )
         x, y = _WIDTH - _RIGHT - 4, _HEIGHT - _BOTTOM - 10 - 17 * place
-        yield f'<text x="{x}" y="{y}" text-anchor="end" fill="{colour}">{escape(words)}</text>'
+        yield _shape(number, x - 4, y - 4)
+        yield f'<text x="{x - 16}" y="{y}" text-anchor="end">{escape(words)}</text>'
 
 
 def _drawn(marks: Sequence[Mark], plane: _Plane, machines: Sequence[str]) -> Iterator[str]:
     for mark in marks:
         x, y = plane.at(mark.intensity_flop_per_byte, mark.flop_per_s)
-        shape = _SHAPES[machines.index(mark.machine) % len(_SHAPES)]
-        yield f"<g><title>{escape(mark.told)}</title>{_shape(shape, x, y, _colour(mark.machine, machines))}</g>"
+        yield f"<g><title>{escape(mark.told)}</title>{_shape(machines.index(mark.machine), x, y)}</g>"
         if mark.measured_flop_per_s:
             ring_x, ring_y = plane.at(mark.intensity_flop_per_byte, mark.measured_flop_per_s)
-            ring = f'<circle cx="{ring_x:.1f}" cy="{ring_y:.1f}" r="6" fill="none" stroke="#1a1e22" stroke-width="2"/>'
+            at = f'cx="{ring_x:.1f}" cy="{ring_y:.1f}" r="6"'
+            ring = f'<circle {at} fill="none" stroke="{_INK}" stroke-width="2" class="axis"/>'
             yield f"<g><title>measured {flop_rate(mark.measured_flop_per_s)}</title>{ring}</g>"
         if mark.text:
-            yield f'<text x="{x:.1f}" y="{y - 9:.1f}" text-anchor="middle" fill="#1a1e22">{escape(mark.text)}</text>'
+            yield f'<text x="{x:.1f}" y="{y - 9:.1f}" text-anchor="middle">{escape(mark.text)}</text>'
 
 
-def _colour(machine: str, machines: Sequence[str]) -> str:
-    return _COLOURS[machines.index(machine) % len(_COLOURS)]
+def _colour(machine: int) -> str:
+    return _COLOURS[machine % len(_COLOURS)]
 
 
-def _shape(kind: str, x: float, y: float, colour: str) -> str:
+def _shape(machine: int, x: float, y: float) -> str:
+    """Return the mark of a machine by its number; its class is that of its dark colour."""
+    kind = _SHAPES[machine % len(_SHAPES)]
     paths = {
         "square": f"M{x - 4.5:.1f} {y - 4.5:.1f}h9v9h-9z",
         "diamond": f"M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z",
         "triangle": f"M{x:.1f} {y - 6:.1f}l6 10h-12z",
     }
+    look = f'fill="{_colour(machine)}" class="mark{machine % len(_COLOURS)}"'
     if kind == "circle":
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{colour}"/>'
-    return f'<path d="{paths[kind]}" fill="{colour}"/>'
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" {look}/>'
+    return f'<path d="{paths[kind]}" {look}/>'

@@ -245,6 +245,47 @@ def test_the_picture_has_roofs_and_a_mark_per_row(capfd: pytest.CaptureFixture[s
     assert "http" not in svg.replace("http://www.w3.org/2000/svg", "")
 
 
+def test_a_picture_of_one_size_has_round_ticks_with_units(capfd: pytest.CaptureFixture[str]) -> None:
+    svg = _out(capfd, *GEMM, "--format", "svg")
+    ticks = re.findall(r'class="tick">([^<]*)<', svg)
+    # half a decade about 989 TFLOP/s, and about the ridge at 295 and the product at 1365 FLOP/B
+    assert [tick for tick in ticks if tick.endswith("FLOP/s")] == ["500 TFLOP/s", "1 PFLOP/s", "2 PFLOP/s"]
+    assert [tick for tick in ticks if not tick.endswith("FLOP/s")] == ["100", "200", "500", "1000", "2000"]
+    assert "<title>gemm 4096×4096×4096 bf16 on h100-sxm, at best</title>" in svg
+    assert not re.search(r"<text[^>]*>FLOP/s<", svg)
+
+
+def test_a_picture_of_many_decades_has_a_tick_at_each(capfd: pytest.CaptureFixture[str]) -> None:
+    svg = _out(capfd, *SWEEP, "--format", "svg")
+    ticks = re.findall(r'class="tick">([^<]*)<', svg)
+    assert [tick for tick in ticks if tick.endswith("FLOP/s")] == [
+        "1 TFLOP/s",
+        "10 TFLOP/s",
+        "100 TFLOP/s",
+        "1 PFLOP/s",
+    ]
+
+
+def test_the_page_says_what_is_modelled_as_a_table_and_suits_dark_screens(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.html"
+    assert _out(capfd, *SWEEP, "-o", str(path)) == ""
+    page = path.read_text(encoding="utf-8")
+    subject = re.search(r"<h1>(.*?)</h1>", page)
+    assert subject is not None
+    assert subject[1] == "linear batch=1…4096 inputs=8192 outputs=8192 bf16 on a100-sxm-80gb, h100-sxm"
+    assert "<pre" not in page
+    table = re.search(r"<table>.*?</table>", page, re.DOTALL)
+    assert table is not None
+    rows = [re.findall(r"<t[hd]\b[^>]*>(.*?)</t[hd]>", line) for line in table[0].splitlines()]
+    assert rows[0] == ["batch", "machine", "FLOP/B", "ridge", "bound", "at most", "of peak", "at least"]
+    assert len([row for row in rows if row]) == 26 + 1
+    assert all(len(row) == 8 for row in rows if row)
+    assert '<meta name="color-scheme" content="light dark">' in page
+    assert "prefers-color-scheme:dark" in page
+
+
 def test_a_picture_of_nothing_says_so(capfd: pytest.CaptureFixture[str]) -> None:
     assert "nothing here has both work and a roof" in _out(capfd, "model", "embedding", "8", "64", "--format", "svg")
 
