@@ -61,9 +61,14 @@ def _how_cell(match: Record) -> str:
 
 def heading(document: Record) -> Iterator[str]:
     """Yield the runs, what of them can be compared, and the change as a whole."""
+    yield f"before: {side(document['before'])}"
+    yield f"after:  {side(document['after'])}"
+    yield from outcome(document)
+
+
+def outcome(document: Record) -> Iterator[str]:
+    """Yield the change as a whole, or why there is none to tell, and what else is to be known of it."""
     before, after, summary = document["before"], document["after"], document["summary"]
-    yield f"before: {_side(before)}"
-    yield f"after:  {_side(after)}"
     comparable = document["comparable"]
     if not comparable["time"]:
         yield from (f"times are not compared: {text.printable(reason)}" for reason in comparable["reasons"])
@@ -139,12 +144,13 @@ def _is_other_work(match: Record) -> bool:
     return ratio is not None and not 1 / _MOST_WORK_RATIO <= ratio <= _MOST_WORK_RATIO
 
 
-def _side(side: Record) -> str:
-    gpus = ", ".join(map(text.printable, side["gpus"])) or "unknown GPU"
-    simulated = " (simulated, not recorded)" if side["is_simulated"] else ""
-    failed = f", {side['n_failed']} of them failed to profile" if side["n_failed"] else ""
-    time = f"{text.launches(side['n_kernels'])}{failed}, {text.duration(side['duration_ns'])}"
-    return f"{text.printable(side['label'])} · {gpus} · {time}{simulated}"
+def side(run: Record) -> str:
+    """Return a run in a line: its name, its GPUs, launches and time."""
+    gpus = ", ".join(map(text.printable, run["gpus"])) or "unknown GPU"
+    simulated = " (simulated, not recorded)" if run["is_simulated"] else ""
+    failed = f", {run['n_failed']} of them failed to profile" if run["n_failed"] else ""
+    time = f"{text.launches(run['n_kernels'])}{failed}, {text.duration(run['duration_ns'])}"
+    return f"{text.printable(run['label'])} · {gpus} · {time}{simulated}"
 
 
 def moved(document: Record) -> list[Record]:

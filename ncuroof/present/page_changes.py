@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from ncuroof.present import format as text
-from ncuroof.present.comparison_text import changed_lines, heading, how_matched, match_name, moved
+from ncuroof.present.comparison_text import changed_lines, how_matched, match_name, moved, outcome, side
 from ncuroof.present.views import is_plottable
 
 Record = Mapping[str, Any]
@@ -34,7 +34,10 @@ class ChangeLine:
 class Changes:
     """What changed between two runs."""
 
-    heading: Annotated[Sequence[str], "the runs, and the change as a whole"]
+    title: Annotated[str, "of the page: the run after against the one before"]
+    headline: Annotated[str, "the change as a whole, or why there is none to tell"]
+    sides: Annotated[Sequence[tuple[str, str]], "before and after, each with its run"]
+    remarks: Annotated[Sequence[str], "what else is to be known of the change as a whole"]
     gates: Annotated[Sequence[tuple[str, str, str]], "passed or FAILED, the gate, the reasons"]
     lines: Annotated[Sequence[ChangeLine], "what changed, the most time first"]
     n_more: Annotated[int, "changes that are not shown"]
@@ -49,7 +52,23 @@ def changes(comparison: Record) -> Changes:
         ("passed" if gate["has_passed"] else "FAILED", gate["gate"], "; ".join(gate["reasons"]))
         for gate in comparison["gates"]
     ]
-    return Changes(list(heading(comparison)), gates, lines[:_MOST_LINES], max(len(lines) - _MOST_LINES, 0))
+    headline, *remarks = (f"{line[0].upper()}{line[1:]}" for line in outcome(comparison))
+    before, after = comparison["before"], comparison["after"]
+    return Changes(
+        title=" against ".join(told_apart(after["label"], before["label"])),
+        headline=headline,
+        sides=[("Before", side(before)), ("After", side(after))],
+        remarks=remarks,
+        gates=gates,
+        lines=lines[:_MOST_LINES],
+        n_more=max(len(lines) - _MOST_LINES, 0),
+    )
+
+
+def told_apart(*labels: str) -> list[str]:
+    """Return the names of runs without their folders, unless these are what tells them apart."""
+    names = [label.replace("\\", "/").rpartition("/")[2] for label in labels]
+    return [text.printable(name) for name in (names if len(set(names)) == len(names) else labels)]
 
 
 def arrows(comparison: Record | None, kernels: Sequence[Record]) -> list[list[Any]]:

@@ -169,8 +169,10 @@ def page_context(
     shares = list(_verdict_shares(document["summary"], rules))
     sources = document["sources"]
     command_lines = [source["command_line"] for source in sources]
+    changed = changes(comparison) if comparison is not None else None
+    title = sources[0]["file"] if len(sources) == 1 else f"{len(sources)} reports"
     return PageContext(
-        title=sources[0]["file"] if len(sources) == 1 else f"{len(sources)} reports",
+        title=changed.title if changed else title,
         is_simulated=any(source.get("simulated") for source in sources),
         sources=[_source(source) for source in sources],
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
@@ -184,7 +186,7 @@ def page_context(
         wall_times=wall_time_tables(document["summary"].get("weighting")),
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
-        changes=changes(comparison) if comparison is not None else None,
+        changes=changed,
         operators=operators(document.get("expected")),
         breakdowns=list(_breakdowns(document["summary"])),
         actions=first_actions(document["actions"]),

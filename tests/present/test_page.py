@@ -231,3 +231,8 @@ def test_launches_that_are_in_no_group_stand_by_themselves():
     failed = kernel(id=9, failed=True, verdict="unknown", duration_ns=None, recoverable_ns=None)
     index = unpacked(render_page(document(kernel(id=3), failed)))["index"]
     assert [(group["position"], group["launches"]) for group in index["groups"]] == [(0, [0]), (1, [1])]
+
+
+def test_runs_of_one_name_are_told_apart_by_their_folders():
+    assert page_changes.told_apart("a/run.ncu-rep", "b/run.ncu-rep") == ["a/run.ncu-rep", "b/run.ncu-rep"]
+    assert page_changes.told_apart("a/new.ncu-rep", r"b\\old.ncu-rep") == ["new.ncu-rep", "old.ncu-rep"]
