@@ -167,8 +167,8 @@ function alike(position) {
 
 /** Sliders for a launch whose busy times are known. */
 function whatIf(position, scaling) {
-  chart.imagine(position, null);
-  return scaling ? new WhatIf(scaling, (moved) => chart.imagine(position, moved)).elements() : [];
+  imagine(chart, position, null);
+  return scaling ? new WhatIf(scaling, (moved) => imagine(chart, position, moved)).elements() : [];
 }
 
 /** Show a launch's detail. */

@@ -1,6 +1,7 @@
-// Which rows are in view: search, verdict, whose code, NVTX range, precision and GPU, and whether launches that are alike stand together.
+// Which rows are in view: search, verdict, finding, whose code, NVTX range, precision and GPU, and whether launches that are alike stand together.
 
-const filter = { text: "", verdict: "", family: "", range: "", precision: "", device: null, isGrouped: true, isChangedOnly: false };
+const NO_FILTER = { text: "", verdict: "", finding: "", family: "", range: "", precision: "", isChangedOnly: false };
+const filter = { ...NO_FILTER, device: null, isGrouped: true };
 
 /** On the page of a comparison: launches of the kernels whose time changed. */
 const changedPositions = new Set(
@@ -15,6 +16,7 @@ function isInView(position) {
   return (
     (!filter.isChangedOnly || changedPositions.has(position)) &&
     (!filter.verdict || LAUNCHES.verdict[position] === filter.verdict) &&
+    (!filter.finding || LAUNCHES.worth[position] === filter.finding) &&
     (!filter.family || LAUNCHES.family[position] === filter.family) &&
     (!filter.precision || LAUNCHES.precision[position] === filter.precision) &&
     (filter.range === "" || own === range || own.startsWith(`${range} › `)) &&
@@ -24,12 +26,18 @@ function isInView(position) {
 
 const searchTexts = [];
 
-/** What a search looks in: the names of a launch, its number and its ranges. */
+/** What a search looks in: the names of a launch, its number and its ranges, whose code it is, its limiter and the titles of its findings. */
 function searchable(position) {
   searchTexts[position] ??= [
     words(LAUNCHES.name[position]), words(LAUNCHES.short[position]), `#${LAUNCHES.id[position]}`, words(LAUNCHES.range[position]),
+    DATA.families[LAUNCHES.family[position]] ?? "", words(LAUNCHES.limiter[position]), ...LAUNCHES.findings[position].map((name) => DATA.findings[name]),
   ].join("\n").toLowerCase();
   return searchTexts[position];
+}
+
+/** Whether anything but the GPU keeps launches out of view. */
+function isFiltering() {
+  return Object.entries(NO_FILTER).some(([key, nothing]) => filter[key] !== nothing);
 }
 
 /** The rows in view; of launches that are alike, those in view alone. */
@@ -55,7 +63,21 @@ function inWords(rows) {
   const n = rows.reduce((sum, row) => sum + row.launches.length, 0);
   const frac = shareOfRun(timeOf(rows) ?? 0);
   const part = frac === null ? "" : `, ${share(frac)} of the GPU time`;
-  return `${n} of ${counted(LAUNCHES.id.length, "launch", "launches")}${part}`;
+  const finding = filter.finding && `: most worth to them is “${DATA.findings[filter.finding]}”`;
+  const recorded = LAUNCHES.weight ? "recorded " : ""; // each stands for many
+  return `${n} of ${counted(LAUNCHES.id.length, `${recorded}launch`, `${recorded}launches`)}${part}${finding}`;
+}
+
+/** Take filters, all others off, and show them in the controls. */
+function setFilters(wanted) {
+  Object.assign(filter, NO_FILTER, wanted);
+  document.getElementById("search").value = filter.text;
+  for (const key of Object.keys(NO_FILTER)) {
+    const control = document.getElementById(`${key}-filter`);
+    if (control) control.value = filter[key];
+  }
+  const changedOnly = document.getElementById("changed-only");
+  if (changedOnly) changedOnly.checked = filter.isChangedOnly;
 }
 
 /** The controls; `onChange` is called after each change. */
@@ -64,7 +86,7 @@ function filterControls(onChange) {
     filter[key] = value;
     onChange();
   };
-  const search = make("input", { type: "search", id: "search", autocomplete: "off", placeholder: "name, #number, range" });
+  const search = make("input", { type: "search", id: "search", autocomplete: "off", placeholder: "name, #number, limiter, finding" });
   search.addEventListener("input", () => set("text")(search.value));
   const met = (column, titles) => {
     const values = [...new Set(column)].filter((value) => value !== null);
@@ -73,6 +95,7 @@ function filterControls(onChange) {
   };
   const choices = [
     ["Verdict", "verdict", met(LAUNCHES.verdict, DATA.verdicts)],
+    ["Finding", "finding", met(LAUNCHES.worth, DATA.findings)],
     ["Whose code", "family", met(LAUNCHES.family, DATA.families)],
     ["Precision", "precision", met(LAUNCHES.precision, DATA.precisions)],
     ["NVTX range", "range", DATA.ranges.length > 1 ? [["", "all"], ...DATA.ranges.map((range, index) => [String(index), range])] : []],

@@ -1,11 +1,17 @@
-// Where texts go on the chart so that they do not meet: along the slopes, at the right end of the flat roofs, and beside the largest dots.
+// Where texts go on the chart so that no line runs through them and they do not meet: along the roofs, at the ridges, and beside the
+// largest dots.
 
 const LABEL_PX = 11; // of a label's font
 const LINE_PX = 15;
+const GLYPH_PX = 6.5; // from a label's middle to where a line would touch its letters
 const LABEL_SHIFT_PX = 10; // from a line to the middle of its label
+const STEP_PX = 12; // along a line, from one place for its label to the next
+const MOST_ROWS = 12; // from a flat roof to a label that a leader joins to it
 const MOST_NAMES = 14;
 const MOST_RIDGES = 3;
-const NAME_LENGTH = 30;
+const GAP_PX = 8; // between labels on one line
+const NAME_LENGTHS = [30, 18, 10];
+const MOST_OBSTACLES = 200; // dots that labels keep off
 
 const measuring = make("canvas").getContext("2d");
 
@@ -15,86 +21,42 @@ function textWidth(text) {
   return measuring.measureText(text).width;
 }
 
-/** Whether a label goes below its line: where the next line above would run through it, and none below would. */
-function isLabelledBelow(height, heights, pxPerDecade) {
-  const distances = heights.map((other) => (other - height) * pxPerDecade);
-  const isClose = (px) => px > LINE_PX / 3 && px < LINE_PX + 3; // nearer lines are as good as one
-  return distances.some(isClose) && !distances.some((px) => isClose(-px));
-}
-
-/** Text of a roof, short where there is little room. */
-function roofText(roof, plane) {
-  return plane.isNarrow ? roof.short : roof.label;
-}
-
-/** Labels of the slopes: along the line, just above it, moved on along the line where two would meet. */
-function slopeLabels(roofs, plane) {
-  const angle = Math.atan2(plane.pxPerY, plane.pxPerX);
-  const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
-  const lines = roofs.map((roof) => ({ roof, height: Math.log10(roof.y[0]) - Math.log10(roof.x[0]) }));
-  lines.sort((a, b) => a.height - b.height);
-  const heights = lines.map(({ height }) => height);
-  const placed = [];
-  const labels = [];
-  for (const { roof, height } of lines) {
-    const text = roofText(roof, plane);
-    const offset = isLabelledBelow(height, heights, plane.pxPerY * cos) ? -LABEL_SHIFT_PX : LABEL_SHIFT_PX;
-    const start = Math.max(plane.ranges.x[0], plane.ranges.y[0] - height);
-    const length = textWidth(text);
-    const across = height * plane.pxPerY * cos;
-    let along = (start * plane.pxPerX) / cos + sin * across + 14 + length / 2;
-    for (const other of placed) {
-      const isNear = Math.abs(other.middle - across - offset) < LINE_PX;
-      if (isNear && Math.abs(other.along - along) < (other.length + length) / 2 + 12) along = other.along + (other.length + length) / 2 + 14;
-    }
-    placed.push({ along, middle: across + offset, length });
-    const exponent = ((along - sin * across) * cos) / plane.pxPerX;
-    const [x, y] = [plane.px(exponent) - offset * sin, plane.py(exponent + height) - offset * cos];
-    const reach = length / 2;
-    const isInside = plane.contains(x + reach * cos, y - reach * sin, LINE_PX) && plane.contains(x - reach * cos, y + reach * sin, LINE_PX);
-    const isOnLine = roof.x[0] < 10 ** exponent && 10 ** exponent < roof.x[1];
-    if (isInside && isOnLine) labels.push({ roof, text, x, y, angle: (-angle * 180) / Math.PI, anchor: "middle", length });
+/** The part of a line {x1, y1, x2, y2} that lies within a box; null where none does. */
+function partWithin({ x1, y1, x2, y2 }, { left, right, top, bottom }) {
+  let [from, to] = [0, 1];
+  for (const [start, length, low, high] of [[x1, x2 - x1, left, right], [y1, y2 - y1, top, bottom]]) {
+    if (length === 0 && (start < low || start > high)) return null;
+    if (length === 0) continue;
+    const ends = [(low - start) / length, (high - start) / length];
+    from = Math.max(from, Math.min(...ends));
+    to = Math.min(to, Math.max(...ends));
   }
-  return labels;
+  const at = (frac) => [x1 + frac * (x2 - x1), y1 + frac * (y2 - y1)];
+  if (from >= to) return null;
+  const [[left1, top1], [left2, top2]] = [at(from), at(to)];
+  return { x1: left1, y1: top1, x2: left2, y2: top2 };
 }
 
-/** Labels of the flat roofs: above the line at its right end, or below it; moved left where two would meet. */
-function flatLabels(roofs, plane) {
-  const heights = roofs.map((roof) => Math.log10(roof.y[0]));
-  const placed = [];
-  const labels = [];
-  for (const roof of [...roofs].sort((a, b) => b.y[0] - a.y[0])) {
-    const exponent = Math.log10(roof.y[0]);
-    const offset = isLabelledBelow(exponent, heights, plane.pxPerY) ? -LABEL_SHIFT_PX : LABEL_SHIFT_PX;
-    const text = roofText(roof, plane);
-    const y = plane.py(exponent) - offset;
-    const length = textWidth(text);
-    let right = plane.right - 6;
-    for (const other of placed) {
-      if (Math.abs(other.y - y) < LINE_PX && right > other.right - other.length) right = other.right - other.length - 14;
-    }
-    placed.push({ y, right, length });
-    const isInside = plane.contains(right, y) && right - length > plane.left;
-    const isOnLine = plane.x(roof.x[0]) < right - length / 2;
-    if (isInside && isOnLine) labels.push({ roof, text, x: right, y, angle: 0, anchor: "end", length });
-  }
-  return labels;
+/** A roof's line in pixels, as far as it is in view; null where it is not. */
+function lineInView(roof, plane) {
+  const [x1, x2] = roof.x.map((x) => plane.x(x));
+  const [y1, y2] = roof.y.map((y) => plane.y(y));
+  const part = partWithin({ x1, y1, x2, y2 }, plane);
+  return part && { roof, ...part };
 }
 
-/** Labels of the ridges above the horizontal axis: of all of them while they are few, else of the lowest roofs'; a row higher where two would meet. */
-function ridgeLabels(meetings, plane) {
-  const lowest = Math.min(...meetings.map(({ flat }) => flat.per_s));
-  const told = meetings.filter(({ flat }) => meetings.length <= MOST_RIDGES || flat.per_s === lowest);
-  const labels = [];
-  for (const { intensity } of told.sort((a, b) => a.intensity - b.intensity)) {
-    const [text, at] = [`ridge ${scaled(intensity)}`, plane.x(intensity)];
-    const length = textWidth(text);
-    const isCut = at + 4 + length > plane.right;
-    const label = { x: isCut ? at - 4 : at + 4, y: plane.bottom - 8, anchor: isCut ? "end" : "start", angle: 0, text, length };
-    while (labels.some((other) => boxesOf(other).some((box) => doMeet(box, boxesOf(label)[0])))) label.y -= LINE_PX;
-    if (plane.contains(at, label.y)) labels.push(label);
-  }
-  return labels;
+/** Whether a line runs through the letters of a label. */
+function isCrossed(label, line) {
+  const [x, y] = middleOf(label);
+  const turn = (-label.angle * Math.PI) / 180;
+  const [cos, sin] = [Math.cos(turn), Math.sin(turn)];
+  const turned = (px, py) => [(px - x) * cos - (py - y) * sin, (px - x) * sin + (py - y) * cos];
+  const [[x1, y1], [x2, y2]] = [turned(line.x1, line.y1), turned(line.x2, line.y2)];
+  return partWithin({ x1, y1, x2, y2 }, { left: -label.length / 2, right: label.length / 2, top: -GLYPH_PX, bottom: GLYPH_PX }) !== null;
+}
+
+function middleOf({ x, y, anchor, length }) {
+  return [x + { start: length / 2, middle: 0, end: -length / 2 }[anchor], y];
 }
 
 /** The room that a label takes, as boxes {left, top, right, bottom}: a slanted one is a row of small ones. */
@@ -115,44 +77,157 @@ function doMeet(a, b) {
   return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 }
 
-/** Whether a roof's line runs through a box. */
-function isCrossed(box, roof, plane) {
-  const [left, right] = [Math.max(box.left, plane.x(roof.x[0])), Math.min(box.right, plane.x(roof.x[1]))];
-  if (left > right) return false;
-  const slope = (plane.y(roof.y[1]) - plane.y(roof.y[0])) / (plane.x(roof.x[1]) - plane.x(roof.x[0]));
-  const [from, to] = [left, right].map((px) => plane.y(roof.y[0]) + slope * (px - plane.x(roof.x[0])));
-  return Math.min(from, to) < box.bottom && box.top < Math.max(from, to);
+function isFree(label, taken) {
+  return !boxesOf(label).some((box) => taken.some((other) => doMeet(box, other)));
+}
+
+function boxOfDot({ px, py, radius }) {
+  return { left: px - radius, right: px + radius, top: py - radius, bottom: py + radius };
 }
 
 /**
- * Names beside the dots that take the most time, where there is room, off the lines of `roofs` if that can be;
- * `taken` are the boxes of the labels that are there.
+ * Labels of the roofs: just above their lines or below them, the slopes' from the lower end on, the flat roofs' from the right end; short
+ * where the whole does not fit, and joined to the line by a leader where the lines are too crowded; then even across another line.
  */
-function dotLabels(dots, plane, taken, roofs) {
+function roofLabels(roofs, plane, dots) {
+  const lines = roofs.map((roof) => lineInView(roof, plane)).filter(Boolean);
+  const ofKind = (kind) => lines.filter(({ roof }) => roof.kind === kind);
+  const slopes = ofKind("bandwidth").sort((a, b) => a.roof.per_s - b.roof.per_s);
+  const flats = ofKind("compute").sort((a, b) => b.roof.per_s - a.roof.per_s);
+  const dotBoxes = dots.slice(0, MOST_OBSTACLES).map(boxOfDot);
+  const labelBoxes = [];
+  const taken = []; // by labels and leaders
+  return [...slopes, ...flats].flatMap((line) => {
+    const others = lines.filter((other) => other !== line);
+    const found = {}; // the first place of each kind
+    for (const place of placesAlong(line, plane)) {
+      if (!isFree(place, taken) || leaderBoxes(place).some((box) => labelBoxes.some((other) => doMeet(box, other)))) continue;
+      if (others.some((other) => isCrossed(place, other))) {
+        if (place.leader) found.crossed ??= place;
+      } else if (isFree(place, dotBoxes)) {
+        found.best = place;
+        break;
+      } else found.onDots ??= place;
+    }
+    const chosen = found.best ?? found.onDots ?? found.crossed;
+    if (!chosen) return [];
+    labelBoxes.push(...boxesOf(chosen));
+    taken.push(...boxesOf(chosen), ...leaderBoxes(chosen));
+    return [chosen];
+  });
+}
+
+/** The room of the line {x1, y1, x2, y2} from a roof to its label, where there is one. */
+function leaderBoxes({ leader }) {
+  if (!leader) return [];
+  const { x1, y1, x2, y2 } = leader;
+  return [{ left: Math.min(x1, x2) - 1, right: Math.max(x1, x2) + 1, top: Math.min(y1, y2), bottom: Math.max(y1, y2) }];
+}
+
+/** Places for the label of a line in view, the best first: along it; of a flat one then to the left of its start, and above and below. */
+function* placesAlong(line, plane) {
+  const { roof } = line;
+  const isFlat = roof.kind === "compute";
+  const angle = isFlat ? 0 : Math.atan2(line.y2 - line.y1, line.x2 - line.x1);
+  const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
+  const reach = Math.hypot(line.x2 - line.x1, line.y2 - line.y1);
+  const isInside = ({ x, y, length }) => [-1, 1].every((end) => plane.contains(x + (end * cos * length) / 2, y + (end * sin * length) / 2, -GLYPH_PX / 2));
+  const labels = [...new Set(plane.isNarrow ? [roof.short] : [roof.label, roof.short])].map((text) => {
+    return { roof, text, length: textWidth(text) + GAP_PX, angle: (angle * 180) / Math.PI, anchor: "middle" };
+  });
+  for (const label of labels) {
+    for (let along = 4 + label.length / 2; along + label.length / 2 < reach; along += STEP_PX) {
+      const from = isFlat ? reach - along : along + 8;
+      for (const shift of [-LABEL_SHIFT_PX, LABEL_SHIFT_PX]) {
+        const place = { ...label, x: line.x1 + from * cos - shift * sin, y: line.y1 + from * sin + shift * cos };
+        if (isInside(place)) yield place;
+      }
+    }
+  }
+  if (isFlat) for (const label of labels) for (const place of [...placesLeftOf(line, label), ...placesOff(line, label)]) if (isInside(place)) yield place;
+}
+
+/** Rows, the nearest first: 0, 1 up, 1 down, 2 up and so on, in pixels. */
+const ROWS_PX = Array.from({ length: 2 * MOST_ROWS + 1 }, (_, row) => (row % 2 ? -1 : 1) * Math.ceil(row / 2) * LINE_PX);
+
+/** Places before a flat line's start, over the slopes. */
+function placesLeftOf({ x1, y1 }, label) {
+  return ROWS_PX.flatMap((row) => [16, 60].map((away) => {
+    const [x2, y2] = [x1 - away, y1 + row];
+    return { ...label, x: x2 - label.length / 2, y: y2, leader: { x1, y1, x2, y2 } };
+  }));
+}
+
+/** Places above and below a flat line, further away than its own label has to be. */
+function* placesOff(line, label) {
+  for (const row of ROWS_PX.slice(1)) {
+    const shift = row + Math.sign(row) * LABEL_SHIFT_PX;
+    for (let x = line.x2 - 6; x > line.x1; x -= STEP_PX) {
+      yield { ...label, x: x - label.length / 2 + 6, y: line.y1 + shift, leader: { x1: x, y1: line.y1, x2: x, y2: line.y1 + shift - Math.sign(row) * GLYPH_PX } };
+    }
+  }
+}
+
+/**
+ * Labels of the ridges above the horizontal axis: of all of them while they are few, else of the lowest roofs'; on the other side of their
+ * line or a row higher where a label or a roof is in the way.
+ */
+function ridgeLabels(meetings, plane, taken, roofs) {
+  const lowest = Math.min(...meetings.map(({ flat }) => flat.per_s));
+  const told = meetings.filter(({ flat }) => meetings.length <= MOST_RIDGES || flat.per_s === lowest);
+  const lines = roofs.map((roof) => lineInView(roof, plane)).filter(Boolean);
+  const labels = [];
+  for (const { intensity } of told.sort((a, b) => a.intensity - b.intensity)) {
+    const [text, at] = [`ridge ${scaled(intensity)}`, plane.x(intensity)];
+    const length = textWidth(text) + GAP_PX / 2;
+    const free = [...placesAbove(at, plane.bottom - 8, plane.top)]
+      .map((place) => ({ ...place, angle: 0, text, length }))
+      .filter((label) => isWithin(boxesOf(label)[0], plane) && isFree(label, [...taken, ...labels.flatMap(boxesOf)]));
+    const chosen = free.find((label) => !lines.some((line) => isCrossed(label, line))) ?? free[0];
+    if (chosen) labels.push(chosen);
+  }
+  return labels;
+}
+
+function* placesAbove(at, bottom, top) {
+  for (let y = bottom; y > top; y -= LINE_PX) yield* [{ x: at + 4, y, anchor: "start" }, { x: at - 4, y, anchor: "end" }];
+}
+
+function isWithin(box, plane) {
+  return plane.contains(box.left, box.top) && plane.contains(box.right, box.bottom);
+}
+
+/**
+ * Names beside the dots that take the most time, where there is room, off the lines of `roofs` if that can be, cut shorter where the
+ * whole does not fit; `taken` are the boxes of the labels that are there, `remark` what follows a dot's name.
+ */
+function dotLabels(dots, plane, taken, roofs, remark) {
   const largest = [...dots].sort((a, b) => (b.row.time ?? 0) - (a.row.time ?? 0));
-  const boxOf = ({ px, py, radius }) => ({ left: px - radius, right: px + radius, top: py - radius, bottom: py + radius });
-  const obstacles = [...taken, ...largest.slice(0, 200).map(boxOf)];
+  const lines = roofs.map((roof) => lineInView(roof, plane)).filter(Boolean);
+  const obstacles = [...taken, ...largest.slice(0, MOST_OBSTACLES).map(boxOfDot)];
   const labels = [];
   for (const dot of largest.slice(0, plane.isNarrow ? MOST_NAMES / 2 : MOST_NAMES)) {
     const name = words(LAUNCHES.short[dot.row.position]);
-    const text = name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH - 1)}…` : name;
-    const length = textWidth(text);
-    const places = [
-      { x: dot.px + dot.radius + 4, y: dot.py, anchor: "start" },
-      { x: dot.px - dot.radius - 4, y: dot.py, anchor: "end" },
-      { x: dot.px, y: dot.py - dot.radius - 9, anchor: "middle" },
-      { x: dot.px, y: dot.py + dot.radius + 9, anchor: "middle" },
-      { x: dot.px + 4, y: dot.py + dot.radius + 8, anchor: "start" },
-      { x: dot.px - 4, y: dot.py - dot.radius - 8, anchor: "end" },
-    ].map((place) => ({ ...place, angle: 0, length, text }));
-    const free = places.filter((place) => {
-      const [box] = boxesOf(place);
-      return plane.contains(box.left, box.top) && plane.contains(box.right, box.bottom) && !obstacles.some((other) => doMeet(box, other));
-    });
-    if (!free.length) continue;
-    const chosen = free.find((place) => !roofs.some((roof) => isCrossed(boxesOf(place)[0], roof, plane))) ?? free[0];
+    const texts = new Set(NAME_LENGTHS.map((most) => (name.length > most ? `${name.slice(0, most - 1)}…` : name) + remark(dot)));
+    const free = [...texts].flatMap((text) => placesBeside(dot, text)).filter((place) => isWithin(boxesOf(place)[0], plane) && isFree(place, obstacles));
+    const uncrossedBy = (roofLines) => free.find((place) => !roofLines.some((line) => isCrossed(place, line)));
+    const struck = dot === largest[0] ? free[0] : undefined; // along a flat roof it can hardly be read
+    const chosen = uncrossedBy(lines) ?? uncrossedBy(lines.filter(({ roof }) => roof.kind === "compute")) ?? struck;
+    if (!chosen) continue;
     labels.push(chosen);
     obstacles.push(...boxesOf(chosen));
   }
   return labels;
+}
+
+function placesBeside({ px, py, radius }, text) {
+  const length = textWidth(text);
+  return [
+    { x: px + radius + 4, y: py, anchor: "start" },
+    { x: px - radius - 4, y: py, anchor: "end" },
+    { x: px, y: py - radius - 9, anchor: "middle" },
+    { x: px, y: py + radius + 9, anchor: "middle" },
+    { x: px + 4, y: py + radius + 8, anchor: "start" },
+    { x: px - 4, y: py - radius - 8, anchor: "end" },
+  ].map((place) => ({ ...place, angle: 0, length, text }));
 }

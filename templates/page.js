@@ -108,16 +108,25 @@ async function showChart() {
   const hasDots = Boolean(shown?.levels.length);
   chartRoot.hidden = !hasDots;
   document.getElementById("chart-buttons").hidden = !hasDots;
+  document.getElementById("chart-legend").replaceChildren(...(hasDots ? verdictsOf(rows).map((verdict) => make("li", {}, verdictMark(verdict))) : []));
   document.getElementById("chart-note").textContent = hasDots
-    ? "Size: time. A click on a dot leads to its detail. Drag to zoom, double-click to see all. Arrow keys walk over the dots (with Shift: move the view), Enter opens one, Escape lets go."
+    ? "Size: time. A click on a dot leads to its detail. Drag to zoom, double-click to reset the zoom. Arrow keys walk over the dots (with Shift: move the view), Enter opens one, Escape lets go."
     : state.view === BARS ? "" : shown?.noChart ?? "There is no chart: no GPU is known.";
   const hasBars = state.view === BARS || !hasDots;
   document.getElementById("bars").replaceChildren(...(hasBars ? [utilisationBars(rows)] : []));
   if (!hasDots) return;
   const { view, level, sources } = state;
   chartRoot.setAttribute("aria-label", `${shown.label} of ${inWords(rows)}; the table of kernels below holds the same numbers`);
-  const selected = state.isMarked ? await pointsOf(state.selected) : null;
+  const isInView = state.isMarked && rows.some(({ launches }) => launches.includes(state.selected));
+  const selected = isInView ? await pointsOf(state.selected) : null;
   chart.show({ figure: shown, device: filter.device, view, level, sources, rows, selected });
+}
+
+/** What a saved picture says above the chart: of which report, and of which GPU, level and launches. */
+function headingOfChart() {
+  const { label, counted } = figure();
+  const report = document.querySelector("h1").textContent.split(/[\\/]/).at(-1);
+  return [`${label}: ${report}`, [words(deviceChart().label), `${counted} ${DATA.levels[state.level]}`, inWords(rows)].join(" · ")];
 }
 
 async function pointsOf(position) {
@@ -130,8 +139,19 @@ async function pointsOf(position) {
 function showRows() {
   rows = rowsInView();
   document.getElementById("in-view").textContent = inWords(rows);
+  clear.hidden = !isFiltering();
+  back.hidden = !filter.finding;
   table.show(rows);
   return showChart();
+}
+
+/** Show the launches that a thing to do first counts, on the chart and in the table. */
+function showFinding(finding) {
+  const device = LAUNCHES.device[LAUNCHES.worth.indexOf(finding)];
+  setFilters({ finding });
+  if (LAUNCHES.worth.some((name, position) => name === finding && LAUNCHES.device[position] === filter.device)) showRows();
+  else changeDevice(device);
+  glideTo("roofline", document.getElementById("roofline-title"));
 }
 
 /** Choose a launch: the address says which, so that a link to it can be sent. */
@@ -147,9 +167,10 @@ function open(position) {
 
 /** Let go of the launch that is chosen. */
 function letGo() {
+  if (!state.isMarked && !chart.imaginary) return;
   state.isMarked = false;
   table.mark(null);
-  chart.imagine(null, null);
+  imagine(chart, null, null);
   showChart();
 }
 
@@ -157,10 +178,7 @@ function letGo() {
 async function select(position, isMarked = true) {
   state.selected = position;
   state.isMarked = isMarked;
-  if (isMarked && LAUNCHES.device[position] !== filter.device) {
-    document.getElementById("device-filter").value = deviceValue(LAUNCHES.device[position]);
-    changeDevice(LAUNCHES.device[position]);
-  }
+  if (isMarked && LAUNCHES.device[position] !== filter.device) changeDevice(LAUNCHES.device[position]);
   if (isMarked) table.mark(position);
   await showDetail(position);
   await showChart();
@@ -191,6 +209,8 @@ function deviceValue(device) {
 }
 
 function changeDevice(device) {
+  const control = document.getElementById("device-filter");
+  if (control) control.value = deviceValue(device);
   chooseDevice(device);
   showViews();
   showControls();
@@ -216,16 +236,25 @@ function button(label, onClick) {
 filter.device = (DATA.charts.find(({ device }) => LAUNCHES.device.includes(device))?.device ?? LAUNCHES.device[0]) ?? null;
 state.view = deviceChart()?.opens ?? BARS;
 chooseView(state.view);
-document.getElementById("filters").append(...deviceControl(), ...filterControls(showRows), make("span", { id: "in-view", role: "status", class: "soft" }));
+const clear = button("Clear filters", () => {
+  setFilters({});
+  showRows();
+  document.getElementById("search").focus();
+});
+const back = make("a", { href: "#actions" }, "Back to what to do first");
+document.getElementById("filters").append(...deviceControl(), ...filterControls(showRows), make("span", { id: "in-view", role: "status", class: "soft" }), clear, back);
+for (const link of document.querySelectorAll("[data-finding]")) {
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    showFinding(link.dataset.finding);
+  });
+}
 document.getElementById("chart-buttons").append(
   button("Zoom in", () => chart.zoomBy(KEY_ZOOM)),
   button("Zoom out", () => chart.zoomBy(1 / KEY_ZOOM)),
-  button("Show all", () => {
-    chart.zoomTo(null);
-    letGo();
-  }),
-  button("Save SVG", () => save("roofline.svg", new Blob([chartAsSvg(chart)], { type: "image/svg+xml" }))),
-  button("Save PNG", () => saveAsPng(chart, "roofline.png")),
+  button("Reset zoom", () => chart.zoomTo(null)),
+  button("Save SVG", () => save("roofline.svg", new Blob([chartAsSvg(chart, headingOfChart())], { type: "image/svg+xml" }))),
+  button("Save PNG", () => saveAsPng(chartAsSvg(chart, headingOfChart()), "roofline.png")),
   outOfView,
 );
 document.getElementById("table-buttons").append(

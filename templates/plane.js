@@ -1,9 +1,10 @@
 // Where things lie on the chart: a plane with two logarithmic axes, and the strip below it. Lengths are pixels, ranges exponents of ten.
 
 const FINE_TICKS_BELOW_DECADES = 2.2;
+const MOST_DECADES = 9; // that are labelled
 const LANE_PX = 24;
 const LEAST_SPAN_DECADES = 0.2;
-const MOST_BEYOND_DECADES = 1; // of what is shown at first: roofs and ticks go on no further than two or three
+const MOST_BEYOND_DECADES = 1; // of all points: roofs and ticks go on no further than two or three
 
 class Plane {
   /** `ranges` are those of x and y in view; `lanes` is how many rows the strip below has. */
@@ -57,9 +58,10 @@ class Plane {
   ticks(axis, name) {
     const [low, high] = this.ranges[name];
     const isFine = high - low < FINE_TICKS_BELOW_DECADES;
-    const texts = isFine ? axis.ticks.fine : axis.ticks.coarse;
+    const stride = Math.ceil((high - low) / (name === "x" && this.isNarrow ? MOST_DECADES / 2 : MOST_DECADES));
+    const text = (index, exponent) => (isFine ? axis.ticks.fine[index] : Math.round(exponent) % stride ? "" : axis.ticks.coarse[index]);
     return axis.ticks.values
-      .map((value, index) => ({ exponent: Math.log10(value), text: texts[index], isDecade: Number.isInteger(Math.log10(value)) }))
+      .map((value, index) => ({ exponent: Math.log10(value), text: text(index, Math.log10(value)), isDecade: Number.isInteger(Math.log10(value)) }))
       .filter(({ exponent }) => exponent >= low - 1e-9 && exponent <= high + 1e-9);
   }
 
@@ -96,13 +98,13 @@ class Plane {
   }
 }
 
-/** Ranges moved, and cut, so that they reach no further than a little beyond those shown at first. */
-function keptNear(ranges, first) {
-  const keep = ([low, high], [firstLow, firstHigh]) => {
-    const [least, most] = [firstLow - MOST_BEYOND_DECADES, firstHigh + MOST_BEYOND_DECADES];
+/** Ranges moved, and cut, so that they go no further than a little beyond the reach of all points. */
+function keptNear(ranges, reach) {
+  const keep = ([low, high], [reachLow, reachHigh]) => {
+    const [least, most] = [reachLow - MOST_BEYOND_DECADES, reachHigh + MOST_BEYOND_DECADES];
     const span = Math.min(high - low, most - least);
     const start = Math.min(Math.max(low, least), most - span);
     return [start, start + span];
   };
-  return { x: keep(ranges.x, first.x), y: keep(ranges.y, first.y) };
+  return { x: keep(ranges.x, reach.x), y: keep(ranges.y, reach.y) };
 }

@@ -1,4 +1,4 @@
-// What a reader does to the chart: point at a dot, choose it, zoom in and out, walk from dot to dot by key, save the picture.
+// What a reader does to the chart: point at a dot, choose it or let it go, zoom in and out, walk from dot to dot by key.
 
 const REACH_PX = 6;
 const LEAST_DRAG_PX = 6;
@@ -61,6 +61,7 @@ class ChartPointer {
     if (isDragged && event.pointerType !== "touch" && plane.contains(from.x, from.y)) this.chart.zoomTo(plane.between(from, to));
     const mark = isDragged ? null : this.markAt(to);
     if (mark) this.onSelect(mark.row.position);
+    else if (!isDragged) this.onLetGo();
   }
 
   drag(to) {
@@ -77,6 +78,7 @@ class ChartPointer {
     if (mark === this.current) return;
     this.current = mark;
     this.tip.hidden = mark === null;
+    judge(this.chart, mark);
     if (!mark) return;
     this.tip.replaceChildren(...this.tell(mark).map((line) => make("div", {}, isolated(line))));
     const { width, plane } = this.chart;
@@ -99,7 +101,7 @@ class ChartPointer {
     this.point(null);
   }
 
-  /** Arrows walk over the dots by their time, from the one that is chosen; Enter chooses, Escape lets go, + and - zoom, 0 shows all; arrows with Shift move the view. */
+  /** Arrows walk over the dots by their time, from the one that is chosen; Enter chooses, Escape lets go, + and - zoom, 0 resets the zoom; arrows with Shift move the view. */
   typed(event) {
     const { chart } = this;
     const walk = (step) => {
@@ -125,38 +127,4 @@ class ChartPointer {
     event.preventDefault();
     actions[event.key]();
   }
-}
-
-/** The chart as one SVG text, its dots included. */
-function chartAsSvg(chart) {
-  const { width, plane } = chart;
-  const font = getComputedStyle(document.body).fontFamily;
-  const whole = draw("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${width} ${plane.height}`, width, height: plane.height, "font-family": font });
-  const dots = chart.marks.map(({ px, py, radius, verdict }) =>
-    draw("path", {
-      d: MARKS[verdict], transform: `translate(${px} ${py}) scale(${radius})`, fill: colour(verdict), "fill-opacity": 0.85,
-      stroke: colour("paper"), "stroke-width": 1 / radius,
-    }),
-  );
-  const paper = draw("rect", { width, height: plane.height, fill: colour("paper") });
-  const copies = (svg) => [...svg.childNodes].map((node) => node.cloneNode(true));
-  whole.append(paper, ...copies(chart.back), ...dots, ...copies(chart.front));
-  return new XMLSerializer().serializeToString(whole);
-}
-
-/** Save text or data under a name. */
-function save(name, blob) {
-  const link = make("a", { href: URL.createObjectURL(blob), download: name });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-}
-
-/** Save the chart as a picture of points, twice as fine as it is shown. */
-async function saveAsPng(chart, name) {
-  const picture = new Image();
-  picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(chartAsSvg(chart))}`;
-  await picture.decode();
-  const canvas = make("canvas", { width: 2 * chart.width, height: 2 * chart.plane.height });
-  canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
-  canvas.toBlob((blob) => save(name, blob));
 }

@@ -1,5 +1,5 @@
-// The roofline chart: axes, roofs and ridges as a picture, a dot per row on a canvas, the points of the selected launch on top, and below it
-// the strip of what has no dot. Geometry is plane.js, texts are labels.js, what the reader does to it is pointer.js.
+// The roofline chart: axes, roofs and ridges as a picture, a dot per row on a canvas, and below it the strip of what has no dot. Geometry is
+// plane.js, texts are labels.js, what is said of one launch is chosen.js, what the reader does to it is pointer.js.
 
 /** Marks of the verdicts, as paths of about one unit around the origin: a shape says what a colour says. */
 const MARKS = {
@@ -50,21 +50,23 @@ class RooflineChart {
     this.back.replaceChildren(...this.backdrop());
     this.front.replaceChildren(...this.foreground());
     this.paint();
+    judge(this);
   }
 
   /** Name of what is shown, by which a zoom of one chart is told from that of another. */
   key() {
-    return `${this.choice.device} ${this.choice.view}`;
+    return `${this.choice.device} ${this.choice.view} ${this.choice.level}`;
   }
 
   firstRanges() {
-    const { x, y } = this.choice.figure;
-    return { x: x.range, y: y.range };
+    const { figure: { x, y }, level } = this.choice;
+    return { x: x.ranges[level], y: y.ranges[level] };
   }
 
-  /** Look at a part of the plane; null for all of it. */
+  /** Look at a part of the plane; null for what is shown at first, which holds the dots of the level. */
   zoomTo(ranges) {
-    if (ranges) this.zoomed.set(this.key(), keptNear(ranges, this.firstRanges()));
+    const { x, y } = this.choice.figure;
+    if (ranges) this.zoomed.set(this.key(), keptNear(ranges, { x: x.reach, y: y.reach }));
     else this.zoomed.delete(this.key());
     this.redraw();
   }
@@ -108,6 +110,7 @@ class RooflineChart {
   backdrop() {
     const { plane } = this;
     const { figure } = this.choice;
+    this.drawnRoofs = []; // lines and labels, each with its roof
     const clip = draw("clipPath", { id: "plane" }, draw("rect", {
       x: plane.left, y: plane.top, width: plane.right - plane.left, height: plane.bottom - plane.top,
     }));
@@ -124,7 +127,7 @@ class RooflineChart {
         this.line(plane.left, plane.py(exponent), plane.right, plane.py(exponent), colour(isDecade ? "line" : "grid")),
         this.text(plane.left - 6, plane.py(exponent), text, { anchor: "end", fill: colour("soft") }),
       ]),
-      this.text((plane.left + plane.right) / 2, plane.bottom + 37, figure.x.title, { anchor: "middle", fill: colour("ink") }),
+      this.text((plane.left + plane.right) / 2, plane.bottom + 37, figure.x.titles[this.choice.level], { anchor: "middle", fill: colour("ink") }),
       frame,
       draw("g", { "clip-path": "url(#plane)" }, ...this.shownRoofs().map((roof) => this.roofLine(roof)), ...this.ridges(), ...this.spreads(), ...arrowsOf(this)),
       ...this.strip(),
@@ -133,11 +136,10 @@ class RooflineChart {
 
   roofLine(roof) {
     const { plane } = this;
-    const isCounted = roof.source === "counters";
-    const line = this.line(plane.x(roof.x[0]), plane.y(roof.y[0]), plane.x(roof.x[1]), plane.y(roof.y[1]), colour(isCounted ? "ink" : "soft"));
-    line.setAttribute("stroke-width", isCounted ? 1.3 : 1);
-    if (!isCounted) line.setAttribute("stroke-dasharray", "7 5");
+    const line = this.line(plane.x(roof.x[0]), plane.y(roof.y[0]), plane.x(roof.x[1]), plane.y(roof.y[1]), colour(roof.source === "counters" ? "ink" : "soft"));
+    if (roof.source !== "counters") line.setAttribute("stroke-dasharray", "7 5");
     line.setAttribute("class", "roof");
+    this.drawnRoofs.push({ roof, line });
     return line;
   }
 
@@ -199,69 +201,35 @@ class RooflineChart {
     ];
   }
 
-  /** Labels, and the points of the selected launch at all levels, a line per precision. */
+  /** Labels, and what is drawn of the selected launch. */
   foreground() {
     const { plane } = this;
     const roofs = this.shownRoofs();
-    const ofRoofs = [
-      ...slopeLabels(roofs.filter((roof) => roof.kind === "bandwidth"), plane),
-      ...flatLabels(roofs.filter((roof) => roof.kind === "compute"), plane),
-    ];
-    const ofRidges = ridgeLabels(this.meetings(), plane);
-    const points = this.selectedPoints();
-    const taken = [...[...ofRoofs, ...ofRidges].flatMap(boxesOf), ...points.map(({ x, y }) => ({ left: x - 20, right: x + 20, top: y - 20, bottom: y + 20 }))];
-    const ofDots = dotLabels(this.marks.filter(({ isOnPlane }) => isOnPlane), plane, taken, roofs);
+    const onPlane = this.marks.filter(({ isOnPlane }) => isOnPlane);
+    const ofRoofs = roofLabels(roofs, plane, onPlane);
+    const boxesOfRoofs = ofRoofs.flatMap((label) => [...boxesOf(label), ...leaderBoxes(label)]);
+    const ofRidges = ridgeLabels(this.meetings(), plane, boxesOfRoofs, roofs);
+    const points = selectedPoints(this);
+    const rings = points.map(({ x, y }) => ({ left: x - 20, right: x + 20, top: y - 20, bottom: y + 20 }));
+    const hasFlats = roofs.filter(({ kind }) => kind === "compute").length > 1;
+    const precision = ({ dot }) => (hasFlats && dot.precision ? ` · ${DATA.precisions[dot.precision]}` : "");
+    const ofDots = dotLabels(onPlane, plane, [...boxesOfRoofs, ...ofRidges.flatMap(boxesOf), ...rings], roofs, precision);
     return [
-      ...ofRoofs.map((label) => this.label(label, colour(label.roof.source === "counters" ? "ink" : "soft"), "roof-label")),
+      ...ofRoofs.flatMap((label) => this.roofLabel(label)),
       ...ofRidges.map((label) => this.label(label, colour("soft"), "ridge")),
       ...ofDots.map((label) => this.label(label, colour("ink"), "dot-label")),
-      ...this.selection(points),
-      ...this.imagined(),
+      ...selection(this, points),
+      ...imagined(this),
     ];
   }
 
-  /** Show where a launch's dot would lie: `moved` holds factors of its intensity and rate; null takes the ring away. */
-  imagine(position, moved) {
-    if (!this.imaginary && !moved) return;
-    this.imaginary = moved && { position, ...moved };
-    this.redraw();
-  }
-
-  /** A ring where a dot would lie, and a line from where it is. */
-  imagined() {
-    const { rows, view, level } = this.choice;
-    const isInView = this.imaginary && rows.some(({ launches }) => launches.includes(this.imaginary.position));
-    const dot = isInView && view === "flop" && level === "dram" ? dotOf(this.imaginary.position, view, level) : null;
-    if (!dot) return [];
-    const [fromX, fromY] = [this.plane.x(dot.x), this.plane.y(dot.y)];
-    const [toX, toY] = [this.plane.x(dot.x * this.imaginary.x), this.plane.y(dot.y * this.imaginary.y)];
-    const line = this.line(fromX, fromY, toX, toY, colour("ink"));
-    line.setAttribute("stroke-dasharray", "3 3");
-    const ring = draw("circle", { cx: toX, cy: toY, r: 6, fill: colour("paper"), stroke: colour("ink"), "stroke-width": 1.6, class: "imagined" });
-    return [draw("g", { "clip-path": "url(#plane)" }, line, ring)];
-  }
-
-  selectedPoints() {
-    const { selected, view } = this.choice;
-    if (!selected) return [];
-    return (selected.points[view] ?? []).map(([level, precision, x, y]) => ({ level, precision, x: this.plane.x(x), y: this.plane.y(y) }));
-  }
-
-  /** The points in view of the selected launch, and lines to those that are not. */
-  selection(points) {
-    const isInView = ({ x, y }) => this.plane.contains(x, y);
-    const lines = [...new Set(points.map(({ precision }) => precision))].map((precision) => {
-      const joined = points.filter((point) => point.precision === precision).sort((a, b) => a.x - b.x);
-      const names = joined.filter(isInView).map(({ level, x, y }, index) =>
-        this.text(x, y + (index % 2 ? -16 : 17), DATA.levels[level] ?? level, { anchor: "middle", fill: colour("ink"), halo: true }),
-      );
-      const line = draw("polyline", { points: joined.map(({ x, y }) => `${x},${y}`).join(" "), fill: "none", stroke: colour("ink"), "clip-path": "url(#plane)" });
-      const rings = joined.filter(isInView).map(({ x, y }) => draw("circle", { cx: x, cy: y, r: 7, fill: "none", stroke: colour("ink"), "stroke-width": 1.6 }));
-      return draw("g", { class: "selected" }, line, ...rings, ...names);
-    });
-    const own = this.marks.find(({ row, isOnPlane }) => !isOnPlane && row.position === this.choice.selected?.position);
-    const ring = own ? [draw("circle", { cx: own.px, cy: own.py, r: own.radius + 4, fill: "none", stroke: colour("ink"), "stroke-width": 1.6 })] : [];
-    return [...lines, ...ring];
+  roofLabel(label) {
+    const { roof, leader } = label;
+    const text = this.label(label, colour(roof.source === "counters" ? "ink" : "soft"), "roof-label");
+    this.drawnRoofs.push({ roof, text });
+    if (!leader) return [text];
+    const end = draw("circle", { cx: leader.x1, cy: leader.y1, r: 2, fill: colour("soft") });
+    return [draw("line", { ...leader, stroke: colour("soft") }), end, text];
   }
 
   /** The dots, on the canvas: each a copy of a stamp, as filling ten thousand outlines takes too long. */
@@ -272,18 +240,22 @@ class RooflineChart {
     this.canvas.style.width = `${this.width}px`;
     this.canvas.style.height = `${this.plane.height}px`;
     const context = this.canvas.getContext("2d");
-    const { selected } = this.choice;
     const stamps = new Map();
     for (const { row, px, py, radius, verdict } of this.marks) {
-      const alpha = selected && !row.launches.includes(selected.position) ? FADED : 0.85;
+      const alpha = this.opacity(row);
       const key = `${verdict} ${Math.round(2 * radius)} ${alpha}`;
       if (!stamps.has(key)) stamps.set(key, { stamp: this.stamp(verdict, Math.round(2 * radius) / 2, alpha, scale), places: new Set() });
       const { stamp, places } = stamps.get(key);
       const [x, y] = [Math.round(px * scale - stamp.width / 2), Math.round(py * scale - stamp.height / 2)];
       const place = x * this.canvas.height + y;
-      if (!places.has(place)) context.drawImage(stamp, x, y); // the same again would only look less transparent
+      if (!places.has(place)) context.drawImage(stamp, x, y); // the same again would look the same
       places.add(place);
     }
+  }
+
+  opacity(row) {
+    const { selected } = this.choice;
+    return selected && !row.launches.includes(selected.position) ? FADED : 1;
   }
 
   stamp(verdict, radius, alpha, scale) {

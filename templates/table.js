@@ -66,8 +66,12 @@ class RowTable {
     };
     const focused = this.body.contains(document.activeElement) ? document.activeElement.closest("tr").dataset.index : null;
     const shown = this.rows.slice(first, last).map((row, index) => this.row(row, first + index));
-    this.body.replaceChildren(...gap(first), ...shown, ...gap(n - last));
+    this.body.replaceChildren(...gap(first), ...shown, ...gap(n - last), ...(n ? [] : [this.nothing()]));
     if (focused !== null) this.linkOf(focused)?.focus({ preventScroll: true });
+  }
+
+  nothing() {
+    return make("tr", {}, make("td", { colspan: this.headers.length, class: "soft" }, isFiltering() ? "Nothing matches the filters." : "No kernel."));
   }
 
   row(row, index) {

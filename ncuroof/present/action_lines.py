@@ -28,12 +28,15 @@ class ActionLine:
     gain: Annotated[str, "at most, of the GPU time of what was recorded"]
     title: Annotated[str, "of the finding"]
     launches: Annotated[str, "how many"]
+    finding: Annotated[str, "its name, by which the page finds the launches"]
 
 
 def first_actions(actions: Sequence[Mapping[str, Any]]) -> tuple[ActionLine, ...]:
     """Return the first things to do, the largest gain first; empty where no gain can be told."""
     return tuple(
-        ActionLine(text.share(action["share_frac"]), action["title"], text.launches(action["n_launches"]))
+        ActionLine(
+            text.share(action["share_frac"]), action["title"], text.launches(action["n_launches"]), action["finding"]
+        )
         for action in actions[:_N_ACTIONS]
     )
 

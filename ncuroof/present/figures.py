@@ -25,7 +25,6 @@ _PAD = 3.0
 """Room around what is drawn, as a factor on a logarithmic axis."""
 
 _LEAST_DECADES = 3
-_MOST_LABELS = 9
 _BEYOND = 1e3
 """Roofs go on past the first view by this factor, so that dragging the chart does not show their ends."""
 
@@ -55,8 +54,9 @@ def chart(
         places: further intensities and rates to be in view.
 
     Returns:
-        `roofs` (line ends, label, source), `sources` (of the roofs, each with whether it is shown at first), `x` and `y` (range as
-        exponents of ten, and ticks), `levels` that have dots, and the `label`s of the view.
+        `roofs` (line ends, label, source), `sources` (of the roofs, each with whether it is shown at first), `levels` that have
+        dots, the `label`s of the view, and `x` and `y`: titles and ranges at first by level, the `reach` that holds every
+        point of every kernel (ranges as exponents of ten), and ticks.
     """
     drawn = [ceiling for ceiling in ceilings if is_plottable(ceiling["per_s"])]
     if view is FLOP:
@@ -67,32 +67,39 @@ def chart(
             if ceiling["kind"] == "bandwidth" or ceiling["name"].removesuffix(SLOWER_PATH_SUFFIX) in used
         ]
     dots = [view.dots(kernel) for kernel in kernels]
-    points = [point for by_level in dots for level in by_level.values() for point in level]
+    points = [point for by_level in dots for at_level in by_level.values() for point in at_level]
+    levels = [level.value for level in LEVELS if any(level in by_level for by_level in dots)]
     counted = {
         (roof["kind"], roof["name"]) for roof in drawn if roof["source"] == CeilingSource.COUNTERS
     } | _without_dots(drawn, dots)
     if view is FLOP:
         drawn = at_the_launches_clock(drawn, kernels, counted)
     further = [{view.intensity: x, view.rate: y} for x, y in places]
-    x_range, y_range = _ranges(drawn, [*points, *further], view)
+    first = {
+        level: _ranges(drawn, [*_drawn_first(dots, level), *(further if level == MemoryLevel.DRAM else ())], view)
+        for level in levels
+    }
+    x_reach, y_reach = map(_around, zip(_ranges(drawn, [*points, *further], view), *first.values(), strict=True))
     sources = [source.value for source in CeilingSource if any(roof["source"] == source for roof in drawn)]
     return {
         "label": view.label,
         "counted": view.counted,
         "noLevel": view.no_level,
         "noChart": view.no_chart,
-        "roofs": [roof for source in sources for roof in _roofs(drawn, source, x_range, view, counted)],
+        "roofs": [roof for source in sources for roof in _roofs(drawn, source, x_reach, view, counted)],
         "sources": [[source, index == 0 or source == CeilingSource.MEASURED] for index, source in enumerate(sources)],
         "x": {
-            "title": view.x_title,
-            "range": _exponents(x_range),
-            "ticks": _ticks(x_range, _intensity_tick),
+            "titles": {level: view.x_title(level) for level in levels},
+            "ranges": {level: _exponents(x_range) for level, (x_range, _) in first.items()},
+            "reach": _exponents(x_reach),
+            "ticks": _ticks(x_reach, _intensity_tick),
         },
         "y": {
-            "range": _exponents(y_range),
-            "ticks": _ticks(y_range, lambda value: text.trimmed(view.write_rate(value))),
+            "ranges": {level: _exponents(y_range) for level, (_, y_range) in first.items()},
+            "reach": _exponents(y_reach),
+            "ticks": _ticks(y_reach, lambda value: text.trimmed(view.write_rate(value))),
         },
-        "levels": [level.value for level in LEVELS if any(level in by_level for by_level in dots)],
+        "levels": levels,
     }
 
 
@@ -109,6 +116,11 @@ def _without_dots(drawn: Iterable[Record], dots: Iterable[Mapping[str, Any]]) ->
     }
 
 
+def _drawn_first(dots: Iterable[Mapping[str, Sequence[Record]]], level: str) -> list[Record]:
+    """Return the points at a level that are dots: of each kernel the one of the precision that takes longest."""
+    return [by_level[level][0] for by_level in dots if level in by_level]
+
+
 def _precisions(kernels: Iterable[Record]) -> set[str]:
     """Return the precisions in which any kernel worked."""
     return {name for kernel in kernels for name, work in (kernel.get("work") or {}).items() if (work["flop"] or 0) > 0}
@@ -117,7 +129,7 @@ def _precisions(kernels: Iterable[Record]) -> set[str]:
 def _ranges(
     ceilings: Sequence[Record], points: Sequence[Record], view: View
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return what the axes show at first: every dot, every ridge, and the roofs' corners."""
+    """Return what the axes have to show: these points, every ridge, and the roofs' corners."""
     peaks = [roof["per_s"] for roof in ceilings if roof["kind"] == "compute"]
     slopes = [roof["per_s"] for roof in ceilings if roof["kind"] == "bandwidth"]
     ridges = [peak / slope for peak in peaks for slope in slopes]
@@ -132,6 +144,11 @@ def _padded(values: Sequence[float], *, default: float) -> tuple[float, float]:
     low, high = min(known) / _PAD, max(known) * _PAD
     missing = 10.0 ** (_LEAST_DECADES - min(math.log10(high) - math.log10(low), _LEAST_DECADES))
     return low / missing ** (2 / 3), high * missing ** (1 / 3)
+
+
+def _around(ranges: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    lows, highs = zip(*ranges, strict=True)
+    return min(lows), max(highs)
 
 
 def _exponents(bounds: tuple[float, float]) -> list[float]:
@@ -211,16 +228,15 @@ def _roof(ceilings: Sequence[Record], ends: _Ends, amount: str, *, stands_in: bo
 
 
 def _ticks(bounds: tuple[float, float], write: Callable[[float], str]) -> dict[str, Any]:
-    """Return ticks at 1, 2 and 5 of each decade, labelled at the decades (`coarse`) or everywhere (`fine`)."""
+    """Return ticks at 1, 2 and 5 of each decade, labelled at the decades (`coarse`) or everywhere (`fine`).
+
+    Which of the decades have room for their label depends on how many are in view.
+    """
     first, last = math.floor(math.log10(bounds[0])) - 2, math.ceil(math.log10(bounds[1])) + 2
-    stride = math.ceil((last - first - 4) / _MOST_LABELS) or 1
     marks = [(digit, exponent) for exponent in range(first, last + 1) for digit in (1, 2, 5)]
     labels = [write(float(f"{digit}e{exponent}")) for digit, exponent in marks]
     return {
         "values": [float(f"{digit}e{exponent}") for digit, exponent in marks],
-        "coarse": [
-            label if digit == 1 and exponent % stride == 0 else ""
-            for label, (digit, exponent) in zip(labels, marks, strict=True)
-        ],
+        "coarse": [label if digit == 1 else "" for label, (digit, _) in zip(labels, marks, strict=True)],
         "fine": labels,
     }

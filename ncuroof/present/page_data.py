@@ -59,6 +59,7 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
         "units": {view.name: {"intensity": view.intensity_unit, "rate": view.rate_unit} for view in VIEWS},
         "levels": {level.value: text.label(level.value) for level in LEVELS},
         "verdicts": {name: verdict.title for name, verdict in rules.verdicts.items()} | {"failed": "failed"},
+        "findings": {finding["id"]: finding["title"] for kernel in kernels for finding in kernel.get("findings") or ()},
         "families": {
             name: title(name) for name in sorted({kernel["family"] for kernel in kernels if kernel.get("family")})
         },
@@ -125,11 +126,18 @@ def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
         "weight": [rounded(kernel["weight"]) for kernel in kernels] if kernels and "weight" in kernels[0] else None,
         "intensity": [rounded(dram_intensity(kernel)) for kernel in kernels],
         "efficiency": [rounded(efficiency(kernel)) for kernel in kernels],
+        "findings": [[finding["id"] for finding in kernel.get("findings") or ()] for kernel in kernels],
+        "worth": [_worth(kernel) for kernel in kernels],
         "finding": [_cell(finding["title"] if finding else None, texts) for finding in findings],
         "utilisation": {
             name: [rounded((kernel.get("utilisation") or {}).get(name)) for kernel in kernels] for name in RESOURCES
         },
     }
+
+
+def _worth(kernel: Record) -> str | None:
+    """Return the finding under which the things to do first count a launch; None where they do not."""
+    return next((finding["id"] for finding in kernel.get("findings") or () if finding.get("is_most_worth")), None)
 
 
 def _groups(document: Record) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ plotly reads a part of HTML in its texts, and TeX where MathJax is at hand: ever
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ MARKS = {
     Verdict.MEMORY: ("#0072b2", "circle"),
     Verdict.COMPUTE: ("#d55e00", "square"),
     Verdict.BALANCED: ("#b9609a", "diamond"),
-    Verdict.LATENCY: ("#d99000", "triangle-up"),
+    Verdict.LATENCY: ("#bf7f00", "triangle-up"),
     Verdict.OVERHEAD: ("#009e73", "triangle-down"),
     Verdict.UNKNOWN: ("#7d868f", "x"),
 }
@@ -37,6 +38,7 @@ _PAPER, _INK, _SOFT, _LINE, _GRID = "#ffffff", "#1a1e22", "#59636e", "#d8dde2", 
 _WIDTH_PX, _HEIGHT_PX = 960, 600
 _MARGIN = {"l": 90, "r": 20, "t": 105, "b": 55}
 _MOST_TITLE = 100
+_MOST_DECADES = 9  # that are labelled
 _LAST = 2000  # of a legend, whose entries have rank 1000
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})
 
@@ -73,7 +75,7 @@ def roofline_figure(document: Record, *, device: int = 0, view: str = FLOP.name,
     dots = group_dots(document, device=device, view=chosen, level=at)
     return Figure(
         data=[*_roofs(drawn), *_dots([dot for dot in dots if dot is not None])],
-        layout=_layout(document, device, chosen, *_remarks(dots, at, chosen)) | _axes(drawn),
+        layout=_layout(document, device, chosen, *_remarks(dots, at, chosen)) | _axes(drawn, at),
     )
 
 
@@ -210,22 +212,25 @@ def _reason(document: Record, levels: Sequence[str], level: str | None, view: Vi
     return {"xaxis": hidden, "yaxis": hidden, "annotations": [{"text": _escaped(reason), **place}]}
 
 
-def _axes(drawn: Record) -> Part:
+def _axes(drawn: Record, level: str) -> Part:
     """Return the axes and the labels of the roofs."""
     return {
-        "xaxis": _axis(drawn["x"], drawn["x"]["title"]),
-        "yaxis": _axis(drawn["y"], ""),
-        "annotations": _labels(drawn),
+        "xaxis": _axis(drawn["x"], level, drawn["x"]["titles"][level]),
+        "yaxis": _axis(drawn["y"], level, ""),
+        "annotations": _labels(drawn, level),
     }
 
 
-def _axis(axis: Record, title: str) -> Part:
+def _axis(axis: Record, level: str, title: str) -> Part:
+    low, high = axis["ranges"][level]
+    stride = math.ceil((high - low) / _MOST_DECADES)
+    labels = zip(axis["ticks"]["values"], axis["ticks"]["coarse"], strict=True)
     return {
         "type": "log",
-        "range": axis["range"],
+        "range": [low, high],
         "tickmode": "array",
         "tickvals": axis["ticks"]["values"],
-        "ticktext": axis["ticks"]["coarse"],
+        "ticktext": ["" if round(math.log10(value)) % stride else label for value, label in labels],
         "ticks": "",
         "title": {"text": title, "standoff": 8},
         "gridcolor": _GRID,
@@ -236,8 +241,8 @@ def _axis(axis: Record, title: str) -> Part:
     }
 
 
-def _labels(drawn: Record) -> list[Part]:
-    x, y = drawn["x"]["range"], drawn["y"]["range"]
+def _labels(drawn: Record, level: str) -> list[Part]:
+    x, y = drawn["x"]["ranges"][level], drawn["y"]["ranges"][level]
     frame = Frame(
         x=tuple(x),
         y=tuple(y),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ncuroof.present import format as text
+from ncuroof.words import MemoryLevel
 
 Record = Mapping[str, Any]
 
@@ -23,7 +24,7 @@ class View:
         label: for people.
         ceilings: key of its roofs in the document.
         intensity, rate: keys of a point's coordinates.
-        x_title: of the horizontal axis.
+        per: title of the horizontal axis, up to the level.
         counted: legend of the choice of levels.
         no_level: why a kernel with points has none at a level.
         no_chart: what stands in place of a chart without dots.
@@ -36,7 +37,7 @@ class View:
     ceilings: str
     intensity: str
     rate: str
-    x_title: str
+    per: str
     counted: str
     no_level: str
     no_chart: str
@@ -45,6 +46,10 @@ class View:
     write_intensity: Callable[[float | None], str]
     write_rate: Callable[[float | None], str]
     write_slope: Callable[[float | None], str]
+
+    def x_title(self, level: str) -> str:
+        """Return what the horizontal axis counts where bytes are counted at a level: "FLOP per byte of DRAM"."""
+        return f"{self.per} {text.label(level)}{' memory' if level == MemoryLevel.SHARED else ''}"
 
     def points(self, kernel: Record) -> Sequence[Record]:
         """Return the kernel's points of this roofline."""
@@ -105,7 +110,7 @@ FLOP = View(
     ceilings="ceilings",
     intensity="intensity_flop_per_byte",
     rate="flop_per_s",
-    x_title="arithmetic intensity, FLOP/B",
+    per="FLOP per byte of",
     counted="Bytes counted at",
     no_level="no bytes at this level",
     no_chart="There is no chart: no kernel of this GPU has FLOPs and bytes that were both counted.",
@@ -121,7 +126,7 @@ INSTRUCTION = View(
     ceilings="instruction_ceilings",
     intensity="intensity_inst_per_transaction",
     rate="inst_per_s",
-    x_title="warp instructions per transaction",
+    per="warp instructions per transaction of",
     counted="Transactions counted at",
     no_level="no transactions at this level",
     no_chart="There is no chart: no kernel of this GPU has instructions and bytes that were both counted.",

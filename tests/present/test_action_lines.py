@@ -8,7 +8,7 @@ from ncuroof.present.action_lines import beyond_roofline, first_actions, togethe
 
 
 def _actions(*shares: float | None) -> list[dict[str, object]]:
-    return [{"share_frac": share, "title": "spills", "n_launches": 1} for share in shares]
+    return [{"share_frac": share, "title": "spills", "n_launches": 1, "finding": "spills"} for share in shares]
 
 
 @pytest.mark.parametrize(

@@ -314,8 +314,8 @@ def comparison(after):
         "n_removed": 0,
     }
     return {
-        "before": side,
-        "after": side,
+        "before": side | {"label": "runs/run-a.ncu-rep"},
+        "after": side | {"label": "runs/run-b.ncu-rep"},
         "summary": summary,
         "comparable": {"time": True, "reasons": [], "remarks": []},
         "matches": [match],
@@ -339,6 +339,13 @@ def test_an_arrow_leads_from_where_a_kernel_was(browser, tmp_path):
     assert browser.run(cells) == [
         ["slow → alpha", "200 µs", "100 µs", "150 µs → 20.0 µs", "2× faster: DRAM bytes −50.0 %", "renamed, likely"]
     ]
+    assert browser.run("document.title") == "run-b.ncu-rep against run-a.ncu-rep – ncuroof"
+    assert browser.run("document.querySelector('nav a').textContent") == "Changes"
+    assert browser.run("document.querySelector('main section').id") == "changes"
+    assert browser.run("document.querySelector('#changes .headline').textContent") == "The run is 2× faster"
+    assert browser.run("[...document.querySelectorAll('#changes dt')].map(e => e.textContent)") == ["Before", "After"]
+    paragraphs = browser.run("[...document.querySelectorAll('#changes > p')].map(p => p.textContent)")
+    assert all(not line[0].islower() for line in paragraphs)
     browser.run("document.getElementById('changed-only').click()")
     assert browser.run("document.getElementById('in-view').textContent").startswith("1 of 3 launches")
     choose(browser, "l2")
@@ -387,8 +394,8 @@ def test_labels_of_roofs_do_not_meet(visit):
     browser = visit(document(kernel(work={"fp32": work, "fp64": work}), ceilings=sources + peaks))
     found = boxes(browser, "roof-label")
     assert len(found) == 5
-    flat = [box for box in found if box[0].startswith("FP")]
-    assert flat[0][1] > flat[1][2] or flat[1][1] > flat[0][2]
+    one, other = (box for box in found if box[0].startswith("FP"))
+    assert one[1] > other[2] or other[1] > one[2] or one[4] <= other[3] or other[4] <= one[3]
     transform = browser.run("document.querySelector('#chart .roof-label[transform]').getAttribute('transform')")
     along_slope = cmath.rect(1, math.radians(float(re.match(r"rotate\((\S+)", transform)[1])))
     centres = [
@@ -450,3 +457,52 @@ def test_a_label_that_the_next_slope_would_cross_stands_below_its_own(visit):
         intensity = low * (high / low) ** ((px - low_px) / (high_px - low_px))
         above[name] = place(browser, intensity, per_s[name] * intensity)[1] - py
     assert above["shared"] < 0 < min(above["DRAM"], above["L2"])
+
+
+def crowded(peaks):
+    """Return a document whose flat roofs lie close; the dots are far below them."""
+    names = [name for name, _ in peaks]
+    work = dict.fromkeys(names, kernel()["work"]["fp32"])
+    flat = [ceiling("compute", name, per_s) for name, per_s in peaks]
+    return document(kernel(id=1, work=work), ceilings=[ceiling("bandwidth", "dram", 2e12), *flat])
+
+
+CROWD = [
+    ("tensor_fp8", 1.979e15), ("tensor_int8", 1.9e15), ("tensor_fp8_slower_path", 1.6e15), ("tensor_bf16", 9.89e14),
+    ("tensor_fp16", 9.5e14), ("tensor_bf16_slower_path", 8e14), ("tensor_tf32", 4.9e14), ("fp16", 1.3e14), ("fp32", 6.7e13),
+    ("fp64", 3.4e13),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [768, 1240])
+def test_every_flat_roof_of_a_crowd_has_a_label_that_no_line_runs_through(visit, width):
+    browser = visit(crowded(CROWD), width=width)
+    found = boxes(browser, "roof-label")
+    assert len([name for name, *_ in found if not name.startswith("DRAM")]) == len(CROWD)
+    lines = browser.run(
+        "[...document.querySelectorAll('#chart .roof')].map(l => l.getBoundingClientRect()).map(b => [b.left, b.right, b.top])"
+    )
+    flat = [line for line in lines if line[1] - line[0] > 0][1:]  # after DRAM's slope
+    for name, left, right, top, bottom in found:
+        middle = (top + bottom) / 2
+        struck = [y for start, end, y in flat if start < right and left < end and abs(y - middle) < 5]
+        assert name.startswith("DRAM") or not struck, name
+    for one, other in itertools.combinations([box for box in found if not box[0].startswith("DRAM")], 2):
+        assert one[2] <= other[1] or other[2] <= one[1] or one[4] <= other[3] + 1 or other[4] <= one[3] + 1
+
+
+def test_a_long_name_is_cut_shorter_rather_than_left_out(visit):
+    # Two dots on one height, 30 characters of either are wider than the room between them, on a chart of 390 pixels.
+    dram, *_ = kernel()["points"]
+    names = ("a_kernel_with_a_name_of_forty_characters", "b_kernel_with_a_name_of_forty_characters")
+    kernels = [
+        kernel(
+            id=at, short_name=name, duration_ns=1e5, points=[dram | {"intensity_flop_per_byte": x, "flop_per_s": 1e12}]
+        )
+        for at, (name, x) in enumerate(zip(names, (0.4, 4.0), strict=True))
+    ]
+    browser = visit(
+        document(*kernels, ceilings=[ceiling("bandwidth", "dram", 4e12), ceiling("compute", "fp32", 3e13)]), width=320
+    )
+    shown = labels(browser, "dot-label")
+    assert sorted(name[0] for name in shown) == ["a", "b"]

@@ -117,9 +117,33 @@ def test_a_measured_roof_is_drawn_as_the_longest_launch_is_judged_by_it():
 def test_the_range_holds_every_dot_and_every_ridge():
     far = kernel(points=[kernel()["points"][0] | {"intensity_flop_per_byte": 1e-4, "flop_per_s": 1e14}])
     chart = figures.chart(CEILINGS, [kernel(), far])
-    assert chart["x"]["range"][0] < -4
-    assert chart["x"]["range"][1] > 0.6  # the ridge of DRAM: log10(4)
-    assert chart["y"]["range"][1] > 14
+    assert chart["x"]["ranges"]["dram"][0] < -4
+    assert chart["x"]["ranges"]["dram"][1] > 0.6  # the ridge of DRAM: log10(4)
+    assert chart["y"]["ranges"]["dram"][1] > 14
+
+
+def test_the_first_range_of_a_level_knows_nothing_of_points_that_are_no_dots_there():
+    # Tensor work that comes to the SMs past L1, and little work in FP64 besides: both are far from the dots at DRAM.
+    dram, l2, _ = kernel()["points"]
+    l1 = dram | {"level": "l1", "intensity_flop_per_byte": 262176.0}
+    aside = dram | {"precision": "fp64", "intensity_flop_per_byte": 1e-5, "flop_per_s": 1e7}
+    shown = kernel(points=[dram, l2, l1, aside], dominant_precision="fp32")
+    chart = figures.chart(CEILINGS, [shown])
+    # Ridges from 1e13 / 5e12 = 2 (L2) to 1.2e13 / 2.5e12 = 4.8 FLOP/B, the dot at 0.5; three times as much room on both sides make
+    # 0.167 to 14.4, 1.94 decades; of the other 1.06 two thirds go to the left.
+    assert chart["x"]["ranges"]["dram"] == pytest.approx([-1.487, 1.513], abs=0.002)
+    assert chart["y"]["ranges"]["dram"][0] > 10
+    assert chart["x"]["ranges"]["l1"][1] == pytest.approx(5.896, abs=0.002)  # log10(3 · 262176)
+    assert chart["x"]["reach"][0] < -5
+    assert chart["x"]["reach"][1] > 5.89
+    assert chart["y"]["reach"][0] < 7
+
+
+def test_the_horizontal_axis_says_of_which_bytes():
+    titles = figures.chart(CEILINGS, [kernel()])["x"]["titles"]
+    assert titles == {"dram": "FLOP per byte of DRAM", "l2": "FLOP per byte of L2"}
+    assert FLOP.x_title("shared") == "FLOP per byte of shared memory"
+    assert INSTRUCTION.x_title("l1") == "warp instructions per transaction of L1"
 
 
 def test_ticks_are_round_numbers_with_units():

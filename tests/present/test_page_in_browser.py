@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import struct
 from importlib import resources
 
@@ -15,11 +14,15 @@ from ncuroof.present.explain import explain
 from ncuroof.present.page import render_page
 from ncuroof.resources import folder
 from tests.present.documents import EMPTY_DOCUMENTS, HOSTILE, document, hostile_document, kernel, three_kernels
+from tests.present.drawn_chart import place
 from tests.support import demo
 from tests.support.lined import lined_report
 from tests.support.raw import raw_report
 
 pytestmark = pytest.mark.browser
+
+COUNTED = demo.FOLDER.parent / "h100-80gb-hbm3/train_transformer.roofline.ncu-repz"
+"""A training step with counts beside it: it knows what the GPU does in a step, and has NVTX ranges with long names."""
 
 
 def test_the_page_opens_from_disk_without_a_complaint_or_a_request(visit):
@@ -277,11 +280,77 @@ def test_the_picture_can_be_saved(visit):
     picture = browser.run("window.saved[0].text()")
     assert browser.run("window.name") == "roofline.svg"
     assert picture.startswith("<svg")
-    assert len(re.findall("<path ", picture)) == 3  # the dots
+    assert picture.count('class="dot"') == 3
     assert "DRAM 2.50 TB/s" in picture
+    for said in (
+        "FLOP roofline: run.ncu-rep",
+        "GPU 0: NVIDIA Imaginary · Bytes counted at DRAM · 3 of 3 launches, 100 % of the GPU time",
+        "FLOP per byte of DRAM",
+        "memory-bound",
+        "compute-bound",
+        "latency-bound",
+    ):
+        assert f">{said}</text>" in picture
     browser.run(f"{buttons}.find(b => b.textContent === 'Save PNG').click()")
     browser.wait_for("window.saved.length === 2")
     head = browser.run("window.saved[1].arrayBuffer().then(b => [...new Uint8Array(b).slice(0, 24)])")
     width = browser.run("parseInt(document.querySelector('#chart canvas').style.width)")
     assert bytes(head[1:4]) == b"PNG"
     assert struct.unpack(">I", bytes(head[16:20]))[0] == 2 * width
+
+
+def luminance(colour):
+    """Return the relative luminance of "#rrggbb" by WCAG 2.2."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_marks_of_verdicts_stand_out_from_what_they_lie_on(visit, scheme):
+    assert contrast("#000000", "#ffffff") == 21
+    assert contrast("#d99000", "#ffffff") == pytest.approx(2.64, abs=0.005)  # by another program; as it was
+    browser = visit(three_kernels(), scheme=scheme)
+    names = ["memory", "compute", "balanced", "latency", "overhead", "unknown", "paper", "panel"]
+    colours = browser.run(
+        f"(s => Object.fromEntries({json.dumps(names)}.map(n => [n, s.getPropertyValue('--' + n).trim()])))"
+        "(getComputedStyle(document.documentElement))"
+    )
+    for name in names[:6]:
+        for ground in ("paper", "panel"):
+            assert contrast(colours[name], colours[ground]) >= 3, (name, ground)  # 1.4.11
+    px, py = place(browser, 0.5, 1e12)
+    pixel = f"[...document.querySelector('#chart canvas').getContext('2d').getImageData({round(px)}, {round(py)}, 1, 1).data]"
+    assert "#{:02x}{:02x}{:02x}".format(*browser.run(pixel)[:3]) == colours["memory"]
+
+
+def heights(browser, selector):
+    return browser.run(f"[...document.querySelectorAll('{selector}')].map(e => e.getBoundingClientRect().height)")
+
+
+def test_on_a_narrow_screen_tables_of_names_and_of_idle_time_are_not_towers(visit):
+    browser = visit(ncuroof.read(COUNTED).analyse().to_dict(), width=390)
+    names = heights(browser, ".breakdowns th.name")
+    assert names
+    assert max(names) < 50  # two lines
+    texts = browser.run("[...document.querySelectorAll('.wall th[scope=row]')].map(e => e.clientWidth)")
+    assert texts
+    assert min(texts) > 300  # of 390, less the page's padding
+    assert max(heights(browser, ".wall tbody tr")) < 300
+
+
+def test_the_switch_of_views_has_frames_of_their_own_when_it_wraps(visit):
+    browser = visit(three_kernels(), width=320)
+    boxes = browser.run(
+        "[...document.querySelectorAll('.switch label')].map(l => l.getBoundingClientRect()).map(b => [b.left, b.top])"
+    )
+    assert len({top for _, top in boxes}) > 1
+    widths = browser.run(
+        "[...document.querySelectorAll('.switch, .switch label')].map(l => getComputedStyle(l).borderLeftWidth)"
+    )
+    assert widths == ["0px", "1px", "1px", "1px"]

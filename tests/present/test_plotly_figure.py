@@ -169,7 +169,7 @@ MARKS = {
     "memory": ("memory-bound", "#0072b2", "circle"),
     "compute": ("compute-bound", "#d55e00", "square"),
     "balanced": ("balanced", "#b9609a", "diamond"),
-    "latency": ("latency-bound", "#d99000", "triangle-up"),
+    "latency": ("latency-bound", "#bf7f00", "triangle-up"),
     "overhead": ("overhead-bound", "#009e73", "triangle-down"),
     "unknown": ("unknown", "#7d868f", "x"),
 }

@@ -165,3 +165,87 @@ def test_a_failed_launch_has_a_row_of_its_own(visit):
     browser = visit(document(kernel(id=0, short_name="alpha"), failed))
     assert shown_names(browser) == ["alpha", "lost"]
     assert "failed" in browser.run("document.querySelectorAll('#table tbody tr')[1].textContent")
+
+
+def test_a_search_looks_in_limiters_findings_and_whose_code_it_is(visit):
+    alpha, beta, gamma = three_kernels()["kernels"]
+    alpha |= {"family": "cublas", "limiter": "l2", "findings": []}
+    gamma |= {"limiter": "long_scoreboard", "findings": [{**FINDING, "id": "small_grid", "title": "The grid is small"}]}
+    browser = visit(document(alpha, beta, gamma))
+    searches = {
+        "cublas": "alpha",
+        "L2": "alpha",
+        "long scoreboard": "gamma",
+        "grid": "gamma",
+        "close to what DRAM": "beta",
+    }
+    for wanted, found in searches.items():
+        search(browser, wanted)
+        assert shown_names(browser) == [found], wanted
+
+
+FINDING = kernel()["findings"][0]
+
+
+def with_actions():
+    """Return a run in which a small grid is worth most in two launches, and a tail in one that has a small grid as well."""
+    grid = {**FINDING, "id": "small_grid", "title": "The grid is small"}
+    tail = {**FINDING, "id": "tail", "title": "The last wave is short"}
+    kernels = [
+        kernel(id=10, short_name="alpha", duration_ns=1e5, findings=[grid]),
+        kernel(id=11, short_name="beta", duration_ns=1e5, findings=[grid]),
+        kernel(id=12, short_name="gamma", duration_ns=2e5, findings=[tail, {**grid, "is_most_worth": False}]),
+    ]
+    actions = [
+        {"finding": each["id"], "title": each["title"], "n_launches": n, "gain_ns": 1e4 * n, "share_frac": n / 40}
+        for each, n in ((grid, 2), (tail, 1))
+    ]
+    return document(*kernels, actions=actions)
+
+
+def visible(browser, text):
+    """Return whether the control with this text is shown."""
+    elements = "[...document.querySelectorAll('#filters a, #filters button')]"
+    return browser.run(f"{elements}.some(e => e.textContent === '{text}' && !e.hidden)")
+
+
+def test_a_thing_to_do_first_leads_to_its_launches_and_back(visit):
+    browser = visit(with_actions())
+    assert not visible(browser, "Clear filters")
+    search(browser, "gam")
+    links = "[...document.querySelectorAll('.actions a')]"
+    assert browser.run(f"{links}.map(a => a.textContent)") == ["in 2 launches", "in one launch"]
+    browser.run(f"{links}[0].click()")
+    assert sorted(shown_names(browser)) == ["alpha", "beta"]  # and the search is taken back
+    # 200 of 400 µs
+    assert in_view(browser) == "2 of 3 launches, 50.0 % of the GPU time: most worth to them is “The grid is small”"
+    assert browser.run("document.getElementById('finding-filter').value") == "small_grid"
+    assert browser.run("document.getElementById('search').value") == ""
+    assert browser.run("document.activeElement.id") == "roofline-title"
+    browser.wait_for("document.getElementById('chart').getAttribute('aria-label').includes('2 of 3 launches')")
+    assert visible(browser, "Back to what to do first")
+    browser.run(
+        "[...document.querySelectorAll('#filters button')].find(b => b.textContent === 'Clear filters').click()"
+    )
+    assert len(shown_names(browser)) == 3
+    assert browser.run("document.getElementById('finding-filter').value") == ""
+    assert not visible(browser, "Clear filters")
+    assert not visible(browser, "Back to what to do first")
+
+
+def test_a_thing_to_do_on_another_gpu_leads_to_that_gpu(visit):
+    run = with_actions()
+    devices = [dict(run["devices"][0], name=name) for name in ("Here", "There")]
+    run["kernels"][2]["device"] = 1
+    browser = visit(run | {"devices": devices})
+    browser.run("[...document.querySelectorAll('.actions a')][1].click()")
+    assert shown_names(browser) == ["gamma"]
+    assert browser.run("document.getElementById('device-filter').value") == "1"
+
+
+def test_a_filter_that_nothing_matches_says_so_in_the_table(visit):
+    browser = visit(three_kernels())
+    search(browser, "nowhere")
+    assert browser.run("document.querySelector('#table tbody').textContent") == "Nothing matches the filters."
+    assert visible(browser, "Clear filters")
+    assert visit(document()).run("document.querySelector('#table tbody').textContent") == "No kernel."
