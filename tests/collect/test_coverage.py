@@ -90,6 +90,7 @@ OF_THE_CHIP = {
     "utilisation.fp16",
     "utilisation.beside_operands",
     "utilisation.l1_beyond",
+    "access.async_copy_bytes",
     "access.bulk_copy_frac",
     "access.wavefronts_per_instruction",
 }
