@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -15,6 +16,9 @@ _TOLD_SPEEDUP = 100
 _ROUNDING = 1.001
 _AT_THE_ROOF = 0.2
 """Less than this share above the roofline."""
+
+LEAST_GAIN = 0.1
+"""Of a kernel's time: with less to gain in the kernel itself, fusing it is what makes it faster."""
 
 _WORTH_TELLING, _LEAST_PART = 0.1, 0.01
 _LATE_LAUNCHES = "host_wait"
@@ -99,7 +103,7 @@ def beyond_roofline(actions: Sequence[Mapping[str, Any]], recoverable_ns: float 
 
 
 def without_gain(groups: Sequence[Mapping[str, Any]], duration_ns: float | None) -> str:
-    """Return how much of the time is in kernels of which no change to the kernel itself gives any back; empty where it is little.
+    """Return how much of the time is in kernels of which no change to the kernel itself gives much back; empty where it is little.
 
     These are kernels at DRAM's roof and launches that are shorter than launching them: a gain can come of fusing them alone, which
     no counter of a kernel tells.
@@ -136,7 +140,10 @@ def judged_groups(document: Mapping[str, Any]) -> list[dict[str, Any]]:
             **group,
             "verdict": kernel["verdict"],
             "limiter": kernel["limiter"],
-            "has_gain": any(finding["gain_ns"] for finding in kernel["findings"]),
+            "has_gain": any(
+                (finding["gain_ns"] or 0.0) >= LEAST_GAIN * (kernel["duration_ns"] or math.inf)
+                for finding in kernel["findings"]
+            ),
         }
         for group, kernel in judged
     ]

@@ -12,6 +12,7 @@ import polars as pl
 from ncuroof.diagnosis import load_rules
 from ncuroof.present import format as text
 from ncuroof.present.action_lines import (
+    LEAST_GAIN,
     ActionLine,
     beyond_roofline,
     first_actions,
@@ -137,7 +138,9 @@ def brief(analysed: Analysed, *, n_kernels: int = N_KERNELS) -> Brief:
     shown = groups.head(n_kernels)
     entries = document(analysed, ids=shown["id"].to_list())
     reports = _report_names(analysed)
-    with_gain = analysed.diagnosis.findings.filter(pl.col("gain_ns") > 0)["id"].implode()
+    times = analysed.measurements.kernels.select("id", "duration_ns")
+    is_gain = pl.col("gain_ns") >= LEAST_GAIN * pl.col("duration_ns")
+    with_gain = analysed.diagnosis.findings.join(times, on="id").filter(is_gain)["id"].implode()
     verdicts = analysed.diagnosis.verdicts.select("id", "verdict", "limiter")
     judged = groups.join(verdicts, on="id", how="left").with_columns(has_gain=pl.col("id").is_in(with_gain))
     return Brief(

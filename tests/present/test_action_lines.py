@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.action_lines import beyond_roofline, first_actions, together, without_gain
+from ncuroof.present.action_lines import beyond_roofline, first_actions, judged_groups, together, without_gain
 
 
 def _actions(*shares: float | None) -> list[dict[str, object]]:
@@ -38,6 +38,13 @@ def test_the_run_is_faster_by_what_needs_no_more_work() -> None:
     more, other = _actions(0.2, 0.3)
     said = together([other, more | {"needs_more_work": True}])
     assert said == "together at most 50.0 %: the run up to 2 times as fast"
+
+
+@pytest.mark.parametrize(("gain_ns", "told"), [(9.9, False), (10.0, True), (None, False)])
+def test_a_kernel_with_less_than_a_tenth_to_gain_is_faster_by_fusing(gain_ns: float | None, told: bool) -> None:
+    kernel = {"id": 7, "verdict": "memory", "limiter": "dram", "duration_ns": 100.0, "findings": [{"gain_ns": gain_ns}]}
+    (group,) = judged_groups({"kernels": [kernel], "groups": [{"id": 7}]})
+    assert group["has_gain"] is told
 
 
 def test_the_three_largest_are_shown() -> None:
