@@ -91,11 +91,7 @@ class Reports:
             measurements=measurements,
             roofline_tables=placed,
             diagnosis=diagnosis,
-            summary=summarise(
-                weighted(measurements.kernels, weights, "duration_ns"),
-                weighted(placed.bounds, weights, "recoverable_ns"),
-                diagnosis.verdicts,
-            ),
+            summary=summarise(measurements.kernels, placed.bounds, diagnosis.verdicts, weights),
             weighting=weighting,
         )
 

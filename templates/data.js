@@ -23,18 +23,23 @@ function words(cell, texts = DATA.texts) {
 
 /**
  * The rows of the page: launches that are alike together, or each by itself. A row is named and placed by one launch, its `position`
- * in the columns; its times are those of all its launches.
+ * in the columns; `launches` are those that were recorded, `n` is for how many these stand, and its times are those of all of them.
  */
 const ROWS = {
-  groups: DATA.groups.map(({ position, launches, duration_ns: time, recoverable_ns: recoverable }) => ({ position, launches, time, recoverable })),
+  groups: DATA.groups.map(({ position, launches, n_launches: n, duration_ns: time, recoverable_ns: recoverable }) => ({ position, launches, n, time, recoverable })),
   launches: LAUNCHES.id.map((_, position) => ({
-    position, launches: [position], time: weighted(LAUNCHES.duration_ns, position), recoverable: weighted(LAUNCHES.recoverable_ns, position),
+    position, launches: [position], n: representedBy([position]), time: weighted(LAUNCHES.duration_ns, position), recoverable: weighted(LAUNCHES.recoverable_ns, position),
   })),
 };
 
 /** A launch's time, times what it stands for where launches were counted; null stays null. */
 function weighted(column, position) {
   return column[position] === null || !LAUNCHES.weight ? column[position] : column[position] * LAUNCHES.weight[position];
+}
+
+/** For how many launches these stand, each for itself where none were counted. */
+function representedBy(positions) {
+  return LAUNCHES.n_represented ? positions.reduce((sum, position) => sum + LAUNCHES.n_represented[position], 0) : positions.length;
 }
 
 /** The time of rows together in nanoseconds; null where none is known. */
@@ -97,7 +102,7 @@ function busier(position) {
 const VALUES = {
   id: (row) => LAUNCHES.id[row.position],
   name: (row) => words(LAUNCHES.short[row.position]).toLowerCase(),
-  launches: (row) => row.launches.length,
+  launches: (row) => row.n,
   time: (row) => row.time,
   share: (row) => shareOfRun(row.time),
   recoverable: (row) => row.recoverable,
@@ -112,6 +117,7 @@ const VALUES = {
 
 /** The same as text. */
 const TEXTS = {
+  launches: (row) => launchCount(row.n),
   time: (row) => duration(row.time),
   share: (row) => share(VALUES.share(row)),
   recoverable: (row) => duration(row.recoverable),

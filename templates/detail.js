@@ -162,7 +162,7 @@ function alike(position) {
   const group = ROWS.groups.find((row) => row.launches.includes(position));
   if (!group || group.launches.length < 2) return [];
   const options = group.launches.map((each) => [String(each), `#${LAUNCHES.id[each]}, ${duration(LAUNCHES.duration_ns[each])}`]);
-  return [make("p", {}, choice(`One of ${group.launches.length} launches that are alike:`, options, String(position), { id: "alike" }, (value) => choose(Number(value))))];
+  return [make("p", {}, choice(`One of ${group.launches.length}${LAUNCHES.n_represented ? " recorded" : ""} launches that are alike:`, options, String(position), { id: "alike" }, (value) => choose(Number(value))))];
 }
 
 /** Sliders for a launch whose busy times are known. */

@@ -55,7 +55,7 @@ function rowsInView() {
 function part(row, launches) {
   const total = (column) => launches.reduce((sum, position) => (column[position] === null ? sum : (sum ?? 0) + weighted(column, position)), null);
   const position = launches.includes(row.position) ? row.position : launches[0];
-  return { position, launches, time: total(LAUNCHES.duration_ns), recoverable: total(LAUNCHES.recoverable_ns) };
+  return { position, launches, n: representedBy(launches), time: total(LAUNCHES.duration_ns), recoverable: total(LAUNCHES.recoverable_ns) };
 }
 
 /** How much of the run is in view, in words. */
@@ -64,8 +64,11 @@ function inWords(rows) {
   const frac = shareOfRun(timeOf(rows) ?? 0);
   const part = frac === null ? "" : `, ${share(frac)} of the GPU time`;
   const finding = filter.finding && `: most worth to them is “${DATA.findings[filter.finding]}”`;
-  const recorded = LAUNCHES.weight ? "recorded " : ""; // each stands for many
-  return `${n} of ${counted(LAUNCHES.id.length, `${recorded}launch`, `${recorded}launches`)}${part}${finding}`;
+  const all = LAUNCHES.id.length;
+  if (!LAUNCHES.n_represented) return `${n} of ${counted(all, "launch", "launches")}${part}${finding}`;
+  const stoodFor = rows.reduce((sum, row) => sum + row.n, 0);
+  const recorded = counted(all, "recorded launch", "recorded launches");
+  return `${n === all ? recorded : `${n} of ${recorded}`} standing for ${launchCount(Math.round(stoodFor))}${part}${finding}`;
 }
 
 /** Take filters, all others off, and show them in the controls. */

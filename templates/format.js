@@ -31,6 +31,11 @@ function share(frac) {
   return Math.abs(frac) < 100 ? `${(frac * 100).toFixed(1)} %` : `${BigInt(Math.round(Number((frac * 100).toPrecision(3))))} %`;
 }
 
+/** A number of launches, which is not whole where several recorded ones stand for more together. */
+function launchCount(n) {
+  return Number.isInteger(n) ? String(n) : scaled(n);
+}
+
 /** A number of things: "1 launch", "3 launches". */
 function counted(number, one, many) {
   return number === 1 ? `1 ${one}` : `${number} ${many}`;

@@ -17,7 +17,7 @@ let rows = [];
 function tell({ row, dot }) {
   const { position } = row;
   const { level, view } = state;
-  const many = row.launches.length > 1 ? ` in ${row.launches.length} launches` : "";
+  const many = row.n === 1 ? "" : ` in ${launchCount(row.n)} launches`;
   const limiter = words(LAUNCHES.limiter[position]);
   const bound = [DATA.verdicts[LAUNCHES.verdict[position]], limiter].filter(Boolean).join(", ");
   const units = DATA.units[view];

@@ -85,7 +85,7 @@ class RowTable {
     const kind = header.className;
     if (key === "name") return make("th", { scope: "row", class: "name" }, kernelLink(row.position));
     if (key === "verdict") return make("td", {}, verdictMark(LAUNCHES.failed[row.position] ? "failed" : LAUNCHES.verdict[row.position]));
-    const text = key === "id" ? String(LAUNCHES.id[row.position]) : key === "launches" ? String(row.launches.length) : TEXTS[key](row);
+    const text = key === "id" ? String(LAUNCHES.id[row.position]) : TEXTS[key](row);
     return make("td", { class: kind, title: key === "finding" ? text : null }, text);
   }
 

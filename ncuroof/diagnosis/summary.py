@@ -16,12 +16,14 @@ class Share:
     """The kernels of one verdict.
 
     Attributes:
-        n_kernels: how many.
+        n_kernels: how many were recorded.
+        n_launches: for how many launches they stand.
         duration_ns: their GPU time together; None where not known for any of them.
         share_frac: of the run's GPU time; None where either is not known.
     """
 
     n_kernels: int
+    n_launches: int
     duration_ns: float | None
     share_frac: float | None
 
@@ -33,6 +35,7 @@ class Summary:
     Attributes:
         n_kernels: all workloads, failed ones included.
         n_failed: workloads whose collection failed; they are in no sum.
+        n_launches: for how many launches the others stand.
         duration_ns: GPU time, summed over launches.
         recoverable_ns: duration less roofline time, summed where both are known.
         by_verdict: in the order of `Verdict`; only verdicts that occur.
@@ -40,34 +43,40 @@ class Summary:
 
     n_kernels: int
     n_failed: int
+    n_launches: int
     duration_ns: float | None
     recoverable_ns: float | None
     by_verdict: Mapping[str, Share]
 
 
-def summarise(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFrame) -> Summary:
+def summarise(
+    kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFrame, weights: pl.DataFrame | None = None
+) -> Summary:
     """Return the sums over a run.
 
     Args:
         kernels: KERNELS.
         bounds: BOUNDS, rows as in `kernels`.
         verdicts: VERDICTS, rows as in `kernels`.
+        weights: WEIGHTS, which sums and numbers of launches go by; None where each launch stands for itself.
     """
-    judged = kernels.select("failed", "duration_ns").hstack([verdicts["verdict"], bounds["recoverable_ns"]])
-    whole = judged.filter(~pl.col("failed"))
-    total, recoverable = whole.select(known_sum("duration_ns"), known_sum("recoverable_ns")).row(0)
-    groups = whole.group_by("verdict").agg(pl.len().alias("n"), known_sum("duration_ns"))
-    by_name = {name: (n, duration) for name, n, duration in groups.iter_rows()}
+    judged = kernels.select("id", "failed", "duration_ns").hstack([verdicts["verdict"], bounds["recoverable_ns"]])
+    whole = with_weights(judged.filter(~pl.col("failed")), weights)
+    sums = [n_represented(), known_sum("duration_ns", by="weight"), known_sum("recoverable_ns", by="weight")]
+    n_launches, total, recoverable = whole.select(sums).row(0)
+    groups = whole.group_by("verdict").agg(pl.len().alias("n"), *sums[:2])
+    by_name = {name: counted for name, *counted in groups.iter_rows()}
     return Summary(
         n_kernels=kernels.height,
         n_failed=int(judged["failed"].sum()),
+        n_launches=n_launches,
         duration_ns=total,
         recoverable_ns=recoverable,
         by_verdict={
-            verdict.value: Share(n, duration, duration / total if total and duration is not None else None)
+            verdict.value: Share(n, stood_for, duration, duration / total if total and duration is not None else None)
             for verdict in Verdict
             if (found := by_name.get(verdict.value)) is not None
-            for n, duration in (found,)
+            for n, stood_for, duration in (found,)
         },
     )
 

@@ -45,12 +45,12 @@ _N_OPTIONS = 2
 
 @dataclass(frozen=True, slots=True)
 class VerdictShare:
-    """One verdict's part of the run: name, title, share of GPU time (None without times), and kernels."""
+    """One verdict's part of the run: name, title, share of GPU time (None without times), and launches."""
 
     verdict: str
     title: str
     share_frac: float | None
-    n_kernels: int
+    n_launches: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +197,12 @@ def _tool(analysed: Analysed) -> str:
 
 def _totals(analysed: Analysed) -> str:
     summary = analysed.summary
-    kernels = f"{summary.n_kernels} kernel" + ("s" if summary.n_kernels != 1 else "")
+    launches = text.launches(summary.n_kernels)
+    if analysed.weighting is not None:
+        launches = launches.replace(" ", " recorded ", 1) + f" standing for {summary.n_launches}"
     known = summary.duration_ns is not None
     parts = [
-        f"{kernels}, {text.duration(summary.duration_ns)} of GPU time" if known else f"{kernels}, GPU time unknown"
+        f"{launches}, {text.duration(summary.duration_ns)} of GPU time" if known else f"{launches}, GPU time unknown"
     ]
     if summary.recoverable_ns:
         parts.append(f"{text.duration(summary.recoverable_ns)} above the roofline")
@@ -212,7 +214,7 @@ def _totals(analysed: Analysed) -> str:
 def _shares(analysed: Analysed) -> Iterator[VerdictShare]:
     titles = load_rules().verdicts
     for name, share in analysed.summary.by_verdict.items():
-        yield VerdictShare(name, titles[name].title, share.share_frac, share.n_kernels)
+        yield VerdictShare(name, titles[name].title, share.share_frac, share.n_launches)
 
 
 def _notes(analysed: Analysed, reports: Sequence[str]) -> Iterator[str]:

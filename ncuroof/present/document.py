@@ -117,11 +117,13 @@ def _summary(summary: Summary) -> Document:
     return {
         "n_kernels": summary.n_kernels,
         "n_failed": summary.n_failed,
+        "n_launches": summary.n_launches,
         "duration_ns": summary.duration_ns,
         "recoverable_ns": summary.recoverable_ns,
         "by_verdict": {
             name: {
                 "n_kernels": share.n_kernels,
+                "n_launches": share.n_launches,
                 "duration_ns": share.duration_ns,
                 "share_frac": share.share_frac,
             }

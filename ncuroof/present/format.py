@@ -165,6 +165,11 @@ def launches(number: int) -> str:
     return "one launch" if number == 1 else f"{number} launches"
 
 
+def launch_count(number: float) -> str:
+    """Return a number of launches, which is not whole where several recorded ones stand for more together: "8", "2.50"."""
+    return f"{number:.0f}" if number == int(number) else scaled(number)
+
+
 def operator(op: str) -> str:
     """Return a comparison of the rules as its mathematical sign."""
     return {">=": "≥", "<=": "≤", "not >=": "not ≥", "known >": ">"}.get(op, op)

@@ -143,6 +143,9 @@ class KernelDetails:
         if kernel.get("side"):
             sides = {"memory": "left of the ridge", "near_ridge": "near the ridge", "compute": "right of the ridge"}
             parts.append(f"DRAM intensity {sides[kernel['side']]}")
+        if (stood_for := kernel.get("n_represented")) not in {None, 1} and kernel["duration_ns"] is not None:
+            together = text.duration(kernel["duration_ns"] * kernel["weight"])
+            parts.append(f"stands for {text.launch_count(stood_for)} launches, {together} together")
         return self._texts.add("; ".join(parts))
 
     def _number(self, quantity: str) -> int:
@@ -316,4 +319,4 @@ def _stood_for(kernel: Record) -> str:
         if None in (shortest_ns, longest_ns)
         else f", {text.duration(shortest_ns)} to {text.duration(longest_ns)} each"
     )
-    return f"{n_launches:.4g} launches{ends}"
+    return f"{text.launch_count(n_launches)} launches{ends}"

@@ -29,8 +29,8 @@ def to_markdown(analysis: Analysed) -> str:
     if summary.wall_time:
         lines += ["", *(f"- {_escaped(line.strip())}" for line in summary.wall_time)]
     if len(summary.shares) > 1 or summary.n_more:  # one verdict of all that is shown stands in every row
-        lines += ["", "| bound by | share of time | kernels |", "|---|--:|--:|"]
-        lines += [f"| {part.title} | {share(part.share_frac)} | {part.n_kernels} |" for part in summary.shares]
+        lines += ["", "| bound by | share of time | launches |", "|---|--:|--:|"]
+        lines += [f"| {part.title} | {share(part.share_frac)} | {part.n_launches} |" for part in summary.shares]
     lines += _breakdown("code", summary.families) + _breakdown("NVTX range", summary.ranges)
     if summary.actions:
         lines += ["", f"What would give most, at most, of {summary.whole}:", ""]

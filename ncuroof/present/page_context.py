@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from ncuroof.present.action_lines import (
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_range_path, extremes
 from ncuroof.present.debug_build_sentence import debug_build_sentence
 from ncuroof.present.headline import headline
+from ncuroof.present.launch_rows import LaunchRow, launch_rows, most_recoverable_first
 from ncuroof.present.methods import Methods, methods
 from ncuroof.present.operators import Operators, operators
 from ncuroof.present.page_changes import Changes, changes
@@ -38,7 +38,7 @@ _MOST_PARTS = 100
 """Families and ranges in a table; the document holds the others."""
 
 _MOST_ROWS = 50
-"""Kernels of the table that stand in the document before the script fills it."""
+"""Rows of the table that stand in the document before the script fills it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ class SourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class VerdictShare:
-    """The kernels of one verdict."""
+    """The launches of one verdict."""
 
     name: Annotated[str, "of the verdict, for its colour"]
     title: Annotated[str, "of the verdict, for people"]
     doc: Annotated[str, "what the verdict means"]
-    kernels: Annotated[str, "how many, in words"]
+    launches: Annotated[str, "how many, in words"]
     duration: Annotated[str, "their GPU time"]
     share: Annotated[str, "of the run's GPU time"]
     width: Annotated[str, "of its part of the bar, in thousandths; 0 where no time is known"]
@@ -69,7 +69,7 @@ class VerdictShare:
 
 @dataclass(frozen=True, slots=True)
 class KernelRow:
-    """A kernel in the table."""
+    """Launches that are alike in the table."""
 
     id: Annotated[int, "of the kernel"]
     name: Annotated[str, "short, cut to fit"]
@@ -119,9 +119,9 @@ class PageContext:
     top_kernels: Annotated[Sequence[KernelRow], "the groups of equal launches with the most recoverable time"]
     columns: Annotated[Sequence[tuple[str, str, str]], "key, title and kind (number or text) of the table's columns"]
     rows: Annotated[
-        Sequence[KernelRow], "the first kernels of the table, most recoverable time first, for readers without scripts"
+        Sequence[KernelRow], "the first rows of the table, most recoverable time first, for readers without scripts"
     ]
-    n_more: Annotated[int, "kernels that the table holds besides"]
+    n_more: Annotated[int, "rows that the table holds besides"]
     methods: Annotated[Methods, "how the numbers came about"]
 
 
@@ -143,29 +143,13 @@ COLUMNS = (
 """Key, title and kind of the columns of the table of kernels."""
 
 
-def default_order(kernels: Sequence[Record]) -> list[int]:
-    """Return the positions of the kernels by recoverable time, then by duration, both descending and the unknown last."""
-
-    def rank(position: int) -> tuple[float, float, int]:
-        kernel = kernels[position]
-        recoverable, duration = kernel.get("recoverable_ns"), kernel["duration_ns"]
-        return (
-            math.inf if recoverable is None else -recoverable * kernel.get("weight", 1.0),
-            math.inf if duration is None else -duration,
-            position,
-        )
-
-    return sorted(range(len(kernels)), key=rank)
-
-
 def page_context(
     document: Record, rules: Rules, unit_by_quantity: Mapping[str, str], comparison: Record | None = None
 ) -> PageContext:
     """Return the template's context for a document `ncuroof.analysis/1`, and the `ncuroof.comparison/1` that led to it."""
     kernels = document["kernels"]
     total_ns = document["summary"]["duration_ns"]
-    order = default_order(kernels)
-    row_by_position = {position: _row(kernels[position], total_ns, rules) for position in order[:_MOST_ROWS]}
+    rows = most_recoverable_first(launch_rows(document))
     shares = list(_verdict_shares(document["summary"], rules))
     sources = document["sources"]
     command_lines = [source["command_line"] for source in sources]
@@ -196,8 +180,8 @@ def page_context(
         without_gain=without_gain(judged_groups(document), document["summary"]["duration_ns"]),
         top_kernels=_top(document, rules),
         columns=COLUMNS,
-        rows=list(row_by_position.values()),
-        n_more=len(kernels) - len(row_by_position),
+        rows=[_row(kernels[row.position], row, total_ns, rules) for row in rows[:_MOST_ROWS]],
+        n_more=max(len(rows) - _MOST_ROWS, 0),
         methods=methods(document, rules, unit_by_quantity),
     )
 
@@ -217,8 +201,7 @@ def _is_debug_build(kernel: Record) -> bool:
     return bool((kernel.get("check") or {}).get("debug_build"))
 
 
-def _row(kernel: Record, total_ns: float | None, rules: Rules) -> KernelRow:
-    duration_ns = kernel["duration_ns"]
+def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules) -> KernelRow:
     utilisation = kernel.get("utilisation") or {}
     finding = most_worth(kernel.get("findings") or ())
     return KernelRow(
@@ -226,12 +209,10 @@ def _row(kernel: Record, total_ns: float | None, rules: Rules) -> KernelRow:
         name=short_name(kernel),
         cells={
             "id": str(kernel["id"]),
-            "launches": "1",
-            "time": text.duration(duration_ns),
-            "share": text.share(
-                duration_ns * kernel.get("weight", 1.0) / total_ns if duration_ns is not None and total_ns else None
-            ),
-            "recoverable": text.duration(kernel.get("recoverable_ns")),
+            "launches": str(row.n_launches),
+            "time": text.duration(row.duration_ns),
+            "share": text.share(row.duration_ns / total_ns if row.duration_ns is not None and total_ns else None),
+            "recoverable": text.duration(row.recoverable_ns),
             "limiter": text.label(kernel.get("limiter")),
             "intensity": text.scaled(dram_intensity(kernel)),
             "efficiency": text.share(efficiency(kernel)),
@@ -247,22 +228,16 @@ def _row(kernel: Record, total_ns: float | None, rules: Rules) -> KernelRow:
 
 
 def _top(document: Record, rules: Rules) -> list[KernelRow]:
-    """Return the rows that stand for the first groups, with the times of all launches of a group."""
-    kernel_by_id = {kernel["id"]: kernel for kernel in document["kernels"]}
-    groups = [group for group in document["groups"][:_N_TOP] if group["recoverable_ns"]]
-    rows = [_row(kernel_by_id[group["id"]], document["summary"]["duration_ns"], rules) for group in groups]
+    """Return the rows that stand for the first groups."""
+    kernels, total_ns = document["kernels"], document["summary"]["duration_ns"]
+    rows = [_row(kernels[row.position], row, total_ns, rules) for row in launch_rows(document)[:_N_TOP]]
     return [
         replace(
             row,
-            cells={
-                **row.cells,
-                "launches": text.launches(group["n_launches"]),
-                "time": text.duration(group["duration_ns"]),
-                "recoverable": text.duration(group["recoverable_ns"]),
-                "extremes": extremes(group),
-            },
+            cells={**row.cells, "launches": text.launches(group["n_launches"]), "extremes": extremes(group)},
         )
-        for row, group in zip(rows, groups, strict=True)
+        for row, group in zip(rows, document["groups"], strict=False)
+        if group["recoverable_ns"]
     ]
 
 
@@ -302,11 +277,12 @@ def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str,
 
 def _totals(summary: Record) -> list[tuple[str, str]]:
     duration_ns, recoverable_ns = summary["duration_ns"], summary["recoverable_ns"]
+    recorded = text.quantity(summary["n_kernels"], "count")
     part = f" ({text.share(recoverable_ns / duration_ns)})" if recoverable_ns is not None and duration_ns else ""
     return [
         ("GPU time", text.duration(duration_ns)),
         ("above the roofline", text.duration(recoverable_ns) + part),
-        ("kernels", text.quantity(summary["n_kernels"], "count")),
+        ("launches", recorded + (f" recorded, standing for {summary['n_launches']}" if "weighting" in summary else "")),
         ("failed to profile", text.quantity(summary["n_failed"], "count")),
     ]
 
@@ -319,7 +295,7 @@ def _verdict_shares(summary: Record, rules: Rules) -> Iterable[VerdictShare]:
             name=name,
             title=rules.verdicts[name].title,
             doc=rules.verdicts[name].doc,
-            kernels=text.counted(share["n_kernels"], "kernel"),
+            launches=text.launches(share["n_launches"]),
             duration=text.duration(share["duration_ns"]),
             share=text.share(share["share_frac"]),
             width=f"{width:.1f}",

@@ -17,6 +17,7 @@ from ncuroof.present.action_lines import most_worth
 from ncuroof.present.figures import LEVELS, chart
 from ncuroof.present.interned import Texts
 from ncuroof.present.kernel_detail import SECTIONS, KernelDetails
+from ncuroof.present.launch_rows import LaunchRow, launch_rows, n_represented
 from ncuroof.present.page_changes import arrows
 from ncuroof.present.page_whatif import scaling, targets
 from ncuroof.present.views import FLOP, VIEWS, View
@@ -51,7 +52,7 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
     }
     return {
         "launches": _launches(kernels, texts),
-        "groups": _groups(document),
+        "groups": [_group(row) for row in launch_rows(document)],
         "dots": {view.name: _dots(kernels, view) for view in VIEWS},
         "off": {view.name: [_cell(view.off_chart_reason(kernel), texts) for kernel in kernels] for view in VIEWS},
         "charts": _charts(document, texts, moved),
@@ -123,6 +124,7 @@ def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
         "range": [texts.add(RANGE_MARK.join(kernel.get("nvtx") or ())) for kernel in kernels],
         "duration_ns": [rounded(kernel["duration_ns"]) for kernel in kernels],
         "recoverable_ns": [rounded(kernel.get("recoverable_ns")) for kernel in kernels],
+        "n_represented": None if (represented := n_represented(kernels)) is None else list(map(rounded, represented)),
         "weight": [rounded(kernel["weight"]) for kernel in kernels] if kernels and "weight" in kernels[0] else None,
         "intensity": [rounded(dram_intensity(kernel)) for kernel in kernels],
         "efficiency": [rounded(efficiency(kernel)) for kernel in kernels],
@@ -140,29 +142,14 @@ def _worth(kernel: Record) -> str | None:
     return next((finding["id"] for finding in kernel.get("findings") or () if finding.get("is_most_worth")), None)
 
 
-def _groups(document: Record) -> list[dict[str, Any]]:
-    """Return the groups of the document, and each launch that is in none (as its collection failed) by itself."""
-    position_by_id = {kernel["id"]: position for position, kernel in enumerate(document["kernels"])}
-    groups: list[dict[str, Any]] = [
-        {
-            "position": position_by_id[group["id"]],
-            "launches": [position_by_id[number] for number in group["launches"]],
-            "duration_ns": rounded(group["duration_ns"]),
-            "recoverable_ns": rounded(group["recoverable_ns"]),
-        }
-        for group in document["groups"]
-    ]
-    grouped = {position for group in groups for position in group["launches"]}
-    alone = [position for position in position_by_id.values() if position not in grouped]
-    return groups + [
-        {
-            "position": position,
-            "launches": [position],
-            "duration_ns": rounded(document["kernels"][position]["duration_ns"]),
-            "recoverable_ns": None,
-        }
-        for position in alone
-    ]
+def _group(row: LaunchRow) -> dict[str, Any]:
+    return {
+        "position": row.position,
+        "launches": row.launches,
+        "n_launches": row.n_launches,
+        "duration_ns": rounded(row.duration_ns),
+        "recoverable_ns": rounded(row.recoverable_ns),
+    }
 
 
 def _dots(kernels: Sequence[Record], view: View) -> dict[str, dict[str, list[Any]]]:

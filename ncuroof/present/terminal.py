@@ -108,9 +108,9 @@ def _legend(shares: tuple[VerdictShare, ...]) -> list[Text]:
     legend = []
     for part in shares:
         mark, color = _STYLE_BY_VERDICT[part.verdict]
-        kernels = "kernels" if part.n_kernels != 1 else "kernel"
+        launches = "launches" if part.n_launches != 1 else "launch"
         line = Text.assemble(
-            (mark * 2, color), f" {part.title:<15}{share(part.share_frac):>8}  {part.n_kernels:>6} {kernels}"
+            (mark * 2, color), f" {part.title:<15}{share(part.share_frac):>8}  {part.n_launches:>6} {launches}"
         )
         legend.append(line)
     return legend

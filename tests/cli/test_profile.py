@@ -34,7 +34,7 @@ def test_from_a_script_to_the_diagnosis(folder: Path, capfd: pytest.CaptureFixtu
     assert run_main("profile", "--no-per-shape", "train.py", "--epochs", "1") == 0
     output = capfd.readouterr()
     assert output.out.startswith("trained ['--epochs', '1']\n")
-    assert "17 kernels, 21.0 ms of GPU time" in output.out
+    assert "17 launches, 21.0 ms of GPU time" in output.out
     assert "report: train.ncu-rep\npage: train.html\n" in output.out
     assert "plan: level roofline" in output.err
     assert "ncuroof redact" in output.err
@@ -66,7 +66,7 @@ def test_a_program_is_counted_by_nsys_and_weighted(
     whole_ms = 4 * len(launched) - 3
     assert f"the run takes {whole_ms} ms from first kernel to last, of which the GPU idles " in output.out
     assert "under Nsight Systems:" in output.out
-    assert f"17 kernels, {len(launched)} ms of GPU time" in output.out
+    assert f"17 launches, {len(launched)} ms of GPU time" in output.out
     assert json.loads((folder / "run.counts.json").read_bytes())["source"] == "nsys"
 
 

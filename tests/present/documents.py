@@ -204,8 +204,11 @@ def document(*kernels, **changes):
     for each in kernels:
         if each["failed"]:
             continue
-        share = by_verdict.setdefault(each["verdict"], {"n_kernels": 0, "duration_ns": None, "share_frac": None})
+        share = by_verdict.setdefault(
+            each["verdict"], {"n_kernels": 0, "n_launches": 0, "duration_ns": None, "share_frac": None}
+        )
         share["n_kernels"] += 1
+        share["n_launches"] += 1
         share["duration_ns"] = known_sum((share["duration_ns"], each["duration_ns"]))
         share["share_frac"] = share["duration_ns"] / total_ns if total_ns and share["duration_ns"] is not None else None
     worth = sorted((each for each in kernels if not each["failed"]), key=lambda each: -(each["recoverable_ns"] or 0.0))
@@ -246,6 +249,7 @@ def document(*kernels, **changes):
         "summary": {
             "n_kernels": len(kernels),
             "n_failed": sum(each["failed"] for each in kernels),
+            "n_launches": sum(not each["failed"] for each in kernels),
             "duration_ns": total_ns,
             "recoverable_ns": recoverable_ns,
             "by_verdict": by_verdict,
@@ -257,6 +261,37 @@ def document(*kernels, **changes):
         "instruction_ceilings": list(INSTRUCTION_CEILINGS),
         "kernels": list(kernels),
     } | changes
+
+
+def weighted_document():
+    """Return a run of 10 counted launches, of which 4 were recorded: alpha twice for 5 launches, beta for 4, and gamma for itself.
+
+    alpha's 100 and 300 µs weigh half each, 200 µs for 5 launches; beta's 50 µs weigh 4 times, 200 µs; gamma's are 100 µs. Above the
+    roofline: alpha (10 + 30) / 2 = 20 µs, beta 4 * 20 = 80 µs, gamma 90 µs: of 500 µs 190.
+    """
+    stands = {"counted_shortest_ns": None, "counted_longest_ns": None}
+    alpha = {"short_name": "alpha", "n_represented": 2.5, "weight": 0.5, **stands}
+    kernels = [
+        kernel(id=0, duration_ns=1e5, recoverable_ns=1e4, **alpha),
+        kernel(id=1, duration_ns=3e5, recoverable_ns=3e4, **alpha),
+        kernel(id=2, short_name="beta", duration_ns=5e4, recoverable_ns=2e4, n_represented=4.0, weight=4.0, **stands),
+        kernel(id=3, short_name="gamma", duration_ns=1e5, recoverable_ns=9e4, n_represented=1.0, weight=1.0, **stands),
+    ]
+    ends = {"duration_cv": None, "min_duration_ns": 1e5, "max_duration_ns": 1e5}
+    groups = [
+        {"id": 3, "launches": [3], "n_launches": 1, "duration_ns": 1e5, "recoverable_ns": 9e4, **ends},
+        {"id": 2, "launches": [2], "n_launches": 4, "duration_ns": 2e5, "recoverable_ns": 8e4, **ends},
+        {"id": 1, "launches": [0, 1], "n_launches": 5, "duration_ns": 2e5, "recoverable_ns": 2e4, **ends},
+    ]
+    found = document(*kernels, groups=groups)
+    times = {"duration_ns": 5e5, "recoverable_ns": 1.9e5, "n_launches": 10}
+    weighting = {
+        "n_launches": 10, "duration_ns": 5e5, "covered_frac": 1.0, "uneven_frac": 0.0, "n_unmatched": 0,
+        "computation_frac": 1.0, "wall_times": [],
+    }  # fmt: skip
+    memory = {"n_kernels": 4, "n_launches": 10, "duration_ns": 5e5, "share_frac": 1.0}
+    found["summary"] |= {**times, "by_verdict": {"memory": memory}, "weighting": weighting}
+    return found
 
 
 def unknown_kernel(**changes):

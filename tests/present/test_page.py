@@ -14,6 +14,7 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.present import methods, page, page_changes, page_context
 from ncuroof.present.collect_options import collect_options
 from ncuroof.present.kernel_detail import plain_message
+from ncuroof.present.launch_rows import launch_rows, most_recoverable_first
 from ncuroof.present.page import render_page
 from ncuroof.resources import folder
 from tests.present.documents import (
@@ -134,7 +135,8 @@ def test_kernels_come_by_recoverable_time_then_by_duration_with_the_unknown_last
         kernel(id=3, recoverable_ns=None, duration_ns=None),
         kernel(id=4, recoverable_ns=None, duration_ns=9.0),
     ]
-    assert page_context.default_order(kernels) == [2, 1, 4, 0, 3]
+    rows = most_recoverable_first(launch_rows(document(*kernels)))
+    assert [row.position for row in rows] == [2, 1, 4, 0, 3]
 
 
 def test_the_first_screen_names_the_kernels_with_the_most_recoverable_time():

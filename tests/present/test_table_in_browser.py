@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import pytest
 
-from tests.present.documents import document, kernel, three_kernels
+from ncuroof.present.page import render_page
+from tests.present.documents import document, kernel, three_kernels, weighted_document
 
 pytestmark = pytest.mark.browser
 
@@ -249,3 +251,48 @@ def test_a_filter_that_nothing_matches_says_so_in_the_table(visit):
     assert browser.run("document.querySelector('#table tbody').textContent") == "Nothing matches the filters."
     assert visible(browser, "Clear filters")
     assert visit(document()).run("document.querySelector('#table tbody').textContent") == "No kernel."
+
+
+CELLS = "[...document.querySelectorAll('#table tbody tr')].map(tr => [...tr.cells].map(cell => cell.textContent))"
+
+
+def test_where_launches_were_counted_rows_show_all_that_a_recorded_one_stands_for(visit):
+    browser = visit(weighted_document())
+    rows = [(row[1], *row[2:6]) for row in browser.run(CELLS)]
+    assert rows == [
+        ("gamma", "1", "100 µs", "20.0 %", "90.0 µs"),
+        ("beta", "4", "200 µs", "40.0 %", "80.0 µs"),
+        ("alpha", "5", "200 µs", "40.0 %", "20.0 µs"),
+    ]
+    assert in_view(browser) == "4 recorded launches standing for 10, 100 % of the GPU time"
+    browser.run("navigator.clipboard.writeText = async text => { window.copied = text }; 1")
+    browser.run("document.querySelector('#table-buttons button').click()")
+    browser.wait_for("window.copied !== undefined")
+    copied = list(csv.DictReader(io.StringIO(browser.run("window.copied"))))
+    assert [(row["launches"], row["time_ns"]) for row in copied] == [("1", "100000"), ("4", "200000"), ("5", "200000")]
+    search(browser, "beta")
+    assert in_view(browser) == "1 of 4 recorded launches standing for 4, 40.0 % of the GPU time"
+    search(browser, "")
+    browser.run("document.getElementById('each-launch').click()")
+    assert [(row[2], row[3]) for row in browser.run(CELLS)][2:] == [("2.50", "150 µs"), ("2.50", "50.0 µs")]
+
+
+def test_rows_are_the_same_with_scripts_and_without(visit, browser, tmp_path):
+    content = weighted_document()
+    scripted = visit(content).run(CELLS)
+    path = tmp_path / "without.html"
+    path.write_text(re.sub(r"<script>.*?</script>", "", render_page(content), flags=re.DOTALL), encoding="utf-8")
+    browser.open(path)
+    assert browser.run(CELLS) == scripted
+    assert len(scripted) == 3
+
+
+def test_the_run_and_a_launch_say_what_was_recorded_and_what_it_stands_for(visit):
+    browser = visit(weighted_document(), "#k2")
+    totals = browser.run("document.querySelector('.totals').textContent")
+    assert "4 recorded, standing for 10" in totals
+    assert "500 µs, 10 launches" in browser.run("document.querySelector('.shares').textContent")
+    browser.wait_for("document.getElementById('detail-title').textContent === '#2 beta'")
+    assert "stands for 4 launches, 200 µs together" in browser.run(
+        "document.querySelector('#detail-body p').textContent"
+    )

@@ -70,7 +70,7 @@ def test_the_demo_fits_80_columns_and_says_the_essentials(analysis: Analysis) ->
         "h200-training-step.ncu-rep",
         "simulated",
         "NVIDIA H200",
-        f"{len(demo.PLANTED)} kernels",
+        f"{len(demo.PLANTED)} launches",
         "memory-bound",
         "sgemm_naive_vec4",
     ):
@@ -82,7 +82,7 @@ def test_hostile_kernel_names_fit_and_do_not_act(tmp_path: Path, name: str) -> N
     known = kernel(replace(demo.PLANTED[-3].kernel, name=name))
     text = _summary(tmp_path, Kernel(name, METRICS, demangled=name), known, known, known)
     _assert_fits(text)
-    assert "4 kernels" in text
+    assert "4 launches" in text
 
 
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE.keys())
@@ -108,7 +108,7 @@ def test_hundreds_of_kernels_stay_a_summary(tmp_path: Path) -> None:
     kernels = [Kernel(f"kernel_{i}", {**METRICS, "gpu__time_duration.sum": 1000.0 * i}) for i in range(300)]
     text = _summary(tmp_path, *kernels)
     _assert_fits(text)
-    assert "300 kernels" in text
+    assert "300 launches" in text
     assert "290 more" in text
     assert len(text.splitlines()) < 40
 
@@ -165,7 +165,7 @@ def test_in_a_real_terminal_the_summary_is_readable(tmp_path: Path, n_columns: i
     width = min(n_columns, 100)
     assert "rc=0" in screen
     assert any(line.startswith("ncuroof · demo.ncu-rep") for line in screen)
-    assert f"{len(demo.PLANTED)} kernels, " in "\n".join(screen)
+    assert f"{len(demo.PLANTED)} launches, " in "\n".join(screen)
     (bar,) = (line for line in screen if line.startswith("█" * 20))
     assert cell_len(bar) == width
     (worst,) = (line for line in screen if "sgemm_naive_vec4" in line and "11.7 ms" in line)
