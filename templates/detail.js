@@ -19,9 +19,9 @@ class Detail {
   }
 
   path() {
-    const steps = this.detail.path.map(([question, quantity, value, condition, outcome, margin]) => {
+    const steps = this.detail.path.map(([question, quantity, value, condition, outcome, remark]) => {
       const answer = outcome === null ? "not known" : outcome ? "yes" : "no";
-      const numbers = make("span", { class: "soft" }, this.quantity(quantity), `: ${value} ${condition}${margin ? `; ${margin}` : ""}`);
+      const numbers = make("span", { class: "soft" }, this.quantity(quantity), `: ${value}${condition ? `, needs ${condition}` : ""}${remark ? `; ${remark}` : ""}`);
       return make("li", {}, make("span", { class: "answer" }, answer), make("span", {}, this.words(question), " ", numbers));
     });
     const flip = this.words(this.detail.flip);
@@ -122,14 +122,21 @@ class Detail {
     return makeTable(titles, cells, { wrap: WORDY.map((title) => titles.indexOf(title)) });
   }
 
+  /** Quantities with what they mean, opened when they are wanted. */
+  meanings(rows) {
+    const cells = rows.map(([number, value]) => [this.quantity(number), this.words(value), this.words(this.quantities[number][2])]);
+    const table = makeTable(["quantity", "value", "meaning"], cells, { numbers: [1], wrap: [2] });
+    return make("details", {}, make("summary", {}, `${rows.length} more`), table);
+  }
+
   /** The blocks that hold numbers: side by side where they are narrow, below each other where they are tables. */
   blocks() {
     const cards = make("div", { class: "cards" });
     const tables = make("div", {});
     for (const [key, title, kind, columns] of DATA.sections) {
       const parts = this.block(this.detail[key], kind, columns);
-      const block = make("div", { class: kind === "table" ? "wide" : "" }, make("h3", {}, title), ...parts);
-      (kind === "table" ? tables : cards).append(block);
+      const isWide = kind === "table" || kind === "meanings";
+      (isWide ? tables : cards).append(make("div", { class: isWide ? "wide" : "" }, make("h3", {}, title), ...parts));
     }
     return [cards, tables];
   }

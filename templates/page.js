@@ -217,6 +217,18 @@ function changeDevice(device) {
   showRows();
 }
 
+/** The GPU whose launches take the most time together, of those with charts if there are any. */
+function deviceWithMostTime() {
+  const timeByDevice = new Map();
+  for (const { position, time } of ROWS.launches) {
+    const device = LAUNCHES.device[position];
+    timeByDevice.set(device, (timeByDevice.get(device) ?? 0) + (time ?? 0));
+  }
+  const known = DATA.charts.map(({ device }) => device).filter((device) => timeByDevice.has(device));
+  const devices = known.length ? known : [...timeByDevice.keys()];
+  return devices.reduce((most, device) => (timeByDevice.get(device) > timeByDevice.get(most) ? device : most), devices[0] ?? null);
+}
+
 /** The choice among GPUs, where there are several. */
 function deviceControl() {
   const devices = [...new Set([...DATA.charts.map((each) => each.device), ...LAUNCHES.device])];
@@ -233,7 +245,7 @@ function button(label, onClick) {
   return element;
 }
 
-filter.device = (DATA.charts.find(({ device }) => LAUNCHES.device.includes(device))?.device ?? LAUNCHES.device[0]) ?? null;
+filter.device = deviceWithMostTime();
 state.view = deviceChart()?.opens ?? BARS;
 chooseView(state.view);
 const clear = button("Clear filters", () => {

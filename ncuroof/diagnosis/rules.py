@@ -119,23 +119,26 @@ class Finding:
     lines: tuple[str, ...]
     evidence: tuple[str, ...]
 
-    def basis(self, kernel: Mapping[str, Any], gain_ns: float | None) -> str | None:
-        """Return what a kernel's gain rests on: what the report does not tell of it, and that it goes past the roofline.
+    def basis(self, kernel: Mapping[str, Any], gain_ns: float | None, label: Callable[[str], str]) -> str | None:
+        """Return what a kernel's gain rests on: what was not collected that could bound it, and that it goes past the roofline.
 
         Args:
             kernel: its quantities, `limiter` and `recoverable_ns`.
             gain_ns: in nanoseconds; None without a gain, of which there is nothing to say.
+            label: gives what people call a quantity.
         """
         if gain_ns is None:
             return None
         formula = self.gain_by_limiter.get(kernel["limiter"]) or self.gain_by_limiter[DEFAULT]
-        unknown = sorted(name for name in formula.quantities if kernel[name] is None)
+        unknown = sorted(label(name) for name in formula.quantities if kernel[name] is None)
         recoverable_ns = kernel["recoverable_ns"]
         is_beyond = recoverable_ns is not None and gain_ns > recoverable_ns * _ROUNDING
         parts = (
             self.gain_basis,
-            f"without what the report does not tell: {', '.join(unknown)}" if unknown else None,
-            "more than lies above the roofline, which moves with it" if is_beyond else None,
+            f"not bounded by what was not collected: {', '.join(unknown)}" if unknown else None,
+            "more than the time above the roofline, because the change lowers the roofline time itself"
+            if is_beyond
+            else None,
         )
         return "; ".join(filter(None, parts))
 

@@ -201,6 +201,7 @@ def _described(name: str, entry: Mapping[str, Any], sources: tuple[Source, ...] 
         sources,
         entry.get("defined", False),
         entry.get("excludes"),
+        entry.get("label"),
         tuple((tuple(each["compute_capability"]), each["options"]) for each in entry.get("collect_on", ())),
     )
 

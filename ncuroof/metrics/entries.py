@@ -38,6 +38,7 @@ class Quantity:
         sources: in order of preference; none where it is computed from other tables.
         is_defined: the tables say by which of its sources each number was found.
         excludes: what the number does not count, or counts besides, or None where nothing is worth saying.
+        label: what people call it, or None where the words of its name say it.
         collect_on: compute capabilities (major × 10 + minor) on which other options collect it, with these.
     """
 
@@ -48,6 +49,7 @@ class Quantity:
     sources: tuple[Source, ...]
     is_defined: bool = False
     excludes: str | None = None
+    label: str | None = None
     collect_on: tuple[tuple[tuple[int, ...], str], ...] = ()
 
 

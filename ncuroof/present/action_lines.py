@@ -99,7 +99,7 @@ def beyond_roofline(actions: Sequence[Mapping[str, Any]], recoverable_ns: float 
     gain_ns = sum(action["gain_ns"] for action in actions[:_N_ACTIONS])
     if recoverable_ns is None or gain_ns <= recoverable_ns * _ROUNDING:
         return ""
-    return "more than lies above the roofline, which these changes move"
+    return "more than the time above the roofline, because these changes lower the roofline time itself"
 
 
 def without_gain(groups: Sequence[Mapping[str, Any]], duration_ns: float | None) -> str:

@@ -18,6 +18,7 @@ from ncuroof.metrics import Catalogue, load_catalogue
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.expected_document import expected_document
 from ncuroof.present.occupancy_limits import LIMITS, tightest, with_limits
+from ncuroof.present.quantity_label import quantity_label
 from ncuroof.present.source_lines import sampled_lines, where
 from ncuroof.present.vendor import vendor_block, vendor_rules
 from ncuroof.present.weighting_document import STANDS_FOR, weighting_document
@@ -281,7 +282,7 @@ class _Kernels:
             ],
             "where": where(self._lines.get(row["id"], ()), rule.lines, self._catalogue),
             "gain_ns": entry["gain_ns"],
-            "gain_basis": rule.basis(row, entry["gain_ns"]),
+            "gain_basis": rule.basis(row, entry["gain_ns"], quantity_label),
             "is_most_worth": entry["is_most_worth"],
             "waste": {
                 level: {"bytes": wasted, "frac": wasted / moved}

@@ -33,15 +33,16 @@ _SYMBOL_BY_UNIT = {
 }
 """The units of `profiles/metrics.toml` that only need a symbol; "ns" and "share" are rescaled."""
 
-_LEAST_SCALED_COUNT = 100_000
+_LEAST_SCALED_COUNT = 10_000
 """Whole numbers below this are short enough to be written out."""
 
 _FRAC = re.compile("_frac$")
 _TENSOR = "tensor_"
+_TENSOR_PATH = re.compile(r"tensor_(?:fp|tf|bf|int)\d")
 _ACCUMULATE = "_accumulate"
 """Ends the name of a peak with accumulation in a type of its own: "tensor_fp16_fp16_accumulate"."""
 _ABBREVIATIONS = frozenset(
-    {"dram", "l1", "l2", "sm", "fp64", "fp32", "fp16", "alu", "xu", "lsu", "imc", "mio", "lg", "tma"}
+    {"dram", "l1", "l2", "sm", "fp64", "fp32", "fp16", "alu", "xu", "lsu", "imc", "mio", "lg", "tma", "fma"}
 )
 
 
@@ -111,6 +112,11 @@ def byte_count(value_bytes: float | None) -> str:
     return scaled(value_bytes, "B")
 
 
+def kibibytes(value_bytes: float | None) -> str:
+    """Return a size of shared memory as CUDA's documents give it: "129 KiB"."""
+    return MISSING if value_bytes is None else f"{value_bytes / 1024:.3g} KiB" if value_bytes else "0"
+
+
 def flop_count(value_flop: float | None) -> str:
     """Return an amount of work: "270 MFLOP"."""
     return scaled(value_flop, "FLOP")
@@ -126,7 +132,7 @@ def share(value_frac: float | None) -> str:
     if value_frac is None or not math.isfinite(value_frac):
         return MISSING
     if value_frac in {0, 1}:
-        return f"{value_frac * 100:.0f} %"
+        return f"{abs(value_frac) * 100:.0f} %"  # there is a -0
     if abs(value_frac) < 0.0005:
         return "<0.1 %" if value_frac > 0 else ">-0.1 %"
     if 0.9995 <= value_frac < 1:
@@ -141,7 +147,7 @@ def quantity(value: float | None, unit: str) -> str:
     if unit == "share":
         return share(value)
     if unit == "count" and value is not None and abs(value) < _LEAST_SCALED_COUNT and value == int(value):
-        return f"{value:.0f}"
+        return f"{value + 0:.0f}"
     return scaled(value, _SYMBOL_BY_UNIT.get(unit, unit))
 
 
@@ -185,7 +191,7 @@ def label(name: str | None) -> str:
     """Return a name of the document (level, precision, limiter, key of a quantity) as words: "DRAM", "TF32 tensor", "waves"."""
     if name is None:
         return MISSING
-    if name.startswith(_TENSOR) and not _FRAC.search(name):
+    if _TENSOR_PATH.match(name):
         path = name.removesuffix(SLOWER_PATH_SUFFIX)
         kind = path.removeprefix(_TENSOR)
         dense = kind.removesuffix(SPARSE_SUFFIX)

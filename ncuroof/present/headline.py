@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ncuroof.diagnosis import Rules
@@ -20,9 +21,12 @@ _LEAST_SECOND_FRAC = 0.1
 
 def headline(document: Record, rules: Rules) -> tuple[str, ...]:
     """Return up to four sentences; fewer where the report does not say enough."""
-    actions = document["actions"]
     weighting = document["summary"].get("weighting")
-    run, first = [_bound_by(document, rules), idle_sentence(weighting)], [_first(document), _gives(actions, weighting)]
+    most = _most_worth(document)
+    run, first = (
+        [_bound_by(document, rules), idle_sentence(weighting)],
+        [_first(document, most), _gives(document, most)],
+    )
     sentences = [*(reversed(run) if is_mostly_idle(weighting) else run), *first]
     return tuple(sentence for sentence in sentences if sentence)
 
@@ -61,27 +65,46 @@ def _mostly_by(document: Record, verdict: str) -> str:
     return f" ({'mostly ' if len(time_by_limiter) > 1 else ''}{text.label(limiter)})"
 
 
-def _first(document: Record) -> str:
-    """Return the advice of the first thing to do, in the words for the kernel that gains the most by it.
+@dataclass(frozen=True, slots=True)
+class _Advice:
+    """An advice, the launch that gains the most by it, and how many launches have the same one and what they gain together."""
+
+    sentence: str
+    kernel: Record
+    n_launches: int
+    gain_ns: float
+
+
+def _most_worth(document: Record) -> _Advice | None:
+    """Return the advice that gives the most of the first thing to do, which kernels of others may have in other words."""
+    actions = document["actions"]
+    gains: dict[str, list[tuple[float, Record]]] = {}
+    for kernel in document["kernels"]:
+        for finding in kernel.get("findings") or ():
+            if actions and finding["id"] == actions[0]["finding"] and finding.get("is_most_worth"):
+                sentence = text.first_sentence(finding["advice"])
+                gains.setdefault(sentence, []).append((finding["gain_ns"] * kernel.get("weight", 1.0), kernel))
+    if not gains:
+        return None
+    total_by_sentence = {sentence: sum(gain_ns for gain_ns, _ in own) for sentence, own in gains.items()}
+    sentence = max(total_by_sentence, key=lambda each: total_by_sentence[each])
+    _, kernel = max(gains[sentence], key=lambda entry: entry[0])
+    n_launches = round(sum(each.get("n_represented", 1.0) for _, each in gains[sentence]))
+    return _Advice(sentence, kernel, n_launches, total_by_sentence[sentence])
+
+
+def _first(document: Record, most: _Advice | None) -> str:
+    """Return what to do first, and where.
 
     Where no gain can be told, it is the first advice for the kernel that takes the longest, or how to record what is missing.
     """
-    actions = document["actions"]
-    if not actions:
+    if not document["actions"]:
         return _for_the_longest(document)
-    action = actions[0]
-    gains = [
-        (finding["gain_ns"] * kernel.get("weight", 1.0), kernel, finding)
-        for kernel in document["kernels"]
-        for finding in kernel.get("findings") or ()
-        if finding["id"] == action["finding"] and finding.get("is_most_worth")
-    ]
-    if not gains:
+    if most is None:
         return ""
-    _, kernel, finding = max(gains, key=lambda entry: entry[0])
-    n_others = action["n_launches"] - 1
-    others = f" (and {n_others} other {'launch' if n_others == 1 else 'launches'})" if n_others else ""
-    return f"First, in {_name(kernel)}{others}: {text.first_sentence(finding['advice'])}"
+    n_others = most.n_launches - 1
+    others = f" (and {n_others} other {'launch' if n_others == 1 else 'launches'})" if n_others > 0 else ""
+    return f"First, in {_name(most.kernel)}{others}: {most.sentence}"
 
 
 def _for_the_longest(document: Record) -> str:
@@ -102,15 +125,16 @@ def _name(kernel: Record) -> str:
     return text.shortened(text.printable(kernel["short_name"] or kernel["name"] or "(no name)"), _MOST_NAME)
 
 
-def _gives(actions: Sequence[Record], weighting: Record | None) -> str:
-    if not actions or actions[0]["share_frac"] is None:
+def _gives(document: Record, most: _Advice | None) -> str:
+    actions, duration_ns = document["actions"], document["summary"]["duration_ns"]
+    if most is None or not duration_ns:
         return ""
-    all_together = together(actions, weighting)
-    first = f"That gives back up to {text.share(actions[0]['share_frac'])} of the GPU time"
+    all_together = together(actions, document["summary"].get("weighting"))
+    first = f"That gives back up to {text.share(most.gain_ns / duration_ns)} of the GPU time"
     if not all_together:
         return f"{first}."
-    return (
-        f"{first}; the first {min(len(actions), 3)} things to do, {all_together}."
-        if len(actions) > 1
-        else f"{first}: {all_together}."
-    )
+    if len(actions) > 1:
+        return f"{first}; the first {min(len(actions), 3)} things to do, {all_together}."
+    if most.n_launches < actions[0]["n_launches"]:
+        return f"{first}; the same elsewhere, in all {text.share(actions[0]['share_frac'])}: {all_together}."
+    return f"{first}: {all_together}."

@@ -14,9 +14,9 @@ from ncuroof.present.collect_options import collect_options
 from ncuroof.present.document import ABOVE_ROOF
 from ncuroof.present.flip import flip_sentence
 from ncuroof.present.interned import Texts
-from ncuroof.present.methods import unit_of
 from ncuroof.present.point_rows import Cell, flop_points, instruction_points
-from ncuroof.present.rate_rows import bandwidth_rows, note, traffic_rows, work_rows
+from ncuroof.present.quantity_cells import ACCESS, OCCUPANCY, QuantityCells, beyond_speed_of_light
+from ncuroof.present.rate_rows import bandwidth_rows, traffic_rows, work_rows
 from ncuroof.present.source_lines import line_text, place, waits_for, where_sentence
 from ncuroof.present.traffic_flow import traffic_flow
 
@@ -60,10 +60,14 @@ SECTIONS = (
         "table",
         ("level", "intensity", "rate", "roof", "ridge at", "share of roof"),
     ),
+    ("others", "All other quantities", "meanings", ()),
 )
 """Blocks of the detail: key, title, how to lay it out, column titles of a table."""
 
-_DERIVED_UTILISATION = frozenset({"busiest", "busiest_known", "most_possible", "lead", "gap"})
+_BEYOND = (
+    "Memory is the total of NVIDIA's Speed of Light, by which the verdict goes. It leaves out a part of L2's own throughput, which "
+    "is higher here."
+)
 _NO_LINES = (
     "Not known. They need code with a line table (nvcc -lineinfo), --section SourceCounters (ncuroof profile --lines), and "
     "a few dozen samples; of many launches, one of each kernel and shape comes first, the longest first."
@@ -77,49 +81,37 @@ def plain_message(message: str) -> str:
     return _MARKUP.sub(lambda match: match[3] if match[1] == "section" else match[2], message)
 
 
-def _margin(margin_frac: float) -> str:
-    """Return how far a value is from its threshold, in thresholds."""
-    return (
-        f"{text.share(margin_frac)} of the threshold"
-        if margin_frac < 1
-        else f"{text.scaled(margin_frac)} × the threshold"
-    )
-
-
 class KernelDetails:
     """Describes kernels of one document; long texts are interned in `texts`, `quantities` lists those met."""
 
     def __init__(self, document: Record, rules: Rules, catalogue: Catalogue, texts: Texts) -> None:
         self._file_by_source = dict(enumerate(str(source["file"]) for source in document.get("sources") or ()))
         self._rules = rules
-        self._doc_by_quantity = {quantity.name: quantity.doc for quantity in catalogue.described()}
-        self._unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.described()}
         self._texts = texts
-        self._number_by_quantity: dict[str, int] = {}
-        self._known_by_key: dict[tuple[str, str], tuple[int, str]] = {}
+        self._cells = QuantityCells(rules, catalogue, texts)
         self._question_by_node = {node.id: node.question for node in rules.nodes}
-        self.quantities: list[list[Cell]] = []
-        """Name, label and meaning of every quantity that a detail refers to by number."""
+        self.quantities = self._cells.quantities
 
     def describe(self, kernel: Record) -> dict[str, Any]:
         """Return the detail of a kernel."""
         return {
             "summary": self._summary(kernel),
-            "path": [self._step(step) for step in kernel.get("path") or ()],
+            "path": [self._step(step, kernel) for step in kernel.get("path") or ()],
             "flip": self._texts.add(flip_sentence(kernel, self._rules)),
             "findings": [self._finding(kernel, finding) for finding in kernel.get("findings") or ()],
             "caveats": [self._caveat(kernel, name) for name in kernel.get("caveats") or ()],
             "vendor": self._vendor(kernel),
             "missing": self._missing(kernel.get("missing") or ()),
             "facts": self._facts(kernel),
-            "utilisation": self._bars(kernel, "utilisation", _DERIVED_UTILISATION),
-            "stalls": self._bars(kernel, "stalls", frozenset()),
+            "utilisation": self._cells.bars(kernel, "utilisation") + self._beyond(kernel),
+            "stalls": self._cells.bars(kernel, "stalls"),
             "lines": self._lines(kernel.get("lines") or ()),
-            "occupancy": self._limiters(kernel) + self._quantities(kernel, ("occupancy", "scheduler")),
-            "access": self._quantities(kernel, ("access", "arithmetic")),
+            "occupancy": self._limiters(kernel) + self._cells.shown(kernel, OCCUPANCY),
+            "access": self._cells.shown(kernel, ACCESS),
             "flow": traffic_flow(kernel),
             "traffic_bytes": traffic_rows(kernel, self._texts),
-            "check": self._quantities(kernel, ("check",)),
+            "check": self._cells.checks(kernel),
+            "others": self._cells.others(kernel),
             "bandwidth": bandwidth_rows(kernel, self._texts),
             "work": work_rows(kernel, self._texts),
             "points": flop_points(kernel, self._texts),
@@ -148,39 +140,27 @@ class KernelDetails:
             parts.append(f"stands for {text.launch_count(stood_for)} launches, {together} together")
         return self._texts.add("; ".join(parts))
 
-    def _number(self, quantity: str) -> int:
-        """Return a quantity's number in `quantities`, where its label and meaning stand."""
-        number = self._number_by_quantity.setdefault(quantity, len(self._number_by_quantity))
-        if number == len(self.quantities):
-            label = text.label(quantity.rpartition(".")[2].removesuffix("_ns"))
-            self.quantities.append(
-                [quantity, self._texts.add(label), self._texts.add(self._doc_by_quantity.get(quantity, ""))]
-            )
-        return number
-
-    def _unit(self, quantity: str) -> str:
-        return unit_of(quantity, self._unit_by_quantity)
-
-    def _known(self, group: str, key: str) -> tuple[int, str]:
-        """Return number and unit of a quantity, of which the name is put together once."""
-        known = self._known_by_key.get((group, key))
-        if known is None:
-            name = f"{group}.{key}"
-            known = self._known_by_key[group, key] = self._number(name), self._unit(name)
-        return known
-
-    def _step(self, step: Record) -> list[Any]:
-        unit = self._unit(step["quantity"])
-        threshold = text.threshold(step["threshold"], unit)
-        margin = step.get("margin_frac")
+    def _step(self, step: Record, kernel: Record) -> list[Any]:
+        quantity = step["quantity"]
+        beyond = beyond_speed_of_light(kernel) if quantity == "utilisation.busiest" else None
+        is_beyond = beyond is not None and beyond > (step["value"] or 0.0)
+        is_known = step["op"] == ">=" and step["threshold"] == 0  # whether there is a number, be it 0
         return [
             self._texts.add(self._question_by_node.get(step["node"]) or str(step["node"])),
-            self._number(step["quantity"]),
-            text.quantity(step["value"], unit),
-            f"{text.operator(step['op'])} {threshold}",
+            self._cells.number(quantity),
+            self._cells.written(quantity, step["value"]),
+            ""
+            if is_known
+            else f"{text.operator(step['op'])} {text.threshold(step['threshold'], self._cells.unit(quantity))}",
             step["outcome"],
-            "" if margin is None else f"{_margin(margin)} away from flipping",
+            f"without L2's own throughput, {text.share(beyond)}" if is_beyond else "",
         ]
+
+    def _beyond(self, kernel: Record) -> list[list[Cell]]:
+        """Return the remark that L2 is busier than NVIDIA's total of the memory system; none where it is not."""
+        if beyond_speed_of_light(kernel) is None:
+            return []
+        return [[self._texts.add(_BEYOND)]]
 
     def _finding(self, kernel: Record, finding: Record) -> dict[str, Any]:
         gain_ns, duration_ns = finding.get("gain_ns"), kernel["duration_ns"]
@@ -198,10 +178,7 @@ class KernelDetails:
                 f"{text.byte_count(waste['bytes'])} at {text.label(level)} ({text.share(waste['frac'])} of what passed it)"
                 for level, waste in finding.get("waste", {}).items()
             ],
-            "evidence": [
-                [self._number(item["quantity"]), text.quantity(item["value"], item["unit"])]
-                for item in finding.get("evidence") or ()
-            ],
+            "evidence": [self._cells.row(item["quantity"], item["value"]) for item in finding.get("evidence") or ()],
         }
 
     def _vendor(self, kernel: Record) -> dict[str, Any]:
@@ -236,7 +213,7 @@ class KernelDetails:
 
     def _missing(self, missing: Sequence[Record]) -> dict[str, Any]:
         return {
-            "quantities": [self._number(entry["quantity"]) for entry in missing],
+            "quantities": [self._cells.number(entry["quantity"]) for entry in missing],
             "options": self._texts.add(collect_options(entry["collect"] for entry in missing)),
         }
 
@@ -252,42 +229,19 @@ class KernelDetails:
             "grid": text.extent(kernel.get("grid")),
             "block": text.extent(kernel.get("block")),
             "registers per thread": text.quantity(launch.get("n_registers_per_thread"), "count"),
-            "shared memory per block": text.byte_count(launch.get("shared_bytes_per_block")),
+            "shared memory per block": text.kibibytes(launch.get("shared_bytes_per_block")),
             "SM clock": text.quantity(kernel.get("sm_clock_hz"), "hz"),
             "replay passes": text.quantity(kernel.get("passes"), "count"),
             "NVTX": " › ".join(kernel.get("nvtx") or ()) or text.MISSING,
             "process": f"{process['name'] or '?'} ({process['id']})" if process else text.MISSING,
-            "stream": text.quantity(kernel.get("stream"), "count"),
-            "context": text.quantity(kernel.get("context"), "count"),
+            "stream": _written(kernel.get("stream")),
+            "context": _written(kernel.get("context")),
             "kind": kernel.get("workload") or text.MISSING,
             "written by": title(family) if (family := kernel.get("family")) else text.MISSING,
             "report": self._file_by_source.get(kernel.get("source", -1), text.MISSING),
         }
         known = {label: value for label, value in launched.items() if value != text.MISSING}
         return [[self._texts.add(label), self._texts.add(value)] for label, value in (times | known).items()]
-
-    def _bars(self, kernel: Record, group: str, left_out: frozenset[str]) -> list[list[Any]]:
-        values = {key: value for key, value in (kernel.get(group) or {}).items() if key not in left_out}
-        shown = {key: value for key, value in values.items() if value}
-        rows: list[list[Any]] = [
-            [self._known(group, key)[0], text.share(value), round(min(max(value, 0.0), 1.0), 4)]
-            for key, value in sorted(shown.items(), key=lambda item: -item[1])
-        ]
-        zeros = [key for key, value in values.items() if value is not None and not value]
-        unknown = [key for key, value in values.items() if value is None]
-        return rows + note(self._texts, "Measured as zero", zeros) + note(self._texts, "Not collected", unknown)
-
-    def _quantities(self, kernel: Record, groups: Iterable[str]) -> list[list[Cell]]:
-        rows: list[list[Cell]] = []
-        unknown = []
-        for group in groups:
-            for key, value in (kernel.get(group) or {}).items():
-                if isinstance(value, (int, float)):
-                    number, unit = self._known(group, key)
-                    rows.append([number, text.quantity(value, unit)])
-                elif value is None:
-                    unknown.append(key)
-        return rows + note(self._texts, "Not collected", unknown)
 
     def _lines(self, lines: Iterable[Record]) -> list[list[Cell]]:
         rows: list[list[Cell]] = [
@@ -305,7 +259,11 @@ class KernelDetails:
         limiters = (kernel.get("occupancy") or {}).get("limiters")
         if not limiters:
             return []
-        return [[self._number("occupancy.limiters"), self._texts.add(", ".join(map(text.label, limiters)))]]
+        return [[self._cells.number("occupancy.limiters"), self._texts.add(", ".join(map(text.label, limiters)))]]
+
+
+def _written(number: int | None) -> str:
+    return text.MISSING if number is None else str(number)
 
 
 def _stood_for(kernel: Record) -> str:

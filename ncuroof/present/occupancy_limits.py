@@ -65,7 +65,7 @@ def _smaller_blocks(row: Mapping[str, Any]) -> list[str]:
 
 
 def limiters_in_words(limiters: Sequence[str], row: Mapping[str, Any]) -> str:
-    """Return what limits the blocks, with what would let one more in: "registers (96 per thread; 80 let one more in)".
+    """Return what limits the blocks, with what would let one more in: "registers (96 per thread; at 80 one more block fits)".
 
     Args:
         limiters: names of `LIMITS`.
@@ -77,17 +77,13 @@ def limiters_in_words(limiters: Sequence[str], row: Mapping[str, Any]) -> str:
 def _one_more(limiter: str, row: Mapping[str, Any]) -> str:
     if limiter == "registers":
         now, then = row["launch.n_registers_per_thread"], row["occupancy.registers_for_one_more_block"]
-        return f" ({now:.0f} per thread; {then:.0f} let one more in)" if _is_reachable(now, then) else ""
+        return f" ({now:.0f} per thread; at {then:.0f} one more block fits)" if _is_reachable(now, then) else ""
     if limiter == "shared_memory":
         now, then = row["launch.shared_bytes_per_block"], row["occupancy.shared_bytes_for_one_more_block"]
         if _is_reachable(now, then):
-            return f" ({_kibibytes(now)} per block; {_kibibytes(then)} let one more in)"
+            return f" ({text.kibibytes(now)} per block; at {text.kibibytes(then)} one more block fits)"
     return ""
 
 
 def _is_reachable(now: float | None, then: float | None) -> bool:
     return now is not None and then is not None and 0 < then < now
-
-
-def _kibibytes(value: float) -> str:
-    return f"{value / 1024:.3g} KiB"

@@ -76,6 +76,7 @@ class KernelRow:
     cells: Annotated[Mapping[str, str], "text by column key"]
     verdict: Annotated[str, "name of the verdict"]
     verdict_title: Annotated[str, "the verdict for people"]
+    is_limited: Annotated[bool, "whether a limiter is known"]
     advice: Annotated[str, "of the first finding, or empty"]
     where: Annotated[str, "the lines of the source that it concerns, or empty"]
 
@@ -221,6 +222,7 @@ def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules) -
             "finding": finding["title"] if finding else "",
         },
         verdict=kernel["verdict"],
+        is_limited=bool(kernel.get("limiter")),
         verdict_title="failed" if kernel["failed"] else rules.verdicts[kernel["verdict"]].title,
         advice=finding["advice"] if finding else "",
         where=where_sentence(finding.get("where")) if finding else "",
@@ -271,7 +273,7 @@ def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str,
         ("SMs", text.quantity(device.get("sm_count"), "count")),
         ("compute capability", device.get("compute_capability") or text.MISSING),
         ("SM clock, measured", middle if low == high else f"{middle}, {low} to {high}"),
-        ("GPU profile", device.get("profile") or "none of this name"),
+        ("data sheet", device.get("profile") or "none of this GPU"),
     ]
 
 

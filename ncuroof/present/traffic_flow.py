@@ -16,26 +16,44 @@ _THICKEST_PX, _THINNEST_PX = 14, 1
 _DECADES = 4
 """Lines get thinner over so many powers of ten of bytes."""
 
+_MUCH_MORE = 1.1
+_BULK_COPIES = "bulk copies (TMA) not counted"
+
 
 def traffic_flow(kernel: Record) -> list[Station]:
     """Return the stations from the SMs to DRAM; empty where less than two levels' bytes are known.
 
-    What a level has not counted is left out, and so is shared memory, which lies beside the way.
+    What a level has not counted is left out, and so is shared memory, which lies beside the way. Between L1 and L2 are the sectors
+    that the L1s ask for, as in NVIDIA's memory chart; what else L2 looks up (fills, other units, the fabric) is a remark on it.
     """
     traffic, access = kernel.get("traffic_bytes") or {}, kernel.get("access") or {}
-    l2 = traffic.get("l2_all") if traffic.get("l2_all") is not None else traffic.get("l2")
-    passed = {"L1": traffic.get("l1"), "L2": l2, "DRAM": traffic.get("dram")}
+    passed = {"L1": traffic.get("l1"), "L2": traffic.get("l2"), "DRAM": traffic.get("dram")}
     known = {name: count for name, count in passed.items() if count is not None}
     if len(known) < 2:
         return []
-    hits = {"L1": access.get("l1_hit_frac"), "L2": access.get("l2_hit_frac")}
+    remarks = {
+        "L1": _remarks(access.get("l1_hit_frac"), _BULK_COPIES if (access.get("bulk_copy_frac") or 0) > 0 else ""),
+        "L2": _remarks(access.get("l2_hit_frac"), _looked_up(traffic)),
+        "DRAM": "",
+    }
     most = max(known.values())
     stations: list[Station] = [("unit", "SMs", "", 0)]
     for name, count in known.items():
         stations.append(("traffic", text.byte_count(count), _directions(name, traffic), _width_px(count, most)))
-        hit = hits.get(name)
-        stations.append(("unit", name, "" if hit is None else f"{text.share(hit)} hits", 0))
+        stations.append(("unit", name, remarks[name], 0))
     return stations
+
+
+def _remarks(hit_frac: float | None, other: str) -> str:
+    return "; ".join(filter(None, ("" if hit_frac is None else f"{text.share(hit_frac)} hits", other)))
+
+
+def _looked_up(traffic: Record) -> str:
+    """Return what L2 looked up in all, where it is more than the L1s asked for."""
+    asked, looked_up = traffic.get("l2"), traffic.get("l2_all")
+    if asked is None or looked_up is None or looked_up <= _MUCH_MORE * asked:
+        return ""
+    return f"{text.byte_count(looked_up)} looked up in all"
 
 
 def _directions(name: str, traffic: Record) -> str:

@@ -11,6 +11,7 @@ from ncuroof.diagnosis.causes import add_firing, add_latency_limiter, collect_fi
 from ncuroof.diagnosis.rules import Condition, Finding
 from ncuroof.metrics import load_catalogue, measure
 from ncuroof.metrics.measure import SENDS
+from ncuroof.present.quantity_label import quantity_label
 from ncuroof.roofline import roofline
 from tests.support import demo
 from tests.support.raw import raw_report
@@ -130,13 +131,15 @@ def test_the_basis_of_a_gain_names_what_the_report_does_not_tell() -> None:
     known = {"device.fp64_ratio": 32.0, "utilisation.issue": 0.1, "utilisation.alu": 0.1, "utilisation.lsu": 0.1}
     kernel = {**known, "utilisation.memory_side": 0.2, "limiter": "fp64", "recoverable_ns": 900.0}
     rests_on = "upper bound: FP32 rate over FP64 rate of this GPU, until the memory system is full"
-    assert finding.basis(kernel, None) is None
-    assert finding.basis(kernel, 800.0) == rests_on
-    assert finding.basis(kernel | {"utilisation.memory_side": None, "utilisation.alu": None}, 900.0) == (
-        f"{rests_on}; without what the report does not tell: utilisation.alu, utilisation.memory_side"
+    assert finding.basis(kernel, None, str) is None
+    assert finding.basis(kernel, 800.0, str) == rests_on
+    assert finding.basis(
+        kernel | {"utilisation.memory_side": None, "utilisation.alu": None}, 900.0, quantity_label
+    ) == (f"{rests_on}; not bounded by what was not collected: ALU, memory side")
+    assert finding.basis(kernel, 950.0, str) == (
+        f"{rests_on}; more than the time above the roofline, because the change lowers the roofline time itself"
     )
-    assert finding.basis(kernel, 950.0) == f"{rests_on}; more than lies above the roofline, which moves with it"
-    assert finding.basis(kernel | {"recoverable_ns": None}, 950.0) == rests_on
+    assert finding.basis(kernel | {"recoverable_ns": None}, 950.0, str) == rests_on
 
 
 def test_only_what_moves_the_roofline_gives_more_than_lies_above_it() -> None:

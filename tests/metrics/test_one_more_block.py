@@ -86,14 +86,17 @@ def test_shared_memory_for_one_more_block_is_a_whole_share() -> None:
     assert row["occupancy.resident_blocks"] == 2
     assert row["occupancy.shared_bytes_for_one_more_block"] == 55808
     assert row["occupancy.one_more_block_frac"] == pytest.approx(3 * 4 / 64)
-    assert limiters_in_words(["shared_memory"], row) == "shared memory (80 KiB per block; 54.5 KiB let one more in)"
+    assert (
+        limiters_in_words(["shared_memory"], row) == "shared memory (80 KiB per block; at 54.5 KiB one more block fits)"
+    )
 
 
 def test_only_what_hinders_is_told_with_what_it_takes() -> None:
     row = _row(64, 256)  # 4 blocks; five need 10 warps per scheduler, 1638 registers each: 6 · 256 / 32 = 48
-    assert limiters_in_words(["registers"], row) == "registers (64 per thread; 48 let one more in)"
+    assert limiters_in_words(["registers"], row) == "registers (64 per thread; at 48 one more block fits)"
     assert (
-        limiters_in_words(["registers", "warps"], row) == "registers (64 per thread; 48 let one more in) and warp slots"
+        limiters_in_words(["registers", "warps"], row)
+        == "registers (64 per thread; at 48 one more block fits) and warp slots"
     )
     assert limiters_in_words(["shared_memory"], row) == "shared memory"
     assert limiters_in_words(["registers"], dict.fromkeys(row)) == "registers"
@@ -130,7 +133,7 @@ def test_an_advice_names_what_limits_this_kernel_and_what_makes_room_there() -> 
     both = with_limits(advice, ["registers", "blocks"], row, cures)
     assert (
         both
-        == "Make room in registers (96 per thread; 80 let one more in) and block slots: fewer registers; larger blocks."
+        == "Make room in registers (96 per thread; at 80 one more block fits) and block slots: fewer registers; larger blocks."
     )
     assert with_limits(advice, [], row, cures) == "Make room in its resources: fewer registers; smaller tiles."
 

@@ -63,7 +63,9 @@ def test_the_three_largest_are_shown() -> None:
 def test_gains_past_the_roofline_say_that_it_moves(recoverable_ns: float | None, is_told: bool) -> None:
     actions = [{"gain_ns": gain_ns} for gain_ns in (50.0, 30.0, 20.0, 10.0)]
     told = beyond_roofline(actions, recoverable_ns)
-    assert told == ("more than lies above the roofline, which these changes move" if is_told else "")
+    assert told == (
+        "more than the time above the roofline, because these changes lower the roofline time itself" if is_told else ""
+    )
 
 
 def _group(

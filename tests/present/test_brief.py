@@ -14,8 +14,8 @@ from ncuroof.present.brief import first_clause
         ("Write a*b+c. Then measure.", "Write a*b+c"),
         ("Load less: keep values in registers.", "Load less"),
         (
-            "Make room, which registers (64 per thread; 48 let one more in) limit now: fewer registers.",
-            "Make room, which registers (64 per thread; 48 let one more in) limit now",
+            "Make room, limited now by registers (64 per thread; at 48 one more block fits): fewer registers.",
+            "Make room, limited now by registers (64 per thread; at 48 one more block fits)",
         ),
         ("Use 1.5 times as many (see below).", "Use 1.5 times as many (see below)"),
     ],

@@ -137,3 +137,11 @@ def test_a_gpu_without_a_name_is_told_by_what_is_known_of_it() -> None:
     assert text.gpu_name({"name": "NVIDIA H200", "compute_capability": "9.0"}) == "NVIDIA H200"
     assert text.gpu_name({"name": None, "compute_capability": "9.0"}) == "GPU of compute capability 9.0"
     assert text.gpu_name({"name": None, "compute_capability": None}) == "unknown GPU"
+
+
+def test_numbers_of_one_kind_are_written_alike():
+    # 9999 is short; beside "147 k" nothing stands as "16512".
+    assert [text.quantity(value, "count") for value in (9999.0, 16512.0, 147_456.0)] == ["9999", "16.5 k", "147 k"]
+    assert [text.quantity(-0.0, unit) for unit in ("share", "count")] == ["0 %", "0"]
+    assert text.kibibytes(132_096.0) == "129 KiB"
+    assert text.label("tensor_speedup") == "tensor speedup"

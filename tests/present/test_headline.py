@@ -44,23 +44,38 @@ def test_one_limiter_is_not_mostly_and_little_is_left_to_the_bar():
     assert said(*kernels)[0] == "95.0 % of the GPU time is memory-bound (DRAM)."
 
 
-def test_the_first_thing_to_do_is_told_in_the_words_for_the_kernel_that_gains_most():
+def test_the_first_thing_to_do_is_told_in_the_words_that_give_most_and_for_the_launches_with_these_words():
+    widen = "Widen the loads. And more."
     kernels = [
-        kernel(id=0, short_name="small", findings=[finding(10.0)]),
-        kernel(id=1, short_name="large", findings=[finding(30.0, advice="Widen the loads. And more.")]),
+        kernel(id=0, short_name="largest", duration_ns=100.0, findings=[finding(40.0)]),
+        kernel(id=1, short_name="large", duration_ns=50.0, findings=[finding(30.0, advice=widen)]),
+        kernel(id=2, short_name="small", duration_ns=50.0, findings=[finding(20.0, advice=widen + " And no more.")]),
     ]
-    _, first, gives = said(*kernels, actions=[action(0.25, n_launches=2), action(0.05, "tail_wave")])
+    _, first, gives = said(*kernels, actions=[action(0.45, n_launches=3), action(0.05, "tail_wave")])
     assert first == "First, in large (and 1 other launch): Widen the loads."
-    # 1 / (1 - 0.3) = 1.43
+    # 30 + 20 of 200 ns; 1 / (1 - 0.5) = 2
     assert gives == (
-        "That gives back up to 25.0 % of the GPU time; the first 2 things to do, together at most 30.0 %: "
-        "the run up to 1.43 times as fast."
+        "That gives back up to 25.0 % of the GPU time; the first 2 things to do, together at most 50.0 %: "
+        "the run up to 2 times as fast."
+    )
+    alone = said(*kernels, actions=[action(0.45, n_launches=3)])[2]
+    # 1 / (1 - 0.45) = 1.82
+    assert alone == (
+        "That gives back up to 25.0 % of the GPU time; the same elsewhere, in all 45.0 %: the run up to 1.82 times as fast."
     )
 
 
 def test_one_thing_to_do_is_not_summed_up_with_others():
-    gives = said(kernel(findings=[finding(10.0)]), actions=[action(0.5)])[2]
+    gives = said(kernel(duration_ns=20.0, findings=[finding(10.0)]), actions=[action(0.5)])[2]
     assert gives == "That gives back up to 50.0 % of the GPU time: the run up to 2 times as fast."
+
+
+def test_where_launches_were_counted_each_counts_with_those_that_it_stands_for():
+    counted = {"n_represented": 8.0, "weight": 4.0, "duration_ns": 100.0}
+    _, first, gives = said(kernel(findings=[finding(10.0)], **counted), actions=[action(0.1, n_launches=8)])
+    assert first == "First, in saxpy (and 7 other launches): Move fewer bytes."
+    # 4 · 10 ns of what the document says is 100 ns
+    assert gives.startswith("That gives back up to 40.0 % of the GPU time")
 
 
 def test_without_a_gain_the_longest_kernels_advice_is_told():

@@ -238,3 +238,19 @@ def test_launches_that_are_in_no_group_stand_by_themselves():
 def test_runs_of_one_name_are_told_apart_by_their_folders():
     assert page_changes.told_apart("a/run.ncu-rep", "b/run.ncu-rep") == ["a/run.ncu-rep", "b/run.ncu-rep"]
     assert page_changes.told_apart("a/new.ncu-rep", r"b\\old.ncu-rep") == ["new.ncu-rep", "old.ncu-rep"]
+
+
+def test_reports_past_the_third_are_counted():
+    source = document()["sources"][0]
+    assert "more report" not in render_page(document(kernel(), sources=[source] * 3))
+    assert "and 1 more report</p>" in render_page(document(kernel(), sources=[source] * 4))
+    assert "and 2 more reports</p>" in render_page(document(kernel(), sources=[source] * 5))
+
+
+def test_a_card_without_a_limiter_names_none():
+    groups = document(kernel())["groups"]
+    top = re.search(r'<ol class="top">.*?</ol>', render_page(document(kernel(limiter=None), groups=groups)), re.DOTALL)[
+        0
+    ]
+    assert "—" not in top
+    assert "memory-bound</span></p>" in top

@@ -40,7 +40,7 @@ def test_a_link_with_a_kernels_number_opens_its_detail(visit):
     detail = browser.run("document.getElementById('detail-body').textContent")
     for said in (
         "Is any unit busy?",
-        "80.0 % ≥ 60 %; 33.3 % of the threshold away",
+        "busiest unit: 80.0 %, needs ≥ 60 %",
         "up to 10.0 µs (10.0 % of its time)",
         "6.00 MB at L1 (75.0 % of what passed it)",
         "--section SchedulerStats --metrics lts__t_sector_hit_rate.pct",
@@ -55,8 +55,9 @@ def test_a_link_with_a_kernels_number_opens_its_detail(visit):
 
 
 def test_the_way_of_the_bytes_is_shown_with_hit_rates(visit):
-    traffic = {"l1": 8e9, "l2_all": 4e9, "dram": 2e9, "dram_read": 1.5e9, "dram_write": 0.5e9}
-    access = {"l1_hit_frac": 0.5, "l2_hit_frac": None}
+    # NVIDIA's memory chart has the L1s' sectors between L1 and L2; fills and the fabric are among all that L2 looks up.
+    traffic = {"l1": 8e9, "l2": 4e9, "l2_all": 6e9, "dram": 2e9, "dram_read": 1.5e9, "dram_write": 0.5e9}
+    access = {"l1_hit_frac": 0.5, "l2_hit_frac": None, "bulk_copy_frac": 0.1}
     browser = visit(document(kernel(traffic_bytes=traffic, access=access)), "#k0")
     browser.wait_for("document.querySelector('.flow') !== null")
     stations = browser.run(
@@ -65,9 +66,9 @@ def test_the_way_of_the_bytes_is_shown_with_hit_rates(visit):
     assert stations == [
         "SMs",
         "8.00 GB",
-        "L1|50.0 % hits",
+        "L1|50.0 % hits; bulk copies (TMA) not counted",
         "4.00 GB",
-        "L2",
+        "L2|6.00 GB looked up in all",
         "2.00 GB|1.50 GB read, 500 MB written",
         "DRAM",
     ]
@@ -110,7 +111,7 @@ def test_counters_as_recorded_are_shown_when_they_are_asked_for(browser, tmp_pat
     browser.wait_for("document.getElementById('detail-title').textContent.startsWith('#1 ')")
     browser.run("[...document.querySelectorAll('#detail details')].at(-1).open = true")
     cells = "map(tr => [...tr.cells].slice(0, 2).map(c => c.textContent))"
-    rows = f"[...document.querySelectorAll('#detail details table tbody tr')].{cells}"
+    rows = f"[...[...document.querySelectorAll('#detail details')].at(-1).querySelectorAll('tbody tr')].{cells}"
     browser.wait_for(f"{rows}.length === 2")
     assert browser.run(rows) == [["a__counter.sum", "12.5"], ["b__counter.avg", "1"]]
 
@@ -354,3 +355,68 @@ def test_the_switch_of_views_has_frames_of_their_own_when_it_wraps(visit):
         "[...document.querySelectorAll('.switch, .switch label')].map(l => getComputedStyle(l).borderLeftWidth)"
     )
     assert widths == ["0px", "1px", "1px", "1px"]
+
+
+def block(browser, title):
+    """Return the lines of text below a heading of the detail."""
+    return browser.run(
+        f"[...[...document.querySelectorAll('#detail h3')].find(h => h.textContent === '{title}').parentElement"
+        ".querySelectorAll('dt, dd, p, summary, td')].map(e => e.textContent).filter(Boolean)"
+    )
+
+
+def test_the_bars_are_of_units_and_say_what_nvidias_total_leaves_out(visit):
+    terms = {
+        "busiest": 0.4,
+        "memory_side": 0.4,
+        "lead": 0.3,
+        "gap": 0.3,
+        "beside_operands": -0.4,
+        "compute_unnamed": 0.1,
+    }
+    units = {"memory": 0.4, "compute": 0.1, "l2": 0.7}
+    step = kernel()["path"][0] | {"value": 0.4, "outcome": False}
+    browser = visit(document(kernel(utilisation=units | terms | {"l1_beyond": 0.9}, path=[step])), "#k0")
+    browser.wait_for("document.querySelector('#detail .bars') !== null")
+    remark = (
+        "Memory is the total of NVIDIA's Speed of Light, by which the verdict goes. It leaves out a part of L2's own "
+        "throughput, which is higher here."
+    )
+    assert block(browser, "How busy each unit is") == ["L2", "70.0 %", "memory", "40.0 %", "compute", "10.0 %", remark]
+    path = browser.run("document.querySelector('.path').textContent")
+    assert "busiest unit: 40.0 %, needs ≥ 60 %; without L2's own throughput, 70.0 %" in path
+
+
+def test_numbers_that_nvidias_sections_show_are_in_sight_and_all_others_with_what_they_mean(visit):
+    occupancy = {"achieved_frac": 0.5, "waves": 2.0, "tail_frac": 0.0, "one_more_block_frac": 4 / 3, "limiters": []}
+    access = {"l1_hit_frac": 0.0, "load_sectors": 16512.0, "unsplit_shared_bytes": 129.0 * 1024}
+    numbers = {"occupancy": occupancy, "access": access, "utilisation": {"busiest": 0.8, "dram": 0.8}}
+    browser = visit(document(kernel(**numbers)), "#k0")
+    browser.wait_for("document.querySelector('#detail details') !== null")
+    assert block(browser, "Occupancy and scheduling") == ["achieved occupancy", "50.0 %", "waves", "2"]
+    others = block(browser, "All other quantities")
+    assert others[0] == "6 more"
+    rows = {label: (value, meaning) for label, value, meaning in zip(*[iter(others[1:])] * 3, strict=True)}
+    assert list(rows) == [
+        "busiest unit",
+        "empty places in the last wave",
+        "theoretical occupancy with one more block",
+        "L1 hit share",
+        "load sectors",
+        "unsplit shared bytes",
+    ]
+    assert rows["empty places in the last wave"][0] == "0 %"
+    assert rows["theoretical occupancy with one more block"] == (
+        "133.3 %",
+        "Theoretical occupancy if one more block fitted on an SM; above 1 where its warps would be too many.",
+    )
+    assert rows["load sectors"][0] == "16.5 k"
+    assert rows["unsplit shared bytes"][0] == "129 KiB"
+
+
+def test_checks_are_counted_but_for_those_that_a_caveat_tells(visit):
+    # `clock_drift` asks for the first, `l2_lookups` for the second; no caveat for the third, which says how two pipes share work.
+    check = {"clock_drift_frac": 0.05, "l2_lookup_frac": 0.01, "fp32_over_pipe_frac": -1.0, "dram_closure_frac": None}
+    browser = visit(document(kernel(check=check, caveats=["clock_drift"])), "#k0")
+    browser.wait_for("document.querySelector('#detail .bars') !== null")
+    assert block(browser, "Counters checked against each other") == ["clock drift share", "5.0 %", "1 check holds."]

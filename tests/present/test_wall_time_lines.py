@@ -147,7 +147,7 @@ def test_the_page_shows_a_step_and_warns_where_sums_leave_something_out(
     assert "<h3>What the GPU does in a step</h3>" in page
     assert 'idle, launches came late<br><span class="soft">Launch less: compile. Or look.</span></th>' in page
     assert '<p class="soft">The host waits 7.00 ms of a step for batches.</p>' in page
-    assert f'<p class="{kind}" role="note">weighted by a run' in page
+    assert f'<p class="{kind}" role="note">Weighted by a run' in page
 
 
 @pytest.mark.parametrize("known", [None, {}, {"computation_frac": 1.0, "wall_times": []}, weighting(idle_frac=0.09)])

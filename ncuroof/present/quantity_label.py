@@ -1,0 +1,15 @@
+"""What people call a quantity."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ncuroof.metrics import load_catalogue
+from ncuroof.present import format as text
+
+
+@cache
+def quantity_label(name: str) -> str:
+    """Return the label that the catalogue gives a quantity, else the words of its name: "achieved occupancy", "L1 hit share"."""
+    label = {quantity.name: quantity.label for quantity in load_catalogue().described()}.get(name)
+    return label or text.label(name.rpartition(".")[2].removesuffix("_ns"))
