@@ -163,6 +163,7 @@ BOUNDS = pl.Schema(
         "side": pl.String(),  # Side; null where intensity or ridge is not known
         "dominant_precision": pl.String(),  # the one whose work takes longest at its peak
         "min_time_ns": pl.Float64(),  # roofline time
+        "min_time_by": pl.String(),  # which roof it is at: dram, a precision, or a pipe; null where nothing took any time
         "recoverable_ns": pl.Float64(),  # duration less roofline time, at least 0
     }
 )

@@ -3,6 +3,7 @@
 const state = { selected: null, isMarked: false, view: null, level: null, sources: new Set() };
 const BARS = "bars";
 const SHEET_PX = 680;
+const A_POINT = 0.01;
 
 const chartRoot = document.getElementById("chart");
 const outOfView = make("span", { role: "status", class: "soft" });
@@ -28,13 +29,22 @@ function tell({ row, dot }) {
   if (dot) {
     const roof = dot.roof === null ? "" : `, ${share(dot.roof)} of its roof`;
     const where = [DATA.levels[level], DATA.precisions[dot.precision] ?? ""].filter(Boolean).join(", ");
-    lines.push(`${where}: ${scaled(dot.x, units.intensity)}, ${scaled(dot.y, units.rate)}${roof}`);
+    const place = `${scaled(dot.x, units.intensity)}, ${scaled(dot.y, units.rate)}`;
+    lines.push(`${where}: ${DATA.integers.includes(dot.precision) ? place.replaceAll("FLOP", "OP") : place}${roof}`);
   } else {
     const [memory, compute] = [VALUES.memory(row), VALUES.compute(row)];
     lines.push(`memory ${share(memory)}, compute ${share(compute)}; ${words(DATA.off[view][position]) || figure().noLevel}`);
   }
-  if (row.recoverable !== null) lines.push(`above the roofline: ${duration(row.recoverable)}`);
+  if (row.recoverable !== null) lines.push(`above the roofline: ${duration(row.recoverable)}${setBy(position, dot)}`);
   return lines;
+}
+
+/** Which roof sets the roofline time of a launch, where it is not that of its dot. */
+function setBy(position, dot) {
+  const efficiency = LAUNCHES.efficiency[position];
+  const by = words(LAUNCHES.min_time_by[position]);
+  if (!dot || !by || efficiency === null || Math.abs(efficiency - dot.roof) <= A_POINT) return "";
+  return `; roofline time is ${share(efficiency)} of its time, set by ${by}`;
 }
 
 /** The charts of the GPU in view, or null. */

@@ -128,6 +128,7 @@ class RooflineChart {
         this.text(plane.left - 6, plane.py(exponent), text, { anchor: "end", fill: colour("soft") }),
       ]),
       this.text((plane.left + plane.right) / 2, plane.bottom + 37, figure.x.titles[this.choice.level], { anchor: "middle", fill: colour("ink") }),
+      ...(figure.y.title ? [this.text(plane.left, plane.top - 8, figure.y.title, { anchor: "start", fill: colour("soft") })] : []),
       frame,
       draw("g", { "clip-path": "url(#plane)" }, ...this.shownRoofs().map((roof) => this.roofLine(roof)), ...this.ridges(), ...this.spreads(), ...arrowsOf(this)),
       ...this.strip(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ncuroof.collect.calibration import Calibration, ReachedRoof
 from ncuroof.present import format as text
 from ncuroof.roofline import GpuProfile, match_profile
@@ -13,7 +15,7 @@ def to_text(calibration: Calibration) -> str:
     profile = match_profile(calibration.gpu, calibration.compute_capability, sm_count=calibration.sm_count or None)
     lines = [f"{text.printable(calibration.gpu)} · {calibration.sm_count} SMs", ""]
     for roof in calibration.roofs:
-        write = text.byte_rate if roof.kind == "bandwidth" else text.flop_rate
+        write = text.byte_rate if roof.kind == "bandwidth" else partial(text.flop_rate, precision=roof.name)
         sheet = None if profile is None else sheet_roof(profile, roof.kind, roof.name)
         share = "" if sheet is None else f"{text.share(roof.per_s / sheet):>8} of {write(sheet)}"
         rate = f"{write(roof.per_s):>14}  ±{100 * roof.spread_frac / 2:.1f} %"

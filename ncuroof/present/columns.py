@@ -92,6 +92,16 @@ def load_limiters() -> Mapping[str, str]:
     return dict(_read("limiter"))
 
 
+@cache
+def load_page_columns() -> Mapping[str, str]:
+    """Return what the columns of the page mean that no table has, by name.
+
+    Raises:
+        ProfileError: `profiles/columns.toml` is malformed.
+    """
+    return dict(_read("page"))
+
+
 def _read(table: str) -> Mapping[str, Any]:
     try:
         found: Mapping[str, Any] = read_toml(folder("profiles") / "columns.toml")[table]

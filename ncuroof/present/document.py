@@ -219,6 +219,7 @@ class _Kernels:
             "findings": [self._finding(entry, row, limiters) for entry in self._findings.get(number, [])],
             "lines": sampled_lines(self._lines.get(number, ())),
             "min_time_ns": row["min_time_ns"],
+            "min_time_by": row["min_time_by"],
             "recoverable_ns": row["recoverable_ns"],
             "scaling": next(map(_scaling, self._busy.get(number, [])), None),
             "missing": self._missing.get(number, []),

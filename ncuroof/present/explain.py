@@ -13,7 +13,7 @@ from ncuroof.metrics import Catalogue, load_catalogue
 from ncuroof.metrics.entries import ByLine, Pair, Quantity
 from ncuroof.metrics.families import USER, load_families
 from ncuroof.present.collect_options import collect_options
-from ncuroof.present.columns import columns_by_name, load_columns, load_limiters
+from ncuroof.present.columns import columns_by_name, load_columns, load_limiters, load_page_columns
 from ncuroof.present.explain_path import condition, path_lines
 from ncuroof.present.printed_names import meant
 
@@ -62,6 +62,7 @@ def _names_by_kind() -> dict[str, list[str]]:
         "caveats": list(rules.caveats),
         "limiters": list(load_limiters()),
         "columns of tables": list(load_columns()),
+        "columns of the page": list(load_page_columns()),
         "parts of a step's time": [f"{_WALL_TIME}{name}" for name in load_parts()],
         **quantities,
         "quantities: stalls": [f"{_STALLS}{reason}" for reason in catalogue.stalls.reasons],
@@ -90,7 +91,9 @@ def _lines(name: str, rules: Rules, catalogue: Catalogue) -> Iterator[str]:
 
 def _column_or_limiter(name: str, rules: Rules) -> Iterator[str]:
     column = {**load_columns(), **columns_by_name()}.get(name)
-    if column is None and name not in load_limiters():
+    if name in load_page_columns():
+        yield from (f"{name}: column of the page, share", "", load_page_columns()[name], "")
+    elif column is None and name not in load_limiters():
         raise _unknown(name)
     if column is not None:
         unit = f", {column.unit}" if column.unit else ""

@@ -74,6 +74,11 @@ def chart(
     } | _without_dots(drawn, dots)
     if view is FLOP:
         drawn = at_the_launches_clock(drawn, kernels, counted)
+    unit = text.work_units(
+        [roof["name"] for roof in drawn if roof["kind"] == "compute"]
+        + [point.get("precision") or "" for point in points]
+    )
+    is_mixed = view is FLOP and " or " in unit
     further = [{view.intensity: x, view.rate: y} for x, y in places]
     first = {
         level: _ranges(drawn, [*_drawn_first(dots, level), *(further if level == MemoryLevel.DRAM else ())], view)
@@ -89,18 +94,35 @@ def chart(
         "roofs": [roof for source in sources for roof in _roofs(drawn, source, x_reach, view, counted)],
         "sources": [[source, index == 0 or source == CeilingSource.MEASURED] for index, source in enumerate(sources)],
         "x": {
-            "titles": {level: view.x_title(level) for level in levels},
+            "titles": {level: view.x_title(level).replace("FLOP/B", _per(unit, "B")) for level in levels},
             "ranges": {level: _exponents(x_range) for level, (x_range, _) in first.items()},
             "reach": _exponents(x_reach),
             "ticks": _ticks(x_reach, _intensity_tick),
         },
         "y": {
+            "title": _per(unit, "s") if is_mixed else "",
             "ranges": {level: _exponents(y_range) for level, (_, y_range) in first.items()},
             "reach": _exponents(y_reach),
-            "ticks": _ticks(y_reach, lambda value: text.trimmed(view.write_rate(value))),
+            "ticks": _ticks(y_reach, lambda value: _rate_tick(view.write_rate(value), unit)),
         },
         "levels": levels,
     }
+
+
+def _in_units(written: str, unit: str) -> str:
+    """Return a rate with the units of all that a roof is of: "2.31 PFLOP/s or POP/s" of FP8 and INT8."""
+    symbol = written.rpartition(" ")[2]
+    return written.replace(symbol, " or ".join(symbol.replace("FLOP", each) for each in unit.split(" or ")))
+
+
+def _per(unit: str, divisor: str) -> str:
+    """Return "FLOP/s", or "FLOP/s or OP/s" where the unit is one of two."""
+    return " or ".join(f"{each}/{divisor}" for each in unit.split(" or "))
+
+
+def _rate_tick(written: str, unit: str) -> str:
+    """Return a rate for an axis: "1 TFLOP/s", "1 TOP/s" of integers alone, "1 T" where the title has the units."""
+    return text.trimmed(written.replace("FLOP/s", "" if " or " in unit else f"{unit}/s")).rstrip()
 
 
 def _intensity_tick(value: float) -> str:
@@ -175,7 +197,9 @@ def _roofs(
             ends, amount = _slope(per_s, top, far), view.write_slope(per_s)
         else:
             steepest = _highest([*(shown_at_first if stands_in else of_source), *standing_in], "bandwidth")
-            ends, amount = _flat(per_s, steepest, far), view.write_rate(per_s)
+            ends = _flat(per_s, steepest, far)
+            unit = text.work_units(ceiling["name"] for ceiling in same)
+            amount = _in_units(view.write_rate(per_s), unit)
         lines.append(_roof(same, ends, amount, stands_in=stands_in))
     return lines
 

@@ -38,6 +38,7 @@ _LEAST_SCALED_COUNT = 10_000
 
 _FRAC = re.compile("_frac$")
 _TENSOR = "tensor_"
+_INTEGER = re.compile(r"(?:^|_)u?int\d")
 _TENSOR_PATH = re.compile(r"tensor_(?:fp|tf|bf|int)\d")
 _ACCUMULATE = "_accumulate"
 """Ends the name of a peak with accumulation in a type of its own: "tensor_fp16_fp16_accumulate"."""
@@ -82,9 +83,22 @@ def duration(value_ns: float | None) -> str:
     return scaled(value_ns * 1e-9, "s", exponents=(-9, 0))
 
 
-def flop_rate(value_flop_per_s: float | None) -> str:
-    """Return a rate of work: "1.89 TFLOP/s"."""
-    return scaled(value_flop_per_s, "FLOP/s")
+def in_operations(written: str, precision: str | None) -> str:
+    """Return an amount, rate or intensity of work in the unit of its type: "466 TOP/s" of integers, "466 TFLOP/s" of all others.
+
+    Source: NVIDIA H100 Tensor Core GPU Architecture, 2022, table 2: INT8 in TOPS, floating point in TFLOPS.
+    """
+    return written.replace("FLOP", "OP") if precision and _INTEGER.search(precision) else written
+
+
+def work_units(precisions: Iterable[str]) -> str:
+    """Return the unit of work of several types together: "FLOP", "OP", or "FLOP or OP"."""
+    return " or ".join(sorted({in_operations("FLOP", precision) for precision in precisions})) or "FLOP"
+
+
+def flop_rate(value_flop_per_s: float | None, precision: str | None = None) -> str:
+    """Return a rate of work: "1.89 TFLOP/s", or "1.89 TOP/s" of integers."""
+    return in_operations(scaled(value_flop_per_s, "FLOP/s"), precision)
 
 
 def byte_rate(value_bytes_per_s: float | None) -> str:
@@ -117,9 +131,9 @@ def kibibytes(value_bytes: float | None) -> str:
     return MISSING if value_bytes is None else f"{value_bytes / 1024:.3g} KiB" if value_bytes else "0"
 
 
-def flop_count(value_flop: float | None) -> str:
-    """Return an amount of work: "270 MFLOP"."""
-    return scaled(value_flop, "FLOP")
+def flop_count(value_flop: float | None, precision: str | None = None) -> str:
+    """Return an amount of work: "270 MFLOP", or "270 MOP" of integers."""
+    return in_operations(scaled(value_flop, "FLOP"), precision)
 
 
 def intensity(value_flop_per_byte: float | None) -> str:

@@ -121,6 +121,8 @@ def _place(point: Record, spread: tuple[float, float] | None, view: View) -> Ite
     """Yield where a point lies, "DRAM, FP32: 0.5 FLOP/B, 1 TFLOP/s, 80 % of its roof", and how rates differ."""
     where = ", ".join(text.label(name) for name in (point["level"], point.get("precision")) if name)
     roof = f", {text.share(point['roof_frac'])} of its roof" if point["roof_frac"] is not None else ""
-    yield f"{where}: {view.write_intensity(point[view.intensity])}, {view.write_rate(point[view.rate])}{roof}"
+    place = f"{where}: {view.write_intensity(point[view.intensity])}, {view.write_rate(point[view.rate])}{roof}"
+    yield text.in_operations(place, point.get("precision"))
     if spread is not None:
-        yield f"{view.write_rate(spread[0])} to {view.write_rate(spread[1])} over its launches"
+        ends = f"{view.write_rate(spread[0])} to {view.write_rate(spread[1])} over its launches"
+        yield text.in_operations(ends, point.get("precision"))

@@ -219,9 +219,10 @@ class KernelDetails:
 
     def _facts(self, kernel: Record) -> list[list[Cell]]:
         launch, process = kernel.get("launch") or {}, kernel.get("process") or {}
+        set_by = f", set by {text.label(by)}" if (by := kernel.get("min_time_by")) else ""
         times = {
             "time": text.duration(kernel["duration_ns"]),
-            "roofline time": text.duration(kernel.get("min_time_ns")),
+            "roofline time": text.duration(kernel.get("min_time_ns")) + set_by,
             "above the roofline": text.duration(kernel.get("recoverable_ns")),
         }
         launched = {

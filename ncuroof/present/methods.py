@@ -72,7 +72,7 @@ def _ceiling(ceiling: Record, names: Sequence[str], view: View) -> tuple[str, st
     return (
         names[device] if device < len(names) else str(device),
         text.label(ceiling["name"]),
-        write(ceiling["per_s"]),
+        text.in_operations(write(ceiling["per_s"]), ceiling["name"]),
         ceiling["source"],
         ceiling["definition"],
     )

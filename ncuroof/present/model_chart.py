@@ -46,7 +46,7 @@ def _mark(row: Row, swept: list[str], *, has_text: bool) -> Mark:
     return Mark(
         intensity_flop_per_byte=row["intensity_flop_per_byte"],
         flop_per_s=row["attainable_flop_per_s"],
-        told=f"{row['machine']['id']}, {row['dtype']}, {sizes}: {flop_rate(row['attainable_flop_per_s'])}",
+        told=f"{row['machine']['id']}, {row['dtype']}, {sizes}: {flop_rate(row['attainable_flop_per_s'], row['precision'])}",
         machine=row["machine"]["id"],
         precision=row["precision"],
         peak_flop_per_s=row["peak_flop_per_s"],

@@ -13,8 +13,10 @@ from ncuroof.present.format import (
     duration,
     flop_count,
     flop_rate,
+    in_operations,
     label,
     share,
+    work_units,
 )
 
 WIDTH = 80
@@ -122,10 +124,13 @@ def _asked(row: Row) -> Iterator[str]:
         moved = [_moved(each) for each in row["traffic"] if each["is_written"] is is_written]
         if moved:
             yield f"{word} {', '.join(moved)}"
-    yield f"{flop_count(row['flop'])} over {byte_count(row['bytes'])}: {_bare(row['intensity_flop_per_byte'])} FLOP/B"
+    work = flop_count(row["flop"], row["precision"])
+    yield f"{work} over {byte_count(row['bytes'])}: {_bare(row['intensity_flop_per_byte'])} {_per_byte([row])}"
     yield f"counted: {row['counted']}"
     if row["l2_read_bytes"] is not None:
-        l2 = f"{byte_count(row['l2_read_bytes'])} from L2, {_bare(row['l2_intensity_flop_per_byte'])} FLOP/B"
+        l2 = (
+            f"{byte_count(row['l2_read_bytes'])} from L2, {_bare(row['l2_intensity_flop_per_byte'])} {_per_byte([row])}"
+        )
         yield f"SMs read {l2}; {share(row['l2_hit_frac'])} of it has to hit"
     if row["network_bytes"]:
         yield f"each device sends {byte_count(row['network_bytes'])}"
@@ -148,10 +153,10 @@ def _columns(document: Document) -> list[tuple[str, Any]]:
         columns.append(("machine", lambda row: row["machine"]["id"]))
     return [
         *columns,
-        ("FLOP/B", lambda row: _bare(row["intensity_flop_per_byte"])),
+        (_per_byte(rows), lambda row: _bare(row["intensity_flop_per_byte"])),
         ("ridge", lambda row: _bare(row["ridge_flop_per_byte"])),
         ("bound", _bound),
-        ("at most", lambda row: flop_rate(row["attainable_flop_per_s"])),
+        ("at most", lambda row: flop_rate(row["attainable_flop_per_s"], row["precision"])),
         ("of peak", lambda row: share(row["peak_frac"])),
         ("at least", lambda row: duration(row["least_ns"])),
     ]
@@ -162,6 +167,10 @@ def _bare(value: float | None) -> str:
     if value is None:
         return MISSING
     return f"{value:.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def _per_byte(rows: Sequence[Row]) -> str:
+    return f"{work_units(row['precision'] or '' for row in rows)}/B".replace(" or ", "/B or ")
 
 
 def _bound(row: Row) -> str:
@@ -188,7 +197,7 @@ def _explained(row: Row, *, is_alone: bool) -> Iterator[str]:
     total = "" if row["most_ns"] is None else f"; {duration(row['most_ns'])} if nothing overlaps"
     yield f"{name}{times}{total}"
     if row["precision"] is not None:
-        roof = f"{label(row['precision'])} {flop_rate(row['peak_flop_per_s'])}"
+        roof = f"{label(row['precision'])} {flop_rate(row['peak_flop_per_s'], row['precision'])}"
         if row["peak_flop_per_s"] is None:
             roof = f"the data sheet has no peak for {label(row['precision'])}"
         is_l2_lost = row["l2_read_bytes"] is not None and row["l2_ns"] is None
@@ -200,7 +209,7 @@ def _explained(row: Row, *, is_alone: bool) -> Iterator[str]:
         yield "  shorter than launching a kernel costs: overhead will rule; batch, fuse, or use a graph"
     yield from _cached(row["l2"])
     if row["distance"] is not None:
-        yield _measured(row["distance"])
+        yield in_operations(_measured(row["distance"]), row["precision"])
 
 
 def _cached(l2: Mapping[str, Any]) -> Iterator[str]:

@@ -90,7 +90,7 @@ def utilisation_sentence(found: Record | None) -> str:
         (found["other_frac"], "to other kernels"),
     ]
     told = [f"{text.share(share)} {where}" for share, where in sorted(lost, reverse=True) if share >= 0.005]
-    peak = f"{text.label(found['precision'])} peak of {text.flop_rate(found['peak_flop_per_s'])}"
+    peak = f"{text.label(found['precision'])} peak of {text.flop_rate(found['peak_flop_per_s'], found['precision'])}"
     return f"The model's products use {text.share(found['mfu_frac'])} of the {peak} over the GPU time (MFU); " + (
         f"the rest goes {', '.join(told)}." if told else "nothing is lost."
     )

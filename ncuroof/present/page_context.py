@@ -180,11 +180,16 @@ def page_context(
         beyond_roofline=beyond_roofline(document["actions"], document["summary"]["recoverable_ns"]),
         without_gain=without_gain(judged_groups(document), document["summary"]["duration_ns"]),
         top_kernels=_top(document, rules),
-        columns=COLUMNS,
+        columns=_columns(kernels),
         rows=[_row(kernels[row.position], row, total_ns, rules) for row in rows[:_MOST_ROWS]],
         n_more=max(len(rows) - _MOST_ROWS, 0),
         methods=methods(document, rules, unit_by_quantity),
     )
+
+
+def _columns(kernels: Sequence[Record]) -> list[tuple[str, str, str]]:
+    unit = text.work_units(kernel.get("dominant_precision") or "" for kernel in kernels)
+    return [(key, title.replace("FLOP", unit.rpartition(" or ")[2]), kind) for key, title, kind in COLUMNS]
 
 
 def _breakdowns(summary: Record) -> Iterable[Breakdown]:

@@ -65,6 +65,7 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
             name: title(name) for name in sorted({kernel["family"] for kernel in kernels if kernel.get("family")})
         },
         "precisions": {name: text.label(name) for name in sorted(precisions)},
+        "integers": [name for name in sorted(precisions) if text.work_units([name]) == "OP"],
         "resources": {name: text.label(name) for name in RESOURCES},
         "ranges": _ranges(kernels),
         "arrows": moved,
@@ -130,6 +131,9 @@ def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
         "efficiency": [rounded(efficiency(kernel)) for kernel in kernels],
         "findings": [[finding["id"] for finding in kernel.get("findings") or ()] for kernel in kernels],
         "worth": [_worth(kernel) for kernel in kernels],
+        "min_time_by": [
+            _cell(text.label(by) if (by := kernel.get("min_time_by")) else None, texts) for kernel in kernels
+        ],
         "finding": [_cell(finding["title"] if finding else None, texts) for finding in findings],
         "utilisation": {
             name: [rounded((kernel.get("utilisation") or {}).get(name)) for kernel in kernels] for name in RESOURCES

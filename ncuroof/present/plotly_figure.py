@@ -216,7 +216,7 @@ def _axes(drawn: Record, level: str) -> Part:
     """Return the axes and the labels of the roofs."""
     return {
         "xaxis": _axis(drawn["x"], level, drawn["x"]["titles"][level]),
-        "yaxis": _axis(drawn["y"], level, ""),
+        "yaxis": _axis(drawn["y"], level, drawn["y"]["title"]),
         "annotations": _labels(drawn, level),
     }
 

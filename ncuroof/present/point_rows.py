@@ -20,10 +20,10 @@ def flop_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
         [
             text.label(point["level"]),
             text.label(point["precision"]),
-            text.intensity(point["intensity_flop_per_byte"]),
-            text.flop_rate(point["flop_per_s"]),
-            text.flop_rate(point["roof_flop_per_s"]),
-            text.intensity(point["ridge_flop_per_byte"]),
+            text.in_operations(text.intensity(point["intensity_flop_per_byte"]), point["precision"]),
+            text.flop_rate(point["flop_per_s"], point["precision"]),
+            text.flop_rate(point["roof_flop_per_s"], point["precision"]),
+            text.in_operations(text.intensity(point["ridge_flop_per_byte"]), point["precision"]),
             text.share(point["roof_frac"]),
         ]
         for point in FLOP.points(kernel)

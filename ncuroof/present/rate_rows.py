@@ -46,9 +46,9 @@ def work_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
     rows: list[list[Cell]] = [
         [
             text.label(precision),
-            text.flop_count(entry["flop"]),
-            text.flop_rate(entry["flop_per_s"]),
-            _peak(entry, "peak_flop_per_s", text.flop_rate),
+            text.flop_count(entry["flop"], precision),
+            text.flop_rate(entry["flop_per_s"], precision),
+            text.in_operations(_peak(entry, "peak_flop_per_s", text.flop_rate), precision),
             text.share(entry["frac"]),
             *_of_other_roofs(entry),
             texts.add(entry["definition"]),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from ncuroof.present.format import byte_rate, flop_rate, label, shortened, trimmed
+from ncuroof.present.format import byte_rate, flop_rate, label, shortened, trimmed, work_units
 
 _WIDTH, _HEIGHT = 900, 560
 _LEFT, _RIGHT, _TOP, _BOTTOM = 86, 24, 44, 64
@@ -92,7 +92,8 @@ def roofline_svg(title: str, marks: Sequence[Mark]) -> str:
     heading = (
         f'<text x="{_LEFT}" y="24" font-size="15" font-weight="600">{escape(shortened(title, _MOST_TITLE))}</text>'
     )
-    drawn = [*_axes(plane), *_roofs(marks, plane, machines), *_drawn(marks, plane, machines)]
+    unit = work_units(mark.precision for mark in marks).rpartition(" or ")[2]
+    drawn = [*_axes(plane, unit), *_roofs(marks, plane, machines), *_drawn(marks, plane, machines)]
     return "\n".join([head, heading, *drawn, "</svg>\n"])
 
 
@@ -105,7 +106,7 @@ def _plane(marks: Sequence[Mark]) -> _Plane:
     return _Plane((min(xs) - _PAD_DECADES, max(xs) + _PAD_DECADES), (min(ys) - _PAD_DECADES, max(ys) + _PAD_DECADES))
 
 
-def _axes(plane: _Plane) -> Iterator[str]:
+def _axes(plane: _Plane, unit: str) -> Iterator[str]:
     bottom, top, right = _HEIGHT - _BOTTOM, _TOP, _WIDTH - _RIGHT
     for value in _ticks(plane.x):
         x, _ = plane.at(value, 10.0 ** plane.y[0])
@@ -113,12 +114,12 @@ def _axes(plane: _Plane) -> Iterator[str]:
         yield f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle" fill="{_SOFT}" class="tick">{value:.15g}</text>'
     for value in _ticks(plane.y):
         _, y = plane.at(10.0 ** plane.x[0], value)
-        text = trimmed(flop_rate(value))
+        text = trimmed(flop_rate(value).replace("FLOP", unit))
         yield f'<path d="M{_LEFT} {y:.1f}H{right}" stroke="{_GRID}" class="grid"/>'
         yield f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end" fill="{_SOFT}" class="tick">{text}</text>'
     yield f'<path d="M{_LEFT} {top}V{bottom}H{right}" fill="none" stroke="{_INK}" class="axis"/>'
     middle = (_LEFT + right) / 2
-    yield f'<text x="{middle:.0f}" y="{_HEIGHT - 22}" text-anchor="middle">FLOP per byte of device memory</text>'
+    yield f'<text x="{middle:.0f}" y="{_HEIGHT - 22}" text-anchor="middle">{unit} per byte of device memory</text>'
 
 
 def _ticks(exponents: tuple[float, float]) -> list[float]:
@@ -143,7 +144,7 @@ def _roofs(marks: Sequence[Mark], plane: _Plane, machines: Sequence[str]) -> Ite
         roof_class = f"roof{number % len(_COLOURS)}"
         yield f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2" class="{roof_class}"/>'
         words = (
-            f"{machine}: {label(precision)} {flop_rate(peak)}, DRAM {byte_rate(bandwidth)}, "
+            f"{machine}: {label(precision)} {flop_rate(peak, precision)}, DRAM {byte_rate(bandwidth)}, "
             f"ridge {mark.ridge_flop_per_byte:.4g}"
         )
         x, y = _WIDTH - _RIGHT - 4, _HEIGHT - _BOTTOM - 10 - 17 * place
@@ -159,7 +160,7 @@ def _drawn(marks: Sequence[Mark], plane: _Plane, machines: Sequence[str]) -> Ite
             ring_x, ring_y = plane.at(mark.intensity_flop_per_byte, mark.measured_flop_per_s)
             at = f'cx="{ring_x:.1f}" cy="{ring_y:.1f}" r="6"'
             ring = f'<circle {at} fill="none" stroke="{_INK}" stroke-width="2" class="axis"/>'
-            yield f"<g><title>measured {flop_rate(mark.measured_flop_per_s)}</title>{ring}</g>"
+            yield f"<g><title>measured {flop_rate(mark.measured_flop_per_s, mark.precision)}</title>{ring}</g>"
         if mark.text:
             yield f'<text x="{x:.1f}" y="{y - 9:.1f}" text-anchor="middle">{escape(mark.text)}</text>'
 

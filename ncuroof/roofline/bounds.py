@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import polars as pl
 
 from ncuroof.tables import BANDWIDTH, KERNELS, WORK, check
@@ -46,12 +48,13 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
         .join(_tensor_path_fraction(work), on="id", how="left", maintain_order="left")
         .with_columns(pl.coalesce("dram_roof_frac", "utilisation.dram").alias("dram_frac"))
     )
-    pipes = [pl.col(f"utilisation.{pipe}") for pipe in _ARITHMETIC_PIPES]
-    uncounted = pl.max_horizontal(
-        pl.when(~pl.col(f"is_counted.{pipe}").fill_null(value=False)).then(_share_of_peak(pipe))
+    pipes = {pipe: pl.col(f"utilisation.{pipe}") for pipe in _ARITHMETIC_PIPES}
+    uncounted_pipes = {
+        pipe: pl.when(~pl.col(f"is_counted.{pipe}").fill_null(value=False)).then(_share_of_peak(pipe))
         for pipe in _PIPES_WITH_FLOP
-    )
-    arithmetic = pl.max_horizontal("flop_frac", *pipes, uncounted)
+    }
+    uncounted = pl.max_horizontal(uncounted_pipes.values())
+    arithmetic = pl.max_horizontal("flop_frac", *pipes.values(), uncounted)
     is_dwarfed = ((uncounted > pl.col("flop_frac")) & (uncounted > LEAST_UNCOUNTED_FRAC)).fill_null(value=False)
     is_known = pl.col("dram_frac").is_not_null() & arithmetic.is_not_null() & ~pl.col("failed")
     min_time_frac = pl.when(is_known).then(pl.max_horizontal("dram_frac", arithmetic))
@@ -62,12 +65,25 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
         _side(ridge_ratio).alias("side"),
         "dominant_precision",
         (pl.col("duration_ns") * min_time_frac).alias("min_time_ns"),
+        _largest(min_time_frac, pipes | uncounted_pipes).alias("min_time_by"),
         recoverable.alias("recoverable_ns"),
         min_time_frac.alias("roofline.min_time_frac"),
         ridge_ratio.alias("roofline.ridge_ratio"),
         pl.col("vector_flop_frac").alias("roofline.vector_flop_frac"),
         pl.when(is_dwarfed).then(uncounted).alias("roofline.uncounted_frac"),
         "roofline.tensor_path_frac",
+    )
+
+
+def _largest(min_time_frac: pl.Expr, pipes: Mapping[str, pl.Expr]) -> pl.Expr:
+    """Return what has the largest share: dram, the dominant precision, else one of the pipes; null for a share of 0."""
+    shares = [
+        (pl.col("dram_frac"), pl.lit("dram")),
+        (pl.col("flop_frac"), pl.col("dominant_precision")),
+        *((frac, pl.lit(pipe)) for pipe, frac in pipes.items()),
+    ]
+    return pl.when(min_time_frac > 0).then(
+        pl.coalesce(pl.when(frac == min_time_frac).then(name) for frac, name in shares)
     )
 
 

@@ -68,10 +68,11 @@ class ExpectedRoofline:
 
     def _mark(self, row: Mapping[str, Any]) -> Mark:
         rate = row["flop"] / row["least_ns"] * 1e9
+        told = flop_rate(rate, row["precision"])
         return Mark(
             intensity_flop_per_byte=row["intensity_flop_per_byte"],
             flop_per_s=rate,
-            told=f"{row['operator']} {row['inputs']} {row['dtype']}, {row['module'] or 'outside'}: {flop_rate(rate)}",
+            told=f"{row['operator']} {row['inputs']} {row['dtype']}, {row['module'] or 'outside'}: {told}",
             machine=self.machine.id,
             precision=row["precision"],
             peak_flop_per_s=self.machine.peak_flop_per_s[row["precision"]],

@@ -10,7 +10,7 @@ import re
 import pytest
 
 from ncuroof.present.page import render_page
-from tests.present.documents import ceiling, document, kernel, three_kernels, without_flop
+from tests.present.documents import CEILINGS, ceiling, document, kernel, three_kernels, without_flop
 from tests.present.drawn_chart import TICKS, axes, drag, place, point_at
 
 pytestmark = pytest.mark.browser
@@ -50,6 +50,50 @@ def test_what_is_told_of_a_dot(visit):
         "DRAM, FP32: 0.500 FLOP/B, 1.00 TFLOP/s, 80.0 % of its roof",
         "above the roofline: 20.0 µs",
     ]
+
+
+def test_where_another_roof_sets_the_roofline_time_a_dot_says_which(visit):
+    # 80 µs of 100 are what its DRAM traffic takes, and the dot's roof; 90 µs are XU's.
+    for by, least_ns, told in (("dram", 8e4, ""), ("xu", 9e4, "; roofline time is 90.0 % of its time, set by XU")):
+        own = kernel(id=10, recoverable_ns=2e4, min_time_ns=least_ns, min_time_by=by)
+        browser = visit(document(own), "#k10")
+        assert point_at(browser, *place(browser, 0.5, 1e12))[3] == f"above the roofline: 20.0 µs{told}"
+        label = {"dram": "DRAM", "xu": "XU"}[by]
+        facts = browser.run("document.querySelector('#detail .pairs').textContent")
+        assert f"roofline time{least_ns / 1000:.1f} µs, set by {label}" in facts
+
+
+def integer_kernel(**changes):
+    """Return the kernel with its work in INT8 instead of FP32."""
+    own = kernel(dominant_precision="tensor_int8", **changes)
+    own["work"] = {"tensor_int8": own["work"]["fp32"]}
+    own["points"] = [point | {"precision": "tensor_int8"} for point in own["points"]]
+    return own
+
+
+def test_work_of_integers_is_in_operations(visit):
+    int8 = [*CEILINGS[:3], ceiling("compute", "tensor_int8", 1e13)]
+    browser = visit(document(integer_kernel(), ceilings=int8), "#k0")
+    texts = browser.run("[...document.querySelectorAll('#chart text')].map(t => t.textContent)")
+    assert "INT8 tensor 10.0 TOP/s" in texts
+    assert "arithmetic intensity, OP/B" in texts
+    assert "1 TOP/s" in texts
+    page = browser.run("document.querySelector('main').textContent")
+    assert "DRAM OP/B" in page
+    browser.wait_for("document.querySelector('#detail .pairs') !== null")
+    assert "1.00 TOP/s" in browser.run("document.getElementById('detail').textContent")
+    assert "FLOP/s" not in browser.run("document.getElementById('detail').textContent")
+    assert browser.run("document.getElementById('methods').textContent.includes('10.0 TOP/s')")
+
+
+def test_an_axis_of_both_kinds_of_work_names_both(visit):
+    both = [*CEILINGS[:4], ceiling("compute", "tensor_int8", 2e13), ceiling("compute", "tensor_fp8", 2e13)]
+    kernels = [kernel(id=0), integer_kernel(id=1), integer_kernel(id=2)]
+    kernels[2]["work"] = {"tensor_fp8": kernels[2]["work"]["tensor_int8"]}
+    browser = visit(document(*kernels, ceilings=both))
+    texts = browser.run("[...document.querySelectorAll('#chart text')].map(t => t.textContent)")
+    assert {"FLOP/s or OP/s", "1 T", "arithmetic intensity, FLOP/B or OP/B", "FP32 10.0 TFLOP/s"} <= set(texts)
+    assert "INT8 tensor, FP8 tensor 20.0 TFLOP/s or TOP/s" in texts
 
 
 def test_a_click_on_a_dot_opens_its_kernel_and_joins_its_points(visit):

@@ -175,3 +175,9 @@ def test_a_part_of_a_steps_time_is_explained_beside_a_verdict_of_its_name() -> N
     assert explain("host_wait").startswith("wall_time.host_wait: part of a step's time, idle, launches came late")
     assert "memory: verdict" in explain("memory")
     assert "Copies or memsets run, and no kernel." in explain("wall_time.memory")
+
+
+def test_efficiency_is_told_from_a_dots_share_of_its_roof():
+    told = explain("efficiency")
+    assert "roofline time (`min_time_ns`) over duration" in told
+    assert "`min_time_by`" in told

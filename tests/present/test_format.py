@@ -145,3 +145,12 @@ def test_numbers_of_one_kind_are_written_alike():
     assert [text.quantity(-0.0, unit) for unit in ("share", "count")] == ["0 %", "0"]
     assert text.kibibytes(132_096.0) == "129 KiB"
     assert text.label("tensor_speedup") == "tensor speedup"
+
+
+def test_work_of_integers_is_in_operations_as_nvidia_writes_it():
+    assert text.flop_rate(4.66e14, "tensor_int8_sparse") == "466 TOP/s"
+    assert text.flop_rate(4.66e14, "tensor_bf16") == text.flop_rate(4.66e14) == "466 TFLOP/s"
+    assert text.flop_count(1e6, "tensor_int4") == "1.00 MOP"
+    assert text.work_units(["fp32", "tensor_int8", "tensor_fp8"]) == "FLOP or OP"
+    assert text.work_units(["tensor_int1"]) == "OP"
+    assert text.work_units([]) == "FLOP"

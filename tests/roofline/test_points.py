@@ -78,14 +78,14 @@ def test_roofline_time_is_the_longest_of_its_parts() -> None:
     row = bounds_of({}, work, bandwidth_table((0, "dram", 3e11, 1e12)))
     assert row["min_time_ns"] == pytest.approx(600)
     assert row["recoverable_ns"] == pytest.approx(400)
-    assert row["dominant_precision"] == "fp64"
+    assert row["dominant_precision"] == row["min_time_by"] == "fp64"
 
 
 def test_unreliable_work_does_not_bound() -> None:
     work = work_table((0, "tensor_fp16", 9e12, 1e13, False), (0, "fp32", 1e12, 1e13, True))
     row = bounds_of({}, work, bandwidth_table((0, "dram", 2e11, 1e12)))
     assert row["min_time_ns"] == pytest.approx(200)
-    assert row["dominant_precision"] == "fp32"
+    assert (row["dominant_precision"], row["min_time_by"]) == ("fp32", "dram")
 
 
 def test_integer_work_bounds_by_its_pipe() -> None:
@@ -93,17 +93,20 @@ def test_integer_work_bounds_by_its_pipe() -> None:
     counters = {f"sm__pipe_alu_cycles_active{PCT}": 90.0}
     row = bounds_of(counters, work_table((0, "fp32", 0.0, 1e13, True)), bandwidth_table((0, "dram", 1e10, 1e12)))
     assert row["recoverable_ns"] == pytest.approx(100)
-    assert row["side"] is None
+    assert (row["side"], row["min_time_by"]) == (None, "alu")
 
 
 def test_without_flop_counters_the_fma_pipe_stands_in() -> None:
     counters = {f"sm__pipe_fma_cycles_active{PCT}": 70.0, f"gpu__dram_throughput{PCT}": 20.0}
-    assert bounds_of(counters, work_table(), bandwidth_table())["min_time_ns"] == pytest.approx(700)
+    row = bounds_of(counters, work_table(), bandwidth_table())
+    assert row["min_time_ns"] == pytest.approx(700)
+    assert row["min_time_by"] == "fp32"
 
 
 def test_roofline_time_is_null_when_one_side_is_not_known() -> None:
     assert bounds_of({}, work_table((0, "fp32", 1e12, 1e13, True)), bandwidth_table())["min_time_ns"] is None
     assert bounds_of({}, work_table(), bandwidth_table((0, "dram", 1e10, 1e12)))["min_time_ns"] is None
+    assert bounds_of({}, work_table(), bandwidth_table((0, "dram", 1e10, 1e12)))["min_time_by"] is None
 
 
 def test_recoverable_time_is_never_negative() -> None:
