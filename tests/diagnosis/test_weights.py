@@ -121,7 +121,7 @@ def test_counts_hold_for_their_own_report_alone() -> None:
 
 
 def test_screen_and_page_say_so() -> None:
-    told = "weighted by a run without replays, which counted 21 launches"
+    told = "eighted by a run without replays, which counted 21 launches"
     left_out = "kernels with 10.0 % of its GPU time were not recorded"
     for form in ("term", "md", "html"):
         text = " ".join(render(analysed(), form).decode().split())
@@ -138,4 +138,4 @@ def test_launches_recorded_once_and_not_counted_are_told() -> None:
     )
     once = Reports((replace(report, session=session),)).analyse()
     for form in ("term", "html"):
-        assert "recorded once per kernel and launch shape" in " ".join(render(once, form).decode().split())
+        assert "ecorded once per kernel and launch shape" in " ".join(render(once, form).decode().split())
