@@ -124,9 +124,11 @@ class Detail {
 
   /** Quantities with what they mean, opened when they are wanted. */
   meanings(rows) {
-    const cells = rows.map(([number, value]) => [this.quantity(number), this.words(value), this.words(this.quantities[number][2])]);
-    const table = makeTable(["quantity", "value", "meaning"], cells, { numbers: [1], wrap: [2] });
-    return make("details", {}, make("summary", {}, `${rows.length} more`), table);
+    const pairs = rows.flatMap(([number, value]) => [
+      this.quantity(number, "dt"),
+      make("dd", {}, this.words(value), make("span", { class: "soft" }, ` ${this.words(this.quantities[number][2])}`)),
+    ]);
+    return make("details", {}, make("summary", {}, `${rows.length} more`), make("dl", { class: "meanings" }, ...pairs));
   }
 
   /** The blocks that hold numbers: side by side where they are narrow, below each other where they are tables. */
