@@ -94,13 +94,13 @@ def chart(
         "roofs": [roof for source in sources for roof in _roofs(drawn, source, x_reach, view, counted)],
         "sources": [[source, index == 0 or source == CeilingSource.MEASURED] for index, source in enumerate(sources)],
         "x": {
-            "titles": {level: view.x_title(level).replace("FLOP/B", _per(unit, "B")) for level in levels},
+            "titles": {level: view.x_title(level).replace("FLOP", unit) for level in levels},
             "ranges": {level: _exponents(x_range) for level, (x_range, _) in first.items()},
             "reach": _exponents(x_reach),
             "ticks": _ticks(x_reach, _intensity_tick),
         },
         "y": {
-            "title": _per(unit, "s") if is_mixed else "",
+            "title": _per_second(unit) if is_mixed else "",
             "ranges": {level: _exponents(y_range) for level, (_, y_range) in first.items()},
             "reach": _exponents(y_reach),
             "ticks": _ticks(y_reach, lambda value: _rate_tick(view.write_rate(value), unit)),
@@ -115,9 +115,9 @@ def _in_units(written: str, unit: str) -> str:
     return written.replace(symbol, " or ".join(symbol.replace("FLOP", each) for each in unit.split(" or ")))
 
 
-def _per(unit: str, divisor: str) -> str:
+def _per_second(unit: str) -> str:
     """Return "FLOP/s", or "FLOP/s or OP/s" where the unit is one of two."""
-    return " or ".join(f"{each}/{divisor}" for each in unit.split(" or "))
+    return " or ".join(f"{each}/s" for each in unit.split(" or "))
 
 
 def _rate_tick(written: str, unit: str) -> str:

@@ -18,7 +18,7 @@ def axes(browser):
     x = [(float(label), px) for label, px, _, anchor in ticks if anchor == "middle" and re.fullmatch(r"[0-9.]+", label)]
     y = []
     for label, _, px, anchor in ticks:
-        match = re.fullmatch(r"([0-9.]+) ?([kMGTP]?)(FLOP/s|IPS)", label)
+        match = re.fullmatch(r"([0-9.]+) ?([kMGTP]?)((?:FL)?OP/s|IPS|)", label)
         if match and anchor == "end":
             y.append((float(match[1]) * 10 ** _EXPONENTS[match[2]], px))
     return (x[0], x[-1]), (y[0], y[-1])

@@ -76,7 +76,7 @@ def test_work_of_integers_is_in_operations(visit):
     browser = visit(document(integer_kernel(), ceilings=int8), "#k0")
     texts = browser.run("[...document.querySelectorAll('#chart text')].map(t => t.textContent)")
     assert "INT8 tensor 10.0 TOP/s" in texts
-    assert "arithmetic intensity, OP/B" in texts
+    assert "OP per byte of DRAM" in texts
     assert "1 TOP/s" in texts
     page = browser.run("document.querySelector('main').textContent")
     assert "DRAM OP/B" in page
@@ -92,7 +92,7 @@ def test_an_axis_of_both_kinds_of_work_names_both(visit):
     kernels[2]["work"] = {"tensor_fp8": kernels[2]["work"]["tensor_int8"]}
     browser = visit(document(*kernels, ceilings=both))
     texts = browser.run("[...document.querySelectorAll('#chart text')].map(t => t.textContent)")
-    assert {"FLOP/s or OP/s", "1 T", "arithmetic intensity, FLOP/B or OP/B", "FP32 10.0 TFLOP/s"} <= set(texts)
+    assert {"FLOP/s or OP/s", "1 T", "FLOP or OP per byte of DRAM", "FP32 10.0 TFLOP/s"} <= set(texts)
     assert "INT8 tensor, FP8 tensor 20.0 TFLOP/s or TOP/s" in texts
 
 
