@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import errno
 import os
-import select
+import socket
 import stat
+import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO
 
 _STDIN = 0
 _CHUNK = 65536
 _PATIENCE_S = 5.0
+_BUSY_S, _IDLE_S = 0.001, 0.05
+"""Between looks at whether a program has read what it was handed, which nothing tells: while it reads, and while it does not."""
+
+_AT_ONCE = 2
+"""SPLICE_F_NONBLOCK of tee(2)."""
 
 _kept: list[_File | _Pipe] = []
 """What standard input is, while it is kept; it is the process's, as this is."""
@@ -29,8 +37,8 @@ def kept_input() -> Iterator[None]:
     with contextlib.ExitStack() as kept:
         if stat.S_ISREG(mode):
             _kept.append(_File())
-        elif stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
-            _kept.append(_Pipe(kept))
+        elif sys.platform == "linux" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+            _kept.append(_Pipe(kept, _tee if stat.S_ISFIFO(mode) else _peek))
         try:
             yield
         finally:
@@ -54,46 +62,87 @@ class _File:
 
 
 class _Pipe:
-    """A pipe, of which as much is read as programs take; a thread hands it on, and writes it to a file for the next one."""
+    """A pipe or socket: a thread hands on copies of what is in it, and takes what was read out, into a file for the next.
 
-    def __init__(self, stack: contextlib.ExitStack) -> None:
-        self._source = os.dup(_STDIN)
+    What no program reads stays there for who reads after us: the shell of a loop `… | while read`, or of a script that it gets so.
+    """
+
+    def __init__(self, stack: contextlib.ExitStack, copy: Callable[[int, int], int | None]) -> None:
+        self._source, self._copy = os.dup(_STDIN), copy
         stack.callback(os.close, self._source)
         self._spool: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
         self._thread: threading.Thread | None = None
-        self._wake = -1
+        self._has_ended = threading.Event()
         stack.callback(self._end)
 
     def rewind(self) -> None:
         self._end()
-        (ours, theirs), (woken, self._wake) = os.pipe(), os.pipe()
+        self._has_ended.clear()
+        ours, theirs = os.pipe()
+        os.set_blocking(theirs, False)
         os.dup2(ours, _STDIN)
-        os.close(ours)
-        self._thread = threading.Thread(target=self._hand_on, args=(theirs, woken), daemon=True)
+        self._spool.seek(0)
+        self._thread = threading.Thread(target=self._hand_on, args=(ours, theirs), daemon=True)
         self._thread.start()
 
     def _end(self) -> None:
         """Hand on no more, and be what we were."""
         if self._thread is not None:
-            os.close(self._wake)
-            os.dup2(self._source, _STDIN)  # what the program has not read has no reader now
+            self._has_ended.set()
+            os.dup2(self._source, _STDIN)
             self._thread.join(_PATIENCE_S)
             self._thread = None
 
-    def _hand_on(self, target: int, woken: int) -> None:
-        with contextlib.suppress(OSError), os.fdopen(target, "wb", buffering=0), os.fdopen(woken, "rb"):
-            self._spool.seek(0)
-            while chunk := self._spool.read(_CHUNK):
-                _write(target, chunk)
-            while woken not in select.select([self._source, woken], [], [])[0]:
-                chunk = os.read(self._source, _CHUNK)
-                if not chunk:
+    def _hand_on(self, ours: int, theirs: int) -> None:
+        n_copied, pause_s = 0, _BUSY_S
+        with contextlib.suppress(OSError), os.fdopen(ours, "rb", buffering=0), os.fdopen(theirs, "wb", buffering=0):
+            while not self._has_ended.wait(pause_s):
+                pause_s = min(2 * pause_s, _IDLE_S)
+                if _n_unread(ours):
+                    continue
+                self._take(n_copied)
+                n_copied = 0
+                chunk = self._spool.read(_CHUNK)
+                n_handed = os.write(theirs, chunk) if chunk else self._copy(self._source, theirs)
+                if chunk:
+                    self._spool.seek((n_handed or 0) - len(chunk), os.SEEK_CUR)
+                elif n_handed == 0:
                     return
-                self._spool.write(chunk)
-                _write(target, chunk)
+                else:
+                    n_copied = n_handed or 0
+                if n_handed:
+                    pause_s = _BUSY_S
+            self._take(n_copied - min(n_copied, _n_unread(ours)))
+
+    def _take(self, n_bytes: int) -> None:
+        while n_bytes:
+            chunk = os.read(self._source, n_bytes)
+            self._spool.write(chunk)
+            n_bytes -= len(chunk)
 
 
-def _write(target: int, chunk: bytes) -> None:
-    view = memoryview(chunk)
-    while view:
-        view = view[os.write(target, view) :]
+def _n_unread(pipe: int) -> int:
+    import fcntl  # noqa: PLC0415  not on Windows, where ncuroof reads reports all the same
+    import termios  # noqa: PLC0415
+
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def _tee(source: int, target: int) -> int | None:
+    """Copy what is in a pipe to another; return of how many bytes, 0 at its end, None where there is nothing yet."""
+    n_bytes = int(ctypes.CDLL(None, use_errno=True).tee(source, target, _CHUNK, _AT_ONCE))
+    if n_bytes >= 0:
+        return n_bytes
+    if ctypes.get_errno() == errno.EAGAIN:
+        return None
+    raise OSError(ctypes.get_errno(), "tee")
+
+
+def _peek(source: int, target: int) -> int | None:
+    """Do the same for a socket."""
+    with socket.socket(fileno=os.dup(source)) as stream:
+        try:
+            chunk = stream.recv(_CHUNK, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return None
+    return os.write(target, chunk) if chunk else 0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,28 @@ def test_a_pipe_that_nobody_closes_holds_nothing_up() -> None:
     finally:
         os.close(ours)
         os.close(theirs)
+
+
+@pytest.mark.parametrize("make", [os.pipe, lambda: [end.detach() for end in socket.socketpair()]])
+@pytest.mark.parametrize(("program", "left"), [(READS_NOTHING, b"ab\ncd\n"), (READS_A_LINE, b"\ncd\n")])
+def test_what_no_program_reads_is_left_to_who_reads_next(
+    make: Callable[[], tuple[int, int]], program: str, left: bytes
+) -> None:
+    """Such as the shell of `… | while read name; do ncuroof profile ./app $name; done`."""
+    ours, theirs = make()
+    os.write(theirs, b"--ab\ncd\n")
+    assert twice(program, stdin=ours).endswith(b"is ours True\n")
+    os.close(theirs)
+    assert os.read(ours, 100) == left
+    os.close(ours)
+
+
+def test_a_socket_is_read_again() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b"--" + 90_000 * b"a")
+        theirs.shutdown(socket.SHUT_WR)
+        assert twice(READS_ALL, stdin=ours) == 90_000 * b"a" + b"\n" + 90_000 * b"a" + b"\nis ours True\n"
 
 
 def test_what_is_no_file_stays_as_it_is() -> None:
