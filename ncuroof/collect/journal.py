@@ -64,6 +64,8 @@ def steps_hint(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | 
     )
     n_others = sum(entry.get("n_steps", 0) for entry in journal if entry.get("event") == "passed-over")
     others = f"{n_others} steps of other optimizers do not count; " if n_others else ""
+    if not n_steps and request.steps.of not in ("optimizer", "dataloader"):
+        others = "what a decorator keeps for itself, as a registry does, is called uncounted: name what it calls; "
     return f"{made}{others}--step-of says what a step is"
 
 

@@ -116,6 +116,8 @@ def find_gpus(environment: Mapping[str, str]) -> tuple[Gpu, ...] | None:
     if said is None:
         return None
     gpus = parse_gpus(said)
+    if not environment.get("CUDA_VISIBLE_DEVICES"):  # nvidia-smi may take seconds
+        return gpus
     places = visible_places(environment, (_ask_smi("uuid") or "").split())
     return gpus if places is None or max(places) >= len(gpus) else tuple(gpus[place] for place in places)
 

@@ -26,6 +26,9 @@ _BATCHES = "_BaseDataLoaderIter"
 _IS_GENERATOR, _IS_COROUTINE, _IS_ASYNC_GENERATOR = 0x20, 0x80, 0x200
 """Of a code object's flags (inspect.CO_GENERATOR and so on)."""
 
+_MOST_BETWEEN = 5
+"""Steps of a critic for each one of the generator: n_critic of WGAN (arXiv:1701.07875) and WGAN-GP (arXiv:1704.00028)."""
+
 _STEPS_FRAME = "wrapper"
 """Of torch.optim.Optimizer.profile_hook_step: what calls a step and then the hooks."""
 
@@ -133,23 +136,24 @@ def count_steps(of: str, window: Window, after_import: AfterImport) -> str | Non
 def _count_optimizer_steps(window: Window, module: Any) -> None:
     """Take each step of the optimizer that leads for a step of the script.
 
-    The first that steps leads, until it is gone, or another one steps twice meanwhile: scripts make new ones for each epoch.
+    The first that steps leads, until it is gone, or another one steps more often meanwhile than it may between two of its steps:
+    scripts make new ones for each epoch, or for another phase.
     """
     leads: Callable[[], Any] = lambda: None  # noqa: E731  in place of a weak reference
-    others: set[int] = set()
+    n_meanwhile: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
     def after_step(stepped: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG001  what torch calls a hook with
         nonlocal leads
         if _is_within_its_own_step(stepped, module):
             return
         leader = leads()
-        if leader is None or id(stepped) in others:
+        if leader is None or n_meanwhile.get(stepped, 0) >= _MOST_BETWEEN:
             leads = weakref.ref(stepped)
         elif stepped is not leader:
-            others.add(id(stepped))
+            n_meanwhile[stepped] = n_meanwhile.get(stepped, 0) + 1
             window.pass_over()
             return
-        others.clear()
+        n_meanwhile.clear()
         window.step_done()
 
     untraced = getattr(sys.modules.get("torch._compile"), "_disable_dynamo", lambda hook: hook)
@@ -209,9 +213,12 @@ def counted(window: Window, name: str) -> Callable[[Any], Any]:
         if isinstance(function, property):
             return property(decorate(function.fget), function.fset, function.fdel, function.__doc__)
         flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
-        if not callable(function) or flags & _IS_ASYNC_GENERATOR:
-            kind = "an asynchronous generator" if callable(function) else type(function).__name__
+        kind = "a class" if isinstance(function, type) else "" if callable(function) else type(function).__name__
+        if kind or flags & _IS_ASYNC_GENERATOR:
+            kind = kind or "an asynchronous generator"
             window.refuse(f"calls of {name} cannot be counted: a function was wanted, it is {kind}")
+        if not isinstance(function, types.FunctionType):
+            return _Callable(window, function)
         is_of_kind = [kind for kind in (_IS_COROUTINE, _IS_GENERATOR) if flags & kind]
         return _CALLS[is_of_kind[0] if is_of_kind else 0](window, function)
 
@@ -254,11 +261,37 @@ def _exhaust(window: Window, function: Function) -> Function:
     return call
 
 
+class _Callable:
+    """Stands for what can be called and is no function, as compilers and click make of one: all but its calls is as it was."""
+
+    def __init__(self, window: Window, whole: Any) -> None:
+        self._ncuroof_window, self._ncuroof_whole = window, whole
+        self._ncuroof_call = _call(window, whole)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self._ncuroof_whole)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._ncuroof_call(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_ncuroof"):  # of a copy that is being made
+            raise AttributeError(name)
+        return getattr(self._ncuroof_whole, name)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        bind = getattr(type(self._ncuroof_whole), "__get__", None)
+        return self if bind is None else _Callable(self._ncuroof_window, bind(self._ncuroof_whole, instance, owner))
+
+
 _CALLS = {0: _call, _IS_COROUTINE: _call_and_wait, _IS_GENERATOR: _exhaust}
 
 
 class Decorate(ast.NodeTransformer):
     """Decorates a function of the script; lines stay as they are.
+
+    It does so around its other decorators, for compilers among them would trace what counts, and call it once.
 
     Attributes:
         is_found: the script has it.

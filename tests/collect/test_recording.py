@@ -719,6 +719,12 @@ def test_other_optimizers_steps_are_told_where_too_few_counted(tmp_path: Path) -
     assert "made 2 steps (optimizer), --step 5 was never reached; 7 steps of other optimizers do not count" in str(hint)
 
 
+def test_a_function_that_is_never_called_by_its_name_may_be_in_a_registry(tmp_path: Path) -> None:
+    asked = recorder(tmp_path, ("train.py",), steps=Steps(5, 5, of="train_step")).request
+    assert "made no step (train_step)" in str(steps_hint(asked, [{"event": "began"}]))
+    assert "as a registry does, is called uncounted: name what it calls" in str(steps_hint(asked, [{"event": "began"}]))
+
+
 @pytest.mark.parametrize("trace", ['{"traceEvents": []}', ""])
 def test_a_script_without_kernels_of_its_own_is_recorded_uncounted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trace: str

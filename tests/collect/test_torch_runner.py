@@ -160,16 +160,36 @@ def subclassed():
 def epochs(keep):
     for _ in range(3):
         keep.append(torch.optim.SGD(model.parameters()))
-        for _ in range(2): keep[-1].step()
+        for _ in range(7): keep[-1].step()
         if keep[0] is None: keep.pop()
+
+def critic():
+    one, five = (torch.optim.SGD(model.parameters()) for _ in range(2))
+    for _ in range(3):
+        one.step()
+        for _ in range(5): five.step()
 
 def in_a_thread():
     thread = threading.Thread(target=subclassed)
     thread.start()
     thread.join()
 
-{"subclassed": subclassed, "gone": lambda: epochs([None]), "kept": lambda: epochs([]), "thread": in_a_thread}[sys.argv[1]]()
+def gone(): epochs([None])
+def kept(): epochs([])
+
+globals()[sys.argv[1]]()
 print("the end")
+"""
+COMMAND = """
+import click, copy
+
+@click.command()
+def train(): pass
+
+group = click.Group()
+group.add_command(train)
+for main in (group, train, copy.copy(train).main): main([*(["train"] if main is group else [])], standalone_mode=False)
+print(isinstance(train, click.Command), train.name)
 """
 PARSER = "from torch.distributed.run import get_args_parser\nprint([s for a in get_args_parser()._actions if a.nargs == 0 for s in a.option_strings])\n"  # noqa: E501
 
@@ -218,10 +238,12 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
     "counting batches": (["--step", "3:4", "--of", "dataloader", "--count", "batches.json"], ["loads.py"]),
     "a compiled step": (["--step", "2"], ["compiled.py", "optimizer"]),
     "a compiled function": (["--step", "2", "--of", "train_step"], ["compiled.py"]),
-    "a subclass": (["--step", "9"], ["optimizers.py", "subclassed"]),
-    "optimizers that are gone": (["--step", "9"], ["optimizers.py", "gone"]),
-    "optimizers that are kept": (["--step", "9"], ["optimizers.py", "kept"]),
-    "in a thread": (["--step", "2", "--stop-after"], ["optimizers.py", "thread"]),
+    "a subclass": (["--step", "99"], ["optimizers.py", "subclassed"]),
+    "optimizers that are gone": (["--step", "99"], ["optimizers.py", "gone"]),
+    "optimizers that are kept": (["--step", "99"], ["optimizers.py", "kept"]),
+    "a critic's optimizer": (["--step", "99"], ["optimizers.py", "critic"]),
+    "a command": (["--step", "9", "--of", "train"], ["command.py"]),
+    "in a thread": (["--step", "2", "--stop-after"], ["optimizers.py", "in_a_thread"]),
     "torchrun's parser": ([], ["parser.py"]),
 }  # fmt: skip
 
@@ -244,6 +266,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Run]:
         "loads.py": LOADING,
         "compiled.py": COMPILED,
         "optimizers.py": OPTIMIZERS,
+        "command.py": COMMAND,
     }
     (folder / "package").mkdir()
     (folder / "package/__main__.py").write_text("import sys; print(sys.path[0], sys.argv)", encoding="utf-8")
@@ -446,8 +469,9 @@ def test_what_torch_compile_traces_is_counted(run: Callable[[str], Run], name: s
     ("name", "n_steps", "n_passed_over"),
     [
         ("a subclass", 3, 0),  # each calls the step of its superclass, and a call that raises counts for nothing
-        ("optimizers that are gone", 6, 0),
-        ("optimizers that are kept", 4, 2),  # the first step of the second and of the third
+        ("optimizers that are gone", 21, 0),
+        ("optimizers that are kept", 11, 10),  # the first five steps of the second and of the third
+        ("a critic's optimizer", 3, 15),  # steps five times for each step of the first
     ],
 )
 def test_steps_of_an_optimizer_count_once(
@@ -456,6 +480,11 @@ def test_steps_of_an_optimizer_count_once(
     found = run(name)
     assert found.events() == [f"step {number}" for number in range(1, n_steps + 1)]
     assert sum(event.get("n_steps", 0) for event in found.journal) == n_passed_over
+
+
+def test_what_a_decorator_makes_of_a_function_stays_what_it_is(run: Callable[[str], Run]) -> None:
+    found = run("a command")
+    assert (found.stdout, found.events()) == ("True train\n", ["step 1"]), found.stderr  # that of its own call
 
 
 def test_steps_that_end_in_a_thread_end_it_alone(run: Callable[[str], Run]) -> None:

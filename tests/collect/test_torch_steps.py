@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,17 @@ from typing import Any
 import pytest
 
 from ncuroof.collect.torch_steps import Window, count_steps
+
+
+class BoundAsCompilersDo:
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any) -> Any:
+        return self.function(*args)
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return functools.partial(self.function, instance)
 
 
 class Base:
@@ -24,6 +36,9 @@ class Trainer(Base):
     @staticmethod
     def twice(number: int) -> int:
         return 2 * number
+
+    partly = functools.partial(pow, exp=2)
+    bound = BoundAsCompilersDo(lambda self: self.rate)
 
     def itself(self) -> Trainer:
         return self
@@ -75,6 +90,8 @@ def count(name: str, told: list[Any]) -> Any:
         ("Trainer.batches", lambda module: list(module.Trainer().batches()), [1, 2]),
         ("Trainer.waits", lambda module: asyncio.run(module.Trainer().waits()), 4),
         ("Trainer.hands_on", lambda module: asyncio.run(module.Trainer().hands_on()), 4),
+        ("Trainer.partly", lambda module: module.Trainer().partly(3), 9),
+        ("Trainer.bound", lambda module: module.Trainer().bound(), 0.5),
         ("Trainer.itself", lambda module: type(module.Trainer().itself()).__name__, "Trainer"),
     ],
 )
@@ -96,6 +113,7 @@ def test_a_generator_that_is_not_exhausted_has_made_no_step(told: list[Any]) -> 
     [
         ("Trainer.limit", "a function was wanted, it is int"),
         ("Trainer.streams", "a function was wanted, it is an asynchronous generator"),
+        ("Trainer", "a function was wanted, it is a class"),
         ("Trainer.nothing", "has no attribute 'nothing'"),
     ],
 )
