@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -396,6 +397,15 @@ def _until(folder: Path, process: subprocess.Popen[bytes], descriptor: int, text
     return seen
 
 
+@pytest.fixture
+def _without_nohup() -> Iterator[None]:
+    """What is started heeds a closed terminal, also where nobody looks at the tests themselves."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("_without_nohup")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_keeps_what_was_recorded(tmp_path: Path, number: signal.Signals) -> None:
     process = _watched(tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -430,6 +440,7 @@ def test_under_nohup_a_closed_terminal_ends_nothing() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
+@pytest.mark.usefixtures("_without_nohup")
 def test_a_closed_terminal_brings_the_earlier_report_back(tmp_path: Path) -> None:
     (tmp_path / "run.ncu-rep").write_bytes(b"precious")
     waiting = "import time; print('waits', flush=True); time.sleep(30)"
