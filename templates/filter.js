@@ -62,7 +62,7 @@ function part(row, launches) {
 function inWords(rows) {
   const n = rows.reduce((sum, row) => sum + row.launches.length, 0);
   const frac = shareOfRun(timeOf(rows) ?? 0);
-  const part = frac === null ? "" : `, ${share(frac)} of the GPU time`;
+  const part = frac === null ? "" : `, ${share(frac)} of ${DATA.gpuTime}`;
   const finding = filter.finding && `: most worth to them is “${DATA.findings[filter.finding]}”`;
   const all = LAUNCHES.id.length;
   if (!LAUNCHES.n_represented) return `${n} of ${counted(all, "launch", "launches")}${part}${finding}`;

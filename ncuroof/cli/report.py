@@ -28,7 +28,13 @@ STANDARD_OUTPUT = "-"
 
 @click.command()
 @click.argument("reports", nargs=-1, required=True, type=click.Path(readable=False, path_type=Path))
-@click.option("-o", "--output", help="File to write, its suffix names the format; '-' is standard output.")
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    help="File to write, its suffix names the format; '-' is standard output. Again for more.",
+)
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Format, where the suffix does not say.")
 @click.option(
     "--calibration",
@@ -57,7 +63,7 @@ STANDARD_OUTPUT = "-"
 def report(  # noqa: PLR0913  an argument per option
     *,
     reports: tuple[Path, ...],
-    output: str | None,
+    outputs: tuple[str, ...],
     form: str | None,
     calibrations: tuple[Path, ...],
     traces: tuple[Path, ...],
@@ -71,11 +77,10 @@ def report(  # noqa: PLR0913  an argument per option
 
     Without options: a summary on the terminal, and a page beside the first report.
     """
-    if output is not None and output != STANDARD_OUTPUT and form is None:
-        form = format_of(Path(output))
+    form_by_output = {each: form or format_of(Path(each)) for each in outputs if each != STANDARD_OUTPUT}
     with reading_progress(quiet=quiet) as progress:
         found = read(reports, reader=reader, n_processes=available_cores(), on_progress=progress)
-    keep_inputs([page_beside(reports[0]) if output is None else output], [*reports, *calibrations, *traces])
+    keep_inputs([*outputs] or [page_beside(reports[0])], [*reports, *calibrations, *traces])
     if traces:
         found = found.weighted_by(*traces)
     analysis = found.analyse(_read_calibrations(calibrations))
@@ -85,13 +90,13 @@ def report(  # noqa: PLR0913  an argument per option
         for line in (f"{raw.file}: {remark}" for raw in found.raw for remark in raw.remarks):
             say(line)
         say(f"read {analysis.summary.n_kernels} kernels of {len(found.raw)} reports")
-    if output is None and form is None:
+    if not outputs and form is None:
         show_summary(analysis, no_color=no_color)
         write_page(analysis, reports[0], force=force)
-    elif output is None or output == STANDARD_OUTPUT:
+    elif not outputs or STANDARD_OUTPUT in outputs:
         _to_standard_output(analysis, form or "term", no_color=no_color)
-    else:
-        write(analysis, Path(output), form, force=force)
+    for output, its_form in form_by_output.items():
+        write(analysis, Path(output), its_form, force=force)
 
 
 def _read_calibrations(paths: Sequence[Path]) -> list[Calibration]:

@@ -121,7 +121,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
     lines = measure_lines(reports, catalogue.by_line)
     kernels = kernels.join(generator_shares(lines), on="id", how="left", maintain_order="left")
     is_non_kernel = (pl.col("workload") != "kernel").cast(pl.Float64).alias("check.non_kernel")
-    kernels = kernels.with_columns(families_by_lines(kernels, lines), is_non_kernel, between_products())
+    kernels = kernels.with_columns(families_by_lines(kernels, lines), is_non_kernel)
     kernels = _with_limiters(kernels, catalogue)
     work, bandwidth = with_chart_values(
         measure_work(table, catalogue, workloads),
@@ -130,6 +130,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
         reports,
         catalogue,
     )
+    kernels = kernels.with_columns(between_products(kernels, work))
     return Measurements(
         kernels=check(kernels.select(*KERNELS, pl.exclude(*KERNELS)), KERNELS, table="KERNELS"),
         work=check(work, WORK, table="WORK"),

@@ -1,4 +1,4 @@
-"""What a launch stands between in its stream, told from the names of the launches around it."""
+"""What a launch stands between in its stream, told from the names and the work of the launches around it."""
 
 from __future__ import annotations
 
@@ -11,33 +11,46 @@ from ncuroof.metrics.names import matches
 from ncuroof.resources import folder, read_toml
 
 _QUEUE = ("source", "process_id", "context", "stream")
-_PRODUCT, _OTHER = "product", "other"
+_OTHER = -1.0
+"""In place of a product's FLOPs: a launch that is none, and not pointwise either."""
 
 
-def between_products() -> pl.Expr:
-    """Return 1 for a launch with a matrix product before and behind it in its stream, 0 for others.
+def between_products(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.Series:
+    """Return 1 for a launch with a matrix product before and behind it in its stream of about as much work, 0 for others.
 
-    Few pointwise kernels may lie between: masks, scales, dropout. Kernels are rows of KERNELS in the order of the run; where a
-    report holds each kernel and shape once, those around a launch are the ones that were recorded around it.
+    Attention's two products, forward or backward, have the same FLOPs but for tiles that are not filled; the last product of a
+    classifier and the first one of its next call have not. Few pointwise kernels may lie between: masks, scales, dropout. Where
+    a report holds each kernel and shape once, those around a launch are the ones that were recorded around it.
+
+    Args:
+        kernels: KERNELS, in the order of the run.
+        work: WORK.
     """
-    product, pointwise, most = _names()
-    kind = (
+    product, pointwise, most_pointwise, most_ratio = _known()
+    flop = kernels.select("id").join(
+        work.group_by("id").agg(pl.col("flop").sum()), on="id", how="left", maintain_order="left"
+    )
+    around = (
         pl.when(matches(pl.col("name"), product))
-        .then(pl.lit(_PRODUCT))
+        .then(pl.col("flop").fill_null(_OTHER))
         .when(~matches(pl.col("name"), pointwise))
         .then(pl.lit(_OTHER))
     )
-    before = kind.forward_fill(limit=most).shift(1).over(_QUEUE)
-    behind = kind.backward_fill(limit=most).shift(-1).over(_QUEUE)
-    is_between = (before == _PRODUCT).fill_null(value=False) & (behind == _PRODUCT).fill_null(value=False)
-    return is_between.cast(pl.Float64).alias("launch.is_between_products")
+    before = around.forward_fill(limit=most_pointwise).shift(1).over(_QUEUE)
+    behind = around.backward_fill(limit=most_pointwise).shift(-1).over(_QUEUE)
+    are_alike = (before > 0) & (behind > 0) & (before <= most_ratio * behind) & (behind <= most_ratio * before)
+    told = kernels.with_columns(flop["flop"]).select(are_alike.fill_null(value=False).cast(pl.Float64))
+    return told.to_series().alias("launch.is_between_products")
 
 
 @cache
-def _names() -> tuple[str, str, int]:
-    """Return the patterns of products and of pointwise kernels, and how many of these may lie between."""
+def _known() -> tuple[str, str, int, float]:
+    """Return patterns of products and of pointwise kernels, how many of these may lie between, and how far work may differ."""
     try:
         found = read_toml(folder("profiles") / "metrics.toml")["neighbours"]
-        return str(found["product"]), str(found["pointwise"]), int(found["most_pointwise"])
+        return (
+            *(str(found["product"]), str(found["pointwise"])),
+            *(int(found["most_pointwise"]), float(found["most_work_ratio"])),
+        )
     except KeyError as error:
         raise ProfileError(f"metrics.toml: neighbours: {error} is missing") from error

@@ -82,10 +82,10 @@ def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] 
 
 
 def _need_more_work(actions: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether most of what they give asks for more at once of what was launched once: there is nothing to batch."""
+    """Return whether most of what they give is per unit of work, and comes of more at once."""
     first = actions[:_N_ACTIONS]
-    lone = (action for action in first if action.get("needs_more_work") and action["n_launches"] == 1)
-    return bool(2 * sum(action["share_frac"] for action in lone) > sum(action["share_frac"] for action in first))
+    per_work = sum(action["share_frac"] for action in first if action.get("needs_more_work"))
+    return bool(2 * per_work > sum(action["share_frac"] for action in first))
 
 
 def _unless_late(weighting: Mapping[str, Any] | None) -> str:
@@ -147,6 +147,11 @@ def judged_groups(document: Mapping[str, Any]) -> list[dict[str, Any]]:
         }
         for group, kernel in judged
     ]
+
+
+def gpu_time(weighting: Mapping[str, Any] | None) -> str:
+    """Return what shares of time are of where no run is spoken of: the GPU time, or that of what was recorded of it."""
+    return "the GPU time" if _covered_frac(weighting) == 1 else "the GPU time of what was recorded"
 
 
 def whole(weighting: Mapping[str, Any] | None) -> str:

@@ -170,7 +170,7 @@ def _changes(document: Record) -> Iterator[str]:
     for match in shown[:_MOST_LINES]:
         yield ""
         yield f"  {match_name(match)}"
-        yield f"    {_both(match['duration_ns'])}, recoverable {_both(match['recoverable_ns'])}"
+        yield f"    {_both(match['duration_ns'])}, above roof {_both(match['recoverable_ns'])}"
         if how := how_matched(match):
             yield from _wrapped(f"matched as {how}", "    ")
         yield from _wrapped(match["sentence"], "    ")

@@ -8,7 +8,7 @@ from typing import Any
 
 from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
-from ncuroof.present.action_lines import together
+from ncuroof.present.action_lines import gpu_time, together
 from ncuroof.present.collect_options import RAW_PAGE, collect_options, is_details_page
 from ncuroof.present.wall_time_lines import idle_sentence, is_mostly_idle
 
@@ -24,14 +24,14 @@ def headline(document: Record, rules: Rules) -> tuple[str, ...]:
     weighting = document["summary"].get("weighting")
     most = _most_worth(document)
     run, first = (
-        [_bound_by(document, rules), idle_sentence(weighting)],
+        [_bound_by(document, rules, gpu_time(weighting)), idle_sentence(weighting)],
         [_first(document, most), _gives(document, most)],
     )
     sentences = [*(reversed(run) if is_mostly_idle(weighting) else run), *first]
     return tuple(sentence for sentence in sentences if sentence)
 
 
-def _bound_by(document: Record, rules: Rules) -> str:
+def _bound_by(document: Record, rules: Rules, of_time: str) -> str:
     shares = {
         name: entry["share_frac"]
         for name, entry in document["summary"]["by_verdict"].items()
@@ -42,10 +42,8 @@ def _bound_by(document: Record, rules: Rules) -> str:
         return ""
     first, *others = ranked
     if first == "unknown":
-        return f"For {text.share(shares[first])} of the GPU time the report does not tell what bounds it."
-    sentence = (
-        f"{text.share(shares[first])} of the GPU time is {rules.verdicts[first].title}{_mostly_by(document, first)}"
-    )
+        return f"For {text.share(shares[first])} of {of_time} the report does not tell what bounds it."
+    sentence = f"{text.share(shares[first])} of {of_time} is {rules.verdicts[first].title}{_mostly_by(document, first)}"
     if others and shares[others[0]] >= _LEAST_SECOND_FRAC:
         other = "not told" if others[0] == "unknown" else rules.verdicts[others[0]].title
         sentence += f", {text.share(shares[others[0]])} {other}"
@@ -129,8 +127,9 @@ def _gives(document: Record, most: _Advice | None) -> str:
     actions, duration_ns = document["actions"], document["summary"]["duration_ns"]
     if most is None or not duration_ns:
         return ""
-    all_together = together(actions, document["summary"].get("weighting"))
-    first = f"That gives back up to {text.share(most.gain_ns / duration_ns)} of the GPU time"
+    weighting = document["summary"].get("weighting")
+    all_together = together(actions, weighting)
+    first = f"That gives back up to {text.share(most.gain_ns / duration_ns)} of {gpu_time(weighting)}"
     if not all_together:
         return f"{first}."
     if len(actions) > 1:

@@ -13,7 +13,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.metrics import Catalogue
 from ncuroof.metrics.families import title
 from ncuroof.present import format as text
-from ncuroof.present.action_lines import most_worth
+from ncuroof.present.action_lines import gpu_time, most_worth
 from ncuroof.present.figures import LEVELS, chart
 from ncuroof.present.interned import Texts
 from ncuroof.present.kernel_detail import SECTIONS, KernelDetails
@@ -59,6 +59,7 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
         "views": {view.name: view.label for view in VIEWS},
         "units": {view.name: {"intensity": view.intensity_unit, "rate": view.rate_unit} for view in VIEWS},
         "levels": {level.value: text.label(level.value) for level in LEVELS},
+        "gpuTime": gpu_time(document["summary"].get("weighting")),
         "verdicts": {name: verdict.title for name, verdict in rules.verdicts.items()} | {"failed": "failed"},
         "findings": {finding["id"]: finding["title"] for kernel in kernels for finding in kernel.get("findings") or ()},
         "families": {

@@ -440,3 +440,10 @@ def test_flags_hold_before_and_after_the_command(tmp_path: Path, flags: list[str
     )
     assert result.returncode == 0
     assert "warning" not in result.stderr
+
+
+def test_several_outputs_are_all_written(tmp_path: Path) -> None:
+    outputs = [tmp_path / "told.md", tmp_path / "told.json", tmp_path / "told.csv"]
+    assert run_main("report", str(demo.REPORT), "-q", *(word for each in outputs for word in ("-o", str(each)))) == 0
+    assert [each.exists() for each in outputs] == [True, True, True]
+    assert json.loads(outputs[1].read_bytes())["schema"] == "ncuroof.analysis/1"

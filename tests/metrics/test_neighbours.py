@@ -1,11 +1,11 @@
-"""Launches between two matrix products, by hand-made sequences of names."""
+"""Launches between two matrix products, by hand-made sequences of names and FLOPs."""
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
-from ncuroof.metrics import measure
-from tests.support.raw import raw_report
+from ncuroof.metrics.neighbours import between_products
 
 P, Q = (
     "nvjet_sm90_tst_64x512_64x4_2x1_v_bz_TNT",
@@ -16,25 +16,39 @@ SOFTMAX = "void at::native::<unnamed>::cunn_SoftMaxForwardReg<float>(float *)"
 NORM = "void at::native::vectorized_layer_norm_kernel<float>(int)"
 
 
+def between(*names: str, flop: list[float | None] | None = None, streams: list[int] | None = None) -> list[float]:
+    """Return what is told of launches of a report; every launch has the same work where nothing is said of it."""
+    ids = range(len(names))
+    kernels = pl.DataFrame(
+        {"id": ids, "name": names, "source": 0, "process_id": 1, "context": 1, "stream": streams or [7] * len(names)}
+    )
+    work = pl.DataFrame({"id": ids, "flop": flop or [1e9] * len(names)}, schema={"id": pl.Int64, "flop": pl.Float64})
+    return between_products(kernels, work.drop_nulls()).to_list()
+
+
 @pytest.mark.parametrize(
-    ("names", "streams", "between"),
+    ("names", "told"),
     [
-        ([P, SOFTMAX, Q], None, [0, 1, 0]),
-        ([P, SCALE, SCALE, SOFTMAX, SCALE, Q], None, [0, 0, 0, 1, 0, 0]),
-        ([P, NORM, SOFTMAX, Q], None, [0, 0, 0, 0]),
-        ([P, SOFTMAX, NORM, Q], None, [0, 0, 0, 0]),
-        ([SOFTMAX, Q, P], None, [0, 0, 0]),
-        ([P, SCALE, SCALE, SCALE, SCALE, SOFTMAX, Q], None, [0, 0, 0, 0, 0, 0, 0]),  # a fourth is too many
-        ([P, SOFTMAX, Q], [7, 8, 7], [0, 0, 0]),  # in a stream of its own
-        ([P, P, P], None, [0, 1, 0]),
+        ([P, SOFTMAX, Q], [0, 1, 0]),
+        ([P, SCALE, SCALE, SOFTMAX, SCALE, Q], [0, 0, 0, 1, 0, 0]),  # beside a scale stands the softmax
+        ([P, NORM, SOFTMAX, Q], [0, 0, 0, 0]),
+        ([P, SOFTMAX, NORM, Q], [0, 0, 0, 0]),
+        ([SOFTMAX, Q, P], [0, 0, 0]),
+        ([P, SCALE, SCALE, SCALE, SCALE, SOFTMAX, Q], [0, 0, 0, 0, 0, 0, 0]),  # a fourth is too many
+        ([P, P, P], [0, 1, 0]),
     ],
 )
-def test_launches_between_products(names: list[str], streams: list[int] | None, between: list[int]) -> None:
-    kernels = [{"launch__stream_id": float(stream)} for stream in streams or [7] * len(names)]
-    measured = measure([raw_report(*kernels, names=names)]).kernels
-    assert measured["launch.is_between_products"].to_list() == between
+def test_launches_between_products(names: list[str], told: list[float]) -> None:
+    assert between(*names) == told
 
 
-def test_what_another_report_ends_with_is_no_neighbour() -> None:
-    reports = [raw_report({}, names=[name]) for name in (P, SOFTMAX, Q)]
-    assert measure(reports).kernels["launch.is_between_products"].to_list() == [0, 0, 0]
+def test_another_stream_is_no_neighbour() -> None:
+    assert between(P, SOFTMAX, Q, streams=[7, 8, 7]) == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"), [(1e9, 2e9, 1), (2e9, 1e9, 1), (1e9, 2.01e9, 0), (None, 1e9, 0), (0.0, 0.0, 0)]
+)
+def test_products_of_attention_are_as_large_as_each_other(first: float | None, second: float, told: float) -> None:
+    # A classifier's last product, and the first one of its next call, are not.
+    assert between(P, SOFTMAX, Q, flop=[first, 5.0, second]) == [0, told, 0]

@@ -54,7 +54,7 @@ def test_a_kernel_of_unknown_time_is_not_called_unchanged() -> None:
 def test_another_shape_and_what_can_be_had_back_are_told() -> None:
     lines = told([launch("a", 300.0, grid=[1, 1, 1])], [launch("a", 100.0, grid=[64, 8, 1], block=[32, 4, 1])])
     assert "matched as shape, likely: 1 block of 256 → 64 × 8 blocks of 32 × 4" in lines
-    assert "300 µs → 100 µs, recoverable 60.0 µs → 20.0 µs" in lines
+    assert "300 µs → 100 µs, above roof 60.0 µs → 20.0 µs" in lines
 
 
 def test_a_steps_time_is_told_where_both_runs_know_it() -> None:
