@@ -26,6 +26,7 @@ function projected([key, busy, duration, reached, waits, blocks, resident, sms, 
   const resources = Object.keys(DATA.targets.resources);
   const ratios = DATA.targets.ratios[key][gpu + 1];
   const [clock, smsThere] = [ratios[resources.length + 1], ratios[resources.length + 2] ?? sms];
+  const isL2Assumed = ratios[resources.length + 3];
   const isMadeForIt = blocks !== null && sms > 0 && blocks % sms === 0;
   const used = isMadeForIt ? 1 : smShare(blocks, smsThere);
   const needed = resources.map((name, index) =>
@@ -33,13 +34,22 @@ function projected([key, busy, duration, reached, waits, blocks, resident, sms, 
   );
   if (needed.some(Number.isNaN) || clock === null) return null;
   const longest = Math.max(...needed);
-  const efficiencyKept = longest / reached;
-  const latencyKept = longest + duration * (1 - reached) * wavesRatio(blocks, resident ?? sms, sms, smsThere) * clock;
+  const waitsThere = duration * (1 - reached) * wavesRatio(blocks, resident ?? sms, sms, smsThere) * clock;
+  const [efficiencyKept, latencyKept] = [longest / reached, longest + waitsThere];
+  const limiter = resources[needed.indexOf(longest)];
+  // For the shorter end an L2 whose bandwidth no document states grows with DRAM where it was the limit here, and is none elsewhere.
+  const [dram, l2] = [resources.indexOf("dram"), resources.indexOf("l2")];
+  const usedHere = smShare(blocks, sms);
+  const here = resources.map((name, index) => busy[index] / (SHARED_BY_SMS.includes(name) ? 1 : usedHere));
+  const l2AtLeast = here.indexOf(Math.max(...here)) === l2 ? busy[l2] * (factors.l2 ?? 1) * (ratios[dram] ?? Infinity) : 0;
+  const others = Math.max(...needed.filter((_, index) => index !== l2));
+  const atLeast = isL2Assumed ? Math.min(longest, Math.max(others, l2AtLeast)) : longest;
   return {
     expected: waits ? latencyKept : efficiencyKept,
-    least: Math.min(efficiencyKept, latencyKept),
+    least: Math.min(atLeast / reached, atLeast + waitsThere),
     most: Math.max(efficiencyKept, latencyKept),
-    limiter: resources[needed.indexOf(longest)],
+    limiter,
+    isLimitAssumed: Boolean(isL2Assumed) && limiter === "l2",
   };
 }
 
@@ -76,11 +86,11 @@ class WhatIf {
     this.said.textContent = found ? this.sentence(found, recorded) : "Not known: a data sheet lacks a peak that this launch needs, or the GPU the shared memory.";
   }
 
-  sentence({ expected, least, most, limiter }, recorded) {
+  sentence({ expected, least, most, limiter, isLimitAssumed }, recorded) {
     const between = most - least < 0.005 * most ? "" : `, between ${duration(least)} and ${duration(most)}`;
     const [ratio, word] = expected <= recorded ? [recorded / expected, "faster"] : [expected / recorded, "slower"];
     const change = Math.abs(expected / recorded - 1) < 0.0005 ? "as recorded" : `${scaled(ratio)}× ${word}`;
-    return `Expected: ${duration(expected)}${between}; ${change}. Needed longest: ${DATA.targets.resources[limiter]}.`;
+    return `Expected: ${duration(expected)}${between}; ${change}. Needed longest: ${isLimitAssumed ? "an assumed " : ""}${DATA.targets.resources[limiter]}.`;
   }
 
   elements() {

@@ -19,7 +19,7 @@ _Key = tuple[Any, "str | None", "str | None"]
 def targets(document: Record) -> dict[str, Any]:
     """Return the GPUs to project to, and the ratios of peaks to each, by what a launch's own key (`scaling`) stands for.
 
-    A row of ratios is that of `ncuroof.whatif.ratios`: resources, dominant precision, clock, SMs there.
+    A row of ratios is that of `ncuroof.whatif.ratios`: resources, dominant precision, clock, SMs there, and 1 for an assumed L2.
     The first row is for the same GPU.
     """
     profiles = {profile.id: profile for profile in load_profiles()}

@@ -18,7 +18,8 @@ ASSUMPTIONS = (
     "a resource), or waits as many SM cycles per wave of blocks as when recorded (expected of those bound by latency or overhead).",
     "Peaks are those of the data sheets; the SM clock is the one given, else the same share of the boost clock as when recorded.",
     "Traffic, hit rates, instructions and resident blocks per SM stay what they are: a larger L2 may do better, a kernel that is "
-    "not tuned for the GPU worse. L2 bandwidth grows with SMs and clock where no document states it.",
+    "not tuned for the GPU worse. L2 bandwidth grows with SMs and clock where no document states it; the shorter end of a range "
+    "takes such an L2 to grow with DRAM where it was the limit, and for no limit elsewhere.",
 )
 
 OF_A_CHANGE = {
@@ -28,6 +29,8 @@ OF_A_CHANGE = {
     "name, else by the precision that takes longest.",
 }
 """What is assumed of some changes besides."""
+
+_COUNTED = ("n_crossing", "n_crossing_to_memory", "n_limited_by_assumed_l2")
 
 Document = dict[str, Any]
 
@@ -80,6 +83,7 @@ def projection_document(
         *(pl.col(name).sum() for name in ("duration_ns", "least_ns", "most_ns")),
         _launches(pl.col("n_represented").filter("crosses_ridge")).alias("n_crossing"),
         _launches(pl.col("n_represented").filter(to_memory)).alias("n_crossing_to_memory"),
+        _launches(pl.col("n_represented").filter("is_limit_assumed")).alias("n_limited_by_assumed_l2"),
     ]
     of_longest = ("id", "short_name", "verdict", "limiter", "limiter_there", "ridge_ratio", "recorded_ridge_ratio")
     by_kernel = rows.group_by("target", "name", maintain_order=True).agg(
@@ -114,9 +118,7 @@ def _launches(n_represented: pl.Expr) -> pl.Expr:
 
 
 def _total(row: dict[str, Any]) -> Document:
-    return _times(row) | {
-        key: row[key] for key in ("target", "n_launches", "n_unknown", "n_crossing", "n_crossing_to_memory")
-    }
+    return _times(row) | {key: row[key] for key in ("target", "n_launches", "n_unknown", *_COUNTED)}
 
 
 def _times(row: dict[str, Any]) -> Document:
@@ -141,7 +143,7 @@ def _kernels(rows: pl.DataFrame) -> list[Document]:
         kernel["projections"].append(
             _times(row)
             | {"target": row["target"], "limiter": row["limiter_there"], "ridge_ratio": row["ridge_ratio"]}
-            | {key: row[key] for key in ("n_crossing", "n_crossing_to_memory", "n_unknown", "reason")}
+            | {key: row[key] for key in (*_COUNTED, "n_unknown", "reason")}
         )
     return sorted(kernels.values(), key=_order)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ncuroof.present import format as text
@@ -20,9 +20,9 @@ def to_text(document: Record) -> str:
     lines = ["ncuroof · what if", text.printable(", ".join(document["sources"]))]
     if document["changes"]:
         lines.append("changed: " + text.printable(", ".join(document["changes"])))
-    lines += ["", *_totals(document), "", *_kernels(document), *_crossing(document)]
-    for unknown in _unknown(document):
-        lines += _wrapped(unknown)
+    lines += ["", *_totals(document), "", *_kernels(document)]
+    for note in (*_crossing(document), *_assumed(document), *_unknown(document)):
+        lines += _wrapped(note)
     lines.append("")
     for assumption in document["assumptions"]:
         lines += _wrapped(f"· {assumption}")
@@ -41,7 +41,7 @@ def to_markdown(document: Record) -> str:
     for kernel in document["kernels"][:_MOST_KERNELS]:
         cells = [text.duration(kernel["recorded_ns"]), *(_time(projection) for projection in kernel["projections"])]
         lines.append(f"| `{_cell(_name(kernel))}` | {' | '.join(cells)} |")
-    notes = [*_crossing(document), *_unknown(document), *document["assumptions"]]
+    notes = [*_crossing(document), *_assumed(document), *_unknown(document), *document["assumptions"]]
     return "\n".join([*lines, "", *(f"- {_cell(note.strip())}" for note in notes)]) + "\n"
 
 
@@ -113,10 +113,19 @@ def _crossing(document: Record) -> Iterator[str]:
         ]
         for side, names in (("memory", to_memory), ("compute", to_compute)):
             if names:
-                shown = ", ".join(text.printable(name) for name in names[:3]) + (
-                    f" and {len(names) - 3} more" if len(names) > 3 else ""
-                )
-                yield f"on {total['target']} these cross the ridge to the {side} side: {shown}"
+                yield f"on {total['target']} these cross the ridge to the {side} side: {_some(names)}"
+
+
+def _assumed(document: Record) -> Iterator[str]:
+    """Yield which kernels an L2 limits there whose bandwidth no document states."""
+    for index, total in enumerate(document["targets"]):
+        if total["n_limited_by_assumed_l2"]:
+            limited = [each for each in document["kernels"] if each["projections"][index]["n_limited_by_assumed_l2"]]
+            yield f"on {total['target']} these are limited by an assumed L2: {_some([_name(each) for each in limited])}"
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(map(text.printable, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _unknown(document: Record) -> Iterator[str]:

@@ -23,6 +23,7 @@ RATIOS = pl.Schema(
         "ratio.dominant": pl.Float64(),  # of the dominant precision
         "ratio.clock": pl.Float64(),  # of boost clocks
         "sm_count_there": pl.Float64(),  # null for the same GPU
+        "is_l2_assumed": pl.Boolean(),  # whether L2 is taken to grow with SMs and clock, for want of documents
         **{f"clock.{name}": pl.Float64() for name in (*ARITHMETIC, "dominant")},  # of clocks behind the peaks
         "tensor_lack": pl.String(),  # what is missing for the ratio of tensor peaks, in words
     }
@@ -156,7 +157,7 @@ def ratios(
         by_resource[_TENSOR] = _flop_ratio(here, there, tensor, to_tensor)
         clock = here.sm_boost_clock_hz / there.sm_boost_clock_hz
     sm_count = None if there is None else float(there.sm_count)
-    return *by_resource.values(), by_resource.get(kind or ""), clock, sm_count
+    return *by_resource.values(), by_resource.get(kind or ""), clock, sm_count, _is_l2_assumed(here, there)
 
 
 def _clock_ratios(
@@ -189,6 +190,13 @@ def _ratio(resource: str, here: GpuProfile, there: GpuProfile) -> float | None:
     if resource == "fp16" and "fp16" not in (here.peak_flop_per_s.keys() & there.peak_flop_per_s.keys()):
         return _flop_ratio(here, there, "fp32", "fp32")
     return _flop_ratio(here, there, resource, resource)
+
+
+def _is_l2_assumed(here: GpuProfile | None, there: GpuProfile | None) -> bool:
+    """Return whether the L2 bandwidths of two GPUs are compared without a document that states both."""
+    if here is None or there is None or here.id == there.id:
+        return False
+    return not all(profile.bandwidth_bytes_per_s.get("l2") for profile in (here, there))
 
 
 def _flop_ratio(here: GpuProfile, there: GpuProfile, before: str | None, after: str | None) -> float | None:

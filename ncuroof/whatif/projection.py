@@ -7,11 +7,15 @@ another GPU each time scales with that GPU's peak. What becomes of the waiting i
     latency kept      it lasts as long for each wave of blocks, in cycles of the SM clock, whatever the resources do
 
 The first is expected of kernels that are bound by a resource, the second of those bound by latency or overhead.
+
+Few documents state the bandwidth of L2. Where none does, it is taken to grow with SMs and clock, and L2 can become the limit by
+that assumption alone. The shorter end of the range then rests on another one: L2 is no limit where it was none, and grows with
+DRAM where it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -27,7 +31,8 @@ WAITING = (Verdict.LATENCY.value, Verdict.OVERHEAD.value, Verdict.UNKNOWN.value)
 
 _KIB = 1024
 
-_AT_SM_CLOCK = ("sm", "l2", "l2_slice")
+_L2 = "l2"
+_AT_SM_CLOCK = ("sm", _L2, "l2_slice")
 """Resources at the SM clock whose peaks hold at the SM boost clock; the clock of L2 follows it."""
 
 
@@ -65,23 +70,46 @@ def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
         / (share if name in PER_SM else 1.0)
         for name in RESOURCES
     }
-    rows = rows.with_columns(pl.max_horizontal(needed.values()).alias("needed_ns"), _reason(target).alias("reason"))
+    rows = rows.with_columns(
+        pl.max_horizontal(needed.values()).alias("needed_ns"),
+        _needed_at_least(needed).alias("needed_at_least_ns"),
+        longest(needed).alias("limiter_there"),
+        _reason(target).alias("reason"),
+    )
     waits = pl.col("duration_ns") * (1 - pl.col("reached_frac")) * _waves_ratio()
-    efficiency_kept = pl.col("needed_ns") / pl.col("reached_frac")
-    latency_kept = pl.col("needed_ns") + waits * pl.col("ratio.clock") * clock
+    waits_there = waits * pl.col("ratio.clock") * clock
+    efficiency_kept, latency_kept = _hypotheses("needed_ns", waits_there)
     expected = pl.when(pl.col("verdict").is_in(WAITING)).then(latency_kept).otherwise(efficiency_kept)
     at_clock = _clock(target, "clock.dominant")
     ridge_ratio = pl.col("ridge_ratio") * pl.col("ratio.dominant") * at_clock / pl.col("ratio.dram")
     values = {
         "duration_ns": expected,
-        "least_ns": pl.min_horizontal(efficiency_kept, latency_kept),
+        "least_ns": pl.min_horizontal(_hypotheses("needed_at_least_ns", waits_there)),
         "most_ns": pl.max_horizontal(efficiency_kept, latency_kept),
-        "limiter": longest(needed),
+        "limiter": pl.col("limiter_there"),
+        "is_limit_assumed": pl.col("is_l2_assumed") & (pl.col("limiter_there") == _L2),
         "ridge_ratio": ridge_ratio,
         "crosses_ridge": (pl.col("recorded_ridge_ratio") < 1) != (ridge_ratio < 1),
     }
     known = [pl.when(pl.col("reason").is_null()).then(value).alias(name) for name, value in values.items()]
     return rows.select("id", pl.lit(target.label).alias("target"), *known, "reason").pipe(conform, PROJECTION)
+
+
+def _hypotheses(needed: str, waits_there: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    """Return the time with the efficiency kept, and with the waits kept, from that of the resource that is needed longest."""
+    return pl.col(needed) / pl.col("reached_frac"), pl.col(needed) + waits_there
+
+
+def _needed_at_least(needed: Mapping[str, pl.Expr]) -> pl.Expr:
+    """Return the time of the resource that is needed longest there, were an assumed L2 no limit where it was none.
+
+    Where it was, it grows with DRAM, which it has to feed, if that grows more than assumed.
+    """
+    every, l2 = pl.max_horizontal(needed.values()), pl.col(f"busy.{_L2}") * pl.col("ratio.dram")
+    was_limit = pl.when(pl.col("limiter") == _L2)
+    others = [time for name, time in needed.items() if name != _L2]
+    at_least = pl.min_horizontal(every, pl.max_horizontal(*others, was_limit.then(pl.coalesce(l2, needed[_L2]))))
+    return pl.when("is_l2_assumed").then(at_least).otherwise(every)
 
 
 def _clock(target: Target, ratio: str) -> pl.Expr:

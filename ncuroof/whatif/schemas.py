@@ -47,9 +47,10 @@ PROJECTION = pl.Schema(
         "id": pl.UInt32(),
         "target": pl.String(),  # GPU, and perhaps SM clock: "h100-sxm", "same@1980MHz"
         "duration_ns": pl.Float64(),  # expected
-        "least_ns": pl.Float64(),  # the smaller of the two hypotheses
+        "least_ns": pl.Float64(),  # the smaller of the two hypotheses; an assumed L2 limits there only what it limited
         "most_ns": pl.Float64(),  # the larger one
         "limiter": pl.String(),  # resource that is needed longest there
+        "is_limit_assumed": pl.Boolean(),  # whether that is L2, at a bandwidth that no document states
         "ridge_ratio": pl.Float64(),  # as in BUSY_TIMES, there
         "crosses_ridge": pl.Boolean(),  # whether it lies on the other side of the ridge there
         "reason": pl.String(),  # why there is no time; null where there is one

@@ -15,9 +15,9 @@ from tests.whatif.launches import launch, table
 H100 = profile_by_name("h100-sxm")
 
 
-def document(*launches: dict[str, Any], changes: tuple[str, ...] = ()) -> dict[str, Any]:
+def document(*launches: dict[str, Any], changes: tuple[str, ...] = (), to: str = "a100-sxm-80gb") -> dict[str, Any]:
     busy = table(*launches)
-    projection = project(busy, {0: H100}, [Target(profile_by_name("a100-sxm-80gb"))])
+    projection = project(busy, {0: H100}, [Target(profile_by_name(to))])
     return projection_document(busy, projection, sources=["run.ncu-rep"], changes=changes)
 
 
@@ -48,6 +48,17 @@ def test_kernels_cross_the_ridge_to_their_own_side() -> None:
     assert (total["n_crossing"], total["n_crossing_to_memory"]) == (1, 0)
     assert "on a100-sxm-80gb these cross the ridge to the compute side: 2 × a" in to_text(found)
     assert "to the memory side" not in to_text(found) + to_markdown(found)
+
+
+def test_what_an_assumed_l2_limits_is_told() -> None:
+    # of the B200's L2 no document states the bandwidth: it limits a, three launches, and not b
+    found = document(launch("a", l2=0.8, n_represented=3.0, weight=3.0), launch("b"), to="b200")
+    assert found["targets"][0]["n_limited_by_assumed_l2"] == 3
+    counts = {each["short_name"]: each["projections"][0]["n_limited_by_assumed_l2"] for each in found["kernels"]}
+    assert counts == {"a": 3, "b": 0}
+    for written in (to_text(found), to_markdown(found)):
+        assert "on b200 these are limited by an assumed L2: 3 × a\n" in written
+    assert "limited by an assumed L2" not in to_text(document(launch("a", dram=0.1, l2=0.8)))
 
 
 def test_a_change_brings_its_own_assumption() -> None:

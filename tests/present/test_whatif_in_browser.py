@@ -59,7 +59,7 @@ def test_the_page_reckons_as_the_program_does(browser, tmp_path, analysis):
                     continue
                 for key, column in (("expected", "duration_ns"), ("least", "least_ns"), ("most", "most_ns")):
                     assert shown[key] == pytest.approx(row[column], rel=1e-3), (name, changes, row["id"])
-                assert shown["limiter"] == row["limiter"]
+                assert (shown["limiter"], shown["isLimitAssumed"]) == (row["limiter"], row["is_limit_assumed"])
 
 
 def slide(browser, name, doublings):

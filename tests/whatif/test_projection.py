@@ -52,6 +52,50 @@ def test_waiting_goes_with_the_clock_and_the_waves() -> None:
     assert found["duration_ns"] == pytest.approx(sms + 8e4 * (1.98 / 1.41) * (132 / 108), rel=1e-6)
 
 
+# H100 to B200: DRAM 3.35 / 7.7 of the time; its L2, of which no document states the bandwidth, is taken to grow with SMs and clock
+B200 = Target(profile_by_name("b200"))
+DRAM, SMS = 3.35 / 7.7, 132 * 1.98 / (148 * 1.965)
+
+
+def test_an_assumed_l2_limits_nothing_at_the_shorter_end_that_it_did_not_limit() -> None:
+    found = only(launch(dram=0.9, sm=0.1, l2=0.8), B200)
+    # DRAM needs 39.2 µs there, L2 71.9 by the assumption; 10 µs of waiting in 80 * 132 / 148 / 80 of the waves
+    assert (found["limiter"], found["is_limit_assumed"]) == ("l2", True)
+    assert found["duration_ns"] == pytest.approx(8e4 * SMS / 0.9)
+    assert found["least_ns"] == pytest.approx(1e5 * DRAM)
+    assert found["most_ns"] == pytest.approx(8e4 * SMS + 1e4 * 132 / 148 * 1.98 / 1.965, rel=1e-6)
+    # with half the bytes the shorter end moves: DRAM 19.6 µs, and the SMs' 10 µs do not limit it
+    halved = only(launch(dram=0.45, sm=0.1, l2=0.8, reached_frac=0.9, limiter="dram"), B200)
+    assert (halved["duration_ns"], halved["is_limit_assumed"]) == (pytest.approx(8e4 * SMS / 0.9), True)
+    assert halved["least_ns"] == pytest.approx(4.5e4 * DRAM / 0.9)
+
+
+def test_an_assumed_l2_that_was_the_limit_grows_with_dram_at_the_shorter_end() -> None:
+    # L2 90 µs become 39.2 with DRAM, 80.9 with the SMs; DRAM 50 µs become 21.8, the SMs' 30 µs 27.0
+    found = only(launch(dram=0.5, sm=0.3, l2=0.9, verdict="memory"), B200)
+    assert (found["limiter"], found["is_limit_assumed"]) == ("l2", True)
+    assert found["duration_ns"] == pytest.approx(1e5 * SMS)
+    assert found["least_ns"] == pytest.approx(1e5 * DRAM)
+    # what DRAM limits there is limited by no assumption, and its range is that of the waits
+    found = only(launch(dram=0.9, sm=0.1, l2=0.3), B200)
+    assert (found["limiter"], found["is_limit_assumed"]) == ("dram", False)
+    assert found["least_ns"] == found["duration_ns"] == pytest.approx(1e5 * DRAM)
+
+
+def test_an_l2_that_documents_state_limits_without_an_assumption() -> None:
+    # 5120 bytes per clock on both: only the clock differs
+    found = only(launch(dram=0.1, sm=0.1, l2=0.9), A100)
+    assert (found["limiter"], found["is_limit_assumed"]) == ("l2", False)
+    assert found["least_ns"] == found["duration_ns"] == pytest.approx(1e5 * 1.98 / 1.41)
+    # nor is there one where the GPU stays the same, whether its L2 is stated or not
+    for target, profiles in ((Target(), H100), (Target(B200.profile), {0: B200.profile}), (Target(None, 1.98e9), H100)):
+        found = only(
+            launch(dram=0.45, sm=0.1, l2=0.8, reached_frac=0.8, limiter="dram", sm_count=148.0), target, profiles
+        )
+        assert (found["limiter"], found["is_limit_assumed"]) == ("l2", False)
+        assert found["least_ns"] == pytest.approx(1e5)
+
+
 def test_few_blocks_gain_nothing_from_more_sms() -> None:
     # 54 blocks use 54 SMs of 108 as well as of 132: an FP32 pipe that these keep full is slower by the clock alone
     known = {"recorded_n_blocks": 54.0, "n_blocks": 54.0, "n_resident_blocks": 108.0 * 8, "sm_count": 108.0}
