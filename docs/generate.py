@@ -183,7 +183,9 @@ class Writer:
 
     def _of_stalls(self) -> Iterator[str]:
         stalls = self.catalogue.stalls
-        yield f"For each of the reasons {', '.join(stalls.reasons)}; samples stand in where the counters are missing."
+        yield "For each of these reasons; samples stand in where the counters are missing."
+        yield from ("", "| reason | what the warp does |", "|---|---|")
+        yield from (f"| {reason} | {doc} |" for reason, doc in stalls.reasons.items())
         yield from ("", "1. By its counters")
         yield from _code([f"{stalls.counter} / {stalls.total}"])
         for number, sampled in enumerate(stalls.sampled_counters, start=2):

@@ -175,7 +175,7 @@ def _stalls(entry: Mapping[str, Any]) -> Stalls:
     return Stalls(
         doc=entry["doc"],
         excludes=entry["excludes"],
-        reasons=tuple(entry["reasons"]),
+        reasons=entry["reasons"],
         counter=entry["counter"],
         total=entry["total"],
         sampled_counters=tuple(entry["sampled_counters"]),

@@ -85,11 +85,14 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Stalls:
-    """How stall shares are found: counters per reason over their total, else samples over all samples."""
+    """How stall shares are found: counters per reason over their total, else samples over all samples.
+
+    `reasons` is, by name, what a warp waits for: one sentence.
+    """
 
     doc: str
     excludes: str
-    reasons: tuple[str, ...]
+    reasons: Mapping[str, str]
     counter: str
     total: str
     sampled_counters: tuple[str, ...]

@@ -37,7 +37,13 @@ class Column:
         for place, names in ((LEVEL, levels()), (PRECISION, precisions())):
             if place in self.name:
                 yield from (
-                    Column(self.name.replace(place, each), self.unit, self.doc.replace(place, each)) for each in names
+                    Column(
+                        self.name.replace(place, each),
+                        self.unit,
+                        self.doc.replace(place, each),
+                        tuple(title.replace(place, each) for title in self.printed),
+                    )
+                    for each in names
                 )
                 return
         yield self
@@ -67,14 +73,7 @@ def load_columns() -> Mapping[str, Column]:
     Raises:
         ProfileError: `profiles/columns.toml` is malformed.
     """
-    entries = _read("column")
-    try:
-        return {
-            name: Column(name, entry.get("unit"), entry["doc"], tuple(entry.get("printed", ())))
-            for name, entry in entries.items()
-        }
-    except KeyError as error:
-        raise ProfileError(f"columns.toml: key {error} is missing") from error
+    return _columns("column")
 
 
 def columns_by_name() -> Mapping[str, Column]:
@@ -93,13 +92,23 @@ def load_limiters() -> Mapping[str, str]:
 
 
 @cache
-def load_page_columns() -> Mapping[str, str]:
-    """Return what the columns of the page mean that no table has, by name.
+def load_page_columns() -> Mapping[str, Column]:
+    """Return the columns of the page that no table has, by name.
 
     Raises:
         ProfileError: `profiles/columns.toml` is malformed.
     """
-    return dict(_read("page"))
+    return _columns("page")
+
+
+def _columns(table: str) -> Mapping[str, Column]:
+    try:
+        return {
+            name: Column(name, entry.get("unit"), entry["doc"], tuple(entry.get("printed", ())))
+            for name, entry in _read(table).items()
+        }
+    except KeyError as error:
+        raise ProfileError(f"columns.toml: key {error} is missing") from error
 
 
 def _read(table: str) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from ncuroof.metrics.families import USER, load_families
 from ncuroof.present.collect_options import collect_options
 from ncuroof.present.columns import columns_by_name, load_columns, load_limiters, load_page_columns
 from ncuroof.present.explain_path import condition, path_lines
-from ncuroof.present.printed_names import meant
+from ncuroof.present.printed_names import begun, meant
 
 _STALLS = "stalls."
 _WALL_TIME = "wall_time."
@@ -92,7 +92,7 @@ def _lines(name: str, rules: Rules, catalogue: Catalogue) -> Iterator[str]:
 def _column_or_limiter(name: str, rules: Rules) -> Iterator[str]:
     column = {**load_columns(), **columns_by_name()}.get(name)
     if name in load_page_columns():
-        yield from (f"{name}: column of the page, share", "", load_page_columns()[name], "")
+        yield from (f"{name}: column of the page, share", "", load_page_columns()[name].doc, "")
     elif column is None and name not in load_limiters():
         raise _unknown(name)
     if column is not None:
@@ -104,7 +104,7 @@ def _column_or_limiter(name: str, rules: Rules) -> Iterator[str]:
 
 def _unknown(name: str) -> UnknownNameError:
     every = names()
-    parts = [candidate for candidate in every if name.lower() in candidate]
+    parts = begun(name) or [candidate for candidate in every if name.lower() in candidate]
     near = parts or difflib.get_close_matches(name, every, n=5, cutoff=_LIKE)
     hint = f"did you mean {', '.join(near[:8])}?" if near else "ncuroof explain lists every name"
     return UnknownNameError(f"nothing that is explained is called {name!r}", hint=hint)
@@ -199,7 +199,13 @@ def _collect(evidence: Sequence[str], catalogue: Catalogue) -> str:
 def _stall(reason: str, catalogue: Catalogue) -> Iterator[str]:
     stalls = catalogue.stalls
     yield from (f"{_STALLS}{reason}: quantity, share", "")
-    yield from (stalls.doc, "", f"{_EXCLUDES} {stalls.excludes}")
+    yield from (
+        stalls.reasons[reason],
+        "",
+        f"Here: {stalls.doc[0].lower()}{stalls.doc[1:]}",
+        "",
+        f"{_EXCLUDES} {stalls.excludes}",
+    )
     yield from ("", "From:", f"  {stalls.of_latency(reason)} / {stalls.total}")
     yield from (f"  {name} / samples of all reasons" for name in stalls.of_samples(reason))
     yield from ("", f"Collect with: {stalls.collect}")

@@ -6,14 +6,26 @@ from functools import cache
 
 from ncuroof.diagnosis import load_parts, load_rules
 from ncuroof.metrics import load_catalogue
-from ncuroof.present.columns import load_columns, load_limiters
+from ncuroof.present.columns import columns_by_name, load_columns, load_limiters, load_page_columns
 from ncuroof.present.format import label
+
+_CUT = "…"
 
 
 def meant(name: str) -> str:
     """Return the name that a printed one stands for ("long scoreboard", "LSU", "above roof"); the same where none does."""
-    key = _key(name)
-    return _names_by_key().get(key, name)
+    if name.endswith(_CUT):
+        found = begun(name)
+        return found[0] if len(found) == 1 else name
+    return _names_by_key().get(_key(name), name)
+
+
+def begun(name: str) -> list[str]:
+    """Return the names that stand for what begins like a printed text that was cut, "The grid does not…"; none for another."""
+    if not name.endswith(_CUT):
+        return []
+    key = _key(name.removesuffix(_CUT))
+    return list(dict.fromkeys(known for printed, known in _names_by_key().items() if key and printed.startswith(key)))
 
 
 @cache
@@ -26,7 +38,8 @@ def _names_by_key() -> dict[str, str]:
     quantities = [quantity.name for quantity in (*catalogue.described(), *catalogue.measured)]
     columns = load_columns()
     whole = [*rules.verdicts, *rules.findings, *rules.caveats, *load_limiters(), *catalogue.stalls.reasons]
-    found = {_key(printed): name for name, column in columns.items() for printed in column.printed}
+    titled = {**load_page_columns(), **columns_by_name()}.items()
+    found = {_key(printed): name for name, column in titled for printed in column.printed}
     for name in (*whole, *columns, *quantities):
         found.setdefault(_key(name), name)
     for name in whole:

@@ -130,10 +130,26 @@ def test_columns_and_limiters_are_explained(name: str, first: str, said: str) ->
         ("The grid does not fill the GPU once", "small_grid: finding"),
         ("launches came late", "wall_time.host_wait: part"),
         ("FP32", "fp32: limiter"),
+        ("Of roofline", "efficiency: column of the page"),
+        ("ridge", "side: column"),
+        ("DRAM FLOP/B", "intensity.dram: column, flop/byte"),
+        ("The grid does not fill…", "small_grid: finding"),
     ],
 )
 def test_names_may_be_written_as_they_are_printed(printed: str, first: str) -> None:
     assert explain(printed).startswith(first)
+
+
+def test_what_was_cut_short_and_begins_several_names_proposes_them() -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        explain("MIO…")
+    assert caught.value.hint == "did you mean mio_throttle, utilisation.mio?"
+
+
+def test_a_stall_says_first_what_the_warp_does() -> None:
+    lines = explain("drain").splitlines()
+    assert lines[2].startswith("The warp has ended and waits for its outstanding memory operations")
+    assert lines[4] == "Here: a reason's share of the time that a warp spends between two issued instructions."
 
 
 def test_what_is_printed_for_a_limiter_can_be_asked_for() -> None:
