@@ -135,7 +135,7 @@ def test_pytorch_writes_what_is_looked_for(tmp_path: Path) -> None:
 
 
 def test_products_of_several_sizes_share_a_kernel_and_a_grid_and_nothing_else_is_uneven() -> None:
-    # Read off the trace by hand: 13 launches of 6.2 to 48.2 µs, 5 of 16.8 to 56.0 µs, 8 of 6.7 to 14.3 µs; others within 1.51 times.
+    # Read off the trace: 13 launches of 6.2 to 48.2 µs, 5 of 16.8 to 56.0 µs, 8 of 6.7 to 14.3 µs; all others within 1.51 times.
     uneven = [each for each in read_trace(STEP).kernels if each.longest_ns > 1.8 * each.shortest_ns]
     assert sorted((each.n_launches, round(each.longest_ns / each.shortest_ns, 1)) for each in uneven) == [
         (5, 3.3),
