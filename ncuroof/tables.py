@@ -56,6 +56,7 @@ WEIGHTS = pl.Schema(
         "id": pl.UInt32(),
         "n_represented": pl.Float64(),  # launches that the recorded one stands for
         "weight": pl.Float64(),  # what its times are multiplied by in sums over the run
+        "counted_average_ns": pl.Float64(),  # of the launches of its kernel and shape; null where not counted
         "counted_shortest_ns": pl.Float64(),  # of the launches that it stands for; null where the counts do not tell
         "counted_longest_ns": pl.Float64(),
     }

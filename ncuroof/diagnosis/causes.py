@@ -193,12 +193,12 @@ def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
     gain = _value(by_limiter.pop(DEFAULT, None), known)
     for limiter, formula in by_limiter.items():
         gain = pl.when(pl.col("limiter") == limiter).then(_value(formula, known)).otherwise(gain)
+    if finding.removes_launch:
+        return gain
     kind = finding.relieves_both_sides, finding.changes_arithmetic
     wasted = finding.waste_by_level.get("dram")
     saved = _value(wasted, known) / pl.col("traffic_bytes.dram")
     most = pl.col(_MOST.format(*kind)) if wasted is None else _most(*kind, saved)
-    if finding.removes_launch:
-        return gain
     bounds = [pl.col(_WORKING)] if finding.removes_work else [pl.col(_WORKING), most]
     return pl.when(gain.is_not_null()).then(pl.min_horizontal(gain.clip(lower_bound=0), *bounds))
 

@@ -86,6 +86,7 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
         .otherwise(pl.col("n_counted") / pl.col("n_recorded"))
         .alias("weight"),
         "counted_ns",
+        (pl.col("counted_ns") / pl.col("n_counted")).alias("counted_average_ns"),
         "counted_shortest_ns",
         "counted_longest_ns",
     )

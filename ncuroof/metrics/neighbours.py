@@ -48,9 +48,7 @@ def _known() -> tuple[str, str, int, float]:
     """Return patterns of products and of pointwise kernels, how many of these may lie between, and how far work may differ."""
     try:
         found = read_toml(folder("profiles") / "metrics.toml")["neighbours"]
-        return (
-            *(str(found["product"]), str(found["pointwise"])),
-            *(int(found["most_pointwise"]), float(found["most_work_ratio"])),
-        )
+        product, pointwise = str(found["product"]), str(found["pointwise"])
+        return product, pointwise, int(found["most_pointwise"]), float(found["most_work_ratio"])
     except KeyError as error:
         raise ProfileError(f"metrics.toml: neighbours: {error} is missing") from error

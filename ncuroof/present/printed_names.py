@@ -8,6 +8,7 @@ from ncuroof.diagnosis import load_parts, load_rules
 from ncuroof.metrics import load_catalogue
 from ncuroof.present.columns import columns_by_name, load_columns, load_limiters, load_page_columns
 from ncuroof.present.format import label
+from ncuroof.present.quantity_label import quantity_label
 
 _CUT = "…"
 
@@ -47,7 +48,7 @@ def _names_by_key() -> dict[str, str]:
     for printed, name in titles.items():
         found.setdefault(_key(printed), name)
     for name in quantities:
-        found.setdefault(_key(label(name.rpartition(".")[2].removesuffix("_ns"))), name)
+        found.setdefault(_key(quantity_label(name)), name)
     return found
 
 

@@ -54,6 +54,13 @@ def test_weights_by_hand() -> None:
     assert weighting.covered_frac == pytest.approx(45 / 50)
 
 
+def test_the_average_is_that_of_the_counted_launches_however_many_were_recorded() -> None:
+    weighting = analysed().weighting
+    assert weighting is not None
+    # 30 µs in 10 launches, of which two were recorded; 15 µs in 6; not counted
+    assert weighting.weights["counted_average_ns"].to_list() == [3_000, 3_000, 2_500, None]
+
+
 def test_what_the_counted_launches_took() -> None:
     told = KernelCount("void k<4>(float)", (8, 1, 1), (64, 1, 1), 10, 30_000.0, 2_000.0, 9_000.0)
     silent = KernelCount(

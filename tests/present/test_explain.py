@@ -125,6 +125,7 @@ def test_columns_and_limiters_are_explained(name: str, first: str, said: str) ->
         ("roofline time", "min_time_ns: column, ns"),
         ("bound by", "limiter: column"),
         ("waves", "occupancy.waves: quantity, count"),
+        ("achieved occupancy", "occupancy.achieved_frac: quantity"),
         ("memory-bound", "memory: verdict"),
         ("reduced clock", "reduced_clock: caveat"),
         ("The grid does not fill the GPU once", "small_grid: finding"),
