@@ -194,13 +194,25 @@ async function select(position, isMarked = true) {
   await showChart();
 }
 
-/** Follow #k12 in the address: show that launch's detail and go there. */
-function followAddress() {
+/** Position of the launch that #k12 in the address names, or null. */
+function addressed() {
   const match = /^#k(\d+)$/.exec(location.hash);
   const position = match ? LAUNCHES.id.indexOf(Number(match[1])) : -1;
-  if (position < 0) return false;
-  select(position).then(() => goTo("detail", document.getElementById("detail-title")));
-  return true;
+  return position < 0 ? null : position;
+}
+
+/** Follow the address: show the detail of the launch that it names and go there. */
+async function followAddress() {
+  const position = addressed();
+  if (position === null) return;
+  await select(position);
+  goTo("detail", document.getElementById("detail-title"));
+}
+
+/** What the page shows first: the launch of the address, else the first of the table. */
+async function openFirst() {
+  if (addressed() !== null) await followAddress();
+  else if (table.rows.length) await select(table.rows[0].position, false);
 }
 
 /** Go to a section of the page and the element of it that takes the focus. */
@@ -295,7 +307,6 @@ document.getElementById("detail-buttons").append(button("Back to the chart", () 
 showViews();
 showControls();
 showRows();
-if (!followAddress() && table.rows.length) select(table.rows[0].position, false);
 window.addEventListener("hashchange", followAddress);
 // A link to the launch that the address already names changes nothing, and still has to lead there.
 document.addEventListener("click", (event) => {
@@ -310,4 +321,5 @@ window.addEventListener("afterprint", () => table.whole(false));
 // Colours are those of paper from this moment on; the width is that of a sheet, which no event tells.
 matchMedia("print").addEventListener("change", ({ matches }) => (matches ? chart.redraw(SHEET_PX) : chart.redraw()));
 showExplanations(document.getElementById("explained"));
-document.documentElement.dataset.ready = "true";
+// Ready is a page that stands still: the first detail is shown, and the address followed.
+openFirst().finally(() => (document.documentElement.dataset.ready = "true"));
