@@ -384,6 +384,7 @@ def _watched(folder: Path, *, grace_s: float = 60, **more: Any) -> subprocess.Po
         "STAND_IN_PAUSE": "0.1",
         "PYTHONPATH": str(ROOT),
         "GRACE_S": str(grace_s),
+        "STAND_IN_BEGUN": str(folder / "begun"),
     }
     return subprocess.Popen(
         [sys.executable, "-c", WATCHED, str(folder)], env=environment, start_new_session=True, **more
@@ -395,6 +396,13 @@ def _until(folder: Path, process: subprocess.Popen[bytes], descriptor: int, text
     while text not in seen:
         seen += os.read(descriptor, 4096)
     return seen
+
+
+def _until_ncu_profiles(folder: Path) -> None:
+    end = time.monotonic() + 60
+    while not (folder / "begun").exists():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -411,7 +419,7 @@ def test_an_interrupt_keeps_what_was_recorded(tmp_path: Path, number: signal.Sig
     process = _watched(tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     _until(tmp_path, process, process.stdout.fileno(), b"hello")
-    time.sleep(0.5)  # so that ncu has begun to profile
+    _until_ncu_profiles(tmp_path)
     if number == signal.SIGINT:
         os.killpg(process.pid, number)  # a terminal sends Ctrl-C to the whole group
     else:
@@ -467,9 +475,9 @@ def test_an_interrupt_that_reached_us_alone_is_passed_on(tmp_path: Path) -> None
     process = _watched(tmp_path, grace_s=0.5, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None
     _until(tmp_path, process, process.stdout.fileno(), b"hello")
-    time.sleep(0.5)
+    _until_ncu_profiles(tmp_path)
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=10)  # left alone the run would take 20 s
+    output, _ = process.communicate(timeout=15)  # left alone the run would take 20 s
     assert output.decode().split()[-3:][::2] == ["interrupted", "True"]
 
 

@@ -207,7 +207,7 @@ def test_the_chart_follows_the_colour_scheme(visit):
     browser = visit(three_kernels())
     assert ink(browser) == "#1a1e22"
     browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-    browser.wait_for("document.querySelector('#chart .roof').getAttribute('stroke') === '#e3e7ea'", seconds=5)
+    browser.wait_for("document.querySelector('#chart .roof').getAttribute('stroke') === '#e3e7ea'")
 
 
 def test_the_chart_is_printed_in_the_colours_and_width_of_paper(visit):
@@ -218,7 +218,7 @@ def test_the_chart_is_printed_in_the_colours_and_width_of_paper(visit):
     )
     browser.call("Page.printToPDF")
     assert browser.run("window.printed") == ["680px", "#000"]
-    browser.wait_for("document.querySelector('#chart .roof').getAttribute('stroke') === '#e3e7ea'", seconds=5)
+    browser.wait_for("document.querySelector('#chart .roof').getAttribute('stroke') === '#e3e7ea'")
 
 
 def numbers():

@@ -177,9 +177,9 @@ def _screen(folder: Path, command: str, n_columns: int, n_rows: int) -> list[str
     """Return what a terminal of that size shows, with what has scrolled away, when the command has printed `rc=`."""
     tmux = ["tmux", "-S", str(folder / "tmux"), "-f", "/dev/null"]
     size = ["-x", str(n_columns), "-y", str(n_rows)]
-    subprocess.run([*tmux, "new-session", "-d", *size, f"{command}; exec sleep 60"], check=True, timeout=20)
+    subprocess.run([*tmux, "new-session", "-d", *size, f"{command}; exec sleep 100"], check=True, timeout=20)
     try:
-        for _ in range(200):
+        for _ in range(600):
             shown = subprocess.run(
                 [*tmux, "capture-pane", "-p", "-S", "-200"], check=True, capture_output=True, text=True, timeout=20
             ).stdout.splitlines()

@@ -2,7 +2,7 @@
 
 Its lines are as in logs of Nsight Compute 2023 to 2025 in public repositories. What it does is told by the environment:
 STAND_IN_REPORT (the file that it leaves as its report), STAND_IN_LINES (lines that it prints besides), STAND_IN_KERNELS (how many it
-profiles, 3), STAND_IN_PAUSE (seconds between them). An interrupt makes it close its report, as ncu does.
+profiles, 3), STAND_IN_PAUSE (seconds between them), STAND_IN_BEGUN (file that it writes when the first is done). An interrupt makes it close its report, as ncu does.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ def profile(say: Callable[[str], None], interrupted: list[bool], *, n_kernels: i
         say(f'==PROF== Profiling "kernel_{number}" - {number}: 0%')
         time.sleep(float(os.environ.get("STAND_IN_PAUSE", "0")))
         say("....50%....100% - 23 passes\n")
+        if "STAND_IN_BEGUN" in os.environ:
+            Path(os.environ["STAND_IN_BEGUN"]).touch()
 
 
 def leave(source: Path, export: str, say: Callable[[str], None], *, is_forced: bool) -> int:
