@@ -52,10 +52,17 @@ def calibrate(
     from ncuroof.collect.reachable_roofs import measure  # noqa: PLC0415
     from ncuroof.present.calibration_text import to_text  # noqa: PLC0415
     from ncuroof.roofline import match_profile  # noqa: PLC0415
-    from ncuroof.roofline.sheet_roofs import without_impossible  # noqa: PLC0415
+    from ncuroof.roofline.sheet_roofs import states_peak, without_impossible  # noqa: PLC0415
+    from ncuroof.words import Precision  # noqa: PLC0415
 
     torch.cuda.set_device(gpu)
-    measured = measure(torch, device=f"cuda:{gpu}", seconds=seconds)
+    major, minor = torch.cuda.get_device_capability(gpu)
+    measured = measure(
+        torch,
+        device=f"cuda:{gpu}",
+        seconds=seconds,
+        has_fp64_tensor_cores=states_peak(f"{major}.{minor}", Precision.TENSOR_FP64),
+    )
     profile = match_profile(measured.gpu, measured.compute_capability, sm_count=measured.sm_count)
     calibration = without_impossible(measured, profile)
     write_whole(output, write_calibration(calibration), force=flags["force"])

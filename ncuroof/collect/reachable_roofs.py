@@ -27,8 +27,6 @@ _MATRIX = 8192
 _LEAST_REPEATS = 5
 _SMALL_MATRIX = 2048
 """For FP64 without tensor cores, which is 64 times slower than FP32 on most GPUs."""
-_FP64_TENSOR_CORES = ((8, 0), (9, 0), (10, 0))
-"""Compute capabilities of GPUs that have them, and use them for FP64 products."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,14 @@ class Case:
 Builder = Callable[[], Case]
 
 
-def measure(torch: Any, *, device: str = "cuda", seconds: float = 0.5, matrix: int = _MATRIX) -> Calibration:
+def measure(
+    torch: Any,
+    *,
+    device: str = "cuda",
+    seconds: float = 0.5,
+    matrix: int = _MATRIX,
+    has_fp64_tensor_cores: bool = False,
+) -> Calibration:
     """Return what the GPU reaches.
 
     Args:
@@ -60,6 +65,7 @@ def measure(torch: Any, *, device: str = "cuda", seconds: float = 0.5, matrix: i
         device: of PyTorch.
         seconds: to spend on each roof.
         matrix: rows and columns of the products.
+        has_fp64_tensor_cores: products in FP64 run on them, and their roof is called so; without, they are smaller ones.
     """
     properties = torch.cuda.get_device_properties(device) if device != "cpu" else None
     gpu = properties.name if properties else "CPU"
@@ -67,7 +73,8 @@ def measure(torch: Any, *, device: str = "cuda", seconds: float = 0.5, matrix: i
     sm_count = properties.multi_processor_count if properties else 0
     # streams, events and kernels of our own belong to the current device
     with nullcontext() if device == "cpu" else torch.cuda.device(device):
-        found = [(name, _attempt(torch, device, build, seconds)) for name, build in _builders(torch, device, matrix)]
+        builders = _builders(torch, device, matrix, has_fp64_tensor_cores)
+        found = [(name, _attempt(torch, device, build, seconds)) for name, build in builders]
     return Calibration(
         gpu=gpu,
         compute_capability=capability,
@@ -136,7 +143,7 @@ def _elapsed_s(
     return float(before.elapsed_time(after)) * 1e-3
 
 
-def _builders(torch: Any, device: str, matrix: int) -> Iterator[tuple[str, Builder]]:
+def _builders(torch: Any, device: str, matrix: int, has_fp64_tensor_cores: bool) -> Iterator[tuple[str, Builder]]:
     """Yield what is called what, and how it is set up: buffers are made when their turn comes, and dropped after it."""
     for name in ("copy", "read", "write", "triad"):
         yield f"dram {name}", lambda name=name: _dram(torch, device, name, matrix)  # type: ignore[misc]
@@ -150,7 +157,11 @@ def _builders(torch: Any, device: str, matrix: int) -> Iterator[tuple[str, Build
             "bandwidth", "shared", *shared_read(torch, device), "16-byte reads of shared memory, no conflicts"
         ),
     )
-    for precision in ("fp64", "fp32", "tensor_tf32", "tensor_bf16", "tensor_fp16", "tensor_fp8", "tensor_int8"):
+    if has_fp64_tensor_cores:
+        yield "tensor_fp64", lambda: _product(torch, device, "tensor_fp64", matrix)
+    else:
+        yield "fp64", lambda: _product(torch, device, "fp64", min(matrix, _SMALL_MATRIX))
+    for precision in ("fp32", "tensor_tf32", "tensor_bf16", "tensor_fp16", "tensor_fp8", "tensor_int8"):
         yield precision, lambda precision=precision: _product(torch, device, precision, matrix)  # type: ignore[misc]
 
 
@@ -172,10 +183,7 @@ def _dram(torch: Any, device: str, name: str, matrix: int) -> Case:
 
 
 def _product(torch: Any, device: str, precision: str, matrix: int) -> Case:
-    """Return a matrix product; FP64 runs on the tensor cores of GPUs that have FP64 ones, and is called so."""
-    has_fp64_tensor_cores = device != "cpu" and torch.cuda.get_device_capability(device) in _FP64_TENSOR_CORES
-    if precision == "fp64" and not has_fp64_tensor_cores:
-        matrix = min(matrix, _SMALL_MATRIX)
+    """Return a matrix product."""
     flop, shape = 2.0 * matrix**3, (matrix, matrix)
     how = f"product of {matrix} × {matrix} random numbers"
     if precision == "tensor_int8":
@@ -188,7 +196,8 @@ def _product(torch: Any, device: str, precision: str, matrix: int) -> Case:
         options = {"scale_a": one, "scale_b": one, "out_dtype": torch.bfloat16, "use_fast_accum": True}
         how += ", fast accumulation"
         return Case("compute", precision, flop, lambda: torch._scaled_mm(a, b.t(), **options), how)  # noqa: SLF001  no public name
-    dtypes = {"fp64": torch.float64, "tensor_bf16": torch.bfloat16, "tensor_fp16": torch.float16}
+    fp64 = torch.float64
+    dtypes = {"fp64": fp64, "tensor_fp64": fp64, "tensor_bf16": torch.bfloat16, "tensor_fp16": torch.float16}
     a, b = (torch.randn(shape, device=device, dtype=dtypes.get(precision, torch.float32)) for _ in range(2))
     out = torch.empty_like(a)
 
@@ -196,8 +205,7 @@ def _product(torch: Any, device: str, precision: str, matrix: int) -> Case:
         torch.backends.cuda.matmul.allow_tf32 = precision == "tensor_tf32"
         torch.mm(a, b, out=out)
 
-    name = "tensor_fp64" if precision == "fp64" and has_fp64_tensor_cores else precision
-    return Case("compute", name, flop, multiply, how)
+    return Case("compute", precision, flop, multiply, how)
 
 
 def _sm_clock_hz(torch: Any, device: str) -> float | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from ncuroof.model.dtypes import DTYPES
+
+_TENSOR = "tensor_"
 _BY_PRECISION: Mapping[str, str] = {
-    "tensor_fp64": "fp64",
-    "tensor_tf32": "tf32",
-    "tensor_bf16": "bf16",
-    "tensor_fp16": "fp16",
-    "tensor_fp8": "fp8",
-    "tensor_int8": "int8",
+    dtype.matrix[0]: dtype.name
+    for dtype in reversed(DTYPES.values())  # so that the plain type stands for those with shared scale factors
+    if dtype.matrix and dtype.matrix[0].startswith(_TENSOR)
 }
 _BY_NAME = (
     ("bf16", re.compile(r"bfloat16|(?<![a-z0-9])bf16|bf16(?![0-9a-z])", re.IGNORECASE)),

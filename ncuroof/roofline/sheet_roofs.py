@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ncuroof.collect.calibration import Calibration, ReachedRoof
-from ncuroof.roofline.gpu_profiles import GpuProfile
-from ncuroof.words import MemoryLevel
+from ncuroof.roofline.gpu_profiles import GpuProfile, load_profiles
+from ncuroof.words import MemoryLevel, Precision
 
 AT_THEIR_OWN_CLOCK = (MemoryLevel.DRAM.value,)
 """Levels whose rate does not go with the SM clock."""
@@ -25,6 +25,12 @@ def sheet_roof(profile: GpuProfile, kind: str, name: str) -> float | None:
         name: memory level or precision.
     """
     return (profile.bandwidth_bytes_per_s if kind == "bandwidth" else profile.peak_flop_per_s).get(name)
+
+
+def states_peak(compute_capability: str, precision: Precision) -> bool:
+    """Return whether the sheet of any GPU of a compute capability, such as "9.0", states a peak of a precision."""
+    profiles = (each for each in load_profiles() if each.compute_capability == compute_capability)
+    return any(precision.value in profile.peak_flop_per_s for profile in profiles)
 
 
 def sheet_roof_at_clock(profile: GpuProfile, kind: str, name: str, clock_hz: float) -> float | None:

@@ -25,6 +25,12 @@ def test_each_way_is_measured_or_says_why_not() -> None:
     assert all(roof.per_s > 0 and roof.n_repeats >= 5 for roof in found.roofs)
 
 
+def test_products_in_fp64_are_called_by_what_they_run_on() -> None:
+    for has_them, name in ((True, "tensor_fp64"), (False, "fp64")):
+        found = measure(torch, device="cpu", seconds=0.0, matrix=64, has_fp64_tensor_cores=has_them)
+        assert [roof.name for roof in found.roofs if roof.name.endswith("fp64")] == [name]
+
+
 def test_rates_are_amounts_over_times(monkeypatch) -> None:
     # every call takes 20 ms by this clock
     monkeypatch.setattr(

@@ -168,6 +168,9 @@ def test_names_tell_types(names: list[str], dtype: str | None) -> None:
 def test_counters_go_before_names() -> None:
     assert element_type(["tensor_fp8"], ["gemm<c10::BFloat16>"]) == "fp8"
     assert element_type(["tensor_tf32"], []) == "tf32"
+    # CUTLASS names the type of the result as well, which is not that of the operands
+    assert element_type(["tensor_fp4"], ["cutlass3x_sm100_bstensorop_ue4m3xe2m1_f32_bf16_bf16"]) == "fp4"
+    assert element_type(["tensor_int4"], []) == "int4"
 
 
 def test_shapes_are_no_part_of_a_modules_name() -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from ncuroof.collect.calibration import Calibration, ReachedRoof
 from ncuroof.roofline import profile_by_name
-from ncuroof.roofline.sheet_roofs import most_that_is_possible, sheet_roof_at_clock, without_impossible
+from ncuroof.roofline.sheet_roofs import most_that_is_possible, sheet_roof_at_clock, states_peak, without_impossible
+from ncuroof.words import Precision
 
 H100 = profile_by_name("h100-sxm")
 
@@ -19,6 +20,11 @@ def test_roofs_go_with_the_sm_clock() -> None:
     assert sheet_roof_at_clock(H100, "bandwidth", "l2", 1.5e9) == pytest.approx(5120 * 1.5e9)
     assert sheet_roof_at_clock(H100, "bandwidth", "dram", 1.5e9) is None
     assert sheet_roof_at_clock(H100, "compute", "fp4", 1.5e9) is None
+
+
+def test_fp64_tensor_cores_are_those_of_data_centres() -> None:
+    capabilities = ("7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
+    assert [each for each in capabilities if states_peak(each, Precision.TENSOR_FP64)] == ["8.0", "9.0", "10.0"]
 
 
 @pytest.mark.parametrize(
