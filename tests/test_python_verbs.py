@@ -93,3 +93,8 @@ def test_one_change_is_a_text() -> None:
 def test_sizes_of_an_operation_are_whole(size: float) -> None:
     with pytest.raises(ModelError, match="m has to be a whole number from 1"):
         ncuroof.model.gemm(size, 16, 16)  # type: ignore[arg-type]
+
+
+def test_completion_proposes_the_verbs() -> None:
+    assert {"read", "compare", "model", "torch"} <= set(dir(ncuroof))
+    assert "import_module" not in dir(ncuroof)

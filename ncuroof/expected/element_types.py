@@ -10,7 +10,7 @@ from ncuroof.model.dtypes import DTYPES
 _TENSOR = "tensor_"
 _BY_PRECISION: Mapping[str, str] = {
     dtype.matrix[0]: dtype.name
-    for dtype in reversed(DTYPES.values())  # so that the plain type stands for those with shared scale factors
+    for dtype in reversed(tuple(DTYPES.values()))  # so that the plain type stands for those with shared scale factors
     if dtype.matrix and dtype.matrix[0].startswith(_TENSOR)
 }
 _BY_NAME = (

@@ -15,7 +15,7 @@ from ncuroof.metrics.families import USER, load_families
 from ncuroof.present.collect_options import collect_options
 from ncuroof.present.columns import columns_by_name, load_columns, load_limiters, load_page_columns
 from ncuroof.present.explain_path import condition, path_lines
-from ncuroof.present.printed_names import begun, meant
+from ncuroof.present.printed_names import begun, meant, similar
 
 _STALLS = "stalls."
 _WALL_TIME = "wall_time."
@@ -23,16 +23,23 @@ _EXCLUDES = "What it does not count:"
 _WIDTH = 100
 _LIKE = 0.75
 """How alike a name must be to be proposed, as difflib measures."""
+_MOST_PROPOSED = 8
+_JOINT = " · "
+"""Between a verdict and its limiter, as they are printed."""
 
 
 def explain(name: str) -> str:
-    """Return what `name` means, as lines of plain text; it may be written as it is printed ("long scoreboard", "above roof").
+    """Return what `name` means, as lines of plain text.
+
+    It may be written as it is printed ("long scoreboard", "above roof", "latency · grid"), or be a counter of NVIDIA's.
 
     Raises:
         UnknownNameError: there is nothing of that name.
     """
     rules, catalogue = load_rules(), load_catalogue()
-    return "\n".join(_lines(name if name in names() else meant(name), rules, catalogue)).rstrip("\n") + "\n"
+    parts = name.split(_JOINT)
+    each = ("\n".join(_lines(part if part in names() else meant(part), rules, catalogue)) for part in parts)
+    return "\n\n".join(text.rstrip("\n") for text in each) + "\n"
 
 
 def names() -> list[str]:
@@ -85,6 +92,8 @@ def _lines(name: str, rules: Rules, catalogue: Catalogue) -> Iterator[str]:
         found = [quantity for quantity in every if quantity.name == name]
         if found:
             yield from _quantity(found[0], catalogue.pairs(name))
+        elif name in catalogue.counters():
+            yield from _counter(name, catalogue)
         else:
             yield from _column_or_limiter(name, rules)
 
@@ -104,9 +113,13 @@ def _column_or_limiter(name: str, rules: Rules) -> Iterator[str]:
 
 def _unknown(name: str) -> UnknownNameError:
     every = names()
-    parts = begun(name) or [candidate for candidate in every if name.lower() in candidate]
-    near = parts or difflib.get_close_matches(name, every, n=5, cutoff=_LIKE)
-    hint = f"did you mean {', '.join(near[:8])}?" if near else "ncuroof explain lists every name"
+    near = (
+        begun(name)
+        or [candidate for candidate in every if name.lower() in candidate]
+        or difflib.get_close_matches(name, [*every, *load_catalogue().counters()], n=5, cutoff=_LIKE)
+        or similar(name)
+    )
+    hint = f"did you mean {', '.join(near[:_MOST_PROPOSED])}?" if near else "ncuroof explain lists every name"
     return UnknownNameError(f"nothing that is explained is called {name!r}", hint=hint)
 
 
@@ -223,6 +236,24 @@ def _quantity(quantity: Quantity, pairs: Sequence[Pair]) -> Iterator[str]:
         yield from _pair(pair)
     if quantity.collect:
         yield from ("", f"Collect with: {quantity.collect}")
+
+
+def _counter(name: str, catalogue: Catalogue) -> Iterator[str]:
+    yield from (f"{name}: counter of NVIDIA's", "")
+    found = []
+    for quantity in (*catalogue.described(), *catalogue.measured):
+        formulas = [source.formula for source in quantity.sources]
+        formulas += [each for pair in catalogue.pairs(quantity.name) for each in (pair.achieved, pair.peak) if each]
+        if any(name in formula.counters for formula in formulas):
+            found.append(f"  {quantity.name}: {quantity.doc}")
+    reasons = catalogue.stalls.reasons
+    found += [f"  {_STALLS}{reason}" for reason in reasons if name in _counters_of_stall(reason, catalogue)]
+    yield from ("Read for:", *found) if found else ("It is read, and in no formula of a quantity.",)
+
+
+def _counters_of_stall(reason: str, catalogue: Catalogue) -> tuple[str, ...]:
+    stalls = catalogue.stalls
+    return (stalls.of_latency(reason), *stalls.of_samples(reason), stalls.total)
 
 
 def _pair(pair: Pair) -> Iterator[str]:

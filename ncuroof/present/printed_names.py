@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from ncuroof.diagnosis import load_parts, load_rules
@@ -11,6 +12,9 @@ from ncuroof.present.format import label
 from ncuroof.present.quantity_label import quantity_label
 
 _CUT = "…"
+_BETWEEN_WORDS = re.compile(r"[\s_.·-]+")
+_ENDINGS = re.compile(r"(?<=\w{4})(ing|ed|es|s)$")
+"""Of English words: "spills" and "coalescing" are looked for as "spill" and "coalesc"."""
 
 
 def meant(name: str) -> str:
@@ -27,6 +31,16 @@ def begun(name: str) -> list[str]:
         return []
     key = _key(name.removesuffix(_CUT))
     return list(dict.fromkeys(known for printed, known in _names_by_key().items() if key and printed.startswith(key)))
+
+
+def similar(name: str) -> list[str]:
+    """Return the names that most words of `name` are in, or in what is printed for them; none where no word is known."""
+    words = [_ENDINGS.sub("", word) for word in _key(name).split()]
+    names: dict[int, dict[str, None]] = {}
+    for printed, known in _names_by_key().items():
+        names.setdefault(sum(word in printed for word in words), {})[known] = None
+    most = max(names)
+    return list(names[most]) if most else []
 
 
 @cache
@@ -53,4 +67,4 @@ def _names_by_key() -> dict[str, str]:
 
 
 def _key(name: str) -> str:
-    return " ".join(name.replace("_", " ").casefold().split())
+    return _BETWEEN_WORDS.sub(" ", name.casefold()).strip()

@@ -11,8 +11,9 @@ Record = Mapping[str, Any]
 
 _MOST_KERNELS = 20
 _NAME_WIDTH = 32
-_CELL_WIDTH = 22
+_CELL_WIDTH = 30
 _WIDTH = 100
+_TOLD_FRAC = 0.05
 
 
 def to_text(document: Record) -> str:
@@ -92,15 +93,12 @@ def _name(kernel: Record) -> str:
 
 
 def _time(projection: Record) -> str:
-    """Return the expected time and, where they differ by a twentieth or more, how far the hypotheses are apart."""
+    """Return the expected time and, where they differ by a twentieth or more, what the hypotheses lie between."""
     expected, least, most = (projection[key] for key in ("duration_ns", "least_ns", "most_ns"))
     if expected is None:
         return text.MISSING
-    spread = max(expected - least, most - expected) / expected if expected else 0.0
-    if spread >= 1:
-        return f"{text.duration(expected)} (to {text.duration(most)})"
-    sign = "+" if most - expected > expected - least else "−"
-    return text.duration(expected) + (f" ({sign}{100 * spread:.0f} %)" if spread >= 0.05 else "")
+    is_wide = max(expected - least, most - expected) >= _TOLD_FRAC * expected
+    return text.duration(expected) + (f" ({_between(projection)})" if is_wide else "")
 
 
 def _crossing(document: Record) -> Iterator[str]:

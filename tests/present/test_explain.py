@@ -40,7 +40,7 @@ def test_an_unknown_name_names_its_neighbours() -> None:
     assert "bank_conflicts" in caught.value.hint
 
 
-@pytest.mark.parametrize("name", ["foo_bar", "zzz"])
+@pytest.mark.parametrize("name", ["foo_qux", "zzz"])
 def test_a_name_like_no_other_gets_no_guesses(name: str) -> None:
     with pytest.raises(UnknownNameError) as caught:
         explain(name)
@@ -139,6 +139,36 @@ def test_columns_and_limiters_are_explained(name: str, first: str, said: str) ->
 )
 def test_names_may_be_written_as_they_are_printed(printed: str, first: str) -> None:
     assert explain(printed).startswith(first)
+
+
+@pytest.mark.parametrize(
+    ("asked", "proposed"),
+    [
+        ("spills", "local_memory"),
+        ("L2 hit rate", "access.l2_hit_frac"),
+        ("time above the roof", "recoverable_ns"),
+        ("coalescing", "uncoalesced_global_load"),
+        ("dram__byte.sum", "dram__bytes.sum"),
+    ],
+)
+def test_words_of_the_field_propose_what_they_are_in(asked: str, proposed: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        explain(asked)
+    assert proposed in str(caught.value.hint).removeprefix("did you mean ").removesuffix("?").split(", ")
+
+
+def test_a_verdict_and_its_limiter_are_explained_together() -> None:
+    both = explain("latency · grid")
+    assert both.startswith("latency: verdict, latency-bound\n")
+    assert "\n\ngrid: limiter\n" in both
+    assert explain("memory bound") == explain("memory")
+
+
+def test_a_counter_says_what_it_is_read_for() -> None:
+    said = explain("sm__sass_thread_inst_executed_op_ffma_pred_on.sum").splitlines()
+    assert said[:3] == ["sm__sass_thread_inst_executed_op_ffma_pred_on.sum: counter of NVIDIA's", "", "Read for:"]
+    assert any(line.startswith("  work.fp32: ") for line in said)
+    assert "  stalls.wait" in explain("smsp__average_warps_issue_stalled_wait_per_issue_active.ratio").splitlines()
 
 
 def test_what_was_cut_short_and_begins_several_names_proposes_them() -> None:
