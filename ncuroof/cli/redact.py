@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ncuroof.cli.file_option import FileToWrite
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
 from ncuroof.ingest.compressed import COMPRESSED_SUFFIX, compress
@@ -17,7 +18,7 @@ from ncuroof.present.output import write_whole
 
 @click.command()
 @click.argument("source", metavar="IN", type=click.Path(readable=False, path_type=Path))
-@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.argument("target", metavar="OUT", type=FileToWrite())
 @click.option(
     "--keep",
     multiple=True,
@@ -38,13 +39,17 @@ def redact(
 ) -> None:
     """Write the report IN to OUT without what tells on machine, user, program and source; counters stay as they are.
 
-    OUT is compressed where it ends in .ncu-repz. What was taken out is told on standard error.
+    OUT is compressed where it ends in .ncu-repz; - is standard output. What was taken out is told on standard error.
     """
     keep_inputs([target], [source])
     content, loss = report_content(source)
     done = redact_report(content, where=source.name, keep=keep)
     is_compressed = target.suffix == COMPRESSED_SUFFIX
-    write_whole(target, compress(done.content) if is_compressed else done.content, force=force)
+    content = compress(done.content) if is_compressed else done.content
+    if str(target) == "-":
+        click.get_binary_stream("stdout").write(content)
+    else:
+        write_whole(target, content, force=force)
     if not quiet:
         _tell(done, target, loss or done.lost)
 

@@ -52,7 +52,7 @@ def write_whole(path: Path, content: bytes, *, force: bool = False) -> Path:
         raise
     except (OSError, ValueError) as error:  # a path with a NUL in it is a ValueError
         reason = error.strerror if isinstance(error, OSError) else error
-        raise OutputError(f"{path}: cannot be written: {reason}", hint="choose another place with -o FILE") from error
+        raise OutputError(f"{path}: cannot be written: {reason}", hint="choose another place") from error
     return path
 
 
@@ -75,7 +75,7 @@ def refuse_foreign(path: Path, *, force: bool) -> None:
     if not _is_ours(head):
         raise OutputError(
             f"{path}: exists, and nothing in it says that ncuroof wrote it",
-            hint="choose another name with -o, or add --force",
+            hint="choose another name, or add --force",
         )
 
 

@@ -42,6 +42,15 @@ def test_from_a_script_to_the_diagnosis(folder: Path, capfd: pytest.CaptureFixtu
     assert b"<!doctype html>" in (folder / "train.html").read_bytes().lower()
 
 
+def test_a_folder_for_the_report_has_to_be_there(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for times in range(2):
+        assert run_main("profile", "--no-per-shape", "-o", "runs/", "train.py") == (0 if times else 1)
+        (folder / "runs").mkdir(exist_ok=True)
+    assert "runs/: a folder was wanted, none is there" in capfd.readouterr().err
+    assert (folder / "runs" / "train.ncu-rep").exists()
+    assert not (folder / "runs.ncu-rep").exists()
+
+
 def test_a_program_is_counted_by_nsys_and_weighted(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

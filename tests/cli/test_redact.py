@@ -56,3 +56,15 @@ def test_nothing_is_overwritten_unasked(report: Path, capfd: pytest.CaptureFixtu
 def test_what_is_no_report_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("redact", tmp_path / "none.ncu-rep", tmp_path / "out.ncu-rep") == 1
     assert "no such file" in capfd.readouterr().err
+
+
+def test_a_folder_that_is_not_there_is_no_file_name(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_main("redact", report, f"{report.parent}/shared/") == 1
+    assert "shared/: a folder was wanted, none is there\n  hint: mkdir -p " in capfd.readouterr().err
+    assert list(report.parent.iterdir()) == [report]
+
+
+def test_a_dash_is_standard_output(report: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run_main("redact", report, report.with_name("out.ncu-rep"), "--quiet") == 0
+    assert run_main("redact", report, "-", "--quiet") == 0
+    assert capfdbinary.readouterr().out == report.with_name("out.ncu-rep").read_bytes()
