@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.file_option import FileToWrite
+from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
 from ncuroof.cli.remote_plan import write_remote_plan
 from ncuroof.cli.report_place import in_a_place_of_its_own, wanted_report

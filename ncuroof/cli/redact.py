@@ -47,7 +47,7 @@ def redact(
     is_compressed = target.suffix == COMPRESSED_SUFFIX
     content = compress(done.content) if is_compressed else done.content
     if str(target) == "-":
-        click.get_binary_stream("stdout").write(content)
+        click.echo(content, nl=False)
     else:
         write_whole(target, content, force=force)
     if not quiet:
