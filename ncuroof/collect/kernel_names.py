@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_UNNAMED = re.compile(r"\(anonymous namespace\)::|<unnamed>::|_GLOBAL__N_\w+::|_NV_ANON_NAMESPACE::")
+UNNAMED = re.compile(r"\(anonymous namespace\)::|<unnamed>::|_GLOBAL__N_\w+::|_NV_ANON_NAMESPACE::")
+"""Namespaces without a name: what stands in brackets there is neither a parameter nor a template argument."""
+
 _CAST = re.compile(r"\((?:signed |unsigned )?(?:bool|char|short|int|long long|long|__int128)(?: int)?\)(?=[-\w(])")
 _NUMBER = re.compile(r"(?<![\w.])(-?\d+)(?:ul|ull|ll|u|l)\b")
 _TOKEN = re.compile(r"-?\w+")
@@ -18,7 +20,7 @@ def function_name(name: str) -> str:
 
     `void at::native::copy_kernel<float, 4>(int, float*)` is `copy_kernel`; a name that is not demangled stays as it is.
     """
-    return _head(_UNNAMED.sub("", name)).rpartition("::")[2]
+    return _head(UNNAMED.sub("", name)).rpartition("::")[2]
 
 
 def same_kernel_key(name: str) -> tuple[str, ...]:
@@ -27,7 +29,7 @@ def same_kernel_key(name: str) -> tuple[str, ...]:
     Parameters are left out, for which NVIDIA's demangler writes `T1`, those of templates that a lambda lies within, too; casts of
     constants, unnamed namespaces and spelling go.
     """
-    plain = _CAST.sub("", _UNNAMED.sub("", name))
+    plain = _CAST.sub("", UNNAMED.sub("", name))
     plain = _NUMBER.sub(r"\1", _without_parameters_within(_without_parameters(plain)))
     tokens = (_ALIASES.get(token, token) for token in _TOKEN.findall(plain))
     return tuple(token for token in tokens if token not in _FILLERS)

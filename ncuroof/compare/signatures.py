@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from ncuroof.collect.kernel_names import UNNAMED
+
 _PARAMETERS = r"\((?:[^()]|\([^()]*\))*\)\s*(?:\[clone [^\]]*\])?$"
 _TRITON_ARGUMENTS = r"_0d1d\w*$"
 _HASH = r"_?\b[0-9a-f]*\d[0-9a-f]*[a-f][0-9a-f]{5,}\b|_[0-9a-f]{8,}$"
@@ -13,9 +15,10 @@ _ARGUMENTS = r"<.*>"
 
 
 def renamed(names: pl.Expr) -> pl.Expr:
-    """Return names without parameters, hashes and a number or version at the end: "triton_poi_fused_add_7" and "…_12" are one."""
+    """Return names without unnamed namespaces, parameters, hashes and a number or version at the end: "triton_poi_fused_add_7" and "…_12" are one."""
     base = (
-        names.str.replace(_PARAMETERS, "")
+        names.str.replace_all(UNNAMED.pattern, "")
+        .str.replace(_PARAMETERS, "")
         .str.replace(r"^void\s+", "")
         .str.replace(_TRITON_ARGUMENTS, "")
         .str.replace_all(_HASH, "")

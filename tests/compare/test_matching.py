@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import polars as pl
 import pytest
 
 from ncuroof.compare import How, Side, Sureness, compare
@@ -65,11 +66,16 @@ def test_generated_names_are_told_from_their_numbers(old: str, new: str, how: st
 
 
 def test_different_kernels_are_not_one_after_their_numbers_are_gone() -> None:
-    import polars as pl  # noqa: PLC0415
-
     names = pl.DataFrame({"name": ["softmax_fwd", "softmax_bwd", "dgemm", "sgemm", "a_b", "a_c"]})
     for signature in (renamed, variant):
         assert names.select(signature(pl.col("name"))).n_unique() == 6
+
+
+@pytest.mark.parametrize("namespace", ["<unnamed>", "(anonymous namespace)", "_GLOBAL__N__3f9ac01b_9_norm_cu"])
+def test_kernels_of_an_unnamed_namespace_are_told_apart(namespace: str) -> None:
+    names = [f"void at::native::{namespace}::{name}<float, 4>" for name in ("softmax", "layer_norm")]
+    table = pl.DataFrame({"name": [f"{name}(int, T1 *)" for name in names]})
+    assert table.select(variant(pl.col("name")))["name"].to_list() == ["at::native::softmax", "at::native::layer_norm"]
 
 
 def test_several_kernels_that_became_one_are_a_fusion() -> None:
