@@ -10,6 +10,7 @@ import polars as pl
 
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.side import Recording, Side
+from ncuroof.compare.signatures import renamed, variant
 from ncuroof.errors import BaselineError, ReportAccessError, ReportNotFoundError
 
 SCHEMA = "ncuroof.baseline/1"
@@ -81,6 +82,8 @@ def _side(content: dict[str, Any]) -> Side:
         **{name: pl.Float64() for name in _NUMBERS},
     }
     n_groups = len(columns["group"])
+    if columns["group"] != list(range(n_groups)):
+        raise ValueError(f"groups 0 to {n_groups - 1} were wanted in order, found {columns['group'][:8]}")
     absent = [name for name in load_comparison_rules().quantities() if name not in columns]
     quantities = {name: columns[name] for name in load_comparison_rules().quantities() if name in columns}
     groups = pl.DataFrame(
@@ -93,7 +96,11 @@ def _side(content: dict[str, Any]) -> Side:
     return Side(
         label=str(content["label"]),
         recording=Recording(**recording),
-        groups=groups.with_columns(pl.lit([], pl.List(pl.UInt32)).alias("ids")),
+        groups=groups.with_columns(
+            pl.lit([], pl.List(pl.UInt32)).alias("ids"),
+            renamed(pl.col("name")).alias("renamed"),  # as names are told now, whichever version wrote the baseline
+            variant(pl.col("name")).alias("variant"),
+        ),
         n_kernels=int(content["n_kernels"]),
         n_failed=int(content["n_failed"]),
         failed=tuple(map(str, content.get("failed", [""] * int(content["n_failed"])))),

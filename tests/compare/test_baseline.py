@@ -74,6 +74,22 @@ def test_what_is_no_baseline_is_refused(tmp_path, content: bytes, said: str) -> 
         read_baseline(path)
 
 
+@pytest.mark.parametrize("groups", [[0, 2], [0, 0], [1, 0], [None, 1]])
+def test_a_baseline_that_was_cut_or_merged_is_damaged(tmp_path, groups: list[int | None]) -> None:
+    content = json.loads(write_baseline(SIDE))
+    content["groups"]["group"] = groups
+    (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(BaselineError, match="groups 0 to 1 were wanted in order, found"):
+        read_baseline(tmp_path / "run.json")
+
+
+def test_names_of_a_baseline_are_told_as_they_are_now(tmp_path) -> None:
+    content = json.loads(write_baseline(SIDE))
+    content["groups"] |= {"renamed": ["as it was", "told then"], "variant": ["as it was", "told then"]}
+    (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
+    assert read_baseline(tmp_path / "run.json").groups["variant"].to_list() == ["a", "b"]
+
+
 def test_a_baseline_that_lost_a_column_or_holds_nonsense_is_damaged(tmp_path) -> None:
     whole = json.loads(write_baseline(SIDE))
     path = tmp_path / "run.json"
