@@ -10,7 +10,7 @@ import polars as pl
 from ncuroof.compare.explanations import Change, changes
 from ncuroof.compare.line_changes import LineChange, line_changes
 from ncuroof.compare.matching import Match
-from ncuroof.compare.noise import is_beyond, noise_of_match, other_clocks
+from ncuroof.compare.noise import Chance, chance_of_match, is_beyond, other_clocks
 from ncuroof.compare.rules import ComparisonRules, Noise, load_comparison_rules
 from ncuroof.compare.side import Side
 from ncuroof.compare.together import Row, Together, aligned, known_sum, work_ratio
@@ -30,7 +30,7 @@ class Delta:
         mean_ns: time of one launch, before and after; of several groups that of all, over how often they were launched together.
         obstacle: why the times are not compared; None where they are.
         change_frac: of `mean_ns`, after over before less one; None where either is not known, or they are not compared.
-        noise_frac: a smaller change is none.
+        chance: how uncertain that is; None likewise.
         is_significant: whether the change is more than chance.
         work: what of the work was counted, FLOPs or instructions, and that after over before; None where it was not.
         verdicts, limiters: of the longest group, before and after.
@@ -47,7 +47,7 @@ class Delta:
     mean_ns: tuple[float | None, float | None]
     obstacle: str | None
     change_frac: float | None
-    noise_frac: float | None
+    chance: Chance | None
     is_significant: bool
     work: tuple[str, float] | None
     verdicts: tuple[str, str]
@@ -56,6 +56,11 @@ class Delta:
     roof_frac: tuple[float | None, float | None]
     changes: tuple[Change, ...]
     lines: tuple[LineChange, ...] = ()
+
+    @property
+    def noise_frac(self) -> float | None:
+        """A smaller change is none; None where that is not known."""
+        return None if self.chance is None else self.chance.noise_frac()
 
 
 def deltas(before: Side, after: Side, matches: Sequence[Match]) -> list[Delta]:
@@ -97,9 +102,9 @@ def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules)
     before, after = aligned(Together.of(old), Together.of(new))
     was, became = before.amount("mean_ns"), after.amount("mean_ns")
     obstacle = other_clocks(before, after)
-    noise = noise_of_match(before, after) if obstacle is None else None
+    chance = chance_of_match(before, after) if obstacle is None else None
     change = became / was - 1 if was and became and obstacle is None else None
-    is_significant = change is not None and noise is not None and is_beyond(change, noise)
+    is_significant = change is not None and chance is not None and is_beyond(change, chance.noise_frac())
     longest = before.longest, after.longest
     return Delta(
         match=found,
@@ -110,7 +115,7 @@ def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules)
         mean_ns=(was, became),
         obstacle=obstacle,
         change_frac=change,
-        noise_frac=noise,
+        chance=chance,
         is_significant=is_significant,
         work=work_ratio(before, after),
         verdicts=(longest[0]["verdict"], longest[1]["verdict"]),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from statistics import NormalDist
 
 import polars as pl
 
@@ -10,38 +12,68 @@ from ncuroof.compare.rules import Noise, load_comparison_rules
 from ncuroof.compare.together import Row, Together
 
 
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """How uncertain a change of time is.
+
+    Attributes:
+        error_frac: its standard error, as a share of the time.
+        freedom: degrees of freedom that this was estimated with; infinite where it is what launches were seen to differ by.
+    """
+
+    error_frac: float
+    freedom: float
+
+    @classmethod
+    def of(cls, errors: list[tuple[float, float]]) -> Chance:
+        """Return the chance of a sum of independent parts, each with its error and freedom (Welch and Satterthwaite)."""
+        error = math.hypot(*(part for part, _ in errors))
+        shares = sum((part / error) ** 4 / freedom for part, freedom in errors) if error else 0.0
+        return cls(error, 1 / shares if shares else math.inf)
+
+    def noise_frac(self, n_changes: int = 1) -> float:
+        """Return the change that chance alone makes seem possible, in any of so many changes (Šidák).
+
+        `n_standard_errors` of a single one where the error is known, more where few launches gave it, at least `least_change_frac`.
+        """
+        noise, normal = load_comparison_rules().noise, NormalDist()
+        within = 1 - 2 * normal.cdf(-noise.n_standard_errors)
+        n_errors = normal.inv_cdf((1 + within ** (1 / n_changes)) / 2)
+        return max(noise.least_change_frac, _student(n_errors, self.freedom) * self.error_frac)
+
+
 def is_beyond(change_frac: float, noise_frac: float) -> bool:
     """Return whether a change is more than chance, faster or slower alike: the factor counts, not the difference."""
     return change_frac > -1 and abs(math.log1p(change_frac)) > math.log1p(noise_frac)
 
 
-def noise_of_match(before: Together, after: Together) -> float | None:
-    """Return the change that chance alone makes seem possible; None where a time is not known.
+def chance_of_match(before: Together, after: Together) -> Chance | None:
+    """Return how uncertain a change is; None where a time is not known.
 
     Standard errors of the means: the launches' own deviation where there are enough of them, else what launches of such a length
-    have been seen to differ by; of both runs, root of the sum of squares; times `n_standard_errors`, at least `least_change_frac`.
+    have been seen to differ by; of both runs, root of the sum of squares.
     """
     noise = load_comparison_rules().noise
-    errors_frac: list[float] = []
+    errors: list[tuple[float, float]] = []
     for side in (before, after):
         mean = side.amount("mean_ns")
         if not mean:
             return None
-        errors_frac += [_standard_error_ns(row, noise) * row["n_launches"] / side.n_units / mean for row in side.rows]
-    return _of_errors(errors_frac, noise)
+        errors += [_error(row, row["n_launches"] / side.n_units / mean, noise) for row in side.rows]
+    return Chance.of(errors)
 
 
 def noise_of_runs(before: pl.DataFrame, after: pl.DataFrame) -> float | None:
     """Return the change of a run's whole time that chance alone makes seem possible; None where a time is not known."""
     noise = load_comparison_rules().noise
-    errors_frac: list[float] = []
+    errors: list[tuple[float, float]] = []
     for groups in (before, after):
         rows = list(groups.filter(pl.col("mean_ns").is_not_null()).iter_rows(named=True))
         total = sum(row["mean_ns"] * row["n_launches"] for row in rows)
         if not total:
             return None
-        errors_frac += [_standard_error_ns(row, noise) * row["n_launches"] / total for row in rows]
-    return _of_errors(errors_frac, noise)
+        errors += [_error(row, row["n_launches"] / total, noise) for row in rows]
+    return Chance.of(errors).noise_frac()
 
 
 def other_clocks(before: Together, after: Together) -> str | None:
@@ -60,12 +92,20 @@ def other_clocks(before: Together, after: Together) -> str | None:
     return f"the SM clock differs by {100 * difference:.1f} % ({clocks[0] / 1e6:.0f} MHz → {clocks[1] / 1e6:.0f} MHz)"
 
 
-def _of_errors(errors_frac: list[float], noise: Noise) -> float:
-    return max(noise.least_change_frac, noise.n_standard_errors * math.hypot(*errors_frac))
-
-
-def _standard_error_ns(row: Row, noise: Noise) -> float:
+def _error(row: Row, scale: float, noise: Noise) -> tuple[float, float]:
+    """Return the standard error of a group's mean, times a scale, and the degrees of freedom that it was estimated with."""
     n_launches = row["n_recorded"]
-    seen = math.hypot(noise.jitter_ns, noise.deviation_frac * (row["mean_ns"] or 0.0))
     own = row["deviation_ns"] if n_launches >= noise.n_launches_to_estimate else None
-    return (own if own is not None else seen) / math.sqrt(n_launches)
+    seen = math.hypot(noise.jitter_ns, noise.deviation_frac * (row["mean_ns"] or 0.0))
+    deviation, freedom = (seen, math.inf) if own is None else (own, n_launches - 1.0)
+    return scale * deviation / math.sqrt(n_launches), freedom
+
+
+def _student(normal: float, freedom: float) -> float:
+    """Return the quantile of Student's distribution where the normal one has its own (Abramowitz and Stegun, 26.7.5)."""
+    terms = (
+        (normal**3 + normal) / 4,
+        (5 * normal**5 + 16 * normal**3 + 3 * normal) / 96,
+        (3 * normal**7 + 19 * normal**5 + 17 * normal**3 - 15 * normal) / 384,
+    )
+    return normal + sum(term / freedom**power for power, term in enumerate(terms, 1))

@@ -15,7 +15,10 @@ _ARGUMENTS = r"<.*>"
 
 
 def renamed(names: pl.Expr) -> pl.Expr:
-    """Return names without unnamed namespaces, parameters, hashes and a number or version at the end: "triton_poi_fused_add_7" and "…_12" are one."""
+    """Return names without unnamed namespaces, parameters, hashes and a number or version at the end.
+
+    "triton_poi_fused_add_7" and "…_12" are one.
+    """
     base = (
         names.str.replace_all(UNNAMED.pattern, "")
         .str.replace(_PARAMETERS, "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 from dataclasses import replace
 
 import pytest
@@ -100,7 +101,23 @@ def test_launches_of_other_work_say_nothing_of_chance() -> None:
     assert only(mixed, mixed).noise_frac == pytest.approx(0.02)
     alike = [launch("a", us) for us in (1000.0, 3000.0, 1000.0, 3000.0)]
     assert run(*alike).groups["deviation_ns"].to_list() == pytest.approx([2e6 / math.sqrt(3)])
-    assert only(alike, alike).noise_frac == pytest.approx(2 * math.sqrt(2) * (1 / math.sqrt(3)) / 2)
+    # Student's 2.517 with 6 degrees of freedom stands where the normal distribution has 2
+    assert only(alike, alike).noise_frac == pytest.approx(2.517 * math.sqrt(2) * (1 / math.sqrt(3)) / 2, rel=1e-3)
+
+
+@pytest.mark.parametrize(("us", "quantile"), [((99.0, 100.0, 101.0), 2.869), ((90.0, 110.0) * 5, 2.149)])
+def test_a_deviation_of_few_launches_is_itself_uncertain(us: tuple[float, ...], quantile: float) -> None:
+    # quantiles of Student's distribution at 97.72 %, with 4 and 18 degrees of freedom
+    launches = [launch("a", each) for each in us]
+    error = math.sqrt(2 / len(us)) * statistics.stdev(us) / 100
+    assert only(launches, launches).noise_frac == pytest.approx(quantile * error, rel=3e-3)
+
+
+def test_one_uncertain_deviation_among_known_ones_counts_by_its_share() -> None:
+    # 3 launches of 100 µs that deviate by 1 µs against one by 1.22 µs as seen: 2 (0.333 + 1.49)² / 0.333² = 59.9 degrees of freedom
+    chance = only([launch("a", us) for us in (99.0, 100.0, 101.0)], [launch("a", 100.0)]).chance
+    assert chance.error_frac == pytest.approx(math.sqrt(1 / 3 + 1.49) / 100)
+    assert chance.freedom == pytest.approx(2 * (1 / 3 + 1.49) ** 2 * 9)
 
 
 def test_times_at_other_clocks_are_not_compared() -> None:
