@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ncuroof.compare.rules import ComparisonRules, Explanation
 from ncuroof.compare.together import Together
@@ -18,7 +18,14 @@ _MOVED_RATIO = 1.05
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A quantity before and after."""
+    """A quantity before and after.
+
+    Attributes:
+        quantity, words, kind: as of `Explanation`.
+        before, after: its values.
+        explains: whether it explains the change of time.
+        accompanies: whether it only moved with the time, as a utilisation of as much work has to.
+    """
 
     quantity: str
     words: str
@@ -26,6 +33,7 @@ class Change:
     before: float
     after: float
     explains: bool
+    accompanies: bool = False
 
 
 def changes(before: Together, after: Together, time_change: float | None, rules: ComparisonRules) -> tuple[Change, ...]:
@@ -59,7 +67,16 @@ def changes(before: Together, after: Together, time_change: float | None, rules:
         )
         for each, was, became in moved
     ]
-    return tuple(sorted(found, key=lambda change: not change.explains))
+    if not any(
+        change.explains and _is_by_itself(each, change) for (each, _, _), change in zip(moved, found, strict=True)
+    ):
+        found = [replace(change, explains=False, accompanies=change.explains) for change in found]
+    return tuple(sorted(found, key=lambda change: not (change.explains or change.accompanies)))
+
+
+def _is_by_itself(explanation: Explanation, change: Change) -> bool:
+    """Return whether a quantity can be the only reason: a utilisation is an amount over the time, but where it was zero."""
+    return explanation.amount is None or not change.before or not change.after
 
 
 def _size(explanation: Explanation, was: float, became: float) -> float:

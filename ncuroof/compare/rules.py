@@ -45,7 +45,7 @@ class Explanation:
         least: a smaller change explains nothing.
         busy: utilisation of what the amount is of: where the slower run hardly uses that, the amount takes no time.
         counts_in_latency: whether the amount takes time in a latency-bound kernel all the same.
-        amount: what a utilisation is of: where both moved alike, that is arithmetic and no reason.
+        amount: what a utilisation is of: where both moved alike, that is arithmetic and no reason; it is none by itself, either.
         misses: bytes behind a hit rate: without a change of these, hits cost or save nothing.
     """
 

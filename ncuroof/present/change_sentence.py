@@ -18,6 +18,8 @@ def change_sentence(delta: Delta, *, is_time_comparable: bool = True) -> str:
         parts[0] += ": " + ", ".join(map(_change, shown))
     elif is_time_comparable and delta.is_significant:
         parts[0] += "; nothing that both runs collected explains it"
+        if alongside := [change for change in delta.changes if change.accompanies][:_MOST_EXPLANATIONS]:
+            parts[0] += f" ({', '.join(map(_change, alongside))})"
     if _is_bound_otherwise(delta):
         parts.append(f"now {_bound(delta, 1)}, was {_bound(delta, 0)}")
     if delta.is_same_work_in_all:
