@@ -17,13 +17,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import polars as pl
 
 from ncuroof.compare.comparison import Comparison, run_change, run_obstacle, total_ns
 from ncuroof.compare.deltas import Delta
 from ncuroof.compare.matching import Sureness
+from ncuroof.compare.noise import is_beyond
+from ncuroof.compare.side import Side
+from ncuroof.compare.together import Row
+from ncuroof.diagnosis import load_rules
 from ncuroof.errors import GateError
+from ncuroof.words import Verdict
 
 _GATE = re.compile(
     r"^\s*(?:(?P<subject>time|step|run|findings)|kernel\((?P<pattern>.*)\))(?:\.(?P<metric>[A-Za-z_][\w.]*))?"
@@ -44,6 +51,7 @@ _HINT = (
 _SEVERITIES = ("high", "medium")
 _RUN_METRICS = ("duration_ns", "recoverable_ns", "recoverable_frac", "n_kernels", "n_failed", "step_ns", "idle_frac")
 _TIME = "time"
+_MOST_NAMES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,26 +179,51 @@ def _run(gate: Gate, comparison: Comparison) -> GateResult:
 
 
 def _findings(gate: Gate, comparison: Comparison) -> GateResult:
-    column = comparison.after.groups[f"n_{gate.metric}"]
-    return _held(gate, [(f"findings of {gate.metric} severity", float(column.sum()))])
+    groups = comparison.after.groups
+    found = _held(gate, [(f"findings of {gate.metric} severity", float(groups[f"n_{gate.metric}"].sum()))])
+    if not found.has_passed:
+        return found
+    if unknown := groups.filter(pl.col("verdict") == Verdict.UNKNOWN.value)["short_name"].to_list():
+        told = f"nothing can be found in {_some(unknown)}: too little was collected of it"
+        return GateResult(gate.text, has_passed=False, reasons=(told,))
+    return replace(found, reasons=found.reasons + _not_looked_for(groups))
+
+
+def _not_looked_for(groups: pl.DataFrame) -> tuple[str, ...]:
+    """Return of how many kernels quantities are missing that findings are made of; shares of nothing are not missing."""
+    rules = load_rules()
+    wanted = [
+        name for name in rules.missing_quantities if name in groups.columns and name not in rules.missing_unless_zero
+    ]
+    lacking = groups.filter(pl.any_horizontal(pl.col(name).is_null() for name in wanted))
+    if lacking.is_empty():
+        return ()
+    absent = ", ".join(name for name in wanted if lacking[name].null_count())
+    return (
+        f"of {len(lacking)} of {_counted(len(groups), 'kernel')} not all that findings are made of was collected: {absent}",
+    )
 
 
 def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
     assert gate.pattern is not None  # noqa: S101 (parsed so)
-    rows = [row for row in comparison.after.groups.iter_rows(named=True) if gate.pattern.search(row["name"] or "")]
+    before, rows = (_named(gate.pattern, side) for side in (comparison.before, comparison.after))
     failed = {name for name in _unjudged(gate, comparison) if gate.pattern.search(name)}
     if failed:
         told = ", ".join(sorted(name.partition("(")[0] for name in failed))
         return GateResult(gate.text, has_passed=False, reasons=(f"{told} failed to profile",))
+    if gate.limit_frac is not None and (before or rows):
+        return _kernel_times(gate, comparison, *({row["group"] for row in side} for side in (before, rows)))
     if not rows:
         return GateResult(gate.text, has_passed=False, reasons=(f"no kernel's name matches {gate.pattern.pattern!r}",))
-    if gate.limit_frac is not None:
-        return _kernel_times(gate, comparison, {row["group"] for row in rows})
     if gate.metric not in rows[0]:
         return GateResult(
             gate.text, has_passed=False, reasons=(f"kernels have no {gate.metric!r}: {', '.join(_metrics(rows[0]))}",)
         )
     return _held(gate, [(row["short_name"] or row["name"], row[gate.metric]) for row in rows])
+
+
+def _named(pattern: re.Pattern[str], side: Side) -> list[Row]:
+    return [row for row in side.groups.iter_rows(named=True) if pattern.search(row["name"] or "")]
 
 
 def _unjudged(gate: Gate, comparison: Comparison) -> Iterable[str]:
@@ -205,27 +238,62 @@ def _metrics(row: Mapping[str, Any]) -> list[str]:
     return sorted(name for name, value in row.items() if isinstance(value, float))
 
 
-def _kernel_times(gate: Gate, comparison: Comparison, groups: set[int]) -> GateResult:
+def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: set[int]) -> GateResult:
+    """Judge the times of kernels that are named on either side: of one that took the place of another, too.
+
+    Growth within chance is none, where chance is that of all of them: of sixty changes three are beyond that of one. Less time has
+    to be shown.
+    """
     if reasons := comparison.comparable.reasons:
         return _not_comparable(gate, reasons)
-    chosen = [
-        delta
-        for delta in comparison.deltas
-        if groups & set(delta.match.after) and delta.match.sureness is not Sureness.GUESS
+    found = [delta for delta in comparison.deltas if before & set(delta.match.before) or after & set(delta.match.after)]
+    judged = [delta for delta in found if delta.match.sureness is not Sureness.GUESS]
+    not_judged = _not_judged(comparison, before, after, found)
+    if not judged:
+        reason = ", ".join(("none of these kernels is surely in both runs", *not_judged))
+        return GateResult(gate.text, has_passed=False, reasons=(reason,))
+    limit = gate.limit_frac or 0.0
+    over = [
+        (change, delta.chance.noise_frac(len(judged)), delta)
+        for delta in judged
+        if (change := delta.change_frac) is not None and delta.chance is not None and change > limit
     ]
-    if not chosen:
-        return GateResult(gate.text, has_passed=False, reasons=("none of these kernels was surely in the run before",))
-    broken = _slower(chosen, gate.limit_frac or 0.0) + _of_unknown_time(chosen)
-    return GateResult(gate.text, not broken, broken or (_within(chosen, comparison, groups),))
+    broken = tuple(_changed(*each) for each in over if limit < 0 or is_beyond(*each[:2])) + _of_unknown_time(judged)
+    if broken:
+        return GateResult(gate.text, has_passed=False, reasons=broken)
+    told = _counted(len(judged), "kernel")
+    if over:
+        told += f", none beyond the limit but by chance: {_changed(*max(over, key=lambda each: each[0]))}"
+    else:
+        told += " within the limit"
+    return GateResult(gate.text, has_passed=True, reasons=(", ".join((told, *not_judged)),))
 
 
-def _slower(deltas: Sequence[Delta], limit: float) -> tuple[str, ...]:
-    """Return a reason for each change beyond a limit: growth within chance is none, and less time has to be shown."""
-    return tuple(
-        f"{delta.names[1]} changed by {100 * delta.change_frac:+.1f} % (chance: ±{100 * (delta.noise_frac or 0):.1f} %)"
-        for delta in deltas
-        if delta.change_frac is not None and (delta.is_significant or limit < 0) and delta.change_frac > limit
-    )
+def _changed(change: float, noise: float, delta: Delta) -> str:
+    names = " → ".join(dict.fromkeys(delta.names))
+    return f"{names} changed by {100 * change:+.1f} % (chance: ±{100 * noise:.1f} %)"
+
+
+def _not_judged(comparison: Comparison, before: set[int], after: set[int], found: Sequence[Delta]) -> tuple[str, ...]:
+    """Return which groups a limit says nothing of: new ones, those matched by a guess, and those that are gone."""
+    told = []
+    if n_new := len(after - {group for delta in found for group in delta.match.after}):
+        told.append(f"{n_new} {'was' if n_new == 1 else 'were'} not in the run before")
+    if n_guessed := sum(delta.match.sureness is Sureness.GUESS for delta in found):
+        told.append(f"{n_guessed} matched by a guess and not judged")
+    if gone := before & set(comparison.matching.removed):
+        rows = comparison.before.groups.filter(pl.col("group").is_in(list(gone))).sort(
+            "duration_ns", descending=True, nulls_last=True
+        )
+        told.append(f"not in the run any more: {_some(rows['short_name'].to_list())}")
+    return tuple(told)
+
+
+def _some(names: Sequence[str | None]) -> str:
+    """Return the first of some names, each once, and how many more there are."""
+    known = list(dict.fromkeys(name or "(no name)" for name in names))
+    more = [f"{len(known) - _MOST_NAMES} more"] if len(known) > _MOST_NAMES else []
+    return ", ".join(known[:_MOST_NAMES] + more)
 
 
 def _of_unknown_time(deltas: Iterable[Delta]) -> tuple[str, ...]:
@@ -234,19 +302,6 @@ def _of_unknown_time(deltas: Iterable[Delta]) -> tuple[str, ...]:
         for delta in deltas
         if delta.change_frac is None
     )
-
-
-def _within(judged: Sequence[Delta], comparison: Comparison, groups: set[int]) -> str:
-    """Return that all judged kernels are within a limit, and how many of the groups were not judged."""
-    matched = {group for delta in judged for group in delta.match.after}
-    guessed = {group for delta in comparison.deltas for group in delta.match.after} & groups - matched
-    n_new = len(groups - matched - guessed)
-    told = _counted(len(judged), "kernel") + " within the limit"
-    if n_new:
-        told += f", {n_new} {'was' if n_new == 1 else 'were'} not in the run before"
-    if guessed:
-        told += f", {len(guessed)} matched by a guess and not judged"
-    return told
 
 
 def _counted(number: int, noun: str) -> str:

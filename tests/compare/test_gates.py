@@ -73,7 +73,7 @@ def test_a_guess_is_no_kernel_of_the_run_before() -> None:
     before = run(launch("first"), *[launch("a", **unknown)] * 2)
     after = run(launch("first"), *[launch("b", **unknown, **{"traffic_bytes.dram": 3e6})] * 2)
     assert result("kernel(b).time:+5%", after, before).reasons == (
-        "none of these kernels was surely in the run before",
+        "none of these kernels is surely in both runs, 1 matched by a guess and not judged",
     )
     assert result("kernel(b|first).time:+5%", after, before).reasons == (
         "1 kernel within the limit, 1 matched by a guess and not judged",
@@ -85,6 +85,55 @@ def test_kernels_that_are_new_are_told_and_not_judged() -> None:
         launch("flash_fwd", 1000.0), launch("norm", 1000.0), launch("flash_bwd", 9000.0, **{"work.fp32.flop": 7e9})
     )
     assert result("kernel(flash.*):+5%", after).reasons == ("1 kernel within the limit, 1 was not in the run before",)
+
+
+def test_kernels_that_are_gone_are_told_and_do_not_fail() -> None:
+    # another amount of work: nothing says that math_attention does what flash_bwd did; both may as well be a fusion
+    before = run(*[launch("flash_fwd", 1000.0), launch("norm", 1000.0), launch("flash_bwd", 500.0)])
+    after = run(*[launch("flash_fwd", 1000.0), launch("norm", 1000.0), launch("math", 3e3, **{"work.fp32.flop": 7e9})])
+    found = result("kernel(flash.*):+5%", after, before)
+    assert found.has_passed
+    assert found.reasons == ("1 kernel within the limit, not in the run any more: flash_bwd",)
+    assert result("kernel(flash_bwd):+5%", after, before).reasons == (
+        "none of these kernels is surely in both runs, not in the run any more: flash_bwd",
+    )
+    assert not result("kernel(flash_bwd).n_launches>=1", after, before).has_passed  # for who wants it kept
+    parts = [
+        launch(f"norm_{letter}", us, **{"work.fp32.flop": 9e9}) for letter, us in zip("abcd", (1, 2, 3, 4), strict=True)
+    ]
+    found = result("kernel(norm):+5%", run(launch("norm")), run(launch("norm"), *parts))
+    assert found.reasons == ("1 kernel within the limit, not in the run any more: norm_d, norm_c, norm_b, 1 more",)
+
+
+def test_what_took_the_place_of_a_kernel_is_judged_by_the_name_that_is_gone_too() -> None:
+    before = run(launch("first"), launch("flash_bwd", 1000.0), launch("last"))
+    after = run(launch("first"), launch("math", 6000.0), launch("last"))
+    found = result("kernel(flash.*):+5%", after, before)
+    assert not found.has_passed
+    assert found.reasons[0].startswith("flash_bwd → math changed by +500.0 %")
+
+
+def test_growth_within_chance_is_not_called_within_the_limit() -> None:
+    # 10 µs: 2 √2 · √(0.07² + 0.01²) = 20.0 % of one; of two changes, 2.27 standard errors each are as rare as 2 of one: 22.7 %
+    launches = [launch("norm", 10.0), launch("flash", 10.0)]
+    slower = [launch("norm", 11.0), launch("flash", 10.9)]
+    found = result("kernel(norm):+5%", run(*slower), run(*launches))
+    assert found.has_passed
+    assert found.reasons[0].startswith(
+        "1 kernel, none beyond the limit but by chance: norm changed by +10.0 % (chance: ±19."
+    )
+    (reason,) = result("kernel(.*):+5%", run(*slower), run(*launches)).reasons
+    assert reason.startswith("2 kernels, none beyond the limit but by chance: norm changed by +10.0 % (chance: ±21.")
+
+
+def test_one_of_many_kernels_may_be_beyond_the_chance_of_one() -> None:
+    # 1 ms: chance is 2.8 % of one kernel; of 40 changes, 3.25 standard errors each are as rare: 4.6 %
+    names = [f"kernel_{letter}{other}" for letter in "abcdefgh" for other in "vwxyz"]
+    before = run(*(launch(name, 1000.0) for name in names))
+    for us, has_passed in ((1040.0, True), (1060.0, False)):
+        after = run(*(launch(name, us if name == names[7] else 1000.0) for name in names))
+        assert result("kernel(.*):+3%", after, before).has_passed is has_passed
+        assert not result(f"kernel({names[7]}):+3%", after, before).has_passed
 
 
 def test_recoverable_time_is_a_share_of_the_kernels_of_which_it_is_known() -> None:
@@ -118,6 +167,35 @@ def test_findings_are_counted_over_all_launches() -> None:
     after = run(launch("flash_fwd"), launch("norm"), findings=[(0, "high"), (0, "low"), (1, "high"), (1, "medium")])
     assert not result("findings.high<2", after).has_passed
     assert result("findings.medium==1", after).has_passed
+
+
+def test_findings_that_nothing_could_be_found_of_are_not_none() -> None:
+    unknown = launch("norm", verdict="unknown", limiter=None)
+    found = result("findings.high==0", run(launch("flash"), unknown))
+    assert (found.has_passed, found.reasons) == (
+        False,
+        ("nothing can be found in norm: too little was collected of it",),
+    )
+    assert not result("findings.high==0", run(unknown, launch("flash"), findings=[(1, "high")])).has_passed
+    assert result("findings.high==1", run(launch("flash"), findings=[(0, "high")])).has_passed
+
+
+def test_what_findings_are_made_of_is_told_where_it_is_missing() -> None:
+    collected = dict.fromkeys(
+        (
+            "utilisation.compute", "occupancy.achieved_frac", "access.l1_hit_frac", "access.l2_hit_frac",
+            "access.local_bytes",
+        ), 0.5,
+    )  # fmt: skip
+    assert result("findings.high==0", run(launch("a", **collected))).reasons == (
+        "findings of high severity: high is 0",
+    )
+    lacking = collected | {"access.local_bytes": None, "occupancy.achieved_frac": None}
+    found = result("findings.high==0", run(launch("a", **collected), launch("b", **lacking)))
+    assert found.has_passed
+    assert found.reasons[1] == (
+        "of 1 of 2 kernels not all that findings are made of was collected: occupancy.achieved_frac, access.local_bytes"
+    )
 
 
 @pytest.mark.parametrize(
