@@ -207,7 +207,7 @@ class Analysis:
             kernels=self.kernels,
             findings=self.diagnosis.findings,
             n_failed=self.summary.n_failed,
-            wall_times=() if self.weighting is None else self.weighting.wall_times,
+            weighting=self.weighting,
         )
 
     def whatif(self, *targets: str, changes: str | Sequence[str] = (), only: str | None = None) -> pl.DataFrame:

@@ -37,6 +37,8 @@ def write_baseline(side: Side) -> bytes:
         "failed": side.failed,
         "step_ns": side.step_ns,
         "idle_frac": side.idle_frac,
+        "is_counted": side.is_counted,
+        "not_recorded_ns": side.not_recorded_ns,
         "recording": recording,
         "groups": columns,
     }
@@ -106,6 +108,8 @@ def _side(content: dict[str, Any]) -> Side:
         failed=tuple(map(str, content.get("failed", [""] * int(content["n_failed"])))),
         step_ns=_number(content.get("step_ns")),
         idle_frac=_number(content.get("idle_frac")),
+        is_counted=bool(content.get("is_counted", columns["n_launches"] != columns["n_recorded"])),
+        not_recorded_ns=_number(content.get("not_recorded_ns")),
     )
 
 

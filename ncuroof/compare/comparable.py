@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.side import Recording
 
 
@@ -34,18 +33,13 @@ def comparable(before: Recording, after: Recording) -> Comparable:
         )
         if old and new and old != new
     ]
-    clocks = (before.sm_clock_hz, after.sm_clock_hz)
-    if clocks[0] and clocks[1] and not reasons:
-        difference = abs(clocks[1] / clocks[0] - 1)
-        if difference > load_comparison_rules().noise.clock_difference_frac:
-            was, became = (f"{clock / 1e6:.0f} MHz" for clock in clocks if clock)
-            reasons.append(f"the SM clock differs by {100 * difference:.1f} %: {was} before, {became} after")
     remarks = [
         f"{what} differs: {', '.join(old)} before, {', '.join(new)} after"
         for what, old, new in (
             ("the driver", before.drivers, after.drivers),
             ("Nsight Compute", before.ncu_versions, after.ncu_versions),
             ("the build", before.builds, after.builds),
+            ("FLOPs are not compared: what was counted of them", before.precisions, after.precisions),
         )
         if old and new and old != new
     ]

@@ -12,7 +12,7 @@ import polars as pl
 from ncuroof.compare.comparable import Comparable, comparable
 from ncuroof.compare.deltas import Delta, deltas
 from ncuroof.compare.matching import Matching, Sureness, match
-from ncuroof.compare.noise import noise_of_runs
+from ncuroof.compare.noise import by_clocks, noise_of_runs
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.side import Side
 
@@ -47,27 +47,68 @@ class Comparison:
 
 def compare(before: Side, after: Side) -> Comparison:
     """Return what changed from one run to another."""
-    matching = match(before, after)
+    sides = before, after
+    precisions = before.recording.precisions, after.recording.precisions
+    if all(precisions) and precisions[0] != precisions[1]:  # what one run alone counted is no change of the program's
+        sides = before.without_flop(), after.without_flop()
+    matching = match(*sides)
     return Comparison(
         before=before,
         after=after,
         comparable=comparable(before.recording, after.recording),
         matching=matching,
-        deltas=tuple(deltas(before, after, matching.matches)),
+        deltas=tuple(deltas(*sides, matching.matches)),
     )
 
 
 def run_obstacle(comparison: Comparison) -> str | None:
-    """Return why the GPU times of the whole runs say nothing: launches that failed in one of them, or other clocks; else None."""
-    if told := _failed_otherwise(comparison.before.failed, comparison.after.failed):
-        return told
+    """Return why the GPU times of the whole runs say nothing, else None.
+
+    Launches failed or were counted in one of them alone, other time was left out of the sums, or the clocks are others.
+    """
+    return (
+        _failed_otherwise(comparison.before.failed, comparison.after.failed)
+        or _counted_otherwise(comparison.before, comparison.after)
+        or _at_other_clocks(comparison)
+    )
+
+
+def _counted_otherwise(before: Side, after: Side) -> str | None:
+    """Return that launches were counted in one run alone, or that what was counted and not recorded takes another time; else None.
+
+    That time is in no sum, and with another one kernels may have come to it or left it. Beyond chance is what would be a change of
+    all that was counted.
+    """
+    if before.is_counted != after.is_counted:
+        return f"launches were counted in the run {'before' if before.is_counted else 'after'} alone"
+    was, became = before.not_recorded_ns, after.not_recorded_ns
+    noise = noise_of_runs(before.groups, after.groups)
+    if was is None or became is None or noise is None:
+        return None
+    if abs(became - was) <= noise * ((total_ns(before) or 0.0) + was):
+        return None
+    return f"kernels that were counted but not recorded took {was / 1e6:.3g} ms before, {became / 1e6:.3g} ms after"
+
+
+def _at_other_clocks(comparison: Comparison) -> str | None:
     times_ns = [(delta, sum(time or 0.0 for time in delta.duration_ns)) for delta in comparison.deltas]
     total = sum(time for _, time in times_ns)
     at_other_clocks = [(time, delta) for delta, time in times_ns if delta.obstacle is not None]
-    if sum(time for time, _ in at_other_clocks) <= _MOST_AT_OTHER_CLOCKS * total:
+    if sum(time for time, _ in at_other_clocks) > _MOST_AT_OTHER_CLOCKS * total:
+        _, longest = max(at_other_clocks, key=lambda found: found[0])
+        return f"{longest.names[1]}: {longest.obstacle}"
+    difference = abs(_clock_change(comparison))  # of short launches one by one it may be chance
+    if difference <= load_comparison_rules().noise.clock_difference_frac:
         return None
-    _, longest = max(at_other_clocks, key=lambda found: found[0])
-    return f"{longest.names[1]}: {longest.obstacle}"
+    return f"the SM clock differs by {100 * difference:.1f} % on average over what both runs launched"
+
+
+def _clock_change(comparison: Comparison) -> float:
+    """Return the SM clock after over before, less one: the average by time over the matches."""
+    times_ns = [sum(time or 0.0 for time in delta.duration_ns) for delta in comparison.deltas]
+    total = sum(times_ns)
+    moved = sum(time * delta.clock_frac for time, delta in zip(times_ns, comparison.deltas, strict=True))
+    return moved / total if total else 0.0
 
 
 def _failed_otherwise(before: Sequence[str], after: Sequence[str]) -> str:
@@ -100,7 +141,8 @@ def run_change(comparison: Comparison) -> tuple[float | None, float | None]:
     was, became = total_ns(comparison.before), total_ns(comparison.after)
     if not was or became is None:
         return None, None
-    return became / was - 1, noise_of_runs(comparison.before.groups, comparison.after.groups)
+    change, noise = became / was - 1, noise_of_runs(comparison.before.groups, comparison.after.groups)
+    return change, None if noise is None else noise + by_clocks(change, _clock_change(comparison))
 
 
 def matched_change(comparison: Comparison) -> tuple[float | None, float | None]:
@@ -115,14 +157,16 @@ def matched_change(comparison: Comparison) -> tuple[float | None, float | None]:
     for delta in comparison.deltas:
         if delta.match.sureness is Sureness.GUESS:
             continue
-        if delta.change_frac is not None and delta.noise_frac is not None and delta.mean_ns[0]:
+        if delta.change_frac is not None and delta.chance is not None and delta.mean_ns[0]:
             time_ns = delta.n_launches[0] * delta.mean_ns[0]
             was += time_ns
             became += time_ns * (1 + delta.change_frac)
-            noises_ns.append(time_ns * delta.noise_frac)
+            noises_ns.append(time_ns * delta.chance.noise_frac())
     if not was:
         return None, None
-    return became / was - 1, max(load_comparison_rules().noise.least_change_frac, math.hypot(*noises_ns) / was)
+    change = became / was - 1
+    noise = max(load_comparison_rules().noise.least_change_frac, math.hypot(*noises_ns) / was)
+    return change, noise + by_clocks(change, _clock_change(comparison))
 
 
 def total_ns(side: Side, groups: tuple[int, ...] | None = None) -> float | None:

@@ -10,7 +10,7 @@ import polars as pl
 from ncuroof.compare.explanations import Change, changes
 from ncuroof.compare.line_changes import LineChange, line_changes
 from ncuroof.compare.matching import Match
-from ncuroof.compare.noise import Chance, chance_of_match, is_beyond, other_clocks
+from ncuroof.compare.noise import Chance, by_clocks, chance_of_match, clock_change, is_beyond, other_clocks
 from ncuroof.compare.rules import ComparisonRules, Noise, load_comparison_rules
 from ncuroof.compare.side import Side
 from ncuroof.compare.together import Row, Together, aligned, known_sum, work_ratio
@@ -31,7 +31,7 @@ class Delta:
         obstacle: why the times are not compared; None where they are.
         change_frac: of `mean_ns`, after over before less one; None where either is not known, or they are not compared.
         chance: how uncertain that is; None likewise.
-        is_significant: whether the change is more than chance.
+        clock_frac: SM clock, after over before less one; 0 where not known.
         work: what of the work was counted, FLOPs or instructions, and that after over before; None where it was not.
         verdicts, limiters: of the longest group, before and after.
         recoverable_ns, roof_frac: before and after.
@@ -48,7 +48,7 @@ class Delta:
     obstacle: str | None
     change_frac: float | None
     chance: Chance | None
-    is_significant: bool
+    clock_frac: float
     work: tuple[str, float] | None
     verdicts: tuple[str, str]
     limiters: tuple[str | None, str | None]
@@ -57,10 +57,22 @@ class Delta:
     changes: tuple[Change, ...]
     lines: tuple[LineChange, ...] = ()
 
+    def noise_of(self, n_changes: int) -> float | None:
+        """Return what chance and clocks alone make seem possible, in any of so many changes; None where that is not known."""
+        if self.chance is None or self.change_frac is None:
+            return None
+        return self.chance.noise_frac(n_changes) + by_clocks(self.change_frac, self.clock_frac)
+
     @property
     def noise_frac(self) -> float | None:
         """A smaller change is none; None where that is not known."""
-        return None if self.chance is None else self.chance.noise_frac()
+        return self.noise_of(1)
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the change is more than chance."""
+        noise = self.noise_frac
+        return self.change_frac is not None and noise is not None and is_beyond(self.change_frac, noise)
 
 
 def deltas(before: Side, after: Side, matches: Sequence[Match]) -> list[Delta]:
@@ -101,12 +113,11 @@ def _with_lines(delta: Delta, lines: tuple[dict[int, list[Row]], dict[int, list[
 def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules) -> Delta:
     before, after = aligned(Together.of(old), Together.of(new))
     was, became = before.amount("mean_ns"), after.amount("mean_ns")
-    obstacle = other_clocks(before, after)
+    obstacle, clock = other_clocks(before, after), clock_change(before, after)
     chance = chance_of_match(before, after) if obstacle is None else None
     change = became / was - 1 if was and became and obstacle is None else None
-    is_significant = change is not None and chance is not None and is_beyond(change, chance.noise_frac())
     longest = before.longest, after.longest
-    return Delta(
+    delta = Delta(
         match=found,
         names=(before.names, after.names),
         n_launches=(before.n_launches, after.n_launches),
@@ -116,14 +127,15 @@ def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules)
         obstacle=obstacle,
         change_frac=change,
         chance=chance,
-        is_significant=is_significant,
+        clock_frac=clock,
         work=work_ratio(before, after),
         verdicts=(longest[0]["verdict"], longest[1]["verdict"]),
         limiters=(longest[0]["limiter"], longest[1]["limiter"]),
         recoverable_ns=_both(old, new, "recoverable_ns"),
         roof_frac=(longest[0]["roof_frac"], longest[1]["roof_frac"]),
-        changes=changes(before, after, change if is_significant else None, rules),
+        changes=(),
     )
+    return replace(delta, changes=changes(before, after, change if delta.is_significant else None, rules))
 
 
 def _both(old: list[Row], new: list[Row], quantity: str) -> tuple[float | None, float | None]:

@@ -137,10 +137,10 @@ def _time(gate: Gate, comparison: Comparison) -> GateResult:
     if change is None or noise is None:
         return GateResult(gate.text, has_passed=False, reasons=("the GPU time of a run is not known",))
     limit = gate.limit_frac or 0.0
-    has_passed = change <= (
-        max(limit, noise) if limit >= 0 else limit
-    )  # growth within chance is none; less time has to be shown
-    reason = f"GPU time changed by {100 * change:+.1f} % (chance: ±{100 * noise:.1f} %)"
+    # growth within chance is none; less time has to be shown
+    has_passed = change <= max(limit, noise) if limit >= 0 else change <= limit and is_beyond(change, noise)
+    counted = " of the counted runs" if comparison.after.is_counted else ""
+    reason = f"GPU time{counted} changed by {100 * change:+.1f} % (chance: ±{100 * noise:.1f} %)"
     return GateResult(gate.text, has_passed=has_passed, reasons=(reason,))
 
 
@@ -242,7 +242,7 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
     """Judge the times of kernels that are named on either side: of one that took the place of another, too.
 
     Growth within chance is none, where chance is that of all of them: of sixty changes three are beyond that of one. Less time has
-    to be shown.
+    to be shown, beyond chance.
     """
     if reasons := comparison.comparable.reasons:
         return _not_comparable(gate, reasons)
@@ -253,17 +253,22 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
         reason = ", ".join(("none of these kernels is surely in both runs", *not_judged))
         return GateResult(gate.text, has_passed=False, reasons=(reason,))
     limit = gate.limit_frac or 0.0
-    over = [
-        (change, delta.chance.noise_frac(len(judged)), delta)
+    changed = [
+        (change, noise, delta)
         for delta in judged
-        if (change := delta.change_frac) is not None and delta.chance is not None and change > limit
+        if (change := delta.change_frac) is not None and (noise := delta.noise_of(len(judged))) is not None
     ]
-    broken = tuple(_changed(*each) for each in over if limit < 0 or is_beyond(*each[:2])) + _of_unknown_time(judged)
-    if broken:
+    over = [
+        (change, noise, delta)
+        for change, noise, delta in changed
+        if (change > limit if is_beyond(change, noise) else limit < 0)
+    ]
+    if broken := tuple(_changed(*each) for each in over) + _of_unknown_time(judged):
         return GateResult(gate.text, has_passed=False, reasons=broken)
     told = _counted(len(judged), "kernel")
-    if over:
-        told += f", none beyond the limit but by chance: {_changed(*max(over, key=lambda each: each[0]))}"
+    most = max(changed, key=lambda each: each[0], default=None)
+    if most is not None and most[0] > limit:
+        told += f", none beyond the limit but by chance: {_changed(*most)}"
     else:
         told += " within the limit"
     return GateResult(gate.text, has_passed=True, reasons=(", ".join((told, *not_judged)),))

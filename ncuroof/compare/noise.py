@@ -76,6 +76,17 @@ def noise_of_runs(before: pl.DataFrame, after: pl.DataFrame) -> float | None:
     return Chance.of(errors).noise_frac()
 
 
+def clock_change(before: Together, after: Together) -> float:
+    """Return the SM clock after over before, less one; 0 where it is not known of both."""
+    was, became = before.average("sm_clock_hz"), after.average("sm_clock_hz")
+    return became / was - 1 if was and became else 0.0
+
+
+def by_clocks(change_frac: float, clock_frac: float) -> float:
+    """Return how much of a change of time the clock alone may explain: at most as much as it differs, the other way."""
+    return abs(clock_frac) if change_frac * clock_frac < 0 else 0.0
+
+
 def other_clocks(before: Together, after: Together) -> str | None:
     """Return how much the SM clock of launches differs, where that makes their times incomparable; else None.
 
@@ -86,7 +97,7 @@ def other_clocks(before: Together, after: Together) -> str | None:
     times = [(side.amount("mean_ns") or 0.0) * side.n_units / side.n_launches for side in (before, after)]
     if not clocks[0] or not clocks[1] or not all(times):
         return None
-    difference = abs(clocks[1] / clocks[0] - 1)
+    difference = abs(clock_change(before, after))
     if difference <= noise.clock_difference_frac + noise.n_standard_errors * noise.jitter_ns / min(times):
         return None
     return f"the SM clock differs by {100 * difference:.1f} % ({clocks[0] / 1e6:.0f} MHz → {clocks[1] / 1e6:.0f} MHz)"

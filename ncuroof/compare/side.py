@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.signatures import range_path, renamed, variant
 from ncuroof.compare.together import FLOP, INSTRUCTIONS
-from ncuroof.diagnosis import WallTime
+from ncuroof.diagnosis import Weighting
 from ncuroof.errors import SchemaError
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Measurements
 from ncuroof.tables import conform
+from ncuroof.words import Precision
 
 SAME_LAUNCH = ("name", "workload", "grid", "block", "range")
 """What the launches of a group have in common; the same kernel in another NVTX range is another group."""
@@ -24,6 +25,10 @@ _EQUAL_WORK_RATIO = 1.05
 
 BUILDS: Mapping[float | None, str] = {0.0: "with optimisation", 1.0: "for debugging (nvcc -G)"}
 """How kernels were compiled, by `check.debug_build`."""
+
+
+VECTOR_PRECISIONS = (Precision.FP64, Precision.FP32, Precision.FP16)
+"""Those that every GPU has: where such FLOPs are null they were not counted. Which tensor operations there are differs by GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,7 @@ class Recording:
         sm_clock_hz: median over the launches; None where not known.
         is_simulated: whether a report was written by ncuroof and not recorded.
         builds: how the kernels were compiled.
+        precisions: of which FLOPs were counted, of VECTOR_PRECISIONS; those of a launch as one text.
     """
 
     gpus: tuple[str, ...]
@@ -50,6 +56,7 @@ class Recording:
     sm_clock_hz: float | None
     is_simulated: bool = False
     builds: tuple[str, ...] = ()
+    precisions: tuple[str, ...] = ()
 
 
 LINE_SHARES = pl.Schema(
@@ -84,6 +91,8 @@ class Side:
         step_ns: how long a counted step took on the wall's clock; None where no steps were counted.
         idle_frac: share of it in which nothing ran on the GPU; likewise.
         failed: names of the launches whose profiling failed, sorted; "" where it is not known.
+        is_counted: whether sums are weighted by a run that counted the launches; times of single launches are ncu's all the same.
+        not_recorded_ns: GPU time of that run in kernels that were not recorded; None where it is not known.
     """
 
     label: str
@@ -95,6 +104,12 @@ class Side:
     step_ns: float | None = None
     idle_frac: float | None = None
     failed: tuple[str, ...] = ()
+    is_counted: bool = False
+    not_recorded_ns: float | None = None
+
+    def without_flop(self) -> Side:
+        """Return the run as if no FLOPs had been counted."""
+        return replace(self, groups=self.groups.with_columns(pl.lit(None, pl.Float64).alias(FLOP)))
 
 
 def run_side(
@@ -105,7 +120,7 @@ def run_side(
     kernels: pl.DataFrame,
     findings: pl.DataFrame,
     n_failed: int,
-    wall_times: Sequence[WallTime],
+    weighting: Weighting | None,
 ) -> Side:
     """Return a run as one side of a comparison.
 
@@ -116,8 +131,9 @@ def run_side(
         kernels: one row per launch, as `Analysis.kernels`.
         findings: FINDINGS.
         n_failed: launches whose profiling failed.
-        wall_times: of its counted runs; of several ranks the slowest tells how long a step takes.
+        weighting: by its counted runs, if any; of several ranks the slowest tells how long a step takes.
     """
+    wall_times = () if weighting is None else weighting.wall_times
     slowest = max((time for time in wall_times if time.n_steps), key=lambda time: time.duration_ns, default=None)
     sessions = [report.session for report in reports]
     clock = measurements.kernels["sm_clock_hz"].median()
@@ -134,6 +150,7 @@ def run_side(
             sm_clock_hz=None if clock is None else float(clock),  # type: ignore[arg-type]  # of floats
             is_simulated=any(session.is_simulated for session in sessions),
             builds=told(map(BUILDS.get, measurements.kernels["check.debug_build"])),
+            precisions=told(_precisions(kernels)),
         ),
         groups=groups,
         n_kernels=kernels.height,
@@ -142,6 +159,8 @@ def run_side(
         step_ns=None if slowest is None else slowest.duration_ns,
         idle_frac=None if slowest is None else slowest.idle_frac,
         failed=tuple(sorted(kernels.filter("failed")["name"].fill_null(""))),
+        is_counted=weighting is not None and weighting.covered_frac != 0,
+        not_recorded_ns=_not_recorded_ns(weighting),
     )
 
 
@@ -227,6 +246,23 @@ def line_shares(groups: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
         .with_columns((pl.col("value") / pl.col("n_samples")).alias("frac"))
         .pipe(conform, LINE_SHARES)
     )
+
+
+def _not_recorded_ns(weighting: Weighting | None) -> float | None:
+    if weighting is None or weighting.covered_frac is None:
+        return None
+    return weighting.duration_ns * (1 - weighting.covered_frac)
+
+
+def _precisions(kernels: pl.DataFrame) -> list[str]:
+    """Return of which VECTOR_PRECISIONS the FLOPs of each launch were counted."""
+    columns = [f"work.{each.value}.flop" for each in VECTOR_PRECISIONS]
+    known = kernels.filter(~pl.col("failed")).select(
+        pl.col(name).is_not_null() for name in columns if name in kernels.columns
+    )
+    return [
+        " ".join(name.split(".")[1] for name, is_known in row.items() if is_known) for row in known.unique().to_dicts()
+    ]
 
 
 def _work(kernels: pl.DataFrame) -> pl.Expr:

@@ -9,10 +9,18 @@ from ncuroof.present import format as text
 _MOST_EXPLANATIONS = 3
 
 
-def change_sentence(delta: Delta, *, is_time_comparable: bool = True) -> str:
-    """Return what changed in a match: "2.1× faster: DRAM bytes −52.0 %; now memory-bound (DRAM), was latency-bound (tail)"."""
+def change_sentence(
+    delta: Delta, *, is_time_comparable: bool = True, are_counted: tuple[bool, bool] = (False, False)
+) -> str:
+    """Return what changed in a match: "2.1× faster: DRAM bytes −52.0 %; now memory-bound (DRAM), was latency-bound (tail)".
+
+    Args:
+        delta: the match.
+        is_time_comparable: whether times of the runs are.
+        are_counted: whether launches were counted, before and after: the times of all are then not those that ncu recorded.
+    """
     is_time_comparable = is_time_comparable and delta.obstacle is None
-    parts = [_time(delta) if is_time_comparable else _not_compared(delta)]
+    parts = [_time(delta, is_counted=any(are_counted)) if is_time_comparable else _not_compared(delta)]
     shown = [change for change in delta.changes if change.explains or not is_time_comparable][:_MOST_EXPLANATIONS]
     if shown:
         parts[0] += ": " + ", ".join(map(_change, shown))
@@ -24,7 +32,7 @@ def change_sentence(delta: Delta, *, is_time_comparable: bool = True) -> str:
         parts.append(f"now {_bound(delta, 1)}, was {_bound(delta, 0)}")
     if delta.is_same_work_in_all:
         parts.append(f"the same work in {text.launches(delta.n_launches[1])} instead of {delta.n_launches[0]}")
-    elif delta.n_launches[0] != delta.n_launches[1]:
+    elif delta.n_launches[0] != delta.n_launches[1] and are_counted[0] == are_counted[1]:
         parts.append(f"launched {delta.n_launches[1]} instead of {delta.n_launches[0]} times")
     return "; ".join(parts)
 
@@ -54,11 +62,13 @@ def signed_share(frac: float) -> str:
     return f"{'+' if frac >= 0 else '−'}{text.share(abs(frac))}"
 
 
-def _time(delta: Delta) -> str:
+def _time(delta: Delta, *, is_counted: bool) -> str:
     if delta.change_frac is None:
         return "its time is not known on both sides"
     if not delta.is_significant:
         return f"no change beyond chance (±{text.share(delta.noise_frac)})"
+    if is_counted:
+        return f"{factor(delta.change_frac)} as ncu recorded it ({' → '.join(map(text.duration, delta.mean_ns))})"
     is_per_launch = delta.n_launches[0] != delta.n_launches[1] and not delta.is_same_work_in_all
     return factor(delta.change_frac) + (" per launch" if is_per_launch else "")
 

@@ -82,6 +82,8 @@ def _side(side: Side) -> Document:
         "duration_ns": total_ns(side),
         "step_ns": side.step_ns,
         "idle_frac": side.idle_frac,
+        "is_counted": side.is_counted,
+        "not_recorded_ns": side.not_recorded_ns,
     }
 
 
@@ -95,7 +97,11 @@ def _match(delta: Delta, comparison: Comparison, *, is_comparable: bool) -> Docu
         "after": [_group(comparison.after, group) for group in delta.match.after],
         "how": delta.match.how.value,
         "sureness": delta.match.sureness.value,
-        "sentence": change_sentence(delta, is_time_comparable=is_comparable),
+        "sentence": change_sentence(
+            delta,
+            is_time_comparable=is_comparable,
+            are_counted=(comparison.before.is_counted, comparison.after.is_counted),
+        ),
         "is_significant": delta.is_significant and is_comparable,
         "change_frac": delta.change_frac if is_comparable else None,
         "noise_frac": delta.noise_frac if is_comparable else None,

@@ -78,10 +78,11 @@ def outcome(document: Record) -> Iterator[str]:
         change, noise = summary["duration_change_frac"], summary["noise_frac"]
         is_moved = is_beyond(change, noise)
         subject = "the run's kernels together are" if _step(before, after) else "the run is"
+        counted = ", as counted without ncu" if after["is_counted"] else ""
         yield (
-            f"{subject} {factor(change)}"
+            f"{subject} {factor(change)}{counted}"
             if is_moved
-            else f"the run's GPU time did not change beyond chance (±{text.share(noise)})"
+            else f"the run's GPU time{counted}{counted[:1]} did not change beyond chance (±{text.share(noise)})"
         )
     if summary["matched_change_frac"] is not None and (summary["obstacle"] or _is_launched_otherwise(document)):
         yield f"launch for launch, over what both runs launched: {_of_matched(summary)}"

@@ -43,6 +43,19 @@ def test_a_baseline_of_an_earlier_version_knows_no_step(tmp_path) -> None:
     assert read_baseline(tmp_path / "run.json").step_ns is None
 
 
+def test_a_baseline_knows_whether_launches_were_counted(tmp_path) -> None:
+    path = tmp_path / "run.json"
+    path.write_bytes(write_baseline(replace(SIDE, is_counted=True, not_recorded_ns=1.5e6)))
+    assert (read_baseline(path).is_counted, read_baseline(path).not_recorded_ns) == (True, 1.5e6)
+    # of an earlier version: they were where a launch stands for others
+    for n_represented, is_counted in ((1.0, False), (3.0, True)):
+        content = json.loads(write_baseline(run(launch("a", n_represented=n_represented))))
+        del content["is_counted"], content["not_recorded_ns"], content["recording"]["precisions"]
+        path.write_text(json.dumps(content), encoding="utf-8")
+        back = read_baseline(path)
+        assert (back.is_counted, back.not_recorded_ns, back.recording.precisions) == (is_counted, None, ())
+
+
 def test_a_baseline_of_an_earlier_version_knows_how_many_failed_and_not_which(tmp_path) -> None:
     content = json.loads(write_baseline(SIDE))
     del content["failed"]

@@ -134,6 +134,41 @@ def test_times_at_other_clocks_are_not_compared() -> None:
     assert matched_change(comparison)[0] == pytest.approx(1.0)
 
 
+def test_other_kernels_are_no_other_clock() -> None:
+    # short launches that were fused away ran at 1.6 GHz, and their median with them; what is left runs as before
+    short = [launch(name, 5.0, sm_clock_hz=1.6e9, **{"work.fp32.flop": 1e5}) for name in ("b", "c", "d")]
+    recordings = [replace(RECORDING, sm_clock_hz=clock) for clock in (1.6e9, 1.5e9)]
+    before = run(launch("a", 1000.0, sm_clock_hz=1.5e9), *short, recording=recordings[0])
+    after = run(launch("a", 1000.0, sm_clock_hz=1.5e9), recording=recordings[1])
+    comparison = compare(before, after)
+    assert comparison.comparable.is_time_comparable
+    assert run_change(comparison)[0] == pytest.approx(1000 / 1015 - 1)
+
+
+def test_many_short_launches_at_another_clock_leave_the_run_uncompared() -> None:
+    # 4 % of one launch of 10 µs may be chance (2 x 0.7 µs are 14 %); of all of them it is a clock
+    before, after = (
+        run(*(launch(f"kernel_{letter}x", 10.0, sm_clock_hz=clock) for letter in "abcdefgh"))
+        for clock in (1.5e9, 1.56e9)
+    )
+    comparison = compare(before, after)
+    assert all(delta.obstacle is None for delta in comparison.deltas)
+    assert run_obstacle(comparison) == "the SM clock differs by 4.0 % on average over what both runs launched"
+
+
+def test_a_clock_that_may_explain_a_change_is_added_to_chance() -> None:
+    # 10 ms: 1 % per run, twice the root of two of it 2.83 %; the clock is 2.8 % lower
+    slow, fast = {"sm_clock_hz": 1.458e9}, {"sm_clock_hz": 1.5e9}
+    delta = only([launch("a", 1e4, **fast)], [launch("a", 1.04e4, **slow)])
+    assert (delta.is_significant, delta.noise_frac) == (False, pytest.approx(0.0283 + 0.028, abs=2e-4))
+    comparison = compare(run(launch("a", 1e4, **fast)), run(launch("a", 1.04e4, **slow)))
+    assert run_change(comparison) == (pytest.approx(0.04), pytest.approx(0.0563, abs=2e-4))
+    assert matched_change(comparison) == (pytest.approx(0.04), pytest.approx(0.0563, abs=2e-4))
+    # slower at a higher clock: that explains nothing
+    delta = only([launch("a", 1e4, **slow)], [launch("a", 1.04e4, **fast)])
+    assert (delta.is_significant, delta.noise_frac) == (True, pytest.approx(0.0283, abs=2e-4))
+
+
 def test_clocks_of_short_launches_are_as_uncertain_as_their_times() -> None:
     # 2 x 0.7 of 10 µs are 14 %, and 3 % more
     assert only([launch("a", 10.0, sm_clock_hz=1.5e9)], [launch("a", 10.0, sm_clock_hz=1.74e9)]).obstacle is None
@@ -233,8 +268,11 @@ def test_noise_of_one_percent_moves_nothing() -> None:
         ("gpus", ("NVIDIA A100",), False),
         ("clock_controls", ("base",), False),
         ("cache_controls", ("none",), False),
-        ("sm_clock_hz", 1.6e9, False),
-        ("sm_clock_hz", 1.53e9, True),
+        (
+            "sm_clock_hz",
+            1.6e9,
+            True,
+        ),  # of all launches: it moves where others are launched; that of matched ones counts
         ("drivers", ("570.1",), True),
         ("ncu_versions", ("2024.1.1",), True),
         ("sections", ("Occupancy",), True),
@@ -253,6 +291,23 @@ def test_another_build_is_told() -> None:
     found = compare(run(launch("a"), recording=before), run(launch("a"), recording=after)).comparable
     assert found.is_time_comparable
     assert found.remarks == ("the build differs: for debugging (nvcc -G) before, with optimisation after",)
+
+
+def test_flops_are_compared_where_the_same_of_them_were_counted() -> None:
+    # one run counted FP32 alone, of 1 Gflop; the other FP16, too, of 0.25
+    before = run(
+        launch("a", 200.0, **{"work.fp16.flop": 0.25e9}), recording=replace(RECORDING, precisions=("fp32 fp16",))
+    )
+    after = [launch("a", 100.0), launch("new")]
+    comparison = compare(before, run(*after, recording=replace(RECORDING, precisions=("fp32",))))
+    (delta,) = comparison.deltas
+    assert (delta.work, delta.changes) == (None, ())
+    assert comparison.comparable.remarks == (
+        "FLOPs are not compared: what was counted of them differs: fp32 fp16 before, fp32 after",
+    )
+    assert comparison.after.groups["work.flop"].to_list() == [1e9, 1e9]
+    alike = compare(before, run(*after, recording=replace(RECORDING, precisions=("fp32 fp16",))))
+    assert alike.deltas[0].work == ("work.flop", pytest.approx(0.8))
 
 
 def test_amounts_are_compared_where_times_are_not() -> None:
@@ -283,3 +338,26 @@ def test_recorded_launches_stand_for_those_that_were_counted() -> None:
     # chance is that of the one launch that was recorded, not of a thousand
     assert delta.noise_frac == pytest.approx(only([launch("a", 100.0)], [launch("a", 120.0)]).noise_frac)
     assert run_change(compare(before, after))[0] == pytest.approx((110e6 + 50e3) / (90e6 + 50e3) - 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "obstacle"),
+    [
+        ({"is_counted": True}, {"is_counted": True}, None),
+        ({"is_counted": True}, {}, "launches were counted in the run before alone"),
+        ({}, {"is_counted": True}, "launches were counted in the run after alone"),
+        # of 10 ms recorded and 5 ms not, 2.83 % are 0.42 ms
+        ({"not_recorded_ns": 5e6}, {"not_recorded_ns": 5.4e6}, None),
+        (
+            {"not_recorded_ns": 5e6},
+            {"not_recorded_ns": 5.5e6},
+            "kernels that were counted but not recorded took 5 ms before, 5.5 ms after",
+        ),
+        ({"not_recorded_ns": 5e6}, {}, None),  # a baseline of an earlier version
+    ],
+)
+def test_runs_are_compared_where_the_same_was_counted_and_recorded(before, after, obstacle: str | None) -> None:
+    side = run(launch("a", 1e4))
+    comparison = compare(replace(side, **before), replace(side, **after))
+    assert run_obstacle(comparison) == obstacle
+    assert (run_change(comparison)[0] is None) is (obstacle is not None)

@@ -68,6 +68,20 @@ def test_a_kernel_at_another_clock_is_not_judged() -> None:
     assert found.reasons == ("flash_fwd: the SM clock differs by 7.1 % (1400 MHz → 1500 MHz)",)
 
 
+def test_less_time_has_to_be_shown_beyond_chance_and_the_clock() -> None:
+    # 10 ms: chance is 2.83 %; a clock 2.8 % higher explains 2.8 % more
+    before, after = run(launch("a", 1e4, sm_clock_hz=1.459e9)), run(launch("a", 0.96e4, sm_clock_hz=1.5e9))
+    for text in ("time:-2%", "kernel(a).time:-2%"):
+        assert not judge([parse_gate(text)], compare(before, after))[0].has_passed
+        assert judge([parse_gate(text)], compare(run(launch("a", 1e4)), run(launch("a", 0.96e4))))[0].has_passed
+
+
+def test_the_time_of_counted_runs_is_called_theirs() -> None:
+    side = replace(run(launch("a", 1e4)), is_counted=True)
+    (found,) = judge([parse_gate("time:+5%")], compare(side, side))
+    assert found.reasons == ("GPU time of the counted runs changed by +0.0 % (chance: ±2.8 %)",)
+
+
 def test_a_guess_is_no_kernel_of_the_run_before() -> None:
     unknown = {"work.fp32.flop": None}
     before = run(launch("first"), *[launch("a", **unknown)] * 2)

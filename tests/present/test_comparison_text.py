@@ -64,3 +64,20 @@ def test_a_steps_time_is_told_where_both_runs_know_it() -> None:
     lines = to_text(comparison_document(compare(before, after))).splitlines()
     assert "a step takes 50.0 ms → 45.0 ms (-10.0 %), of which the GPU idles 40.0 % → 20.0 %" in lines
     assert "a step takes" not in to_text(comparison_document(compare(run(launch("a")), after)))
+
+
+def test_what_was_counted_and_what_ncu_recorded_are_told_apart() -> None:
+    # 10 launches were counted, of 1 ms in both runs; of one that ncu recorded 1 ms became 1.5 ms
+    counted = {"n_represented": 10.0}
+    before = run(launch("a", 1000.0, **counted, weight=10.0))
+    after = run(launch("a", 1500.0, **counted, weight=10.0 / 1.5))
+    both = [replace(side, is_counted=True) for side in (before, after)]
+    lines = to_text(comparison_document(compare(*both))).splitlines()
+    assert "the run's GPU time, as counted without ncu, did not change beyond chance (±2.8 %)" in lines
+    assert "    10.0 ms → 10.0 ms, above roof 2.00 ms → 2.00 ms" in lines
+    assert "    1.5× slower as ncu recorded it (1.00 ms → 1.50 ms); nothing that both runs" in lines
+    grown = replace(run(launch("a", 1000.0, **counted, weight=15.0)), is_counted=True)
+    assert "the run is 1.5× slower, as counted without ncu" in to_text(comparison_document(compare(both[0], grown)))
+    # counted in one run alone: how often the other launched it is not known
+    told_once = to_text(comparison_document(compare(run(launch("a", 1000.0)), both[1])))
+    assert "launched" not in told_once.replace("both runs launched", "")

@@ -1,0 +1,40 @@
+"""A run as a side, from reports: what was counted of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import ncuroof
+from ncuroof.analysis import Reports
+from ncuroof.compare import total_ns
+from tests.support.raw import raw_report
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "h100-80gb-hbm3"
+
+
+def test_a_counted_run_tells_what_was_not_recorded() -> None:
+    reports = ncuroof.read(FIXTURES / "train_transformer.roofline.ncu-repz")
+    side = reports.analyse().side()
+    # every kernel here was counted: what is in no group was not recorded
+    counts = json.loads((FIXTURES / "train_transformer.roofline.counts.json").read_text(encoding="utf-8"))
+    assert side.is_counted
+    assert side.not_recorded_ns == pytest.approx(counts["duration_ns"] - total_ns(side))
+    alone = replace(reports, counts=()).analyse().side()
+    assert (alone.is_counted, alone.not_recorded_ns) == (False, None)
+
+
+def test_a_run_tells_which_flops_were_counted() -> None:
+    def instructions(letter: str) -> dict[str, float]:
+        return {f"smsp__sass_thread_inst_executed_op_{letter}{op}_pred_on.sum": 0.0 for op in ("add", "mul", "fma")}
+
+    time = {"gpu__time_duration.sum": 1e6}
+    single, both = time | instructions("f"), time | instructions("f") | instructions("h")
+    precisions = [
+        Reports(tuple(map(raw_report, kernels))).analyse().side().recording.precisions
+        for kernels in ([single], [both, both], [both, single], [time])
+    ]
+    assert precisions == [("fp32",), ("fp32 fp16",), ("fp32", "fp32 fp16"), ()]
