@@ -31,7 +31,8 @@ def nearest_flips(judged: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
 
     Returns:
         FLIPS; kernels that are overhead or unknown, or one of whose numbers is zero or not known, have no row, nor have
-        those whose two sides are one pipe, LSU.
+        those whose two sides are one pipe, LSU, and those that are compute-bound, or would be, by what the node `operands` asks:
+        their two sides are already equally busy.
 
     Raises:
         ProfileError: the tree has no node for one of the thresholds.
@@ -39,10 +40,14 @@ def nearest_flips(judged: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
     memory, compute, ridge = (pl.col(name) for name in ("utilisation.memory_side", _COMPUTE, _RIDGE))
     gap, busy = _threshold(nodes, "one_side_leads"), _threshold(nodes, "busy_enough")
     left, right = _threshold(nodes, "left_of_ridge"), _threshold(nodes, "right_of_ridge")
+    operands = _threshold(nodes, "operands")
     verdict, by_intensity = pl.col("verdict"), pl.col("is_by_intensity").fill_null(value=False)
-    is_memory_busier, is_latency = memory >= compute, verdict == "latency"
+    is_memory_busier = memory >= compute
     # In less time both sides are busier, by the same factor.
-    is_close = (memory - compute).abs() * busy / pl.max_horizontal(memory, compute) < gap
+    speedup = busy / pl.max_horizontal(memory, compute)
+    is_close = (memory - compute).abs() * speedup < gap
+    is_by_operands = is_close & (pl.col("utilisation.beside_operands") * speedup >= operands)
+    is_latency = (verdict == "latency") & ~is_by_operands.fill_null(value=False)
     lsu = pl.col("utilisation.lsu")
     is_one_pipe = pl.max_horizontal((memory - lsu).abs(), (compute - lsu).abs()) < _SAME
     is_balanced = (verdict == "balanced") & ~is_one_pipe.fill_null(value=False)
@@ -50,7 +55,7 @@ def nearest_flips(judged: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
         (by_intensity & (verdict == "memory"), "balanced", _RIDGE, left / ridge),
         (by_intensity & (verdict == "compute"), "balanced", _RIDGE, right / ridge),
         (~by_intensity & (verdict == "memory"), "compute", _MEMORY, compute / memory),
-        (~by_intensity & (verdict == "compute"), "memory", _COMPUTE, memory / compute),
+        (~by_intensity & (verdict == "compute") & (compute - memory >= gap), "memory", _COMPUTE, memory / compute),
         (~by_intensity & is_balanced & is_memory_busier, "memory", _COMPUTE, (memory - gap) / compute),
         (~by_intensity & is_balanced & ~is_memory_busier, "compute", _MEMORY, (compute - gap) / memory),
         (is_latency & is_memory_busier & is_close, "balanced", _MEMORY, busy / memory),

@@ -130,3 +130,37 @@ def test_what_cannot_flip_by_one_number_says_nothing() -> None:
     for found in (kernel(90, 10, duration_ns=1e3), kernel(0, 0)):
         assert found["flip"] is None
         assert flip_sentence(found, load_rules()) == ""
+
+
+@pytest.mark.parametrize(
+    ("memory", "compute", "l2", "verdict", "becomes"),
+    [
+        # Memory is the busier side, with operands: the SMs' work cannot fall to it.
+        (94.5, 93.3, 58.7, "compute", None),
+        # Nor does what would make the sides equal give another verdict: the tensor cores stay 32.3 points ahead of L2.
+        (91.0, 93.3, 58.7, "compute", None),
+        (91.0, 91.0, 58.7, "compute", None),
+        # In 55/60 of the time the tensor cores would be (54.5 - 40) · 60/55 = 15.8 points ahead of L2: compute, not balanced.
+        (55.0, 54.5, 40.0, "latency", None),
+        # (54.5 - 47) · 60/55 = 8.2 points, less than the 10 that the tree asks for
+        (55.0, 54.5, 47.0, "latency", "balanced"),
+    ],
+)
+def test_what_operands_decide_does_not_flip(
+    memory: float, compute: float, l2: float, verdict: str, becomes: str | None
+) -> None:
+    counters = {
+        "device__attribute_compute_capability_major": 9,
+        "device__attribute_compute_capability_minor": 0,
+        "gpu__time_duration.sum": 1e6,
+        f"gpu__compute_memory_throughput{PCT}": memory,
+        f"sm__throughput{PCT}": compute,
+        f"sm__pipe_tensor_cycles_active{PCT}": compute,
+        f"l1tex__data_pipe_lsu_wavefronts{PCT}": memory,
+        f"sm__inst_executed_pipe_lsu{PCT}": 0.8,
+        f"gpu__dram_throughput{PCT}": 29.6,
+        f"lts__throughput{PCT}": l2,
+    }
+    found = Reports((raw_report(counters),)).analyse().to_dict()["kernels"][0]
+    assert found["verdict"] == verdict
+    assert (found["flip"] and found["flip"]["becomes"]) == becomes
