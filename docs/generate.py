@@ -59,6 +59,7 @@ _FIRST_WINS = (
     "The first whose counters a report holds gives the value; without any it is null. Counters enter in base units: shares "
     "instead of percent, bytes, hertz, nanoseconds. `{name}` is another quantity; `max`, `min` and `sum` take what is there."
 )
+_IF_IT_HOLDS = " What ends in `if` counts only where that is known to hold."
 _PAIRS_WIN = (
     "The first whose counters a report holds gives achieved and peak together; one without a peak counts only where none is "
     "complete. A total is divided by the duration. Counters enter in base units; `{name}` is another quantity."
@@ -159,7 +160,8 @@ class Writer:
             for number, pair in enumerate(pairs, start=1):
                 yield from self._pair(number, pair, quantity.name)
         elif quantity.sources:
-            yield _FIRST_WINS
+            is_conditional = any(" if " in source.formula.text for source in quantity.sources)
+            yield _FIRST_WINS + (_IF_IT_HOLDS if is_conditional else "")
             for number, source in enumerate(quantity.sources, start=1):
                 yield from self._source(number, source, quantity.name)
         elif quantity in self.catalogue.measured:
@@ -281,14 +283,15 @@ class Writer:
 
 
 def laid_out(formula: str) -> str:
-    """Return a formula in lines: a long one is broken after commas and before signs, and indented as deep as its parentheses."""
+    """Return a formula in lines: a long one is broken after commas, before signs and conditions, indented by its parentheses."""
     if len(formula) <= _WIDTH:
         return formula
     lines, before = [""], ""
-    for part in re.split(r"(?<=, )|(?= [-+] )", formula):
+    for part in re.split(r"(?<=, )|(?= (?:[-+]|if|and) )", formula):
         depth = before.count("(") - before.count(")")
         is_argument = depth == 1 and before.endswith(", ")
-        if before and (is_argument or len(lines[-1]) + len(part) > _WIDTH):
+        is_condition = depth == 0 and part.startswith((" if ", " and "))
+        if before and (is_argument or is_condition or len(lines[-1]) + len(part) > _WIDTH):
             lines.append("  " * (depth + 1) + part.lstrip())
         else:
             lines[-1] += part

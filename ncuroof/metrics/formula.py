@@ -2,7 +2,8 @@
 
 Grammar: sums, products and quotients of numbers, counter names, canonical quantities in braces, parentheses, and the
 functions `max`, `min` and `sum`, which skip what is absent (their result is null only when everything is), `ceil`, and
-`above_zero`, which turns what is negative into 0.
+`above_zero`, which turns what is negative into 0. A formula, an argument or what stands in parentheses may end in conditions,
+`if` one `and` another: two sums compared by `<`, `<=`, `>` or `>=`, or a sum that is `known`. Its value is null unless all hold.
 Everywhere else an absent counter or a null makes the whole formula null, and so does a division by zero.
 """
 
@@ -19,7 +20,8 @@ from ncuroof.errors import ProfileError
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:e[+-]?\d+)?)(?![\w.])|(?P<function>max|min|sum|ceil|above_zero)\s*(?=\()"
-    r"|\{(?P<quantity>[\w.]+)\}|(?P<counter>[A-Za-z_][\w.:]*)|(?P<symbol>[-+*/(),]))"
+    r"|(?P<keyword>if|and|known)(?![\w.:])"
+    r"|\{(?P<quantity>[\w.]+)\}|(?P<counter>[A-Za-z_][\w.:]*)|(?P<symbol>[<>]=?|[-+*/(),]))"
 )
 
 _FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
@@ -30,6 +32,12 @@ _FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
     "above_zero": lambda term: term.clip(lower_bound=0),
 }
 
+_COMPARISONS: Mapping[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 Counter = Callable[[str], pl.Expr | None]
 """Gives the expression of a counter in base units, or None if the table lacks it."""
@@ -92,7 +100,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 
 
 class _Parser:
-    """Recursive descent over one formula: sum → product → atom."""
+    """Recursive descent over one formula: conditional → sum → product → atom."""
 
     def __init__(self, text: str, tokens: Sequence[tuple[str, str]]) -> None:
         self._text = text
@@ -100,10 +108,26 @@ class _Parser:
         self._next = 0
 
     def parse(self) -> _Term:
-        term = self._sum()
+        term = self._conditional()
         if self._next != len(self._tokens):
             raise ProfileError(f"formula {self._text!r}: stray {self._tokens[self._next][1]!r}")
         return term
+
+    def _conditional(self) -> _Term:
+        term, word = self._sum(), "if"
+        while self._peek() == word:
+            self._take()
+            term, word = _both(_where, term, self._condition()), "and"
+        return term
+
+    def _condition(self) -> _Term:
+        left = self._sum()
+        word = self._take()
+        if word == "known":
+            return _applied(pl.Expr.is_not_null, [left])
+        if word not in _COMPARISONS:
+            raise ProfileError(f"formula {self._text!r}: expected a comparison or 'known', found {word!r}")
+        return _both(_COMPARISONS[word], left, self._sum())
 
     def _sum(self) -> _Term:
         total = self._product()
@@ -137,21 +161,21 @@ class _Parser:
             return lambda counter, _known: counter(value)
         if value != "(":
             raise ProfileError(f"formula {self._text!r}: stray {value!r}")
-        inner = self._sum()
+        inner = self._conditional()
         self._expect(")")
         return inner
 
     def _function(self, name: str) -> _Term:
         self._expect("(")
-        arguments = [self._sum()]
+        arguments = [self._conditional()]
         while self._peek() == ",":
             self._take()
-            arguments.append(self._sum())
+            arguments.append(self._conditional())
         self._expect(")")
         return _applied(_FUNCTIONS[name], arguments)
 
     def _peek(self) -> str | None:
-        if self._next < len(self._tokens) and self._tokens[self._next][0] == "symbol":
+        if self._next < len(self._tokens) and self._tokens[self._next][0] in {"symbol", "keyword"}:
             return self._tokens[self._next][1]
         return None
 
@@ -178,6 +202,10 @@ def _both(combine: Callable[[pl.Expr, pl.Expr], pl.Expr], left: _Term, right: _T
 
 def _quotient(dividend: pl.Expr, divisor: pl.Expr) -> pl.Expr:
     return dividend / pl.when(divisor != 0).then(divisor)
+
+
+def _where(value: pl.Expr, condition: pl.Expr) -> pl.Expr:
+    return pl.when(condition).then(value)
 
 
 def _applied(function: Callable[..., pl.Expr], arguments: Sequence[_Term]) -> _Term:

@@ -7,6 +7,7 @@ import pytest
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.diagnosis.advice import Advice, Variant
+from ncuroof.diagnosis.causes import add_firing, collect_findings
 from ncuroof.metrics.families import families_of
 from ncuroof.metrics.names import matches
 from tests.diagnosis.test_bounds_of_gains import names
@@ -38,6 +39,30 @@ def test_a_unit_is_full_at_best_while_sms_work(finding: str, stall: str) -> None
     # 37.6 % of all time are 53.6 % of the 70.1 % in which blocks run
     assert gain_ns(finding, busy | {"scheduler.working_frac": 0.701}) == pytest.approx((1 - 0.376 / 0.701) * 1e6)
     assert gain_ns(finding, busy | {"scheduler.working_frac": None}) == pytest.approx((1 - 0.376) * 1e6)
+
+
+@pytest.mark.parametrize(("share", "gain_frac"), [(0.9, 0.5), (0.7, None), (None, None)])
+def test_of_l2_stores_nothing_is_claimed_where_its_input_may_not_be_what_is_busy(
+    share: float | None, gain_frac: float | None
+) -> None:
+    # 8 of 32 bytes of each sector: 0.75 of what the SMs sent, of which the SMs' own half leaves 0.5
+    known = {"access.store_bytes_per_sector": 8.0, "access.l2_store_waste_frac": None, "access.l2_input_share": share}
+    assert gain_of("uncoalesced_global_store", "l2", known) == gain_frac
+
+
+@pytest.mark.parametrize(("frac", "gain_frac"), [(0.9, 0.5), (0.96, None), (None, None)])
+def test_of_a_full_alu_nothing_is_claimed_where_it_may_be_at_its_roof(
+    frac: float | None, gain_frac: float | None
+) -> None:
+    known = {"utilisation.compute": 0.8, "utilisation.issue": 0.5, "scheduler.compute_busy_frac": frac}
+    assert gain_of("integer_pipe", "alu", known) == gain_frac
+
+
+def gain_of(finding: str, limiter: str, known: dict[str, float | None]) -> float | None:
+    """Return what share of the duration a finding promises a kernel with this limiter."""
+    frame = row_for(RULES.findings[finding], **known).with_columns(limiter=pl.lit(limiter))
+    rows = collect_findings(add_firing(frame, RULES.findings.values()), RULES)
+    return rows.filter(pl.col("finding") == finding).select(pl.col("gain_ns") / 1e6).item()
 
 
 @pytest.mark.parametrize("busy", [0.62, 0.8, 0.85, 0.88, 0.89, 0.9, 0.97])

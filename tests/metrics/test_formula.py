@@ -70,6 +70,53 @@ def test_ceil_and_above_zero() -> None:
 
 
 @pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("b__y > {time}", [True, True, False]),
+        ("b__y >= 3", [True, True, False]),
+        ("b__y < 3", [False, False, True]),
+        ("b__y <= 0", [False, False, True]),
+        ("a__x.sum >= 0", [True, False, True]),  # null is not known to be
+        ("a__x.sum < 6", [False, False, True]),
+        ("a__x.sum known", [True, False, True]),
+        ("a__x.sum / b__y known", [True, False, False]),
+        ("b__y > 2 and a__x.sum known", [True, False, False]),
+        ("a__x.sum known and b__y > 2", [True, False, False]),
+        ("a__x.sum - b__y > 2 * 1", [True, False, False]),
+    ],
+)
+def test_a_condition_that_does_not_hold_or_is_not_known_gives_null(condition: str, holds: list[bool]) -> None:
+    assert evaluate(f"{{time}} + 1 if {condition}") == [3.0 if it else None for it in holds]
+
+
+def test_a_condition_holds_for_all_of_its_sum_and_for_its_argument_alone() -> None:
+    assert evaluate("1 + {time} if b__y > 2") == [3.0, 3.0, None]
+    assert evaluate("1 + max({time}, 7 if b__y > 2)") == [8.0, 8.0, 3.0]
+    assert evaluate("1 + sum(7 if b__y > 2 and a__x.sum known, {time})") == [10.0, 3.0, 3.0]
+    assert evaluate("2 * ({time} if b__y > 2)") == [4.0, 4.0, None]
+
+
+def test_a_condition_on_what_is_absent_makes_the_value_absent() -> None:
+    for condition in ("never__collected > 1", "1 < never__collected", "never__collected known", "{gone.too} known"):
+        assert evaluate(f"{{time}} if {condition}") is None
+        assert evaluate(f"max(1, {{time}} if {condition})") == [1.0]
+
+
+def test_a_formula_names_what_its_conditions_read() -> None:
+    formula = parse("1 if a__x.sum > {time} and known__too known")
+    assert formula.counters == {"a__x.sum", "known__too"}
+    assert formula.quantities == {"time"}
+
+
+@pytest.mark.parametrize(
+    "text", ["1 if", "1 if 2", "1 if 2 >", "1 if 2 > 1 if 3 > 1", "1 and 2 > 1", "1 if 2 + 1", "1 < 2", "known"]
+)
+def test_malformed_condition_is_refused(text: str) -> None:
+    with pytest.raises(ProfileError, match="formula"):
+        parse(text)
+
+
+@pytest.mark.parametrize(
     "text", ["a__x.sum +", "max()", "(a__x.sum", "a__x.sum b__y", "2 **", "a__x;", "{time", "3abc"]
 )
 def test_malformed_formula_is_refused(text: str) -> None:

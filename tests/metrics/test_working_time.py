@@ -98,6 +98,10 @@ def test_empty_places_are_what_fuller_waves_can_fill() -> None:
     full = {f"sm__throughput{PCT}": 66.0}  # 82.5 % of the time in which SMs have work
     row = launched(1200, waves=1.5, resident=8, duration_ns=1e6, active_frac=0.8, **places, **full)
     assert row["occupancy.empty_frac"] == pytest.approx(0.2)
+    # Memory's total does not say which unit is busy: the SMs' time without work is not all there is to fill.
+    total = {f"gpu__compute_memory_throughput{PCT}": 90.0}
+    row = launched(1200, waves=1.5, resident=8, duration_ns=1e6, active_frac=0.8, **places, **total)
+    assert row["occupancy.empty_frac"] == pytest.approx(1 - 0.6 * 0.8)
 
 
 def requests(**more: float) -> dict[str, object]:
