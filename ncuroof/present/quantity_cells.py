@@ -33,8 +33,8 @@ ACCESS = (
 
 _OF_THE_TREE = frozenset(
     {
-        "beside_operands", "busiest", "busiest_known", "compute_unnamed", "gap", "l1_beyond", "lead", "memory_side",
-        "most_possible", "sm",
+        "beside_operands", "busiest", "busiest_known", "compute_unnamed", "gap", "headroom", "l1_beyond", "lead",
+        "memory_side", "most_possible", "sm",
     }
 )  # fmt: skip
 """Utilisations that are no unit's: differences, bounds, and the same under another name."""

@@ -39,10 +39,13 @@ def row_for(finding: Finding, **changed: float | None) -> pl.DataFrame:
     row = nothing.kernels.hstack(roofline(nothing).bounds.drop("id")).row(0, named=True)
     row |= {"name": name_for(finding), "duration_ns": 1e6, "limiter.stall": finding.id.removeprefix("stall_")}
     row |= {"utilisation.memory": 0.5, "utilisation.compute": 0.5, "utilisation.busiest": 0.5}
+    row |= {"scheduler.working_frac": 1.0}
     for condition in (*finding.all_of, *finding.any_of[:1]):
         row[condition.quantity] = between(finding, condition)
     row |= changed
     row["utilisation.memory_side"] = changed.get("utilisation.memory_side", row["utilisation.memory"])
+    if row["utilisation.busiest"] is not None:
+        row["utilisation.headroom"] = 1 - row["utilisation.busiest"] / row["scheduler.working_frac"]
     schema = dict(nothing.kernels.hstack(roofline(nothing).bounds.drop("id")).schema)
     frame = pl.DataFrame([row], schema=schema)
     limiter = finding.limiters[0] if finding.limiters else "dram"
@@ -358,7 +361,8 @@ TAIL = {"occupancy.waves": 2.4, "occupancy.tail_frac": 0.21}
 def test_the_limiter_of_latency_is_the_first_cause_that_none_outweighs(values: dict, limiter: str | None) -> None:
     nothing = measure([raw_report({})])
     blank = nothing.kernels.hstack(roofline(nothing).bounds.drop("id")).with_columns(verdict=pl.lit("latency"))
-    row = blank.row(0, named=True) | {"utilisation.busiest": 0.2, "duration_ns": 1e6} | values
+    busy = {"utilisation.busiest": 0.2, "scheduler.working_frac": 1.0, "utilisation.headroom": 0.8}
+    row = blank.row(0, named=True) | busy | {"duration_ns": 1e6} | values
     fired = add_firing(pl.DataFrame([row], schema=blank.schema), RULES.findings.values())
     assert add_latency_limiter(fired, RULES)["limiter.latency"].to_list() == [limiter]
 

@@ -38,7 +38,7 @@ def test_a_unit_is_full_at_best_while_sms_work(finding: str, stall: str) -> None
     busy = {"utilisation.busiest": 0.376, "utilisation.compute": 0.376, f"stalls.{stall}": 0.9}
     # 37.6 % of all time are 53.6 % of the 70.1 % in which blocks run
     assert gain_ns(finding, busy | {"scheduler.working_frac": 0.701}) == pytest.approx((1 - 0.376 / 0.701) * 1e6)
-    assert gain_ns(finding, busy | {"scheduler.working_frac": None}) == pytest.approx((1 - 0.376) * 1e6)
+    assert gain_ns(finding, busy | {"scheduler.working_frac": 1.0}) == pytest.approx((1 - 0.376) * 1e6)
 
 
 @pytest.mark.parametrize(("share", "gain_frac"), [(0.9, 0.5), (0.7, None), (None, None)])

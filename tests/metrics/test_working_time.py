@@ -33,6 +33,20 @@ def test_the_longest_sm_tells_how_long_there_is_work() -> None:
     assert longer["scheduler.working_frac"] == pytest.approx(1 - 2_000 / 1e6)  # counted in a pass that took longer
 
 
+@pytest.mark.parametrize(
+    ("busy_pct", "headroom"),
+    [(45.0, 0.5), (0.0, 1.0), (90.0, 0.0), (99.0, 0.0)],  # of the 90 % of the time in which blocks can run
+)
+def test_the_busiest_unit_has_room_while_blocks_can_run(busy_pct: float, headroom: float) -> None:
+    counters = {
+        "sm__cycles_active.max": 9e4,
+        f"sm__throughput{PCT}": busy_pct,
+        f"gpu__compute_memory_throughput{PCT}": 0.0,
+    }
+    row = launched(40, waves=0.4, resident=1, duration_ns=1e6, active_frac=0.3, **counters)
+    assert row["utilisation.headroom"] == pytest.approx(headroom)
+
+
 def test_a_launch_takes_two_microseconds() -> None:
     def working(duration_ns: float, **more: float) -> object:
         row = launched(40, waves=0.4, resident=1, duration_ns=duration_ns, active_frac=0.1, **more)
