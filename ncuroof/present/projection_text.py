@@ -11,7 +11,7 @@ Record = Mapping[str, Any]
 
 _MOST_KERNELS = 20
 _NAME_WIDTH = 32
-_CELL_WIDTH = 30
+_CELL_WIDTH = 29
 _WIDTH = 100
 _TOLD_FRAC = 0.05
 
