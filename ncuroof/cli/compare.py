@@ -12,7 +12,8 @@ import click
 from ncuroof import read
 from ncuroof.analysis import Analysis
 from ncuroof.cli.kept_inputs import keep_inputs
-from ncuroof.cli.options import common, format_by_suffix, say
+from ncuroof.cli.options import common, say
+from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.compare import compare as compared
 from ncuroof.compare import judge, parse_gate, write_baseline
 from ncuroof.compare.history import history
@@ -37,17 +38,13 @@ _FORMATS: Mapping[str, Callable[[Document], bytes]] = {
     "md": lambda document: to_markdown(document).encode(),
     "junit": to_junit,
 }
-_FORMAT_BY_SUFFIX = {".json": "json", ".md": "md", ".xml": "junit", ".txt": "term", ".html": _PAGE}
 
 
 @click.command()
 @click.argument(
     "runs", nargs=-1, required=True, metavar="BEFORE AFTER", type=click.Path(readable=False, path_type=Path)
 )
-@click.option(
-    "-o", "--output", "outputs", multiple=True, help="File to write; its suffix names the format. Again for more."
-)
-@click.option("--format", "form", type=click.Choice(list(_FORMATS)), help="Format on standard output, instead of text.")
+@written_as(*_FORMATS, _PAGE)
 @click.option(
     "--gate", "gates", multiple=True, metavar="EXPR", help="Condition to meet, e.g. time:+5%; again for more."
 )
@@ -60,13 +57,11 @@ _FORMAT_BY_SUFFIX = {".json": "json", ".md": "md", ".xml": "junit", ".txt": "ter
     is_flag=True,
     help="Many runs in order instead of two: the time of each kernel over them.",
 )
-@click.option("--force", is_flag=True, help="Replace files that ncuroof did not write.")
 @common
 def compare(
+    outputs: Outputs,
     *,
     runs: tuple[Path, ...],
-    outputs: tuple[str, ...],
-    form: str | None,
     gates: tuple[str, ...],
     save_baseline: Path | None,
     **flags: bool,
@@ -76,27 +71,29 @@ def compare(
     Each is a report (.ncu-rep) or a baseline (.json) of --save-baseline. Gates come from --gate, else from [tool.ncuroof.gates] in
     pyproject.toml of the working directory; where one fails, the exit code is 3.
     """
-    keep_inputs(outputs, runs)
+    keep_inputs(outputs.paths, runs)
     keep_inputs([save_baseline], [run for run in runs if run.suffix != BASELINE_SUFFIX])  # a baseline may be renewed
     if flags["is_history"]:
-        _over_time(runs, outputs, form, gates, force=flags["force"])
+        if len(runs) < 2 or gates or save_baseline is not None:
+            raise click.UsageError("--history wants two runs or more, no gate and no --save-baseline")
+        _over_time(runs, outputs)
         return
     if len(runs) != 2:
         raise click.UsageError(f"two runs were wanted, BEFORE and AFTER, found {len(runs)}; --history takes more")
     wanted = [parse_gate(text) for text in gates or _configured()]
-    forms = [(format_by_suffix(name, _FORMAT_BY_SUFFIX), Path(name)) for name in outputs]
-    after = read(runs[1]).analyse() if runs[1].suffix != BASELINE_SUFFIX else None
+    is_baseline = runs[1].suffix == BASELINE_SUFFIX
+    if is_baseline and _PAGE in outputs.forms:
+        raise OutputFormatError(
+            "the page wants the report of the run after, found a baseline", hint="choose another format"
+        )
+    after = None if is_baseline else read(runs[1]).analyse()
     sides = side_of(runs[0]), after.side() if after else side_of(runs[1])
     comparison = compared(*sides)
     results = judge(wanted, comparison)
     document = comparison_document(comparison, results)
     if save_baseline is not None:
-        write_whole(save_baseline, write_baseline(sides[1]), force=flags["force"])
-    for chosen, path in forms:
-        content = _page(document, after) if chosen == _PAGE else _FORMATS[chosen](document)
-        write_whole(path, content, force=flags["force"])
-    if form is not None or not flags["quiet"]:
-        click.echo(_FORMATS[form or "term"](document).decode(), nl=False)
+        write_whole(save_baseline, write_baseline(sides[1]), force=outputs.force)
+    outputs.write(lambda form: _page(document, after) if after and form == _PAGE else _FORMATS[form](document))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in to_annotations(document):
             say(line)
@@ -105,32 +102,19 @@ def compare(
         raise GatesFailedError(f"{len(failed)} of {len(results)} gates failed: {', '.join(failed)}")
 
 
-def _page(document: Document, after: Analysis | None) -> bytes:
-    if after is None:
-        raise OutputFormatError(
-            "the page wants the report of the run after, found a baseline", hint="choose another format"
-        )
+def _page(document: Document, after: Analysis) -> bytes:
     from ncuroof.present.page import render_page  # noqa: PLC0415  loads the template engine
 
     return render_page(after.to_dict(), after.reports, document).encode()
 
 
-def _over_time(
-    runs: tuple[Path, ...], outputs: tuple[str, ...], form: str | None, gates: tuple[str, ...], *, force: bool
-) -> None:
-    if len(runs) < 2 or gates:
-        raise click.UsageError("--history wants two runs or more, and no gate")
-    found = history([side_of(path) for path in runs])
-    document = json_text(history_document(found))
-    contents = {"term": history_text(found), "json": document}
-    chosen = [(format_by_suffix(name, _FORMAT_BY_SUFFIX), Path(name)) for name in outputs]
-    if wrong := {form or "term", *(each for each, _ in chosen)} - set(contents):
+def _over_time(runs: Sequence[Path], outputs: Outputs) -> None:
+    if wrong := outputs.forms - {"term", "json"}:
         raise OutputFormatError(
             f"--history is written as .json or .txt, found {', '.join(sorted(wrong))}", hint="choose one of them"
         )
-    for each, path in chosen:
-        write_whole(path, contents[each].encode(), force=force)
-    click.echo(contents[form or "term"], nl=False)
+    found = history([side_of(path) for path in runs])
+    outputs.write(lambda form: (json_text(history_document(found)) if form == "json" else history_text(found)).encode())
 
 
 def _configured() -> Sequence[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -12,17 +12,23 @@ import polars as pl
 
 from ncuroof.batch.dataset import Dataset
 from ncuroof.cli.kept_inputs import keep_inputs
-from ncuroof.cli.options import common, format_by_suffix
+from ncuroof.cli.options import common
+from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.errors import QueryError
 from ncuroof.fleet.questions import across_gpus, by_time, changes, factors, overview
 from ncuroof.fleet.series import COLUMN_BY_FACTOR, LABEL_PREFIX, label, label_counts
 from ncuroof.present.fleet_document import fleet_document, sql_document
 from ncuroof.present.fleet_text import table_markdown, table_text, to_markdown, to_text
 from ncuroof.present.json_text import json_text
-from ncuroof.present.output import write_whole
 
 _MAX_MESSAGE_LENGTH = 300
-_FORMAT_BY_SUFFIX = {".json": "json", ".md": "md", ".txt": "term"}
+
+_ANSWERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {"term": to_text, "md": to_markdown, "json": json_text}
+_ROWS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "term": lambda document: table_text(document["columns"], document["rows"]),
+    "md": lambda document: table_markdown(document["columns"], document["rows"]),
+    "json": json_text,
+}
 
 
 @click.command()
@@ -41,11 +47,10 @@ _FORMAT_BY_SUFFIX = {".json": "json", ".md": "md", ".txt": "term"}
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="The most lines of each list.")
 @click.option("--sql", metavar="SELECT", help="Ask the tables kernels and failures instead.")
 @click.option("--failures", "wants_failures", is_flag=True, help="List the reports that could not be taken in instead.")
-@click.option("--format", "form", type=click.Choice(["term", "md", "json"]), help="Format, where no suffix says.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; its suffix names the format.")
-@click.option("--force", is_flag=True, help="Replace a file that ncuroof did not write.")
+@written_as(*_ANSWERS)
 @common
 def fleet(  # noqa: PLR0913  an argument per option
+    outputs: Outputs,
     *,
     dataset: str,
     compared: tuple[str, ...],
@@ -54,8 +59,6 @@ def fleet(  # noqa: PLR0913  an argument per option
     since: datetime | None,
     top: int,
     sql: str | None,
-    form: str | None,
-    output: Path | None,
     **flags: bool,
 ) -> None:
     """Ask a DATASET of `ncuroof ingest`: slowest kernels, most recoverable time, the same on other GPUs, and what got slower.
@@ -63,8 +66,7 @@ def fleet(  # noqa: PLR0913  an argument per option
     Times are compared where kernel, shape, program, GPU and clock control are the same, and called changed where they differ
     beyond chance.
     """
-    form = form or ("term" if output is None else format_by_suffix(str(output), _FORMAT_BY_SUFFIX))
-    keep_inputs([output], [Path(dataset)])
+    keep_inputs(outputs.paths, [Path(dataset)])
     source = Dataset.at(dataset)
     try:
         kernels = _chosen(source.kernels(), kernel=kernel, gpu=gpu, since=since)
@@ -74,19 +76,15 @@ def fleet(  # noqa: PLR0913  an argument per option
             else sql
         )
         if query is not None:
-            found = sql_document(query, _answer(query, kernels, source.failures()))
-            written = _tabular(found, form)
+            writers, document = _ROWS, sql_document(query, _answer(query, kernels, source.failures()))
         else:
-            written = _written(_asked(source, kernels, compared, top), form)
+            writers, document = _ANSWERS, _asked(source, kernels, compared, top)
     except pl.exceptions.PolarsError as error:
         raise QueryError(
             f"{dataset}: {_brief(error)}",
             hint="docs/columns.md lists the columns; names with a dot go in double quotes",
         ) from error
-    if output is not None:
-        write_whole(output, written.encode(), force=flags["force"])
-    else:
-        click.echo(written, nl=False)
+    outputs.write(lambda form: writers[form](document).encode())
 
 
 def _brief(error: pl.exceptions.PolarsError) -> str:
@@ -133,16 +131,3 @@ def _answer(query: str, kernels: pl.LazyFrame, failures: pl.LazyFrame) -> pl.Dat
     """Return the rows of a query; each label is a column of its own there, such as "label.commit"."""
     labels = [label(name).alias(f"label.{name}") for name in label_counts(kernels)["name"]]
     return pl.SQLContext(kernels=kernels.with_columns(labels), failures=failures, eager=True).execute(query)
-
-
-def _written(document: dict[str, Any], form: str) -> str:
-    if form == "json":
-        return json_text(document)
-    return to_markdown(document) if form == "md" else to_text(document)
-
-
-def _tabular(document: dict[str, Any], form: str) -> str:
-    if form == "json":
-        return json_text(document)
-    write = table_markdown if form == "md" else table_text
-    return write(document["columns"], document["rows"])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -19,11 +17,11 @@ from ncuroof.cli.model_options import (
     sizes_given,
     time_ns,
 )
-from ncuroof.cli.options import common, format_by_suffix
+from ncuroof.cli.options import common
+from ncuroof.cli.outputs import Outputs
 from ncuroof.errors import ModelError
 from ncuroof.model.catalogue import Model, model_by_name, models
 
-STANDARD_OUTPUT = "-"
 _HELP_WIDTH = 76
 _FULL_LINE = 100
 """A line of a docstring that is longer goes on in the next; a shorter one ends where it ends."""
@@ -69,17 +67,12 @@ def _listing() -> str:
 
 def _command(found: Model) -> click.Command:
     places = " ".join(f"[{size.upper()}]" for size in found.sizes)
-    return click.Command(
+    return click.command(
         found.name,
-        params=[
-            click.Argument(["values"], nargs=-1, metavar=places),
-            *own_options(found),
-            *shared_options(),
-        ],
-        callback=lambda **given: _run(found, given),
+        params=[click.Argument(["values"], nargs=-1, metavar=places), *own_options(found)],
         help=f"{found.summary[0].upper()}{found.summary[1:]}.\n\n{_verbatim(found.formula)}\n\n{_SIZES_HELP}",
         short_help=found.summary,
-    )
+    )(shared_options(lambda outputs, given: _run(found, outputs, given)))
 
 
 _SIZES_HELP = (
@@ -110,10 +103,11 @@ def _formulas(paragraph: str) -> str:
     return "\b\n" + "\n".join(filled)
 
 
-def _run(found: Model, given: dict[str, Any]) -> None:
+def _run(found: Model, outputs: Outputs, given: dict[str, Any]) -> None:
     from ncuroof.model.machines import machine_by_name, with_measured  # noqa: PLC0415  loads polars
     from ncuroof.model.study import Request, study  # noqa: PLC0415
     from ncuroof.present.model_document import model_document  # noqa: PLC0415
+    from ncuroof.present.model_formats import MODEL_FORMATS  # noqa: PLC0415
 
     sizes, options = sizes_given(found, given)
     measured = {
@@ -142,16 +136,4 @@ def _run(found: Model, given: dict[str, Any]) -> None:
             hint="give one size, one --dtype and one --gpu",
         )
     document = model_document(answered, achieved_flop_per_s=achieved[0], achieved_ns=achieved[1])
-    _write(document, given["output"], given["form"], force=given["force"])
-
-
-def _write(document: Mapping[str, Any], outputs: Sequence[str], form: str | None, *, force: bool) -> None:
-    """Write the files that were asked for, and to standard output what has a format of its own or no file at all."""
-    from ncuroof.present.model_formats import MODEL_FORMAT_BY_SUFFIX, MODEL_FORMATS  # noqa: PLC0415
-    from ncuroof.present.output import write_whole  # noqa: PLC0415
-
-    paths = [Path(name) for name in outputs if name != STANDARD_OUTPUT]
-    for chosen, path in [(format_by_suffix(str(path), MODEL_FORMAT_BY_SUFFIX), path) for path in paths]:
-        write_whole(path, MODEL_FORMATS[chosen](document), force=force)
-    if form is not None or len(paths) == 0 or len(paths) < len(outputs):
-        click.echo(MODEL_FORMATS[form or "term"](document).decode(), nl=False)
+    outputs.write(lambda form: MODEL_FORMATS[form](document))

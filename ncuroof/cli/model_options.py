@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
 
 from ncuroof.cli.options import common
+from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.errors import ModelError
 from ncuroof.model.catalogue import Model, Parameter
 from ncuroof.model.sweep import sizes_of
@@ -41,8 +42,8 @@ def _option(parameter: Parameter) -> click.Option:
     return click.Option(names, metavar=metavar, help=text)
 
 
-def shared_options() -> list[click.Parameter]:
-    """Return the options that every operation takes."""
+def shared_options(run: Callable[[Outputs, dict[str, Any]], None]) -> Callable[..., None]:
+    """Return a command of what runs an operation, with the options that every operation takes."""
 
     @click.option(
         "--dtype",
@@ -67,20 +68,12 @@ def shared_options() -> list[click.Parameter]:
     )
     @click.option("--achieved-flop-per-s", metavar="RATE", help="Measured rate: how far below the roof is it?")
     @click.option("--achieved-time", metavar="TIME", help="Measured time instead, e.g. 180us.")
-    @click.option(
-        "-o",
-        "--output",
-        multiple=True,
-        metavar="FILE",
-        help="File to write; its suffix names the format. Again for more.",
-    )
-    @click.option("--format", "form", type=click.Choice(FORMATS), help="Format on standard output, instead of text.")
-    @click.option("--force", is_flag=True, help="Replace files that ncuroof did not write.")
+    @written_as(*FORMATS)
     @common
-    def holder(**given: Any) -> None:
-        """Hold the options."""
+    def with_options(to: Outputs, /, **given: Any) -> None:  # a size may be called outputs
+        run(to, given)
 
-    return list(reversed(holder.__click_params__))  # type: ignore[attr-defined]
+    return with_options
 
 
 def sizes_given(model: Model, given: Mapping[str, Any]) -> tuple[dict[str, Sequence[int]], dict[str, Any]]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
@@ -40,19 +39,3 @@ def say(message: str) -> None:
 def wants_color(*, no_color: bool) -> bool | None:
     """Return False where colour is refused, None to let the terminal decide."""
     return False if no_color or os.environ.get("NO_COLOR") else None
-
-
-def format_by_suffix(name: str, formats: Mapping[str, str]) -> str:
-    """Return the format that the suffix of a file's name stands for.
-
-    Raises:
-        OutputFormatError: it stands for none.
-    """
-    suffix = Path(name).suffix.lower()
-    if suffix not in formats:
-        from ncuroof.errors import OutputFormatError  # noqa: PLC0415  --help does without
-
-        raise OutputFormatError(
-            f"{name}: a suffix of {', '.join(formats)} was wanted, found {suffix or 'none'}", hint="rename the file"
-        )
-    return formats[suffix]

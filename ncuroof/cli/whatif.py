@@ -10,9 +10,9 @@ import click
 
 from ncuroof import read
 from ncuroof.cli.kept_inputs import keep_inputs
-from ncuroof.cli.options import common, format_by_suffix
+from ncuroof.cli.options import common
+from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.present.json_text import json_text
-from ncuroof.present.output import write_whole
 from ncuroof.present.projection_document import projection_document
 from ncuroof.present.projection_text import to_markdown, to_text
 from ncuroof.whatif import above_boost, busy_times, change, fuse, parse_changes, parse_fusion, parse_targets, project
@@ -22,7 +22,6 @@ _FORMATS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "json": json_text,
     "md": to_markdown,
 }
-_FORMAT_BY_SUFFIX = {".json": "json", ".md": "md", ".txt": "term"}
 
 
 @click.command()
@@ -45,22 +44,17 @@ _FORMAT_BY_SUFFIX = {".json": "json", ".md": "md", ".txt": "term"}
 @click.option(
     "--fuse", "fusions", multiple=True, metavar="NAME,NAME", help="Kernel that writes and kernel that reads, as one."
 )
-@click.option(
-    "-o", "--output", "outputs", multiple=True, help="File to write; its suffix names the format. Again for more."
-)
-@click.option("--format", "form", type=click.Choice(list(_FORMATS)), help="Format on standard output, instead of text.")
-@click.option("--force", is_flag=True, help="Replace files that ncuroof did not write.")
+@written_as(*_FORMATS)
 @common
 def whatif(
+    outputs: Outputs,
     *,
     reports: tuple[Path, ...],
     gpus: tuple[str, ...],
     changes: tuple[str, ...],
     only: str | None,
     fusions: tuple[str, ...],
-    outputs: tuple[str, ...],
-    form: str | None,
-    **flags: bool,
+    **flags: bool,  # noqa: ARG001
 ) -> None:
     """Say what the kernels of REPORT would take on other GPUs, or after changes: expected, and between which hypotheses.
 
@@ -72,8 +66,7 @@ def whatif(
     if only is not None and not changes:
         raise click.UsageError("--only names the kernels that changes concern, and there is none: name a --change")
     targets, wanted = parse_targets(gpus), parse_changes(changes)
-    files = [(format_by_suffix(name, _FORMAT_BY_SUFFIX), Path(name)) for name in outputs]
-    keep_inputs(outputs, reports)
+    keep_inputs(outputs.paths, reports)
     analysis = read(reports).analyse()
     busy = busy_times(analysis.kernels, analysis.roofline_tables.work)
     for text in fusions:
@@ -88,7 +81,4 @@ def whatif(
         remarks=above_boost(targets, analysis.roofline_tables.profiles),
         changes=[*(f"{text} for {only}" if only else text for text in changes), *(f"fuse {text}" for text in fusions)],
     )
-    for chosen, path in files:
-        write_whole(path, _FORMATS[chosen](document).encode(), force=flags["force"])
-    if form is not None or not flags["quiet"]:
-        click.echo(_FORMATS[form or "term"](document), nl=False)
+    outputs.write(lambda form: _FORMATS[form](document).encode())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from ncuroof.errors import OutputError, OutputFormatError
@@ -59,23 +59,26 @@ FORMATS: Mapping[str, Callable[[Presentable], bytes]] = {
 
 _FORMAT_BY_SUFFIX = {
     ".html": "html", ".htm": "html", ".json": "json", ".md": "md", ".markdown": "md", ".csv": "csv",
-    ".parquet": "parquet", ".txt": "term",
+    ".parquet": "parquet", ".txt": "term", ".xml": "junit", ".svg": "svg",
 }  # fmt: skip
+"""Of an analysis, a comparison, a projection, a model and what a fleet answers."""
 
 
-def format_of(path: Path) -> str:
-    """Return the format that a file's suffix names.
+def format_of(path: Path, among: Collection[str] = FORMATS, otherwise: str | None = None) -> str:
+    """Return the format among some that a file's suffix names; `otherwise`, if given, where it names none at all.
 
     Raises:
-        OutputFormatError: the suffix names none.
+        OutputFormatError: there is no such format.
     """
-    try:
-        return _FORMAT_BY_SUFFIX[path.suffix.lower()]
-    except KeyError:
+    suffix = path.suffix.lower()
+    form = _FORMAT_BY_SUFFIX.get(suffix, otherwise)
+    if form is None or form not in among:
+        known = ", ".join(each for each, named in _FORMAT_BY_SUFFIX.items() if named in among)
         raise OutputFormatError(
-            f"{path}: the suffix {path.suffix!r} names no format",
-            hint=f"use one of {', '.join(_FORMAT_BY_SUFFIX)}, or add --format",
-        ) from None
+            f"{path}: a suffix of {known} was wanted, found {suffix or 'none'}",
+            hint="rename the file" if form is not None else "rename the file, or add --format",
+        )
+    return form
 
 
 def render(analysis: Presentable, form: str) -> bytes:

@@ -64,6 +64,3 @@ MODEL_FORMATS: Mapping[str, Callable[[Document], bytes]] = {
     "svg": _svg,
     "html": _html,
 }
-
-MODEL_FORMAT_BY_SUFFIX = {".txt": "term", ".json": "json", ".md": "md", ".csv": "csv", ".svg": "svg", ".html": "html"}
-"""By the suffix of a file."""

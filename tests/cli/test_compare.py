@@ -132,11 +132,17 @@ def test_github_is_told_in_its_own_words(before: Path, tmp_path: Path, monkeypat
         (("none.ncu-rep", "none.ncu-rep"), 1, "none.ncu-rep"),
         (("BEFORE", "none.json"), 1, "none.json"),
         (("BEFORE", "BEFORE", "--gate", "time>3"), 2, "time wants a limit in percent"),
-        (("BEFORE", "BEFORE", "-o", "out.pdf"), 1, "a suffix of .json, .md, .xml, .txt, .html was wanted, found .pdf"),
+        (
+            ("BEFORE", "BEFORE", "-o", "out.pdf"),
+            1,
+            "a suffix of .html, .htm, .json, .md, .markdown, .txt, .xml was wanted, found .pdf",
+        ),
         (("BEFORE",), 2, "two runs were wanted, BEFORE and AFTER, found 1"),
         (("BEFORE", "--history"), 2, "--history wants two runs or more"),
         (("BEFORE", "BEFORE", "--history", "--gate", "time:+5%"), 2, "no gate"),
+        (("BEFORE", "BEFORE", "--history", "--save-baseline", "b.json"), 2, "no --save-baseline"),
         (("BEFORE", "BEFORE", "--history", "-o", "h.md"), 1, "--history is written as .json or .txt"),
+        (("BEFORE", "b.json", "-o", "c.html"), 1, "the page wants the report of the run after, found a baseline"),
     ],
 )
 def test_bad_input_gets_a_named_error(before: Path, capfd, arguments: tuple[str, ...], code: int, said: str) -> None:
@@ -150,7 +156,7 @@ def test_hostile_names_do_no_harm(tmp_path: Path, capfd) -> None:
     name = "evil</script>|`rm -rf`\x1b[31m\u202e"
     before, after = (written(tmp_path, f"{us}.ncu-rep", {name: us, "saxpy": 100.0}) for us in (100.0, 300.0))
     out = tmp_path / "c.md"
-    assert run_main("compare", before, after, "-o", out) == 0
+    assert run_main("compare", before, after, "-o", out, "-o", "-") == 0
     said = capfd.readouterr().out + out.read_text(encoding="utf-8")
     assert "\x1b" not in said
     assert "\u202e" not in said
@@ -161,7 +167,7 @@ def test_many_runs_are_a_line_per_kernel_with_jumps_marked(before: Path, tmp_pat
     second = written(tmp_path, "second.ncu-rep", TIMES | {"softmax": 903.0})
     third = written(tmp_path, "third.ncu-rep", {"saxpy": 400.0, "softmax": 450.0})
     out = tmp_path / "h.json"
-    assert run_main("compare", "--history", before, second, third, "-o", out) == 0
+    assert run_main("compare", "--history", before, second, third, "-o", out, "-o", "-") == 0
     said = capfd.readouterr().out
     (line,) = [line for line in said.splitlines() if line.startswith("softmax")]
     assert line.split() == ["softmax", "900", "µs", "903", "µs", "-450", "µs", "−50.0", "%"]

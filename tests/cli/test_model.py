@@ -309,7 +309,7 @@ def test_someone_elses_file_stays(tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert path.read_text(encoding="utf-8") == "<svg>mine</svg>"
     assert run_main(*GEMM, "-o", path, "--force") == 0
     assert run_main(*GEMM, "-o", tmp_path / "x.pdf") == 1
-    assert "a suffix of .txt, .json, .md, .csv, .svg, .html was wanted" in capfd.readouterr().err
+    assert "a suffix of .html, .htm, .json, .md, .markdown, .csv, .txt, .svg was wanted" in capfd.readouterr().err
 
 
 def test_a_sharded_product_over_a_link(capfd: pytest.CaptureFixture[str]) -> None:

@@ -88,7 +88,7 @@ def test_formats_hold_the_same(tmp_path: Path, capfd) -> None:
         ),
         (("--gpu", "b200", "--only", "nothing"), 2, "--only names the kernels that changes concern"),
         (("--fuse", "a,b"), 2, "none is called 'a'"),
-        (("--gpu", "b200", "-o", "w.pdf"), 1, "a suffix of .json, .md, .txt was wanted, found .pdf"),
+        (("--gpu", "b200", "-o", "w.pdf"), 1, "a suffix of .json, .md, .markdown, .txt was wanted, found .pdf"),
     ],
 )
 def test_bad_input_gets_a_named_error(capfd, arguments: tuple[str, ...], code: int, said: str) -> None:

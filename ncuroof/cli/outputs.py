@@ -1,0 +1,129 @@
+"""Where a command's result goes: one rule for all that show it in several formats.
+
+A file's suffix names its format; `--format` names that of standard output, and of files whose suffix names none. Standard
+output is written where no file is named, and for `-o -`.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ncuroof.cli.file_option import FileToWrite
+
+STANDARD_OUTPUT = Path("-")
+_TEXT, _BINARY = "term", "parquet"
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What a user wants written.
+
+    Attributes:
+        files: each with its format.
+        printed: the format on standard output; None where nothing goes there.
+        is_default: neither a file nor a format was named.
+        force: replace files that ncuroof did not write.
+    """
+
+    files: tuple[tuple[Path, str], ...]
+    printed: str | None
+    is_default: bool
+    force: bool
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files without their formats."""
+        return [path for path, _ in self.files]
+
+    @property
+    def forms(self) -> set[str]:
+        """Every format that is wanted."""
+        return {form for _, form in self.files} | ({self.printed} if self.printed is not None else set())
+
+    def write(self, render: Callable[[str], bytes]) -> None:
+        """Write the files, and what goes to standard output; `render` gives the result in a format.
+
+        Raises:
+            OutputError: a file or standard output cannot be written, or a file is not ncuroof's.
+        """
+        from ncuroof.present.output import write_whole  # noqa: PLC0415  loads polars, which --help does without
+
+        for path, form in self.files:
+            write_whole(path, render(form), force=self.force)
+        self.show(render)
+
+    def show(self, render: Callable[[str], bytes], show_text: Callable[[], object] | None = None) -> None:
+        """Write what goes to standard output: bytes as a file would hold them, text as the terminal can show it.
+
+        Raises:
+            OutputError: standard output is closed.
+            OutputFormatError: the format is binary, and standard output a terminal.
+        """
+        from ncuroof.errors import OutputError, OutputFormatError  # noqa: PLC0415
+
+        if self.printed is None:
+            return
+        if sys.stdout is None:
+            raise OutputError("standard output is closed", hint="name a file with -o FILE")
+        if self.printed == _BINARY and sys.stdout.isatty():
+            raise OutputFormatError("Parquet is binary and would garble the terminal", hint="name a file with -o FILE")
+        if self.printed != _TEXT:
+            click.echo(render(self.printed), nl=False)
+        elif show_text is not None:
+            show_text()
+        else:
+            click.echo(render(_TEXT).decode(), nl=False)
+
+
+def written_as(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add -o, --format and --force to a command that writes these formats; its first argument is the `Outputs`."""
+
+    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
+        @click.option(
+            "-o",
+            "--output",
+            "names",
+            multiple=True,
+            type=FileToWrite(),
+            metavar="FILE",
+            help="File to write, its suffix names the format; '-' is standard output. Again for more.",
+        )
+        @click.option(
+            "--format",
+            "form",
+            type=click.Choice(formats),
+            help="Format of standard output, and of files whose suffix names none.",
+        )
+        @click.option("--force", is_flag=True, help="Replace files that ncuroof did not write.")
+        @functools.wraps(command)
+        def with_outputs(names: tuple[Path, ...], form: str | None, *, force: bool, **given: Any) -> Any:
+            return command(_chosen(names, form, formats, force=force), **given)
+
+        return with_outputs
+
+    return decorated
+
+
+def _chosen(names: Sequence[Path], form: str | None, formats: Sequence[str], *, force: bool) -> Outputs:
+    """Return what -o and --format say.
+
+    Raises:
+        OutputFormatError: a suffix names no format, or one that the command does not write.
+        UsageError: no output is of the format that was named.
+    """
+    from ncuroof.present.formats import format_of  # noqa: PLC0415  loads polars, which --help does without
+
+    files = tuple((path, format_of(path, formats, form)) for path in names if path != STANDARD_OUTPUT)
+    is_printed = not names or STANDARD_OUTPUT in names
+    if form is not None and not is_printed and form not in {each for _, each in files}:
+        raise click.UsageError(
+            f"--format {form}: the suffix of each file names another format; add -o - for standard output"
+        )
+    return Outputs(files, (form or _TEXT) if is_printed else None, not names and form is None, force)

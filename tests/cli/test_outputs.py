@@ -1,0 +1,110 @@
+"""-o, --format and --quiet mean the same in every command that shows a result in several formats."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ncuroof.batch.dataset import Dataset
+from tests.cli.running import run_main
+from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
+
+COMMANDS = {
+    "report": ("report", "RUN"),
+    "compare": ("compare", "RUN", "RUN"),
+    "history": ("compare", "--history", "RUN", "RUN"),
+    "whatif": ("whatif", "RUN", "--change", "bytes:0.5"),
+    "model": ("model", "linear", "8", "16", "32"),
+    "fleet": ("fleet", "DATASET"),
+    "fleet rows": ("fleet", "DATASET", "--sql", "SELECT name FROM kernels"),
+}
+
+
+@pytest.fixture(params=list(COMMANDS))
+def command(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.chdir(tmp_path)
+    run = Kernel("saxpy", {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 4096.0, "dram__bytes.sum": 1e6})
+    Path("run.ncu-rep").write_bytes(write_report([run]))
+    Dataset.at("dataset").prepare()
+    places = {"RUN": "run.ncu-rep", "DATASET": "dataset"}
+    return [places.get(word, word) for word in COMMANDS[request.param]]
+
+
+def test_a_file_has_what_its_suffix_names_and_nothing_is_printed(command: list[str], capfdbinary) -> None:
+    assert run_main(*command, "-o", "a.json", "-o", "a.txt") == 0
+    assert capfdbinary.readouterr() == (b"", b"")
+    assert json.loads(Path("a.json").read_bytes())
+    assert not Path("a.txt").read_bytes().startswith(b"{")
+
+
+def test_a_dash_is_standard_output_beside_files_too(command: list[str], capfdbinary) -> None:
+    assert run_main(*command, "-o", "a.txt", "-o", "a.json", "-o", "-") == 0
+    assert capfdbinary.readouterr().out == Path("a.txt").read_bytes() != b""
+    assert run_main(*command, "-o", "b.txt", "-o", "-", "--format", "json") == 0
+    assert capfdbinary.readouterr().out == Path("a.json").read_bytes()
+    assert not Path("-").exists()
+
+
+def test_a_format_is_that_of_standard_output_and_of_names_that_say_nothing(command: list[str], capfdbinary) -> None:
+    assert run_main(*command, "--format", "json") == 0
+    printed = capfdbinary.readouterr().out
+    assert json.loads(printed)
+    assert run_main(*command, "-o", "plain", "-o", "a.txt", "--format", "json") == 0
+    assert capfdbinary.readouterr().out == b""
+    assert Path("plain").read_bytes() == printed
+    assert not Path("a.txt").read_bytes().startswith(b"{")  # --format does not override a suffix
+
+
+def test_a_format_that_nothing_would_have_is_wrong_usage(command: list[str], capfd) -> None:
+    assert run_main(*command, "-o", "a.txt", "--format", "json") == 2
+    assert "--format json: the suffix of each file names another format; add -o -" in capfd.readouterr().err
+    assert not Path("a.txt").exists()
+    assert run_main(*command, "-o", "a.json", "--format", "json") == 0
+
+
+def test_a_wrong_suffix_among_right_ones_writes_nothing(command: list[str], capfd) -> None:
+    assert run_main(*command, "-o", "a.json", "-o", "a.pdf") == 1
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "a.pdf: a suffix of " in err
+    assert "was wanted, found .pdf" in err
+    assert "hint: rename the file, or add --format" in err
+    assert not Path("a.json").exists()
+
+
+def test_a_folder_that_is_not_there_is_not_taken_for_a_file(command: list[str], capfd) -> None:
+    assert run_main(*command, "-o", "a.json/") == 1
+    assert "a.json/: a folder was wanted, none is there" in capfd.readouterr().err
+    assert not Path("a.json").exists()
+
+
+def test_quiet_concerns_standard_error_alone(command: list[str], capfd) -> None:
+    assert run_main(*command) == 0
+    printed = capfd.readouterr().out
+    assert run_main(*command, "--quiet") == 0
+    assert capfd.readouterr() == (printed, "")
+
+
+def test_standard_output_that_is_closed_is_an_error(command: list[str]) -> None:
+    words = " ".join(f"'{word}'" for word in (sys.executable, "-m", "ncuroof", *command, "-o", "-"))
+    path = os.pathsep.join(each or "." for each in sys.path)
+    done = subprocess.run(
+        ["bash", "-c", f"{words} >&-"],
+        capture_output=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": path},
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"ncuroof: standard output is closed\n  hint: ")
+
+
+def test_a_suffix_of_another_commands_format_is_refused_whatever_format_says(tmp_path: Path, capfd) -> None:
+    assert run_main("model", "gemm", "8", "8", "8", "-o", tmp_path / "a.parquet", "--format", "json") == 1
+    assert "found .parquet\n  hint: rename the file\n" in capfd.readouterr().err
+    assert list(tmp_path.iterdir()) == []
