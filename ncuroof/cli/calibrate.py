@@ -66,7 +66,7 @@ def calibrate(
     profile = match_profile(measured.gpu, measured.compute_capability, sm_count=measured.sm_count)
     calibration = without_impossible(measured, profile)
     write_whole(output, write_calibration(calibration), force=flags["force"])
+    click.echo(to_text(calibration), nl=False)
     if not flags["quiet"]:
-        click.echo(to_text(calibration), nl=False)
-    for name, reason in calibration.not_measured:
-        say(f"not measured: {name}: {reason}")
+        for name, reason in calibration.not_measured:
+            say(f"not measured: {name}: {reason}")

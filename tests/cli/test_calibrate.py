@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,6 +28,24 @@ def test_without_a_gpu_it_says_so(capfd, tmp_path: Path) -> None:
     assert run_main("calibrate", "-o", tmp_path / "c.json") == 1
     assert "GPU 0 was wanted, found none that PyTorch can use" in capfd.readouterr().err
     assert not (tmp_path / "c.json").exists()
+
+
+def test_quiet_leaves_the_result_on_standard_output(monkeypatch, capfd, tmp_path: Path) -> None:
+    gpu = SimpleNamespace(
+        is_available=lambda: True,
+        device_count=lambda: 1,
+        set_device=lambda _: None,
+        get_device_capability=lambda _: (9, 0),
+    )
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=gpu))
+    measured = replace(H200, not_measured=(("fp4", "no such product here"),))
+    monkeypatch.setattr("ncuroof.collect.reachable_roofs.measure", lambda *_, **__: measured)
+    assert run_main("calibrate", "-o", tmp_path / "c.json") == 0
+    printed, said = capfd.readouterr()
+    assert "NVIDIA H200" in printed
+    assert said == "not measured: fp4: no such product here\n"
+    assert run_main("calibrate", "-o", tmp_path / "c.json", "--quiet") == 0
+    assert capfd.readouterr() == (printed, "")
 
 
 def test_a_report_is_drawn_with_reached_roofs(tmp_path: Path, capfd) -> None:
