@@ -19,6 +19,7 @@ from ncuroof.present.quantity_cells import ACCESS, OCCUPANCY, QuantityCells, bey
 from ncuroof.present.rate_rows import bandwidth_rows, traffic_rows, work_rows
 from ncuroof.present.source_lines import line_text, place, waits_for, where_sentence
 from ncuroof.present.traffic_flow import traffic_flow
+from ncuroof.present.weighting_document import UNEVEN
 
 Record = Mapping[str, Any]
 
@@ -124,6 +125,8 @@ class KernelDetails:
         if name == ABOVE_ROOF:
             cause = rules.get(kernel.get("above_roof_cause") or "")
             meaning += " No check of this kernel explains it." if cause is None else f" Likely cause: {cause.doc}"
+        if name == UNEVEN:
+            meaning += f" This one took {text.duration(kernel['duration_ns'])}; it stands for {_stood_for(kernel)}."
         return self._texts.add(meaning)
 
     def _summary(self, kernel: Record) -> Cell:
@@ -268,7 +271,7 @@ def _written(number: int | None) -> str:
 
 
 def _stood_for(kernel: Record) -> str:
-    """Return for how many launches a recorded one stands, and how long these took where the counts tell."""
+    """Return for how many launches a recorded one stands, and how long those of its kernel and shape took."""
     n_launches = kernel.get("n_represented")
     if n_launches is None or n_launches == 1:
         return text.MISSING
@@ -276,6 +279,8 @@ def _stood_for(kernel: Record) -> str:
     ends = (
         ""
         if None in (shortest_ns, longest_ns)
-        else f", {text.duration(shortest_ns)} to {text.duration(longest_ns)} each"
+        else f", from {text.duration(shortest_ns)} to {text.duration(longest_ns)}"
     )
-    return f"{text.launch_count(n_launches)} launches{ends}"
+    average_ns = kernel.get("counted_average_ns")
+    average = "" if average_ns is None else f", which take {text.duration(average_ns)} on average"
+    return f"{text.launch_count(n_launches)} launches{average}{ends}"

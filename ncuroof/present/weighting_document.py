@@ -9,10 +9,11 @@ import polars as pl
 from ncuroof.diagnosis import Weighting
 from ncuroof.present.analysed import Analysed
 
-STANDS_FOR = ("n_represented", "weight", "counted_shortest_ns", "counted_longest_ns")
+STANDS_FOR = ("n_represented", "weight", "counted_average_ns", "counted_shortest_ns", "counted_longest_ns")
 """Of each kernel, where launches were counted."""
 
-_UNEVEN = "uneven_launches"
+UNEVEN = "uneven_launches"
+"""The caveat of a launch that stands for others of other times."""
 
 
 def weighting_document(analysed: Analysed) -> dict[str, Any]:
@@ -37,7 +38,7 @@ def _uneven_frac(analysed: Analysed, weighting: Weighting) -> float | None:
     """Return the share of the counted time that is of kernels whose launches differ; None where no time was counted."""
     if not weighting.duration_ns:
         return None
-    uneven = analysed.diagnosis.verdicts.filter(pl.col("caveats").list.contains(_UNEVEN))
+    uneven = analysed.diagnosis.verdicts.filter(pl.col("caveats").list.contains(UNEVEN))
     stood_for = analysed.measurements.kernels.select("id", "duration_ns").join(weighting.weights, on="id")
     uneven_ns = (
         stood_for.join(uneven, on="id", how="semi").select(pl.col("duration_ns") * pl.col("weight")).sum().item()

@@ -50,7 +50,8 @@ def weighting_sentence(
     if uneven_frac is not None and uneven_frac >= _LEAST_UNEVEN_FRAC:
         parts.append(
             f"in {text.share(uneven_frac)} of its GPU time a launch stands for others that take longer or shorter: other sizes on "
-            "the same grid, of which one is judged (--no-per-shape --kernel NAME records each)"
+            "the same grid, of which one is judged, and what lies above the roofline is told from it (--no-per-shape --kernel NAME "
+            "records each)"
         )
     if n_unmatched:
         one = n_unmatched == 1

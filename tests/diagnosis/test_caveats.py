@@ -150,6 +150,10 @@ def counted(n_launches: int, together_ms: float, shortest_ms: float | None, long
     return Launch(SHAPED, counted=KernelCount("kernel_0", (1, 1, 1), (1, 1, 1), n_launches, together_ms * 1e6, *ends))
 
 
+def own_clock(launch: Launch) -> Launch:
+    return replace(launch, clock_control="none")
+
+
 A100 = {NAME: "NVIDIA A100-SXM4-80GB", **chip(8, 0), N_SMS: 108.0}
 FP64_OF_A100 = {**A100, **CLOCKS, **{SM_INSTRUCTIONS.format(f"d{op}"): 1e6 for op in ("add", "mul", "fma")}}
 FP64_WITH_PEAK = {executed("dadd"): 1.0, executed("dmul"): 1.0, executed("dfma"): 1.0, peak("d"): 1000.0}
@@ -263,7 +267,28 @@ TRIOS: dict[str, list[Trio]] = {
             counted(4, 6.0, 1.0, 1.81),
             just_not=(counted(4, 6.0, 1.0, 1.79), counted(4, 5.1, 1.0, 1.81), counted(1, 1.5, 1.0, 1.81)),
             unknown=(counted(4, 6.0, None, 1.81), counted(4, 6.0, 1.0, None), Launch(SHAPED)),
-        )
+        ),
+        # The one that was recorded took 1 ms, 1.82 and 0.55 times as long as they do on average
+        Trio(
+            own_clock(counted(4, 2.2, None, None)),
+            just_not=(
+                own_clock(counted(4, 2.24, None, None)),
+                own_clock(counted(1, 0.5, None, None)),
+                own_clock(counted(4, 2.2, 0.5, 0.89)),
+                replace(counted(4, 2.2, None, None), clock_control="base"),
+                own_clock(
+                    replace(short := counted(4, 0.04, None, None), counters={**short.counters, DURATION: 19_999.0})
+                ),
+            ),
+            unknown=(counted(4, 2.2, None, None),),
+        ),
+        Trio(
+            counted(4, 7.3, None, None),
+            just_not=(counted(4, 7.2, None, None), counted(1, 2.0, None, None), counted(4, 7.3, 1.7, 1.9)),
+            unknown=(),
+        ),
+        # One slow launch among ten, which is the one that was recorded
+        Trio(own_clock(counted(10, 5.0, 0.45, 1.0)), just_not=(own_clock(counted(10, 5.6, 0.45, 1.0)),), unknown=()),
     ],
     "short_kernel": [trio({DURATION: 19_999.0}, {DURATION: 20_000.0}, needs=(DURATION,))],
     "reduced_clock": [

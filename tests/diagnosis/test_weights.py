@@ -87,6 +87,15 @@ def test_the_share_of_time_in_launches_that_stand_for_uneven_ones() -> None:
     )
 
 
+def test_a_recorded_launch_unlike_the_average_of_those_it_stands_for_is_uneven_without_their_ends() -> None:
+    # 6 launches in 15 µs, 2.5 µs each, as the one recorded in 2; 10 in 60 µs, 6 µs each, of which 1 and 3 were recorded
+    even = KernelCount("void k<4>(float)", (4, 1, 1), (64, 1, 1), 6, 15_000.0)
+    longer = KernelCount("void k<4>(float)", (8, 1, 1), (64, 1, 1), 10, 60_000.0)
+    document = analysed(Counts((longer, even))).to_dict()
+    assert [kernel["caveats"].count("uneven_launches") for kernel in document["kernels"]] == [1, 1, 0, 0]
+    assert document["summary"]["weighting"]["uneven_frac"] == pytest.approx(60 / 75)
+
+
 def test_sums_are_those_of_the_counted_run() -> None:
     analysis = analysed()
     # 30 + 15 µs of what was counted, and 0.5 µs of what was not

@@ -269,7 +269,7 @@ def weighted_document():
     alpha's 100 and 300 µs weigh half each, 200 µs for 5 launches; beta's 50 µs weigh 4 times, 200 µs; gamma's are 100 µs. Above the
     roofline: alpha (10 + 30) / 2 = 20 µs, beta 4 * 20 = 80 µs, gamma 90 µs: of 500 µs 190.
     """
-    stands = {"counted_shortest_ns": None, "counted_longest_ns": None}
+    stands = {"counted_average_ns": None, "counted_shortest_ns": None, "counted_longest_ns": None}
     alpha = {"short_name": "alpha", "n_represented": 2.5, "weight": 0.5, **stands}
     kernels = [
         kernel(id=0, duration_ns=1e5, recoverable_ns=1e4, **alpha),
