@@ -126,7 +126,7 @@ def overview(fleet: pl.LazyFrame) -> Overview:
 def by_time(fleet: pl.LazyFrame) -> pl.DataFrame:
     """Return one row per kernel, program and GPU: time, launches, what bounds it, its time by date; the slowest first.
 
-    Launches and summed times are those that were counted, where a first run did; medians and the longest are of what was recorded.
+    Launches, summed times and medians are those that were counted, where a first run did; the longest is of what was recorded.
     `dates` holds, for the first and the last dates of recording, the date, launches, and the median time of a launch; it is told
     over all shapes together, and no change is read out of it: see `changes`. `placed_ns` is the time of the launches whose roofline
     time is known.
@@ -135,9 +135,7 @@ def by_time(fleet: pl.LazyFrame) -> pl.DataFrame:
     days = (
         launches.filter(pl.col("date").is_not_null())
         .group_by(*_KERNEL, "date")
-        .agg(
-            _n_launches(pl.col("n_represented")).alias("n_launches"), pl.col("duration_ns").median().alias("median_ns")
-        )
+        .agg(_n_launches(pl.col("n_represented")).alias("n_launches"), _time_of_one().median().alias("median_ns"))
         .sort("date")
         .group_by(_KERNEL)
         .agg(pl.struct("date", "n_launches", "median_ns").filter(_is_first_or_late()).alias("dates"))
@@ -149,7 +147,7 @@ def by_time(fleet: pl.LazyFrame) -> pl.DataFrame:
         _n_launches(pl.col("n_represented")).alias("n_launches"),
         pl.struct("grid", "block").n_unique().alias("n_shapes"),
         (pl.col("duration_ns") * pl.col("weight")).sum().alias("duration_ns"),
-        pl.col("duration_ns").median().alias("median_ns"),
+        _time_of_one().median().alias("median_ns"),
         pl.col("duration_ns").max().alias("max_ns"),
         _sum_where_known("recoverable_ns", pl.col("recoverable_ns") * pl.col("weight")),
         _n_launches(pl.col("n_represented").filter(pl.col("recoverable_ns").is_not_null())).alias("n_placed"),
@@ -249,6 +247,11 @@ def factors(fleet: pl.LazyFrame) -> tuple[str, ...]:
 def _n_launches(n_represented: pl.Expr) -> pl.Expr:
     """Return the number of launches, with those that recorded ones stand for."""
     return n_represented.sum().round().cast(pl.Int64)
+
+
+def _time_of_one() -> pl.Expr:
+    """Return the average of the launches that a recorded one stands for; its own time where they were not counted."""
+    return pl.col("duration_ns") * pl.col("weight") / pl.col("n_represented")
 
 
 def _sum_where_known(name: str, values: pl.Expr) -> pl.Expr:

@@ -109,7 +109,7 @@ def _heading(document: Record) -> Iterator[str]:
 def _sections(document: Record) -> Iterator[Section]:
     yield Section(
         f"slowest kernels ({_shown(document['slowest'])})",
-        ("time of all launches; one launch: median over all shapes and recordings, then by date",),
+        ("time of all launches; one launch: median over shapes and recordings, by the counts if any, then by date",),
         ("kernel", "program", "GPU", "launches", "time", "share", "one launch", "bound by", "first and last date"),
         tuple(map(_slow, document["slowest"]["rows"])),
     )
