@@ -1,9 +1,11 @@
-"""The summary for terminals: fits 80 columns, and says the same without colour."""
+"""The summary for terminals: fits 80 columns, uses more where there are, and says the same without colour; advice is never cut."""
 
 from __future__ import annotations
 
 import io
-import textwrap
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
@@ -16,6 +18,8 @@ from ncuroof.present.console import result_console
 from ncuroof.present.format import share
 
 WIDTH = 80
+_MOST_WIDTH = 120
+"""On a wider terminal, lines would be too long to read."""
 
 _STYLE_BY_VERDICT = {
     "memory": ("█", "dark_orange"),
@@ -40,8 +44,11 @@ _MOST_WHERE = 36
 _LEAST_WORD_WIDTH = 6
 """A word that tells two names apart, with the dot before it; cut further it would not."""
 
-_LEAST_NAME_WIDTH = 8
-"""A terminal too narrow for the columns cuts the lines at its right end."""
+_LEAST_NAME_WIDTH, _LEAST_FILLED_WIDTH = 8, 30
+"""A terminal too narrow for the columns, or for lines of words, cuts the lines at its right end."""
+
+_HANGING = re.compile(r" *(?:\S+ %|→) +")
+"""Begins a line of ours that may be long; others hold names, which are cut."""
 
 
 def print_summary(analysis: Analysed, *, color: bool | None = None) -> None:
@@ -65,8 +72,9 @@ def to_text(analysis: Analysed) -> str:
 
 
 def _width(console: Console) -> int:
-    """Return the terminal's width up to 100 columns, and 80 where there is no terminal."""
-    return min(console.width, 100) if console.is_terminal else WIDTH
+    """Return the terminal's width, or that of COLUMNS, as far as lines stay readable; 80 where there is neither."""
+    is_told = console.is_terminal or os.environ.get("COLUMNS", "").isdigit()
+    return min(console.width, _MOST_WIDTH) if is_told else WIDTH
 
 
 def _summary(summary: Brief, width: int) -> RenderableType:
@@ -76,12 +84,14 @@ def _summary(summary: Brief, width: int) -> RenderableType:
     parts += [Text(line, overflow="fold") for line in (*summary.devices, summary.tool, summary.totals) if line]
     parts += [Text(f"! {note}", style="bold", overflow="fold") for note in summary.notes]
     if summary.wall_time:
-        parts += [Text(), *(Text(_fitted(line, width)) for line in summary.wall_time)]
+        parts += [Text(), *(Text(each) for line in summary.wall_time for each in _wrapped(line, width))]
     if any(part.share_frac is not None for part in summary.shares):
         parts += [Text(), _bar(summary.shares, width), *_legend(summary.shares)]
-    for title, lines in (("code", summary.families), ("NVTX", summary.ranges)):
+    breakdowns = (("code", summary.families), ("NVTX", summary.ranges))
+    names = [line.name for _, lines in breakdowns for line in lines[:_N_BREAKDOWN]]
+    for title, lines in breakdowns:
         if len(lines) > 1:
-            parts += [Text(), *_breakdown(title, lines, width)]
+            parts += [Text(), *_breakdown(title, lines, _name_width(_BREAKDOWN_WIDTHS, names, width))]
     if summary.actions:
         parts += [Text(), *_actions(summary, width)]
     if summary.kernels:
@@ -116,10 +126,16 @@ def _legend(shares: tuple[VerdictShare, ...]) -> list[Text]:
     return legend
 
 
-def _breakdown(title: str, lines: tuple[BreakdownLine, ...], width: int) -> list[Text]:
+def _name_width(others: Sequence[int], names: Iterable[str], width: int) -> int:
+    """Return the width of names beside other columns: as at 80 columns, or, on wider terminals, what the longest name takes."""
+    taken = sum(others) + len(others)
+    wanted = max([WIDTH - taken, *map(cell_len, names)])
+    return max(min(width - taken, wanted), _LEAST_NAME_WIDTH)
+
+
+def _breakdown(title: str, lines: tuple[BreakdownLine, ...], name_width: int) -> list[Text]:
     """Return time by family or range in a few lines, the last of which says how many more there are."""
     n_shown = len(lines) if len(lines) <= _N_BREAKDOWN else _N_BREAKDOWN - 1
-    name_width = max(width - sum(_BREAKDOWN_WIDTHS) - len(_BREAKDOWN_WIDTHS), _LEAST_NAME_WIDTH)
     title_width, *widths = _BREAKDOWN_WIDTHS
     shown = []
     for number, line in enumerate(lines[:n_shown]):
@@ -138,16 +154,14 @@ def _breakdown(title: str, lines: tuple[BreakdownLine, ...], width: int) -> list
 def _actions(summary: Brief, width: int) -> list[Text]:
     """Return what would give most over the run, a line each, and what that is in total."""
     header = Text(f"what would give most, at most, of {summary.whole}", style="dim")
-    lines = [f"{line.gain:>8}  {line.title} ({line.launches})" for line in summary.actions]
-    indent = " " * 10
-    for told in (summary.together, summary.beyond_roofline, summary.without_gain):
-        lines += textwrap.wrap(told, width, initial_indent=indent, subsequent_indent=indent)
-    return [header, *(Text(_fitted(line, width)) for line in lines)]
+    told = [(line.gain, f"{line.title} ({line.launches})") for line in summary.actions]
+    told += [("", each) for each in (summary.together, summary.beyond_roofline, summary.without_gain) if each]
+    return [header, *(Text(line) for gain, words in told for line in _filled(f"{gain:>8}  ", words.split(), width))]
 
 
 def _kernels(lines: tuple[KernelLine, ...], width: int) -> Group:
     """Return a line per kernel, with what to do below it."""
-    name_width = max(width - sum(_COLUMN_WIDTHS) - len(_COLUMN_WIDTHS), _LEAST_NAME_WIDTH)
+    name_width = _name_width(_COLUMN_WIDTHS, (_name(line, _MOST_WIDTH) for line in lines), width)
     header = _row(("#", "kernel", "time", "above roof", "bound by"), name_width)
     header.stylize("dim")
     parts = [header]
@@ -156,10 +170,10 @@ def _kernels(lines: tuple[KernelLine, ...], width: int) -> Group:
         bound = f"{line.verdict} · {line.limiter}" if line.limiter else line.verdict
         row = _row((str(line.number), _name(line, name_width), line.duration, line.recoverable, bound), name_width)
         row.stylize("bold", _COLUMN_WIDTHS[0] + 1, _COLUMN_WIDTHS[0] + 1 + name_width)
-        row.stylize(color, width - _COLUMN_WIDTHS[-1])
+        row.stylize(color, len(row) - len(_fitted(bound, _COLUMN_WIDTHS[-1])))
         parts.append(row)
         if line.advice:
-            parts.append(_advice(line, width))
+            parts += _advice(line, width)
     return Group(*parts)
 
 
@@ -196,11 +210,30 @@ def _last_that_fit(words: tuple[str, ...], n_cells: int) -> str:
     )
 
 
-def _advice(line: KernelLine, width: int) -> Text:
-    where = f" · {_fitted(line.where, _MOST_WHERE)}" if line.where else ""
-    gain = where + (f" ({line.gain})" if line.gain else "")
+def _advice(line: KernelLine, width: int) -> list[Text]:
+    where = [f"· {_fitted(line.where, _MOST_WHERE)}"] if line.where else []
+    gain = [f"({line.gain})"] if line.gain else []
     start = f"{'':>{_COLUMN_WIDTHS[0]}} → "
-    return Text(f"{start}{_fitted(line.advice, width - len(start) - len(gain))}{gain}")
+    return [Text(each) for each in _filled(start, (*line.advice.split(), *where, *gain), width)]
+
+
+def _wrapped(line: str, width: int) -> Iterable[str]:
+    """Return a line in as many as it takes; one that holds names is cut instead."""
+    start = _HANGING.match(line)
+    return _filled(start[0], line[start.end() :].split(), width) if start else [_fitted(line, width)]
+
+
+def _filled(start: str, words: Iterable[str], width: int) -> Iterator[str]:
+    """Yield words in lines of at most `width` cells, the first behind `start`, the others as far in; no line ends within a word."""
+    n_cells = max(width, cell_len(start) + _LEAST_FILLED_WIDTH)
+    line, is_begun = start, False
+    for word in words:
+        if is_begun and cell_len(line) + 1 + cell_len(word) > n_cells:
+            yield _fitted(line, width)
+            line, is_begun = " " * cell_len(start), False
+        line += f" {word}" if is_begun else word
+        is_begun = True
+    yield _fitted(line, width)
 
 
 def _fitted(text: str, n_cells: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -36,9 +35,6 @@ _LEAST_IDLE_FRAC = 0.1
 """Of a step: less is no matter for the first sentences about a run."""
 
 _MOSTLY = 0.5
-
-_ADVICE_WIDTH = 80
-"""Of a line of the terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +89,10 @@ def _lines(time: Record) -> Iterator[str]:
         gaps = f" ({gaps})" if (gaps := _gaps(part)) else ""
         yield f"{text.share(part['share_frac']):>8}  {_title(part)}{gaps}"
         yield from (f"{'':12}{places}" for places in _places(part, _N_PLACES_TOLD)[:1])
-        if part["name"] == most_idle and part["share_frac"] >= _LEAST_IDLE_FRAC:
-            yield from _advice_lines(part)
+        if part["name"] == most_idle and part["share_frac"] >= _LEAST_IDLE_FRAC and part["advice"]:
+            yield f"{'':10}→ {text.first_sentence(part['advice'])}"
     if batches := _batches(time):
         yield batches
-
-
-def _advice_lines(part: Record) -> list[str]:
-    advice = f"{'':10}→ {text.first_sentence(part['advice'])}" if part["advice"] else ""
-    return textwrap.wrap(advice, _ADVICE_WIDTH, subsequent_indent=" " * 12, break_long_words=False)
 
 
 def idle_sentence(weighting: Record | None) -> str:

@@ -16,6 +16,7 @@ from rich.cells import cell_len
 
 import ncuroof
 from ncuroof.analysis import Analysis
+from ncuroof.present.brief import brief
 from ncuroof.present.terminal import print_summary, to_text
 from tests.support import demo
 from tests.support.constructed_counters import kernel
@@ -149,7 +150,44 @@ def test_any_width_of_terminal_is_kept(
     monkeypatch.setenv("COLUMNS", str(n_columns))
     print_summary(analysis, color=False)
     lines = capsys.readouterr().out.splitlines()
-    assert max(map(cell_len, lines)) <= min(n_columns, 100)
+    assert max(map(cell_len, lines)) <= min(n_columns, 120)
+
+
+@pytest.mark.parametrize("n_columns", [60, 80, 120])
+def test_advice_and_what_would_give_most_are_never_cut(
+    analysis: Analysis, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], n_columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(n_columns))  # and no terminal
+    print_summary(analysis)
+    lines = capsys.readouterr().out.splitlines()
+    assert n_columns - 10 < max(map(cell_len, lines)) <= n_columns
+    told = " ".join(" ".join(lines).split())
+    summary = brief(analysis)
+    assert max(len(line.advice) for line in summary.kernels) > n_columns
+    for line in summary.kernels:
+        assert f"→ {' '.join(line.advice.split())}" in told
+        assert not line.gain or f"({line.gain})" in told
+    for action in summary.actions:
+        assert f"{action.gain} {action.title} ({action.launches})" in told
+
+
+def test_without_a_terminal_or_columns_lines_are_80_wide_and_advice_is_whole(
+    analysis: Analysis, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    print_summary(analysis, color=False)
+    assert capsys.readouterr().out == to_text(analysis)
+
+
+def test_names_are_whole_where_there_is_room_and_numbers_stand_beside_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.ncu-rep"
+    path.write_bytes(write_report((Kernel("k" * 40, METRICS), Kernel("short", METRICS)), Session()))
+    for n_columns, told in (("80", f"{'k' * 27}…  4.10 µs"), ("120", f"{'k' * 40}  4.10 µs")):
+        monkeypatch.setenv("COLUMNS", n_columns)
+        print_summary(ncuroof.read(path).analyse(), color=False)
+        assert told in capsys.readouterr().out
 
 
 # ---- a real terminal ---------------------------------------------------------------------------------
@@ -162,7 +200,7 @@ def test_in_a_real_terminal_the_summary_is_readable(tmp_path: Path, n_columns: i
     report.write_bytes(demo.REPORT.read_bytes())
     program = f"env -u COLUMNS -u LINES {shlex.quote(sys.executable)} -m ncuroof report {shlex.quote(str(report))} -o -"
     screen = _screen(tmp_path, f"cd {shlex.quote(str(ROOT))} && {program}; echo rc=$?", n_columns, n_rows)
-    width = min(n_columns, 100)
+    width = n_columns
     assert "rc=0" in screen
     assert any(line.startswith("ncuroof · demo.ncu-rep") for line in screen)
     assert f"{len(demo.PLANTED)} launches, " in "\n".join(screen)
