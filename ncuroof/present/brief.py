@@ -30,7 +30,7 @@ from ncuroof.present.source_lines import first_place
 from ncuroof.present.told_apart import differences, with_folders
 from ncuroof.present.wall_time_lines import wall_time_lines
 from ncuroof.present.weighting_document import weighting_document
-from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting_sentence
+from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting_sentences
 
 N_KERNELS = 10
 """Kernels in a summary."""
@@ -226,7 +226,7 @@ def _notes(analysed: Analysed, reports: Sequence[str]) -> Iterator[str]:
         yield debug_builds
     command_lines = [report.session.command_line for report in analysed.reports]
     if analysed.weighting is not None:
-        yield weighting_sentence(**weighting_document(analysed)["weighting"], command_lines=command_lines)
+        yield from weighting_sentences(**weighting_document(analysed)["weighting"], command_lines=command_lines)
     elif once := recorded_once_sentence(command_lines):
         yield once
 

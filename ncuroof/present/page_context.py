@@ -29,7 +29,7 @@ from ncuroof.present.page_changes import Changes, changes
 from ncuroof.present.page_data import dram_intensity, efficiency, short_name
 from ncuroof.present.source_lines import where_sentence
 from ncuroof.present.wall_time_lines import WallTimeTable, wall_time_tables
-from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting_sentence
+from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting_sentences
 
 Record = Mapping[str, Any]
 
@@ -163,7 +163,7 @@ def page_context(
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
         headline=headline(document, rules),
         debug_builds=debug_build_sentence(sum(map(_is_debug_build, kernels)), len(kernels)),
-        weighting=weighting_sentence(**found, command_lines=command_lines)
+        weighting="; ".join(weighting_sentences(**found, command_lines=command_lines))
         if (found := document["summary"].get("weighting"))
         else recorded_once_sentence(command_lines),
         is_whole=_is_whole(document["summary"].get("weighting")),

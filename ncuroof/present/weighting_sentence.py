@@ -1,4 +1,4 @@
-"""What the sums over a run are weighted by, in a sentence."""
+"""What the sums over a run are weighted by, in sentences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEAST_UNEVEN_FRAC = 0.02
 """Of the counted time: less is told by the kernels themselves alone."""
 
 
-def weighting_sentence(
+def weighting_sentences(
     *,
     n_launches: int,
     covered_frac: float | None,
@@ -24,8 +24,8 @@ def weighting_sentence(
     uneven_frac: float | None = None,
     command_lines: Iterable[str | None] = (),
     **_: object,
-) -> str:
-    """Return it: counted launches, the share of their time that was recorded, and what was not counted.
+) -> list[str]:
+    """Return them: counted launches, the share of their time that was recorded, and what was not counted.
 
     Args:
         n_launches: that were counted.
@@ -35,31 +35,33 @@ def weighting_sentence(
         command_lines: of ncu, as the reports hold them.
     """
     if covered_frac == 0:
-        return (
+        return [
             f"a run without replays counted {n_launches} launches, and none of the kernels here was among them: was it of the "
             "same program? Each launch here stands for itself"
-        )
-    parts = [
+        ]
+    said = [
         f"weighted by a run without replays, which counted {n_launches} launches: sums, shares and gains are of that run, "
         "times of single launches are ncu's"
     ]
     if covered_frac is not None and covered_frac < 1:
-        parts.append(f"kernels with {text.share(1 - covered_frac)} of its GPU time were not recorded and are in no sum")
+        said.append(
+            f"kernels with {text.share(1 - covered_frac)} of that run's GPU time were not recorded and are in no sum"
+        )
         if any(_ONCE_PER_SHAPE in line and not _CHOSEN.search(line) for line in filter(None, command_lines)):
-            parts[-1] += " (ncuroof profile --no-per-shape records every launch)"
+            said[-1] += " (ncuroof profile --no-per-shape records every launch)"
     if uneven_frac is not None and uneven_frac >= _LEAST_UNEVEN_FRAC:
-        parts.append(
-            f"in {text.share(uneven_frac)} of its GPU time a launch stands for others that take longer or shorter: other sizes on "
-            "the same grid, of which one is judged, and what lies above the roofline is told from it (--no-per-shape --kernel NAME "
-            "records each)"
+        said.append(
+            f"in {text.share(uneven_frac)} of that run's GPU time a launch stands for others that take longer or shorter: other "
+            "sizes on the same grid, of which one is judged, and what lies above the roofline is told from it (--no-per-shape "
+            "--kernel NAME records each)"
         )
     if n_unmatched:
         one = n_unmatched == 1
         launches = (
             "launch was not counted there, and stands" if one else "launches were not counted there, and each stands"
         )
-        parts.append(f"{n_unmatched} recorded {launches} for itself")
-    return "; ".join(parts)
+        said.append(f"{n_unmatched} recorded {launches} for itself")
+    return said
 
 
 def recorded_once_sentence(command_lines: Iterable[str | None]) -> str:

@@ -341,6 +341,7 @@ def comparison(after):
         "n_kernels": 1,
         "n_failed": 0,
         "duration_ns": 1e5,
+        "is_counted": False,
         "is_simulated": False,
     }
     summary = {

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting_sentence
+from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting_sentences
 
 
 @pytest.mark.parametrize(
     ("covered_frac", "n_unmatched", "begins", "ends"),
     [
         (1.0, 0, "weighted by a run without replays, which counted 640 launches", "single launches are ncu's"),
-        (0.75, 0, "weighted", "kernels with 25.0 % of its GPU time were not recorded and are in no sum"),
+        (0.75, 0, "weighted", "kernels with 25.0 % of that run's GPU time were not recorded and are in no sum"),
         (None, 1, "weighted", "1 recorded launch was not counted there, and stands for itself"),
         (1.0, 2, "weighted", "2 recorded launches were not counted there, and each stands for itself"),
         (0.0, 16, "a run without replays counted 640 launches, and none of the kernels", "Each launch here stands for itself"),
     ],
 )  # fmt: skip
 def test_sentences(covered_frac: float | None, n_unmatched: int, begins: str, ends: str) -> None:
-    said = weighting_sentence(n_launches=640, covered_frac=covered_frac, n_unmatched=n_unmatched)
-    assert said.startswith(begins)
-    assert said.endswith(ends)
+    said = weighting_sentences(n_launches=640, covered_frac=covered_frac, n_unmatched=n_unmatched)
+    assert said[0].startswith(begins)
+    assert said[-1].endswith(ends)
 
 
 def test_launches_that_stand_for_others_of_other_times_are_told() -> None:
-    said = weighting_sentence(n_launches=9, covered_frac=1.0, n_unmatched=0, uneven_frac=0.101)
-    assert "; in 10.1 % of its GPU time a launch stands for others that take longer or shorter" in said
-    little = weighting_sentence(n_launches=9, covered_frac=1.0, n_unmatched=0, uneven_frac=0.019)
-    assert little == weighting_sentence(n_launches=9, covered_frac=1.0, n_unmatched=0)
+    said = weighting_sentences(n_launches=9, covered_frac=1.0, n_unmatched=0, uneven_frac=0.101)
+    assert said[1].startswith("in 10.1 % of that run's GPU time a launch stands for others that take longer or shorter")
+    little = weighting_sentences(n_launches=9, covered_frac=1.0, n_unmatched=0, uneven_frac=0.019)
+    assert little == weighting_sentences(n_launches=9, covered_frac=1.0, n_unmatched=0)
 
 
 ONCE = "ncu --filter-mode per-launch-config --launch-count 1 ./app"
@@ -47,9 +47,9 @@ ONCE = "ncu --filter-mode per-launch-config --launch-count 1 ./app"
     ],
 )
 def test_what_records_the_rest_is_told_where_it_was_wanted(command_line: str | None, is_helped: bool) -> None:
-    said = weighting_sentence(n_launches=9, covered_frac=0.7, n_unmatched=0, command_lines=[command_line])
-    assert ("ncuroof profile --no-per-shape records every launch" in said) is is_helped
-    whole = weighting_sentence(n_launches=9, covered_frac=1.0, n_unmatched=0, command_lines=[command_line])
+    said = weighting_sentences(n_launches=9, covered_frac=0.7, n_unmatched=0, command_lines=[command_line])
+    assert ("ncuroof profile --no-per-shape records every launch" in said[1]) is is_helped
+    (whole,) = weighting_sentences(n_launches=9, covered_frac=1.0, n_unmatched=0, command_lines=[command_line])
     assert "--no-per-shape" not in whole
 
 
