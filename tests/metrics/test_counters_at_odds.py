@@ -176,6 +176,15 @@ def test_what_l2_reads_to_fill_sectors_is_the_stores_waste() -> None:
     misses = {MISSES.format("read"): 50.0, MISSES.format("write"): 25.0}
     assert value("access.dram_load_waste_frac", {**counters, **misses}) == pytest.approx(0)
     assert value("access.dram_store_waste_frac", {**counters, **misses}) == pytest.approx(800 / 4000)
+    # Where a store misses once and its sector is filled later, or more often, what no load's miss explains are its fills.
+    for n_missed in (0.0, 10.0):
+        fewer = {**counters, **misses, MISSES.format("write"): n_missed}
+        assert value("access.dram_store_waste_frac", fewer) == pytest.approx(800 / 4000)
+    nearly_whole = {**counters, **misses, "memory_l2_theoretical_sectors_global": 110.0}  # 10 sectors too many
+    assert value("access.dram_store_waste_frac", nearly_whole) == pytest.approx(320 / 4000)
+    for absent, found in ((PER_SECTOR.format("st"), None), (MISSES.format("write"), 0.0)):
+        unasked = {key: count for key, count in {**counters, **misses}.items() if key != absent}
+        assert value("access.dram_store_waste_frac", unasked) == found
     wasteful = {**misses, MISSES.format("read"): 60.0}  # 320 bytes more than the threads asked for
     assert value("access.dram_load_waste_frac", {**counters, **wasteful}) == pytest.approx(320 / 4000)
 
