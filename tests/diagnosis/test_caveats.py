@@ -466,7 +466,7 @@ TRIOS: dict[str, list[Trio]] = {
         trio(
             {
                 L1_THROUGHPUT: 90.0,
-                MEMORY_PCT: 64.0,
+                MEMORY_PCT: 70.0,
                 SM_ACTIVE: 90.0,
                 SM_ELAPSED: 100.0,
                 STATIC_SHARED: 0.0,
@@ -474,7 +474,7 @@ TRIOS: dict[str, list[Trio]] = {
                 **chip(7, 5),
             },
             {L1_THROUGHPUT: 88.0},
-            {MEMORY_PCT: 66.0},
+            {MEMORY_PCT: 72.0},  # a tenth below 0.81
             chip(9, 0),  # where the two numbers do not agree
             needs=(L1_THROUGHPUT, MEMORY_PCT, SM_ACTIVE, SM_ELAPSED),
         ),

@@ -66,6 +66,16 @@ def test_l1_that_is_full_leads_however_busy_the_sms_are() -> None:
     assert kernel["utilisation"]["lead"] == pytest.approx(0.97 * 0.99 - 0.55)
 
 
+def test_l1_that_is_full_is_the_limit_beside_a_unit_that_is_a_tenth_less_busy() -> None:
+    # L1: 97 % of the 99 % of the time in which SMs have work, 96 %
+    kernel = judged(SCATTERED | {MEMORY: 85.0, FROM_L2: 85.0})
+    assert (kernel["verdict"], kernel["limiter"], kernel["confidence"]) == ("memory", "l1", "medium")
+    assert kernel["utilisation"]["l1_beyond"] == pytest.approx(0.97 * 0.99)
+    busier = judged(SCATTERED | {MEMORY: 87.0, FROM_L2: 87.0})
+    assert busier["limiter"] == "l2"
+    assert "l1_beyond_breakdown" not in busier["caveats"]
+
+
 def test_l1_is_not_where_the_same_counter_says_no_more_than_the_breakdown() -> None:
     assert judged(SCATTERED | {L1: 79.0})["verdict"] == "latency"
     assert judged(SCATTERED | {"device__attribute_compute_capability_major": 9.0})["verdict"] == "latency"
