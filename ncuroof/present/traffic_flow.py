@@ -17,7 +17,8 @@ _DECADES = 4
 """Lines get thinner over so many powers of ten of bytes."""
 
 _MUCH_MORE = 1.1
-_BULK_COPIES = "bulk copies (TMA) not counted"
+_UNCOUNTED = {"bulk_copy_frac": "bulk copies (TMA)", "atomic_request_frac": "atomics"}
+"""What L1's bytes leave out, by the quantity of `access` that says how much of it a kernel has."""
 
 
 def traffic_flow(kernel: Record) -> list[Station]:
@@ -32,7 +33,7 @@ def traffic_flow(kernel: Record) -> list[Station]:
     if len(known) < 2:
         return []
     remarks = {
-        "L1": _remarks(access.get("l1_hit_frac"), _BULK_COPIES if (access.get("bulk_copy_frac") or 0) > 0 else ""),
+        "L1": _remarks(access.get("l1_hit_frac"), _not_counted(access)),
         "L2": _remarks(access.get("l2_hit_frac"), _looked_up(traffic)),
         "DRAM": "",
     }
@@ -46,6 +47,12 @@ def traffic_flow(kernel: Record) -> list[Station]:
 
 def _remarks(hit_frac: float | None, other: str) -> str:
     return "; ".join(filter(None, ("" if hit_frac is None else f"{text.share(hit_frac)} hits", other)))
+
+
+def _not_counted(access: Record) -> str:
+    """Return what of a kernel L1's bytes do not count; empty where that is nothing."""
+    names = [name for quantity, name in _UNCOUNTED.items() if (access.get(quantity) or 0) > 0]
+    return f"{' and '.join(names)} not counted" if names else ""
 
 
 def _looked_up(traffic: Record) -> str:
