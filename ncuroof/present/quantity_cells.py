@@ -42,6 +42,7 @@ _OF_THE_TREE = frozenset(
 _CHECK = "check."
 _OTHERS = ("utilisation", "occupancy", "scheduler", "access", "arithmetic", "check")
 _SHARED_MEMORY = "shared_bytes"
+_NO_VALUE = "No value (not collected, not on this chip, or a share of nothing)"
 _SAME = 0.01
 """Between two utilisations: a point more says nothing else."""
 
@@ -81,7 +82,7 @@ class QuantityCells:
         return [self.number(quantity), self.written(quantity, value)]
 
     def bars(self, kernel: Record, group: str) -> list[list[Any]]:
-        """Return number, value and length of the quantities of a group, the largest first, and which are zero or not known."""
+        """Return number, value and length of the quantities of a group, the largest first, and which are zero or have no value."""
         left_out = _OF_THE_TREE if group == "utilisation" else ()
         values = {key: value for key, value in (kernel.get(group) or {}).items() if key not in left_out}
         rows: list[list[Any]] = [
@@ -91,13 +92,13 @@ class QuantityCells:
         ]
         zeros = [f"{group}.{key}" for key, value in values.items() if value == 0]
         unknown = [f"{group}.{key}" for key, value in values.items() if value is None]
-        return rows + self._note("Measured as zero", zeros) + self._note("Not collected", unknown)
+        return rows + self._note("Measured as zero", zeros) + self._note(_NO_VALUE, unknown)
 
     def shown(self, kernel: Record, names: Sequence[str]) -> list[list[Cell]]:
-        """Return number and value of those of the named quantities that are not zero, and which were not collected."""
+        """Return number and value of those of the named quantities that are not zero, and which have no value."""
         values = dict(_values(kernel, _OTHERS))
         rows = [self.row(name, value) for name in names if (value := values.get(name))]
-        return rows + self._note("Not collected", [name for name in names if name in values and values[name] is None])
+        return rows + self._note(_NO_VALUE, [name for name in names if name in values and values[name] is None])
 
     def checks(self, kernel: Record) -> list[list[Cell]]:
         """Return the checks that a caveat of this kernel rests on, and how many others were made that none rests on."""
