@@ -109,17 +109,28 @@ def first_known(*values: pl.Expr | None) -> pl.Expr:
 
 
 def _stall_columns(table: CounterTable, stalls: Stalls) -> list[pl.Expr]:
-    """Return each reason's share of the warp latency: from the latency counters, else from samples."""
+    """Return each reason's share of the warp latency: from the latency counters, else from samples.
+
+    Counters of several passes can sum to more than the latency of one: a short kernel's passes differ, and the shares are of the
+    sum then, so that together they are never more than all of it.
+    """
     found = {
         reason: [counter for name in stalls.of_samples(reason) if (counter := table.counter(name)) is not None]
         for reason in stalls.reasons
     }
     samples = {reason: pl.coalesce(counters) for reason, counters in found.items() if counters}
     all_samples = pl.sum_horizontal(*samples.values()) if samples else pl.lit(None, pl.Float64)
+    latencies = {
+        reason: counter
+        for reason in stalls.reasons
+        if (counter := table.counter(stalls.of_latency(reason))) is not None
+    }
     total = table.counter(stalls.total)
+    if total is not None and latencies:
+        total = pl.when(total.is_not_null()).then(pl.max_horizontal(total, pl.sum_horizontal(*latencies.values())))
     columns = []
     for reason in stalls.reasons:
-        counter = table.counter(stalls.of_latency(reason))
+        counter = latencies.get(reason)
         candidates = []
         if counter is not None and total is not None:
             candidates.append(counter / pl.when(total != 0).then(total))

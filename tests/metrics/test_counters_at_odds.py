@@ -189,6 +189,15 @@ def test_what_l2_reads_to_fill_sectors_is_the_stores_waste() -> None:
     assert value("access.dram_load_waste_frac", {**counters, **wasteful}) == pytest.approx(320 / 4000)
 
 
+def test_stall_shares_of_several_passes_are_no_more_than_all_of_it() -> None:
+    prefix = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+    cycles = {"no_instruction": 15.0, "selected": 1.0, "wait": 4.0}  # 20, of a latency that another pass has at 10
+    counters = {prefix.format(reason): count for reason, count in cycles.items()}
+    counters["smsp__average_warp_latency_per_inst_issued.ratio"] = 10.0
+    assert [value(f"stalls.{reason}", counters) for reason in cycles] == [0.75, 0.05, 0.2]
+    assert value("limiter.stall_frac", counters) == 0.75
+
+
 LIMITS = {"registers": 40.0, "shared_mem": 48.0, "warps": 64.0, "blocks": 32.0}
 
 

@@ -180,7 +180,7 @@ def test_what_was_cut_short_and_begins_several_names_proposes_them() -> None:
 def test_a_stall_says_first_what_the_warp_does() -> None:
     lines = explain("drain").splitlines()
     assert lines[2].startswith("The warp has ended and waits for its outstanding memory operations")
-    assert lines[4] == "Here: a reason's share of the time that a warp spends between two issued instructions."
+    assert lines[4].startswith("Here: a reason's share of the time that a warp spends between two issued instructions,")
 
 
 def test_what_is_printed_for_a_limiter_can_be_asked_for() -> None:
