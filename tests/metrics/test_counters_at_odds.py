@@ -198,6 +198,19 @@ def test_stall_shares_of_several_passes_are_no_more_than_all_of_it() -> None:
     assert value("limiter.stall_frac", counters) == 0.75
 
 
+@pytest.mark.parametrize("elapsed", ["sm__cycles_elapsed.max", "gpc__cycles_elapsed.max"])
+def test_sms_work_for_no_more_than_all_the_time_and_lose_no_less_than_nothing(elapsed: str) -> None:
+    counters = {
+        "sm__cycles_active.avg": 101.0,
+        elapsed: 100.0,
+        "sm__throughput.avg.pct_of_peak_sustained_elapsed": 90.0,
+    }
+    assert value("scheduler.sm_active_frac", counters) == 1
+    assert value("occupancy.empty_frac", counters) == 0
+    assert value("scheduler.sm_active_frac", counters | {"sm__cycles_active.avg": 60.0}) == pytest.approx(0.6)
+    assert value("scheduler.sm_active_frac", {elapsed: 100.0}) is None
+
+
 LIMITS = {"registers": 40.0, "shared_mem": 48.0, "warps": 64.0, "blocks": 32.0}
 
 
