@@ -40,9 +40,9 @@ KERNELS = pl.Schema(
         "clock_control": pl.String(),  # of the session: base, none, …; null where the report does not say
         "is_damaged_report": pl.Boolean(),
         "is_printed": pl.Boolean(),  # read from a table that ncu printed: numbers are rounded, and settings not known
-        "limiter.memory": pl.String(),  # resource of the busiest memory-side counter
+        "limiter.memory": pl.String(),  # resource of the busiest memory-side counter, if about as busy as the side
         "limiter.memory_counter": pl.String(),  # that counter
-        "limiter.compute": pl.String(),  # resource of the busiest SM-side counter
+        "limiter.compute": pl.String(),  # resource of the busiest SM-side counter, if about as busy as the side
         "limiter.compute_counter": pl.String(),  # that counter
         "limiter.stall": pl.String(),  # stall reason with the largest share, issue and selection aside
         "limiter.stall_frac": pl.Float64(),  # its share of the time between two issued instructions of a warp

@@ -12,7 +12,7 @@ from ncuroof.diagnosis.caveats import add_checks, caveats
 from ncuroof.diagnosis.flips import nearest_flips
 from ncuroof.diagnosis.rules import Rules, load_rules
 from ncuroof.diagnosis.tree import walk_tree
-from ncuroof.metrics import Catalogue, Measurements, Quantity, largest, load_catalogue
+from ncuroof.metrics import NEAR_FRAC, Catalogue, Measurements, Quantity, largest, load_catalogue
 from ncuroof.roofline import LEAST_UNCOUNTED_FRAC, Roofline
 from ncuroof.tables import FINDINGS, FLIPS, MISSING, PATH, VERDICTS, check, conform
 from ncuroof.words import Confidence, Verdict
@@ -21,8 +21,6 @@ NEAR_THRESHOLD_FRAC = 0.05
 """A decision this close to its threshold could as well have gone the other way: one step less confidence."""
 
 _TENSOR = "tensor"
-_NEAR = 0.1
-"""Between a side's total and a unit that stands in for it: as between the two sides of a balanced kernel."""
 _SAME = 0.0005
 """Between utilisations that are one number; ncu prints them to 0.0001, and the passes of a report differ by as little."""
 
@@ -79,8 +77,8 @@ def diagnose(
 def _limiter() -> pl.Expr:
     """Return the resource or cause behind a verdict; null where the counters do not name one.
 
-    Where the report carries no breakdown of the two totals, the busiest unit whose utilisation is known stands in, if it is about
-    as busy as its side; where it carries no total either, what the roofline tells.
+    Where the report carries no breakdown of the two totals, or not the counter that is the total, the busiest unit whose
+    utilisation is known stands in, if it is about as busy as its side; where it carries no total either, what the roofline tells.
     """
     memory = pl.coalesce(
         "limiter.memory",
@@ -109,7 +107,7 @@ def _busiest_of(units: Sequence[str], total: str, without_total: pl.Expr) -> pl.
     """Return a side's busiest known unit; null where it is far from the side's total, since another unit is then the busiest."""
     utilisations = [pl.col(f"utilisation.{unit}") for unit in units]
     busiest = largest(list(zip(utilisations, units, strict=True)))
-    is_near = pl.max_horizontal(utilisations) >= pl.col(total) - _NEAR
+    is_near = pl.max_horizontal(utilisations) >= pl.col(total) - NEAR_FRAC
     by_name = pl.when(pl.col(total).is_null() | is_near).then(busiest)
     return pl.coalesce(by_name, pl.when(pl.col(total).is_null()).then(without_total))
 

@@ -2,7 +2,7 @@
 
 from ncuroof.metrics.catalogue import Catalogue, load_catalogue
 from ncuroof.metrics.entries import Quantity
-from ncuroof.metrics.measure import Measurements, measure, selection
+from ncuroof.metrics.measure import NEAR_FRAC, Measurements, measure, selection
 from ncuroof.metrics.quantities import largest
 
-__all__ = ["Catalogue", "Measurements", "Quantity", "largest", "load_catalogue", "measure", "selection"]
+__all__ = ["NEAR_FRAC", "Catalogue", "Measurements", "Quantity", "largest", "load_catalogue", "measure", "selection"]

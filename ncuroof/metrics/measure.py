@@ -32,6 +32,9 @@ from ncuroof.tables import BANDWIDTH, DEVICES, KERNELS, LINES, WORK, check
 SENDS = 0.75
 """Of access.l2_input_share: what SMs send to L2 is then the limit, and not L1. The rules ask for as much."""
 
+NEAR_FRAC = 0.1
+"""Between a side's total and what stands for it: as between the two sides of a balanced kernel."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
@@ -230,7 +233,10 @@ def _devices(workloads: pl.DataFrame, table: CounterTable) -> tuple[pl.DataFrame
 
 
 def _busiest_counters(workloads: pl.DataFrame, table: CounterTable, catalogue: Catalogue) -> list[pl.Expr]:
-    """Return, for each side, the busiest counter of NVIDIA's breakdown that belongs to a resource."""
+    """Return, for each side, the busiest counter of NVIDIA's breakdown that belongs to a resource.
+
+    It is null where it is far from the side's total: another is the busiest then, which the report does not hold.
+    """
     columns = []
     for side, listing in BREAKDOWNS.items():
         busiest = pl.lit(None, pl.String)
@@ -242,7 +248,10 @@ def _busiest_counters(workloads: pl.DataFrame, table: CounterTable, catalogue: C
                 if (counter := table.counter(name)) is not None
                 and _resource(name, catalogue.resources[side]) is not None
             ]
-            busiest = pl.when(pl.lit(texts == text)).then(largest(candidates)).otherwise(busiest)
+            most = pl.max_horizontal(*(counter for counter, _ in candidates), pl.lit(None, pl.Float64))
+            is_far = (most < pl.col(f"utilisation.{side}") - NEAR_FRAC).fill_null(value=False)
+            named = pl.when(~is_far).then(largest(candidates))
+            busiest = pl.when(pl.lit(texts == text)).then(named).otherwise(busiest)
         columns.append(busiest.alias(f"limiter.{side}_counter"))
     return columns
 

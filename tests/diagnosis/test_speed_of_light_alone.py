@@ -81,6 +81,14 @@ def test_l1_is_not_where_the_same_counter_says_no_more_than_the_breakdown() -> N
     assert judged(SCATTERED | {"device__attribute_compute_capability_major": 9.0})["verdict"] == "latency"
 
 
+@pytest.mark.parametrize(("memory", "limiter"), [(73.6, None), (61.5, "l2")])
+def test_a_unit_far_below_the_total_is_not_the_limit(memory: float, limiter: str | None) -> None:
+    """DRAM's counters are not there: L2's way back, at 51.6 %, is the busiest of those that are."""
+    kernel = judged(SCATTERED | {MEMORY: memory, L1: 50.0, STAGE: 30.0, FROM_L2: 51.6, L2: 51.6})
+    assert (kernel["verdict"], kernel["limiter"]) == ("memory", limiter)
+    assert ("l2_traffic" in {finding["id"] for finding in kernel["findings"]}) == (limiter is not None)
+
+
 def test_what_goes_to_l2_is_the_limit_where_little_comes_back() -> None:
     kernel = judged(SCATTERED | {MEMORY: 60.4, L2: 60.4, STAGE: 5.0, TO_L2: 60.4, FROM_L2: 4.2, LSU: 4.0, COMPUTE: 4.0})
     assert (kernel["verdict"], kernel["limiter"]) == ("memory", "l2")
