@@ -100,6 +100,55 @@ def test_what_goes_to_l2_is_the_limit_where_little_comes_back() -> None:
     assert [finding["id"] for finding in read["findings"]] == ["l2_traffic"]
 
 
+TRANSPOSE = SCATTERED | {
+    "device__attribute_compute_capability_major": 12.0,
+    "device__attribute_compute_capability_minor": 0.0,
+    "launch__block_size": 1024.0,
+    "launch__occupancy_limit_warps": 1.0,
+    "sm__warps_active.avg.pct_of_peak_sustained_active": 40.0,
+    "sm__maximum_warps_per_active_cycle_pct": 66.7,
+    "launch__grid_size": 1000.0,
+    "smsp__inst_executed.sum": 23 * 32_000.0,
+    L1: 40.0,
+    MEMORY: 51.5,
+    L2: 51.5,
+    TO_L2: 51.5,
+    FROM_L2: 3.2,
+    STAGE: 22.4,
+    LSU: 5.0,
+    COMPUTE: 7.5,
+    f"gpu__dram_throughput{PCT}": 18.5,
+}
+"""A load of 4 sectors and a store of 32 in each warp, on compute capability 12.0; places for warps are empty as well."""
+
+
+def test_stores_down_columns_outweigh_empty_places_for_warps() -> None:
+    kernel = judged(TRANSPOSE)
+    assert (kernel["verdict"], kernel["limiter"]) == ("latency", "l2")
+    # an instruction in two cycles: 2 × 22.4 / 5; DRAM is busy for 18.5 % of the time, and then is the limit
+    assert kernel["access"]["wavefronts_per_instruction"] == pytest.approx(8.96)
+    gains = {finding["id"]: finding["gain_ns"] for finding in kernel["findings"]}
+    assert next(iter(gains)) == "scattered_stores"
+    assert gains["scattered_stores"] == pytest.approx((1 - 0.185) * 6e6)
+    assert "l2_stores" not in gains  # one cause once
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_told_as_stores"),
+    [
+        ({STAGE: 10.0}, True),  # 4 wavefronts: what coalesced stores of 16 bytes take
+        ({FROM_L2: 10.0}, False),  # a sixth comes back: it reads as well
+        ({L2: 38.0, TO_L2: 38.0}, False),
+    ],
+)
+def test_scattered_stores_are_not_blamed_where_they_keep_nothing_busy(
+    changed: dict[str, float], is_told_as_stores: bool
+) -> None:
+    found = [finding["id"] for finding in judged(TRANSPOSE | changed)["findings"]]
+    assert "scattered_stores" not in found
+    assert ("l2_stores" in found) == is_told_as_stores
+
+
 def test_a_kernel_whose_two_sides_are_one_pipe_has_no_nearest_verdict() -> None:
     one_pipe = SCATTERED | {L1: 50.0, MEMORY: 81.5, COMPUTE: 81.5, LSU: 81.5}
     kernel = judged(one_pipe)

@@ -102,7 +102,8 @@ def test_shared_memory_of_an_unknown_part_of_the_data_stage() -> None:
 
 
 @pytest.mark.parametrize(
-    ("capability", "expected"), [((8, 0), 7.8), ((9, 0), 7.8), ((7, 5), 15.6), ((8, 6), 15.6), ((12, 0), None)]
+    ("capability", "expected"),
+    [((8, 0), 7.8), ((9, 0), 7.8), ((7, 5), 15.6), ((8, 6), 15.6), ((12, 0), 15.6), ((10, 0), None)],
 )
 def test_an_instruction_takes_wavefronts(capability: tuple[int, int], expected: float | None) -> None:
     names = [f"device__attribute_compute_capability_{part}" for part in ("major", "minor")]
