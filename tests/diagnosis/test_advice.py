@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.diagnosis.advice import Advice
 from ncuroof.metrics import families
-from ncuroof.metrics.families import USER, lineage, load_families
+from ncuroof.metrics.families import USER, families_of, lineage, load_families
 from ncuroof.present.brief import first_clause
 
 FINDINGS = load_rules().findings
@@ -163,3 +164,40 @@ def test_a_product_is_not_told_to_take_the_type_that_it_may_have_already(finding
 @pytest.mark.parametrize("family", ["cublas", "cutlass", "library", "pytorch"])
 def test_a_full_pipe_is_told_of_a_narrower_type_than_its_own_alone(family: str) -> None:
     assert "a narrower type than its own" in FINDINGS["arithmetic_roof"].advice.text(family)
+
+
+NAMED = {
+    "attention_in_parts": [
+        "void at::native::(anonymous namespace)::softmax_warp_forward<float, float, float, 10>",
+        "triton_per_fused_softmax_0",
+    ],
+    "softmax_of_attention": ["void at::native::(anonymous namespace)::cunn_SoftMaxForward<4, float>"],
+    "two_stage_mainloop": [
+        "void cutlass::Kernel<cutlass::gemm::kernel::Gemm<cutlass::gemm::threadblock::MmaPipelined<"
+    ],
+    "idle_tensor_cores": ["void cutlass::Kernel<cutlass_simt_sgemm_128x128_8x2_nn_align1>", "ampere_sgemm_128x64_tn"],
+    "convolution_without_tensor_cores": ["void conv2d_grouped_direct_kernel<float>"],
+    "random_numbers": ["void at::native::(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4>"],
+    "generator_setup": ["void generate_seed_pseudo<rng_config<curandStateXORWOW>>(curandStateXORWOW*)"],
+    "type_conversion": [
+        "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(LoadWithCast<1>)"
+    ],
+    "layout_copy": ["void at::native::(anonymous namespace)::CatArrayBatchedCopy<float>", "triton_poi_fused_cat_0"],
+    "fill": ["void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>"],
+}
+"""Findings that speak of some names alone, and names that they mean."""
+
+
+def test_names_are_known_of_all_findings_that_speak_of_some_alone() -> None:
+    assert NAMED.keys() == {finding.id for finding in FINDINGS.values() if finding.name_pattern is not None}
+
+
+@pytest.mark.parametrize(("finding", "name"), [(finding, name) for finding, names in NAMED.items() for name in names])
+def test_what_is_said_of_some_names_is_said_to_their_family(finding: str, name: str) -> None:
+    rule = FINDINGS[finding]
+    assert rule.name_pattern is not None
+    assert re.search(rule.name_pattern, name)
+    (family,) = families_of(pl.Series([name]))
+    assert rule.advice.text(family, name) in {
+        text for _, text in rule.advice.texts()
+    }  # and not what the family gets for anything
