@@ -323,6 +323,14 @@ def test_what_is_general_stands_first_only_where_it_outweighs_the_causes(lost_fr
     assert rows.filter("is_most_worth")["finding"].to_list() == expected[:1]
 
 
+def test_fewer_memory_instructions_leave_fp64_as_it_is() -> None:
+    changed = {"utilisation.lsu": 0.9, "utilisation.memory": 0.9, "utilisation.compute": 0.9, "utilisation.fp64": 0.2}
+    row = row_for(RULES.findings["lsu_instructions"], **changed, **{"arithmetic.fp32_issue_frac": 0.0})
+    rows = collect_findings(add_firing(row, RULES.findings.values()), RULES)
+    (gain_ns,) = rows.filter(finding="lsu_instructions")["gain_ns"]
+    assert gain_ns == pytest.approx(0.8 * row["duration_ns"].item())
+
+
 def test_atomics_that_collide_stand_for_the_stall_that_they_cause() -> None:
     # 1 of 3 requests is an atomic; one slice of L2 is active all the time, the average one for 27 % of it.
     changed = {"access.atomic_request_frac": 1 / 3, "access.l2_slice_imbalance_frac": 0.73, "stalls.drain": 0.44}
