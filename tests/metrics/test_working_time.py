@@ -162,3 +162,36 @@ def test_l2_is_looked_up_as_often_as_the_report_says() -> None:
     assert old["device.l2_slice_cycles"] == pytest.approx(8e6)  # 80 slices, 100 000 cycles
     new = measure([raw_report(counters)]).kernels.row(0, named=True)
     assert new["device.l2_slice_cycles"] == pytest.approx(8e6 / 1.5)
+
+
+LARGE = {
+    "device__attribute_l2_cache_size": 4e6,
+    "dram__bytes_read.sum": 5e6,
+    "dram__bytes_write.sum": 3e6,
+    "launch__block_size": 200.0,
+    "launch__grid_size": 300_000.0,  # 60 million threads
+    "launch__shared_mem_per_block_static": 0.0,
+    "launch__shared_mem_per_block_dynamic": 0.0,
+    "smsp__inst_executed.sum": 12 * 7 * 300_000.0,
+}
+
+
+def idle_frac(**changed: float) -> float | None:
+    return measure([raw_report(LARGE | changed)]).kernels.row(0, named=True)["access.idle_warp_frac"]
+
+
+def test_threads_without_a_byte_are_those_beyond_all_of_dram_and_l2() -> None:
+    assert idle_frac() == pytest.approx(1 - (5e6 + 3e6 + 4e6) / 60e6)
+    assert idle_frac(**{"dram__bytes_write.sum": 60e6}) == 0
+
+
+@pytest.mark.parametrize(
+    "together",
+    [
+        {"launch__shared_mem_per_block_dynamic": 4096.0},
+        {f"lts__d_atomic_input_cycles_active{PCT}": 5.0},
+        {"smsp__inst_executed.sum": 20 * 7 * 300_000.0},
+    ],
+)
+def test_threads_that_may_combine_what_they_have_are_not_told_to_be_idle(together: dict[str, float]) -> None:
+    assert idle_frac(**together) is None
