@@ -323,6 +323,29 @@ def test_what_is_general_stands_first_only_where_it_outweighs_the_causes(lost_fr
     assert rows.filter("is_most_worth")["finding"].to_list() == expected[:1]
 
 
+@pytest.mark.parametrize(
+    ("name", "is_told"),
+    [
+        (
+            "void at::native::(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4, (int)4>(long)",
+            False,
+        ),
+        (
+            "void at::native::(anonymous namespace)::CatArrayBatchedCopy<at::native::OpaqueType<4>, int, 3, 64, 64>()",
+            False,
+        ),
+        (
+            "void at::native::(anonymous namespace)::CatArrayBatchedCopy_contig<at::native::OpaqueType<4>, int, 3>()",
+            True,
+        ),
+        ("saxpy_grid_stride_kernel(float*, int)", True),  # whoever writes it chooses its grid
+    ],
+)
+def test_a_last_wave_is_told_to_those_who_choose_the_grid(name: str, is_told: bool) -> None:
+    row = row_for(RULES.findings["tail_wave"]).with_columns(name=pl.lit(name))
+    assert ("tail_wave" in found(row)) == is_told
+
+
 def test_fewer_memory_instructions_leave_fp64_as_it_is() -> None:
     changed = {"utilisation.lsu": 0.9, "utilisation.memory": 0.9, "utilisation.compute": 0.9, "utilisation.fp64": 0.2}
     row = row_for(RULES.findings["lsu_instructions"], **changed, **{"arithmetic.fp32_issue_frac": 0.0})
