@@ -201,3 +201,15 @@ def test_what_is_said_of_some_names_is_said_to_their_family(finding: str, name: 
     assert rule.advice.text(family, name) in {
         text for _, text in rule.advice.texts()
     }  # and not what the family gets for anything
+
+
+@pytest.mark.parametrize("finding", ["small_grid", "tail_wave", "stall_wait"])
+def test_two_products_in_one_kernel_are_not_told_to_split_k(finding: str) -> None:
+    name = "void cutlass::Kernel<cutlass::gemm::kernel::B2bGemm<cutlass::gemm::threadblock::B2bMmaPipelined<"
+    (family,) = families_of(pl.Series([name]))
+    fused, alone = (
+        FINDINGS[finding].advice.text(family, each) for each in (name, "void cutlass::Kernel<cutlass::gemm")
+    )
+    assert fused != alone
+    assert "unfused" in fused
+    assert not re.search("(?i)split-K|stream-K", fused)
