@@ -346,6 +346,29 @@ def test_a_last_wave_is_told_to_those_who_choose_the_grid(name: str, is_told: bo
     assert ("tail_wave" in found(row)) == is_told
 
 
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, "combined_in_shared"),
+        ({"access.dram_read_over_stored": None}, "combined_in_shared"),  # it stores nothing: its results are atomics
+        ({"access.dram_read_over_stored": 2.0}, "lsu_instructions"),  # a stencil
+        ({"scheduler.n_instructions_per_warp": 50_000.0}, "lsu_instructions"),  # a product
+        ({"stalls.barrier": 0.05}, "lsu_instructions"),
+    ],
+)
+def test_a_reduction_of_an_element_per_thread_is_not_told_to_keep_tiles(
+    changed: dict[str, float | None], expected: str
+) -> None:
+    row = {"utilisation.lsu": 0.9, "utilisation.memory": 0.9, "utilisation.compute": 0.9, "utilisation.busiest": 0.9}
+    row |= {"utilisation.dram": 0.35, "arithmetic.fp32_issue_frac": 0.0}
+    row |= {"access.dram_read_over_stored": 500.0, "stalls.barrier": 0.23, "scheduler.n_instructions_per_warp": 103.0}
+    frame = row_for(RULES.findings["combined_in_shared"], **(row | changed)).with_columns(limiter=pl.lit("lsu"))
+    rows = collect_findings(add_firing(frame, RULES.findings.values()), RULES)
+    assert {"combined_in_shared", "lsu_instructions"} & set(rows["finding"]) == {expected}
+    # until DRAM is full
+    assert rows.filter(finding=expected)["gain_ns"].to_list() == [pytest.approx(0.65 * frame["duration_ns"].item())]
+
+
 def test_fewer_memory_instructions_leave_fp64_as_it_is() -> None:
     changed = {"utilisation.lsu": 0.9, "utilisation.memory": 0.9, "utilisation.compute": 0.9, "utilisation.fp64": 0.2}
     row = row_for(RULES.findings["lsu_instructions"], **changed, **{"arithmetic.fp32_issue_frac": 0.0})
