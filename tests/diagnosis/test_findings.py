@@ -369,6 +369,22 @@ def test_a_reduction_of_an_element_per_thread_is_not_told_to_keep_tiles(
     assert rows.filter(finding=expected)["gain_ns"].to_list() == [pytest.approx(0.65 * frame["duration_ns"].item())]
 
 
+def test_warps_without_work_stand_before_making_them_do_more() -> None:
+    little = row_for(RULES.findings["little_work_per_thread"], **{"scheduler.n_instructions_per_warp": 12.0})
+    changed = {
+        "access.idle_warp_frac": 0.82,
+        "utilisation.fp64": 0.41,
+        "utilisation.busiest": 0.41,
+        "occupancy.filled_frac": 0.1,
+    }
+    changed |= {"utilisation.compute": 0.41}
+    row = little.with_columns(*(pl.lit(value).alias(name) for name, value in changed.items()))
+    rows = collect_findings(add_firing(row, RULES.findings.values()), RULES)
+    assert rows["finding"].to_list()[:2] == ["idle_warps", "little_work_per_thread"]
+    # FP64 is what the others do: 1 - 0.41
+    assert rows["gain_ns"][0] == pytest.approx(0.59 * row["duration_ns"].item())
+
+
 def test_fewer_memory_instructions_leave_fp64_as_it_is() -> None:
     changed = {"utilisation.lsu": 0.9, "utilisation.memory": 0.9, "utilisation.compute": 0.9, "utilisation.fp64": 0.2}
     row = row_for(RULES.findings["lsu_instructions"], **changed, **{"arithmetic.fp32_issue_frac": 0.0})
