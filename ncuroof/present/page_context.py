@@ -103,7 +103,7 @@ class PageContext:
         Sequence[str], "what the run is bound by, whether the GPU idles, what to do first, and what that gives"
     ]
     debug_builds: Annotated[str, "that kernels were compiled for debugging, or empty"]
-    weighting: Annotated[str, "what the sums are weighted by, or empty"]
+    weighting: Annotated[list[str], "what the sums are weighted by: sentences, or none"]
     is_whole: Annotated[bool, "whether the sums are those of the whole run that was counted"]
     totals: Annotated[Sequence[tuple[str, str]], "label and value of sums over the run"]
     wall_times: Annotated[Sequence[WallTimeTable], "what the GPU does in a step, where a first run told"]
@@ -163,9 +163,9 @@ def page_context(
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
         headline=headline(document, rules),
         debug_builds=debug_build_sentence(sum(map(_is_debug_build, kernels)), len(kernels)),
-        weighting="; ".join(weighting_sentences(**found, command_lines=command_lines))
+        weighting=weighting_sentences(**found, command_lines=command_lines)
         if (found := document["summary"].get("weighting"))
-        else recorded_once_sentence(command_lines),
+        else [each for each in (recorded_once_sentence(command_lines),) if each],
         is_whole=_is_whole(document["summary"].get("weighting")),
         totals=_totals(document["summary"]),
         wall_times=wall_time_tables(document["summary"].get("weighting")),
