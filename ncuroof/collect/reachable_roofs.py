@@ -27,6 +27,8 @@ _MATRIX = 8192
 _LEAST_REPEATS = 5
 _SMALL_MATRIX = 2048
 """For FP64 without tensor cores, which is 64 times slower than FP32 on most GPUs."""
+_FP64_MATRIX = 4096
+"""For FP64 with tensor cores, which are slow on a B300: its data sheet's rate takes a tenth of a second for this product."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ def _builders(torch: Any, device: str, matrix: int, has_fp64_tensor_cores: bool)
         ),
     )
     if has_fp64_tensor_cores:
-        yield "tensor_fp64", lambda: _product(torch, device, "tensor_fp64", matrix)
+        yield "tensor_fp64", lambda: _product(torch, device, "tensor_fp64", min(matrix, _FP64_MATRIX))
     else:
         yield "fp64", lambda: _product(torch, device, "fp64", min(matrix, _SMALL_MATRIX))
     for precision in ("fp32", "tensor_tf32", "tensor_bf16", "tensor_fp16", "tensor_fp8", "tensor_int8"):

@@ -121,13 +121,13 @@ class _Parser:
         return term
 
     def _condition(self) -> _Term:
-        left = self._sum()
-        word = self._take()
+        left, word = self._sum(), self._peek()
         if word == "known":
+            self._take()
             return _applied(pl.Expr.is_not_null, [left])
         if word not in _COMPARISONS:
-            raise ProfileError(f"formula {self._text!r}: expected a comparison or 'known', found {word!r}")
-        return _both(_COMPARISONS[word], left, self._sum())
+            raise ProfileError(f"formula {self._text!r}: expected a comparison or 'known', found {self._found()}")
+        return _both(_COMPARISONS[self._take()], left, self._sum())
 
     def _sum(self) -> _Term:
         total = self._product()
@@ -180,14 +180,16 @@ class _Parser:
         return None
 
     def _take(self) -> str:
-        if self._next >= len(self._tokens):
-            raise ProfileError(f"formula {self._text!r}: ends too early")
         self._next += 1
         return self._tokens[self._next - 1][1]
 
     def _expect(self, symbol: str) -> None:
-        if self._take() != symbol:
-            raise ProfileError(f"formula {self._text!r}: expected {symbol!r}")
+        if self._peek() != symbol:
+            raise ProfileError(f"formula {self._text!r}: expected {symbol!r}, found {self._found()}")
+        self._take()
+
+    def _found(self) -> str:
+        return repr(self._tokens[self._next][1]) if self._next < len(self._tokens) else "its end"
 
 
 def _both(combine: Callable[[pl.Expr, pl.Expr], pl.Expr], left: _Term, right: _Term) -> _Term:

@@ -34,13 +34,16 @@ _NAMES = (
 
 
 def row_for(finding: Finding, **changed: float | None) -> pl.DataFrame:
-    """Return one kernel for which every condition of the finding just holds, but for what is changed."""
+    """Return one kernel for which every condition of the finding just holds, of alternatives the first, but for what is changed."""
     nothing = measure([raw_report({})])
     row = nothing.kernels.hstack(roofline(nothing).bounds.drop("id")).row(0, named=True)
     row |= {"name": name_for(finding), "duration_ns": 1e6, "limiter.stall": finding.id.removeprefix("stall_")}
     row |= {"utilisation.memory": 0.5, "utilisation.compute": 0.5, "utilisation.busiest": 0.5}
     row |= {"scheduler.working_frac": 1.0}
-    for condition in (*finding.all_of, *finding.any_of[:1]):
+    for condition in finding.all_of:
+        row[condition.quantity] = between(finding, condition)
+    row |= {other.quantity: short_of(other) for other in finding.any_of[1:]}
+    for condition in finding.any_of[:1]:
         row[condition.quantity] = between(finding, condition)
     row |= changed
     row["utilisation.memory_side"] = changed.get("utilisation.memory_side", row["utilisation.memory"])
@@ -66,6 +69,14 @@ def between(finding: Finding, condition: Condition) -> float | None:
     return condition.threshold + step if condition.op in _UPWARD else condition.threshold - step
 
 
+def short_of(condition: Condition) -> float | None:
+    """Return a value that just does not meet a condition."""
+    if condition.threshold is None:
+        return 16.0
+    step = _NUDGE * max(abs(condition.threshold), 1.0)
+    return condition.threshold - step if condition.op in _UPWARD else condition.threshold + step
+
+
 def found(frame: pl.DataFrame) -> list[str]:
     return collect_findings(add_firing(frame, RULES.findings.values()), RULES)["finding"].to_list()
 
@@ -80,12 +91,7 @@ def test_finding_fires_just_beyond_its_thresholds(name: str) -> None:
 def test_finding_is_silent_just_short_of_a_threshold(name: str) -> None:
     finding = RULES.findings[name]
     for condition in (*finding.all_of, *finding.any_of[:1]):
-        if condition.threshold is None:
-            changed = 16.0
-        else:
-            step = _NUDGE * max(abs(condition.threshold), 1.0)
-            changed = condition.threshold - step if condition.op in _UPWARD else condition.threshold + step
-        assert name not in found(row_for(finding, **{condition.quantity: changed})), condition
+        assert name not in found(row_for(finding, **{condition.quantity: short_of(condition)})), condition
 
 
 @pytest.mark.parametrize("name", IDS)
@@ -118,11 +124,9 @@ def test_quantities_of_the_rules_exist() -> None:
 
 
 def test_what_is_sent_to_l2_is_the_limit_from_one_threshold_on() -> None:
-    findings = [
-        finding for finding in RULES.findings.values() if finding.id != "scattered_stores"
-    ]  # where nothing else is sent
-    rules = (*findings, *RULES.caveats.values())
-    conditions = [condition for rule in rules for condition in (*rule.all_of, *rule.any_of)]
+    # `scattered_stores`, and what is said else, ask whether hardly anything but stores is sent
+    findings = [finding for finding in RULES.findings.values() if finding.id != "scattered_stores"]
+    conditions = [condition for rule in (*findings, *RULES.caveats.values()) for condition in rule.all_of]
     asked = [condition.threshold for condition in conditions if condition.quantity == "access.l2_input_share"]
     assert asked == [SENDS] * 4  # l2_stores, coalesced_l2_stores, l2_traffic, and the caveat l1_beyond_breakdown
 
@@ -350,8 +354,10 @@ def test_a_last_wave_is_told_to_those_who_choose_the_grid(name: str, is_told: bo
     ("changed", "expected"),
     [
         ({}, "combined_in_shared"),
-        ({"access.dram_read_over_stored": None}, "combined_in_shared"),  # it stores nothing: its results are atomics
-        ({"access.dram_read_over_stored": 2.0}, "lsu_instructions"),  # a stencil
+        ({"access.stored_over_dram_read": 0.0}, "combined_in_shared"),  # its results are atomics
+        ({"access.stored_over_dram_read": 0.5}, "lsu_instructions"),  # a stencil
+        ({"access.stored_over_dram_read": None}, "lsu_instructions"),
+        ({"access.shared_wavefronts": None}, "lsu_instructions"),
         ({"scheduler.n_instructions_per_warp": 50_000.0}, "lsu_instructions"),  # a product
         ({"stalls.barrier": 0.05}, "lsu_instructions"),
     ],
@@ -361,7 +367,7 @@ def test_a_reduction_of_an_element_per_thread_is_not_told_to_keep_tiles(
 ) -> None:
     row = {"utilisation.lsu": 0.9, "utilisation.memory": 0.9, "utilisation.compute": 0.9, "utilisation.busiest": 0.9}
     row |= {"utilisation.dram": 0.35, "arithmetic.fp32_issue_frac": 0.0}
-    row |= {"access.dram_read_over_stored": 500.0, "stalls.barrier": 0.23, "scheduler.n_instructions_per_warp": 103.0}
+    row |= {"access.stored_over_dram_read": 0.002, "stalls.barrier": 0.23, "scheduler.n_instructions_per_warp": 103.0}
     frame = row_for(RULES.findings["combined_in_shared"], **(row | changed)).with_columns(limiter=pl.lit("lsu"))
     rows = collect_findings(add_firing(frame, RULES.findings.values()), RULES)
     assert {"combined_in_shared", "lsu_instructions"} & set(rows["finding"]) == {expected}

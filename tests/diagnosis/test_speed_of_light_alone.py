@@ -137,7 +137,8 @@ def test_stores_down_columns_outweigh_empty_places_for_warps() -> None:
     ("changed", "is_told_as_stores"),
     [
         ({STAGE: 10.0}, True),  # 4 wavefronts: what coalesced stores of 16 bytes take
-        ({FROM_L2: 10.0}, False),  # a sixth comes back: it reads as well
+        ({FROM_L2: 10.0}, True),  # a sixth comes back: it reads as well
+        ({f"lts__d_atomic_input_cycles_active{PCT}": 45.0}, True),  # reductions bring nothing back, either
         ({L2: 38.0, TO_L2: 38.0}, False),
     ],
 )

@@ -106,7 +106,8 @@ def test_loads_of_one_two_or_four_bytes_are_narrow(sectors: float, bytes_per_sec
 def test_data_that_was_read_again_is_told_by_how_much_dram_read(
     asked_over_read: float, read_over_stored: float | None, is_told: bool
 ) -> None:
-    ratios = {"access.l2_read_over_dram_read": asked_over_read, "access.dram_read_over_stored": read_over_stored}
+    stored = None if read_over_stored is None else 1 / read_over_stored
+    ratios = {"access.l2_read_over_dram_read": asked_over_read, "access.stored_over_dram_read": stored}
     assert ("large_working_set" in names("large_working_set", **ratios)) == is_told
 
 

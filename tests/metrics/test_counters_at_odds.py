@@ -186,6 +186,11 @@ def test_what_l2_reads_to_fill_sectors_is_the_stores_waste() -> None:
     for absent, found in ((PER_SECTOR.format("st"), None), (MISSES.format("write"), 0.0)):
         unasked = {key: count for key, count in {**counters, **misses}.items() if key != absent}
         assert value("access.dram_store_waste_frac", unasked) == found
+    # A sector is filled once: 64 × 20 bytes less the 320 stored, of 1280 written too much and 800 unexplained.
+    few = {**counters, **misses, STORES: 20.0, "memory_l2_theoretical_sectors_global_ideal": 10.0}
+    assert value("access.dram_store_waste_frac", few) == pytest.approx(960 / 4000)
+    stored_whole = {**few, PER_SECTOR.format("st"): 32.0}  # nothing is filled, whoever had the rest read
+    assert value("access.dram_store_waste_frac", stored_whole) == 0
     wasteful = {**misses, MISSES.format("read"): 60.0}  # 320 bytes more than the threads asked for
     assert value("access.dram_load_waste_frac", {**counters, **wasteful}) == pytest.approx(320 / 4000)
 

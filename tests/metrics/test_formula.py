@@ -117,6 +117,19 @@ def test_malformed_condition_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("{a} if {b} {known}", "expected a comparison or 'known', found 'known'"),  # a quantity of that name is no word
+        ("{a} if {b}", "expected a comparison or 'known', found its end"),
+        ("{a} if ({b} > 1)", "expected '\\)', found '>'"),
+    ],
+)
+def test_what_a_condition_lacks_is_named(text: str, found: str) -> None:
+    with pytest.raises(ProfileError, match=found):
+        parse(text)
+
+
+@pytest.mark.parametrize(
     "text", ["a__x.sum +", "max()", "(a__x.sum", "a__x.sum b__y", "2 **", "a__x;", "{time", "3abc"]
 )
 def test_malformed_formula_is_refused(text: str) -> None:
