@@ -24,8 +24,9 @@ LABELLED = [
         "", "memory", {"dram"}, "uncoalesced_global_store", "",
     ),
     (
+        # L1 is as full as in the next one, 86 %, beside DRAM at 74 %, which carries 90 % for the same sums with coalesced accesses.
         "armleth__cuda-mlp-inference/report_v5_4_per_thread.ncu-rep",
-        "", "memory", {"dram"}, "uncoalesced_global_store", "",
+        "", "memory", {"l1"}, "uncoalesced_global_store", "",
     ),
     (
         # Loads that are not coalesced fill L1, whose throughput is 85 % by NVIDIA's counter, and the queue: 63 % of waits.
