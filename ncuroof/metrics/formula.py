@@ -1,9 +1,10 @@
 """Formulas of the catalogue: arithmetic over counters and canonical quantities, parsed once and turned into polars expressions.
 
 Grammar: sums, products and quotients of numbers, counter names, canonical quantities in braces, parentheses, and the
-functions `max`, `min` and `sum`, which skip what is absent (their result is null only when everything is), `ceil`, and
-`above_zero`, which turns what is negative into 0. A formula, an argument or what stands in parentheses may end in conditions,
-`if` one `and` another: two sums compared by `<`, `<=`, `>` or `>=`, or a sum that is `known`. Its value is null unless all hold.
+functions `max`, `min` and `sum`, which skip what is absent (their result is null only when everything is), `ceil`,
+`above_zero`, which turns what is negative into 0, and `at_most_one`, which turns what is more into 1. A formula, an argument
+or what stands in parentheses may end in conditions, `if` one `and` another: two sums compared by `<`, `<=`, `>` or `>=`, or a
+sum that is `known`. Its value is null unless all hold.
 Everywhere else an absent counter or a null makes the whole formula null, and so does a division by zero.
 """
 
@@ -19,7 +20,7 @@ import polars as pl
 from ncuroof.errors import ProfileError
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:e[+-]?\d+)?)(?![\w.])|(?P<function>max|min|sum|ceil|above_zero)\s*(?=\()"
+    r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:e[+-]?\d+)?)(?![\w.])|(?P<function>max|min|sum|ceil|above_zero|at_most_one)\s*(?=\()"
     r"|(?P<keyword>if|and|known)(?![\w.:])"
     r"|\{(?P<quantity>[\w.]+)\}|(?P<counter>[A-Za-z_][\w.:]*)|(?P<symbol>[<>]=?|[-+*/(),]))"
 )
@@ -30,6 +31,7 @@ _FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
     "sum": lambda *terms: pl.when(pl.any_horizontal(*(t.is_not_null() for t in terms))).then(pl.sum_horizontal(*terms)),
     "ceil": lambda term: term.ceil(),
     "above_zero": lambda term: term.clip(lower_bound=0),
+    "at_most_one": lambda term: term.clip(upper_bound=1),
 }
 
 _COMPARISONS: Mapping[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {

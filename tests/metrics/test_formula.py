@@ -64,9 +64,11 @@ def test_sum_of_nulls_is_null_not_zero() -> None:
     assert evaluate("sum(a__x.sum, never__collected)") == [6.0, None, 0.0]
 
 
-def test_ceil_and_above_zero() -> None:
+def test_ceil_and_bounds() -> None:
     assert evaluate("ceil(b__y / {time})") == [2.0, 2.0, 0.0]
     assert evaluate("above_zero({time} - b__y)") == [0.0, 0.0, 2.0]
+    assert evaluate("at_most_one({time} - b__y)") == [min(1.0, each) for each in evaluate("{time} - b__y")]
+    assert evaluate("at_most_one(gone__x)") is None
 
 
 @pytest.mark.parametrize(
