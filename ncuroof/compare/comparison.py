@@ -20,6 +20,9 @@ _MOST_NAMES = 3
 _MOST_AT_OTHER_CLOCKS = 0.1
 """Of the matched time of both runs: with more at other clocks a run's whole time is that of its clocks, too."""
 
+_LEAST_MATCHED = 0.5
+"""Of the time of both runs: with less in matches, these do not speak for the clocks of the runs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -97,10 +100,32 @@ def _at_other_clocks(comparison: Comparison) -> str | None:
     if sum(time for time, _ in at_other_clocks) > _MOST_AT_OTHER_CLOCKS * total:
         _, longest = max(at_other_clocks, key=lambda found: found[0])
         return f"{longest.names[1]}: {longest.obstacle}"
-    difference = abs(_clock_change(comparison))  # of short launches one by one it may be chance
+    difference = abs(_run_clock_change(comparison))  # of short launches one by one it may be chance
     if difference <= load_comparison_rules().noise.clock_difference_frac:
         return None
-    return f"the SM clock differs by {100 * difference:.1f} % on average over what both runs launched"
+    whole = "what both runs launched" if _are_mostly_matched(comparison) else "all that either run launched"
+    return f"the SM clock differs by {100 * difference:.1f} % on average over {whole}"
+
+
+def _are_mostly_matched(comparison: Comparison) -> bool:
+    matched = sum(time or 0.0 for delta in comparison.deltas for time in delta.duration_ns)
+    total = sum(total_ns(side) or 0.0 for side in (comparison.before, comparison.after))
+    return matched >= _LEAST_MATCHED * total
+
+
+def _run_clock_change(comparison: Comparison) -> float:
+    """Return the SM clock of the runs, after over before, less one: over the matches, or over all launches where few match."""
+    if _are_mostly_matched(comparison):
+        return _clock_change(comparison)
+    was, became = (_average_clock_hz(side) for side in (comparison.before, comparison.after))
+    return became / was - 1 if was and became else 0.0
+
+
+def _average_clock_hz(side: Side) -> float | None:
+    """Return the average SM clock of a run by time: kernels that take long say more of it than many short ones."""
+    known = side.groups.drop_nulls(["sm_clock_hz", "duration_ns"])
+    total = float(known["duration_ns"].sum())
+    return float((known["sm_clock_hz"] * known["duration_ns"]).sum()) / total if total else None
 
 
 def _clock_change(comparison: Comparison) -> float:
@@ -142,7 +167,7 @@ def run_change(comparison: Comparison) -> tuple[float | None, float | None]:
     if not was or became is None:
         return None, None
     change, noise = became / was - 1, noise_of_runs(comparison.before.groups, comparison.after.groups)
-    return change, None if noise is None else noise + by_clocks(change, _clock_change(comparison))
+    return change, None if noise is None else noise + by_clocks(change, _run_clock_change(comparison))
 
 
 def matched_change(comparison: Comparison) -> tuple[float | None, float | None]:

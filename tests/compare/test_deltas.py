@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from ncuroof.compare import BUILDS, Sureness, compare, matched_change, run_change, run_obstacle
+from ncuroof.compare import BUILDS, Side, Sureness, compare, matched_change, run_change, run_obstacle
 from ncuroof.present.change_sentence import change_sentence
 from tests.compare.sides import RECORDING, launch, run
 
@@ -154,6 +154,23 @@ def test_many_short_launches_at_another_clock_leave_the_run_uncompared() -> None
     comparison = compare(before, after)
     assert all(delta.obstacle is None for delta in comparison.deltas)
     assert run_obstacle(comparison) == "the SM clock differs by 4.0 % on average over what both runs launched"
+
+
+def test_runs_that_have_little_in_common_are_compared_at_one_clock_alone() -> None:
+    def of_others(clock_hz: float) -> tuple[Side, Side]:
+        before = run(launch("alpha", 1000.0, sm_clock_hz=1.0e9), launch("both", 10.0, sm_clock_hz=1.0e9))
+        other = {"grid": [7, 1, 1], "sm_clock_hz": clock_hz, "work.fp32.flop": 9e9, "traffic_bytes.dram": 9e9}
+        return before, run(launch("omega", 400.0, **other), launch("both", 10.0, sm_clock_hz=1.0e9))
+
+    # 400 of 410 µs at 1.5 GHz, 10 at 1: 1.488 GHz against 1
+    comparison = compare(*of_others(1.5e9))
+    assert [delta.names for delta in comparison.deltas] == [("both", "both")]
+    assert run_obstacle(comparison) == "the SM clock differs by 48.8 % on average over all that either run launched"
+    assert run_change(comparison) == (None, None)
+    # 1.0195 GHz may explain 1.95 % of it
+    change, noise = run_change(compare(*of_others(1.02e9)))
+    alone = run_change(compare(*of_others(1.0e9)))[1]
+    assert (change, noise - alone) == (pytest.approx(410 / 1010 - 1), pytest.approx(0.02 * 400 / 410))
 
 
 def test_a_clock_that_may_explain_a_change_is_added_to_chance() -> None:
