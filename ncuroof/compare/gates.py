@@ -183,6 +183,9 @@ def _findings(gate: Gate, comparison: Comparison) -> GateResult:
     found = _held(gate, [(f"findings of {gate.metric} severity", float(groups[f"n_{gate.metric}"].sum()))])
     if not found.has_passed:
         return found
+    if (n_failed := comparison.after.n_failed) or groups.is_empty():
+        told = f"launches failed to profile: {n_failed}" if n_failed else "no launch was profiled"
+        return GateResult(gate.text, has_passed=False, reasons=(told,))
     if unknown := groups.filter(pl.col("verdict") == Verdict.UNKNOWN.value)["short_name"].to_list():
         told = f"nothing can be found in {_some(unknown)}: too little was collected of it"
         return GateResult(gate.text, has_passed=False, reasons=(told,))

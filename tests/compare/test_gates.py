@@ -194,6 +194,16 @@ def test_findings_that_nothing_could_be_found_of_are_not_none() -> None:
     assert result("findings.high==1", run(launch("flash"), findings=[(0, "high")])).has_passed
 
 
+def test_findings_of_what_failed_to_profile_are_not_none() -> None:
+    failed = launch("norm", None, failed=True)
+    for launches, n_failed in (((launch("flash"), failed), 1), ((failed, failed), 2)):
+        found = result("findings.high==0", run(*launches))
+        assert (found.has_passed, found.reasons) == (False, (f"launches failed to profile: {n_failed}",))
+    assert result("findings.high==0", replace(BEFORE, groups=BEFORE.groups.clear())).reasons == (
+        "no launch was profiled",
+    )
+
+
 def test_what_findings_are_made_of_is_told_where_it_is_missing() -> None:
     collected = dict.fromkeys(
         (
