@@ -47,9 +47,15 @@ def test_a_baseline_knows_whether_launches_were_counted(tmp_path) -> None:
     path = tmp_path / "run.json"
     path.write_bytes(write_baseline(replace(SIDE, is_counted=True, not_recorded_ns=1.5e6)))
     assert (read_baseline(path).is_counted, read_baseline(path).not_recorded_ns) == (True, 1.5e6)
-    # of an earlier version: they were where a launch stands for others
-    for n_represented, is_counted in ((1.0, False), (3.0, True)):
-        content = json.loads(write_baseline(run(launch("a", n_represented=n_represented))))
+    # of an earlier version: they were where a launch stands for others, or took another time than ncu's
+    alone, thrice = [launch("a", 1000.0 / 3, n_represented=each, weight=each) for each in (1.0, 3.0)]
+    for launches, is_counted in (
+        ([alone] * 3, False),
+        ([thrice], True),
+        ([alone, alone | {"weight": 0.9}], True),
+        ([alone | {"duration_ns": None}], False),
+    ):
+        content = json.loads(write_baseline(run(*launches)))
         del content["is_counted"], content["not_recorded_ns"], content["recording"]["precisions"]
         path.write_text(json.dumps(content), encoding="utf-8")
         back = read_baseline(path)
