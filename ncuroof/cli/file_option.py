@@ -1,4 +1,4 @@
-"""A file to write, as an option or argument: what ends in a slash is a folder, and pathlib does not keep the slash."""
+"""A file to write, as an option or argument: what the text says is kept where pathlib would lose it, "out/" and "./-"."""
 
 from __future__ import annotations
 
@@ -10,8 +10,29 @@ import click
 
 from ncuroof.errors import OutputError
 
+STANDARD_OUTPUT = "-"
+
 
 class FileToWrite(click.Path):
+    """Path of a file to write, or "-", a text, for standard output."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, or STANDARD_OUTPUT.
+
+        Raises:
+            OutputError: it ends in a slash.
+        """
+        if _names_folder(value):
+            raise OutputError(
+                f"{value}: a file was wanted, found a folder's name", hint=f"name a file in it: {value}NAME"
+            )
+        return value if value == STANDARD_OUTPUT else super().convert(value, param, ctx)
+
+
+class FileOrFolder(click.Path):
     """Path of a file to write, or of a folder that is there."""
 
     def __init__(self) -> None:
@@ -23,6 +44,10 @@ class FileToWrite(click.Path):
         Raises:
             OutputError: it ends in a slash, and no folder is there.
         """
-        if str(value).endswith(("/", os.sep)) and not Path(value).is_dir():
+        if _names_folder(value) and not Path(value).is_dir():
             raise OutputError(f"{value}: a folder was wanted, none is there", hint=f"mkdir -p {value}")
         return super().convert(value, param, ctx)
+
+
+def _names_folder(value: Any) -> bool:
+    return str(value).endswith(("/", os.sep))

@@ -15,9 +15,8 @@ from typing import Any
 
 import click
 
-from ncuroof.cli.file_option import FileToWrite
+from ncuroof.cli.file_option import STANDARD_OUTPUT, FileToWrite
 
-STANDARD_OUTPUT = Path("-")
 _TEXT, _BINARY = "term", "parquet"
 
 
@@ -66,20 +65,30 @@ class Outputs:
             OutputError: standard output is closed.
             OutputFormatError: the format is binary, and standard output a terminal.
         """
-        from ncuroof.errors import OutputError, OutputFormatError  # noqa: PLC0415
-
         if self.printed is None:
             return
-        if sys.stdout is None:
-            raise OutputError("standard output is closed", hint="name a file with -o FILE")
-        if self.printed == _BINARY and sys.stdout.isatty():
-            raise OutputFormatError("Parquet is binary and would garble the terminal", hint="name a file with -o FILE")
+        check_standard_output("Parquet" if self.printed == _BINARY else None, hint="name a file with -o FILE")
         if self.printed != _TEXT:
             click.echo(render(self.printed), nl=False)
         elif show_text is not None:
             show_text()
         else:
             click.echo(render(_TEXT).decode(), nl=False)
+
+
+def check_standard_output(binary: str | None, *, hint: str) -> None:
+    """Refuse to print where nothing takes it, or a terminal would take what is binary (`binary` names it).
+
+    Raises:
+        OutputError: standard output is closed.
+        OutputFormatError: the result is binary, and standard output a terminal.
+    """
+    from ncuroof.errors import OutputError, OutputFormatError  # noqa: PLC0415
+
+    if sys.stdout is None:
+        raise OutputError("standard output is closed", hint=hint)
+    if binary is not None and sys.stdout.isatty():
+        raise OutputFormatError(f"{binary} is binary and would garble the terminal", hint=hint)
 
 
 def written_as(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -103,7 +112,7 @@ def written_as(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., An
         )
         @click.option("--force", is_flag=True, help="Replace files that ncuroof did not write.")
         @functools.wraps(command)
-        def with_outputs(names: tuple[Path, ...], form: str | None, *, force: bool, **given: Any) -> Any:
+        def with_outputs(names: tuple[Path | str, ...], form: str | None, *, force: bool, **given: Any) -> Any:
             return command(_chosen(names, form, formats, force=force), **given)
 
         return with_outputs
@@ -111,7 +120,7 @@ def written_as(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., An
     return decorated
 
 
-def _chosen(names: Sequence[Path], form: str | None, formats: Sequence[str], *, force: bool) -> Outputs:
+def _chosen(names: Sequence[Path | str], form: str | None, formats: Sequence[str], *, force: bool) -> Outputs:
     """Return what -o and --format say.
 
     Raises:
@@ -120,7 +129,7 @@ def _chosen(names: Sequence[Path], form: str | None, formats: Sequence[str], *, 
     """
     from ncuroof.present.formats import format_of  # noqa: PLC0415  loads polars, which --help does without
 
-    files = tuple((path, format_of(path, formats, form)) for path in names if path != STANDARD_OUTPUT)
+    files = tuple((path, format_of(path, formats, form)) for path in names if isinstance(path, Path))
     is_printed = not names or STANDARD_OUTPUT in names
     if form is not None and not is_printed and form not in {each for _, each in files}:
         raise click.UsageError(

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ncuroof.cli.file_option import FileToWrite
+from ncuroof.cli.file_option import FileOrFolder
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
 from ncuroof.cli.remote_plan import write_remote_plan
@@ -48,7 +48,7 @@ _REDACT = (
 @click.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[NCU_OPTIONS --] PROGRAM [ARGS]…")
 @click.option(
-    "-o", "--output", type=FileToWrite(), help="Report to write, or folder for it; by default PROGRAM.ncu-rep here."
+    "-o", "--output", type=FileOrFolder(), help="Report to write, or folder for it; by default PROGRAM.ncu-rep here."
 )
 @click.option(
     "--level",

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from ncuroof.cli.file_option import FileToWrite
+from ncuroof.cli.file_option import STANDARD_OUTPUT, FileToWrite
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
+from ncuroof.cli.outputs import check_standard_output
 from ncuroof.ingest.compressed import COMPRESSED_SUFFIX, compress
 from ncuroof.ingest.open_report import report_content
 from ncuroof.ingest.redaction import KEEPABLE, Redaction
@@ -30,7 +31,7 @@ from ncuroof.present.output import write_whole
 def redact(
     *,
     source: Path,
-    target: Path,
+    target: Path | str,
     keep: tuple[str, ...],
     force: bool,
     quiet: bool,
@@ -42,19 +43,20 @@ def redact(
     OUT is compressed where it ends in .ncu-repz; - is standard output. What was taken out is told on standard error.
     """
     keep_inputs([target], [source])
+    if target == STANDARD_OUTPUT:
+        check_standard_output("a report", hint="name a file in place of -")
     content, loss = report_content(source)
     done = redact_report(content, where=source.name, keep=keep)
-    is_compressed = target.suffix == COMPRESSED_SUFFIX
-    content = compress(done.content) if is_compressed else done.content
-    if str(target) == "-":
-        click.echo(content, nl=False)
+    if isinstance(target, Path):
+        is_compressed = target.suffix == COMPRESSED_SUFFIX
+        write_whole(target, compress(done.content) if is_compressed else done.content, force=force)
     else:
-        write_whole(target, content, force=force)
+        click.echo(done.content, nl=False)
     if not quiet:
         _tell(done, target, loss or done.lost)
 
 
-def _tell(done: Redaction, target: Path, lost: str | None) -> None:
+def _tell(done: Redaction, target: Path | str, lost: str | None) -> None:
     say(f"{target}: left out or overwritten:")
     for kind, number in done.removed.items():
         say(f"  {number:>7}  {kind}")

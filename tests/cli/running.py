@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 from ncuroof.cli import main
@@ -14,3 +17,17 @@ def run_main(*arguments: str | Path) -> int:
     except SystemExit as exited:
         return int(exited.code or 0)
     return 0
+
+
+def run_with_closed_output(*arguments: str | Path) -> tuple[int, bytes]:
+    """Run the program with its standard output closed and return its exit code and what it says on standard error."""
+    words = " ".join(f"'{word}'" for word in (sys.executable, "-m", "ncuroof", *arguments))
+    path = os.pathsep.join(each or "." for each in sys.path)
+    done = subprocess.run(
+        ["bash", "-c", f"{words} >&-"],
+        capture_output=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": path},
+        check=False,
+    )
+    return done.returncode, done.stderr

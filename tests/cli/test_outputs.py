@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from ncuroof.batch.dataset import Dataset
-from tests.cli.running import run_main
+from tests.cli.running import run_main, run_with_closed_output
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
 
 COMMANDS = {
@@ -77,10 +74,17 @@ def test_a_wrong_suffix_among_right_ones_writes_nothing(command: list[str], capf
     assert not Path("a.json").exists()
 
 
-def test_a_folder_that_is_not_there_is_not_taken_for_a_file(command: list[str], capfd) -> None:
+def test_a_folder_is_not_taken_for_a_file(command: list[str], capfd) -> None:
     assert run_main(*command, "-o", "a.json/") == 1
-    assert "a.json/: a folder was wanted, none is there" in capfd.readouterr().err
+    said = "a.json/: a file was wanted, found a folder's name\n  hint: name a file in it: a.json/NAME\n"
+    assert said in capfd.readouterr().err
     assert not Path("a.json").exists()
+
+
+def test_a_file_whose_name_is_a_dash_is_no_standard_output(command: list[str], capfdbinary) -> None:
+    assert run_main(*command, "-o", "a.json", "-o", "./-", "--format", "json") == 0
+    assert capfdbinary.readouterr() == (b"", b"")
+    assert Path("./-").read_bytes() == Path("a.json").read_bytes()
 
 
 def test_quiet_concerns_standard_error_alone(command: list[str], capfd) -> None:
@@ -91,20 +95,14 @@ def test_quiet_concerns_standard_error_alone(command: list[str], capfd) -> None:
 
 
 def test_standard_output_that_is_closed_is_an_error(command: list[str]) -> None:
-    words = " ".join(f"'{word}'" for word in (sys.executable, "-m", "ncuroof", *command, "-o", "-"))
-    path = os.pathsep.join(each or "." for each in sys.path)
-    done = subprocess.run(
-        ["bash", "-c", f"{words} >&-"],
-        capture_output=True,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": path},
-        check=False,
-    )
-    assert done.returncode == 1
-    assert done.stderr.startswith(b"ncuroof: standard output is closed\n  hint: ")
+    code, said = run_with_closed_output(*command, "-o", "-")
+    assert code == 1
+    assert said.startswith(b"ncuroof: standard output is closed\n  hint: ")
 
 
 def test_a_suffix_of_another_commands_format_is_refused_whatever_format_says(tmp_path: Path, capfd) -> None:
-    assert run_main("model", "gemm", "8", "8", "8", "-o", tmp_path / "a.parquet", "--format", "json") == 1
-    assert "found .parquet\n  hint: rename the file\n" in capfd.readouterr().err
-    assert list(tmp_path.iterdir()) == []
+    run = write_report([Kernel("saxpy", {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 4096.0})])
+    (tmp_path / "run.ncu-rep").write_bytes(run)
+    assert run_main("report", tmp_path / "run.ncu-rep", "-o", tmp_path / "a.xml", "--format", "json") == 1
+    assert "found .xml\n  hint: rename the file\n" in capfd.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["run.ncu-rep"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ncuroof
-from tests.cli.running import run_main
+from tests.cli.running import run_main, run_with_closed_output
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, Session, write_report
 
 SESSION = Session(host_name="build-7.example.org", processes=((4242, "/home/lovelace/app"),))
@@ -58,9 +58,9 @@ def test_what_is_no_report_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[
     assert "no such file" in capfd.readouterr().err
 
 
-def test_a_folder_that_is_not_there_is_no_file_name(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_is_no_file_name(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("redact", report, f"{report.parent}/shared/") == 1
-    assert "shared/: a folder was wanted, none is there\n  hint: mkdir -p " in capfd.readouterr().err
+    assert "shared/: a file was wanted, found a folder's name\n" in capfd.readouterr().err
     assert list(report.parent.iterdir()) == [report]
 
 
@@ -68,3 +68,23 @@ def test_a_dash_is_standard_output(report: Path, capfdbinary: pytest.CaptureFixt
     assert run_main("redact", report, report.with_name("out.ncu-rep"), "--quiet") == 0
     assert run_main("redact", report, "-", "--quiet") == 0
     assert capfdbinary.readouterr().out == report.with_name("out.ncu-rep").read_bytes()
+
+
+def test_a_relative_dash_is_a_file(report: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary) -> None:
+    monkeypatch.chdir(report.parent)
+    assert run_main("redact", report, "./-", "--quiet") == 0
+    assert capfdbinary.readouterr().out == b""
+    assert report.with_name("-").read_bytes()[:4] == b"NVR\0"
+
+
+def test_a_result_that_nothing_takes_is_refused(
+    report: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said = run_with_closed_output("redact", report, "-")
+    assert code == 1
+    assert said == b"ncuroof: standard output is closed\n  hint: name a file in place of -\n"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert run_main("redact", report, "-") == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "a report is binary and would garble the terminal" in err
