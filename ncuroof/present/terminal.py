@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -14,10 +13,12 @@ from rich.text import Text
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.breakdown_lines import BreakdownLine
 from ncuroof.present.brief import Brief, KernelLine, VerdictShare, brief
-from ncuroof.present.console import result_console
+from ncuroof.present.console import is_width_told, result_console
 from ncuroof.present.format import share
 
 WIDTH = 80
+_HEIGHT = 25
+"""Of no consequence, but rich would look for it."""
 _MOST_WIDTH = 120
 """On a wider terminal, lines would be too long to read."""
 
@@ -65,7 +66,9 @@ def print_summary(analysis: Analysed, *, color: bool | None = None) -> None:
 
 def to_text(analysis: Analysed) -> str:
     """Return the summary as plain text, 80 columns wide."""
-    console = Console(file=io.StringIO(), width=WIDTH, no_color=True, highlight=False, force_terminal=False)
+    console = Console(
+        file=io.StringIO(), width=WIDTH, height=_HEIGHT, no_color=True, highlight=False, force_terminal=False
+    )
     with console.capture() as capture:
         console.print(_summary(brief(analysis), WIDTH))
     return capture.get()
@@ -73,8 +76,7 @@ def to_text(analysis: Analysed) -> str:
 
 def _width(console: Console) -> int:
     """Return the terminal's width, or that of COLUMNS, as far as lines stay readable; 80 where there is neither."""
-    is_told = console.is_terminal or os.environ.get("COLUMNS", "").isdigit()
-    return min(console.width, _MOST_WIDTH) if is_told else WIDTH
+    return min(console.width, _MOST_WIDTH) if console.is_terminal or is_width_told() else WIDTH
 
 
 def _summary(summary: Brief, width: int) -> RenderableType:

@@ -171,12 +171,21 @@ def test_advice_and_what_would_give_most_are_never_cut(
         assert f"{action.gain} {action.title} ({action.launches})" in told
 
 
+@pytest.mark.parametrize("columns", [None, "", "0", "-3", "wide", "²", "٣", "9" * 5000])
 def test_without_a_terminal_or_columns_lines_are_80_wide_and_advice_is_whole(
-    analysis: Analysis, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    columns: str | None, analysis: Analysis, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
     print_summary(analysis, color=False)
-    assert capsys.readouterr().out == to_text(analysis)
+    told = capsys.readouterr().out
+    _assert_fits(told)
+    assert max(map(cell_len, told.split("\n"))) == 80
+    longest = max((line.advice for line in brief(analysis).kernels), key=len)
+    assert len(longest) > 80
+    assert " ".join(longest.split()) in " ".join(told.split())
+    assert to_text(analysis) == told
 
 
 def test_names_are_whole_where_there_is_room_and_numbers_stand_beside_them(
