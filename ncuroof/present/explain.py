@@ -19,6 +19,7 @@ from ncuroof.present.printed_names import begun, meant, similar
 
 _STALLS = "stalls."
 _WALL_TIME = "wall_time."
+_TENSOR_WORK = "work.tensor"
 _EXCLUDES = "What it does not count:"
 _WIDTH = 100
 _LIKE = 0.75
@@ -241,14 +242,17 @@ def _quantity(quantity: Quantity, pairs: Sequence[Pair]) -> Iterator[str]:
 def _counter(name: str, catalogue: Catalogue) -> Iterator[str]:
     yield from (f"{name}: counter of NVIDIA's", "")
     found = []
+    of_tensor = {catalogue.tensor.cycles_per_second, *catalogue.tensor.instruction_rate.counters}
     for quantity in (*catalogue.described(), *catalogue.measured):
         formulas = [source.formula for source in quantity.sources]
         formulas += [each for pair in catalogue.pairs(quantity.name) for each in (pair.achieved, pair.peak) if each]
-        if any(name in formula.counters for formula in formulas):
+        is_of_tensor = quantity.name == _TENSOR_WORK and name in of_tensor
+        if is_of_tensor or any(name in formula.counters for formula in formulas):
             found.append(f"  {quantity.name}: {quantity.doc}")
     reasons = catalogue.stalls.reasons
     found += [f"  {_STALLS}{reason}" for reason in reasons if name in _counters_of_stall(reason, catalogue)]
-    yield from ("Read for:", *found) if found else ("It is read, and in no formula of a quantity.",)
+    identity = "It tells which launch it was (its block, stream, context and GPU), and is in no formula of a quantity."
+    yield from ("Read for:", *found) if found else (identity,)
 
 
 def _counters_of_stall(reason: str, catalogue: Catalogue) -> tuple[str, ...]:

@@ -171,6 +171,20 @@ def test_a_counter_says_what_it_is_read_for() -> None:
     assert "  stalls.wait" in explain("smsp__average_warps_issue_stalled_wait_per_issue_active.ratio").splitlines()
 
 
+def test_a_counter_of_tensor_instructions_is_read_for_tensor_work() -> None:
+    said = explain("smsp__inst_executed_pipe_tensor.sum.per_cycle_elapsed").splitlines()
+    assert said[2] == "Read for:"
+    assert [line.split(":")[0] for line in said[3:]] == ["  work.tensor"]
+    assert "\n  work.tensor: " in explain("sm__cycles_elapsed.avg.per_second")
+
+
+def test_a_counter_in_no_formula_tells_which_launch_it_was() -> None:
+    no_formula = {name for name in load_catalogue().counters() if "in no formula" in explain(name)}
+    assert {"launch__stream_id", "launch__block_dim_x"} <= no_formula
+    # which are numbers that name a launch, and no measurements of it
+    assert all(name.startswith(("launch__", "device__attribute_compute_capability")) for name in no_formula)
+
+
 def test_what_was_cut_short_and_begins_several_names_proposes_them() -> None:
     with pytest.raises(UnknownNameError) as caught:
         explain("MIO…")
