@@ -15,6 +15,10 @@ _CUT = "…"
 _BETWEEN_WORDS = re.compile(r"[\s_.·-]+")
 _ENDINGS = re.compile(r"(?<=\w{4})(ing|ed|es|s)$")
 """Of English words: "spills" and "coalescing" are looked for as "spill" and "coalesc"."""
+_LITTLE_WORDS = (
+    "a", "an", "and", "are", "at", "by", "for", "in", "is", "it", "not", "of", "on", "or", "that", "the", "to", "with",
+)  # fmt: skip
+"""They are in much that is printed, and ask for nothing."""
 
 
 def meant(name: str) -> str:
@@ -34,13 +38,13 @@ def begun(name: str) -> list[str]:
 
 
 def similar(name: str) -> list[str]:
-    """Return the names that most words of `name` are in, or in what is printed for them; none where no word is known."""
-    words = [_ENDINGS.sub("", word) for word in _key(name).split()]
+    """Return the names that most words of `name` are in, or in what is printed for them; none where it is not half of the words."""
+    words = [_ENDINGS.sub("", word) for word in _key(name).split() if word not in _LITTLE_WORDS]
     names: dict[int, dict[str, None]] = {}
     for printed, known in _names_by_key().items():
         names.setdefault(sum(word in printed for word in words), {})[known] = None
     most = max(names)
-    return list(names[most]) if most else []
+    return list(names[most]) if most and 2 * most >= len(words) else []
 
 
 @cache
