@@ -249,7 +249,8 @@ def line_shares(groups: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _not_recorded_ns(weighting: Weighting | None) -> float | None:
-    if weighting is None or weighting.covered_frac is None:
+    """Return GPU time of counted kernels that were not recorded; None where none was recorded: that was another program."""
+    if weighting is None or not weighting.covered_frac:
         return None
     return weighting.duration_ns * (1 - weighting.covered_frac)
 

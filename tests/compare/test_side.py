@@ -10,7 +10,8 @@ import pytest
 
 import ncuroof
 from ncuroof.analysis import Reports
-from ncuroof.compare import total_ns
+from ncuroof.collect.counts import Counts, KernelCount
+from ncuroof.compare import compare, judge, parse_gate, run_obstacle, total_ns
 from tests.support.raw import raw_report
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "h100-80gb-hbm3"
@@ -25,6 +26,19 @@ def test_a_counted_run_tells_what_was_not_recorded() -> None:
     assert side.not_recorded_ns == pytest.approx(counts["duration_ns"] - total_ns(side))
     alone = replace(reports, counts=()).analyse().side()
     assert (alone.is_counted, alone.not_recorded_ns) == (False, None)
+
+
+def test_counts_of_another_program_are_no_counts_of_the_run() -> None:
+    reports = ncuroof.read(FIXTURES / "train_transformer.roofline.ncu-repz")
+    other = Counts((KernelCount("another_kernel", (1, 1, 1), (64, 1, 1), 5, 5e6),))
+    mistaken = replace(reports, counts=(other,)).analyse().side()
+    assert (mistaken.is_counted, mistaken.not_recorded_ns) == (False, None)
+    alone = replace(reports, counts=()).analyse().side()
+    (found,) = judge([parse_gate("time:+5%")], compare(alone, mistaken))
+    assert found.has_passed
+    # nor do two of them say that kernels came or left
+    longer = replace(reports, counts=(Counts((KernelCount("another_kernel", (1, 1, 1), (64, 1, 1), 5, 5e9),)),))
+    assert run_obstacle(compare(mistaken, longer.analyse().side())) is None
 
 
 def test_a_run_tells_which_flops_were_counted() -> None:
