@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ncuroof._version import __version__
-from ncuroof.compare import total_ns
+from ncuroof.compare import Comparison, run_obstacle, total_ns
 from ncuroof.compare.history import History, Trend
 from ncuroof.present import format as text
 from ncuroof.present.change_sentence import signed_share
@@ -31,7 +31,11 @@ def history_document(found: History) -> dict[str, Any]:
             for run in found.runs
         ],
         "comparable": [
-            {"time": step.comparable.is_time_comparable, "reasons": list(step.comparable.reasons)}
+            {
+                "time": step.comparable.is_time_comparable,
+                "reasons": list(step.comparable.reasons),
+                "obstacle": run_obstacle(step) if step.comparable.is_time_comparable else None,
+            }
             for step in found.steps
         ],
         "trends": [
@@ -54,9 +58,9 @@ def history_text(found: History) -> str:
         for number, run in enumerate(found.runs)
     ]
     lines += [
-        f"  {number} to {number + 1}: times are not compared: {text.printable(reason)}"
+        f"  {number} to {number + 1}: {text.printable(said)}"
         for number, step in enumerate(found.steps)
-        for reason in step.comparable.reasons
+        for said in _not_compared(step)
     ]
     lines += [
         "",
@@ -68,6 +72,14 @@ def history_text(found: History) -> str:
     if len(found.trends) > _MOST_TRENDS:
         lines.append(f"{len(found.trends) - _MOST_TRENDS} more in the JSON document")
     return "\n".join(lines) + "\n"
+
+
+def _not_compared(step: Comparison) -> list[str]:
+    """Return what is not compared from one run to the next, and why."""
+    if step.comparable.reasons:
+        return [f"times are not compared: {reason}" for reason in step.comparable.reasons]
+    obstacle = run_obstacle(step)
+    return [] if obstacle is None else [f"times of the whole runs are not compared: {obstacle}"]
 
 
 def _line(trend: Trend) -> str:

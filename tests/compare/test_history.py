@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ncuroof.compare.history import history
+from ncuroof.present.history_text import history_document, history_text
 from tests.compare.sides import RECORDING, launch, run
 
 
@@ -46,3 +47,20 @@ def test_a_change_is_counted_since_the_clock_was_another() -> None:
     (trend,) = (each for each in found.trends if each.name == "a")
     assert trend.change_frac == pytest.approx(0.1)
     assert sorted(trend.jumps) == [2]
+
+
+def test_where_the_clock_was_another_is_told() -> None:
+    clocks = ((900.0, 1.2e9), (600.0, 1.5e9), (660.0, 1.5e9))
+    found = history([run(launch("a", us, sm_clock_hz=clock)) for us, clock in clocks])
+    why = "a: the SM clock differs by 25.0 % (1200 MHz → 1500 MHz)"
+    told = [line for line in history_text(found).splitlines() if "compared" in line]
+    assert told == [f"  0 to 1: times of the whole runs are not compared: {why}"]
+    assert [step["obstacle"] for step in history_document(found)["comparable"]] == [why, None]
+
+
+def test_what_forbids_every_comparison_is_told_alone() -> None:
+    other = replace(RECORDING, gpus=("NVIDIA B200",))
+    found = history([run(launch("a", sm_clock_hz=1.2e9)), run(launch("a", sm_clock_hz=1.5e9), recording=other)])
+    told = [line for line in history_text(found).splitlines() if "compared" in line]
+    assert told == ["  0 to 1: times are not compared: the GPU differs: NVIDIA H200 before, NVIDIA B200 after"]
+    assert history_document(found)["comparable"][0]["obstacle"] is None
