@@ -13,7 +13,8 @@ from ncuroof.compare.comparable import Comparable
 from ncuroof.compare.comparison import Comparison, compare, matched_change, run_change, run_obstacle, total_ns
 from ncuroof.compare.deltas import Delta
 from ncuroof.compare.explanations import Change
-from ncuroof.compare.gates import Gate, GateResult, judge, parse_gate
+from ncuroof.compare.gates import Gate, parse_gate
+from ncuroof.compare.judgement import GateResult, judge
 from ncuroof.compare.line_changes import LineChange
 from ncuroof.compare.matching import How, Match, Matching, Sureness
 from ncuroof.compare.noise import is_beyond

@@ -1,0 +1,252 @@
+"""Whether a run meets its gates.
+
+A gate that cannot be judged (no kernel of that name, times that are not comparable, a quantity that was not collected) fails, and
+says why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from ncuroof.compare.comparison import Comparison, run_change, run_obstacle, total_ns
+from ncuroof.compare.deltas import Delta
+from ncuroof.compare.gates import Gate
+from ncuroof.compare.matching import Sureness
+from ncuroof.compare.noise import is_beyond
+from ncuroof.compare.side import Side
+from ncuroof.compare.together import Row
+from ncuroof.diagnosis import load_rules
+from ncuroof.words import Verdict
+
+_OPS: Mapping[str, Callable[[float, float], bool]] = {
+    ">=": lambda a, b: a >= b,
+    "<=": lambda a, b: a <= b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    ">": lambda a, b: a > b,
+}
+_MOST_NAMES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """Whether a gate held: the gate as written, and the reasons why not, or what was found where it did."""
+
+    gate: str
+    has_passed: bool
+    reasons: tuple[str, ...]
+
+
+def judge(gates: Sequence[Gate], comparison: Comparison) -> list[GateResult]:
+    """Return whether each gate held."""
+    judges = {"time": _time, "step": _step, "run": _run, "findings": _findings, "kernel": _kernels}
+    return [judges[gate.subject](gate, comparison) for gate in gates]
+
+
+def _time(gate: Gate, comparison: Comparison) -> GateResult:
+    if reasons := comparison.comparable.reasons:
+        return _not_comparable(gate, reasons)
+    if (obstacle := run_obstacle(comparison)) is not None:
+        return _not_comparable(gate, [obstacle])
+    change, noise = run_change(comparison)
+    if change is None or noise is None:
+        return GateResult(gate.text, has_passed=False, reasons=("the GPU time of a run is not known",))
+    limit = gate.limit_frac or 0.0
+    # growth within chance is none; less time has to be shown
+    has_passed = change <= max(limit, noise) if limit >= 0 else change <= limit and is_beyond(change, noise)
+    counted = " of the counted runs" if comparison.after.is_counted else ""
+    reason = f"GPU time{counted} changed by {100 * change:+.1f} % (chance: ±{100 * noise:.1f} %)"
+    return GateResult(gate.text, has_passed=has_passed, reasons=(reason,))
+
+
+def _step(gate: Gate, comparison: Comparison) -> GateResult:
+    if reasons := comparison.comparable.reasons:
+        return _not_comparable(gate, reasons)
+    was, became = comparison.before.step_ns, comparison.after.step_ns
+    if not was or became is None:
+        reason = "how long a step takes is not known of both runs: ncuroof profile --step counts it"
+        return GateResult(gate.text, has_passed=False, reasons=(reason,))
+    reason = f"a step's time changed by {100 * (became / was - 1):+.1f} %"
+    return GateResult(gate.text, has_passed=became <= was * (1 + (gate.limit_frac or 0.0)), reasons=(reason,))
+
+
+def _not_comparable(gate: Gate, reasons: Sequence[str]) -> GateResult:
+    told = tuple(f"times are not comparable: {reason}" for reason in reasons)
+    return GateResult(gate.text, has_passed=False, reasons=told)
+
+
+def _run(gate: Gate, comparison: Comparison) -> GateResult:
+    after = comparison.after
+    known = after.groups.filter(after.groups["recoverable_ns"].is_not_null())
+    recoverable, of_these = (
+        float(known[name].sum()) if known.height else None for name in ("recoverable_ns", "duration_ns")
+    )
+    values: dict[str, float | None] = {
+        "duration_ns": total_ns(after),
+        "recoverable_ns": recoverable,
+        "recoverable_frac": recoverable / of_these if recoverable is not None and of_these else None,
+        "n_kernels": float(after.n_kernels),
+        "n_failed": float(after.n_failed),
+        "step_ns": after.step_ns,
+        "idle_frac": after.idle_frac,
+    }
+    return _held(gate, [("run", values[gate.metric])])
+
+
+def _findings(gate: Gate, comparison: Comparison) -> GateResult:
+    groups = comparison.after.groups
+    found = _held(gate, [(f"findings of {gate.metric} severity", float(groups[f"n_{gate.metric}"].sum()))])
+    if not found.has_passed:
+        return found
+    if (n_failed := comparison.after.n_failed) or groups.is_empty():
+        told = f"launches failed to profile: {n_failed}" if n_failed else "no launch was profiled"
+        return GateResult(gate.text, has_passed=False, reasons=(told,))
+    if unknown := groups.filter(pl.col("verdict") == Verdict.UNKNOWN.value)["short_name"].to_list():
+        told = f"nothing can be found in {_some(unknown)}: too little was collected of it"
+        return GateResult(gate.text, has_passed=False, reasons=(told,))
+    return replace(found, reasons=found.reasons + _not_looked_for(groups))
+
+
+def _not_looked_for(groups: pl.DataFrame) -> tuple[str, ...]:
+    """Return of how many kernels quantities are missing that findings are made of; shares of nothing are not missing."""
+    rules = load_rules()
+    wanted = [
+        name for name in rules.missing_quantities if name in groups.columns and name not in rules.missing_unless_zero
+    ]
+    lacking = groups.filter(pl.any_horizontal(pl.col(name).is_null() for name in wanted))
+    if lacking.is_empty():
+        return ()
+    absent = ", ".join(name for name in wanted if lacking[name].null_count())
+    return (
+        f"of {len(lacking)} of {_counted(len(groups), 'kernel')} not all that findings are made of was collected: {absent}",
+    )
+
+
+def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
+    assert gate.pattern is not None  # noqa: S101 (parsed so)
+    before, rows = (_named(gate.pattern, side) for side in (comparison.before, comparison.after))
+    failed = {name for name in _unjudged(gate, comparison) if gate.pattern.search(name)}
+    if failed:
+        told = ", ".join(sorted(name.partition("(")[0] for name in failed))
+        return GateResult(gate.text, has_passed=False, reasons=(f"{told} failed to profile",))
+    if gate.limit_frac is not None and (before or rows):
+        return _kernel_times(gate, comparison, *({row["group"] for row in side} for side in (before, rows)))
+    if not rows:
+        return GateResult(gate.text, has_passed=False, reasons=(f"no kernel's name matches {gate.pattern.pattern!r}",))
+    if gate.metric not in rows[0]:
+        return GateResult(
+            gate.text, has_passed=False, reasons=(f"kernels have no {gate.metric!r}: {', '.join(_metrics(rows[0]))}",)
+        )
+    return _held(gate, [(row["short_name"] or row["name"], row[gate.metric]) for row in rows])
+
+
+def _named(pattern: re.Pattern[str], side: Side) -> list[Row]:
+    return [row for row in side.groups.iter_rows(named=True) if pattern.search(row["name"] or "")]
+
+
+def _unjudged(gate: Gate, comparison: Comparison) -> Iterable[str]:
+    """Return the names of what failed to profile: in the run after, or for a limit in one of the runs alone; none if not known."""
+    if gate.limit_frac is None:
+        return filter(None, comparison.after.failed)
+    before, after = Counter(comparison.before.failed), Counter(comparison.after.failed)
+    return () if "" in before or "" in after else (before - after) + (after - before)
+
+
+def _metrics(row: Mapping[str, Any]) -> list[str]:
+    return sorted(name for name, value in row.items() if isinstance(value, float))
+
+
+def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: set[int]) -> GateResult:
+    """Judge the times of kernels that are named on either side: of one that took the place of another, too.
+
+    Growth within chance is none, where chance is that of all of them: of sixty changes three are beyond that of one. Less time has
+    to be shown, beyond chance.
+    """
+    if reasons := comparison.comparable.reasons:
+        return _not_comparable(gate, reasons)
+    found = [delta for delta in comparison.deltas if before & set(delta.match.before) or after & set(delta.match.after)]
+    judged = [delta for delta in found if delta.match.sureness is not Sureness.GUESS]
+    not_judged = _not_judged(comparison, before, after, found)
+    if not judged:
+        reason = ", ".join(("none of these kernels is surely in both runs", *not_judged))
+        return GateResult(gate.text, has_passed=False, reasons=(reason,))
+    limit = gate.limit_frac or 0.0
+    changed = [
+        (change, noise, delta)
+        for delta in judged
+        if (change := delta.change_frac) is not None and (noise := delta.noise_of(len(judged))) is not None
+    ]
+    over = [
+        (change, noise, delta)
+        for change, noise, delta in changed
+        if (change > limit if is_beyond(change, noise) else limit < 0)
+    ]
+    if broken := tuple(_changed(*each) for each in over) + _of_unknown_time(judged):
+        return GateResult(gate.text, has_passed=False, reasons=broken)
+    told = _counted(len(judged), "kernel")
+    most = max(changed, key=lambda each: each[0], default=None)
+    if most is not None and most[0] > limit:
+        told += f", none beyond the limit but by chance: {_changed(*most)}"
+    else:
+        told += " within the limit"
+    return GateResult(gate.text, has_passed=True, reasons=(", ".join((told, *not_judged)),))
+
+
+def _changed(change: float, noise: float, delta: Delta) -> str:
+    names = " → ".join(dict.fromkeys(delta.names))
+    return f"{names} changed by {100 * change:+.1f} % (chance: ±{100 * noise:.1f} %)"
+
+
+def _not_judged(comparison: Comparison, before: set[int], after: set[int], found: Sequence[Delta]) -> tuple[str, ...]:
+    """Return which groups a limit says nothing of: new ones, those matched by a guess, and those that are gone."""
+    told = []
+    if n_new := len(after - {group for delta in found for group in delta.match.after}):
+        told.append(f"{n_new} {'was' if n_new == 1 else 'were'} not in the run before")
+    if n_guessed := sum(delta.match.sureness is Sureness.GUESS for delta in found):
+        told.append(f"{n_guessed} matched by a guess and not judged")
+    if gone := before & set(comparison.matching.removed):
+        rows = comparison.before.groups.filter(pl.col("group").is_in(list(gone))).sort(
+            "duration_ns", descending=True, nulls_last=True
+        )
+        told.append(f"not in the run any more: {_some(rows['short_name'].to_list())}")
+    return tuple(told)
+
+
+def _some(names: Sequence[str | None]) -> str:
+    """Return the first of some names, each once, and how many more there are."""
+    known = list(dict.fromkeys(name or "(no name)" for name in names))
+    more = [f"{len(known) - _MOST_NAMES} more"] if len(known) > _MOST_NAMES else []
+    return ", ".join(known[:_MOST_NAMES] + more)
+
+
+def _of_unknown_time(deltas: Iterable[Delta]) -> tuple[str, ...]:
+    return tuple(
+        f"{delta.names[1]}: {delta.obstacle}" if delta.obstacle else f"the time of {delta.names[1]} is not known"
+        for delta in deltas
+        if delta.change_frac is None
+    )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _held(gate: Gate, values: Sequence[tuple[str, float | None]]) -> GateResult:
+    holds = _OPS[gate.op]
+    broken = [
+        f"{name}: {gate.metric} was not collected" if value is None else f"{name}: {gate.metric} is {value:.4g}"
+        for name, value in values
+        if value is None or not holds(value, gate.value)
+    ]
+    return GateResult(
+        gate.text,
+        not broken,
+        tuple(broken) or tuple(f"{name}: {gate.metric} is {value:.4g}" for name, value in values[:1]),
+    )
