@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from ncuroof.collect.kernel_names import UNNAMED
+from ncuroof.metrics.names import GENERIC, ascii_classes
 
 _PARAMETERS = r"\((?:[^()]|\([^()]*\))*\)\s*(?:\[clone [^\]]*\])?$"
 _TRITON_ARGUMENTS = r"_0d1d\w*$"
@@ -12,6 +13,11 @@ _HASH = r"_?\b[0-9a-f]*\d[0-9a-f]*[a-f][0-9a-f]{5,}\b|_[0-9a-f]{8,}$"
 _LAST_NUMBER = r"(?:_?v?\d+)+$"
 _NUMBER = r"\d+"
 _ARGUMENTS = r"<.*>"
+_OF_A_GENERIC = ascii_classes(rf"^(?:\w+::)*{GENERIC}<")
+_TYPE = ascii_classes(
+    r"\b(?:c10::(?:BFloat16|Half|Float8_\w+)|__half|__nv_bfloat16|bf16|fp16|float|double|bool|(?:unsigned |signed )?"
+    r"(?:char|short|int|long long|long))\b"
+)
 
 
 def renamed(names: pl.Expr) -> pl.Expr:
@@ -31,8 +37,19 @@ def renamed(names: pl.Expr) -> pl.Expr:
 
 
 def variant(names: pl.Expr) -> pl.Expr:
-    """Return names without template arguments and any number: tiles, types by width, autotuned variants are one."""
-    return renamed(names).str.replace(_ARGUMENTS, "").str.replace_all(_NUMBER, "#")
+    """Return names without template arguments and any number: tiles, types by width, autotuned variants are one.
+
+    Of a template that says how it runs, such as `vectorized_elementwise_kernel<4, CUDAFunctor_add<float>>`, the arguments say what
+    it computes, and stay but for types.
+    """
+    whole = renamed(names)
+    without = whole.str.replace(_ARGUMENTS, "")
+    return (
+        pl.when(whole.str.contains(_OF_A_GENERIC))
+        .then(whole.str.replace_all(_TYPE, "").str.replace_all(r"\s+", " "))
+        .otherwise(without)
+        .str.replace_all(_NUMBER, "#")
+    )
 
 
 def range_path(nvtx: pl.Expr) -> pl.Expr:

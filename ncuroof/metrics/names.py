@@ -19,9 +19,9 @@ def matches(names: pl.Expr, pattern: str) -> pl.Expr:
     return names.str.contains(ascii_classes(pattern))
 
 
-_GENERIC = (
-    r"^(Kernel2?|kernel|device_kernel|[a-z_]*elementwise_kernel\w*|reduce_kernel|distribution_\w+|cunn_\w+|"
-    r"DeviceReduce\w*|DeviceScan\w*|DeviceRadixSort\w*|_kernel_agent)$"
+GENERIC = (
+    r"(?:Kernel2?|kernel|device_kernel|[a-z_]*elementwise_kernel\w*|reduce_kernel|distribution_\w+|cunn_\w+|"
+    r"DeviceReduce\w*|DeviceScan\w*|DeviceRadixSort\w*|_kernel_agent)"
 )
 """Names that say how a kernel runs and not what it computes: a template argument says that."""
 
@@ -31,7 +31,7 @@ _TELLING = r"(cutlass_\w+|\w*[Ff]unctor\w*|\w+_kernel_cuda|\w*(?:Mean|Sum|Max|Mi
 def short_name(function: pl.Expr, demangled: pl.Expr) -> pl.Expr:
     """Return the function's name, with the telling template argument where the name alone says nothing."""
     telling = demangled.str.extract(ascii_classes(_TELLING))
-    is_generic = matches(function, _GENERIC) & telling.is_not_null() & (telling != function)
+    is_generic = matches(function, f"^{GENERIC}$") & telling.is_not_null() & (telling != function)
     return pl.when(is_generic).then(pl.format("{}<{}>", function, telling)).otherwise(function)
 
 

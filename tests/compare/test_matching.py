@@ -78,6 +78,26 @@ def test_kernels_of_an_unnamed_namespace_are_told_apart(namespace: str) -> None:
     assert table.select(variant(pl.col("name")))["name"].to_list() == ["at::native::softmax", "at::native::layer_norm"]
 
 
+ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<{}, at::native::{}, std::array<char*, 3ul>>(int, T2, T3)"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "are_one"),
+    [
+        ((4, "CUDAFunctor_add<float>"), (8, "CUDAFunctor_add<c10::BFloat16>"), True),  # another width and type
+        ((4, "CUDAFunctor_add<float>"), (4, "MulFunctor<float>"), False),
+        ((4, "GeluCUDAKernelImpl(T1&)::{lambda()#1}"), (4, "silu_kernel(T1&)::{lambda()#1}"), False),
+    ],
+)
+def test_what_a_generic_template_computes_tells_kernels_apart(
+    old: tuple[int, str], new: tuple[int, str], are_one: bool
+) -> None:
+    names = [ELEMENTWISE.format(*each) for each in (old, new)]
+    assert (pl.DataFrame({"name": names}).select(variant(pl.col("name"))).n_unique() == 1) == are_one
+    found = [how for _, _, how in matched(run(launch(names[0])), run(launch(names[1])))]
+    assert ("variant" in found) == are_one
+
+
 def test_several_kernels_that_became_one_are_a_fusion() -> None:
     before = run(launch("first"), launch("add"), launch("mul"), launch("gelu"), launch("last"))
     after = run(launch("first"), launch("fused_add_mul_gelu", **{"work.fp32.flop": 3e9}), launch("last"))
