@@ -8,15 +8,6 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Workload(str, Enum):
-    """What one profiled result of a report stands for."""
-
-    KERNEL = "kernel"
-    RANGE = "range"
-    GRAPH = "graph"
-    CMDLIST = "cmdlist"
-
-
 class MemoryLevel(str, Enum):
     """A level of the memory hierarchy that has a roof, from the farthest to the nearest."""
 
@@ -73,14 +64,6 @@ class Side(str, Enum):
 
 class Confidence(str, Enum):
     """How sure a verdict is."""
-
-    HIGH = "high"
-    MEDIUM = "medium"
-    LOW = "low"
-
-
-class Severity(str, Enum):
-    """How much of the kernel's time a finding is worth."""
 
     HIGH = "high"
     MEDIUM = "medium"

@@ -13,7 +13,7 @@ from ncuroof.compare.matching import Match
 from ncuroof.compare.noise import Chance, by_clocks, chance_of_match, clock_change, is_beyond, other_clocks
 from ncuroof.compare.rules import ComparisonRules, Noise, load_comparison_rules
 from ncuroof.compare.side import Side
-from ncuroof.compare.together import Row, Together, aligned, known_sum, work_ratio
+from ncuroof.compare.together import Row, Together, aligned, whole_sum, work_ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,4 +139,4 @@ def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules)
 
 
 def _both(old: list[Row], new: list[Row], quantity: str) -> tuple[float | None, float | None]:
-    return known_sum(row[quantity] for row in old), known_sum(row[quantity] for row in new)
+    return whole_sum(row[quantity] for row in old), whole_sum(row[quantity] for row in new)

@@ -14,6 +14,7 @@ from ncuroof.diagnosis import Weighting
 from ncuroof.errors import SchemaError
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Measurements
+from ncuroof.metrics.work import whole_flop
 from ncuroof.tables import conform
 from ncuroof.words import Precision
 
@@ -187,7 +188,7 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
             pl.col("name").fill_null("").alias("name"),
             pl.col("workload").cast(pl.String),
             range_path(pl.col("nvtx")).alias("range"),
-            _work(kernels).alias(FLOP),
+            whole_flop(kernels).alias(FLOP),
             pl.col("n_high", "n_medium").fill_null(0),
             *(_stands_for(name, kernels) for name in ("n_represented", "weight")),
         )
@@ -264,14 +265,6 @@ def _precisions(kernels: pl.DataFrame) -> list[str]:
     return [
         " ".join(name.split(".")[1] for name, is_known in row.items() if is_known) for row in known.unique().to_dicts()
     ]
-
-
-def _work(kernels: pl.DataFrame) -> pl.Expr:
-    columns = [name for name in kernels.columns if name.startswith("work.") and name.endswith(".flop")]
-    if not columns:
-        return pl.lit(None, pl.Float64)
-    known = pl.any_horizontal(pl.col(name).is_not_null() for name in columns)
-    return pl.when(known).then(pl.sum_horizontal(columns))
 
 
 def _deviation_of_equal_work(kernels: pl.DataFrame) -> pl.Expr:

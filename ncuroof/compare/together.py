@@ -49,7 +49,7 @@ class Together:
 
     def amount(self, quantity: str) -> float | None:
         """Return an amount per unit; None where it is not known for any group."""
-        return known_sum(
+        return whole_sum(
             None if row[quantity] is None else row[quantity] * row["n_launches"] / self.n_units for row in self.rows
         )
 
@@ -94,7 +94,7 @@ def work_ratio(before: Together, after: Together) -> tuple[str, float] | None:
     return None
 
 
-def known_sum(values: Iterable[float | None]) -> float | None:
+def whole_sum(values: Iterable[float | None]) -> float | None:
     """Return the sum; None where any part is not known."""
     parts = list(values)
     return None if None in parts else float(sum(part for part in parts if part is not None))

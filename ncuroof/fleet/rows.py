@@ -11,6 +11,7 @@ import polars as pl
 from ncuroof._version import __version__
 from ncuroof.fleet.tables import FLEET
 from ncuroof.ingest import RawReport
+from ncuroof.metrics.work import whole_flop
 from ncuroof.tables import DEVICES, FINDINGS, check, conform
 
 _STANDS_FOR = ("n_represented", "weight")
@@ -51,7 +52,7 @@ def fleet_rows(
         kernels.join(gpus, on="device", how="left", maintain_order="left")
         .join(_summary(findings), on="id", how="left", maintain_order="left")
         .with_columns(
-            _work(kernels).alias("work.flop"),
+            whole_flop(kernels).alias("work.flop"),
             pl.col("workload").cast(pl.String),
             pl.col("findings").fill_null([]),
             pl.col("n_high", "n_medium").fill_null(0),
@@ -105,12 +106,3 @@ def _summary(findings: pl.DataFrame) -> pl.DataFrame:
         (pl.col("severity") == "medium").sum().alias("n_medium"),
         pl.col("gain_ns").drop_nulls().first(),
     )
-
-
-def _work(kernels: pl.DataFrame) -> pl.Expr:
-    """Return the FLOPs of all precisions; null where none was counted."""
-    columns = [name for name in kernels.columns if name.startswith("work.") and name.endswith(".flop")]
-    if not columns:
-        return pl.lit(None, pl.Float64)
-    is_known = pl.any_horizontal(pl.col(name).is_not_null() for name in columns)
-    return pl.when(is_known).then(pl.sum_horizontal(columns))

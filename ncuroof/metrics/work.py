@@ -99,3 +99,12 @@ def _rows_of_first_pairs(
         if complete:
             found[name] = pl.coalesce([*complete, *halves])
     return rows_by_key(table.frame.select(columns), found, key)
+
+
+def whole_flop(kernels: pl.DataFrame) -> pl.Expr:
+    """Return the FLOPs of all precisions, from columns `work.<precision>.flop`; null where none was counted."""
+    columns = [name for name in kernels.columns if name.startswith("work.") and name.endswith(".flop")]
+    if not columns:
+        return pl.lit(None, pl.Float64)
+    is_known = pl.any_horizontal(pl.col(name).is_not_null() for name in columns)
+    return pl.when(is_known).then(pl.sum_horizontal(columns))
