@@ -44,7 +44,11 @@ class Comparison:
     @property
     def is_empty(self) -> bool:
         """Whether nothing changed: every group has its like, no time differs by more than chance, and all could be compared."""
-        is_moved = self.matching.added or self.matching.removed or any(delta.is_significant for delta in self.deltas)
+        is_moved = (
+            self.matching.added
+            or self.matching.removed
+            or any(delta.is_significant or delta.is_counted_otherwise for delta in self.deltas)
+        )
         return not (is_moved or run_obstacle(self))
 
 

@@ -10,7 +10,15 @@ import polars as pl
 from ncuroof.compare.explanations import Change, changes
 from ncuroof.compare.line_changes import LineChange, line_changes
 from ncuroof.compare.matching import Match
-from ncuroof.compare.noise import Chance, by_clocks, chance_of_match, clock_change, is_beyond, other_clocks
+from ncuroof.compare.noise import (
+    Chance,
+    by_clocks,
+    chance_of_match,
+    clock_change,
+    is_beyond,
+    noise_of_counted,
+    other_clocks,
+)
 from ncuroof.compare.rules import ComparisonRules, Noise, load_comparison_rules
 from ncuroof.compare.side import Side
 from ncuroof.compare.together import Row, Together, aligned, whole_sum, work_ratio
@@ -37,6 +45,7 @@ class Delta:
         recoverable_ns, roof_frac: before and after.
         changes: quantities that differ by more than their least, those that explain the change of time first.
         lines: where in the source the time changed, the most first; nothing where the change is not significant.
+        counted_ns: time of one launch on average as counted without ncu, before and after; None where not both runs were counted.
     """
 
     match: Match
@@ -56,6 +65,7 @@ class Delta:
     roof_frac: tuple[float | None, float | None]
     changes: tuple[Change, ...]
     lines: tuple[LineChange, ...] = ()
+    counted_ns: tuple[float, float] | None = None
 
     def noise_of(self, n_changes: int) -> float | None:
         """Return what chance and clocks alone make seem possible, in any of so many changes; None where that is not known."""
@@ -74,6 +84,15 @@ class Delta:
         noise = self.noise_frac
         return self.change_frac is not None and noise is not None and is_beyond(self.change_frac, noise)
 
+    @property
+    def is_counted_otherwise(self) -> bool:
+        """Whether launches take longer or shorter as counted without ncu, where what ncu recorded does not show it."""
+        if self.counted_ns is None or self.obstacle is not None:
+            return False
+        change = self.counted_ns[1] / self.counted_ns[0] - 1
+        is_shown = self.is_significant and (self.change_frac or 0.0) * change > 0
+        return not is_shown and is_beyond(change, noise_of_counted(self.counted_ns, self.n_launches))
+
 
 def deltas(before: Side, after: Side, matches: Sequence[Match]) -> list[Delta]:
     """Return what changed in every match, in their order."""
@@ -83,7 +102,11 @@ def deltas(before: Side, after: Side, matches: Sequence[Match]) -> list[Delta]:
     return [
         _with_lines(
             _delta(
-                found, [old_rows[group] for group in found.before], [new_rows[group] for group in found.after], rules
+                found,
+                [old_rows[group] for group in found.before],
+                [new_rows[group] for group in found.after],
+                rules,
+                are_counted=before.is_counted and after.is_counted,
             ),
             lines,
             rules.noise,
@@ -110,19 +133,20 @@ def _with_lines(delta: Delta, lines: tuple[dict[int, list[Row]], dict[int, list[
     return replace(delta, lines=found)
 
 
-def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules) -> Delta:
+def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules, *, are_counted: bool) -> Delta:
     before, after = aligned(Together.of(old), Together.of(new))
     was, became = before.amount("mean_ns"), after.amount("mean_ns")
     obstacle, clock = other_clocks(before, after), clock_change(before, after)
     chance = chance_of_match(before, after) if obstacle is None else None
     change = became / was - 1 if was and became and obstacle is None else None
     longest = before.longest, after.longest
+    total_ns = _both(old, new, "duration_ns")
     delta = Delta(
         match=found,
         names=(before.names, after.names),
         n_launches=(before.n_launches, after.n_launches),
         is_same_work_in_all=after.n_units != after.n_launches,
-        duration_ns=_both(old, new, "duration_ns"),
+        duration_ns=total_ns,
         mean_ns=(was, became),
         obstacle=obstacle,
         change_frac=change,
@@ -134,9 +158,15 @@ def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules)
         recoverable_ns=_both(old, new, "recoverable_ns"),
         roof_frac=(longest[0]["roof_frac"], longest[1]["roof_frac"]),
         changes=(),
+        counted_ns=_per_unit(total_ns, (before.n_units, after.n_units)) if are_counted else None,
     )
     return replace(delta, changes=changes(before, after, change if delta.is_significant else None, rules))
 
 
 def _both(old: list[Row], new: list[Row], quantity: str) -> tuple[float | None, float | None]:
     return whole_sum(row[quantity] for row in old), whole_sum(row[quantity] for row in new)
+
+
+def _per_unit(total_ns: tuple[float | None, float | None], n_units: tuple[int, int]) -> tuple[float, float] | None:
+    was, became = total_ns
+    return (was / n_units[0], became / n_units[1]) if was and became else None

@@ -28,6 +28,8 @@ def change_sentence(
         parts[0] += "; nothing that both runs collected explains it"
         if alongside := [change for change in delta.changes if change.accompanies][:_MOST_EXPLANATIONS]:
             parts[0] += f" ({', '.join(map(_change, alongside))})"
+    if is_time_comparable and delta.is_counted_otherwise:
+        parts.append(_counted(delta))
     if _is_bound_otherwise(delta):
         parts.append(f"now {_bound(delta, 1)}, was {_bound(delta, 0)}")
     if delta.is_same_work_in_all:
@@ -66,11 +68,19 @@ def _time(delta: Delta, *, is_counted: bool) -> str:
     if delta.change_frac is None:
         return "its time is not known on both sides"
     if not delta.is_significant:
-        return f"no change beyond chance (±{text.share(delta.noise_frac)})"
+        recorded = " in what ncu recorded" if delta.is_counted_otherwise else ""
+        return f"no change beyond chance{recorded} (±{text.share(delta.noise_frac)})"
     if is_counted:
         return f"{factor(delta.change_frac)} as ncu recorded it ({' → '.join(map(text.duration, delta.mean_ns))})"
     is_per_launch = delta.n_launches[0] != delta.n_launches[1] and not delta.is_same_work_in_all
     return factor(delta.change_frac) + (" per launch" if is_per_launch else "")
+
+
+def _counted(delta: Delta) -> str:
+    """Return how the average launch changed in the runs that were counted: not all are as the one that ncu recorded."""
+    was, became = delta.counted_ns or (1.0, 1.0)
+    times = " → ".join(map(text.duration, (was, became)))
+    return f"{factor(became / was - 1)} on average as counted without ncu ({times}): other sizes, neighbours or caches than there"
 
 
 def _change(change: Change) -> str:

@@ -54,6 +54,9 @@ def comparison_document(comparison: Comparison, results: Sequence[GateResult] = 
             "n_slower": sum((delta.change_frac or 0) > 0 for delta in moved),
             "n_unknown": sum(delta.change_frac is None and delta.obstacle is None for delta in comparison.deltas),
             "n_at_other_clocks": sum(delta.obstacle is not None for delta in comparison.deltas),
+            "n_counted_otherwise": sum(
+                is_comparable and delta.is_counted_otherwise and not delta.is_significant for delta in comparison.deltas
+            ),
             "n_added": len(comparison.matching.added),
             "n_removed": len(comparison.matching.removed),
         },
@@ -70,7 +73,7 @@ def _order(delta: Delta) -> tuple[bool, float]:
     """Return where a change stands: those beyond chance first, by the time they moved."""
     was, became = delta.duration_ns
     moved = abs((became or 0.0) - (was or 0.0))
-    return (not delta.is_significant, -moved)
+    return (not (delta.is_significant or delta.is_counted_otherwise), -moved)
 
 
 def _side(side: Side) -> Document:
@@ -107,6 +110,8 @@ def _match(delta: Delta, comparison: Comparison, *, is_comparable: bool) -> Docu
         "noise_frac": delta.noise_frac if is_comparable else None,
         "duration_ns": list(delta.duration_ns),
         "mean_ns": list(delta.mean_ns),
+        "counted_ns": None if delta.counted_ns is None else list(delta.counted_ns),
+        "is_counted_otherwise": delta.is_counted_otherwise and is_comparable,
         "n_launches": list(delta.n_launches),
         "is_same_work_in_all": delta.is_same_work_in_all,
         "work_of": delta.work[0] if delta.work else None,

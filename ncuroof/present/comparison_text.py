@@ -15,6 +15,9 @@ Record = Mapping[str, Any]
 _MOST_WORK_RATIO = 3.0
 """By so much a better algorithm may do less; more speaks for another input."""
 
+_LEAST_OF_RUN = 0.01
+"""Of the GPU time before: a kernel that was launched more or less often is told of where its time changed by more."""
+
 _WORK_WORDS = {"work.flop": "FLOPs", "instructions.warp_executed": "instructions"}
 _MOST_LINES = 20
 _MOST_NAME = 60
@@ -110,9 +113,12 @@ def _of_matched(summary: Record) -> str:
 def _is_launched_otherwise(document: Record) -> bool:
     """Return whether one run launched kernels that the other did not, or launched some more often."""
     return bool(document["added"] or document["removed"]) or any(
-        match["n_launches"][0] != match["n_launches"][1] and not match["is_same_work_in_all"]
-        for match in document["matches"]
+        _is_more_or_less_often(match) for match in document["matches"]
     )
+
+
+def _is_more_or_less_often(match: Record) -> bool:
+    return match["n_launches"][0] != match["n_launches"][1] and not match["is_same_work_in_all"]
 
 
 def _counts(summary: Record, *, is_time_comparable: bool) -> str:
@@ -121,9 +127,11 @@ def _counts(summary: Record, *, is_time_comparable: bool) -> str:
         return f"{text.counted(summary['n_matches'], 'kernel')} matched, {alone}"
     n_faster, n_slower, n_unknown = (summary[key] for key in ("n_faster", "n_slower", "n_unknown"))
     n_at_other_clocks = summary["n_at_other_clocks"]
-    n_unchanged = summary["n_matches"] - n_faster - n_slower - n_unknown - n_at_other_clocks
+    n_counted_otherwise = summary["n_counted_otherwise"]
+    n_unchanged = summary["n_matches"] - n_faster - n_slower - n_unknown - n_at_other_clocks - n_counted_otherwise
     unknown = f"{n_unknown} of unknown time, " if n_unknown else ""
     unknown += f"{n_at_other_clocks} at another SM clock, " if n_at_other_clocks else ""
+    unknown += f"{n_counted_otherwise} otherwise as counted without ncu, " if n_counted_otherwise else ""
     return f"{text.counted(n_faster, 'kernel')} faster, {n_slower} slower, {n_unchanged} unchanged, {unknown}{alone}"
 
 
@@ -155,15 +163,26 @@ def side(run: Record) -> str:
 
 
 def moved(document: Record) -> list[Record]:
-    """Return the matches to tell of: those that changed beyond chance, or in verdict, or, where times say nothing, in amounts."""
+    """Return the matches to tell of: those that changed beyond chance, or in verdict, or, where times say nothing, in amounts.
+
+    With them those that were launched more or less often, so that the run's time moved by it.
+    """
     is_comparable = document["comparable"]["time"]
+    least_ns = _LEAST_OF_RUN * (document["before"]["duration_ns"] or 0.0)
     return [
         match
         for match in document["matches"]
         if (match["is_significant"] and is_comparable)
+        or match["is_counted_otherwise"]
+        or (is_comparable and _is_more_or_less_often(match) and _moved_ns(match) > least_ns)
         or (match["verdict"][0] != match["verdict"][1] and "unknown" not in match["verdict"])
         or (not is_comparable and match["changes"])
     ]
+
+
+def _moved_ns(match: Record) -> float:
+    was, became = match["duration_ns"]
+    return 0.0 if was is None or became is None else abs(became - was)
 
 
 def _changes(document: Record) -> Iterator[str]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from ncuroof.compare import BUILDS, Side, Sureness, compare, matched_change, run_change, run_obstacle
+from ncuroof.compare.noise import Chance
 from ncuroof.present.change_sentence import change_sentence
 from tests.compare.sides import RECORDING, launch, run
 
@@ -111,6 +112,12 @@ def test_a_deviation_of_few_launches_is_itself_uncertain(us: tuple[float, ...], 
     launches = [launch("a", each) for each in us]
     error = math.sqrt(2 / len(us)) * statistics.stdev(us) / 100
     assert only(launches, launches).noise_frac == pytest.approx(quantile * error, rel=3e-3)
+
+
+@pytest.mark.parametrize(("freedom", "quantile"), [(2.0, 38.480), (3.0, 14.760), (4.0, 9.5383), (30.0, 3.7917)])
+def test_chance_over_many_kernels_is_students_far_out(freedom: float, quantile: float) -> None:
+    # 95.45 % over 69 kernels leave 0.0675 % for each; quantiles of SciPy's scipy.stats.t
+    assert Chance(0.01, freedom).noise_frac(69) == pytest.approx(0.01 * quantile, rel=1e-3)
 
 
 def test_one_uncertain_deviation_among_known_ones_counts_by_its_share() -> None:
@@ -378,3 +385,31 @@ def test_runs_are_compared_where_the_same_was_counted_and_recorded(before, after
     comparison = compare(replace(side, **before), replace(side, **after))
     assert run_obstacle(comparison) == obstacle
     assert (run_change(comparison)[0] is None) is (obstacle is not None)
+
+
+@pytest.mark.parametrize(
+    ("counted_us", "recorded_us", "is_otherwise"),
+    [
+        ((20.0, 22.0), (40.0, 40.0), True),
+        ((20.0, 20.5), (40.0, 40.0), False),
+        ((20.0, 30.0), (40.0, 60.0), False),
+        ((20.0, 30.0), (60.0, 40.0), True),
+    ],
+)
+def test_counted_time_moves_where_recorded_time_does_not(
+    counted_us: tuple[float, float], recorded_us: tuple[float, float], *, is_otherwise: bool
+) -> None:
+    # 0.7 µs of jitter are 0.35 % of the average of 100 launches of 20 µs, with 1 % of the runs 1.06 %;
+    # twice the root of two of it: 3 %.
+    # 1.5 times is what ncu's launch of 40 µs shows as well.
+    sides = (
+        replace(run(launch("a", recorded, n_represented=100.0, weight=100.0 * counted / recorded)), is_counted=True)
+        for counted, recorded in zip(counted_us, recorded_us, strict=True)
+    )
+    before, after = sides
+    comparison = compare(before, after)
+    (delta,) = comparison.deltas
+    assert delta.counted_ns == pytest.approx(tuple(1e3 * us for us in counted_us))
+    assert delta.is_counted_otherwise is is_otherwise
+    assert comparison.is_empty is (not is_otherwise and not delta.is_significant)
+    assert compare(replace(before, is_counted=False), replace(after, is_counted=False)).deltas[0].counted_ns is None

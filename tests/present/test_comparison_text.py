@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from ncuroof.compare import compare
 from ncuroof.present.comparison_document import comparison_document
 from ncuroof.present.comparison_text import to_markdown, to_text
@@ -78,6 +80,22 @@ def test_what_was_counted_and_what_ncu_recorded_are_told_apart() -> None:
     assert "    1.5× slower as ncu recorded it (1.00 ms → 1.50 ms); nothing that both runs" in lines
     grown = replace(run(launch("a", 1000.0, **counted, weight=15.0)), is_counted=True)
     assert "the run is 1.5× slower, as counted without ncu" in to_text(comparison_document(compare(both[0], grown)))
+    told = " ".join(to_text(comparison_document(compare(both[0], grown))).split())
+    assert "0 kernels faster, 0 slower, 0 unchanged, 1 otherwise as counted without ncu" in told
+    assert (
+        "no change beyond chance in what ncu recorded (±2.8 %); 1.5× slower on average as counted without ncu (1.00 ms → 1.50 ms)"
+        in told
+    )
     # counted in one run alone: how often the other launched it is not known
     told_once = to_text(comparison_document(compare(run(launch("a", 1000.0)), both[1])))
     assert "launched" not in told_once.replace("both runs launched", "")
+
+
+@pytest.mark.parametrize(("n_after", "is_told"), [(16, True), (9, False)])
+def test_what_is_launched_more_often_is_told_where_the_runs_time_moved_by_it(n_after: int, *, is_told: bool) -> None:
+    # 8 more launches of 10 µs are half of a run of 160 µs; one more is 0.1 % of 8.1 ms
+    before, after = (
+        [launch("small", 10.0, n_represented=float(n), weight=float(n)), launch("large", 80.0 if is_told else 8000.0)]
+        for n in (8, n_after)
+    )
+    assert ("small" in to_text(comparison_document(compare(run(*before), run(*after))))) is is_told
