@@ -16,7 +16,6 @@ from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
 from ncuroof.cli.remote_plan import write_remote_plan
 from ncuroof.cli.report_place import in_a_place_of_its_own, wanted_report
-from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.arguments import Selection
 from ncuroof.collect.beforehand import look_before
 from ncuroof.collect.counts import counts_path
@@ -26,7 +25,7 @@ from ncuroof.collect.machine import find_gpus, find_ncu, find_nsys, ncu_version
 from ncuroof.collect.plan import plan_collection
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.recording import Recorder, Recording
-from ncuroof.collect.report_places import free_report
+from ncuroof.collect.report_places import free_report, report_named
 from ncuroof.collect.request import Request, checked, parse_cover, parse_steps, refuse_what_is_given, split_words
 from ncuroof.collect.settings import Settings, Version, load_settings, parse_capability
 from ncuroof.collect.signals import interrupted_by_signals
@@ -241,7 +240,7 @@ def _request(
     return checked(
         Request(
             words=words,
-            report=output.with_name(output.name.removesuffix(REPORT_SUFFIX) + REPORT_SUFFIX),
+            report=report_named(output),
             sections=(*asked["sections"], *(settings.line_sections if asked["lines"] else ())),
             ncu_words=(
                 *(settings.line_options if asked["lines"] and settings.line_options[0] not in ncu_words else ()),

@@ -49,5 +49,5 @@ def _reports_for_shell(recorder: Recorder) -> str:
     """Return the names of the reports to be as a shell takes them."""
     report = str(recorder.request.report)
     if recorder.program.rank_variable is None:
-        return shlex.quote(report)
-    return f"{shlex.quote(report.removesuffix(REPORT_SUFFIX))}.rank*{REPORT_SUFFIX}"
+        return f"{shlex.quote(report)}*"  # compressed it ends in another letter
+    return f"{shlex.quote(report.removesuffix(REPORT_SUFFIX))}.rank*{REPORT_SUFFIX}*"

@@ -17,7 +17,7 @@ from ncuroof.collect.first_run import OTHER_STEPS, RUNNER, FirstRun, step_words
 from ncuroof.collect.journal import cut_short, read_status, refused, steps_hint
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.programs import Program
-from ncuroof.collect.report_places import look_at_place, reports_of_ranks
+from ncuroof.collect.report_places import look_at_place, reports_there
 from ncuroof.collect.request import Request
 from ncuroof.collect.run import Outcome, run_ncu
 from ncuroof.collect.set_aside import set_aside
@@ -151,7 +151,7 @@ class Recorder:
             CountsError: a trace is not as expected.
         """
         with (
-            set_aside(self._to_replace(), is_replaced=lambda: bool(self._reports())),
+            set_aside(self._to_replace(), is_replaced=lambda: bool(self._reports_there())),
             kept_input() if self.counts_first else contextlib.nullcontext(),
         ):
             return self._record()
@@ -237,7 +237,7 @@ class Recorder:
     def _to_replace(self) -> list[Path]:
         """Return what is in the report's place, and counts beside it: earlier ones would weight the new report wrongly."""
         look_at_place(self.request.report)
-        reports = self._reports().values()
+        reports = [report for _, report in self._reports_there()]
         counts = dict.fromkeys(map(counts_path, (self.request.report, *reports)))
         existing = [*reports, *filter(Path.exists, counts)]
         if existing and not self.request.force:
@@ -246,10 +246,10 @@ class Recorder:
 
     def _reports(self) -> dict[int | None, Path]:
         """Return the reports that are there, by rank; that of a program without ranks is None's."""
-        report = self.request.report
-        if self.program.rank_variable is None:
-            return {None: report} if report.is_file() else {}
-        return reports_of_ranks(report)
+        return dict(sorted(self._reports_there(), key=lambda found: found[0] or 0))
+
+    def _reports_there(self) -> list[tuple[int | None, Path]]:
+        return reports_there(self.request.report, of_ranks=self.program.rank_variable is not None)
 
     def _is_anothers(self, outcome: Outcome) -> bool:
         """Return whether the report in our place is not ours: ncu wrote none, and found one there."""

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from ncuroof.collect import REPORT_SUFFIX
+from ncuroof.collect import COMPRESSED_SUFFIX, REPORT_SUFFIX, REPORT_SUFFIXES
 from ncuroof.collect.arguments import files_of_ranks
 from ncuroof.collect.counts import counts_path
 from ncuroof.errors import OutputError
@@ -37,13 +37,31 @@ def look_at_place(report: Path) -> None:
         ) from error
 
 
+def report_named(name: Path) -> Path:
+    """Return the report that a user's name means, with ncu's suffix or without."""
+    return name.with_name(f"{_stem(name)}{REPORT_SUFFIX}")
+
+
 def free_report(wanted: Path) -> Path:
     """Return a report's path that is not taken: `train.ncu-rep`, else `train-2.ncu-rep`, and so on."""
     number, path = 1, wanted
-    while path.exists() or counts_path(path).exists() or _claim_of(path).exists() or reports_of_ranks(path):
+    while _is_taken(path):
         number += 1
-        path = wanted.with_name(f"{wanted.name.removesuffix(REPORT_SUFFIX)}-{number}{REPORT_SUFFIX}")
+        path = wanted.with_name(f"{_stem(wanted)}-{number}{REPORT_SUFFIX}")
     return path
+
+
+def _is_taken(report: Path) -> bool:
+    places = (*_as_ncu_may_name(report), counts_path(report), _claim_of(report))
+    return any(place.exists() for place in places) or bool(reports_there(report, of_ranks=True))
+
+
+def _as_ncu_may_name(report: Path) -> list[Path]:
+    return [report.with_name(_stem(report) + suffix) for suffix in REPORT_SUFFIXES]
+
+
+def _stem(report: Path) -> str:
+    return report.name.removesuffix(COMPRESSED_SUFFIX).removesuffix(REPORT_SUFFIX)
 
 
 @contextlib.contextmanager
@@ -74,7 +92,12 @@ def _claim_of(report: Path) -> Path:
     return report.with_name(report.name + _CLAIM)
 
 
-def reports_of_ranks(report: Path) -> dict[int | None, Path]:
-    """Return the reports of ranks that are there, by rank."""
+def reports_there(report: Path, *, of_ranks: bool) -> list[tuple[int | None, Path]]:
+    """Return the reports that are in a place, each with its rank, None for that of a program without ranks.
+
+    As they are or compressed: which of them ncu writes depends on its version.
+    """
+    if not of_ranks:
+        return [(None, path) for path in _as_ncu_may_name(report) if path.is_file()]
     exists = list(report.parent.iterdir()) if report.parent.is_dir() else []
-    return files_of_ranks(report.name.removesuffix(REPORT_SUFFIX), REPORT_SUFFIX, exists)
+    return [found for suffix in REPORT_SUFFIXES for found in files_of_ranks(_stem(report), suffix, exists).items()]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from ncuroof.collect.arguments import Selection
 from ncuroof.collect.counts import Counts, KernelCount, counts_path, read_counts
@@ -24,7 +25,7 @@ from ncuroof.collect.journal import steps_hint
 from ncuroof.collect.ncu_lines import WithoutProgress
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.recording import Recorder
-from ncuroof.collect.report_places import free_report
+from ncuroof.collect.report_places import free_report, report_named
 from ncuroof.collect.request import Steps
 from ncuroof.collect.run import run_ncu
 from ncuroof.collect.set_aside import set_aside
@@ -233,12 +234,54 @@ def test_a_name_that_is_taken_gets_a_number(tmp_path: Path) -> None:
     assert free_report(wanted).name == "train-3.ncu-rep"
 
 
-def test_each_rank_leaves_a_report(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    launcher = tmp_path / "ranks"
+@pytest.fixture
+def compressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """Have ncu leave a compressed report, as version 2026.3 does; return what it holds."""
+    source = tmp_path / "source.ncu-repz"
+    source.write_bytes(zstandard.compress(DEMO.read_bytes()))
+    monkeypatch.setenv("STAND_IN_REPORT", str(source))
+    return source.read_bytes()
+
+
+def test_a_report_that_ncu_compressed_is_found(tmp_path: Path, compressed: bytes) -> None:
+    (report,) = recorder(tmp_path).record().reports
+    assert (report.name, report.read_bytes()) == ("run.ncu-repz", compressed)
+    with pytest.raises(OutputError, match=r"run\.ncu-repz: is there already"):
+        recorder(tmp_path).record()
+    assert free_report(tmp_path / "run.ncu-rep").name == "run-2.ncu-rep"
+
+
+def test_a_compressed_report_takes_the_place_of_one_that_is_not(tmp_path: Path, compressed: bytes) -> None:
+    (tmp_path / "run.ncu-rep").write_bytes(b"earlier")
+    (report,) = recorder(tmp_path, force=True).record().reports
+    assert report.read_bytes() == compressed
+    assert not (tmp_path / "run.ncu-rep").exists()
+
+
+@pytest.mark.parametrize("name", ["run", "run.ncu-rep", "run.ncu-repz"])
+def test_a_report_is_named_with_ncus_suffix_or_without(name: str) -> None:
+    assert report_named(Path("here") / name) == Path("here/run.ncu-rep")
+
+
+@pytest.mark.usefixtures("compressed")
+def test_ranks_leave_compressed_reports(tmp_path: Path) -> None:
+    (tmp_path / "run.rank1.ncu-rep").write_bytes(b"earlier")
+    program = Program((str(launcher_of_two(tmp_path)),), HELLO, "MY_RANK", None)
+    found = dataclasses.replace(recorder(tmp_path, force=True), program=program).record()
+    assert [path.name for path in found.reports] == ["run.rank0.ncu-repz", "run.rank1.ncu-repz"]
+    assert not (tmp_path / "run.rank1.ncu-rep").exists()
+
+
+def launcher_of_two(folder: Path) -> Path:
+    launcher = folder / "ranks"
     launcher.write_text('#!/bin/sh\nfor r in 0 1; do MY_RANK=$r "$@" || exit $?; done\n', encoding="utf-8")
     launcher.chmod(0o755)
-    one = recorder(tmp_path)
-    ranks = dataclasses.replace(one, program=Program((str(launcher),), HELLO, "MY_RANK", None))
+    return launcher
+
+
+def test_each_rank_leaves_a_report(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    program = Program((str(launcher_of_two(tmp_path)),), HELLO, "MY_RANK", None)
+    ranks = dataclasses.replace(recorder(tmp_path), program=program)
     found = ranks.record()
     assert [path.name for path in found.reports] == ["run.rank0.ncu-rep", "run.rank1.ncu-rep"]
     assert capfd.readouterr().out == "hello\nhello\n"  # and not what each ncu says of its progress

@@ -1,7 +1,7 @@
 """A program that behaves as ncu does where that matters to whoever calls it: it runs a program, prints lines, leaves a report.
 
 Its lines are as in logs of Nsight Compute 2023 to 2025 in public repositories. What it does is told by the environment:
-STAND_IN_REPORT (the file that it leaves as its report), STAND_IN_LINES (lines that it prints besides), STAND_IN_KERNELS (how many it
+STAND_IN_REPORT (the file that it leaves as its report, with its suffix), STAND_IN_LINES (lines that it prints besides), STAND_IN_KERNELS (how many it
 profiles, 3), STAND_IN_PAUSE (seconds between them), STAND_IN_BEGUN (file that it writes when the first is done). An interrupt makes it close its report, as ncu does.
 """  # noqa: E501
 
@@ -77,7 +77,7 @@ def profile(say: Callable[[str], None], interrupted: list[bool], *, n_kernels: i
 
 def leave(source: Path, export: str, say: Callable[[str], None], *, is_forced: bool) -> int:
     base = re.sub(r"%q\{(\w+)\}", lambda match: os.environ.get(match[1], ""), export).replace("%%", "%")
-    report = Path(f"{base}.ncu-rep")
+    report = Path(f"{base}{source.suffix}")
     if report.exists() and not is_forced:
         say(f"==ERROR== File {report} already exists. Use '-f' for overwriting the file.\n")
         return 1
