@@ -51,7 +51,8 @@ class Reports:
 
     Attributes:
         raw: one per file, in the order given, each content once.
-        counts: by report, what a first run counted, or None; empty where nothing was.
+        counts: by report, what a first run counted, or None; empty where nothing was. Profilers leave long names mangled: they are
+            demangled as the report demangles them.
         repeated: files left out because an earlier one has the same content, and that one: nothing counts double.
     """
 
@@ -83,7 +84,8 @@ class Reports:
         """
         measurements = measure(self.raw)
         placed = roofline(measurements, calibrations)
-        weighting = weigh(measurements.kernels, self.counts)
+        counts = [each and each.renamed(report.demangled) for report, each in zip(self.raw, self.counts, strict=False)]
+        weighting = weigh(measurements.kernels, counts)
         weights = None if weighting is None else weighting.weights
         diagnosis = diagnose(measurements, placed, weights=weights)
         return Analysis(

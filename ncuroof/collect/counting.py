@@ -42,7 +42,7 @@ def select_launches(request: Request, plan: Plan, settings: Settings, counts: Co
     if not wanted.kernels:
         raise ProfilingError(
             f"none of the {len(counts.kernels)} kernels and shapes that were counted is wanted (no-kernels)",
-            hint=f"--kernel is looked for in the function's name; the longest is {function_name(counts.kernels[0].name)}",
+            hint=f"--kernel is looked for in the function's name; the longest is {function_name(counts.kernels[0].name):.80}",
         )
     functions = () if request.cover_frac is None else functions_of(covering(wanted, request.cover_frac))
     chosen = [kernel for kernel in wanted.kernels if not functions or function_name(kernel.name) in functions]

@@ -92,6 +92,12 @@ class Counts:
         """GPU time of all launches."""
         return sum(kernel.duration_ns for kernel in self.kernels)
 
+    def renamed(self, names: Mapping[str, str]) -> Counts:
+        """Return the counts with other names for some kernels, such as demangled ones by mangled ones."""
+        return replace(
+            self, kernels=tuple(replace(kernel, name=names.get(kernel.name, kernel.name)) for kernel in self.kernels)
+        )
+
 
 def counts_path(report: Path) -> Path:
     """Return where the counts of a report lie: beside it."""

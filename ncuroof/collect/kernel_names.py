@@ -14,13 +14,19 @@ _ALIASES = {"true": "1", "false": "0"}
 _FILLERS = frozenset({"instance", "enum", "struct", "class", "void", "const"})
 """Words that only one of the two writes, or each at another place."""
 
+_NESTED = re.compile(r"_Z(?:N[rVK]*[RO]?)?")
+_PART = re.compile(r"(?:St)?L?(\d{1,5})")
+"""What stands before a name in a mangled one: `std::`, the mark of a name that no other file sees, its length."""
+
 
 def function_name(name: str) -> str:
     """Return the function's name without namespaces, template arguments and parameters: ncu's `--kernel-name-base function`.
 
-    `void at::native::copy_kernel<float, 4>(int, float*)` is `copy_kernel`; a name that is not demangled stays as it is.
+    `void at::native::copy_kernel<float, 4>(int, float*)` is `copy_kernel`, and so is `_ZN2at6native11copy_kernelIfLi4EEEviPT_`:
+    PyTorch's profiler leaves names mangled that have more than 1024 characters, those of CUTLASS above all
+    (Kineto, Demangle.cpp: `kMaxSymbolSize`).
     """
-    return _head(UNNAMED.sub("", name)).rpartition("::")[2]
+    return _function_of_mangled(name) or _head(UNNAMED.sub("", name)).rpartition("::")[2]
 
 
 def same_kernel_key(name: str) -> tuple[str, ...]:
@@ -33,6 +39,22 @@ def same_kernel_key(name: str) -> tuple[str, ...]:
     plain = _NUMBER.sub(r"\1", _without_parameters_within(_without_parameters(plain)))
     tokens = (_ALIASES.get(token, token) for token in _TOKEN.findall(plain))
     return tuple(token for token in tokens if token not in _FILLERS)
+
+
+def _function_of_mangled(name: str) -> str:
+    """Return the function of a mangled name; empty of what is none.
+
+    It is the last name before template arguments, parameters and the chain's end: no kernel is a member of a class, which would
+    have arguments of its own (CUDA C++ Programming Guide, "__global__"; Itanium C++ ABI, "Mangling").
+    """
+    prefix = _NESTED.match(name)
+    if prefix is None:
+        return ""
+    function, end = "", prefix.end()
+    while (part := _PART.match(name, end)) and (not function or prefix[0] != "_Z"):  # without a chain there is but one
+        end = part.end() + int(part[1])
+        function = name[part.end() : end]
+    return function
 
 
 def _declared(name: str) -> str:

@@ -34,7 +34,7 @@ class _Tables:
     """Rows that are filled result by result."""
 
     counters: CounterColumns
-    workloads: list[tuple[str, str, str, tuple[str, ...]]] = field(default_factory=list)
+    workloads: list[tuple[str, str, str | None, str, tuple[str, ...]]] = field(default_factory=list)
     rules: list[tuple[object, ...]] = field(default_factory=list)
     sections: dict[bytes, None] = field(default_factory=dict)
 
@@ -131,23 +131,23 @@ def _read_result(tables: _Tables, kind: str, encoded: Part, schema: Mapping[str,
         result = decode(content)
     sections = list(section_identifiers(result.sections, schema))
     nvtx = open_ranges(result.nvtx, result.thread) if result.HasField("nvtx") else ()
-    name, demangled = _workload_names(kind, result)
     rules = list(rule_rows(row, result.rules)) if kind in {"kernel", "cmdlist"} else []
     if start is not None and imprint is not None:
         tables.counters.add_repeated(row, imprint, content, start)
     else:
         tables.counters.add(row, result.metrics[:], content, start)
-    tables.workloads.append((name, demangled, kind, nvtx))
+    tables.workloads.append((*_workload_names(kind, result), kind, nvtx))
     tables.rules += rules
     tables.sections.update(dict.fromkeys(sections))
 
 
-def _workload_names(kind: str, result: Any) -> tuple[str, str]:
-    """Return the short and the demangled name; a range and a graph have none of their own."""
+def _workload_names(kind: str, result: Any) -> tuple[str, str, str | None]:
+    """Return the short, the demangled and the mangled name; a range and a graph have none of their own."""
     if kind == "kernel":
-        return c_text(result.name or result.mangled), c_text(result.demangled or result.mangled)
+        name, demangled = result.name or result.mangled, result.demangled or result.mangled
+        return c_text(name), c_text(demangled), c_text(result.mangled) or None
     name = c_text(result.name) if kind == "cmdlist" else kind
-    return name, name
+    return name, name, None
 
 
 def _contents(tables: _Tables) -> Contents:
@@ -157,8 +157,8 @@ def _contents(tables: _Tables) -> Contents:
     collected = [name for name in numbers.columns if not name.startswith(ALWAYS_STORED)]
     n_collected = _n_values(numbers, collected, n_rows)
     n_possible = n_collected if counters is numbers else _n_values(counters, collected, n_rows)
-    names, demangled, kinds, ranges = list(zip(*tables.workloads, strict=True)) or [()] * 4
-    columns = [names, demangled, kinds, _lists(ranges), n_collected, n_collected - n_possible]
+    names, demangled, mangled, kinds, ranges = list(zip(*tables.workloads, strict=True)) or [()] * 5
+    columns = [names, demangled, mangled, kinds, _lists(ranges), n_collected, n_collected - n_possible]
     workloads = dict(zip(RAW_WORKLOADS, columns, strict=True))
     return Contents(
         workloads=pl.DataFrame(workloads, schema=RAW_WORKLOADS),

@@ -135,7 +135,7 @@ class _Collector:
             getattr(module.IAction, f"WorkloadType_{name}", None): name.lower()
             for name in ("KERNEL", "RANGE", "GRAPH", "CMDLIST")
         }
-        self._demangled = module.IAction.NameBase_DEMANGLED
+        self._demangled, self._mangled = module.IAction.NameBase_DEMANGLED, module.IAction.NameBase_MANGLED
 
     def collect(self, actions: Iterable[Any]) -> Contents:
         workloads: list[tuple[object, ...]] = []
@@ -157,10 +157,12 @@ class _Collector:
         n_collected, n_not_finite = self._read_metrics(row, action)
         for section in action.sections():
             self._sections[_text(section.identifier()) or ""] = None
+        workload = self._workload_names.get(action.workload_type(), "kernel")
         return (
             _text(action.name()),
             _text(action.name(self._demangled)),
-            self._workload_names.get(action.workload_type(), "kernel"),
+            (_text(action.name(self._mangled)) or None) if workload == "kernel" else None,
+            workload,
             _nvtx(action.nvtx_state()),
             n_collected,
             n_not_finite,

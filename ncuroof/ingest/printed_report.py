@@ -155,6 +155,7 @@ def _workloads(launches: Sequence[Mapping[str, str]], values: Values) -> pl.Data
         {
             "function_name": [function_by_name[name] for name in names],
             "demangled_name": names,
+            "mangled_name": [None] * len(names),
             "workload": [workload_kind(launch) for launch in launches],
             "nvtx": [open_ranges(launch) for launch in launches],
             "n_collected": n_found + n_not_finite,

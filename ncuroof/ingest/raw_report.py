@@ -14,6 +14,7 @@ RAW_WORKLOADS = pl.Schema(
     {
         "function_name": pl.String(),  # name without template arguments and parameters
         "demangled_name": pl.String(),
+        "mangled_name": pl.String(),  # as in the code; null where the report does not say, and of what is no kernel
         "workload": pl.Enum(["kernel", "range", "graph", "cmdlist"]),
         "nvtx": pl.List(pl.String),  # open ranges, outermost first
         "n_collected": pl.UInt32(),  # counters that were asked for and hold a number, finite or not
@@ -133,3 +134,9 @@ class RawReport:
     instructions: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RAW_INSTRUCTIONS))
     is_printed: bool = False
     folder: str = ""
+
+    @property
+    def demangled(self) -> dict[str, str]:
+        """The demangled name of each kernel by its mangled one, as far as the report says."""
+        names = self.workloads.select("mangled_name", "demangled_name").drop_nulls().unique()
+        return dict(names.iter_rows())

@@ -73,7 +73,15 @@ def test_another_template_argument_is_another_kernel() -> None:
         ("ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn", "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn"),  # noqa: E501
         ("void (anonymous namespace)::k<a::b<c> >(d)", "k"),
         ("std::enable_if<!(false), void>::type internal::gemvx::kernel<int, float>(float*)", "kernel"),
-        ("_Z3foov", "_Z3foov"),
+        ("_Z3foov", "foo"),
+        ("_ZN7cutlass6KernelINS_4gemm6kernel4GemmIfEEEEvNT_6ParamsE", "Kernel"),
+        ("_ZN2at6native12_GLOBAL__N_120softmax_warp_forwardIfLi4EEEvPT_i", "softmax_warp_forward"),
+        ("_ZN3stdL5applyEPf", "apply"),
+        ("_ZN6cudapy8__main__6matmulB2v1B6cw51cXE5ArrayIfLi2EE", "matmul"),  # Numba's, with marks of the version
+        ("_Z18affineUpdateKernel14_learnParams_t12AffineInputs", "affineUpdateKernel"),  # its parameters follow at once
+        ("_Z", "_Z"),
+        ("_Zap", "_Zap"),
+        (f"_Z{'9' * 5000}", f"_Z{'9' * 5000}"[7:]),  # no name, and no number that is read
         ("", ""),
     ],
 )  # fmt: skip
@@ -97,6 +105,9 @@ def test_names_of_real_kernels_agree_with_the_compilers_demangler(corpus: list[P
     # A kernel whose key is not found counts for itself, and the report says so.
     assert len(wrong) <= 0.02 * len(pairs), wrong[:5]
     assert [pair for pair in pairs if function_name(pair[0]) != function_name(pair[1])] == []
+    mangled_and_nvidia = [pair for pair in names if pair[0].startswith("_Z")]
+    assert len(mangled_and_nvidia) > 100
+    assert [pair for pair in mangled_and_nvidia if function_name(pair[0]) != function_name(pair[1])] == []
 
 
 # NVIDIA's module, in a process of its own, gives both names of every kernel.

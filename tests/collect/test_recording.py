@@ -605,6 +605,18 @@ def test_covering_names_the_functions(tmp_path: Path) -> None:
     assert found.per_shape
 
 
+def test_names_that_the_profiler_left_mangled_are_chosen_by_their_functions(tmp_path: Path) -> None:
+    """As PyTorch's writes those of more than 1024 characters."""
+    gemm = f"_ZN7cutlass13device_kernelINS_{'4gemm6kernel' * 100}EEEvNT_6ParamsE"
+    counted = counts((gemm, 300, 90.0), ("relu", 1, 10.0))
+    assert recorder(tmp_path, ("train.py",), cover_frac=0.9).select(counted).functions == ("device_kernel",)
+    chosen = recorder(tmp_path, ("train.py",), kernels=("^device_kernel$",), per_shape=True).select(counted)
+    assert chosen == Selection(per_shape=True, n_launches=1)
+    with pytest.raises(ProfilingError) as error:
+        recorder(tmp_path, ("train.py",), kernels=("nomatch",), per_shape=True).select(counts(("x" * 2000, 1, 1.0)))
+    assert str(error.value.hint).endswith(f"the longest is {'x' * 80}")
+
+
 NSYS = {"nsys": Path("nsys")}
 
 

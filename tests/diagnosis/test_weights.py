@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from ncuroof.analysis import Analysis, Reports
@@ -59,6 +60,34 @@ def test_the_average_is_that_of_the_counted_launches_however_many_were_recorded(
     assert weighting is not None
     # 30 µs in 10 launches, of which two were recorded; 15 µs in 6; not counted
     assert weighting.weights["counted_average_ns"].to_list() == [3_000, 3_000, 2_500, None]
+
+
+def test_a_kernel_that_the_profiler_left_mangled_is_the_one_that_the_report_demangles() -> None:
+    """PyTorch's profiler demangles no name of more than 1024 characters: two products of CUTLASS, alike in function and shape."""
+    raw = raw_report(*LAUNCHES, names=NAMES)
+    mangled = ["_ZN7cutlass6KernelI1aEEvv", "_ZN7cutlass6KernelI1aEEvv", "_ZN7cutlass6KernelI1bEEvv", None]
+    demangled = ["void cutlass::Kernel<a>(T1)", "void cutlass::Kernel<a>(T1)", "void cutlass::Kernel<b>(T1)", "other"]
+    raw = replace(
+        raw,
+        workloads=raw.workloads.with_columns(
+            mangled_name=pl.Series(mangled, dtype=pl.String), demangled_name=pl.Series(demangled)
+        ),
+        counters=raw.counters.with_columns(launch__grid_dim_x=pl.lit(8.0)),
+    )
+    shape = (8, 1, 1), (64, 1, 1)
+    counts = Counts(
+        (
+            KernelCount("_ZN7cutlass6KernelI1aEEvv", *shape, 10, 30_000.0),
+            KernelCount("_ZN7cutlass6KernelI1bEEvv", *shape, 6, 15_000.0),
+            KernelCount("other", *shape, 1, 5_000.0),
+        )
+    )
+    weighting = Reports((raw,), counts=(counts,)).analyse().weighting
+    assert weighting is not None
+    # As above: 30 / (1 + 3) µs and 15 / 2 µs; the last is 5 / 0.5 µs.
+    assert weighting.weights["weight"].to_list() == [7.5, 7.5, 7.5, 10]
+    assert weighting.weights["n_represented"].to_list() == [5, 5, 6, 1]
+    assert (weighting.n_unmatched, weighting.covered_frac) == (0, 1.0)
 
 
 def test_what_the_counted_launches_took() -> None:

@@ -25,7 +25,7 @@ def raw_report(*kernels: Mapping[str, float | str], names: Sequence[str] | None 
         session=EMPTY_SESSION,
         workloads=pl.DataFrame(
             [
-                (label, f"{label}()", "kernel", [], len(kernel), 0)
+                (label, f"{label}()", None, "kernel", [], len(kernel), 0)
                 for label, kernel in zip(labels, kernels, strict=True)
             ],
             schema=RAW_WORKLOADS,
