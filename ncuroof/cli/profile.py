@@ -81,7 +81,7 @@ _REDACT = (
     default=None,
     help="One launch per kernel and launch shape, weighted by counts; by default for long runs.",
 )
-@click.option("--cover", metavar="SHARE", help="Record the kernels that make up this share of GPU time, such as 95%.")
+@click.option("--cover", metavar="SHARE", help="Record functions that make up at least this share of GPU time: 95%.")
 @click.option(
     "--trace",
     type=click.Path(path_type=Path),

@@ -44,7 +44,9 @@ def select_launches(request: Request, plan: Plan, settings: Settings, counts: Co
             f"none of the {len(counts.kernels)} kernels and shapes that were counted is wanted (no-kernels)",
             hint=f"--kernel is looked for in the function's name; the longest is {function_name(counts.kernels[0].name):.80}",
         )
-    functions = () if request.cover_frac is None else functions_of(covering(wanted, request.cover_frac))
+    functions: tuple[str, ...] = ()
+    if request.cover_frac is not None:
+        functions = covering(wanted, request.cover_frac, once_each=request.per_shape is not False)
     chosen = [kernel for kernel in wanted.kernels if not functions or function_name(kernel.name) in functions]
     is_long = sum(kernel.n_launches for kernel in chosen) > settings.per_shape_from_launches
     is_part = request.trace is not None and request.steps is None  # of a run that may be much longer

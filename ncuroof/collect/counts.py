@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -105,15 +106,34 @@ def counts_path(report: Path) -> Path:
     return report.with_name(uncompressed.removesuffix(REPORT_SUFFIX) + _SUFFIX)
 
 
-def covering(counts: Counts, share_frac: float) -> tuple[KernelCount, ...]:
-    """Return the kernels that take the most time, as few as make up `share_frac` of the run's GPU time."""
-    chosen: list[KernelCount] = []
-    wanted, duration_ns = share_frac * counts.duration_ns, 0.0
-    for kernel in sorted(counts.kernels, key=lambda each: -each.duration_ns):
-        if duration_ns >= wanted and chosen:
+def covering(counts: Counts, share_frac: float, *, once_each: bool = True) -> tuple[str, ...]:
+    """Return functions whose kernels together make up at least `share_frac` of the run's GPU time, with few launches to record.
+
+    ncu chooses by the function's name: with one kernel of a template it records all of them, in all shapes. So those come first
+    that take the most time per launch to record, and of these the last go that the others can do without.
+
+    Args:
+        counts: of the run.
+        share_frac: from 0 to 1.
+        once_each: each kernel and shape is recorded once, not every launch.
+    """
+    duration_ns: dict[str, float] = defaultdict(float)
+    n_recorded: dict[str, int] = defaultdict(int)
+    for kernel in counts.kernels:
+        function = function_name(kernel.name)
+        duration_ns[function] += kernel.duration_ns
+        n_recorded[function] += 1 if once_each else kernel.n_launches
+    chosen: list[str] = []
+    wanted_ns, chosen_ns = share_frac * counts.duration_ns, 0.0
+    for function in sorted(duration_ns, key=lambda each: -duration_ns[each] / n_recorded[each]):
+        if chosen_ns >= wanted_ns and chosen:
             break
-        chosen.append(kernel)
-        duration_ns += kernel.duration_ns
+        chosen.append(function)
+        chosen_ns += duration_ns[function]
+    for function in chosen[::-1]:
+        if chosen_ns - duration_ns[function] >= wanted_ns and len(chosen) > 1:
+            chosen.remove(function)
+            chosen_ns -= duration_ns[function]
     return tuple(chosen)
 
 

@@ -74,7 +74,7 @@ class Request:
         skip: launches that match and are left out first.
         count: launches to record, or None for all.
         per_shape: one launch per kernel and launch shape; None leaves it to the run's length.
-        cover_frac: share of GPU time whose kernels are replayed; None for all.
+        cover_frac: least share of GPU time that the kernels of recorded functions make up; None for all.
         trace: of PyTorch's profiler or Nsight Systems, which tells of launches in place of a first run; or None.
         steps: of a PyTorch script, or None for the whole run.
         annotates: NVTX ranges for modules and operators.
