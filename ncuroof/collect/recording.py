@@ -28,6 +28,8 @@ from ncuroof.errors import OutputError, ProfilingError
 
 _ERROR = "==ERROR=="
 _TAKEN = "report-exists"
+_CUT_OFF = "replay-failed"
+"""What ncu says, too, of the kernel that it was replaying when it was interrupted: `Failed to profile` (2025.3.1)."""
 _NEARLY_ALL = 0.95
 """Share of the planned launches that is worth no word: autotuning and the length of inputs change a few from run to run."""
 
@@ -181,7 +183,8 @@ class Recorder:
             if own is not None:
                 self._leave(own, report)
         messages = outcome.progress.messages
-        failure = known_failure([line for line in messages if line.startswith(_ERROR)], self.settings.failures)
+        failures = [each for each in self.settings.failures if not (outcome.is_interrupted and each.id == _CUT_OFF)]
+        failure = known_failure([line for line in messages if line.startswith(_ERROR)], failures)
         return Recording(
             tuple(reports.values()),
             _program_status(outcome),

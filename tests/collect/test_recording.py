@@ -727,6 +727,17 @@ def test_trouble_with_some_kernels_is_told_beside_the_report(tmp_path: Path, mon
     assert recorder(tmp_path, force=True).record().trouble is None
 
 
+def test_a_kernel_that_was_cut_off_did_not_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ncu 2025.3.1 said on an H100 of the kernel that it was replaying when it was interrupted."""
+    monkeypatch.setenv("STAND_IN_LINES", '==ERROR== Failed to profile "vectorized_elementwise_kernel" in process 81')
+    assert str(recorder(tmp_path).record().trouble).startswith("a kernel could not be replayed (replay-failed)")
+    interrupted = lambda *words, **more: dataclasses.replace(run_ncu(*words, **more), is_interrupted=True)  # noqa: E731
+    monkeypatch.setattr("ncuroof.collect.recording.run_ncu", interrupted)
+    assert recorder(tmp_path, force=True).record().trouble is None
+    monkeypatch.setenv("STAND_IN_LINES", '==ERROR== Failed to profile "k"|==ERROR== Out of memory.')
+    assert str(recorder(tmp_path, force=True).record().trouble).startswith("ncu had no memory left")
+
+
 def leaves(monkeypatch: pytest.MonkeyPatch, trace: str) -> None:
     """Let the counting run leave a trace, or none, in place of PyTorch."""
     write = f"open(sys.argv[1], 'w').write({trace!r})" if trace else "pass"
