@@ -16,6 +16,8 @@ from ncuroof.collect.status_line import clock
 from ncuroof.collect.timeline import WHOLE_GRAPH
 from ncuroof.errors import ProfileRequestError, ProfilingError
 
+_APPLICATION_REPLAY = "application"
+
 
 def select_launches(request: Request, plan: Plan, settings: Settings, counts: Counts) -> tuple[Selection, str]:
     """Return which launches to record, and in a sentence what that costs.
@@ -59,7 +61,7 @@ def select_launches(request: Request, plan: Plan, settings: Settings, counts: Co
     sentence = (
         f"{counts.n_launches} launches of {len(counts.kernels)} kernels and shapes, "
         f"{counts.duration_ns / 1e6:.1f} ms of GPU time; recording "
-        f"{f'{len(chosen)} of them, once each' if per_shape else 'every launch'}{_cost(chosen, plan, selection)}"
+        f"{f'{len(chosen)} of them, once each' if per_shape else 'every launch'}{_cost(request, chosen, plan, selection, settings)}"
     )
     return selection if request.count is None else replace(selection, n_launches=None), sentence
 
@@ -88,11 +90,16 @@ def _passes(name: str, pattern: str | None) -> bool:
         ) from error
 
 
-def _cost(chosen: Sequence[KernelCount], plan: Plan, selection: Selection) -> str:
-    """Return replays, and the GPU time of these, which is the least that recording can take; empty where passes are not known."""
+def _cost(request: Request, chosen: Sequence[KernelCount], plan: Plan, selection: Selection, settings: Settings) -> str:
+    """Return replays, and how long these take on one kind of machine; empty where passes are not known."""
     if plan.passes is None:
         return ""
+    if request.replay_mode == _APPLICATION_REPLAY:  # a pass in each run (Kernel Profiling Guide, "Application Replay")
+        return ": {} to {} runs of the program".format(*plan.passes)
     n_launches = selection.n_launches or 0
-    duration_ns = sum(each.duration_ns / (each.n_launches if selection.per_shape else 1) for each in chosen)
-    least, most = plan.passes
-    return f": {n_launches * least} to {n_launches * most} replays, at least {clock(duration_ns * least / 1e9)} of GPU time"
+    duration_s = sum(each.duration_ns / (each.n_launches if selection.per_shape else 1) for each in chosen) / 1e9
+    least, most = (clock(passes * (n_launches * settings.replay_s + duration_s)) for passes in plan.passes)
+    return (
+        f": {n_launches * plan.passes[0]} to {n_launches * plan.passes[1]} replays, which take about {least} to {most} at "
+        f"{settings.replay_s * 1e3:.0f} ms a replay beside GPU time, as on an H100's machine"
+    )

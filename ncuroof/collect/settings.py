@@ -102,6 +102,7 @@ class Settings:
         given_by_ncuroof: what to ask ncuroof for in place of options that it gives to ncu itself, by the option in each spelling.
         counters: of the level roofline.
         passes: fewest and most replay passes of a launch, by level and compute capability; absent where not known.
+        replay_s: what a replay takes beside the kernel's own time, in seconds.
         per_shape_from_launches: a counted run with more launches is recorded once per kernel and launch shape.
         line_sections: what lines of the source take beside a level's.
         line_options: of ncu, for the same.
@@ -121,6 +122,7 @@ class Settings:
     given_by_ncuroof: Mapping[str, str]
     counters: tuple[CounterStanza, ...]
     passes: Mapping[tuple[str, int], tuple[int, int]]
+    replay_s: float
     per_shape_from_launches: int
     line_sections: tuple[str, ...]
     line_options: tuple[str, ...]
@@ -192,6 +194,7 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
             for entry in raw["passes"]
             for capability in entry["compute_capability"]
         },
+        replay_s=raw["replay"]["seconds"],
         per_shape_from_launches=raw["per_shape"]["from_launches"],
         line_sections=tuple(raw["lines"]["sections"]),
         line_options=tuple(raw["lines"]["options"]),

@@ -650,13 +650,20 @@ def test_when_launches_are_counted_first(
 def test_a_cost_is_told_before_it_is_paid(tmp_path: Path) -> None:
     said: list[str] = []
     one = recorder(tmp_path, ("train.py",), said=said)
-    # 8 or 9 passes: of two kernels once each, 2 + 6 s a launch, so 8 × 8 s; of five launches, 2 + 24 s together, 8 × 26 s.
-    one.select(counts(("a", 1, 2e9), ("b", 4, 24e9)))
-    assert said[-1].endswith("recording every launch: 40 to 45 replays, at least 3:28 of GPU time")
-    dataclasses.replace(one, request=dataclasses.replace(one.request, per_shape=True)).select(
-        counts(("a", 1, 2e9), ("b", 4, 24e9))
-    )
-    assert said[-1].endswith("once each: 16 to 18 replays, at least 1:04 of GPU time")
+    counted = counts(("a", 1, 2e9), ("b", 4, 24e9))
+    at_a_rate = "at 30 ms a replay beside GPU time, as on an H100's machine"
+    # 8 or 9 passes: of five launches, 2 + 24 s together, 8 × (26 + 5 × 0.03) s = 209.2 s and 9 × 26.15 s = 235.35 s
+    one.select(counted)
+    assert said[-1].endswith(f"recording every launch: 40 to 45 replays, which take about 3:29 to 3:55 {at_a_rate}")
+    # of two kernels once each, 2 + 6 s a launch, 8 × (8 + 2 × 0.03) s = 64.48 s and 9 × 8.06 s = 72.54 s
+    once = dataclasses.replace(one.request, per_shape=True)
+    dataclasses.replace(one, request=once).select(counted)
+    assert said[-1].endswith(f"once each: 16 to 18 replays, which take about 1:04 to 1:13 {at_a_rate}")
+    # of a thousand kernels of a microsecond, 8000 × 0.03 s = 240 s
+    dataclasses.replace(one, request=once).select(counts(*((f"k{n}", 1, 1e3) for n in range(1000))))
+    assert "8000 to 9000 replays, which take about 4:00 to 4:30 at" in said[-1]
+    dataclasses.replace(one, request=dataclasses.replace(once, replay_mode="application")).select(counted)
+    assert said[-1].endswith("once each: 8 to 9 runs of the program")
 
 
 def test_covering_keeps_to_the_kernels_that_are_wanted(tmp_path: Path) -> None:
@@ -682,8 +689,8 @@ def test_covering_records_every_shape_of_a_function(tmp_path: Path) -> None:
     assert one.select(Counts((*shapes, KernelCount("relu", (1, 1, 1), (32, 1, 1), 1, 1e6)))) == Selection(
         ("gemm",), True, 2
     )
-    # 8 passes: 8 × (60 + 20) ms.
-    assert said[-1].endswith("recording 2 of them, once each: 16 to 18 replays, at least 0:01 of GPU time")
+    # 8 passes: 8 × (60 + 20) ms, and 16 × 30 ms.
+    assert "recording 2 of them, once each: 16 to 18 replays, which take about 0:01 to 0:01" in said[-1]
 
 
 def test_ranks_are_weighted_by_their_own_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
