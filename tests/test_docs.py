@@ -16,6 +16,7 @@ from click import Context
 from ncuroof import errors
 from ncuroof.cli.main import program
 from ncuroof.cli.profile import profile
+from ncuroof.collect import reachable_roofs
 from ncuroof.collect.settings import load_settings
 from ncuroof.metrics import load_catalogue
 from ncuroof.metrics.availability import load_availability
@@ -234,3 +235,9 @@ def test_links_between_documents_lead_somewhere(page: str) -> None:
         if anchor:
             headings = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
             assert anchor in {heading.lower().replace(" ", "-") for heading in headings}
+
+
+def test_the_products_that_are_measured_are_those_of_the_page() -> None:
+    page = (ROOT / "docs/calibrate.md").read_text(encoding="utf-8")
+    for size in (reachable_roofs._MATRIX, reachable_roofs._FP64_MATRIX, reachable_roofs._SMALL_MATRIX):
+        assert f"of {size} × {size}" in page
