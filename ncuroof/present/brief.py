@@ -9,13 +9,14 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof.diagnosis import load_rules
+from ncuroof.diagnosis import load_rules, weighted
 from ncuroof.present import format as text
 from ncuroof.present.action_lines import (
     LEAST_GAIN,
     ActionLine,
     beyond_roofline,
     first_actions,
+    gpu_time,
     most_worth,
     together,
     whole,
@@ -30,7 +31,7 @@ from ncuroof.present.source_lines import first_place
 from ncuroof.present.told_apart import differences, with_folders
 from ncuroof.present.wall_time_lines import wall_time_lines
 from ncuroof.present.weighting_document import weighting_document
-from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting_sentences
+from ncuroof.present.weighting_sentence import not_the_run_sentences, recorded_once_sentence, weighting_sentences
 
 N_KERNELS = 10
 """Kernels in a summary."""
@@ -160,7 +161,7 @@ def brief(analysed: Analysed, *, n_kernels: int = N_KERNELS) -> Brief:
         without_gain=without_gain(judged.to_dicts(), entries["summary"]["duration_ns"]),
         kernels=tuple(_lines(entries, shown)),
         n_more=groups.height - shown.height,
-        notes=tuple(_notes(analysed, reports)),
+        notes=tuple(_notes(analysed, reports, gpu_time(entries["summary"].get("weighting")))),
     )
 
 
@@ -217,18 +218,28 @@ def _shares(analysed: Analysed) -> Iterator[VerdictShare]:
         yield VerdictShare(name, titles[name].title, share.share_frac, share.n_launches)
 
 
-def _notes(analysed: Analysed, reports: Sequence[str]) -> Iterator[str]:
+def _notes(analysed: Analysed, reports: Sequence[str], of_time: str) -> Iterator[str]:
     for report, name in zip(analysed.reports, reports, strict=True):
         if report.damage is not None:
             yield f"{name} is damaged: {report.damage}"
-    n_debug_builds = int((analysed.measurements.kernels["check.debug_build"] > 0).sum())
-    if debug_builds := debug_build_sentence(n_debug_builds, analysed.summary.n_kernels):
+    if debug_builds := debug_build_sentence(*_debug_builds(analysed), of_time):
         yield debug_builds
     command_lines = [report.session.command_line for report in analysed.reports]
     if analysed.weighting is not None:
-        yield from weighting_sentences(**weighting_document(analysed)["weighting"], command_lines=command_lines)
+        found = weighting_document(analysed)["weighting"]
+        yield from weighting_sentences(**found)
+        yield from not_the_run_sentences(**found, command_lines=command_lines)
     elif once := recorded_once_sentence(command_lines):
         yield once
+
+
+def _debug_builds(analysed: Analysed) -> tuple[int, int, float | None]:
+    """Return how many kernels are debug builds, of how many, and their share of the time."""
+    weights = None if analysed.weighting is None else analysed.weighting.weights
+    kernels = weighted(analysed.measurements.kernels, weights, "duration_ns").filter(pl.col("check.debug_build") > 0)
+    whole_ns = analysed.summary.duration_ns
+    share_frac = float(kernels.filter(~pl.col("failed"))["duration_ns"].sum()) / whole_ns if whole_ns else None
+    return kernels.height, analysed.summary.n_kernels, share_frac
 
 
 def _lines(entries: Document, shown: pl.DataFrame) -> Iterator[KernelLine]:

@@ -2,21 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
 
-def debug_build_sentence(n_debug_builds: int, n_kernels: int) -> str:
+from ncuroof.present import format as text
+
+_MOST_FRAC = 0.5
+"""Of the time: where debug builds take more, what the other kernels could do can wait."""
+
+
+def debug_build_sentence(n_debug_builds: int, n_kernels: int, share_frac: float | None, of_time: str) -> str:
     """Return it; empty where none was.
 
     Args:
         n_debug_builds: kernels whose machine code is a debug build.
         n_kernels: of the run.
+        share_frac: of the time, which they take; None where not known.
+        of_time: what that is a share of, in words.
     """
     if not n_debug_builds:
         return ""
+    one = n_debug_builds == 1
     if n_debug_builds == n_kernels:
-        compiled = "the kernel was" if n_kernels == 1 else f"all {n_kernels} kernels were"
+        compiled, share_frac = "the kernel was" if one else f"all {n_kernels} kernels were", None
     else:
-        compiled = f"{n_debug_builds} of {n_kernels} kernels {'was' if n_debug_builds == 1 else 'were'}"
+        compiled = f"{n_debug_builds} of {n_kernels} kernels {'was' if one else 'were'}"
+    takes = "" if share_frac is None else f", and {'takes' if one else 'take'} {text.share(share_frac)} of {of_time}"
+    is_first = n_debug_builds == n_kernels or come_first(share_frac)
+    them = "" if is_first else " it" if one else " them"
     return (
-        f"{compiled} compiled for debugging (nvcc -G), without optimisation: "
-        "build with optimisation and record again before anything else"
+        f"{compiled} compiled for debugging (nvcc -G), without optimisation{takes}: build{them} with optimisation and record again "
+        f"before {'anything else' if is_first else f'changing{them}'}"
     )
+
+
+def come_first(share_frac: float | None) -> bool:
+    """Return whether nothing else is worth doing before debug builds with this share of the time are built anew."""
+    return share_frac is not None and share_frac > _MOST_FRAC
+
+
+def debug_build_frac(document: Mapping[str, Any]) -> float | None:
+    """Return the share of the run's time in debug builds; None where no time is known."""
+    whole_ns = document["summary"]["duration_ns"]
+    times_ns = (
+        (kernel["duration_ns"] or 0.0) * kernel.get("weight", 1.0)
+        for kernel in document["kernels"]
+        if is_debug_build(kernel) and not kernel["failed"]
+    )
+    return sum(times_ns) / whole_ns if whole_ns else None
+
+
+def is_debug_build(kernel: Mapping[str, Any]) -> bool:
+    """Return whether a kernel of the document is one."""
+    return bool((kernel.get("check") or {}).get("debug_build"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.action_lines import gpu_time, together
 from ncuroof.present.collect_options import RAW_PAGE, collect_options, is_details_page
+from ncuroof.present.debug_build_sentence import come_first, debug_build_frac, is_debug_build
 from ncuroof.present.wall_time_lines import idle_sentence, is_mostly_idle
 
 Record = Mapping[str, Any]
@@ -22,11 +23,7 @@ _LEAST_SECOND_FRAC = 0.1
 def headline(document: Record, rules: Rules) -> tuple[str, ...]:
     """Return up to four sentences; fewer where the report does not say enough."""
     weighting = document["summary"].get("weighting")
-    most = _most_worth(document)
-    run, first = (
-        [_bound_by(document, rules, gpu_time(weighting)), idle_sentence(weighting)],
-        [_first(document, most), _gives(document, most)],
-    )
+    run, first = [_bound_by(document, rules, gpu_time(weighting)), idle_sentence(weighting)], _to_do(document)
     sentences = [*(reversed(run) if is_mostly_idle(weighting) else run), *first]
     return tuple(sentence for sentence in sentences if sentence)
 
@@ -91,22 +88,28 @@ def _most_worth(document: Record) -> _Advice | None:
     return _Advice(sentence, kernel, n_launches, total_by_sentence[sentence])
 
 
-def _first(document: Record, most: _Advice | None) -> str:
-    """Return what to do first, and where.
+def _to_do(document: Record) -> list[str]:
+    """Return what to do first and what that gives.
 
-    Where no gain can be told, it is the first advice for the kernel that takes the longest, or how to record what is missing.
+    Where no gain can be told, it is the first advice for the kernel that takes the longest, or how to record what is missing; where
+    most of the time is in debug builds, that for the one of these that takes the longest.
     """
+    if come_first(debug_build_frac(document)):
+        return [_for_the_longest(document, [kernel for kernel in document["kernels"] if is_debug_build(kernel)])]
     if not document["actions"]:
-        return _for_the_longest(document)
-    if most is None:
-        return ""
+        return [_for_the_longest(document, document["kernels"])]
+    most = _most_worth(document)
+    return [] if most is None else [_first(most), _gives(document, most)]
+
+
+def _first(most: _Advice) -> str:
     n_others = most.n_launches - 1
     others = f" (and {n_others} other {'launch' if n_others == 1 else 'launches'})" if n_others > 0 else ""
     return f"First, in {_name(most.kernel)}{others}: {most.sentence}"
 
 
-def _for_the_longest(document: Record) -> str:
-    timed = [kernel for kernel in document["kernels"] if kernel["duration_ns"]]
+def _for_the_longest(document: Record, kernels: Sequence[Record]) -> str:
+    timed = [kernel for kernel in kernels if kernel["duration_ns"]]
     if not timed:
         return ""
     longest = max(timed, key=lambda kernel: kernel["duration_ns"] * kernel.get("weight", 1.0))
@@ -123,9 +126,9 @@ def _name(kernel: Record) -> str:
     return text.shortened(text.printable(kernel["short_name"] or kernel["name"] or "(no name)"), _MOST_NAME)
 
 
-def _gives(document: Record, most: _Advice | None) -> str:
+def _gives(document: Record, most: _Advice) -> str:
     actions, duration_ns = document["actions"], document["summary"]["duration_ns"]
-    if most is None or not duration_ns:
+    if not duration_ns:
         return ""
     weighting = document["summary"].get("weighting")
     all_together = together(actions, weighting)

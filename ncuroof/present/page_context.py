@@ -13,6 +13,7 @@ from ncuroof.present.action_lines import (
     ActionLine,
     beyond_roofline,
     first_actions,
+    gpu_time,
     judged_groups,
     most_worth,
     together,
@@ -20,7 +21,7 @@ from ncuroof.present.action_lines import (
     without_gain,
 )
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_range_path, extremes
-from ncuroof.present.debug_build_sentence import debug_build_sentence
+from ncuroof.present.debug_build_sentence import debug_build_frac, debug_build_sentence, is_debug_build
 from ncuroof.present.headline import headline
 from ncuroof.present.launch_rows import LaunchRow, launch_rows, most_recoverable_first
 from ncuroof.present.methods import Methods, methods
@@ -29,7 +30,7 @@ from ncuroof.present.page_changes import Changes, changes
 from ncuroof.present.page_data import dram_intensity, efficiency, short_name
 from ncuroof.present.source_lines import where_sentence
 from ncuroof.present.wall_time_lines import WallTimeTable, wall_time_tables
-from ncuroof.present.weighting_sentence import recorded_once_sentence, weighting_sentences
+from ncuroof.present.weighting_sentence import not_the_run_sentences, recorded_once_sentence, weighting_sentences
 
 Record = Mapping[str, Any]
 
@@ -103,8 +104,8 @@ class PageContext:
         Sequence[str], "what the run is bound by, whether the GPU idles, what to do first, and what that gives"
     ]
     debug_builds: Annotated[str, "that kernels were compiled for debugging, or empty"]
-    weighting: Annotated[list[str], "what the sums are weighted by: sentences, or none"]
-    is_whole: Annotated[bool, "whether the sums are those of the whole run that was counted"]
+    weighting: Annotated[Sequence[str], "what the sums are weighted by: sentences, or none"]
+    not_the_run: Annotated[Sequence[str], "why the sums are not those of the run: sentences, or none"]
     totals: Annotated[Sequence[tuple[str, str]], "label and value of sums over the run"]
     wall_times: Annotated[Sequence[WallTimeTable], "what the GPU does in a step, where a first run told"]
     verdict_shares: Annotated[Sequence[VerdictShare], "time by verdict"]
@@ -154,6 +155,7 @@ def page_context(
     shares = list(_verdict_shares(document["summary"], rules))
     sources = document["sources"]
     command_lines = [source["command_line"] for source in sources]
+    weighting = document["summary"].get("weighting")
     changed = changes(comparison) if comparison is not None else None
     title = sources[0]["file"] if len(sources) == 1 else f"{len(sources)} reports"
     return PageContext(
@@ -162,21 +164,23 @@ def page_context(
         sources=[_source(source) for source in sources],
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
         headline=headline(document, rules),
-        debug_builds=debug_build_sentence(sum(map(_is_debug_build, kernels)), len(kernels)),
-        weighting=weighting_sentences(**found, command_lines=command_lines)
-        if (found := document["summary"].get("weighting"))
-        else [each for each in (recorded_once_sentence(command_lines),) if each],
-        is_whole=_is_whole(document["summary"].get("weighting")),
+        debug_builds=debug_build_sentence(
+            sum(map(is_debug_build, kernels)), len(kernels), debug_build_frac(document), gpu_time(weighting)
+        ),
+        weighting=weighting_sentences(**weighting) if weighting else (),
+        not_the_run=not_the_run_sentences(**weighting, command_lines=command_lines)
+        if weighting
+        else list(filter(None, [recorded_once_sentence(command_lines)])),
         totals=_totals(document["summary"]),
-        wall_times=wall_time_tables(document["summary"].get("weighting")),
+        wall_times=wall_time_tables(weighting),
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
         changes=changed,
         operators=operators(document.get("expected")),
         breakdowns=list(_breakdowns(document["summary"])),
         actions=first_actions(document["actions"]),
-        whole=whole(document["summary"].get("weighting")),
-        together=together(document["actions"], document["summary"].get("weighting")),
+        whole=whole(weighting),
+        together=together(document["actions"], weighting),
         beyond_roofline=beyond_roofline(document["actions"], document["summary"]["recoverable_ns"]),
         without_gain=without_gain(judged_groups(document), document["summary"]["duration_ns"]),
         top_kernels=_top(document, rules),
@@ -197,14 +201,6 @@ def _breakdowns(summary: Record) -> Iterable[Breakdown]:
     for title, lines in (("Whose code", families), ("NVTX range", by_range_path(summary))):
         if lines:
             yield Breakdown(title, lines is not families, lines[:_MOST_PARTS], max(len(lines) - _MOST_PARTS, 0))
-
-
-def _is_whole(weighting: Record | None) -> bool:
-    return weighting is not None and weighting["covered_frac"] == 1 and not weighting["n_unmatched"]
-
-
-def _is_debug_build(kernel: Record) -> bool:
-    return bool((kernel.get("check") or {}).get("debug_build"))
 
 
 def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules) -> KernelRow:

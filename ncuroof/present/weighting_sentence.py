@@ -17,21 +17,44 @@ _LEAST_UNEVEN_FRAC = 0.02
 
 
 def weighting_sentences(
+    *, n_launches: int, covered_frac: float | None, uneven_frac: float | None = None, **_: object
+) -> list[str]:
+    """Return them: counted launches, and in how much of their time one stands for others; none where nothing was weighted.
+
+    Args:
+        n_launches: that were counted.
+        covered_frac: share of their GPU time whose kernels were recorded; None where not known.
+        uneven_frac: share of that time in kernels one launch of which stands for launches that take other times.
+    """
+    if covered_frac == 0:
+        return []
+    said = [
+        f"weighted by a run without replays, which counted {n_launches} launches: sums, shares and gains are of that run, "
+        "times of single launches are ncu's"
+    ]
+    if uneven_frac is not None and uneven_frac >= _LEAST_UNEVEN_FRAC:
+        said.append(
+            f"in {text.share(uneven_frac)} of that run's GPU time a launch stands for others that take longer or shorter: other "
+            "sizes on the same grid, of which one is judged, and what lies above the roofline is told from it (--no-per-shape "
+            "--kernel NAME records each)"
+        )
+    return said
+
+
+def not_the_run_sentences(
     *,
     n_launches: int,
     covered_frac: float | None,
     n_unmatched: int,
-    uneven_frac: float | None = None,
     command_lines: Iterable[str | None] = (),
     **_: object,
 ) -> list[str]:
-    """Return them: counted launches, the share of their time that was recorded, and what was not counted.
+    """Return why sums are not those of the counted run: the share of its time that was not recorded, and what it did not count.
 
     Args:
         n_launches: that were counted.
         covered_frac: share of their GPU time whose kernels were recorded; None where not known.
         n_unmatched: recorded launches of kernels that were not counted.
-        uneven_frac: share of that time in kernels one launch of which stands for launches that take other times.
         command_lines: of ncu, as the reports hold them.
     """
     if covered_frac == 0:
@@ -39,26 +62,19 @@ def weighting_sentences(
             f"a run without replays counted {n_launches} launches, and none of the kernels here was among them: was it of the "
             "same program? Each launch here stands for itself"
         ]
-    said = [
-        f"weighted by a run without replays, which counted {n_launches} launches: sums, shares and gains are of that run, "
-        "times of single launches are ncu's"
-    ]
+    said = []
     if covered_frac is not None and covered_frac < 1:
         said.append(
-            f"kernels with {text.share(1 - covered_frac)} of that run's GPU time were not recorded and are in no sum"
+            f"kernels with {text.share(1 - covered_frac)} of the counted run's GPU time were not recorded and are in no sum"
         )
         if any(_ONCE_PER_SHAPE in line and not _CHOSEN.search(line) for line in filter(None, command_lines)):
             said[-1] += " (ncuroof profile --no-per-shape records every launch)"
-    if uneven_frac is not None and uneven_frac >= _LEAST_UNEVEN_FRAC:
-        said.append(
-            f"in {text.share(uneven_frac)} of that run's GPU time a launch stands for others that take longer or shorter: other "
-            "sizes on the same grid, of which one is judged, and what lies above the roofline is told from it (--no-per-shape "
-            "--kernel NAME records each)"
-        )
     if n_unmatched:
         one = n_unmatched == 1
         launches = (
-            "launch was not counted there, and stands" if one else "launches were not counted there, and each stands"
+            "launch was not in the counted run, and stands"
+            if one
+            else "launches were not in the counted run, and each stands"
         )
         said.append(f"{n_unmatched} recorded {launches} for itself")
     return said

@@ -1,19 +1,57 @@
+"""What is said of debug builds; shares worked out by hand."""
+
 from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.debug_build_sentence import debug_build_sentence
+from ncuroof.present.debug_build_sentence import debug_build_frac, debug_build_sentence
+from tests.present.documents import document, kernel
+
+COMPILED = "compiled for debugging (nvcc -G), without optimisation"
 
 
 @pytest.mark.parametrize(
-    ("n_debug_builds", "n_kernels", "told"),
+    ("n_debug_builds", "share_frac", "told"),
     [
-        (0, 3, ""),
-        (1, 1, "the kernel was compiled for debugging"),
-        (1, 3, "1 of 3 kernels was compiled for debugging"),
-        (2, 3, "2 of 3 kernels were compiled for debugging"),
-        (3, 3, "all 3 kernels were compiled for debugging"),
+        (0, 0.0, ""),
+        (3, 1.0, f"all 3 kernels were {COMPILED}: build with optimisation and record again before anything else"),
+        (
+            2,
+            0.943,
+            f"2 of 3 kernels were {COMPILED}, and take 94.3 % of the GPU time: "
+            "build with optimisation and record again before anything else",
+        ),
+        (
+            1,
+            0.05,
+            f"1 of 3 kernels was {COMPILED}, and takes 5.0 % of the GPU time: "
+            "build it with optimisation and record again before changing it",
+        ),
+        (
+            2,
+            None,
+            f"2 of 3 kernels were {COMPILED}: build them with optimisation and record again before changing them",
+        ),
     ],
 )
-def test_how_many_kernels_are_debug_builds(n_debug_builds: int, n_kernels: int, told: str) -> None:
-    assert debug_build_sentence(n_debug_builds, n_kernels).partition(" (")[0] == told
+def test_how_much_is_of_debug_builds_and_what_comes_before_what(
+    n_debug_builds: int, share_frac: float | None, told: str
+) -> None:
+    assert debug_build_sentence(n_debug_builds, 3, share_frac, "the GPU time") == told
+
+
+def test_a_single_kernel_is_the_kernel() -> None:
+    assert debug_build_sentence(1, 1, None, "the GPU time").startswith(f"the kernel was {COMPILED}: build with")
+
+
+def test_their_share_is_of_the_time_that_each_stands_for() -> None:
+    debug = {"check": {"debug_build": 1.0}}
+    found = document(
+        kernel(id=0, duration_ns=100.0, weight=3.0, **debug),
+        kernel(id=1, duration_ns=100.0, weight=1.0, check={"debug_build": 0.0}),
+        kernel(id=2, duration_ns=None, **debug),
+        kernel(id=3, duration_ns=50.0, failed=True, **debug),
+    )
+    found["summary"]["duration_ns"] = 400.0
+    assert debug_build_frac(found) == 0.75  # 3 · 100 of 400 ns
+    assert debug_build_frac(document(kernel(duration_ns=None, **debug))) is None

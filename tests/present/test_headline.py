@@ -111,3 +111,13 @@ def test_a_run_of_which_nothing_is_known_is_left_alone():
 def test_time_that_the_report_does_not_explain_is_told_as_such():
     kernels = [kernel(id=0, duration_ns=750.0, verdict="unknown", limiter=None), kernel(id=1, duration_ns=250.0)]
     assert said(*kernels)[0] == "For 75.0 % of the GPU time the report does not tell what bounds it."
+
+
+def test_where_most_of_the_time_is_in_debug_builds_these_come_first_and_no_gain_is_told():
+    debug = finding(None, id="debug_build", advice="Build it with optimisation before anything else. Always.")
+    slow = {"short_name": "slow", "check": {"debug_build": 1.0}, "findings": [debug]}
+    kernels = [kernel(id=0, duration_ns=300.0, **slow), kernel(id=1, duration_ns=200.0, findings=[finding(40.0)])]
+    told = said(*kernels, actions=[action(0.08)])[1:]
+    assert told == ("In slow, which takes the longest: Build it with optimisation before anything else.",)
+    kernels[0] |= {"duration_ns": 100.0}  # of 300 ns
+    assert said(*kernels, actions=[action(0.08)])[1].startswith("First, in saxpy: Move fewer bytes.")

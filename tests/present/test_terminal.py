@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import shlex
 import shutil
 import subprocess
@@ -16,7 +17,9 @@ from rich.cells import cell_len
 
 import ncuroof
 from ncuroof.analysis import Analysis
+from ncuroof.present import format as text
 from ncuroof.present.brief import brief
+from ncuroof.present.page import render_page
 from ncuroof.present.terminal import print_summary, to_text
 from tests.support import demo
 from tests.support.constructed_counters import kernel
@@ -236,3 +239,17 @@ def _screen(folder: Path, command: str, n_columns: int, n_rows: int) -> list[str
     finally:
         subprocess.run([*tmux, "kill-server"], check=True, timeout=20)
     return shown
+
+
+def test_debug_builds_are_told_with_their_share_of_the_time_as_on_the_page():
+    reports = ncuroof.read(demo.REPORT)
+    (raw,) = reports.raw
+    n = raw.workloads.height
+    longest = max(reports.analyse().to_dict()["kernels"], key=lambda each: each["duration_ns"] or 0.0)
+    marked = replace(raw, debug_builds=tuple(number == longest["id"] for number in range(n)))
+    analysis = replace(reports, raw=(marked,)).analyse()
+    share = text.share(longest["duration_ns"] / analysis.summary.duration_ns)
+    (note,) = (note for note in brief(analysis).notes if "debugging" in note)
+    assert note.startswith(f"1 of {n} kernels was compiled for debugging")
+    assert f", and takes {share} of the GPU time: " in note
+    assert note[1:] in html.unescape(render_page(analysis.to_dict()))
