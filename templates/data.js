@@ -15,6 +15,7 @@ if (!("DecompressionStream" in window)) {
 }
 const DATA = await unpack("index");
 const LAUNCHES = DATA.launches;
+const FAILED = "failed";
 
 /** The text of a cell: a number stands for an entry of a table of texts, by default the index's. */
 function words(cell, texts = DATA.texts) {
@@ -84,11 +85,17 @@ function dotOf(position, view, level) {
   return { x, y: columns.y[position], precision: columns.precision[position], roof: columns.roof[position] };
 }
 
-/** The dot of a row: that of its launch, or where this has none, of the first that has one. */
+/** The launch that takes the longest; undefined of none. */
+function longestOf(positions) {
+  const time = (position) => LAUNCHES.duration_ns[position] ?? -1;
+  return positions.reduce((longest, position) => (longest === undefined || time(position) > time(longest) ? position : longest), undefined);
+}
+
+/** The dot of a row: that of its launch, or where this has none, of the longest that has one. */
 function dotOfRow(row, view, level) {
   const own = dotOf(row.position, view, level);
   if (own) return own;
-  const other = row.launches.find((position) => dotOf(position, view, level));
+  const other = longestOf(row.launches.filter((position) => dotOf(position, view, level)));
   return other === undefined ? null : dotOf(other, view, level);
 }
 
@@ -96,6 +103,15 @@ function dotOfRow(row, view, level) {
 function busier(position) {
   const sides = [LAUNCHES.utilisation.memory[position], LAUNCHES.utilisation.compute[position]].filter((side) => side !== null);
   return sides.length ? Math.max(...sides) : null;
+}
+
+/** The verdict on a launch; of one whose collection failed there is none but that. */
+function verdictOf(position) {
+  return LAUNCHES.failed[position] ? FAILED : LAUNCHES.verdict[position];
+}
+
+function verdictTitle(name) {
+  return DATA.verdicts[name] ?? name;
 }
 
 /** A number of a row for sorting and the table; null where it is not known. */
@@ -106,7 +122,7 @@ const VALUES = {
   time: (row) => row.time,
   share: (row) => shareOfRun(row.time),
   recoverable: (row) => row.recoverable,
-  verdict: (row) => DATA.verdicts[LAUNCHES.verdict[row.position]],
+  verdict: (row) => verdictTitle(verdictOf(row.position)),
   limiter: (row) => words(LAUNCHES.limiter[row.position]) || null,
   intensity: (row) => LAUNCHES.intensity[row.position],
   efficiency: (row) => LAUNCHES.efficiency[row.position],

@@ -185,10 +185,9 @@ async function showDetail(position) {
   const part = await details.of(position);
   if (position !== state.selected) return; // another was chosen meanwhile
   const detail = new Detail(part);
-  const verdict = LAUNCHES.failed[position] ? "failed" : LAUNCHES.verdict[position];
   document.getElementById("detail-title").replaceChildren(`#${LAUNCHES.id[position]} `, isolated(words(LAUNCHES.short[position])));
   document.getElementById("detail-body").replaceChildren(
-    make("p", {}, verdictMark(verdict), `: ${detail.words(part.detail.summary)}`),
+    make("p", {}, verdictMark(verdictOf(position)), `: ${detail.words(part.detail.summary)}`),
     make("p", { class: "whole-name name", tabindex: "0", role: "region", "aria-label": "Whole name" }, isolated(words(LAUNCHES.name[position]))),
     ...alike(position),
     ...detail.path(), ...detail.findings(), ...whatIf(position, part.detail.scaling), ...detail.caveats(), ...detail.missing(), ...detail.flow(), ...detail.blocks(), ...detail.vendor(), rawCounters(position),

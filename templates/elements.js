@@ -26,7 +26,7 @@ function isolated(text) {
 /** A verdict with its mark. */
 function verdictMark(name) {
   const mark = make("span", { class: "mark", "aria-hidden": "true" });
-  return make("span", { class: `verdict v-${name}` }, mark, DATA.verdicts[name] ?? name);
+  return make("span", { class: `verdict v-${name}` }, mark, verdictTitle(name));
 }
 
 /** A link to a launch's detail. */

@@ -15,22 +15,22 @@ function isInView(position) {
   const own = words(LAUNCHES.range[position]);
   return (
     (!filter.isChangedOnly || changedPositions.has(position)) &&
-    (!filter.verdict || LAUNCHES.verdict[position] === filter.verdict) &&
+    (!filter.verdict || verdictOf(position) === filter.verdict) &&
     (!filter.finding || LAUNCHES.worth[position] === filter.finding) &&
     (!filter.family || LAUNCHES.family[position] === filter.family) &&
     (!filter.precision || LAUNCHES.precision[position] === filter.precision) &&
     (filter.range === "" || own === range || own.startsWith(`${range} › `)) &&
-    (!wanted || searchable(position).includes(wanted))
+    (!wanted || (/^#\d+$/.test(wanted) ? wanted === `#${LAUNCHES.id[position]}` : searchable(position).includes(wanted)))
   );
 }
 
 const searchTexts = [];
 
-/** What a search looks in: the names of a launch, its number and its ranges, whose code it is, its limiter and the titles of its findings. */
+/** What a search for anything but a number (#12) looks in: names, ranges, whose code, verdict, limiter and the titles of the findings. */
 function searchable(position) {
   searchTexts[position] ??= [
-    words(LAUNCHES.name[position]), words(LAUNCHES.short[position]), `#${LAUNCHES.id[position]}`, words(LAUNCHES.range[position]),
-    DATA.families[LAUNCHES.family[position]] ?? "", words(LAUNCHES.limiter[position]), ...LAUNCHES.findings[position].map((name) => DATA.findings[name]),
+    words(LAUNCHES.name[position]), words(LAUNCHES.short[position]), words(LAUNCHES.range[position]), DATA.families[LAUNCHES.family[position]] ?? "",
+    verdictTitle(verdictOf(position)), words(LAUNCHES.limiter[position]), ...LAUNCHES.findings[position].map((name) => DATA.findings[name]),
   ].join("\n").toLowerCase();
   return searchTexts[position];
 }
@@ -54,7 +54,7 @@ function rowsInView() {
 /** A row of some of another's launches. */
 function part(row, launches) {
   const total = (column) => launches.reduce((sum, position) => (column[position] === null ? sum : (sum ?? 0) + weighted(column, position)), null);
-  const position = launches.includes(row.position) ? row.position : launches[0];
+  const position = launches.includes(row.position) ? row.position : longestOf(launches);
   return { position, launches, n: representedBy(launches), time: total(LAUNCHES.duration_ns), recoverable: total(LAUNCHES.recoverable_ns) };
 }
 
@@ -89,7 +89,7 @@ function filterControls(onChange) {
     filter[key] = value;
     onChange();
   };
-  const search = make("input", { type: "search", id: "search", autocomplete: "off", placeholder: "name, #number, limiter, finding" });
+  const search = make("input", { type: "search", id: "search", autocomplete: "off", placeholder: "name, #12, verdict, finding" });
   search.addEventListener("input", () => set("text")(search.value));
   const met = (column, titles) => {
     const values = [...new Set(column)].filter((value) => value !== null);
@@ -97,7 +97,7 @@ function filterControls(onChange) {
     return known.length > 1 ? [["", "all"], ...known] : [];
   };
   const choices = [
-    ["Verdict", "verdict", met(LAUNCHES.verdict, DATA.verdicts)],
+    ["Verdict", "verdict", met(LAUNCHES.id.map((_, position) => verdictOf(position)), { ...DATA.verdicts, [FAILED]: FAILED })],
     ["Finding", "finding", met(LAUNCHES.worth, DATA.findings)],
     ["Whose code", "family", met(LAUNCHES.family, DATA.families)],
     ["Precision", "precision", met(LAUNCHES.precision, DATA.precisions)],

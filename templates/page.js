@@ -20,11 +20,11 @@ function tell({ row, dot }) {
   const { level, view } = state;
   const many = row.n === 1 ? "" : ` in ${launchCount(row.n)} launches`;
   const limiter = words(LAUNCHES.limiter[position]);
-  const bound = [DATA.verdicts[LAUNCHES.verdict[position]], limiter].filter(Boolean).join(", ");
+  const bound = [verdictTitle(verdictOf(position)), limiter].filter(Boolean).join(", ");
   const units = DATA.units[view];
   const lines = [
     `#${LAUNCHES.id[position]} ${words(LAUNCHES.short[position])}`,
-    `${duration(row.time)}${many}, ${share(VALUES.share(row))} of the run; ${bound}`,
+    `${duration(row.time)}${many}, ${share(VALUES.share(row))} of ${DATA.gpuTime}; ${bound}`,
   ];
   if (dot) {
     const roof = dot.roof === null ? "" : `, ${share(dot.roof)} of its roof`;
@@ -149,6 +149,7 @@ async function pointsOf(position) {
 function showRows() {
   rows = rowsInView();
   document.getElementById("in-view").textContent = inWords(rows);
+  document.getElementById("table-device").textContent = allDevices().length > 1 ? `on ${deviceLabel(filter.device)}` : "";
   clear.hidden = !isFiltering();
   back.hidden = !filter.finding;
   table.show(rows);
@@ -224,41 +225,6 @@ function goTo(section, focused, behavior = "instant") {
 /** Glide there and not jump, so that the reader sees which way it went; at once where motion is not wanted. */
 function glideTo(section, focused) {
   goTo(section, focused, matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth");
-}
-
-function deviceValue(device) {
-  return device === null ? "" : String(device);
-}
-
-function changeDevice(device) {
-  const control = document.getElementById("device-filter");
-  if (control) control.value = deviceValue(device);
-  chooseDevice(device);
-  showViews();
-  showControls();
-  showRows();
-}
-
-/** The GPU whose launches take the most time together, of those with charts if there are any. */
-function deviceWithMostTime() {
-  const timeByDevice = new Map();
-  for (const { position, time } of ROWS.launches) {
-    const device = LAUNCHES.device[position];
-    timeByDevice.set(device, (timeByDevice.get(device) ?? 0) + (time ?? 0));
-  }
-  const known = DATA.charts.map(({ device }) => device).filter((device) => timeByDevice.has(device));
-  const devices = known.length ? known : [...timeByDevice.keys()];
-  return devices.reduce((most, device) => (timeByDevice.get(device) > timeByDevice.get(most) ? device : most), devices[0] ?? null);
-}
-
-/** The choice among GPUs, where there are several. */
-function deviceControl() {
-  const devices = [...new Set([...DATA.charts.map((each) => each.device), ...LAUNCHES.device])];
-  if (devices.length < 2) return [];
-  const label = (device) => words(DATA.charts.find((each) => each.device === device)?.label ?? "unknown GPU");
-  const options = devices.map((device) => [deviceValue(device), label(device)]);
-  const change = (value) => changeDevice(value === "" ? null : Number(value));
-  return [choice("GPU", options, deviceValue(filter.device), { id: "device-filter" }, change)];
 }
 
 function button(label, onClick) {

@@ -127,7 +127,7 @@ class RooflineChart {
         this.line(plane.left, plane.py(exponent), plane.right, plane.py(exponent), colour(isDecade ? "line" : "grid")),
         this.text(plane.left - 6, plane.py(exponent), text, { anchor: "end", fill: colour("soft") }),
       ]),
-      this.text((plane.left + plane.right) / 2, plane.bottom + 37, figure.x.titles[this.choice.level], { anchor: "middle", fill: colour("ink") }),
+      this.xTitle(figure.x.titles[this.choice.level]),
       ...(figure.y.title ? [this.text(plane.left, plane.top - 8, figure.y.title, { anchor: "start", fill: colour("soft") })] : []),
       frame,
       draw("g", { "clip-path": "url(#plane)" }, ...this.shownRoofs().map((roof) => this.roofLine(roof)), ...this.ridges(), ...this.spreads(), ...arrowsOf(this)),
@@ -287,6 +287,15 @@ class RooflineChart {
   tick(px, y, text) {
     const isCut = px + textWidth(text) / 2 > this.width;
     return this.text(isCut ? this.width : px, y, text, { anchor: isCut ? "end" : "middle", fill: colour("soft") });
+  }
+
+  /** The title of the horizontal axis: below its middle, or further left, and narrower, where it would be cut off. */
+  xTitle(title) {
+    const { left, right, bottom } = this.plane;
+    const length = Math.min(textWidth(title), this.width);
+    const element = this.text(Math.min((left + right) / 2, this.width - length / 2), bottom + 37, title, { anchor: "middle", fill: colour("ink") });
+    if (length === this.width) for (const [name, value] of [["textLength", length], ["lengthAdjust", "spacingAndGlyphs"]]) element.setAttribute(name, value);
+    return element;
   }
 
   label({ x, y, angle, anchor, text }, fill, kind) {

@@ -71,7 +71,9 @@ class RowTable {
   }
 
   nothing() {
-    return make("tr", {}, make("td", { colspan: this.headers.length, class: "soft" }, isFiltering() ? "Nothing matches the filters." : "No kernel."));
+    const elsewhere = linksToOtherDevices().flatMap((link) => [" ", link]);
+    const said = isFiltering() ? `Nothing matches the filters${elsewhere.length ? " here:" : "."}` : "No kernel.";
+    return make("tr", {}, make("td", { colspan: this.headers.length, class: "soft" }, said, ...elsewhere));
   }
 
   row(row, index) {
@@ -84,7 +86,7 @@ class RowTable {
     const { key } = header.dataset;
     const kind = header.className;
     if (key === "name") return make("th", { scope: "row", class: "name" }, kernelLink(row.position));
-    if (key === "verdict") return make("td", {}, verdictMark(LAUNCHES.failed[row.position] ? "failed" : LAUNCHES.verdict[row.position]));
+    if (key === "verdict") return make("td", {}, verdictMark(verdictOf(row.position)));
     const text = key === "id" ? String(LAUNCHES.id[row.position]) : TEXTS[key](row);
     return make("td", { class: kind, title: key === "finding" ? text : null }, text);
   }
@@ -131,7 +133,7 @@ class RowTable {
       const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text; // no formula of a spreadsheet
       return /[",\n\r]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
     };
-    const units = { time: "time_ns", share: "share_of_run", recoverable: "recoverable_ns", intensity: "dram_flop_per_byte" };
+    const units = { time: "time_ns", share: "share_frac", recoverable: "recoverable_ns", intensity: "dram_flop_per_byte" };
     const keys = this.headers.map((header) => header.dataset.key);
     const value = (row, key) => (key === "name" ? words(LAUNCHES.name[row.position]) : VALUES[key](row));
     const lines = this.rows.map((row) => keys.map((key) => quoted(value(row, key))).join(","));

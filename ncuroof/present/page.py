@@ -33,7 +33,7 @@ TEMPLATE = "report.html.j2"
 STYLE = "page.css"
 SCRIPTS = (
     "format.js", "data.js", "elements.js", "plane.js", "labels.js", "arrows.js", "chosen.js", "roofline.js", "pointer.js",
-    "export.js", "filter.js", "utilisation.js", "table.js", "whatif.js", "detail.js", "page.js",
+    "export.js", "filter.js", "utilisation.js", "table.js", "whatif.js", "detail.js", "devices.js", "page.js",
 )  # fmt: skip
 """In the order in which they need each other."""
 

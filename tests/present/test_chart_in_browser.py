@@ -10,7 +10,16 @@ import re
 import pytest
 
 from ncuroof.present.page import render_page
-from tests.present.documents import CEILINGS, ceiling, document, kernel, three_kernels, without_flop
+from tests.present.documents import (
+    CEILINGS,
+    INSTRUCTION_CEILINGS,
+    ceiling,
+    document,
+    kernel,
+    three_kernels,
+    weighted_document,
+    without_flop,
+)
 from tests.present.drawn_chart import TICKS, axes, drag, place, point_at
 
 pytestmark = pytest.mark.browser
@@ -46,10 +55,24 @@ def test_what_is_told_of_a_dot(visit):
     )
     assert told == [
         "#10 alpha",
-        "100 µs, 100 % of the run; memory-bound, DRAM",
+        "100 µs, 100 % of the GPU time; memory-bound, DRAM",
         "DRAM, FP32: 0.500 FLOP/B, 1.00 TFLOP/s, 80.0 % of its roof",
         "above the roofline: 20.0 µs",
     ]
+
+
+def test_shares_are_of_what_was_recorded_where_not_all_of_the_run_was(visit):
+    run = weighted_document()
+    run["summary"]["weighting"]["covered_frac"] = 0.5
+    browser = visit(run)
+    browser.run("document.getElementById('chart').focus()")
+    told = {}
+    for _ in range(3):
+        browser.press("ArrowRight")
+        name, time = browser.run("[...document.querySelectorAll('.tip div')].slice(0, 2).map(d => d.textContent)")
+        told[name] = time
+    # 100 of 500 µs that were recorded, of a run of 1000
+    assert told["#3 gamma"] == "100 µs, 20.0 % of the GPU time of what was recorded; memory-bound, DRAM"
 
 
 def test_where_another_roof_sets_the_roofline_time_a_dot_says_which(visit):
@@ -213,6 +236,14 @@ def test_the_range_of_alike_launches_is_a_line_through_their_dot(visit):
     assert bar == pytest.approx([*place(browser, 0.5, 5e11), *place(browser, 0.5, 1e12)], abs=0.5)
 
 
+def test_alike_launches_whose_longest_has_no_dot_are_placed_by_the_longest_that_has(visit):
+    alike = [kernel(id=1, duration_ns=1e5), without_flop(id=2, duration_ns=3e5), kernel(id=3, duration_ns=2e5)]
+    alike[2]["points"] = [point | {"flop_per_s": point["flop_per_s"] / 2} for point in alike[2]["points"]]
+    group = document(alike[1])["groups"][0] | {"launches": [1, 2, 3], "n_launches": 3, "duration_ns": 6e5}
+    browser = visit(document(*alike, groups=[group]))
+    assert point_at(browser, *place(browser, 0.5, 5e11))[0].startswith("#2 ")
+
+
 def chosen_view(browser):
     return browser.run("document.querySelector('#chart-views :checked').value")
 
@@ -229,6 +260,19 @@ def test_the_instruction_roofline_places_kernels_without_flop(visit):
     )
     assert point_at(browser, *place(browser, 0.8, 5e10))[2].startswith("DRAM: 0.800 inst/TXN, 50.0 GIPS")
     assert browser.complaints == []
+
+
+def test_the_title_of_the_horizontal_axis_is_not_cut_off(visit):
+    shared = kernel()["instructions"]
+    shared["points"] = [shared["points"][0] | {"level": "shared"}]
+    ceilings = [ceiling("bandwidth", "shared", 1e11), INSTRUCTION_CEILINGS[3]]
+    browser = visit(document(without_flop(id=1, instructions=shared), instruction_ceilings=ceilings), width=320)
+    title = "[...document.querySelectorAll('#chart text')].find(t => t.textContent.includes('transaction'))"
+    assert browser.run(f"{title}.textContent") == "warp instructions per transaction of shared memory"
+    left, right = browser.run(f"(b => [b.left, b.right])({title}.getBoundingClientRect())")
+    chart = browser.run("(b => [b.left, b.right])(document.getElementById('chart').getBoundingClientRect())")
+    assert chart[0] <= left
+    assert right <= chart[1] + 1
 
 
 def test_the_views_are_switched_by_key_and_keep_the_focus(visit):
@@ -355,6 +399,7 @@ def comparison(after):
         "n_slower": 0,
         "n_unknown": 0,
         "n_at_other_clocks": 0,
+        "n_counted_otherwise": 0,
         "n_added": 0,
         "n_removed": 0,
     }

@@ -149,6 +149,7 @@ def test_rows_are_copied_as_csv_in_their_order_and_without_formulas(visit):
     assert [row["id"] for row in rows] == ["12", "10", "11"]
     assert [row["time_ns"] for row in rows] == ["200000", "100000", "300000"]
     assert [row["recoverable_ns"] for row in rows] == ["90000", "10000", ""]
+    assert [row["share_frac"] for row in rows] == ["0.3333333333333333", "0.16666666666666666", "0.5"]
     assert rows[2]["name"] == '\'=HYPERLINK("http://x")'
 
 
@@ -167,6 +168,21 @@ def test_a_failed_launch_has_a_row_of_its_own(visit):
     browser = visit(document(kernel(id=0, short_name="alpha"), failed))
     assert shown_names(browser) == ["alpha", "lost"]
     assert "failed" in browser.run("document.querySelectorAll('#table tbody tr')[1].textContent")
+    search(browser, "failed")
+    assert shown_names(browser) == ["lost"]
+    search(browser, "")
+    verdicts = browser.run("[...document.getElementById('verdict-filter').options].map(o => o.text)")
+    assert verdicts == ["all", "memory-bound", "failed"]
+    choose(browser, "verdict-filter", "failed")
+    assert shown_names(browser) == ["lost"]
+
+
+def test_a_search_for_a_number_finds_that_launch_alone(visit):
+    browser = visit(document(*[kernel(id=number, short_name=f"kernel_{number}") for number in (1, 11, 12)]))
+    search(browser, "#1")
+    assert shown_names(browser) == ["kernel_1"]
+    search(browser, "#2")
+    assert shown_names(browser) == []
 
 
 def test_a_search_looks_in_limiters_findings_and_whose_code_it_is(visit):
@@ -180,6 +196,7 @@ def test_a_search_looks_in_limiters_findings_and_whose_code_it_is(visit):
         "long scoreboard": "gamma",
         "grid": "gamma",
         "close to what DRAM": "beta",
+        "compute-bound": "beta",
     }
     for wanted, found in searches.items():
         search(browser, wanted)
@@ -243,6 +260,44 @@ def test_a_thing_to_do_on_another_gpu_leads_to_that_gpu(visit):
     browser.run("[...document.querySelectorAll('.actions a')][1].click()")
     assert shown_names(browser) == ["gamma"]
     assert browser.run("document.getElementById('device-filter').value") == "1"
+
+
+def two_devices():
+    """Return alpha on one GPU, and on another beta and gamma, on which the page opens."""
+    names = ("Here", "There")
+    devices = [{"name": name, "compute_capability": "9.0", "sm_count": 1, "profile": None} for name in names]
+    launches = [kernel(id=number, short_name=name) for number, name in enumerate(("alpha", "beta", "gamma"))]
+    return document(launches[0], *(each | {"device": 1} for each in launches[1:]), devices=devices)
+
+
+def test_the_table_says_which_gpu_it_is_of_and_where_else_a_filter_finds_launches(visit):
+    browser = visit(two_devices())
+    heading = "document.getElementById('kernels-title').textContent"
+    assert browser.run(heading) == "Kernels on GPU 1: There"
+    search(browser, "alpha")
+    nothing = "document.querySelector('#table tbody td').textContent"
+    assert browser.run(nothing) == "Nothing matches the filters here: 1 launch on GPU 0: Here"
+    browser.run("document.querySelector('#table tbody td a').click()")
+    assert shown_names(browser) == ["alpha"]
+    assert browser.run(heading) == "Kernels on GPU 0: Here"
+    assert browser.run("document.getElementById('device-filter').value") == "0"
+    assert browser.run("document.activeElement.textContent") == "alpha"
+    search(browser, "nowhere")
+    assert browser.run(nothing) == "Nothing matches the filters."
+    assert visit(three_kernels()).run(heading).strip() == "Kernels"
+
+
+def test_alike_launches_that_a_filter_leaves_are_named_by_the_longest_of_them(visit):
+    late = {"short_name": "alpha", "verdict": "latency", "limiter": "tail"}
+    alike = [
+        kernel(id=0, duration_ns=1e5, **late),
+        kernel(id=1, duration_ns=3e5),
+        kernel(id=2, duration_ns=2e5, **late),
+    ]
+    group = document(alike[1])["groups"][0] | {"launches": [0, 1, 2], "n_launches": 3, "duration_ns": 6e5}
+    browser = visit(document(*alike, groups=[group]))
+    choose(browser, "verdict-filter", "latency")
+    assert [row[:4] for row in browser.run(CELLS)] == [["2", "alpha", "2", "300 µs"]]
 
 
 def test_a_filter_that_nothing_matches_says_so_in_the_table(visit):
