@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from importlib import resources
 
@@ -328,6 +329,69 @@ def test_marks_of_verdicts_stand_out_from_what_they_lie_on(visit, scheme):
     px, py = place(browser, 0.5, 1e12)
     pixel = f"[...document.querySelector('#chart canvas').getContext('2d').getImageData({round(px)}, {round(py)}, 1, 1).data]"
     assert "#{:02x}{:02x}{:02x}".format(*browser.run(pixel)[:3]) == colours["memory"]
+
+
+def test_what_may_be_searched_for_can_be_read_in_the_empty_field(visit):
+    for scheme in ("light", "dark"):
+        browser = visit(three_kernels(), width=320, scheme=scheme)
+        colours = browser.run(
+            "(s => [getComputedStyle(document.getElementById('search'), '::placeholder').color, s('paper'), s('soft')])"
+            "(n => getComputedStyle(document.documentElement).getPropertyValue('--' + n).trim())"
+        )
+        parts = [int(part) for part in re.findall(r"\d+", colours[0])]
+        assert "#{:02x}{:02x}{:02x}".format(*parts) == colours[2]
+        assert contrast(colours[2], colours[1]) >= 4.5  # WCAG 2.2, 1.4.3
+    room = browser.run(
+        "(e => { const s = getComputedStyle(e), c = document.createElement('canvas').getContext('2d'); c.font = s.font;"
+        "return e.clientWidth - parseFloat(s.paddingLeft) - parseFloat(s.paddingRight) - c.measureText(e.placeholder).width })"
+        "(document.getElementById('search'))"
+    )
+    assert room >= 0
+
+
+@pytest.mark.parametrize("width", [1240, 1440])
+def test_the_table_of_kernels_is_as_wide_as_its_place_and_shows_findings_where_there_is_room(visit, width):
+    browser = visit(ncuroof.read(COUNTED).analyse().to_dict(), width=width)
+    scroller = "(e => [e.clientWidth, e.scrollWidth])(document.querySelector('.tall'))"
+    shown, needed = browser.run(scroller)
+    assert needed == shown
+    cells = browser.run(
+        "[...document.querySelectorAll('#table td.text:last-child')].map(e => [e.clientWidth, e.scrollWidth])"
+    )
+    assert len(cells) > 20
+    assert min(room for room, _ in cells) >= 150
+    if width == 1440:
+        assert sum(room < text for room, text in cells) < len(cells) / 10
+
+
+def test_on_a_telephone_the_answer_comes_first_and_only_what_is_not_the_run_is_a_warning(visit):
+    browser = visit(ncuroof.read(COUNTED).analyse().to_dict(), width=390, height=844)
+    assert browser.run("document.querySelector('.headline').getBoundingClientRect().top") < 844 / 2
+    warnings = browser.run(
+        "[...document.querySelectorAll('.warning:not([hidden])')].map(e => e.textContent).filter(t => !t.includes('Scripts'))"
+    )
+    assert warnings == [
+        "Kernels with 25.0 % of the counted run's GPU time were not recorded and are in no sum "
+        "(ncuroof profile --no-per-shape records every launch)."
+    ]
+    assert "Weighted by a run without replays, which counted 321 launches" in browser.run(
+        "document.getElementById('summary').textContent"
+    )
+
+
+def test_on_paper_heads_are_repeated_and_numbers_and_headings_are_not_torn(visit):
+    browser = visit(ncuroof.read(COUNTED).analyse().to_dict())
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    try:
+        style = "getComputedStyle(document.querySelector('{}')).{}"
+        # Chromium repeats a head that sticks to nothing and has no box in it, as buttons are.
+        assert browser.run(style.format("#table thead th", "position")) == "static"
+        assert browser.run(style.format("#table thead button", "display")) == "contents"
+        assert browser.run(style.format("#table td.number", "whiteSpace")) == "nowrap"
+        assert {browser.run(style.format(heading, "breakAfter")) for heading in ("h2", "h3")} == {"avoid"}
+        assert max(heights(browser, ".breakdowns th.name")) < 45  # two lines, and no third
+    finally:
+        browser.call("Emulation.setEmulatedMedia", media="")
 
 
 def heights(browser, selector):
