@@ -2,7 +2,7 @@
 // with this file, and the sliders in the detail. A ring on the chart shows where its dot would lie.
 
 const SLIDERS = [["bytes", "DRAM bytes"], ["l2", "L2 bytes"], ["flop", "FLOPs"], ["sm", "other work of the SMs"]];
-const RESOURCES_BY_SLIDER = { bytes: ["dram"], l2: ["l2", "l2_slice"], sm: ["sm"], flop: ["fp64", "fp32", "fp16", "tensor"] };
+const RESOURCES_BY_SLIDER = { bytes: ["dram"], l2: ["l2", "l2_slice"], sm: ["sm", "l1"], flop: ["fp64", "fp32", "fp16", "tensor"] };
 const SHARED_BY_SMS = ["dram", "l2", "l2_slice"];
 const MOST_DOUBLINGS = 4;
 
@@ -21,33 +21,39 @@ function wavesRatio(blocks, resident, sms, smsThere) {
  * Expected time in ns, the two hypotheses, and the limiting resource; null where a peak is not known or a block does not fit. `factors` is by resource, `gpu`
  * a position in DATA.targets.gpus, or -1 for the same GPU.
  */
-function projected([key, busy, duration, reached, waits, blocks, resident, sms, shared], factors, gpu) {
+function projected([key, recordedBusy, duration, reached, waits, blocks, resident, sms, shared, recordedOperands], factors, gpu) {
   if (shared > (DATA.targets.shared_bytes_per_block[gpu] ?? Infinity)) return null;
   const resources = Object.keys(DATA.targets.resources);
   const ratios = DATA.targets.ratios[key][gpu + 1];
   const [clock, smsThere] = [ratios[resources.length + 1], ratios[resources.length + 2] ?? sms];
-  const isL2Assumed = ratios[resources.length + 3];
+  const [isL2Assumed, isOtherGeneration] = ratios.slice(resources.length + 3);
   const isMadeForIt = blocks !== null && sms > 0 && blocks % sms === 0;
   const used = isMadeForIt ? 1 : smShare(blocks, smsThere);
-  const needed = resources.map((name, index) =>
-    busy[index] ? (busy[index] * (factors[name] ?? 1) * (ratios[index] ?? NaN)) / (SHARED_BY_SMS.includes(name) ? 1 : used) : 0,
-  );
-  if (needed.some(Number.isNaN) || clock === null) return null;
-  const longest = Math.max(...needed);
+  const l1 = resources.indexOf("l1");
+  const neededThere = (times) =>
+    times.map((time, index) => (time ? (time * (ratios[index] ?? NaN)) / (SHARED_BY_SMS.includes(resources[index]) ? 1 : used) : 0));
+  // What tensor instructions read of shared memory themselves goes with the arithmetic, too, and is read otherwise by other instructions.
+  const operands = recordedOperands * (factors.l1 ?? 1) * (factors.tensor ?? 1);
+  const busy = recordedBusy.map((time, index) => time * (factors[resources[index]] ?? 1));
+  busy[l1] += operands - recordedOperands * (factors.l1 ?? 1);
+  const neededAsHere = neededThere(busy);
+  const needed = isOtherGeneration ? neededThere(busy.map((time, index) => (index === l1 ? Math.max(time - operands, 0) : time))) : neededAsHere;
+  if (neededAsHere.some(Number.isNaN) || clock === null) return null;
+  const [longest, longestAsHere] = [Math.max(...needed), Math.max(...neededAsHere)];
   const waitsThere = duration * (1 - reached) * wavesRatio(blocks, resident ?? sms, sms, smsThere) * clock;
   const [efficiencyKept, latencyKept] = [longest / reached, longest + waitsThere];
   const limiter = resources[needed.indexOf(longest)];
   // For the shorter end an L2 whose bandwidth no document states grows with DRAM where it was the limit here, and is none elsewhere.
   const [dram, l2] = [resources.indexOf("dram"), resources.indexOf("l2")];
   const usedHere = smShare(blocks, sms);
-  const here = resources.map((name, index) => busy[index] / (SHARED_BY_SMS.includes(name) ? 1 : usedHere));
-  const l2AtLeast = here.indexOf(Math.max(...here)) === l2 ? busy[l2] * (factors.l2 ?? 1) * (ratios[dram] ?? Infinity) : 0;
+  const here = resources.map((name, index) => recordedBusy[index] / (SHARED_BY_SMS.includes(name) ? 1 : usedHere));
+  const l2AtLeast = here.indexOf(Math.max(...here)) === l2 ? busy[l2] * (ratios[dram] ?? Infinity) : 0;
   const others = Math.max(...needed.filter((_, index) => index !== l2));
   const atLeast = isL2Assumed ? Math.min(longest, Math.max(others, l2AtLeast)) : longest;
   return {
     expected: waits ? latencyKept : efficiencyKept,
     least: Math.min(atLeast / reached, atLeast + waitsThere),
-    most: Math.max(efficiencyKept, latencyKept),
+    most: Math.max(longestAsHere / reached, longestAsHere + waitsThere),
     limiter,
     isLimitAssumed: Boolean(isL2Assumed) && limiter === "l2",
   };

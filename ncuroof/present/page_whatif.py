@@ -19,7 +19,8 @@ _Key = tuple[Any, "str | None", "str | None"]
 def targets(document: Record) -> dict[str, Any]:
     """Return the GPUs to project to, and the ratios of peaks to each, by what a launch's own key (`scaling`) stands for.
 
-    A row of ratios is that of `ncuroof.whatif.ratios`: resources, dominant precision, clock, SMs there, and 1 for an assumed L2.
+    A row of ratios is that of `ncuroof.whatif.ratios`: resources, dominant precision, clock, SMs there, 1 for an assumed L2, and 1
+    for other tensor instructions.
     The first row is for the same GPU.
     """
     profiles = {profile.id: profile for profile in load_profiles()}
@@ -40,7 +41,7 @@ def scaling(kernel: Record, document: Record) -> list[Any] | None:
     """Return what `whatif.js` works with; None where it is not known.
 
     In order: key of the ratios, busy times in ns in the order of RESOURCES, duration in ns, reached share, whether it waits rather
-    than works, blocks, resident blocks, SMs, and shared memory of a block.
+    than works, blocks, resident blocks, SMs, shared memory of a block, and the time for which tensor instructions read it.
     """
     known = kernel.get("scaling")
     if not known or known["reached_frac"] is None or kernel["duration_ns"] is None:
@@ -50,7 +51,8 @@ def scaling(kernel: Record, document: Record) -> list[Any] | None:
     busy = [_short(known["busy_ns"][name] or 0.0) for name in RESOURCES]
     shape = [known["n_blocks"], _short(known["n_resident_blocks"]), sms, known["shared_bytes_per_block"]]
     waits = kernel["verdict"] in WAITING
-    return [_name(_key(kernel)), busy, kernel["duration_ns"], _short(known["reached_frac"]), waits, *shape]
+    operands = _short(known["busy_ns"]["operands"] or 0.0)
+    return [_name(_key(kernel)), busy, kernel["duration_ns"], _short(known["reached_frac"]), waits, *shape, operands]
 
 
 def _key(kernel: Record) -> _Key:

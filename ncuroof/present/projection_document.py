@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,9 +27,22 @@ OF_A_CHANGE = {
     "batch": "A larger batch is taken to move as many times the bytes: weights are read once whatever the batch, so that products "
     "of weights do better than this.",
     "dtype": "A change of type scales all traffic of a kernel by the width of its operands: by its tensor counters, else by its "
-    "name, else by the precision that takes longest.",
+    "name, else by the precision that takes longest. Without tensor cores, L1 and shared memory read elements of two bytes in "
+    "as long as those of four.",
+    "fuse": "Two kernels as one take what both would without the bytes in between, one after the other; the shorter end of the "
+    "range is that of one that runs while the other does.",
 }
 """What is assumed of some changes besides."""
+
+_OF_VECTORS = (
+    "Kernels that compute in FP32 without tensor cores go on without them in narrower types. Moving products to tensor cores is "
+    "another change: ncuroof report says where it fits, ncuroof model gemm what it comes to."
+)
+
+_OF_OPERANDS = (
+    "Tensor instructions that read their operands from shared memory themselves (wgmma) are of one generation of GPUs: on another, "
+    "operands are expected to keep up with the tensor cores; the longer end of a range takes them to be read as here."
+)
 
 _COUNTED = ("n_crossing", "n_crossing_to_memory", "n_limited_by_assumed_l2")
 
@@ -105,12 +119,18 @@ def projection_document(
             *remarks,
             *ASSUMPTIONS,
             *(told for kind, told in OF_A_CHANGE.items() if _is_tried(kind, changes)),
+            *([_OF_VECTORS] if _is_tried("dtype", changes) and _has_vector_work(busy) else []),
+            *([_OF_OPERANDS] if projection["are_operands_assumed"].any() else []),
         ],
     }
 
 
 def _is_tried(kind: str, changes: Sequence[str]) -> bool:
-    return any(each.partition(":")[0].strip() == kind for each in changes)
+    return any(re.match(rf"\s*{kind}\b", each) for each in changes)
+
+
+def _has_vector_work(busy: pl.DataFrame) -> bool:
+    return not busy.filter((pl.col("dominant_precision") == "fp32") & pl.col("tensor_precision").is_null()).is_empty()
 
 
 def _launches(n_represented: pl.Expr) -> pl.Expr:

@@ -12,15 +12,15 @@ from ncuroof.tables import KERNELS, check, conform
 from ncuroof.whatif.schemas import BUSY_TIMES
 from ncuroof.words import SPARSE_SUFFIX
 
-RESOURCES = ("dram", "l2", "l2_slice", "sm", "fp64", "fp32", "fp16", "tensor")
-"""What has a peak: two memory levels, a slice of L2 that atomics on few addresses keep full while the others idle, four kinds of
-arithmetic, and `sm`: all else that goes with the number and clock of the SMs (L1, shared memory, issue slots, and the pipes that no
-FLOP counter shows)."""
+RESOURCES = ("dram", "l2", "l2_slice", "l1", "sm", "fp64", "fp32", "fp16", "tensor")
+"""What has a peak: two memory levels, a slice of L2 that atomics on few addresses keep full while the others idle, L1 with shared
+memory, four kinds of arithmetic, and `sm`: all else that goes with the number and clock of the SMs (issue slots, and the pipes that
+no FLOP counter shows)."""
 
 ARITHMETIC = ("fp64", "fp32", "fp16", "tensor")
 """Resources whose peaks are FLOP/s."""
 
-PER_SM = ("sm", *ARITHMETIC)
+PER_SM = ("l1", "sm", *ARITHMETIC)
 """Resources that each SM has its own of: those of idle SMs are of no use."""
 
 _FMA, _FMA_HEAVY, _L2_SLICE, _TENSOR = "fma_frac", "fma_heavy_frac", "l2_slice_frac", "tensor_pipe_frac"
@@ -31,10 +31,10 @@ _SOURCES = {
     "dram": ("utilisation.dram", "bandwidth.dram.frac"),
     "l2": ("utilisation.l2", "bandwidth.l2.frac"),
     "l2_slice": (_L2_SLICE,),
+    "l1": ("utilisation.l1", "bandwidth.l1.frac", "bandwidth.shared.frac"),
     "sm": (
-        "utilisation.l1", "bandwidth.l1.frac", "bandwidth.shared.frac", "utilisation.issue", "utilisation.alu", "utilisation.xu",
-        "utilisation.lsu", "utilisation.tex", "utilisation.uniform", "utilisation.branch", "utilisation.address", "utilisation.tma",
-        "utilisation.mio", _FMA_HEAVY,
+        "utilisation.issue", "utilisation.alu", "utilisation.xu", "utilisation.lsu", "utilisation.tex", "utilisation.uniform",
+        "utilisation.branch", "utilisation.address", "utilisation.tma", "utilisation.mio", _FMA_HEAVY,
     ),
     "fp64": ("utilisation.fp64", "work.fp64.frac"),
     "fp32": (_FMA, "work.fp32.frac"),
@@ -42,6 +42,9 @@ _SOURCES = {
     "tensor": (_TENSOR,),
 }  # fmt: skip
 """The busiest of these is how busy the resource was."""
+
+_WAVEFRONTS_PER_LSU_INSTRUCTION = 4
+"""What a load or store of 16 bytes per lane takes of shared memory: the most that one without conflicts does."""
 
 
 def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
@@ -80,12 +83,20 @@ def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     # A counter of the busiest SM can hold more than the average SM could: at most all of the time of those that had blocks.
     reached = {name: (_busiest(name, rows.columns) / share[name]).clip(0, 1) for name in RESOURCES}
     most = pl.max_horizontal(reached.values())
-    is_known = reached["dram"].is_not_null() & reached["sm"].is_not_null() & ~pl.col("failed") & (most > 0)
-    return rows.with_columns(
-        *((reached[name] * share[name] * pl.col("duration_ns")).alias(f"busy.{name}") for name in RESOURCES),
-        pl.when(is_known).then(most).alias("reached_frac"),
-        longest(reached).alias("limiter"),
-    ).pipe(conform, BUSY_TIMES)
+    of_sms = pl.coalesce(reached["sm"], reached["l1"])
+    is_known = reached["dram"].is_not_null() & of_sms.is_not_null() & ~pl.col("failed") & (most > 0)
+    return (
+        rows.with_columns(
+            *((reached[name] * share[name] * pl.col("duration_ns")).alias(f"busy.{name}") for name in RESOURCES),
+            *(pl.when(is_known).then(most).alias(name) for name in ("reached_frac", "overlapped_frac")),
+            longest(reached).alias("limiter"),
+        )
+        .with_columns(
+            pl.min_horizontal(_operands() * pl.col("duration_ns"), "busy.l1").alias("busy.operands"),
+            (pl.col("duration_ns") * (1 - pl.col("reached_frac"))).alias("waits_ns"),
+        )
+        .pipe(conform, BUSY_TIMES)
+    )
 
 
 def sm_share(n_blocks: pl.Expr, sm_count: pl.Expr) -> pl.Expr:
@@ -124,6 +135,19 @@ def _tensor() -> pl.Expr:
     """Return how busy the tensor pipe was; 0 where no tensor work was counted and it was busy for next to no time."""
     is_noise = pl.col("tensor_precision").is_null() & (pl.col("utilisation.tensor") <= LEAST_UNCOUNTED_FRAC)
     return pl.when(is_noise).then(0.0).otherwise(pl.coalesce("utilisation.tensor", "tensor_frac"))
+
+
+def _operands() -> pl.Expr:
+    """Return for which share of the time shared memory can have been read by tensor instructions themselves.
+
+    At most while the tensor pipe was busy, and without what loads and stores took; 0 where the chip has no such instructions.
+
+    Source: PTX ISA, wgmma.mma_async and tcgen05.mma: matrices lie in shared memory. See `utilisation.beside_operands`.
+    """
+    beside = pl.col("utilisation.l1") - _WAVEFRONTS_PER_LSU_INSTRUCTION * pl.col("utilisation.lsu")
+    read = pl.min_horizontal(beside.clip(lower_bound=0), _TENSOR)
+    has_them = (pl.col("device.has_async_tensor_path") > 0) & beside.is_not_null()
+    return pl.when(has_them).then(read.fill_null(0.0)).otherwise(0.0)
 
 
 def _full_slice() -> pl.Expr:

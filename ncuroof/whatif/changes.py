@@ -30,13 +30,19 @@ HINT = "changes look like bytes:0.5, l2:0.5, flop:0.5, sm:0.5, batch:4, dtype:bf
 DTYPE = "dtype"
 _BATCH = "batch"
 
+_OPERANDS = "operands"
+"""A part of L1's time: that of operands which tensor instructions read of shared memory themselves."""
 _RESOURCES_BY_KIND: Mapping[str, tuple[str, ...]] = {
     "bytes": ("dram",),
     "l2": ("l2", "l2_slice"),
-    "flop": ARITHMETIC,
-    "sm": ("sm",),
-    _BATCH: RESOURCES,
+    "flop": (*ARITHMETIC, _OPERANDS),
+    "sm": ("sm", "l1", _OPERANDS),
+    _BATCH: (*RESOURCES, _OPERANDS),
 }
+_BANK_BYTES = 4
+"""What a bank of shared memory delivers per cycle: a warp reads elements of less in as many wavefronts as those of this width.
+
+Source: CUDA C++ Programming Guide, shared memory: 32 banks of 32 bits per clock."""
 _TYPES = tuple(name for name, dtype in DTYPES.items() if dtype.matrix)
 """What products are made in: indices and masks keep their type."""
 _TENSOR = "tensor_"
@@ -104,10 +110,11 @@ def change(
     """Return the launches after a change.
 
     A change of `batch` deals out as many more blocks. A change of `dtype` scales DRAM and L2 traffic by the width of the operands
-    over what it was: that of the tensor type, else of the type that the kernel's name tells (kernels of narrow tensors compute in
-    FP32), else of the dominant precision. It moves tensor work to the new type, where it takes as many operations, and vector
-    arithmetic between FP64 and FP32, where the data sheet states both peaks; narrower types compute in FP32. Where nothing tells
-    the type, nothing changes.
+    over what it was, and that of L1 and shared memory likewise; where lanes read an element each (no tensor cores), it counts as 4
+    bytes at least. The width is that of the tensor type, else of the type that the kernel's name tells (kernels of narrow tensors
+    compute in FP32), else of the dominant precision. It moves tensor work to the new type, where it takes as many operations, and
+    vector arithmetic between FP64 and FP32, where the data sheet states both peaks; narrower types compute in FP32. Where nothing
+    tells the type, nothing changes.
 
     Args:
         busy: BUSY_TIMES.
@@ -133,6 +140,7 @@ def change(
         ]
     elif wanted.kind == "flop":
         scaled.append(pl.col("ridge_ratio") * factor)
+        scaled.append(pl.col("busy.l1") + pl.col(f"busy.{_OPERANDS}") * (factor - 1))
     elif wanted.kind == _BATCH:
         scaled.append((pl.col("n_blocks") * factor).ceil())
         scaled += [pl.col(name) * factor for name in ("dram_read_bytes", "dram_write_bytes")]
@@ -163,8 +171,11 @@ def _retyped(busy: pl.DataFrame, dtype: str, concerns: pl.Series, profiles: Prof
     stored = pl.when(is_tensor).then(dense.str.strip_prefix(_TENSOR)).otherwise(pl.coalesce(by_name, dense))
     width = stored.replace_strict(widths, default=None, return_dtype=pl.Float64)
     factor = pl.when(pl.lit(concerns)).then(DTYPES[dtype].bytes / width).otherwise(1.0).fill_null(1.0)
+    of_lanes = max(DTYPES[dtype].bytes, _BANK_BYTES) / width.clip(lower_bound=_BANK_BYTES)
+    l1_factor = pl.when(is_tensor | ~pl.lit(concerns)).then(factor).otherwise(of_lanes.fill_null(1.0))
     retyped = busy.with_columns(
         *(pl.col(name) * factor for name in ("busy.dram", "busy.l2", "dram_read_bytes", "dram_write_bytes")),
+        *(pl.col(name) * l1_factor for name in ("busy.l1", f"busy.{_OPERANDS}")),
         pl.col("ridge_ratio") / factor,
         pl.when(pl.lit(concerns) & is_tensor)
         .then(pl.lit(_tensor_type(dtype)))

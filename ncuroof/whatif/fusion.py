@@ -6,7 +6,9 @@ import polars as pl
 
 from ncuroof.errors import WhatIfError
 from ncuroof.tables import check
-from ncuroof.whatif.busy_times import RESOURCES
+from ncuroof.whatif.busy_times import PER_SM, RESOURCES, sm_share
+from ncuroof.whatif.peak_ratios import Target
+from ncuroof.whatif.projection import project
 from ncuroof.whatif.schemas import BUSY_TIMES
 
 _JOINER = " + "
@@ -36,8 +38,9 @@ def fuse(busy: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
     """Return the launches with the n-th one of a kernel and the n-th one of another as a single launch.
 
     Every resource is needed for the sum of both times, less what the intermediate costs: the smaller of the bytes that the first
-    wrote to DRAM and the second read from it, saved twice, at the DRAM time per byte of each. The single launch reaches of its
-    busiest resource what the two did together, and is bound as the longer one was.
+    wrote to DRAM and the second read from it, saved twice, at the DRAM time per byte of each. The single launch takes what both
+    would without these bytes, one after the other; were one to run while the other does, it could reach of its busiest resource
+    what the two did (`overlapped_frac`). It is bound as the longer one was.
 
     Args:
         busy: BUSY_TIMES in the order of the run.
@@ -56,6 +59,11 @@ def fuse(busy: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
     _check(first, second, before, after)
     pairs = before.hstack(after.rename({name: f"{name}_after" for name in after.columns}))
     saved = pl.min_horizontal("dram_write_bytes", "dram_read_bytes_after").fill_null(0.0)
+    dram = pairs.select(_less("", saved).alias("before"), _less("_after", saved).alias("after"))
+    apart = [
+        project(part.with_columns(dram[name].alias("busy.dram")), {}, [Target()])["duration_ns"]
+        for name, part in (("before", before), ("after", after))
+    ]
     both = pl.col("duration_ns") + pl.col("duration_ns_after")
     reached = pl.col("reached_frac") * pl.col("duration_ns") + pl.col("reached_frac_after") * pl.col(
         "duration_ns_after"
@@ -68,11 +76,12 @@ def fuse(busy: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
             for name in RESOURCES
             if name != "dram"
         ),
-        (_less("", saved) + _less("_after", saved)).alias("busy.dram"),
+        (dram["before"] + dram["after"]).alias("busy.dram"),
+        (pl.col("busy.operands") + pl.col("busy.operands_after")).alias("busy.operands"),
         (pl.col("name") + _JOINER + pl.col("name_after")).alias("name"),
         (pl.col("short_name") + _JOINER + pl.col("short_name_after")).alias("short_name"),
         both.alias("duration_ns"),
-        (reached / both).alias("reached_frac"),
+        (reached / both).alias("overlapped_frac"),
         *(pl.max_horizontal(name, f"{name}_after").alias(name) for name in (*_BLOCKS, "n_represented")),
         (weighted / both).alias("weight"),
         (pl.col("failed") | pl.col("failed_after")).alias("failed"),
@@ -81,9 +90,19 @@ def fuse(busy: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
         *(pl.lit(None, pl.Float64).alias(name) for name in ("recorded_ridge_ratio", "ridge_ratio")),
         (pl.col("dram_read_bytes") + pl.col("dram_read_bytes_after") - saved).alias("dram_read_bytes"),
         (pl.col("dram_write_bytes") + pl.col("dram_write_bytes_after") - saved).alias("dram_write_bytes"),
+        (apart[0] + apart[1]).alias("apart_ns"),
+    )
+    fused = fused.with_columns(
+        (_needed() / pl.col("apart_ns")).alias("reached_frac"), (pl.col("apart_ns") - _needed()).alias("waits_ns")
     ).select(busy.columns)
     others = busy.filter(~pl.col("short_name").is_in([first, second]))
     return pl.concat([others, fused]).sort("id")
+
+
+def _needed() -> pl.Expr:
+    """Return the time of the resource that is needed longest."""
+    share = sm_share(pl.col("n_blocks"), pl.col("sm_count"))
+    return pl.max_horizontal(pl.col(f"busy.{name}") / (share if name in PER_SM else 1.0) for name in RESOURCES)
 
 
 def _less(suffix: str, saved: pl.Expr) -> pl.Expr:

@@ -24,6 +24,7 @@ RATIOS = pl.Schema(
         "ratio.clock": pl.Float64(),  # of boost clocks
         "sm_count_there": pl.Float64(),  # null for the same GPU
         "is_l2_assumed": pl.Boolean(),  # whether L2 is taken to grow with SMs and clock, for want of documents
+        "is_other_generation": pl.Boolean(),  # whether tensor instructions there read their operands otherwise
         **{f"clock.{name}": pl.Float64() for name in (*ARITHMETIC, "dominant")},  # of clocks behind the peaks
         "tensor_lack": pl.String(),  # what is missing for the ratio of tensor peaks, in words
     }
@@ -157,7 +158,8 @@ def ratios(
         by_resource[_TENSOR] = _flop_ratio(here, there, tensor, to_tensor)
         clock = here.sm_boost_clock_hz / there.sm_boost_clock_hz
     sm_count = None if there is None else float(there.sm_count)
-    return *by_resource.values(), by_resource.get(kind or ""), clock, sm_count, _is_l2_assumed(here, there)
+    peaks = (*by_resource.values(), by_resource.get(kind or ""))
+    return *peaks, clock, sm_count, _is_l2_assumed(here, there), _is_other_generation(here, there)
 
 
 def _clock_ratios(
@@ -178,7 +180,7 @@ def _clock_ratios(
 
 def _ratio(resource: str, here: GpuProfile, there: GpuProfile) -> float | None:
     of_sms = here.sm_count * here.sm_boost_clock_hz / (there.sm_count * there.sm_boost_clock_hz)
-    if resource == "sm":
+    if resource in ("l1", "sm"):
         return of_sms
     if resource == "l2_slice":
         return here.sm_boost_clock_hz / there.sm_boost_clock_hz
@@ -197,6 +199,16 @@ def _is_l2_assumed(here: GpuProfile | None, there: GpuProfile | None) -> bool:
     if here is None or there is None or here.id == there.id:
         return False
     return not all(profile.bandwidth_bytes_per_s.get("l2") for profile in (here, there))
+
+
+def _is_other_generation(here: GpuProfile | None, there: GpuProfile | None) -> bool:
+    """Return whether two GPUs have other tensor instructions that read shared memory: wgmma is of 9.0 alone, tcgen05 of 10 on.
+
+    Source: PTX ISA, "Target ISA notes" of wgmma.mma_async and tcgen05.mma.
+    """
+    if here is None or there is None:
+        return False
+    return here.compute_capability.partition(".")[0] != there.compute_capability.partition(".")[0]
 
 
 def _flop_ratio(here: GpuProfile, there: GpuProfile, before: str | None, after: str | None) -> float | None:

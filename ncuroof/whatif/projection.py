@@ -11,6 +11,11 @@ The first is expected of kernels that are bound by a resource, the second of tho
 Few documents state the bandwidth of L2. Where none does, it is taken to grow with SMs and clock, and L2 can become the limit by
 that assumption alone. The shorter end of the range then rests on another one: L2 is no limit where it was none, and grows with
 DRAM where it was.
+
+Tensor instructions that read their operands from shared memory themselves are of one generation: wgmma runs on 9.0 alone. On
+another one another kernel runs, whose instructions read as that generation does. Expected is that this keeps up with the tensor
+cores, as chips are built to: tcgen05 of 128 × 256 × 16 reads 12 KiB in its 128 cycles, 96 of 128 byte each, where wgmma of
+64 × 64 × 16 reads all 128. The longer end takes shared memory to be read as it was, at the rate of SMs and clock.
 """
 
 from __future__ import annotations
@@ -32,7 +37,8 @@ WAITING = (Verdict.LATENCY.value, Verdict.OVERHEAD.value, Verdict.UNKNOWN.value)
 _KIB = 1024
 
 _L2 = "l2"
-_AT_SM_CLOCK = ("sm", _L2, "l2_slice")
+_L1 = "l1"
+_AT_SM_CLOCK = ("sm", _L1, _L2, "l2_slice")
 """Resources at the SM clock whose peaks hold at the SM boost clock; the clock of L2 follows it."""
 
 
@@ -63,31 +69,36 @@ def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
     rows = busy.join(ratios, on=list(KEYS), how="left", maintain_order="left", nulls_equal=True)
     clock = _clock(target, "ratio.clock")
     share = _share_there()
-    needed = {
+    needed_as_here = {
         name: pl.col(f"busy.{name}")
         * pl.col(f"ratio.{name}")
         * (_clock(target, f"clock.{name}") if name in ARITHMETIC else clock if name in _AT_SM_CLOCK else 1.0)
         / (share if name in PER_SM else 1.0)
         for name in RESOURCES
     }
+    operands = pl.when("is_other_generation").then(pl.col("busy.operands") / pl.col("busy.l1")).fill_nan(0.0)
+    needed = needed_as_here | {_L1: needed_as_here[_L1] * (1 - operands.fill_null(0.0))}
     rows = rows.with_columns(
         pl.max_horizontal(needed.values()).alias("needed_ns"),
+        pl.max_horizontal(needed_as_here.values()).alias("needed_at_most_ns"),
         _needed_at_least(needed).alias("needed_at_least_ns"),
         longest(needed).alias("limiter_there"),
         _reason(target).alias("reason"),
     )
-    waits = pl.col("duration_ns") * (1 - pl.col("reached_frac")) * _waves_ratio()
-    waits_there = waits * pl.col("ratio.clock") * clock
+    waits_there = pl.col("waits_ns") * _waves_ratio() * pl.col("ratio.clock") * clock
     efficiency_kept, latency_kept = _hypotheses("needed_ns", waits_there)
     expected = pl.when(pl.col("verdict").is_in(WAITING)).then(latency_kept).otherwise(efficiency_kept)
     at_clock = _clock(target, "clock.dominant")
     ridge_ratio = pl.col("ridge_ratio") * pl.col("ratio.dominant") * at_clock / pl.col("ratio.dram")
     values = {
         "duration_ns": expected,
-        "least_ns": pl.min_horizontal(_hypotheses("needed_at_least_ns", waits_there)),
-        "most_ns": pl.max_horizontal(efficiency_kept, latency_kept),
+        "least_ns": pl.min_horizontal(
+            *_hypotheses("needed_at_least_ns", waits_there), pl.col("needed_at_least_ns") / pl.col("overlapped_frac")
+        ),
+        "most_ns": pl.max_horizontal(_hypotheses("needed_at_most_ns", waits_there)),
         "limiter": pl.col("limiter_there"),
         "is_limit_assumed": pl.col("is_l2_assumed") & (pl.col("limiter_there") == _L2),
+        "are_operands_assumed": pl.col("needed_at_most_ns") > pl.col("needed_ns"),
         "ridge_ratio": ridge_ratio,
         "crosses_ridge": (pl.col("recorded_ridge_ratio") < 1) != (ridge_ratio < 1),
     }

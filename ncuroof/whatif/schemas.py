@@ -18,7 +18,9 @@ BUSY_TIMES = pl.Schema(
         "busy.dram": pl.Float64(),  # time for which the resource was needed at its peak, in ns
         "busy.l2": pl.Float64(),
         "busy.l2_slice": pl.Float64(),  # the slice that atomics on few addresses keep full; 0 where they keep none
-        "busy.sm": pl.Float64(),  # L1, shared memory, issue slots, pipes without FLOPs: the busiest of them
+        "busy.l1": pl.Float64(),  # L1 and shared memory
+        "busy.operands": pl.Float64(),  # of that, what tensor instructions read of shared memory themselves (wgmma)
+        "busy.sm": pl.Float64(),  # issue slots and pipes without FLOPs: the busiest of them
         "busy.fp64": pl.Float64(),
         "busy.fp32": pl.Float64(),
         "busy.fp16": pl.Float64(),
@@ -27,6 +29,8 @@ BUSY_TIMES = pl.Schema(
         "to_precision": pl.String(),  # tensor type after a change
         "dominant_precision": pl.String(),
         "reached_frac": pl.Float64(),  # busiest resource of the SMs that had blocks, over the duration; null where not known
+        "overlapped_frac": pl.Float64(),  # the same; of fused launches, were one to run while the other does
+        "waits_ns": pl.Float64(),  # time for which no resource was needed
         "limiter": pl.String(),  # resource that was needed longest, as recorded
         "recorded_ridge_ratio": pl.Float64(),  # time of the dominant work over that of DRAM, both at their peaks
         "ridge_ratio": pl.Float64(),  # the same after a change
@@ -48,9 +52,10 @@ PROJECTION = pl.Schema(
         "target": pl.String(),  # GPU, and perhaps SM clock: "h100-sxm", "same@1980MHz"
         "duration_ns": pl.Float64(),  # expected
         "least_ns": pl.Float64(),  # the smaller of the two hypotheses; an assumed L2 limits there only what it limited
-        "most_ns": pl.Float64(),  # the larger one
+        "most_ns": pl.Float64(),  # the larger one; operands of tensor instructions are read there as here
         "limiter": pl.String(),  # resource that is needed longest there
         "is_limit_assumed": pl.Boolean(),  # whether that is L2, at a bandwidth that no document states
+        "are_operands_assumed": pl.Boolean(),  # whether the expected time leaves out that they are read as here, which takes longer
         "ridge_ratio": pl.Float64(),  # as in BUSY_TIMES, there
         "crosses_ridge": pl.Boolean(),  # whether it lies on the other side of the ridge there
         "reason": pl.String(),  # why there is no time; null where there is one

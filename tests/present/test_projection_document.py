@@ -64,3 +64,14 @@ def test_what_an_assumed_l2_limits_is_told() -> None:
 def test_a_change_brings_its_own_assumption() -> None:
     assert not any("larger batch" in told for told in document(launch())["assumptions"])
     assert any("larger batch" in told for told in document(launch(), changes=("batch:4 for gemm",))["assumptions"])
+
+
+def test_what_a_projection_rests_on_is_told_where_it_does() -> None:
+    product = launch("a", l1=0.95, tensor=0.9, dram=0.1, tensor_precision="tensor_bf16", to_precision="tensor_bf16")
+    product |= {"busy.operands": 9e4, "dominant_precision": "tensor_bf16"}
+    vector = launch("b", dominant_precision="fp32")
+    assert "(wgmma)" in " ".join(document(product, to="b200")["assumptions"])
+    assert "(wgmma)" not in " ".join(document(product, to="h200-sxm")["assumptions"])
+    assert "go on without them" in " ".join(document(vector, changes=("dtype:bf16",))["assumptions"])
+    assert "go on without them" not in " ".join(document(product, changes=("dtype:fp8",))["assumptions"])
+    assert "one after the other" in " ".join(document(vector, changes=("fuse a,b",))["assumptions"])

@@ -15,6 +15,9 @@ from tests.support import demo
 
 pytestmark = pytest.mark.browser
 
+WGMMA = demo.FOLDER.parent / "h100-80gb-hbm3/gemm_fp32_8192-to-gemm_int8_8192.full.ncu-repz"
+"""Products whose operands tensor instructions read from shared memory themselves."""
+
 CHANGES = {"bytes": 0.3, "l2": 0.7, "flop": 0.4, "sm": 1.5}
 GPUS = ("b200", "a100-sxm-80gb", "t4", "rtx-4090", "h200-sxm")
 
@@ -24,7 +27,9 @@ def analysis():
     return ncuroof.read(demo.REPORT).analyse()
 
 
-def test_the_page_reckons_as_the_program_does(browser, tmp_path, analysis):
+@pytest.mark.parametrize("report", [demo.REPORT, WGMMA], ids=["demo", "wgmma"])
+def test_the_page_reckons_as_the_program_does(browser, tmp_path, report):
+    analysis = ncuroof.read(report).analyse()
     document = analysis.to_dict()
     data = targets(document)
     known = [row for kernel in document["kernels"] if (row := scaling(kernel, document))]
@@ -44,7 +49,7 @@ def test_the_page_reckons_as_the_program_does(browser, tmp_path, analysis):
             "dram": changes.get("bytes", 1),
             "l2": changes.get("l2", 1),
             "l2_slice": changes.get("l2", 1),
-            "sm": changes.get("sm", 1),
+            **dict.fromkeys(("sm", "l1"), changes.get("sm", 1)),
         }
         factors |= dict.fromkeys(("fp64", "fp32", "fp16", "tensor"), changes.get("flop", 1))
         for name in (None, *GPUS):

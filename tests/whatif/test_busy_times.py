@@ -88,3 +88,26 @@ def test_little_tensor_work_that_was_counted_is_needed() -> None:
     counters = {f"sm__pipe_tensor_cycles_active{PCT}": 1.0, f"sm__pipe_alu_cycles_active{PCT}": 40.0}
     busy = busy_of(counters, (0, "tensor_bf16", 1e12, 1e14, True))
     assert busy["busy.tensor"].item() == pytest.approx(10)
+
+
+PIPES = {
+    f"l1tex__throughput{PCT}": 94.0,
+    f"sm__pipe_tensor_cycles_active{PCT}": 93.0,
+    f"sm__inst_executed_pipe_lsu{PCT}": 2.0,
+    "device__attribute_compute_capability_major": 9.0,
+    "device__attribute_compute_capability_minor": 0.0,
+}
+
+
+@pytest.mark.parametrize(
+    ("other", "operands_ns"),
+    [
+        ({}, 860.0),  # L1's 940 less 4 wavefronts for each of the 20 of loads and stores
+        ({f"sm__inst_executed_pipe_lsu{PCT}": 24.0}, 0.0),  # mma.sync: loads take all of it
+        ({f"sm__pipe_tensor_cycles_active{PCT}": 30.0}, 300.0),  # no more than the tensor pipe
+        ({"device__attribute_compute_capability_major": 8.0}, 0.0),  # no such instructions
+    ],
+)
+def test_operands_are_what_loads_do_not_tell_of_shared_memory(other: dict[str, float], operands_ns: float) -> None:
+    row = busy_of(PIPES | other).row(0, named=True)
+    assert (row["busy.l1"], row["busy.operands"]) == (pytest.approx(940), pytest.approx(operands_ns))

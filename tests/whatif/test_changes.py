@@ -151,7 +151,10 @@ def test_a_fusion_saves_no_more_than_the_second_reads() -> None:
     busy = fuse(table(first, second), "a", "b").row(0, named=True)
     assert busy["busy.dram"] == pytest.approx(1e5 * (1 - 1e8 / 2e9) + 2e4 * (1 - 1e8 / 2e8))
     assert busy["duration_ns"] == 2e5
-    assert busy["reached_frac"] == pytest.approx((1.0 + 0.2) / 2)
+    assert busy["overlapped_frac"] == pytest.approx((1.0 + 0.2) / 2)
+    # 95 µs at all of DRAM, then 10 at a fifth: 50
+    assert busy["reached_frac"] == pytest.approx(105 / 145)
+    assert busy["waits_ns"] == pytest.approx(4e4)
 
 
 def test_what_cannot_be_fused_is_refused() -> None:
@@ -163,3 +166,46 @@ def test_what_cannot_be_fused_is_refused() -> None:
     for pair in (("a", "a"), ("a", "b"), ("a", "c")):
         with pytest.raises(WhatIfError):
             fuse(busy, *pair)
+
+
+def test_l1_reads_of_a_narrower_type_are_those_of_its_tiles() -> None:
+    types = dict.fromkeys(("tensor_precision", "to_precision", "dominant_precision"), "tensor_bf16")
+    product = launch(dram=0.3, sm=0.1, l1=0.94, tensor=0.9, verdict="compute", **types)
+    (found,) = after("dtype:fp8", product)
+    # L1 94 / 2 = 47 µs, tensor 90 * 989 / 1979 = 45
+    assert (found["limiter"], found["duration_ns"]) == ("l1", pytest.approx(5e4))
+    # an element per lane is a bank of four bytes, whatever the type: 94 µs stay; of eight bytes, it is two of them
+    lanes = launch(dram=0.3, sm=0.1, l1=0.94, fp32=0.3, dominant_precision="fp32")
+    (found,) = after("dtype:bf16", lanes)
+    assert (found["limiter"], found["duration_ns"]) == ("l1", pytest.approx(1e5))
+    wide = launch("a", dram=0.3, sm=0.1, l1=0.94, fp64=0.3, dominant_precision="fp64") | {"name": "a(double *)"}
+    (found,) = after("dtype:bf16", wide)
+    assert (found["limiter"], found["duration_ns"]) == ("l1", pytest.approx(5e4))
+
+
+def test_operands_that_tensor_instructions_read_go_with_the_arithmetic() -> None:
+    product = launch(dram=0.1, sm=0.1, l1=0.9, tensor=0.8, verdict="compute") | {"busy.operands": 7e4}
+    row = change(table(product), parse_change("flop:0.5")).row(0, named=True)
+    # of 90 µs, 70 are operands: 20 + 35
+    assert (row["busy.l1"], row["busy.operands"]) == (pytest.approx(5.5e4), pytest.approx(3.5e4))
+    row = change(table(product), parse_change("sm:0.5")).row(0, named=True)
+    assert (row["busy.l1"], row["busy.operands"]) == (pytest.approx(4.5e4), pytest.approx(3.5e4))
+
+
+def test_kernels_that_share_nothing_gain_nothing_from_being_one() -> None:
+    # one needs FP32 for 95 of its 100 µs, the other DRAM: nothing is read again
+    first = launch("a", dram=0.01, fp32=0.95, sm=0.1, dram_read_bytes=1e6, dram_write_bytes=0.0)
+    second = launch("b", dram=0.9, sm=0.1, dram_read_bytes=1e8, dram_write_bytes=1e8)
+    (found,) = project(fuse(table(first, second), "a", "b"), H100, [Target()]).to_dicts()
+    assert (found["duration_ns"], found["most_ns"]) == (pytest.approx(2e5), pytest.approx(2e5))
+    # were both to run at once: FP32 95 µs of 100 that reach (0.95 + 0.9) / 2
+    assert found["least_ns"] == pytest.approx(9.5e4 / 0.925)
+
+
+def test_bytes_that_do_not_limit_save_no_time() -> None:
+    # 0.1 GB less of each: DRAM 20 → 10 µs of the first, whose SMs take 80; 90 → 45 of the second, whose SMs take 60
+    traffic = {"dram_read_bytes": 1e8, "dram_write_bytes": 1e8}
+    busy = fuse(table(launch("a", dram=0.2, sm=0.8, **traffic), launch("b", dram=0.9, sm=0.6, **traffic)), "a", "b")
+    (found,) = project(busy, H100, [Target()]).to_dicts()
+    assert found["duration_ns"] == pytest.approx(1e5 + 6e4 / 0.9)
+    assert found["least_ns"] == pytest.approx(1.4e5 / 0.85)

@@ -96,6 +96,21 @@ def test_an_l2_that_documents_state_limits_without_an_assumption() -> None:
         assert found["least_ns"] == pytest.approx(1e5)
 
 
+def test_operands_of_tensor_instructions_keep_up_with_those_of_another_generation() -> None:
+    types = dict.fromkeys(("tensor_precision", "to_precision", "dominant_precision"), "tensor_bf16")
+    product = launch(dram=0.1, sm=0.1, l1=0.95, tensor=0.9, verdict="compute", **types) | {"busy.operands": 9e4}
+    found = only(product, B200)
+    # tensor 90 µs * 989 / 2250 = 39.6; L1 95 * 132 * 1.98 / (148 * 1.965) = 85.4, and 4.5 without the operands
+    assert (found["limiter"], found["are_operands_assumed"]) == ("tensor", True)
+    assert found["least_ns"] == found["duration_ns"] == pytest.approx(9e4 * 989 / 2250 / 0.95, rel=1e-3)
+    # at most 10 µs of waiting besides; 5 µs of 132 / 148 of the waves
+    assert found["most_ns"] == pytest.approx(max(9.5e4 * SMS / 0.95, 9.5e4 * SMS + 5e3 * 132 / 148 * 1.98 / 1.965))
+    # the same instructions on another Hopper: nothing is assumed
+    found = only(product, H200)
+    assert (found["limiter"], found["are_operands_assumed"]) == ("l1", False)
+    assert found["duration_ns"] == found["most_ns"] == pytest.approx(1e5)
+
+
 def test_few_blocks_gain_nothing_from_more_sms() -> None:
     # 54 blocks use 54 SMs of 108 as well as of 132: an FP32 pipe that these keep full is slower by the clock alone
     known = {"recorded_n_blocks": 54.0, "n_blocks": 54.0, "n_resident_blocks": 108.0 * 8, "sm_count": 108.0}
