@@ -26,7 +26,7 @@ from ncuroof.diagnosis import (
     weigh,
     weighted,
 )
-from ncuroof.errors import CountsError, MissingExtraError
+from ncuroof.errors import CountsError, MissingExtraError, WhatIfError
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Measurements, measure
 from ncuroof.roofline import Roofline, roofline
@@ -222,7 +222,8 @@ class Analysis:
 
         Raises:
             UnknownNameError: there is no such GPU.
-            WhatIfError: a change or target is none, two changes are of the type, or no kernel has such a name.
+            WhatIfError: a change or target is none, two changes are of the type, `only` names kernels of none, or no kernel has
+                such a name.
         """
         from ncuroof.whatif import (  # noqa: PLC0415  projecting is not needed to analyse
             busy_times,
@@ -232,6 +233,11 @@ class Analysis:
             project,
         )
 
+        if only is not None and not changes:
+            raise WhatIfError(
+                f"only={only!r} names the kernels that changes concern, and there is none",
+                hint="pass changes=['bytes:0.5']",
+            )
         busy = busy_times(self.kernels, self.roofline_tables.work)
         for wanted in parse_changes([changes] if isinstance(changes, str) else changes):
             busy = change(busy, wanted, only, self.roofline_tables.profiles)

@@ -9,7 +9,7 @@ import pytest
 import ncuroof
 from ncuroof.analysis import Reports
 from ncuroof.compare.baseline import write_baseline
-from ncuroof.errors import ModelError, OutputError, ReportNotFoundError, UnknownNameError
+from ncuroof.errors import ModelError, OutputError, ReportNotFoundError, UnknownNameError, WhatIfError
 from tests.support import demo
 from tests.support.lined import lined_report
 
@@ -87,6 +87,8 @@ def test_not_even_force_writes_over_the_report(tmp_path: Path) -> None:
 def test_one_change_is_a_text() -> None:
     analysis = ncuroof.read(demo.REPORT).analyse()
     assert analysis.whatif("b200", changes="dtype:fp8").equals(analysis.whatif("b200", changes=["dtype:fp8"]))
+    with pytest.raises(WhatIfError, match="there is none"):
+        analysis.whatif("b200", only="gemm")
 
 
 @pytest.mark.parametrize("size", [4096.5, float("nan"), float("inf"), 0.5, 0, -1])
