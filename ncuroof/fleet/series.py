@@ -6,16 +6,18 @@ two series are never compared. Within one, launches are put together by what is 
 Chance. The standard error of a side's mean is the larger of two: that of its launches, whose deviation is taken to be no smaller
 than launches have been seen to differ by; and, from enough reports on, that of the reports' means, because clocks, temperature and
 placement differ from one recording to the next. A change counts beyond z standard errors of the difference, and beyond the least
-change of `profiles/comparison.toml`. z grows with the number of comparisons (Bonferroni), so that all of them together claim
-falsely as rarely as one comparison would: among a thousand kernels, one in twenty would else "regress" by chance alone.
+change of `profiles/comparison.toml`. z grows where few launches or reports gave the error (Student), and with the number of
+comparisons (Šidák), so that all of them together claim falsely as rarely as one comparison would: among a thousand kernels, one in
+twenty would else "regress" by chance alone. Two runs are compared by the same rule (`ncuroof.compare.noise`).
 """
 
 from __future__ import annotations
 
-from statistics import NormalDist
+import math
 
 import polars as pl
 
+from ncuroof.compare.noise import Chance
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.signatures import range_path
 from ncuroof.fleet.tables import FLEET_STEPS
@@ -36,6 +38,8 @@ _CONTEXT = {"driver": "the driver", "cuda": "the CUDA version", "ncu": "Nsight C
 """What may differ besides what is compared, and be the cause; so may labels."""
 
 _CONTEXT_PREFIX = "context."
+_FREEDOM = "freedom"
+"""Degrees of freedom that a side's standard error was estimated with; infinite where it is what launches were seen to differ by."""
 _N_HASH = 8
 
 _WORK = {"work.flop": "FLOPs", "instructions.warp_executed": "instructions", "traffic_bytes.dram": "DRAM bytes"}
@@ -127,9 +131,10 @@ def sides(fleet: pl.LazyFrame, compared: str) -> pl.DataFrame:
     own = ((pl.col("squares").sum() - n * mean**2) / pl.when(n > 1).then(n - 1)).clip(0).sqrt()
     seen = (noise.jitter_ns**2 + (noise.deviation_frac * mean) ** 2).sqrt()
     is_alike = ~pl.any_horizontal(pl.col("works_unequally").any(), *(_varies(name) for name in _COUNTED_WORK))
-    trusted = pl.when((n >= noise.n_launches_to_estimate) & is_alike).then(pl.max_horizontal(own, seen)).otherwise(seen)
-    between = (pl.col("duration_ns") / pl.col("n")).std() / pl.len().sqrt()
+    is_own = ((n >= noise.n_launches_to_estimate) & is_alike & (own > seen)).fill_null(value=False)
+    of_launches = pl.when(is_own).then(own).otherwise(seen) / n.sqrt()
     enough = pl.len() >= noise.n_launches_to_estimate
+    of_reports = pl.when(enough).then((pl.col("duration_ns") / pl.col("n")).std() / pl.len().sqrt()).otherwise(0.0)
     return (
         reports.group_by(*_SERIES, "value")
         .agg(
@@ -139,7 +144,11 @@ def sides(fleet: pl.LazyFrame, compared: str) -> pl.DataFrame:
             pl.len().alias("n_reports"),
             n.alias("n_launches"),
             mean.alias("mean_ns"),
-            pl.max_horizontal(trusted / n.sqrt(), pl.when(enough).then(between)).alias("standard_error_ns"),
+            pl.max_horizontal(of_launches, of_reports).alias("standard_error_ns"),
+            pl.when(of_reports > of_launches)
+            .then(pl.len() - 1.0)
+            .otherwise(pl.when(is_own).then(n - 1.0).otherwise(math.inf))
+            .alias(_FREEDOM),
             pl.col("sm_clock_hz").mean(),
             *(pl.col(name).mean() for name in _WORK),
             *(pl.col(f"{_CONTEXT_PREFIX}{words}").drop_nulls().unique().sort() for words in context),
@@ -175,16 +184,18 @@ def steps(found: pl.DataFrame) -> pl.DataFrame:
     change = pl.col("mean_ns") / pl.col("before.mean_ns") - 1
     clocks = (pl.col("sm_clock_hz") / pl.col("before.sm_clock_hz") - 1).abs()
     is_comparable = (clocks <= noise.clock_difference_frac).fill_null(value=True)
-    error = (
-        (pl.col("standard_error_ns") / pl.col("mean_ns")) ** 2
-        + (pl.col("before.standard_error_ns") / pl.col("before.mean_ns")) ** 2
-    ).sqrt()
-    n_comparable = int(pairs.select(is_comparable.alias("it"))["it"].sum())
-    n_standard_errors = standard_errors(n_comparable, noise.n_standard_errors)
+    n_comparable = max(int(pairs.select(is_comparable.alias("it"))["it"].sum()), 1)
+    errors = pairs.select(
+        pl.col("standard_error_ns") / pl.col("mean_ns"),
+        _FREEDOM,
+        pl.col("before.standard_error_ns") / pl.col("before.mean_ns"),
+        f"before.{_FREEDOM}",
+    )
+    noises = [Chance.of([row[:2], row[2:]]).noise_frac(n_comparable) for row in errors.iter_rows()]
     return conform(
         pairs.with_columns(
             change.alias("change_frac"),
-            pl.max_horizontal(noise.least_change_frac, n_standard_errors * error).alias("noise_frac"),
+            pl.Series("noise_frac", noises, dtype=pl.Float64),
             is_comparable.alias("is_comparable"),
             _also_changed(pairs).alias("also_changed"),
             _is_same_work().alias("is_same_work"),
@@ -198,16 +209,6 @@ def steps(found: pl.DataFrame) -> pl.DataFrame:
         ),
         FLEET_STEPS,
     )
-
-
-def standard_errors(n_comparisons: int, for_one: float) -> float:
-    """Return how many standard errors a change has to exceed where many are compared.
-
-    The chance that any of `n_comparisons` exceeds them is that of one comparison exceeding `for_one` (Bonferroni's bound).
-    """
-    normal = NormalDist()
-    chance = 2 * (1 - normal.cdf(for_one))
-    return -normal.inv_cdf(chance / 2 / max(n_comparisons, 1))
 
 
 def _is_same_work() -> pl.Expr:
