@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.module_tracker import ModuleTracker
@@ -22,6 +23,9 @@ from ncuroof.torch.tables import EXPECTED
 
 _OUTSIDE = "Global"
 """ModuleTracker's name for what no module does."""
+
+
+_AUTOCAST_IGNORED = "torch.autocast('cuda') does not convert meta tensors: counted in the types that they have"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,19 @@ class _Call:
     is_backward: bool
 
 
+class _AutocastWatch(TorchFunctionMode):  # type: ignore[misc]  # PyTorch is not looked into: it may be absent
+    """Notes whether autocast is on for GPUs where functions are called: operators, below it, no longer see it."""
+
+    is_on = False
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Look, and call `func`."""
+        self.is_on = bool(torch.is_autocast_enabled("cuda"))
+        return func(*args, **(kwargs or {}))
+
+
 class Expectation(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not looked into: it may be absent
     """Counts what PyTorch calls while it is entered; may be entered again, and goes on counting then."""
 
@@ -51,6 +68,8 @@ class Expectation(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not lo
         self._calls: list[_Call] = []
         self._operations: dict[tuple[Any, ...], Operation] = {}
         self._tracker = ModuleTracker()
+        self._autocast = _AutocastWatch()
+        self._ignored_autocast = False
         self._fused = FusedAttention() if fused_attention else None
 
     def __repr__(self) -> str:
@@ -59,6 +78,7 @@ class Expectation(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not lo
 
     def __enter__(self) -> Expectation:
         self._tracker.__enter__()
+        self._autocast.__enter__()
         if self._fused is not None:
             self._fused.__enter__()
         super().__enter__()
@@ -68,6 +88,7 @@ class Expectation(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not lo
         super().__exit__(*raised)
         if self._fused is not None:
             self._fused.__exit__(*raised)
+        self._autocast.__exit__(*raised)
         self._tracker.__exit__(*raised)
 
     def __torch_dispatch__(
@@ -79,6 +100,9 @@ class Expectation(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not lo
             inputs, outputs = tuple(map(_shape, _tensors(args, kwargs))), tuple(map(_shape, _tensors(result)))
             self._count(operator(str(func), inputs, outputs), inputs)
             return result
+        self._ignored_autocast |= self._autocast.is_on and any(
+            each.device.type == "meta" for each in _tensors(args, kwargs)
+        )
         given = dict(_named(func, args, kwargs or {}))
         inputs, outputs = _shapes(func, given, result)
         key = (func, inputs, outputs, given.get("is_causal"), given.get("transposed"))
@@ -107,7 +131,8 @@ class Expectation(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not lo
         Raises:
             UnknownNameError: no machine is called so.
         """
-        return against(self.table(), self.operations, gpu)
+        remarks = (_AUTOCAST_IGNORED,) if self._ignored_autocast else ()
+        return against(self.table(), self.operations, gpu, remarks)
 
 
 def _operation(

@@ -26,10 +26,12 @@ class ExpectedRoofline:
     Attributes:
         machine: whose roofs.
         calls: EXPECTED_TIMES, a row per call.
+        remarks: what else there is to say, in words.
     """
 
     machine: Machine
     calls: pl.DataFrame
+    remarks: tuple[str, ...] = ()
 
     @property
     def least_ns(self) -> float:
@@ -118,16 +120,19 @@ class ExpectedRoofline:
             lines.append(
                 f"not in the time: {counted(unknown.height, 'call')} whose work or roof is not known ({names})"
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.remarks])
 
 
-def against(table: pl.DataFrame, operations: Sequence[Operation], gpu: str) -> ExpectedRoofline:
+def against(
+    table: pl.DataFrame, operations: Sequence[Operation], gpu: str, remarks: tuple[str, ...] = ()
+) -> ExpectedRoofline:
     """Return the calls of a network at their roofline times on the machine called `gpu`.
 
     Args:
         table: EXPECTED.
         operations: of its rows.
         gpu: name of a machine.
+        remarks: for the summary.
 
     Raises:
         UnknownNameError: no machine is called so.
@@ -145,4 +150,4 @@ def against(table: pl.DataFrame, operations: Sequence[Operation], gpu: str) -> E
         pl.Series("bound", [each.bound for each in predictions], dtype=pl.String),
         pl.Series("least_ns", [each.least_ns for each in predictions], dtype=pl.Float64),
     )
-    return ExpectedRoofline(machine, check(times, EXPECTED_TIMES, table="EXPECTED_TIMES"))
+    return ExpectedRoofline(machine, check(times, EXPECTED_TIMES, table="EXPECTED_TIMES"), remarks)

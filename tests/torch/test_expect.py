@@ -361,3 +361,19 @@ def test_what_is_not_known_is_said_and_kept_out() -> None:
     found = expected.roofline("h100-sxm")
     assert expected.table()["flop"].null_count() == 1
     assert "not in the time: 1 call whose work or roof is not known" in str(found)
+
+
+def test_autocast_that_meta_tensors_do_not_follow_is_told() -> None:
+    x = torch.empty(64, 64, device="meta")
+    with ncuroof.torch.expect() as plain:
+        x @ x
+    assert "autocast" not in str(plain.roofline("h100-sxm"))
+    before = torch.is_autocast_enabled("cuda")
+    torch.set_autocast_enabled("cuda", True)  # torch.autocast() refuses where there is no GPU
+    try:
+        with ncuroof.torch.expect() as ignored:
+            x @ x
+    finally:
+        torch.set_autocast_enabled("cuda", before)
+    assert ignored.table()["dtype"].to_list() == ["fp32"]
+    assert "torch.autocast('cuda') does not convert meta tensors" in str(ignored.roofline("h100-sxm"))
