@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 from ncuroof.model.dtypes import dtype_of
@@ -9,13 +10,28 @@ from ncuroof.model.prediction import Prediction
 
 MOST = 2**40
 """A size beyond which nobody looks."""
+_ROUNDING = 1e-9
+
+
+def grows(predicted: Callable[[int], Prediction], *, most: int = MOST) -> bool:
+    """Return whether compute over memory time never falls as a size doubles: else there is no size from which on one side bounds.
+
+    True where a roof is not known.
+
+    Args:
+        predicted: of a size.
+        most: the largest size that is looked at.
+    """
+    found = [_compute_over_memory(predicted(1 << power)) for power in range(most.bit_length())]
+    known = [each for each in found if each is not None]
+    return all(after >= before * (1 - _ROUNDING) for before, after in itertools.pairwise(known))
 
 
 def critical_size(predicted: Callable[[int], Prediction], *, most: int = MOST) -> int | None:
     """Return the smallest size from which on the operation is compute-bound; None if it never is, or roofs are not known.
 
     Args:
-        predicted: of a size. Compute over memory time has to grow with it, as it does with the batch of a layer.
+        predicted: of a size. Compute over memory time has to grow with it (`grows`), as it does with the batch of a layer.
         most: the largest size that is looked at.
     """
     if not _is_compute_bound(predicted(most)):
@@ -41,6 +57,11 @@ def critical_batch_of_large_layer(ridge_flop_per_byte: float, weight_dtype: str)
     Source: Austin et al., How to Scale Your Model, part 1, 2025.
     """
     return ridge_flop_per_byte * dtype_of(weight_dtype).bytes / 2
+
+
+def _compute_over_memory(prediction: Prediction) -> float | None:
+    memory_ns = max(prediction.dram_ns or 0.0, prediction.l2_ns or 0.0)
+    return None if prediction.compute_ns is None or not memory_ns else prediction.compute_ns / memory_ns
 
 
 def _is_compute_bound(prediction: Prediction) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ncuroof.errors import ModelError
-from ncuroof.model.batch import critical_batch_of_large_layer, critical_size
+from ncuroof.model.batch import critical_batch_of_large_layer, critical_size, grows
 from ncuroof.model.cache import Residency, residency
 from ncuroof.model.catalogue import Model
 from ncuroof.model.machines import Machine
@@ -155,7 +155,7 @@ def _operation(request: Request, sizes: Mapping[str, int], dtype: str) -> Operat
 
 
 def _criticals(request: Request) -> tuple[Critical, ...]:
-    """Return the critical size of the one size that is swept, else of a product's batch."""
+    """Return the critical size of the one size that is swept, else of a product's batch; none where the intensity falls with it."""
     first = {name: values[0] for name, values in request.sizes.items()}
     if request.model.name == "sharded-gemm":
         return _critical_contractions(request, first) if request.options.get("axis", "k") == "k" else ()
@@ -168,6 +168,8 @@ def _criticals(request: Request) -> tuple[Critical, ...]:
         def predicted(value: int, dtype: str = dtype, machine: Machine = machine) -> Prediction:
             return predict(_operation(request, first | {name: value}, dtype), machine)
 
+        if not grows(predicted):
+            continue
         smallest = predicted(1)
         ridge = smallest.ridge_flop_per_byte
         weights = str(request.options.get("weight_dtype") or request.options.get("b_dtype") or dtype)

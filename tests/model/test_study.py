@@ -173,3 +173,22 @@ def test_a_measured_time_is_held_against_the_roof() -> None:
     assert away is not None
     assert away.efficiency_frac == pytest.approx(2 * 4096**3 / 200e-6 / 989e12)
     assert found.distance(achieved_flop_per_s=None, achieved_ns=None) == (None,)
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "options"),
+    [
+        # 4096 keys, aligned at the end: of more queries than that, those before the first key see none and move all the same
+        (
+            "attention",
+            {"seq": (1024, 4096, 16384), "head_dim": (128,), "heads": (32,), "keys": (4096,)},
+            {"causal": True},
+        ),
+        # more bytes for the same work: compute-bound up to a size, not from one on
+        ("custom", {"flop": (10**12,), "bytes": (10**6, 10**12)}, {}),
+    ],
+)
+def test_where_intensity_falls_with_a_size_none_is_critical(name: str, sizes, options) -> None:
+    found = _study(name, sizes, options=options)
+    assert "compute" in {row.prediction.bound for row in found.rows}
+    assert found.critical == ()
