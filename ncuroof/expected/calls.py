@@ -170,10 +170,16 @@ def _call(
 
 
 def _needed(operation: Operation, text: str, counted: float | None) -> float:
-    """Return the work of an operator's products; of attention, no more than was done: no range tells what its mask leaves out."""
+    """Return the work of an operator's products, without those that its gradient makes again (flash attention's Q·Kᵀ).
+
+    Of attention, no more than was done: no range tells what its mask leaves out.
+
+    Source: Chowdhery et al., "PaLM", arXiv 2204.02311, appendix B: recomputing is the hardware's utilisation, not the model's.
+    """
+    needed = operation.needed_matrix_flop
     if _ATTENTION in text.partition(",")[0] and counted:
-        return min(operation.matrix_flop, counted)
-    return operation.matrix_flop
+        return min(needed, counted * needed / operation.matrix_flop)
+    return needed
 
 
 def _flop_by_precision(done: list[list[Mapping[str, Any]] | None]) -> dict[str, float]:

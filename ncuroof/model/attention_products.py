@@ -13,13 +13,21 @@ _FP32 = DTYPES["fp32"]
 _SOFTMAX_FLOP, _SOFTMAX_BACKWARD_FLOP, _RECOMPUTED_BACKWARD_FLOP = 5, 4, 5
 
 
-def pairs(seq: int, keys: int, *, is_causal: bool) -> int:
+def pairs(seq: int, keys: int, *, is_causal: bool, is_at_end: bool = True) -> int:
     """Return how many queries meet how many keys: all of them, or each query the keys up to its own place.
 
-    The last query sees all keys, as in FlashAttention from 2.1 on: sequences are aligned at their ends.
+    Args:
+        seq: queries.
+        keys: keys.
+        is_causal: whether there is a mask.
+        is_at_end: sequences are aligned at their ends: the last query sees all keys, as in FlashAttention from 2.1 on. Else at
+            their starts: the first query sees one, as in `torch.nn.functional.scaled_dot_product_attention(is_causal=True)`.
     """
     if not is_causal:
         return seq * keys
+    if not is_at_end:
+        n_growing = min(seq, keys)
+        return n_growing * (n_growing + 1) // 2 + (seq - n_growing) * keys
     first = keys - seq + 1  # keys that the first query sees
     most = max(first + seq - 1, 0)
     least = max(first, 1)
@@ -94,7 +102,8 @@ def attention(  # noqa: PLR0913  attention has that many sizes
     made("attention", sizes, [], [])  # refuses what is not positive before it divides
     _refuse(heads, groups, tile_q=tile_q, is_flash_forward=not (is_naive or backward))
     scores = batch * heads * pairs(seq, n_keys, is_causal=causal and not is_naive)
-    work = _work(scores, head_dim, e, d, recomputed_rows=0 if is_naive else batch * heads * seq, backward=backward)
+    recomputed_rows = 0 if is_naive else batch * heads * seq
+    work = attention_work(scores, head_dim, e, d, recomputed_rows=recomputed_rows, backward=backward)
     traffic = _tensors(batch * seq * heads, batch * n_keys * groups, head_dim, e, d, backward=backward)
     if is_naive:
         n_read, n_written = (4, 1) if backward else (2, 2) if softmax_kernel else (1, 1)
@@ -128,14 +137,29 @@ def _refuse(heads: int, groups: int, *, tile_q: int | None, is_flash_forward: bo
         raise ModelError("attention: tile_q is of the forward pass of a flash kernel", hint="leave it out")
 
 
-def _work(scores: int, dim: int, value_dim: int, d: Dtype, *, recomputed_rows: int, backward: bool) -> list[Work]:
-    """Return the products and the rest; a flash kernel's backward pass computes the scores of its rows again."""
+def attention_work(
+    scores: int, dim: int, value_dim: int, d: Dtype, *, recomputed_rows: int, backward: bool
+) -> list[Work]:
+    """Return the products and the rest; a flash kernel's backward pass computes the scores of its rows again.
+
+    Args:
+        scores: of all heads and sequences.
+        dim: of queries and keys.
+        value_dim: of values and outputs.
+        d: type of all tensors.
+        recomputed_rows: queries whose scores were not kept; 0 where scores were stored.
+        backward: gradients instead.
+
+    Raises:
+        ModelError: no product is made in the type.
+    """
     if not backward:
         return [matrix(scores * 2 * (dim + value_dim), d), vector(scores * _SOFTMAX_FLOP, d)]
     if not recomputed_rows:
         return [matrix(scores * 4 * (dim + value_dim), d), vector(scores * _SOFTMAX_BACKWARD_FLOP, d)]
     others = scores * _RECOMPUTED_BACKWARD_FLOP + 2 * recomputed_rows * value_dim
-    return [matrix(scores * (6 * dim + 4 * value_dim), d), vector(others, d)]
+    again = matrix(scores * 2 * dim, d, is_recomputed=True)
+    return [matrix(scores * 4 * (dim + value_dim), d), again, vector(others, d)]
 
 
 def _tensors(queries: int, keys: int, dim: int, value_dim: int, d: Dtype, *, backward: bool) -> list[Traffic]:

@@ -18,11 +18,13 @@ class Work:
         flop: additions, multiplications, divisions, comparisons and special functions, 1 each; a fused multiply-add is 2.
         precisions: roofs that it may run under; the first that a machine has counts.
         is_product: of matrix products, which tensor cores can make.
+        is_recomputed: done a second time, for want of what the first time did not keep.
     """
 
     flop: float
     precisions: tuple[str, ...]
     is_product: bool = False
+    is_recomputed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,11 @@ class Operation:
     def matrix_flop(self) -> float:
         """Work of matrix products."""
         return sum(each.flop for each in self.work if each.is_product)
+
+    @property
+    def needed_matrix_flop(self) -> float:
+        """Work of matrix products without those that are made a second time."""
+        return sum(each.flop for each in self.work if each.is_product and not each.is_recomputed)
 
     @property
     def read_bytes(self) -> float:
@@ -157,7 +164,7 @@ def made(
     )
 
 
-def matrix(flop: float, dtype: Dtype) -> Work:
+def matrix(flop: float, dtype: Dtype, *, is_recomputed: bool = False) -> Work:
     """Return work of matrix products made in `dtype`.
 
     Raises:
@@ -167,7 +174,7 @@ def matrix(flop: float, dtype: Dtype) -> Work:
         raise ModelError(
             f"matrix products are not made in {dtype.name}", hint="choose a floating-point type, int8 or int4"
         )
-    return Work(flop, dtype.matrix, is_product=True)
+    return Work(flop, dtype.matrix, is_product=True, is_recomputed=is_recomputed)
 
 
 def vector(flop: float, dtype: Dtype) -> Work:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ncuroof.model.attention_products import attention
+from ncuroof.model.attention_products import attention_work, pairs
 from ncuroof.model.dtypes import dtype_of, wider
 from ncuroof.model.operation import Work
 from ncuroof.model.operator_table import OperatorTable
@@ -100,22 +100,21 @@ def _convolution_backward(call: Call) -> tuple[Work, ...]:
 
 
 def _attention(call: Call, *, is_backward: bool) -> tuple[Work, ...]:
-    """As of the model of a flash kernel; tensors are batch × heads × sequence × features."""
+    """As of the model of a flash kernel; tensors are batch × heads × sequence × features.
+
+    A causal mask is aligned at the starts of queries and keys, as `scaled_dot_product_attention` documents for `is_causal`.
+    """
     query, key, value = call.tensors[is_backward : 3 + is_backward]
     batch, heads, seq, dim = query.sizes
-    model = attention(
-        seq,
-        dim,
-        heads=heads,
-        batch=batch,
-        kv_heads=key.sizes[1],
-        keys=key.sizes[2],
-        value_dim=value.sizes[3],
-        causal=call.is_causal,
-        dtype=query.dtype,
-        backward=is_backward,
-    )
-    return model.work
+    _, key_heads, keys, _ = key.sizes
+    if not key_heads or heads % key_heads:
+        raise Uncountable
+    rows, dtype = batch * heads * seq, dtype_of(query.dtype)
+    if not dtype.matrix:
+        raise Uncountable
+    scores = batch * heads * pairs(seq, keys, is_causal=call.is_causal, is_at_end=False)
+    work = attention_work(scores, dim, value.sizes[3], dtype, recomputed_rows=rows, backward=is_backward)
+    return tuple(work)
 
 
 def _adam(call: Call) -> tuple[Work, ...]:

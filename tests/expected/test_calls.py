@@ -239,3 +239,17 @@ def test_a_causal_mask_leaves_out_work_that_no_range_tells_of(expected) -> None:
         for flop in (whole / 2, whole, 1.5 * whole)
     )
     assert (masked, full, more) == (pytest.approx(whole / 2), whole, whole)
+
+
+def test_scores_that_attention_computes_again_are_extra_work(expected) -> None:
+    # 2 sequences, 4 heads, 128 queries and keys, 64 features: five products of 2·2·4·128·128·64 FLOPs run, four are needed
+    one = 2 * 2 * 4 * 128 * 128 * 64
+    shapes = ", ".join(["[2, 4, 128, 64]"] * 5)
+    nvtx = (*LAYER, f"aten::_scaled_dot_product_flash_attention_backward, op_id = 6, sizes = [{shapes}]")
+    found = expected(product(nvtx=nvtx, tensor={HMMA: 5 * one}))
+    (call,) = found.calls.to_dicts()
+    assert (call["needed_flop"], call["counted_flop"]) == (4 * one, pytest.approx(5 * one))
+    assert found.utilisation.extra_work_frac == pytest.approx(found.utilisation.mfu_frac / 4)
+    # under a mask that no range tells, four fifths of what was done
+    (call,) = expected(product(nvtx=nvtx, tensor={HMMA: 2.5 * one})).calls.to_dicts()
+    assert call["needed_flop"] == pytest.approx(2 * one)

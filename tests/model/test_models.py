@@ -102,6 +102,8 @@ def test_shares_add_up(axis: str, devices: int) -> None:
 def test_causal_pairs_are_those_that_a_mask_leaves(seq: int, keys: int) -> None:
     seen = sum(key <= query + keys - seq for query in range(seq) for key in range(keys))
     assert pairs(seq, keys, is_causal=True) == seen
+    at_start = sum(key <= query for query in range(seq) for key in range(keys))
+    assert pairs(seq, keys, is_causal=True, is_at_end=False) == at_start
     assert pairs(seq, keys, is_causal=False) == seq * keys
 
 

@@ -232,3 +232,34 @@ def test_no_operator_stands_in_two_lists() -> None:
     lists += [table.accumulating_scatters, frozenset(table.pointwise), frozenset(table.reduction)]
     assert sum(map(len, lists)) == len(frozenset().union(*lists))
     assert table.overwrites <= table.fills | table.moves
+
+
+def test_a_causal_mask_is_aligned_at_the_start_as_pytorch_does() -> None:
+    query, keys = _shape(1, 1, 128, 64, dtype="bf16"), [_shape(1, 1, 4096, 64, dtype="bf16")] * 2
+    found = operator("scaled_dot_product_attention", [query, *keys], [query], is_causal=True)
+    # the first query sees one key, the last 128: 128 * 129 / 2 pairs of 4 * 64 FLOPs
+    assert found.matrix_flop == 4 * 64 * 128 * 129 // 2
+    # more queries than keys: those behind the last key see all
+    query, keys = _shape(1, 1, 6, 4, dtype="bf16"), [_shape(1, 1, 4, 4, dtype="bf16")] * 2
+    found = operator("scaled_dot_product_attention", [query, *keys], [query], is_causal=True)
+    assert found.matrix_flop == 4 * 4 * (1 + 2 + 3 + 4 + 4 + 4)
+
+
+def test_what_gradients_of_attention_make_again_is_not_needed() -> None:
+    query, value = _shape(1, 2, 8, 4, dtype="bf16"), _shape(1, 2, 8, 6, dtype="bf16")
+    backward = operator(
+        "_scaled_dot_product_flash_attention_backward", [value, query, query, value], [query, query, value]
+    )
+    # 2 heads, 64 pairs: Q·Kᵀ again 2·4; dQ, dK 2·4 each; dP, dV 2·6 each
+    assert (backward.matrix_flop, backward.needed_matrix_flop) == (128 * (3 * 8 + 2 * 12), 128 * (2 * 8 + 2 * 12))
+
+
+def test_products_of_integers_have_a_roof() -> None:
+    matrix = _shape(8192, 8192, dtype="int8")
+    found = operator("_int_mm", [matrix, matrix], [_shape(8192, 8192, dtype="int32")])
+    assert (found.flop, found.is_known) == (2 * 8192**3, True)
+    assert [each.precisions for each in found.work] == [("tensor_int8",)]
+    # 1.0995e12 / 1979e12
+    assert model.predict(found, model.machine_by_name("h100-sxm")).least_ns == pytest.approx(555.6e3, rel=1e-3)
+    # other work on integers is none
+    assert operator("add", [matrix, matrix], [matrix]).flop == 0
