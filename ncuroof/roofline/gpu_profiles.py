@@ -40,6 +40,7 @@ _NUMBER_TABLES: dict[str, Collection[str]] = {
     "peak_flop_per_clock_per_sm": _PRECISIONS,
 }
 _BRAND_WORDS = frozenset({"nvidia", "geforce", "tesla", "gpu"})
+_SERIES = ("rtx ", "gtx ")
 _MIG = re.compile(r"\s+mig\b.*$", re.IGNORECASE)
 # A driver shows less than the data sheet's capacity: firmware and error correction take up to a tenth of it.
 _VISIBLE_DRAM_FRAC = (0.85, 1.02)
@@ -124,7 +125,7 @@ def load_profiles() -> tuple[GpuProfile, ...]:
 
 
 def profile_by_name(name: str) -> GpuProfile:
-    """Return the profile whose id or device name is `name`, else the only one that `name` is a part of.
+    """Return the profile whose id or device name is `name`, with or without RTX, else the only one that `name` is a part of.
 
     Case, brand words, and the choice between blank, hyphen and underscore do not matter.
 
@@ -139,7 +140,8 @@ def profile_by_name(name: str) -> GpuProfile:
     }
     partly = [id_ for id_, names in names_by_id.items() if wanted and any(wanted in known for known in names)]
     exactly = [id_ for id_ in partly if wanted in names_by_id[id_]]
-    for found in (exactly, partly):
+    of_series = [id_ for id_ in partly if any(series + wanted in names_by_id[id_] for series in _SERIES)]
+    for found in (exactly, of_series, partly):
         if len(found) == 1:
             return next(profile for profile in load_profiles() if profile.id == found[0])
     near = partly or difflib.get_close_matches(name.lower(), names_by_id, n=5, cutoff=0.4) or list(names_by_id)
