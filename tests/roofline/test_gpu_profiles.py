@@ -195,10 +195,15 @@ def test_device_names_lead_back_to_their_profile(profile: GpuProfile) -> None:
         ("NVIDIA GeForce RTX 4060", "8.9", "rtx-4060"),
         ("NVIDIA GeForce RTX 4060 Ti", "8.9", "rtx-4060-ti"),
         ("NVIDIA GeForce RTX 4060 Laptop GPU", "8.9", "rtx-4060-laptop"),
-        ("NVIDIA GeForce RTX 4090 Laptop GPU", "8.9", None),
-        ("NVIDIA GeForce RTX 3080 Laptop GPU", "8.6", None),
+        ("NVIDIA GeForce RTX 4090", "8.9", "rtx-4090"),
+        ("NVIDIA GeForce RTX 4090 D", "8.9", "rtx-4090-d"),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", "8.9", "rtx-4090-laptop"),
+        ("NVIDIA GeForce RTX 5090 Laptop GPU", "12.0", None),
+        ("NVIDIA GeForce RTX 3080 Laptop GPU", "8.6", "rtx-3080-laptop"),
         ("GeForce RTX 3080", "8.6", "rtx-3080"),
-        ("NVIDIA GeForce RTX 3080 Ti", "8.6", None),
+        ("NVIDIA GeForce RTX 3080 Ti", "8.6", "rtx-3080-ti"),
+        ("NVIDIA GeForce RTX 3080 Ti Laptop GPU", "8.6", None),
+        ("NVIDIA GeForce RTX 2070 with Max-Q Design", "7.5", None),
         ("A100-PCIE-40GB", "8.0", "a100-pcie-40gb"),
         ("NVIDIA A100-PCIE-40GB", "8.0", "a100-pcie-40gb"),
         ("nvidia a100 80gb pcie", "8.0", "a100-pcie-80gb"),
@@ -213,9 +218,22 @@ def test_device_names_lead_back_to_their_profile(profile: GpuProfile) -> None:
         ("NVIDIA H200 NVL", "9.0", "h200-nvl"),
         ("NVIDIA GH200 480GB", "9.0", "gh200-96gb"),
         ("NVIDIA GH200 144G HBM3e", "9.0", "gh200-144gb"),
-        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "12.0", None),
+        ("NVIDIA H20", "9.0", "h20"),
+        ("NVIDIA H20-3e", "9.0", None),
+        ("NVIDIA H800", "9.0", "h800-sxm"),
+        ("NVIDIA H800 PCIe", "9.0", "h800-pcie"),
+        ("NVIDIA A800-SXM4-80GB", "8.0", "a800-sxm-80gb"),
+        ("NVIDIA A800 80GB PCIe", "8.0", "a800-pcie-80gb"),
+        ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "12.0", "rtx-pro-6000-blackwell"),
+        ("NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", "12.0", "rtx-pro-6000-max-q"),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "12.0", "rtx-pro-6000-server"),
+        ("NVIDIA RTX A2000 12GB", "8.6", "rtx-a2000"),
+        ("NVIDIA RTX A2000 Laptop GPU", "8.6", None),
         ("NVIDIA RTX A6000", "8.6", "rtx-a6000"),
+        ("NVIDIA RTX 4000 SFF Ada Generation", "8.9", None),
         ("NVIDIA RTX 6000 Ada Generation", "8.9", "rtx-6000-ada"),
+        ("Quadro RTX 6000", "7.5", "quadro-rtx-6000"),
+        ("NVIDIA TITAN V", "7.0", "titan-v"),
         ("", "9.0", None),
         ("NVIDIA", "9.0", None),
     ],
@@ -244,9 +262,32 @@ def test_the_12_gb_version_of_the_3080_is_not_the_10_gb_one() -> None:
     assert matched("NVIDIA GeForce RTX 3080", "8.6", **known) is None
 
 
-def test_a_smaller_jetson_of_the_same_name_matches_nothing() -> None:
+@pytest.mark.parametrize(
+    ("name", "capability", "bus_bits", "sm_count", "gib", "profile"),
+    [
+        ("NVIDIA GeForce RTX 3060", "8.6", 192, 28, 12, "rtx-3060"),
+        ("NVIDIA GeForce RTX 3060", "8.6", 128, 28, 8, None),
+        ("NVIDIA GeForce RTX 3050", "8.6", 128, 20, 8, "rtx-3050"),
+        ("NVIDIA GeForce RTX 3050", "8.6", 96, 18, 6, None),
+        ("NVIDIA GeForce RTX 2060", "7.5", 192, 30, 6, "rtx-2060"),
+        ("NVIDIA GeForce RTX 2060", "7.5", 192, 34, 12, None),
+        ("NVIDIA GeForce RTX 3080 Laptop GPU", "8.6", 256, 48, 8, "rtx-3080-laptop"),
+        ("NVIDIA GeForce RTX 3080 Laptop GPU", "8.6", 256, 48, 16, "rtx-3080-laptop"),
+    ],
+)
+def test_versions_of_one_name_are_told_apart(
+    name: str, capability: str, bus_bits: int, sm_count: int, gib: int, profile: str | None
+) -> None:
+    known = {"sm_count": sm_count, "memory_bus_bits": bus_bits, "dram_bytes": gib * GIB}
+    assert matched(name, capability, **known) == profile
+
+
+def test_jetsons_of_one_name_are_told_apart_by_sms_and_memory() -> None:
     assert matched("Orin", "8.7", sm_count=16) == "jetson-agx-orin"
+    assert matched("Orin", "8.7", sm_count=14) is None
     assert matched("Orin", "8.7", sm_count=8) is None
+    assert matched("Orin", "8.7", sm_count=8, dram_bytes=16136011776) == "jetson-orin-nx-16gb"
+    assert matched("Orin", "8.7", sm_count=8, dram_bytes=7987728384) == "jetson-orin-nano-8gb"
 
 
 @pytest.mark.parametrize(
@@ -273,6 +314,10 @@ def test_normalised_names_drop_brands_and_punctuation() -> None:
         ("h100-sxm", "h100-sxm"),
         ("H100 SXM", "h100-sxm"),
         ("4090", "rtx-4090"),
+        ("3080", "rtx-3080"),
+        ("4090 laptop", "rtx-4090-laptop"),
+        ("a2", "a2"),
+        ("h20", "h20"),
         ("l4", "l4"),
         ("RTX 4060", "rtx-4060"),
         ("nvidia h200", "h200-sxm"),
