@@ -422,6 +422,8 @@ def test_a_malformed_file_is_refused_with_its_name_and_key(tmp_path: Path, old: 
         ("h100-sxm", 64 * 80 * 1.98e9),
         ("h100-pcie", 64 * 80 * 1.755e9),
         ("h100-nvl", 64 * 96 * 1.785e9),
+        ("h800-sxm", 64 * 80 * 1.98e9),
+        ("h800-pcie", 64 * 80 * 1.755e9),
         ("h200-sxm", 64 * 96 * 1.98e9),
         ("h200-nvl", 64 * 96 * 1.785e9),
         ("gh200-96gb", 64 * 96 * 1.98e9),
