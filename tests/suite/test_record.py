@@ -15,8 +15,10 @@ import jobs
 import packing
 import pytest
 import record as record_program
+import zstandard
 from cases import HERE, load, parsed_toml
 from stored import report_in
+from suite_error import SuiteError
 
 import ncuroof
 from tests.support.constructed import Accesses, Described
@@ -325,3 +327,17 @@ def test_a_killed_recording_has_written_what_it_had(
     assert archives.n_reports == 3
     unpacked = packing.unpack(archives.paths, tmp_path / "fixtures")
     assert [path.name for path in unpacked] == ["fp64_chain.full.ncu-repz", "fp64_unfused.full.ncu-repz"]
+
+
+def test_a_report_that_ncu_compressed_is_decompressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    assert calls._report_in(folder) is None
+    (folder / "copy_4.full.ncu-repz").write_bytes(zstandard.compress(b"NVR\0 and the rest"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SuiteError, match=r"ncu wrote copy_4\.full\.ncu-repz, and zstd cannot be run"):
+        calls._report_in(folder)
+    program = "import sys, zstandard; sys.stdout.buffer.write(zstandard.decompress(sys.stdin.buffer.read()))"
+    (tmp_path / "zstd").write_text(f"#!/bin/sh\nexec '{sys.executable}' -c '{program}'\n", encoding="utf-8")
+    (tmp_path / "zstd").chmod(0o755)
+    assert calls._report_in(folder) == b"NVR\0 and the rest"
