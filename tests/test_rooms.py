@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -50,14 +51,9 @@ def _room(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+@cache
 def _imports(path: Path) -> list[Import]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    return [found for node in ast.walk(tree) for found in _of(node, tree)]
-
-
-def _of(node: ast.AST, tree: ast.Module) -> Iterator[Import]:
-    if not isinstance(node, ast.Import | ast.ImportFrom):
-        return
     level = {id(inner) for statement in tree.body for inner in _without_functions(statement)}
     types = {
         id(inner)
@@ -65,7 +61,15 @@ def _of(node: ast.AST, tree: ast.Module) -> Iterator[Import]:
         if isinstance(statement, ast.If) and ast.unparse(statement.test).endswith("TYPE_CHECKING")
         for inner in ast.walk(statement)
     }
-    is_at_module_level, is_for_types = id(node) in level, id(node) in types
+    return [
+        found
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for found in _of(node, is_at_module_level=id(node) in level, is_for_types=id(node) in types)
+    ]
+
+
+def _of(node: ast.Import | ast.ImportFrom, *, is_at_module_level: bool, is_for_types: bool) -> Iterator[Import]:
     if isinstance(node, ast.ImportFrom):
         assert node.level == 0, "relative imports are not used"
         yield Import(node.module or "", tuple(alias.name for alias in node.names), is_at_module_level, is_for_types)
