@@ -1,4 +1,4 @@
-"""Every report of the corpus is analysed, and its numbers equal those of the charts that it carries."""
+"""Every report of the corpus is analysed; its numbers equal those of the charts that it carries, its verdicts most of NVIDIA's."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import math
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
 import ncuroof
 from ncuroof.analysis import Analysis
+from ncuroof.compare import compare, judge, parse_gate
 from ncuroof.ingest import open_report
 from ncuroof.metrics import load_catalogue, measure, selection
 from ncuroof.metrics.units import scale
+from ncuroof.whatif import Target, busy_times, project
 from tests.support.embedded_charts import ChartValue, chart_values
 
 pytestmark = pytest.mark.corpus
@@ -117,6 +121,47 @@ def test_no_kernel_lies_above_its_instruction_roof(analyses: dict[Path, Analysis
         assert shares.filter(shares > 1).is_empty(), path
     print(f"points on the instruction roofline: {n_points}")
     assert n_points > 0
+
+
+def test_verdicts_agree_with_nvidias_speed_of_light_rule(analyses: dict[Path, Analysis]) -> None:
+    n_judged, disagreements = 0, []
+    for path, analysis in analyses.items():
+        for kernel in analysis.to_dict()["kernels"]:
+            theirs = kernel["vendor"]["verdict"]
+            if theirs is None:
+                continue
+            n_judged += 1
+            if not _agrees(kernel, theirs):
+                disagreements.append((path.name, kernel["name"], theirs, kernel["verdict"]))
+    assert n_judged > 500
+    assert len(disagreements) <= 0.03 * n_judged, disagreements
+
+
+def _agrees(kernel: dict[str, Any], theirs: str) -> bool:
+    """Return whether the verdicts agree; a grid too small for NVIDIA is overhead for us where launching it takes longer."""
+    return kernel["verdict"] == theirs or (theirs == "latency" and kernel["verdict"] == "overhead")
+
+
+def test_every_kernel_takes_its_own_time_on_its_own_gpu(analyses: dict[Path, Analysis]) -> None:
+    for path, analysis in analyses.items():
+        busy = busy_times(analysis.kernels, analysis.roofline_tables.work)
+        profiles = analysis.roofline_tables.profiles
+        for device, profile in profiles.items():
+            here = busy.filter(pl.col("device") == device)
+            for target in (Target(), *([Target(profile)] if profile else [])):
+                found = project(here, profiles, [target]).with_columns(here["duration_ns"].alias("recorded_ns"))
+                known = found.filter(pl.col("reason").is_null())
+                for key in ("duration_ns", "least_ns", "most_ns"):
+                    assert ((known[key] / known["recorded_ns"] - 1).abs() < 1e-9).all(), (path, key)
+
+
+def test_every_report_compared_with_itself_is_empty(analyses: dict[Path, Analysis]) -> None:
+    for path, analysis in analyses.items():
+        side = analysis.side()
+        found = compare(side, side)
+        assert found.is_empty, path
+        if any(side.groups["duration_ns"].is_not_null()):
+            assert all(result.has_passed for result in judge([parse_gate("time:+0%")], found)), path
 
 
 def test_every_way_to_count_instructions_gives_the_same_number(corpus: list[Path]) -> None:

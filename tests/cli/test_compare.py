@@ -9,8 +9,6 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-import ncuroof
-from ncuroof.compare import compare, judge, parse_gate
 from tests.cli.running import run_main
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
 
@@ -178,13 +176,3 @@ def test_many_runs_are_a_line_per_kernel_with_jumps_marked(before: Path, tmp_pat
     assert [jump["run"] for jump in first["jumps"]] == [2]
     gone = next(trend for trend in document["trends"] if trend["name"] == "reduce")
     assert gone["mean_ns"] == [2.5e5, 2.5e5, None]
-
-
-@pytest.mark.corpus
-def test_every_report_compared_with_itself_is_empty(corpus: list[Path]) -> None:
-    for path in corpus:
-        side = ncuroof.read(path).analyse().side()
-        found = compare(side, side)
-        assert found.is_empty, path
-        if any(side.groups["duration_ns"].is_not_null()):
-            assert all(result.has_passed for result in judge([parse_gate("time:+0%")], found)), path
