@@ -73,8 +73,7 @@ def module_of(content: Content, span: tuple[int, int], modules: Mapping[int, Cod
 def kernel_spans(container: Container) -> Iterator[tuple[int, int] | None]:
     """Yield where each workload lies that is a kernel, None for any other, in file order."""
     for block in container.blocks:
-        yield from block.spans[block.n_sources : block.n_sources + block.n_results]
-        yield from [None] * (block.n_workloads - block.n_results)
+        yield from (span if kind == "kernel" else None for kind, span in block.results)
 
 
 def decoded(message: str, content: Content, span: tuple[int, int]) -> Any:

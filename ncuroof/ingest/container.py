@@ -30,12 +30,13 @@ SNIFF_BYTES = 64
 KNOWN_VERSION = 7
 """Of the file format: in every report from 2019 to 2026."""
 
-_LENGTH = struct.Struct("<I")
+LENGTH = struct.Struct("<I")
+"""What stands before each message: its size in bytes."""
 
 # Field numbers of BlockHeader and FileHeader.
-_N_SOURCES, _N_RESULTS, _PAYLOAD_SIZE, _N_RANGES, _N_CMDLISTS, _N_GRAPHS = 1, 2, 5, 7, 8, 9
-_COUNTS = (_N_SOURCES, _N_RESULTS, _PAYLOAD_SIZE, _N_RANGES, _N_CMDLISTS, _N_GRAPHS)
-_FILE_VERSION = 1
+_N_SOURCES, _N_RESULTS, PAYLOAD_SIZE, _N_RANGES, _N_CMDLISTS, _N_GRAPHS = 1, 2, 5, 7, 8, 9
+_COUNTS = (_N_SOURCES, _N_RESULTS, PAYLOAD_SIZE, _N_RANGES, _N_CMDLISTS, _N_GRAPHS)
+FILE_VERSION = 1
 
 
 class FileKind(Enum):
@@ -98,6 +99,22 @@ class Block:
     def end_offset(self) -> int:
         """Offset of the first byte after the block."""
         return self.payload_offset + self.payload_size
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What each of `spans` is: "source", "kernel", "range", "cmdlist" or "graph"; kinds stand in this order."""
+        return (
+            *("source",) * self.n_sources,
+            *("kernel",) * self.n_results,
+            *("range",) * self.n_range_results,
+            *("cmdlist",) * self.n_cmdlist_results,
+            *("graph",) * self.n_graph_results,
+        )
+
+    @property
+    def results(self) -> tuple[tuple[str, Span], ...]:
+        """Kind, and start and end of the encoded message, of each workload."""
+        return tuple(zip(self.kinds, self.spans, strict=True))[self.n_sources :]
 
     @property
     def n_workloads(self) -> int:
@@ -198,7 +215,7 @@ def _file_header(content: Content, where: str) -> tuple[int, int]:
         if size > len(content) - start:
             raise wire.WireError(f"a header of {size} bytes where {len(content) - start} are left")
         for number, _, value in wire.fields(part(content, start, start + size)):
-            if number == _FILE_VERSION:
+            if number == FILE_VERSION:
                 return wire.as_int(value), start + size
         raise wire.WireError("no version")
     except wire.WireError as err:
@@ -229,7 +246,7 @@ def _block(content: Content, offset: int) -> Block:
         header_offset=start,
         header_size=size,
         payload_offset=payload_offset,
-        payload_size=counts[_PAYLOAD_SIZE],
+        payload_size=counts[PAYLOAD_SIZE],
         n_sources=counts[_N_SOURCES],
         n_results=counts[_N_RESULTS],
         n_range_results=counts[_N_RANGES],
@@ -253,7 +270,7 @@ def _payload_spans(content: Content, offset: int, counts: Mapping[int, int]) -> 
 
     More of them are accepted: a newer Nsight Compute may add a kind of its own at the end.
     """
-    n_bytes, n_wanted = counts[_PAYLOAD_SIZE], sum(counts[number] for number in _COUNTS if number != _PAYLOAD_SIZE)
+    n_bytes, n_wanted = counts[PAYLOAD_SIZE], sum(counts[number] for number in _COUNTS if number != PAYLOAD_SIZE)
     if offset + n_bytes > len(content):
         raise _DamageError(
             f"the payload at offset {offset} has {n_bytes} bytes, but only {len(content) - offset} are left"
@@ -274,10 +291,10 @@ def _spans(content: Content, offset: int, end: int) -> Iterator[Span]:
     """Yield where each message of a payload lies, following their lengths."""
     position = offset
     while position < end:
-        start = position + _LENGTH.size
+        start = position + LENGTH.size
         if start > end:
             raise wire.WireError(f"a length is cut at offset {position - offset}")
-        (size,) = _LENGTH.unpack(part(content, position, start))
+        (size,) = LENGTH.unpack(part(content, position, start))
         position = start + size
         if position > end:
             raise wire.WireError(f"an entry of {size} bytes begins where {end - start} are left")
@@ -286,8 +303,8 @@ def _spans(content: Content, offset: int, end: int) -> Iterator[Span]:
 
 def _length_prefix(content: Content, position: int) -> tuple[int, int]:
     """Return the length stored at `position` and the position after it."""
-    end = position + _LENGTH.size
+    end = position + LENGTH.size
     if end > len(content):
         raise wire.WireError(f"a length is cut at offset {position}")
-    (size,) = _LENGTH.unpack(part(content, position, end))
+    (size,) = LENGTH.unpack(part(content, position, end))
     return size, end

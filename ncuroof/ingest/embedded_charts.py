@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import islice
 
 from ncuroof.ingest import wire
-from ncuroof.ingest.container import Block, Container
+from ncuroof.ingest.container import Container
 from ncuroof.ingest.stored import Content, Part, part
 
 # Field numbers, by message.
@@ -98,14 +98,8 @@ def read_charts(content: Content, container: Container) -> tuple[EmbeddedChart, 
 def _results(content: Content, container: Container) -> Iterator[tuple[Part, int]]:
     """Yield each workload's message and the number of its field of sections."""
     for block in container.blocks:
-        if block.n_workloads:
-            results = zip(block.spans, _section_fields(block), strict=True)
-            yield from ((part(content, *span), field) for span, field in islice(results, block.n_sources, None))
-
-
-def _section_fields(block: Block) -> Iterator[int]:
-    yield from [_KERNEL_SECTIONS] * (block.n_sources + block.n_results)
-    yield from [_OTHER_SECTIONS] * (block.n_workloads - block.n_results)
+        for kind, span in block.results:
+            yield part(content, *span), _KERNEL_SECTIONS if kind == "kernel" else _OTHER_SECTIONS
 
 
 def _of_section(section: memoryview) -> Iterator[EmbeddedChart]:

@@ -52,9 +52,7 @@ def believable(counters: pl.DataFrame) -> list[pl.Expr]:
 
 def _results(content: Content, container: Container) -> Iterator[Part]:
     for block in container.blocks:
-        if block.n_results:
-            results = block.spans[block.n_sources : block.n_sources + block.n_results]
-            yield from (part(content, *span) for span in results)
+        yield from (part(content, *span) for _, span in block.results)
 
 
 def _shape(result: Part) -> dict[str, float]:

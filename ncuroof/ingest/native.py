@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from ncuroof.ingest import wire
-from ncuroof.ingest.container import Block, Container
+from ncuroof.ingest.container import Container
 from ncuroof.ingest.contents import ALWAYS_STORED, GREATEST_VALUE, LEAST_VALUE, Contents, DeclinedError
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.counter_units import unit_of
@@ -93,20 +93,9 @@ def string_table(container: Container) -> list[str | None]:
 def _results(content: Content, container: Container, on_bytes: Callable[[int], None]) -> Iterator[tuple[str, Part]]:
     """Yield the kind and the encoded message of each result, in file order."""
     for block in container.blocks:
-        if block.n_workloads:
-            for kind, span in zip(_kinds(block), block.spans, strict=True):
-                if kind is not None:
-                    yield kind, part(content, *span)
+        for kind, span in block.results:
+            yield kind, part(content, *span)
         on_bytes(block.end_offset)
-
-
-def _kinds(block: Block) -> Iterator[str | None]:
-    """Yield what each entry of a block is, None for a source."""
-    yield from [None] * block.n_sources
-    yield from ["kernel"] * block.n_results
-    yield from ["range"] * block.n_range_results
-    yield from ["cmdlist"] * block.n_cmdlist_results
-    yield from ["graph"] * block.n_graph_results
 
 
 _MESSAGE_BY_KIND = {"kernel": "Kernel", "range": "Range", "cmdlist": "CommandList", "graph": "Graph"}

@@ -7,13 +7,12 @@ addresses and home folders that the report tells of itself are overwritten in te
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ncuroof.errors import RedactionError
 from ncuroof.ingest import wire
-from ncuroof.ingest.container import MAGIC, Block, Container, entries, walk
+from ncuroof.ingest.container import FILE_VERSION, LENGTH, MAGIC, PAYLOAD_SIZE, Block, Container, entries, walk
 from ncuroof.ingest.redaction_fields import (
     BLOCK_HEADER,
     COMMAND_LIST,
@@ -35,9 +34,9 @@ from ncuroof.ingest.wire_rewriting import rewritten, varint, with_number
 KEEPABLE = ("sass", "ptx", "source")
 """Code that can stay on request: machine code, PTX, and CUDA source with the names of its files."""
 
-_LENGTH = struct.Struct("<I")
-_PAYLOAD_SIZE = 5
-_FILE_VERSION = 1
+_RULES_BY_KIND = {"source": SOURCE, "kernel": KERNEL, "range": RANGE, "cmdlist": COMMAND_LIST, "graph": GRAPH}
+"""What may stay of each kind of entry."""
+
 _OPTION_VALUE = re.compile(r"[\w.-]{1,64}")
 _UNKNOWN = removed(UNKNOWN)
 
@@ -79,7 +78,7 @@ def redact(content: bytes, *, where: str, keep: Iterable[str] = ()) -> Redaction
     secrets = find_secrets(content, container)
     session = read_session(block.header for block in container.blocks)
     cleaning = Cleaning(secrets.needles(), frozenset(keep), _command_line(session))
-    parts = [MAGIC, _prefixed(varint(_FILE_VERSION << 3) + varint(container.version))]
+    parts = [MAGIC, _prefixed(varint(FILE_VERSION << 3) + varint(container.version))]
     parts += [part for block in container.blocks for part in _block(content, block, cleaning)]
     result = b"".join(parts)
     _verify(result, cleaning, where)
@@ -96,24 +95,15 @@ def redact(content: bytes, *, where: str, keep: Iterable[str] = ()) -> Redaction
 
 def _block(content: bytes, block: Block, cleaning: Cleaning) -> Iterator[bytes]:
     header = _cleaned(block.header, BLOCK_HEADER, cleaning)
-    rules = list(_rules(block))
+    rules = [_RULES_BY_KIND[kind] for kind in block.kinds]
     new: list[bytes] = []
     for number, entry in enumerate(entries(content, block)):
         if number < len(rules):
             new.append(_prefixed(_cleaned(entry, rules[number], cleaning)))
         else:
             _UNKNOWN(bytes(entry), cleaning)
-    yield _prefixed(with_number(header, _PAYLOAD_SIZE, sum(map(len, new))))
+    yield _prefixed(with_number(header, PAYLOAD_SIZE, sum(map(len, new))))
     yield from new
-
-
-def _rules(block: Block) -> Iterator[Mapping[int, Rule]]:
-    """Yield what may stay of each entry of a block's payload, in their order."""
-    yield from [SOURCE] * block.n_sources
-    yield from [KERNEL] * block.n_results
-    yield from [RANGE] * block.n_range_results
-    yield from [COMMAND_LIST] * block.n_cmdlist_results
-    yield from [GRAPH] * block.n_graph_results
 
 
 def _cleaned(encoded: Part, rules: Mapping[int, Rule], cleaning: Cleaning) -> bytes:
@@ -152,7 +142,7 @@ def _verify(result: bytes, cleaning: Cleaning, where: str) -> None:
 
 
 def _prefixed(encoded: bytes) -> bytes:
-    return _LENGTH.pack(len(encoded)) + encoded
+    return LENGTH.pack(len(encoded)) + encoded
 
 
 def _lost(container: Container) -> str | None:

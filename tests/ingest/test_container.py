@@ -47,6 +47,9 @@ def test_every_kind_of_workload_is_counted_apart() -> None:
     assert sum(block.n_cmdlist_results for block in blocks) == 1
     assert sum(block.n_graph_results for block in blocks) == 1
     assert sum(block.n_workloads for block in blocks) == 5
+    assert [kind for block in blocks for kind in block.kinds if kind != "source"] == kinds
+    assert [kind for block in blocks for kind, _ in block.results] == kinds
+    assert [span for block in blocks for _, span in block.results][-1][1] == len(report)
 
 
 def test_entries_of_a_payload_are_its_messages() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import ncuroof
 from ncuroof.errors import RedactionError, ReportFormatError
-from ncuroof.ingest import container, wire
+from ncuroof.ingest import container, native, wire
 from ncuroof.ingest import redaction as redaction_module
 from ncuroof.ingest.open_report import report_content
 from ncuroof.ingest.redaction import redact
@@ -135,6 +135,11 @@ def test_what_is_not_known_is_left_out() -> None:
     assert integer(98, 7) in done.content  # numbers stay
 
 
+def test_every_kind_of_result_that_is_read_is_redacted() -> None:
+    of_each = container.Block(0, 0, 0, 0, 1, 1, 1, 1, 1, b"", ())
+    assert set(of_each.kinds) == redaction_module._RULES_BY_KIND.keys() == {"source", *native._MESSAGE_BY_KIND}
+
+
 @pytest.mark.parametrize(
     ("keep", "kept"),
     [((), ()), (("sass",), (b"SASS", b"symbol")), (("ptx",), (b"PTX",)), (("source",), (b"__global__", b"copy.cu"))],
@@ -151,7 +156,7 @@ def test_code_is_left_out_unless_it_is_asked_for(keep: tuple[str, ...], kept: tu
 
 def test_a_string_that_slipped_through_stops_the_command(report: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     rules = {**redaction_module.KERNEL, 19: lambda content, _: content}
-    monkeypatch.setattr(redaction_module, "KERNEL", rules)
+    monkeypatch.setitem(redaction_module._RULES_BY_KIND, "kernel", rules)
     with pytest.raises(RedactionError, match=r"'/home/lovelace' was to be taken out, and stands in the result 2 times"):
         redact(report, where="r")
 
