@@ -1,4 +1,4 @@
-"""Writes the table of `profiles/availability.toml` that NVIDIA's tools list: which chip has which hardware counter.
+"""Reads `docs/availability.toml`, which chip has which counter, and writes the table of it that NVIDIA's tools list.
 
 Run `python docs/availability.py --ncu NCU --nvperf LIBRARY` after a change of the counters in `profiles/metrics.toml`; no GPU is
 needed. NCU is the command line of Nsight Compute; LIBRARY is `libnvperf_host.so` of the package nvidia-cuda-cupti, which also knows
@@ -12,11 +12,14 @@ import ctypes
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from ncuroof.metrics import Catalogue, load_catalogue
+from ncuroof.resources import read_toml
 
-FILE = Path(__file__).resolve().parents[1] / "profiles" / "availability.toml"
+FILE = Path(__file__).with_name("availability.toml")
 TABLE = "[chips]\n"
 """Begins the table that is written, which is the last of the file."""
 
@@ -28,6 +31,59 @@ CAPABILITY_BY_CHIP: Mapping[str, int] = {
 _LISTED_NAME = re.compile(r"^(\w+__\w+) ", re.MULTILINE)
 _SECOND_NAME = "_realtime"
 """Ends a second name of the same counter."""
+
+
+@dataclass(frozen=True, slots=True)
+class CounterGroup:
+    """Counters of one kind: where they are, and what is to be said of them.
+
+    Attributes:
+        available: compute capabilities (major × 10 + minor) that have them.
+        unknown: compute capabilities of which it is not known.
+        note: where they come from, or None of hardware counters.
+        collect: options of ncu that collect them, or None.
+    """
+
+    available: tuple[int, ...]
+    unknown: tuple[int, ...] = ()
+    note: str | None = None
+    collect: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """All of `docs/availability.toml`.
+
+    Attributes:
+        capabilities: compute capabilities (major × 10 + minor) that it tells of.
+        group_by_counter: by base name, which is what stands before the first dot of a counter's name.
+    """
+
+    capabilities: tuple[int, ...]
+    group_by_counter: Mapping[str, CounterGroup]
+
+    def has(self, counter: str, capability: int) -> bool | None:
+        """Return whether chips of a compute capability have a counter; None where it is not known.
+
+        Args:
+            counter: base name, one of `group_by_counter`.
+            capability: compute capability, one of `capabilities`.
+        """
+        group = self.group_by_counter[counter]
+        return None if capability in group.unknown else capability in group.available
+
+
+@cache
+def load_availability() -> Availability:
+    """Return what `docs/availability.toml` says."""
+    raw = read_toml(FILE)
+    groups = {name: CounterGroup(tuple(capabilities)) for name, capabilities in raw["chips"].items()}
+    for entry in raw["group"]:
+        group = CounterGroup(
+            tuple(entry["available"]), tuple(entry.get("unknown", ())), entry["note"], entry.get("collect")
+        )
+        groups |= dict.fromkeys(entry["counters"], group)
+    return Availability(tuple(raw["compute_capabilities"]), groups)
 
 
 def names_by_ncu(ncu: Path) -> dict[int, set[str]]:

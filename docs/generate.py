@@ -1,4 +1,4 @@
-"""Writes docs/quantities/: a page per quantity, from profiles/metrics.toml and profiles/availability.toml; and docs/columns.md.
+"""Writes docs/quantities/: a page per quantity, from profiles/metrics.toml and docs/availability.toml; and docs/columns.md.
 
 Run `python docs/generate.py` after a change of either; the tests compare.
 """
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from availability import Availability, load_availability
+
 from ncuroof.metrics import Catalogue, load_catalogue
-from ncuroof.metrics.availability import Availability, load_availability
 from ncuroof.metrics.entries import Pair, Quantity, Source
 from ncuroof.metrics.formula import Formula
 
@@ -53,7 +54,7 @@ _NAME = re.compile(r"(?<![\w./])[a-z]\w*(?:\.[a-z]\w*)+(?!\w)")
 _ABOUT = (
     "A page per quantity: from which counters it comes, which architectures have these, and what it does not count. On the "
     "terminal, `ncuroof explain NAME` gives the formulas. Generated from [metrics.toml](../../profiles/metrics.toml) and "
-    "[availability.toml](../../profiles/availability.toml) by `python docs/generate.py`."
+    "[availability.toml](../availability.toml) by `python docs/generate.py`."
 )
 _FIRST_WINS = (
     "The first whose counters a report holds gives the value; without any it is null. Counters enter in base units: shares "
@@ -69,8 +70,7 @@ _FINEST_WIN = (
     "split by sparsity, else the bare name, which is the sum of the others."
 )
 _LEGEND = (
-    "yes: the architecture has it · –: it has not · ?: not known. Sources: "
-    "[availability.toml](../../profiles/availability.toml)."
+    "yes: the architecture has it · –: it has not · ?: not known. Sources: [availability.toml](../availability.toml)."
 )
 _CELLS = {True: "yes", False: "–", None: "?"}
 

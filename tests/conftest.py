@@ -1,11 +1,13 @@
-"""What several tests need: where the corpus of other people's reports is, and which ncu to ask."""
+"""What several tests need: where the corpus of other people's reports is, and the scripts of docs/."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from availability import load_availability
 from click import Context
 
 from ncuroof import errors
@@ -19,7 +20,6 @@ from ncuroof.cli.profile import profile
 from ncuroof.collect import reachable_roofs
 from ncuroof.collect.settings import load_settings
 from ncuroof.metrics import load_catalogue
-from ncuroof.metrics.availability import load_availability
 from ncuroof.present.explain import explain
 from ncuroof.resources import read_toml
 from tests.cli.running import run_main
@@ -126,7 +126,7 @@ def test_the_availability_of_every_counter_is_stated() -> None:
 
 
 def test_no_counter_is_stated_twice() -> None:
-    raw = read_toml(ROOT / "profiles/availability.toml")
+    raw = read_toml(ROOT / "docs/availability.toml")
     times = Counter([*raw["chips"], *(name for group in raw["group"] for name in group["counters"])])
     assert times.most_common(1)[0][1] == 1
 
