@@ -10,7 +10,7 @@ import polars as pl
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.signatures import range_path, renamed, variant
 from ncuroof.compare.together import FLOP, INSTRUCTIONS
-from ncuroof.diagnosis import Weighting
+from ncuroof.diagnosis import Weighting, known_sum, n_launches
 from ncuroof.errors import SchemaError
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Measurements
@@ -202,14 +202,14 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
         .agg(
             pl.col("short_name").first(),
             pl.col("id").alias("ids"),
-            pl.col("n_represented").sum().round().cast(pl.UInt32).alias("n_launches"),
+            n_launches(),
             pl.len().alias("n_recorded"),
-            _sum("duration_ns"),
+            known_sum(pl.col("duration_ns") * pl.col("weight")),
             pl.col("duration_ns").mean().alias("mean_ns"),
             _deviation_of_equal_work(kernels).alias("deviation_ns"),
             pl.col("verdict").get(longest),
             pl.col("limiter").get(longest),
-            _sum("recoverable_ns"),
+            known_sum(pl.col("recoverable_ns") * pl.col("weight")),
             _roof_frac(),
             pl.col("n_high").sum(),
             pl.col("n_medium").sum(),
@@ -281,12 +281,6 @@ def _roof_frac() -> pl.Expr:
     are_known = pl.col("min_time_ns").is_not_null() & pl.col("duration_ns").is_not_null()
     duration = pl.col("duration_ns").filter(are_known).sum()
     return (pl.col("min_time_ns").filter(are_known).sum() / pl.when(duration > 0).then(duration)).alias("roof_frac")
-
-
-def _sum(column: str) -> pl.Expr:
-    """Return the sum over all launches that the recorded ones stand for; null where it is not known for any of them."""
-    value = pl.col(column) * pl.col("weight")
-    return pl.when(value.is_not_null().any()).then(value.sum()).alias(column)
 
 
 def _stands_for(name: str, kernels: pl.DataFrame) -> pl.Expr:

@@ -4,7 +4,7 @@ from ncuroof.diagnosis.breakdowns import break_down
 from ncuroof.diagnosis.diagnose import Diagnosis, diagnose
 from ncuroof.diagnosis.kernel_table import kernel_table
 from ncuroof.diagnosis.rules import Rules, load_rules
-from ncuroof.diagnosis.summary import Share, Summary, group_launches, rank_actions, summarise
+from ncuroof.diagnosis.summary import Share, Summary, group_launches, known_sum, n_launches, rank_actions, summarise
 from ncuroof.diagnosis.totals import total_work
 from ncuroof.diagnosis.wall_time import WallTime, load_parts
 from ncuroof.diagnosis.weights import Weighting, weigh, weighted
@@ -20,8 +20,10 @@ __all__ = [
     "diagnose",
     "group_launches",
     "kernel_table",
+    "known_sum",
     "load_parts",
     "load_rules",
+    "n_launches",
     "rank_actions",
     "summarise",
     "total_work",

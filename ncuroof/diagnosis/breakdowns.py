@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ncuroof.diagnosis.summary import known_sum, n_represented, with_weights
+from ncuroof.diagnosis.summary import known_sum, n_launches, with_weights
 from ncuroof.tables import BOUNDS, BREAKDOWN_KINDS, BREAKDOWNS, KERNELS, check, conform
 
 _UNNAMED = "(unnamed)"
@@ -44,10 +44,10 @@ def break_down(kernels: pl.DataFrame, bounds: pl.DataFrame, weights: pl.DataFram
 
 
 def _sums(launches: pl.DataFrame, kind: str) -> pl.DataFrame:
-    total = launches.select(known_sum("duration_ns")).item()
+    total = launches.select(known_sum(pl.col("duration_ns"))).item()
     return (
         launches.group_by(pl.col(kind).alias("key"), maintain_order=True)
-        .agg(n_represented(), known_sum("duration_ns"), known_sum("recoverable_ns"))
+        .agg(n_launches(), known_sum(pl.col("duration_ns")), known_sum(pl.col("recoverable_ns")))
         .with_columns(
             pl.lit(kind).alias("kind"), (pl.col("duration_ns") / pl.lit(total or None, pl.Float64)).alias("share_frac")
         )

@@ -62,14 +62,18 @@ def summarise(
     """
     judged = kernels.select("id", "failed", "duration_ns").hstack([verdicts["verdict"], bounds["recoverable_ns"]])
     whole = with_weights(judged.filter(~pl.col("failed")), weights)
-    sums = [n_represented(), known_sum("duration_ns", by="weight"), known_sum("recoverable_ns", by="weight")]
-    n_launches, total, recoverable = whole.select(sums).row(0)
+    sums = [
+        n_launches(),
+        known_sum(pl.col("duration_ns") * pl.col("weight")),
+        known_sum(pl.col("recoverable_ns") * pl.col("weight")),
+    ]
+    n_whole, total, recoverable = whole.select(sums).row(0)
     groups = whole.group_by("verdict").agg(pl.len().alias("n"), *sums[:2])
     by_name = {name: counted for name, *counted in groups.iter_rows()}
     return Summary(
         n_kernels=kernels.height,
         n_failed=int(judged["failed"].sum()),
-        n_launches=n_launches,
+        n_launches=n_whole,
         duration_ns=total,
         recoverable_ns=recoverable,
         by_verdict={
@@ -109,9 +113,9 @@ def group_launches(
         .agg(
             pl.col("id").first(),
             pl.col("id").sort().alias("launches"),
-            n_represented(),
-            known_sum("duration_ns", by="weight"),
-            known_sum("recoverable_ns", by="weight"),
+            n_launches(),
+            known_sum(pl.col("duration_ns") * pl.col("weight")),
+            known_sum(pl.col("recoverable_ns") * pl.col("weight")),
             pl.col("duration_ns").min().alias("min_duration_ns"),
             pl.col("duration_ns").max().alias("max_duration_ns"),
             _variation("duration_ns").alias("duration_cv"),
@@ -136,22 +140,22 @@ def rank_actions(
     return (
         with_weights(findings.filter("is_most_worth"), weights)
         .group_by("finding", maintain_order=True)
-        .agg(n_represented(), pl.col("gain_ns").sum())
+        .agg(n_launches(), pl.col("gain_ns").sum())
         .with_columns((pl.col("gain_ns") / (duration_ns or None)).alias("share_frac"))
         .sort("gain_ns", descending=True, maintain_order=True)
         .pipe(conform, ACTIONS)
     )
 
 
-def known_sum(name: str, *, by: str | None = None) -> pl.Expr:
-    """Return the sum of what is known of a column, weighted by another where one is named; null, and not 0, where nothing is."""
-    column = pl.col(name) if by is None else pl.col(name) * pl.col(by)
-    return pl.when(column.is_not_null().any()).then(column.sum()).alias(name)
+def known_sum(values: pl.Expr) -> pl.Expr:
+    """Return the sum of what is known; null, and not 0, where nothing is."""
+    return pl.when(values.is_not_null().any()).then(values.sum())
 
 
-def n_represented() -> pl.Expr:
-    """Return how many launches the rows of a group stand for, a whole number."""
-    return pl.col("n_represented").sum().round().cast(pl.UInt32).alias("n_launches")
+def n_launches(of: str | pl.Expr | None = None) -> pl.Expr:
+    """Return how many launches the rows of a group stand for, or those of them that meet a condition: a whole number."""
+    stood_for = pl.col("n_represented") if of is None else pl.col("n_represented").filter(of)
+    return stood_for.sum().round().cast(pl.Int64).alias("n_launches")
 
 
 def with_weights(table: pl.DataFrame, weights: pl.DataFrame | None) -> pl.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ncuroof.diagnosis.summary import n_represented, with_weights
+from ncuroof.diagnosis.summary import n_launches, with_weights
 from ncuroof.tables import KERNELS, TOTALS, WORK, check, conform
 
 _NS_PER_S = 1e9
@@ -41,7 +41,7 @@ def total_work(kernels: pl.DataFrame, work: pl.DataFrame, weights: pl.DataFrame 
         counted.group_by("precision", maintain_order=True)
         .agg(
             flop.sum(),
-            n_represented(),
+            n_launches(),
             pl.when(seconds > 0).then(flop.sum() / seconds).alias("flop_per_s"),
             pl.when(dram_bytes > 0).then(flop.filter(moves).sum() / dram_bytes).alias("intensity_flop_per_byte"),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from ncuroof.diagnosis import known_sum
 from ncuroof.expected.ranges import SEPARATOR
 from ncuroof.expected.schemas import CALLS, MODULES
 from ncuroof.tables import check, conform
@@ -35,11 +36,11 @@ def expected_modules(calls: pl.DataFrame) -> pl.DataFrame:
             pl.col("duration_ns").sum(),
             pl.col("needed_flop").sum(),
             pl.when(pl.col("counted_flop").filter(is_product).is_not_null().all())
-            .then(_known_sum(pl.col("counted_flop").filter(is_product)))
+            .then(known_sum(pl.col("counted_flop").filter(is_product)))
             .alias("counted_flop"),
-            *(_known_sum(pl.col(name).filter(has_bytes)).alias(name) for name in ("compulsory_bytes", "dram_bytes")),
-            _known_sum(pl.col("roofline_ns")).alias("roofline_ns"),
-            _known_sum((pl.col("duration_ns") - pl.col("roofline_ns")).clip(lower_bound=0)).alias("above_ns"),
+            *(known_sum(pl.col(name).filter(has_bytes)).alias(name) for name in ("compulsory_bytes", "dram_bytes")),
+            known_sum(pl.col("roofline_ns")).alias("roofline_ns"),
+            known_sum((pl.col("duration_ns") - pl.col("roofline_ns")).clip(lower_bound=0)).alias("above_ns"),
         )
         .sort("duration_ns", descending=True, maintain_order=True)
         .pipe(conform, MODULES)
@@ -52,7 +53,3 @@ def _around(path: str | None) -> list[str | None]:
         return [None]
     parts = path.split(SEPARATOR)
     return [SEPARATOR.join(parts[: end + 1]) for end in range(len(parts))]
-
-
-def _known_sum(values: pl.Expr) -> pl.Expr:
-    return pl.when(values.is_not_null().any()).then(values.sum())

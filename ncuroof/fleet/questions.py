@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from ncuroof.diagnosis import known_sum, n_launches
 from ncuroof.fleet.series import (
     LABEL_PREFIX,
     OTHER_FLOP_FRAC,
@@ -92,10 +93,11 @@ class Changes:
 def overview(fleet: pl.LazyFrame) -> Overview:
     """Return FLEET in numbers."""
     has_time = ~pl.col("failed") & (pl.col("duration_ns") > 0)
+    launches = fleet.with_columns(pl.col("n_represented", "weight").fill_null(1.0))
     row = (
-        fleet.select(
+        launches.select(
             pl.col("report_sha256").n_unique().alias("n_reports"),
-            _n_launches(pl.col("n_represented").fill_null(1.0)).alias("n_launches"),
+            n_launches(),
             pl.col("failed").sum().alias("n_failed"),
             (~pl.col("failed") & ~has_time.fill_null(value=False)).sum().alias("n_without_time"),
             *(
@@ -104,7 +106,7 @@ def overview(fleet: pl.LazyFrame) -> Overview:
             ),
             pl.col("name").n_unique().alias("n_kernels"),
             *(
-                _sum_where_known(name, (pl.col(name) * pl.col("weight").fill_null(1.0)).filter(has_time))
+                known_sum((pl.col(name) * pl.col("weight")).filter(has_time))
                 for name in ("duration_ns", "recoverable_ns")
             ),
             pl.col("recorded_at").min().dt.strftime("%Y-%m-%d").alias("first"),
@@ -113,8 +115,7 @@ def overview(fleet: pl.LazyFrame) -> Overview:
         .collect()
         .row(0, named=True)
     )
-    n_launches = _n_launches(pl.col("n_represented").fill_null(1.0)).alias("n_launches")
-    counted = fleet.group_by(gpu(pl.col("gpu_name"))).agg(n_launches)
+    counted = launches.group_by(gpu(pl.col("gpu_name"))).agg(n_launches())
     gpus = counted.sort("n_launches", "gpu_name", descending=[True, False]).collect()
     return Overview(
         **row,
@@ -135,7 +136,7 @@ def by_time(fleet: pl.LazyFrame) -> pl.DataFrame:
     days = (
         launches.filter(pl.col("date").is_not_null())
         .group_by(*_KERNEL, "date")
-        .agg(_n_launches(pl.col("n_represented")).alias("n_launches"), _time_of_one().median().alias("median_ns"))
+        .agg(n_launches(), _time_of_one().median().alias("median_ns"))
         .sort("date")
         .group_by(_KERNEL)
         .agg(pl.struct("date", "n_launches", "median_ns").filter(_is_first_or_late()).alias("dates"))
@@ -144,13 +145,13 @@ def by_time(fleet: pl.LazyFrame) -> pl.DataFrame:
     kernels = launches.group_by(_KERNEL).agg(
         pl.col("short_name").first(),
         pl.col("report_sha256").n_unique().alias("n_reports"),
-        _n_launches(pl.col("n_represented")).alias("n_launches"),
+        n_launches(),
         pl.struct("grid", "block").n_unique().alias("n_shapes"),
         (pl.col("duration_ns") * pl.col("weight")).sum().alias("duration_ns"),
         _time_of_one().median().alias("median_ns"),
         pl.col("duration_ns").max().alias("max_ns"),
-        _sum_where_known("recoverable_ns", pl.col("recoverable_ns") * pl.col("weight")),
-        _n_launches(pl.col("n_represented").filter(pl.col("recoverable_ns").is_not_null())).alias("n_placed"),
+        known_sum(pl.col("recoverable_ns") * pl.col("weight")),
+        n_launches(pl.col("recoverable_ns").is_not_null()).alias("n_placed"),
         (pl.col("duration_ns") * pl.col("weight"))
         .filter(pl.col("recoverable_ns").is_not_null())
         .sum()
@@ -244,15 +245,6 @@ def factors(fleet: pl.LazyFrame) -> tuple[str, ...]:
     return ("report", "driver", "ncu", *(f"{LABEL_PREFIX}{name}" for name in labels))
 
 
-def _n_launches(n_represented: pl.Expr) -> pl.Expr:
-    """Return the number of launches, with those that recorded ones stand for."""
-    return n_represented.sum().round().cast(pl.Int64)
-
-
 def _time_of_one() -> pl.Expr:
     """Return the average of the launches that a recorded one stands for; its own time where they were not counted."""
     return pl.col("duration_ns") * pl.col("weight") / pl.col("n_represented")
-
-
-def _sum_where_known(name: str, values: pl.Expr) -> pl.Expr:
-    return pl.when(values.is_not_null().any()).then(values.sum()).alias(name)
