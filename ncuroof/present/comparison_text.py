@@ -8,6 +8,7 @@ from typing import Any
 from ncuroof.compare import is_beyond
 from ncuroof.present import format as text
 from ncuroof.present.change_sentence import factor
+from ncuroof.present.markdown_text import code, escaped, table_row
 from ncuroof.present.source_lines import place
 
 Record = Mapping[str, Any]
@@ -35,31 +36,34 @@ def to_text(document: Record) -> str:
 
 def to_markdown(document: Record) -> str:
     """Return a comparison as Markdown: what moved as a table, gates as a list."""
-    lines = ["<!-- ncuroof compare -->", "", "# ncuroof compare", "", *(f"{line}  " for line in heading(document)), ""]
+    lines = [
+        "<!-- ncuroof compare -->",
+        "",
+        "# ncuroof compare",
+        "",
+        *(f"{escaped(line)}  " for line in heading(document)),
+        "",
+    ]
     shown = moved(document)
     if shown:
         lines += ["| kernel | before | after | change |", "|---|---:|---:|---|"]
         lines += map(_table_row, shown[:_MOST_LINES])
         lines.append("")
-    lines += [f"- {_cell(line.strip())}" for line in _others(document)]
+    lines += [f"- {escaped(line.strip())}" for line in _others(document)]
     if document["gates"]:
         lines += ["", "## Gates", ""]
         lines += [
-            f"- {'✅' if gate['has_passed'] else '❌'} `{_cell(gate['gate'])}`: {_cell('; '.join(gate['reasons']))}"
+            f"- {'✅' if gate['has_passed'] else '❌'} {code(gate['gate'])}: {escaped('; '.join(gate['reasons']))}"
             for gate in document["gates"]
         ]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _table_row(match: Record) -> str:
-    times = " | ".join(map(text.duration, match["duration_ns"]))
-    told = "<br>".join(map(_cell, (match["sentence"], *changed_lines(match))))
-    return f"| `{_cell(match_name(match))}`{_how_cell(match)} | {times} | {told} |"
-
-
-def _how_cell(match: Record) -> str:
     how = how_matched(match)
-    return f"<br>matched as {_cell(how)}" if how else ""
+    name = code(match_name(match)) + (f"<br>matched as {escaped(how)}" if how else "")
+    told = "<br>".join(map(escaped, (match["sentence"], *changed_lines(match))))
+    return table_row((name, *map(text.duration, match["duration_ns"]), told))
 
 
 def heading(document: Record) -> Iterator[str]:
@@ -277,8 +281,3 @@ def _wrapped(sentence: str, indent: str) -> Iterator[str]:
             line = indent
         line += word + " "
     yield line.rstrip()
-
-
-def _cell(value: str) -> str:
-    """Return text of a report that stays within a table's cell and is no markup."""
-    return text.printable(value).replace("|", "\\|").replace("`", "'").replace("<", "&lt;")

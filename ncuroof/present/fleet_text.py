@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ncuroof.present import format as text
 from ncuroof.present.change_sentence import factor
+from ncuroof.present.markdown_text import escaped, table_row
 
 Record = Mapping[str, Any]
 
 _NAME_WIDTH, _CELL_WIDTH, _LAST_WIDTH, _QUERY_WIDTH = 30, 24, 60, 200
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
 _WORDS_BY_FACTOR = {
     "report": "from one report to the next",
     "driver": "by driver",
@@ -44,7 +43,12 @@ def to_text(document: Record) -> str:
     """Return the answers as lines of plain text."""
     lines = ["ncuroof · fleet", *(text.printable(line) for line in _heading(document))]
     for section in _sections(document):
-        lines += ["", section.title, *(f"  {text.printable(note)}" for note in section.notes), *_aligned(section)]
+        lines += [
+            "",
+            text.printable(section.title),
+            *(f"  {text.printable(note)}" for note in section.notes),
+            *_aligned(section),
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -55,12 +59,12 @@ def to_markdown(document: Record) -> str:
         "",
         "# ncuroof fleet",
         "",
-        *(f"- {_escaped(line)}" for line in _heading(document)),
+        *(f"- {escaped(line)}" for line in _heading(document)),
     ]
     for section in _sections(document):
-        lines += ["", f"## {section.title}", "", *(_escaped(note) + "  " for note in section.notes)]
+        lines += ["", f"## {escaped(section.title)}", "", *(escaped(note) + "  " for note in section.notes)]
         if section.rows:
-            lines += ["", _row(section.head), "|" + "---|" * len(section.head), *(map(_row, section.rows))]
+            lines += ["", *_piped(section)]
     return "\n".join(lines) + "\n"
 
 
@@ -71,8 +75,12 @@ def table_text(columns: Sequence[str], rows: Sequence[Record]) -> str:
 
 def table_markdown(columns: Sequence[str], rows: Sequence[Record]) -> str:
     """Return the rows of a query as a Markdown table."""
-    section = _table(columns, rows)
-    return "\n".join([_row(section.head), "|" + "---|" * len(columns), *map(_row, section.rows)]) + "\n"
+    return "\n".join(_piped(_table(columns, rows))) + "\n"
+
+
+def _piped(section: Section) -> list[str]:
+    head, *rows = (table_row(map(escaped, cells)) for cells in (section.head, *section.rows))
+    return [head, "|" + "---|" * len(section.head), *rows]
 
 
 def _table(columns: Sequence[str], rows: Sequence[Record]) -> Section:
@@ -239,11 +247,3 @@ def _aligned(section: Section, *, limits: Sequence[int] = ()) -> list[str]:
     return [
         "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     ]
-
-
-def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(map(_escaped, cells)) + " |"
-
-
-def _escaped(words: str) -> str:
-    return _SPECIAL.sub(r"\\\1", text.printable(words).replace("\n", " "))

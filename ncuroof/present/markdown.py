@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ncuroof._version import __version__
@@ -10,31 +9,28 @@ from ncuroof.present.analysed import Analysed
 from ncuroof.present.breakdown_lines import BreakdownLine
 from ncuroof.present.brief import KernelLine, brief
 from ncuroof.present.format import share
+from ncuroof.present.markdown_text import escaped, table_row
 
 _N_BREAKDOWN = 10
 """Families and ranges in a table."""
-
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
 
 
 def to_markdown(analysis: Analysed) -> str:
     """Return the summary as Markdown; names from the report are escaped, so that none of them acts as markup."""
     summary = brief(analysis)
-    lines = [f"<!-- ncuroof {__version__} -->", f"# {_escaped(summary.title)}", ""]
+    lines = [f"<!-- ncuroof {__version__} -->", f"# {escaped(summary.title)}", ""]
     if summary.is_simulated:
         lines += ["**Simulated: written by ncuroof, not recorded on a GPU.**", ""]
-    lines += [
-        f"- {_escaped(line)}" for line in (*summary.devices, summary.tool, summary.totals, *summary.notes) if line
-    ]
+    lines += [f"- {escaped(line)}" for line in (*summary.devices, summary.tool, summary.totals, *summary.notes) if line]
     if summary.wall_time:
-        lines += ["", *(f"- {_escaped(line.strip())}" for line in summary.wall_time)]
+        lines += ["", *(f"- {escaped(line.strip())}" for line in summary.wall_time)]
     if len(summary.shares) > 1 or summary.n_more:  # one verdict of all that is shown stands in every row
         lines += ["", "| bound by | share of time | launches |", "|---|--:|--:|"]
-        lines += [f"| {part.title} | {share(part.share_frac)} | {part.n_launches} |" for part in summary.shares]
+        lines += [table_row((part.title, share(part.share_frac), str(part.n_launches))) for part in summary.shares]
     lines += _breakdown("code", summary.families) + _breakdown("NVTX range", summary.ranges)
     if summary.actions:
         lines += ["", f"What would give most, at most, of {summary.whole}:", ""]
-        lines += [f"1. up to {line.gain}: {_escaped(line.title)} ({line.launches})" for line in summary.actions]
+        lines += [f"1. up to {line.gain}: {escaped(line.title)} ({line.launches})" for line in summary.actions]
         if told := "; ".join(filter(None, (summary.together, summary.beyond_roofline, summary.without_gain))):
             lines += ["", f"{told[0].upper()}{told[1:]}."]
     if summary.kernels:
@@ -52,7 +48,7 @@ def _breakdown(title: str, parts: Sequence[BreakdownLine]) -> list[str]:
     lines = ["", f"| {title} | share of time | time | above roof | launches |", "|---|--:|--:|--:|--:|"]
     for part in parts[:_N_BREAKDOWN]:
         cells = (part.name, part.share, part.duration, part.recoverable, part.launches)
-        lines.append(f"| {' | '.join(map(_escaped, cells))} |")
+        lines.append(table_row(map(escaped, cells)))
     if len(parts) > _N_BREAKDOWN:
         lines += ["", f"{len(parts) - _N_BREAKDOWN} more are not shown."]
     return lines
@@ -66,9 +62,5 @@ def _kernels(kernels: Iterable[KernelLine]) -> Iterator[str]:
         advice = " · ".join(filter(None, (line.advice, line.where))) + (f" ({line.gain})" if line.gain else "")
         launches = f"{line.n_launches}, {line.extremes}" if line.extremes else str(line.n_launches)
         name = " · ".join(filter(None, (line.name, ", ".join(line.differs_in), line.gpu)))
-        cells = (name, launches, line.duration, line.recoverable, bound, advice)
-        yield f"| {line.number} | " + " | ".join(_escaped(cell) for cell in cells) + " |"
-
-
-def _escaped(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", text)
+        cells = (str(line.number), name, launches, line.duration, line.recoverable, bound, advice)
+        yield table_row(map(escaped, cells))

@@ -18,6 +18,7 @@ from ncuroof.present.format import (
     share,
     work_units,
 )
+from ncuroof.present.markdown_text import table_row
 
 WIDTH = 80
 WORDS = frozenset({"machine", "type", "bound"})
@@ -71,8 +72,8 @@ def to_model_markdown(document: Document) -> str:
     rows: Sequence[Row] = document["rows"]
     headings, *cells = table(document)
     lines = ["<!-- ncuroof model -->", f"**{_title(document)}**, {rows[0]['counted']}", ""]
-    lines += [_piped(headings), _piped(["---", *["---:"] * (len(headings) - 1)])]
-    lines += map(_piped, cells)
+    lines += [table_row(headings), table_row(["---", *["---:"] * (len(headings) - 1)])]
+    lines += map(table_row, cells)
     notes = [f"- {note}" for note in _notes(document)]
     return "\n".join([*lines, *(["", *notes] if notes else [])]) + "\n"
 
@@ -267,10 +268,6 @@ def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:
         is_words = column[0] in WORDS
         columns.append([cell.ljust(width) if is_words else cell.rjust(width) for cell in column])
     return ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
-
-
-def _piped(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _wrapped(lines: Sequence[str]) -> Iterator[str]:

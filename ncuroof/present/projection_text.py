@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ncuroof.present import format as text
+from ncuroof.present.markdown_text import code, escaped, table_row
 
 Record = Mapping[str, Any]
 
@@ -35,15 +36,15 @@ def to_markdown(document: Record) -> str:
     targets = [total["target"] for total in document["targets"]]
     lines = ["<!-- ncuroof whatif -->", "", "# ncuroof: what if", ""]
     if document["changes"]:
-        lines += ["Changed: " + ", ".join(f"`{_cell(change)}`" for change in document["changes"]), ""]
+        lines += ["Changed: " + ", ".join(map(code, document["changes"])), ""]
     lines += ["| target | recorded | expected | between | speed |", "|---|---:|---:|---:|---:|"]
-    lines += [f"| {' | '.join(map(_cell, _total(total)))} |" for total in document["targets"]]
-    lines += ["", f"| kernel | recorded | {' | '.join(map(_cell, targets))} |", "|---|---:|" + "---:|" * len(targets)]
+    lines += [table_row(map(escaped, _total(total))) for total in document["targets"]]
+    lines += ["", table_row(("kernel", "recorded", *map(escaped, targets))), "|---|---:|" + "---:|" * len(targets)]
     for kernel in document["kernels"][:_MOST_KERNELS]:
-        cells = [text.duration(kernel["recorded_ns"]), *(_time(projection) for projection in kernel["projections"])]
-        lines.append(f"| `{_cell(_name(kernel))}` | {' | '.join(cells)} |")
+        times = [text.duration(kernel["recorded_ns"]), *map(_time, kernel["projections"])]
+        lines.append(table_row((code(_name(kernel)), *map(escaped, times))))
     notes = [*_crossing(document), *_assumed(document), *_unknown(document), *document["assumptions"]]
-    return "\n".join([*lines, "", *(f"- {_cell(note.strip())}" for note in notes)]) + "\n"
+    return "\n".join([*lines, "", *(f"- {escaped(note.strip())}" for note in notes)]) + "\n"
 
 
 def _totals(document: Record) -> Iterator[str]:
@@ -142,8 +143,3 @@ def _wrapped(sentence: str) -> Iterator[str]:
         else:
             line = f"{line} {word}" if line else word
     yield line
-
-
-def _cell(value: str) -> str:
-    """Return text of a report that stays within a table's cell and is no markup."""
-    return text.printable(value).replace("|", "\\|").replace("`", "'").replace("<", "&lt;")
