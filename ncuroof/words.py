@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from enum import Enum
 
+NAMELESS = "(no name)"
+"""What a kernel is called of which no report tells a name."""
+
 
 class MemoryLevel(str, Enum):
     """A level of the memory hierarchy that has a roof, from the farthest to the nearest."""

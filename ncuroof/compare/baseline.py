@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from ncuroof.compare.rules import load_comparison_rules
-from ncuroof.compare.side import Recording, Side
+from ncuroof.compare.side import Recording, Side, shown_name
 from ncuroof.compare.signatures import renamed, variant
 from ncuroof.errors import BaselineError, ReportAccessError, ReportNotFoundError
 
@@ -102,6 +102,7 @@ def _side(content: dict[str, Any]) -> Side:
         recording=Recording(**recording),
         groups=groups.with_columns(
             pl.lit([], pl.List(pl.UInt32)).alias("ids"),
+            shown_name(),
             renamed(pl.col("name")).alias("renamed"),  # as names are told now, whichever version wrote the baseline
             variant(pl.col("name")).alias("variant"),
         ),

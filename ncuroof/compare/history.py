@@ -65,7 +65,7 @@ def history(runs: Sequence[Side]) -> History:
             if trend is None:
                 trend = Trend("", [None] * len(runs), first_comparable=first_comparable)
                 trends.append(trend)
-            trend.name = row["short_name"] or row["name"]
+            trend.name = row["short_name"]
             trend.mean_ns[number] = row["mean_ns"]
             current[row["group"]] = trend
     moved = sorted(

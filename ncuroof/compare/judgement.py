@@ -144,7 +144,7 @@ def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
         return GateResult(
             gate.text, has_passed=False, reasons=(f"kernels have no {gate.metric!r}: {', '.join(_metrics(rows[0]))}",)
         )
-    return _held(gate, [(row["short_name"] or row["name"], row[gate.metric]) for row in rows])
+    return _held(gate, [(row["short_name"], row[gate.metric]) for row in rows])
 
 
 def _named(pattern: re.Pattern[str], side: Side) -> list[Row]:
@@ -219,9 +219,9 @@ def _not_judged(comparison: Comparison, before: set[int], after: set[int], found
     return tuple(told)
 
 
-def _some(names: Sequence[str | None]) -> str:
+def _some(names: Sequence[str]) -> str:
     """Return the first of some names, each once, and how many more there are."""
-    known = list(dict.fromkeys(name or "(no name)" for name in names))
+    known = list(dict.fromkeys(names))
     more = [f"{len(known) - _MOST_NAMES} more"] if len(known) > _MOST_NAMES else []
     return ", ".join(known[:_MOST_NAMES] + more)
 

@@ -16,7 +16,7 @@ from ncuroof.ingest import RawReport
 from ncuroof.metrics import Measurements
 from ncuroof.metrics.work import whole_flop
 from ncuroof.tables import conform
-from ncuroof.words import Precision
+from ncuroof.words import NAMELESS, Precision
 
 SAME_LAUNCH = ("name", "workload", "grid", "block", "range")
 """What the launches of a group have in common; the same kernel in another NVTX range is another group."""
@@ -186,6 +186,7 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
         .join(severe.lazy(), on="id", how="left", maintain_order="left")
         .with_columns(
             pl.col("name").fill_null("").alias("name"),
+            shown_name(),
             pl.col("workload").cast(pl.String),
             range_path(pl.col("nvtx")).alias("range"),
             whole_flop(kernels).alias(FLOP),
@@ -223,6 +224,11 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
         .with_row_index("group")
         .collect()
     )
+
+
+def shown_name() -> pl.Expr:
+    """Return `short_name`, where there is none the whole name, and words where there is none either."""
+    return pl.coalesce(pl.col("short_name", "name").replace("", None), pl.lit(NAMELESS)).alias("short_name")
 
 
 def line_shares(groups: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:

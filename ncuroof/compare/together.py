@@ -45,7 +45,7 @@ class Together:
     @property
     def names(self) -> str:
         """Short names."""
-        return " + ".join(row["short_name"] or row["name"] or "(no name)" for row in self.rows)
+        return " + ".join(row["short_name"] for row in self.rows)
 
     def amount(self, quantity: str) -> float | None:
         """Return an amount per unit; None where it is not known for any group."""

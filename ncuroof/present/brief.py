@@ -262,7 +262,7 @@ def _line(
     advice, gain = _advice(kernel, finding) if finding else (_to_know_more(kernel, sources), "")
     return KernelLine(
         number=kernel["id"],
-        name=text.printable(kernel["short_name"]),
+        name=text.printable(text.kernel_name(kernel)),
         differs_in=tuple(text.shortened(text.printable(word), _MOST_WORD) for word in differs_in),
         gpu=gpu,
         n_launches=group["n_launches"],

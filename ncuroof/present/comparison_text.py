@@ -210,7 +210,7 @@ def match_name(match: Record) -> str:
 
 
 def _short(group: Record) -> str:
-    return text.shortened(group["short_name"] or group["name"] or "(no name)", _MOST_NAME)
+    return text.kernel_name(group, _MOST_NAME)
 
 
 def _both(durations_ns: Sequence[float | None]) -> str:

@@ -220,7 +220,7 @@ def _step(row: Record) -> tuple[str, ...]:
 
 def _names(row: Record) -> tuple[str, str, str]:
     return (
-        row["short_name"] or row["name"] or "(no name)",
+        text.kernel_name(row),
         row.get("program") or row.get("process_name") or "",
         row["gpu_name"] or "",
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ncuroof.words import SLOWER_PATH_SUFFIX, SPARSE_SUFFIX
+from ncuroof.words import NAMELESS, SLOWER_PATH_SUFFIX, SPARSE_SUFFIX
 
 MISSING = "—"
 """Stands for what is not known; a measured zero is written as 0."""
@@ -249,6 +249,12 @@ def printable(text: str) -> str:
     tabs and line ends become spaces. Everything else, emoji included, stays.
     """
     return text if text.isascii() and text.isprintable() else text.translate(_VISIBLE_BY_CONTROL)
+
+
+def kernel_name(kernel: Mapping[str, Any], n_characters: int | None = None) -> str:
+    """Return what a kernel of the document is called, where that is told cut to `n_characters`."""
+    name = kernel["short_name"] or kernel["name"] or NAMELESS
+    return name if n_characters is None else shortened(name, n_characters)
 
 
 def gpu_name(device: Mapping[str, Any]) -> str:

@@ -95,7 +95,7 @@ def _dot(launches: Sequence[Record], view: View, level: str, size_px: float, of_
 
 
 def _name(kernel: Record) -> str:
-    return f"#{kernel['id']} {text.shortened(kernel['short_name'] or kernel['name'] or '(no name)', _MOST_NAME)}"
+    return f"#{kernel['id']} {text.kernel_name(kernel, _MOST_NAME)}"
 
 
 def _of_group(group: Record, total_ns: float | None) -> str:

@@ -123,7 +123,7 @@ def _for_the_longest(document: Record, kernels: Sequence[Record]) -> str:
 
 
 def _name(kernel: Record) -> str:
-    return text.shortened(text.printable(kernel["short_name"] or kernel["name"] or "(no name)"), _MOST_NAME)
+    return text.shortened(text.printable(text.kernel_name(kernel)), _MOST_NAME)
 
 
 def _gives(document: Record, most: _Advice) -> str:

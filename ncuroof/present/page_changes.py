@@ -105,7 +105,7 @@ def _matched(match: Record) -> ChangeLine:
 def _alone(group: Record, kind: str, side: int) -> ChangeLine:
     times = [text.MISSING, text.MISSING]
     times[side] = text.duration(group["duration_ns"])
-    name = text.shortened(group["short_name"] or group["name"] or "(no name)", _MOST_NAME)
+    name = text.kernel_name(group, _MOST_NAME)
     return ChangeLine(
         id=str(group["ids"][0]) if side and group["ids"] else "",
         name=name,

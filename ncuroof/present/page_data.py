@@ -96,7 +96,7 @@ def detail_parts(document: Record, rules: Rules, catalogue: Catalogue) -> Iterab
 
 def short_name(kernel: Record) -> str:
     """Return a name that fits a table."""
-    return text.shortened(kernel["short_name"] or kernel["name"] or "(no name)", _MOST_NAME)
+    return text.kernel_name(kernel, _MOST_NAME)
 
 
 def efficiency(kernel: Record) -> float | None:
@@ -115,7 +115,7 @@ def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
     findings = [most_worth(kernel.get("findings") or ()) for kernel in kernels]
     return {
         "id": [kernel["id"] for kernel in kernels],
-        "name": [texts.add(kernel["name"] or kernel["short_name"] or "(no name)") for kernel in kernels],
+        "name": [texts.add(kernel["name"] or text.kernel_name(kernel)) for kernel in kernels],
         "short": [texts.add(short_name(kernel)) for kernel in kernels],
         "device": [kernel.get("device") for kernel in kernels],
         "failed": [bool(kernel["failed"]) for kernel in kernels],

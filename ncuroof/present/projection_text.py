@@ -90,7 +90,7 @@ def _kernels(document: Record) -> Iterator[str]:
 
 def _name(kernel: Record) -> str:
     times = f"{kernel['n_launches']} × " if kernel["n_launches"] > 1 else ""
-    return times + str(kernel["short_name"] or kernel["name"])
+    return times + text.kernel_name(kernel)
 
 
 def _time(projection: Record) -> str:

@@ -99,3 +99,11 @@ def test_what_is_launched_more_often_is_told_where_the_runs_time_moved_by_it(n_a
         for n in (8, n_after)
     )
     assert ("small" in to_text(comparison_document(compare(run(*before), run(*after))))) is is_told
+
+
+def test_kernels_without_a_name_are_told_without_one() -> None:
+    nameless = {"name": None, "short_name": None}
+    lines = told([launch("", 300.0) | nameless, launch("b")], [launch("", 100.0) | nameless, launch("b")])
+    assert "(no name)" in lines
+    only_whole = launch("a") | {"short_name": ""}
+    assert run(only_whole).groups["short_name"].to_list() == ["a(float *, int)"]

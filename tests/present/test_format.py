@@ -133,6 +133,12 @@ def test_comparisons_of_the_rules_are_written_as_signs():
     assert written == {">=": "≥", "not >=": "not ≥", ">": ">", "known >": ">"}
 
 
+def test_a_kernel_is_called_what_it_is_called():
+    assert text.kernel_name({"name": "gemm<float>(int)", "short_name": "gemm"}) == "gemm"
+    assert text.kernel_name({"name": "gemm<float>(int)", "short_name": None}, 5) == "gemm…"
+    assert text.kernel_name({"name": "", "short_name": ""}) == "(no name)"
+
+
 def test_a_gpu_without_a_name_is_told_by_what_is_known_of_it() -> None:
     assert text.gpu_name({"name": "NVIDIA H200", "compute_capability": "9.0"}) == "NVIDIA H200"
     assert text.gpu_name({"name": None, "compute_capability": "9.0"}) == "GPU of compute capability 9.0"

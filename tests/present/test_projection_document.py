@@ -75,3 +75,9 @@ def test_what_a_projection_rests_on_is_told_where_it_does() -> None:
     assert "go on without them" in " ".join(document(vector, changes=("dtype:bf16",))["assumptions"])
     assert "go on without them" not in " ".join(document(product, changes=("dtype:fp8",))["assumptions"])
     assert "one after the other" in " ".join(document(vector, changes=("fuse a,b",))["assumptions"])
+
+
+def test_a_kernel_without_a_name_is_told_without_one() -> None:
+    told = document(launch(short_name=None, n_represented=3.0) | {"name": None})
+    assert "\n3 × (no name) " in to_text(told)
+    assert "| `3 × (no name)` |" in to_markdown(told)
