@@ -21,7 +21,7 @@ from ncuroof.words import NAMELESS, Precision
 SAME_LAUNCH = ("name", "workload", "grid", "block", "range")
 """What the launches of a group have in common; the same kernel in another NVTX range is another group."""
 
-_EQUAL_WORK_RATIO = 1.05
+EQUAL_WORK_RATIO = 1.05
 """Launches whose FLOPs and instructions differ by less do the same work; how long they take deviates by chance."""
 
 BUILDS: Mapping[float | None, str] = {0.0: "with optimisation", 1.0: "for debugging (nvcc -G)"}
@@ -276,9 +276,7 @@ def _precisions(kernels: pl.DataFrame) -> list[str]:
 def _deviation_of_equal_work(kernels: pl.DataFrame) -> pl.Expr:
     """Return how much the time of launches deviates; null where they do different amounts of work: that is no chance."""
     counted = [pl.col(name) for name in (FLOP, INSTRUCTIONS) if name in {*kernels.columns, FLOP}]
-    differs = pl.any_horizontal(
-        (each.max() > each.min() * _EQUAL_WORK_RATIO).fill_null(value=False) for each in counted
-    )
+    differs = pl.any_horizontal((each.max() > each.min() * EQUAL_WORK_RATIO).fill_null(value=False) for each in counted)
     return pl.when(~differs).then(pl.col("duration_ns").std())
 
 

@@ -11,6 +11,7 @@ from ncuroof.fleet.series import (
     LABEL_PREFIX,
     OTHER_FLOP_FRAC,
     OTHER_INSTRUCTIONS_FRAC,
+    SAME_LAUNCH,
     gpu,
     label_counts,
     sides,
@@ -21,7 +22,6 @@ from ncuroof.fleet.series import (
 _KERNEL = ("name", "program", "gpu_name")
 """One kernel of one program on one GPU, whatever its shape."""
 
-_LAUNCH = ("name", "workload", "grid", "block", "range", "program")
 _N_DATES = 12
 
 
@@ -192,7 +192,7 @@ def across_gpus(fleet: pl.LazyFrame) -> pl.DataFrame:
     times = (
         usable(fleet)
         .filter(pl.col("gpu_name").is_not_null())
-        .group_by(*_LAUNCH, "clock_control", "cache_control", "is_simulated", "gpu_name")
+        .group_by(*SAME_LAUNCH, "clock_control", "cache_control", "is_simulated", "gpu_name")
         .agg(
             pl.col("short_name").first(),
             pl.len().alias("n_launches"),
@@ -207,7 +207,7 @@ def across_gpus(fleet: pl.LazyFrame) -> pl.DataFrame:
             pl.col("verdict").mode().sort().first(),
         )
     )
-    together = pl.struct(*_LAUNCH, "clock_control", "cache_control", "is_simulated")
+    together = pl.struct(*SAME_LAUNCH, "clock_control", "cache_control", "is_simulated")
     flop = _agree("work.flop", OTHER_FLOP_FRAC).over(together)
     instructions = _agree("instructions.warp_executed", OTHER_INSTRUCTIONS_FRAC).over(together)
     is_same_work = (flop.fill_null(value=True) & instructions.fill_null(value=True)) & ~(

@@ -19,7 +19,10 @@ import polars as pl
 
 from ncuroof.compare.noise import Chance
 from ncuroof.compare.rules import load_comparison_rules
+from ncuroof.compare.side import EQUAL_WORK_RATIO
+from ncuroof.compare.side import SAME_LAUNCH as OF_A_GROUP
 from ncuroof.compare.signatures import range_path
+from ncuroof.compare.together import FLOP, INSTRUCTIONS
 from ncuroof.fleet.tables import FLEET_STEPS
 from ncuroof.tables import conform
 
@@ -42,18 +45,18 @@ _FREEDOM = "freedom"
 """Degrees of freedom that a side's standard error was estimated with; infinite where it is what launches were seen to differ by."""
 _N_HASH = 8
 
-_WORK = {"work.flop": "FLOPs", "instructions.warp_executed": "instructions", "traffic_bytes.dram": "DRAM bytes"}
-_COUNTED_WORK = ("work.flop", "instructions.warp_executed")
-_WORK_CHANGE_FRAC = 0.05
-"""As for explanations in `profiles/comparison.toml`: a smaller difference of work explains nothing."""
+_DRAM_BYTES = "traffic_bytes.dram"
+_COUNTED_WORK = (FLOP, INSTRUCTIONS)
+_WORK = (*_COUNTED_WORK, _DRAM_BYTES)
+"""What differs of these besides is told in the words of `profiles/comparison.toml`, beyond what explains nothing there."""
 
 OTHER_FLOP_FRAC, OTHER_INSTRUCTIONS_FRAC, _OTHER_DRAM_FRAC = 0.1, 0.5, 0.5
 """Launches whose FLOPs differ by more than a tenth, or whose instructions by more than half, do another problem's work: sizes are
 arguments of a kernel that its shape does not tell. Where neither was counted, DRAM bytes that differ by more than half tell it."""
 
-_SAME_LAUNCH = ("name", "workload", "grid", "block", "range", "program")
+SAME_LAUNCH = (*OF_A_GROUP, "program")
 _SAME_RECORDING = ("gpu_name", "clock_control", "cache_control", "replay_mode", "is_simulated")
-_SERIES = (*_SAME_LAUNCH, *_SAME_RECORDING)
+_SERIES = (*SAME_LAUNCH, *_SAME_RECORDING)
 
 
 def factor(name: str) -> pl.Expr:
@@ -162,7 +165,7 @@ def sides(fleet: pl.LazyFrame, compared: str) -> pl.DataFrame:
 def _varies(name: str) -> pl.Expr:
     """Return whether launches are known to do different amounts of work: how their times deviate is then no chance."""
     work = pl.col(name)
-    return (work.max() > work.min() * (1 + _WORK_CHANGE_FRAC)).fill_null(value=False)
+    return (work.max() > work.min() * EQUAL_WORK_RATIO).fill_null(value=False)
 
 
 def _context(fleet: pl.LazyFrame, compared: str) -> dict[str, pl.Expr]:
@@ -217,9 +220,9 @@ def _is_same_work() -> pl.Expr:
         pl.col(name).is_not_null() & pl.col(f"before.{name}").is_not_null() for name in _COUNTED_WORK
     )
     return ~(
-        _differ("work.flop", OTHER_FLOP_FRAC)
-        | _differ("instructions.warp_executed", OTHER_INSTRUCTIONS_FRAC)
-        | (~is_counted & _differ("traffic_bytes.dram", _OTHER_DRAM_FRAC))
+        _differ(FLOP, OTHER_FLOP_FRAC)
+        | _differ(INSTRUCTIONS, OTHER_INSTRUCTIONS_FRAC)
+        | (~is_counted & _differ(_DRAM_BYTES, _OTHER_DRAM_FRAC))
     )
 
 
@@ -236,5 +239,6 @@ def _also_changed(pairs: pl.DataFrame) -> pl.Expr:
         for name in pairs.columns
         if name.startswith(_CONTEXT_PREFIX)
     ]
-    work = [pl.when(_differ(name, _WORK_CHANGE_FRAC)).then(pl.lit(words)) for name, words in _WORK.items()]
+    rules = {each.quantity: each for each in load_comparison_rules().explanations}
+    work = [pl.when(_differ(name, rules[name].least)).then(pl.lit(rules[name].words)) for name in _WORK]
     return pl.concat_list(*contexts, *work).list.drop_nulls()
