@@ -9,8 +9,7 @@ from typing import Any
 import polars as pl
 
 from ncuroof._version import __version__
-from ncuroof.tables import check
-from ncuroof.whatif.schemas import BUSY_TIMES, PROJECTION
+from ncuroof.whatif import by_kernel, by_target
 
 SCHEMA = "ncuroof.whatif/1"
 
@@ -69,52 +68,13 @@ def projection_document(
     Raises:
         SchemaError: a column is absent or has another type.
     """
-    check(busy, BUSY_TIMES, table="BUSY_TIMES")
-    check(projection, PROJECTION, table="PROJECTION")
-    launches = busy.select(
-        "id",
-        "name",
-        "short_name",
-        "limiter",
-        "verdict",
-        "recorded_ridge_ratio",
-        "n_represented",
-        "weight",
-        recorded_ns="duration_ns",
-    )
-    rows = (
-        projection.rename({"limiter": "limiter_there"})
-        .join(launches, on="id", how="left", maintain_order="left")
-        .with_columns(pl.col(name) * pl.col("weight") for name in ("recorded_ns", "duration_ns", "least_ns", "most_ns"))
-    )
-    is_known = pl.col("duration_ns").is_not_null()
-    to_memory = pl.col("crosses_ridge") & (pl.col("ridge_ratio") < 1)
-    sums = [
-        _launches(pl.col("n_represented")).alias("n_launches"),
-        _launches(pl.col("n_represented").filter(~is_known)).alias("n_unknown"),
-        is_known.any().alias("is_known"),
-        pl.col("recorded_ns").filter(is_known).sum().alias("recorded_ns"),
-        *(pl.col(name).sum() for name in ("duration_ns", "least_ns", "most_ns")),
-        _launches(pl.col("n_represented").filter("crosses_ridge")).alias("n_crossing"),
-        _launches(pl.col("n_represented").filter(to_memory)).alias("n_crossing_to_memory"),
-        _launches(pl.col("n_represented").filter("is_limit_assumed")).alias("n_limited_by_assumed_l2"),
-    ]
-    of_longest = ("id", "short_name", "verdict", "limiter", "limiter_there", "ridge_ratio", "recorded_ridge_ratio")
-    by_kernel = rows.group_by("target", "name", maintain_order=True).agg(
-        *sums,
-        pl.col(of_longest).sort_by(pl.col("recorded_ns").fill_null(-1.0), descending=True, maintain_order=True).first(),
-        pl.when(pl.col("recorded_ns").count() > 0).then(pl.col("recorded_ns").sum()).alias("all_recorded_ns"),
-        pl.col("reason").drop_nulls().first(),
-    )
     return {
         "schema": SCHEMA,
         "tool": {"name": "ncuroof", "version": __version__},
         "sources": list(sources),
         "changes": list(changes),
-        "targets": [
-            _total(row) for row in rows.group_by("target", maintain_order=True).agg(sums).iter_rows(named=True)
-        ],
-        "kernels": _kernels(by_kernel),
+        "targets": [_total(row) for row in by_target(busy, projection).iter_rows(named=True)],
+        "kernels": _kernels(by_kernel(busy, projection)),
         "assumptions": [
             *remarks,
             *ASSUMPTIONS,
@@ -131,10 +91,6 @@ def _is_tried(kind: str, changes: Sequence[str]) -> bool:
 
 def _has_vector_work(busy: pl.DataFrame) -> bool:
     return not busy.filter((pl.col("dominant_precision") == "fp32") & pl.col("tensor_precision").is_null()).is_empty()
-
-
-def _launches(n_represented: pl.Expr) -> pl.Expr:
-    return n_represented.sum().round().cast(pl.Int64)
 
 
 def _total(row: dict[str, Any]) -> Document:

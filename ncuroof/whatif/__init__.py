@@ -6,6 +6,7 @@ from ncuroof.whatif.fusion import fuse, parse_fusion
 from ncuroof.whatif.launch_limits import most_shared_bytes_per_block
 from ncuroof.whatif.peak_ratios import Target, above_boost, parse_target, parse_targets, profile_of_whole, ratios
 from ncuroof.whatif.projection import WAITING, project
+from ncuroof.whatif.sums import by_kernel, by_target
 
 __all__ = [
     "RESOURCES",
@@ -14,6 +15,8 @@ __all__ = [
     "Target",
     "above_boost",
     "busy_times",
+    "by_kernel",
+    "by_target",
     "change",
     "fuse",
     "most_shared_bytes_per_block",
