@@ -8,6 +8,7 @@ from typing import Any
 from ncuroof.compare import is_beyond
 from ncuroof.present import format as text
 from ncuroof.present.change_sentence import factor
+from ncuroof.present.layout import filled
 from ncuroof.present.markdown_text import code, escaped, table_row
 from ncuroof.present.source_lines import place
 
@@ -196,8 +197,8 @@ def _changes(document: Record) -> Iterator[str]:
         yield f"  {match_name(match)}"
         yield f"    {_both(match['duration_ns'])}, above roof {_both(match['recoverable_ns'])}"
         if how := how_matched(match):
-            yield from _wrapped(f"matched as {how}", "    ")
-        yield from _wrapped(match["sentence"], "    ")
+            yield from filled("    ", f"matched as {how}".split(), _WIDTH)
+        yield from filled("    ", match["sentence"].split(), _WIDTH)
         yield from (text.shortened(f"    {line}", _WIDTH) for line in changed_lines(match))
     if len(shown) > _MOST_LINES:
         yield f"  {len(shown) - _MOST_LINES} more in the JSON document"
@@ -270,14 +271,4 @@ def _gates(document: Record) -> Iterator[str]:
     for gate in document["gates"]:
         yield f"gate {'passed' if gate['has_passed'] else 'FAILED'}: {text.printable(gate['gate'])}"
         for reason in gate["reasons"]:
-            yield from _wrapped(text.printable(reason), "  ")
-
-
-def _wrapped(sentence: str, indent: str) -> Iterator[str]:
-    line = indent
-    for word in sentence.split(" "):
-        if len(line) > len(indent) and len(line) + len(word) + 1 > _WIDTH:
-            yield line.rstrip()
-            line = indent
-        line += word + " "
-    yield line.rstrip()
+            yield from filled("  ", text.printable(reason).split(), _WIDTH)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ncuroof.present import format as text
 from ncuroof.present.change_sentence import factor
+from ncuroof.present.layout import aligned
 from ncuroof.present.markdown_text import escaped, table_row
 
 Record = Mapping[str, Any]
@@ -243,7 +244,4 @@ def _aligned(section: Section, *, limits: Sequence[int] = ()) -> list[str]:
         [text.shortened(text.printable(cell), limit) for cell, limit in zip(row, limits, strict=True)]
         for row in (section.head, *section.rows)
     ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
+    return [f"  {line}" for line in aligned(rows, left=[True] * len(limits))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from ncuroof.present.format import (
     share,
     work_units,
 )
+from ncuroof.present.layout import aligned, filled
 from ncuroof.present.markdown_text import table_row
 
 WIDTH = 80
@@ -39,7 +39,13 @@ Row = Mapping[str, Any]
 
 def to_model_text(document: Document) -> str:
     """Return the study as plain text."""
-    lines = [f"ncuroof · model · {_title(document)}", *counted(document), "", *_aligned(table(document))]
+    cells = table(document)
+    lines = [
+        f"ncuroof · model · {_title(document)}",
+        *counted(document),
+        "",
+        *aligned(cells, left=[heading in WORDS for heading in cells[0]]),
+    ]
     for block in explained(document):
         lines += ["", *block]
     return "\n".join(_wrapped(lines)) + "\n"
@@ -260,19 +266,10 @@ def _large(each: Mapping[str, Any]) -> str:
     return "" if each["of_large"] is None else f" (a large layer takes more than {each['of_large']:.0f})"
 
 
-def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:
-    """Return lines of columns: words to the left, numbers to the right."""
-    columns = []
-    for column in zip(*cells, strict=True):
-        width = max(map(len, column))
-        is_words = column[0] in WORDS
-        columns.append([cell.ljust(width) if is_words else cell.rjust(width) for cell in column])
-    return ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
-
-
 def _wrapped(lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
         if len(line) <= WIDTH:
             yield line
         else:
-            yield from textwrap.wrap(line, WIDTH, subsequent_indent="    ", break_long_words=False)
+            blanks = line[: len(line) - len(line.lstrip())]
+            yield from filled(blanks, line.split(), WIDTH, hanging="    ")

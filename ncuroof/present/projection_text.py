@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ncuroof.present import format as text
+from ncuroof.present.layout import aligned, filled
 from ncuroof.present.markdown_text import code, escaped, table_row
 
 Record = Mapping[str, Any]
@@ -24,10 +25,10 @@ def to_text(document: Record) -> str:
         lines.append("changed: " + text.printable(", ".join(document["changes"])))
     lines += ["", *_totals(document), "", *_kernels(document)]
     for note in (*_crossing(document), *_assumed(document), *_unknown(document)):
-        lines += _wrapped(note)
+        lines += _filled(note)
     lines.append("")
     for assumption in document["assumptions"]:
-        lines += _wrapped(f"· {assumption}")
+        lines += _filled(f"· {assumption}")
     return "\n".join(lines) + "\n"
 
 
@@ -47,12 +48,10 @@ def to_markdown(document: Record) -> str:
     return "\n".join([*lines, "", *(f"- {escaped(note.strip())}" for note in notes)]) + "\n"
 
 
-def _totals(document: Record) -> Iterator[str]:
-    rows = [("run on", "recorded", "expected", "between", "speed"), *map(_total, document["targets"])]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        yield "  ".join(cells).rstrip()
+def _totals(document: Record) -> list[str]:
+    head = ("run on", "recorded", "expected", "between", "speed")
+    rows = [head, *map(_total, document["targets"])]
+    return aligned(rows, left=[True, *[False] * (len(head) - 1)])
 
 
 def _total(total: Record) -> tuple[str, str, str, str, str]:
@@ -134,12 +133,5 @@ def _unknown(document: Record) -> Iterator[str]:
             yield f"{text.launches(total['n_unknown'])} not projected to {total['target']}: {'; '.join(sorted(reasons))}"
 
 
-def _wrapped(sentence: str) -> Iterator[str]:
-    line = ""
-    for word in sentence.split(" "):
-        if line and len(line) + len(word) + 1 > _WIDTH:
-            yield line
-            line = "  " + word
-        else:
-            line = f"{line} {word}" if line else word
-    yield line
+def _filled(sentence: str) -> Iterator[str]:
+    return filled("", sentence.split(" "), _WIDTH, hanging="  ")

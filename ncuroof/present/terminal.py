@@ -15,6 +15,7 @@ from ncuroof.present.breakdown_lines import BreakdownLine
 from ncuroof.present.brief import Brief, KernelLine, VerdictShare, brief
 from ncuroof.present.console import is_width_told, result_console
 from ncuroof.present.format import share
+from ncuroof.present.layout import filled
 
 WIDTH = 80
 _HEIGHT = 25
@@ -226,16 +227,9 @@ def _wrapped(line: str, width: int) -> Iterable[str]:
 
 
 def _filled(start: str, words: Iterable[str], width: int) -> Iterator[str]:
-    """Yield words in lines of at most `width` cells, the first behind `start`, the others as far in; no line ends within a word."""
-    n_cells = max(width, cell_len(start) + _LEAST_FILLED_WIDTH)
-    line, is_begun = start, False
-    for word in words:
-        if is_begun and cell_len(line) + 1 + cell_len(word) > n_cells:
-            yield _fitted(line, width)
-            line, is_begun = " " * cell_len(start), False
-        line += f" {word}" if is_begun else word
-        is_begun = True
-    yield _fitted(line, width)
+    """Yield words in lines that are cut on a terminal too narrow for any."""
+    lines = filled(start, words, max(width, cell_len(start) + _LEAST_FILLED_WIDTH))
+    return (_fitted(line, width) for line in lines)
 
 
 def _fitted(text: str, n_cells: int) -> str:

@@ -1,0 +1,29 @@
+"""Lines end between words, and columns stand beneath each other, also where characters are wide."""
+
+from __future__ import annotations
+
+from ncuroof.present.layout import aligned, filled
+
+
+def test_lines_are_filled_to_the_width_and_end_between_words() -> None:
+    assert list(filled("> ", ["ab", "cd", "efg"], 7)) == ["> ab cd", "  efg"]
+    assert list(filled("> ", ["ab", "cd", "efg"], 6)) == ["> ab", "  cd", "  efg"]
+    assert list(filled("", ["ab", "cd"], 4, hanging="   ")) == ["ab", "   cd"]
+    assert list(filled("- ", ["longer", "a"], 5)) == ["- longer", "  a"]
+    assert list(filled("- ", [], 5)) == ["- "]
+
+
+def test_what_stands_together_is_not_parted() -> None:
+    assert list(filled("", ["a", "b c d"], 6)) == ["a", "b c d"]
+
+
+def test_wide_characters_take_two_cells() -> None:
+    assert list(filled("", ["核心", "a"], 6)) == ["核心 a"]
+    assert list(filled("", ["核心", "ab"], 6)) == ["核心", "ab"]
+    assert aligned([("核心", "1"), ("kernel", "23")], left=[True, False]) == ["核心     1", "kernel  23"]
+
+
+def test_columns_stand_to_the_left_or_to_the_right() -> None:
+    rows = [("name", "n"), ("a", "100"), ("bc", "")]
+    assert aligned(rows, left=[True, False]) == ["name    n", "a     100", "bc"]
+    assert aligned(rows, left=[True, True]) == ["name  n", "a     100", "bc"]
