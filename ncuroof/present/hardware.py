@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 
 from ncuroof.present.console import result_console
-from ncuroof.present.format import MISSING, byte_count, byte_rate, intensity, label, scaled
+from ncuroof.present.format import MISSING, byte_count, byte_rate, flop_rate, in_operations, intensity, label, scaled
 from ncuroof.roofline import GpuProfile
 
 _SHOWN_PRECISIONS = ("fp32", "tensor_bf16")
 _LEAST_SHOWN = 4
 """Columns that a narrow terminal shows as well: all but the ridges."""
-_INTEGER = "_int"
-"""In the name of a precision of integers, whose operations are none of floating point."""
 
 
 def print_profiles(profiles: Sequence[GpuProfile], *, color: bool | None = None) -> None:
@@ -54,9 +52,7 @@ def print_profile(profile: GpuProfile, *, color: bool | None = None) -> None:
         return byte_rate(value)
 
     def peak(name: str, value: float) -> str:
-        operation = "OP" if _INTEGER in name else "FLOP"
-        ridge = scaled(profile.ridge_flop_per_byte(name), f"{operation}/B")
-        return f"{scaled(value, f'{operation}/s')}, ridge {ridge}"
+        return f"{flop_rate(value, name)}, ridge {in_operations(intensity(profile.ridge_flop_per_byte(name)), name)}"
 
     for table, numbers, as_text in (
         ("bandwidth_bytes_per_s", profile.bandwidth_bytes_per_s, bandwidth),
