@@ -8,47 +8,48 @@ from pathlib import Path
 
 from ncuroof.errors import OutputError, OutputFormatError
 from ncuroof.ingest.stored import sha256
+from ncuroof.present.analysed import Analysed
 from ncuroof.present.document import document
 from ncuroof.present.json_text import json_text
-from ncuroof.present.kernel_rows import Presentable, kernel_rows
+from ncuroof.present.kernel_rows import kernel_rows
 from ncuroof.present.output import write_whole
 
 
-def _html(analysis: Presentable) -> bytes:
+def _html(analysis: Analysed) -> bytes:
     from ncuroof.present.page import render_page  # noqa: PLC0415
 
     return render_page(document(analysis), analysis.reports).encode()
 
 
-def _json(analysis: Presentable) -> bytes:
+def _json(analysis: Analysed) -> bytes:
     return json_text(document(analysis)).encode()
 
 
-def _markdown(analysis: Presentable) -> bytes:
+def _markdown(analysis: Analysed) -> bytes:
     from ncuroof.present.markdown import to_markdown  # noqa: PLC0415
 
     return to_markdown(analysis).encode()
 
 
-def _csv(analysis: Presentable) -> bytes:
+def _csv(analysis: Analysed) -> bytes:
     from ncuroof.present.tabular import to_csv  # noqa: PLC0415
 
     return to_csv(kernel_rows(analysis))
 
 
-def _parquet(analysis: Presentable) -> bytes:
+def _parquet(analysis: Analysed) -> bytes:
     from ncuroof.present.tabular import to_parquet  # noqa: PLC0415
 
     return to_parquet(kernel_rows(analysis))
 
 
-def _terminal(analysis: Presentable) -> bytes:
+def _terminal(analysis: Analysed) -> bytes:
     from ncuroof.present.terminal import to_text  # noqa: PLC0415
 
     return to_text(analysis).encode()
 
 
-FORMATS: Mapping[str, Callable[[Presentable], bytes]] = {
+FORMATS: Mapping[str, Callable[[Analysed], bytes]] = {
     "html": _html,
     "json": _json,
     "md": _markdown,
@@ -81,7 +82,7 @@ def format_of(path: Path, among: Collection[str] = FORMATS, otherwise: str | Non
     return form
 
 
-def render(analysis: Presentable, form: str) -> bytes:
+def render(analysis: Analysed, form: str) -> bytes:
     """Return the analysis in a format.
 
     Raises:
@@ -92,7 +93,7 @@ def render(analysis: Presentable, form: str) -> bytes:
     return FORMATS[form](analysis)
 
 
-def write(analysis: Presentable, path: Path, form: str | None = None, *, force: bool = False) -> Path:
+def write(analysis: Analysed, path: Path, form: str | None = None, *, force: bool = False) -> Path:
     """Write the analysis to `path` in the given format, or the one that its suffix names, and return `path`.
 
     Raises:
@@ -105,7 +106,7 @@ def write(analysis: Presentable, path: Path, form: str | None = None, *, force: 
     return write_whole(path, render(analysis, form or format_of(path)), force=force)
 
 
-def _is_read(path: Path, analysis: Presentable) -> bool:
+def _is_read(path: Path, analysis: Analysed) -> bool:
     """Return whether a file has the content of a report of the analysis."""
     is_readable = os.path.isfile(path) and os.access(path, os.R_OK)  # noqa: PTH113  of what cannot be a path it is no error
     return is_readable and sha256(path) in {report.sha256 for report in analysis.reports}

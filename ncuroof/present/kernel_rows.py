@@ -7,7 +7,6 @@ Schema history:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import polars as pl
 
@@ -27,14 +26,6 @@ _LEFT_OUT = ("check.", "limiter.memory_counter", "limiter.compute_counter")
 
 _FIRST = 6
 """Columns of KERNELS that stand before where the launch comes from: they tell which launch it is."""
-
-
-class Presentable(Analysed, Protocol):
-    """An analysis with its flat table."""
-
-    @property
-    def kernels(self) -> pl.DataFrame:
-        """One row per workload."""
 
 
 def kernel_columns() -> pl.Schema:
@@ -60,7 +51,7 @@ def kernel_columns() -> pl.Schema:
     return pl.Schema({name: dtype for name, dtype in every.items() if not name.startswith(_LEFT_OUT)})
 
 
-def kernel_rows(analysis: Presentable) -> pl.DataFrame:
+def kernel_rows(analysis: Analysed) -> pl.DataFrame:
     """Return a row per launch with the columns of `ncuroof.kernels/1`, null where not known.
 
     Work of a type that came out after this version has columns of its own, after all others.
