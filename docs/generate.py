@@ -17,6 +17,7 @@ from availability import Availability, load_availability
 from ncuroof.metrics import Catalogue, load_catalogue
 from ncuroof.metrics.entries import Pair, Quantity, Source
 from ncuroof.metrics.formula import Formula
+from ncuroof.words import capability_text
 
 FOLDER = Path(__file__).parent / "quantities"
 INDEX = "README.md"
@@ -211,7 +212,7 @@ class Writer:
             return
         capabilities = self.availability.capabilities
         yield from ("", "## Counters by architecture", "")
-        yield f"| counter | {' | '.join(map(_capability, capabilities))} |"
+        yield f"| counter | {' | '.join(map(capability_text, capabilities))} |"
         yield f"|---|{'---|' * len(capabilities)}"
         for counter in counters:
             cells = [_CELLS[self.availability.has(counter, capability)] for capability in capabilities]
@@ -310,15 +311,11 @@ def _in_order(text: str, names: Iterable[str]) -> list[str]:
 
 
 def _limits(capabilities: Sequence[int]) -> str:
-    return f"; on compute capability {', '.join(map(_capability, capabilities))} alone" if capabilities else ""
+    return f"; on compute capability {', '.join(map(capability_text, capabilities))} alone" if capabilities else ""
 
 
 def _base_name(counter: str) -> str:
     return counter.partition(".")[0]
-
-
-def _capability(number: int) -> str:
-    return f"{number // 10}.{number % 10}"
 
 
 def _group(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The closed sets of names that all rooms share: precisions, memory levels, verdicts, kinds of workload.
+"""The names that all rooms share: precisions, memory levels, verdicts, kinds of workload, and how GPUs are numbered.
 
 The values are the names of the JSON document (`ncuroof.analysis/1`) and of the profiles; renaming one breaks readers.
 """
@@ -79,3 +79,8 @@ class CeilingSource(str, Enum):
     COUNTERS = "counters"
     DATASHEET = "datasheet"
     MEASURED = "measured"
+
+
+def capability_text(capability: int) -> str:
+    """Return a compute capability (major × 10 + minor) as it is written: "9.0"."""
+    return f"{capability // 10}.{capability % 10}"

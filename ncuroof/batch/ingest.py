@@ -19,12 +19,12 @@ from typing import Any, Literal
 from ncuroof._version import __version__
 from ncuroof.analysis import Reports
 from ncuroof.batch.dataset import Dataset
-from ncuroof.batch.locations import file_system, readable
+from ncuroof.batch.locations import file_system
 from ncuroof.batch.workers import Workers, connected
 from ncuroof.collect.counts import counts_path
 from ncuroof.errors import ClusterError, NcuroofError, ReportAccessError, ReportNotFoundError
 from ncuroof.fleet import Origin, fleet_rows, of_source
-from ncuroof.ingest.stored import sha256
+from ncuroof.ingest.stored import readable, sha256
 from ncuroof.reading import read
 
 _CHUNK_BYTES = 1 << 20

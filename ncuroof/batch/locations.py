@@ -45,11 +45,6 @@ def _found(wanted: str) -> Iterator[str]:
     yield from (str(fs.unstrip_protocol(name)) if "://" in wanted else str(name) for name in sorted(found))
 
 
-def readable(location: str) -> str:
-    """Return a location as text that every file can hold: a name on disk need not be UTF-8."""
-    return location.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
 def file_system(location: str) -> tuple[Any, str]:
     """Return the file system of a location, and its path on it.
 

@@ -13,11 +13,10 @@ from typing import Any, NoReturn
 import click
 
 from ncuroof._version import __version__
-from ncuroof.cli.options import common, say
+from ncuroof.cli.options import EXIT_INTERRUPTED, common, say
 from ncuroof.cli.plain_characters import replace_what_cannot_be_encoded
 from ncuroof.errors import NcuroofError
 
-EXIT_INTERRUPTED = 130
 _N_OBJECTS_BETWEEN_SEARCHES = 100_000
 
 _SUMMARY_BY_COMMAND = {

@@ -10,6 +10,7 @@ import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+EXIT_INTERRUPTED = 130
 
 _HELP_BY_FLAGS = {
     ("--no-color",): "Plain text; NO_COLOR in the environment does the same.",

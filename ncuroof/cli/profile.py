@@ -13,7 +13,7 @@ import click
 
 from ncuroof.cli.file_option import FileOrFolder
 from ncuroof.cli.kept_inputs import keep_inputs
-from ncuroof.cli.options import common, say
+from ncuroof.cli.options import EXIT_INTERRUPTED, common, say
 from ncuroof.cli.remote_plan import write_remote_plan
 from ncuroof.cli.report_place import in_a_place_of_its_own, wanted_report
 from ncuroof.collect.arguments import Selection
@@ -32,7 +32,6 @@ from ncuroof.collect.signals import interrupted_by_signals
 from ncuroof.errors import NcuNotFoundError, ProfileRequestError
 from ncuroof.present.output import page_beside, refuse_foreign
 
-EXIT_INTERRUPTED = 130
 _AS_THEY_ARE = (
     "level", "kernels", "nvtx", "per_shape", "with_collectives", "replay_mode", "clock_control", "cache_control",
     "graph_profiling", "target_processes", "rank_variable", "trace", "force",

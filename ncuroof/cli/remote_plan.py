@@ -13,6 +13,7 @@ from ncuroof.collect.plan import plan_collection
 from ncuroof.collect.recording import Recorder
 from ncuroof.collect.remote import remote_script
 from ncuroof.present.output import write_whole
+from ncuroof.words import capability_text
 
 
 def write_remote_plan(recorder: Recorder, path: Path, *, is_gpu_known: bool) -> int:
@@ -20,7 +21,7 @@ def write_remote_plan(recorder: Recorder, path: Path, *, is_gpu_known: bool) -> 
     request, settings = recorder.request, recorder.settings
     selection = recorder.select(recorder.traced())
     by_capability = {
-        f"{capability // 10}.{capability % 10}": plan_collection(
+        capability_text(capability): plan_collection(
             request.level, settings, capabilities=[capability], sections=request.sections, metrics=request.metrics
         ).arguments
         for capability in (() if is_gpu_known else settings.capabilities)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.kernel_names import function_name
 from ncuroof.collect.temporal_breakdown import TemporalBreakdown
-from ncuroof.collect.timeline import Shape, Timeline
+from ncuroof.collect.timeline import Shape, Timeline, as_shape
 from ncuroof.errors import CountsError
 
 SCHEMA = "ncuroof.counts/1"
@@ -245,10 +245,5 @@ def _kernel(entry: Mapping[str, Any]) -> KernelCount:
         raise ValueError(f"{n_launches} launches in {duration_ns} ns")
     ends = (None if (end := entry.get(key)) is None else float(end) for key in ("shortest_ns", "longest_ns"))
     return KernelCount(
-        str(entry["name"]), _shape(entry["grid"]), _shape(entry["block"]), n_launches, duration_ns, *ends
+        str(entry["name"]), as_shape(entry["grid"]), as_shape(entry["block"]), n_launches, duration_ns, *ends
     )
-
-
-def _shape(values: Sequence[Any]) -> Shape:
-    x, y, z = (int(value) for value in values)
-    return x, y, z

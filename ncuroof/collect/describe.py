@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ncuroof.collect.recording import Recorder
+from ncuroof.words import capability_text
 
 
 def plan_lines(recorder: Recorder, *, counts_first: bool) -> list[str]:
@@ -16,7 +17,7 @@ def plan_lines(recorder: Recorder, *, counts_first: bool) -> list[str]:
     asked = [f"level {plan.level}", *([f"set {plan.set}"] if plan.set else []), f"{len(plan.sections)} sections"]
     asked += [f"{len(plan.metrics)} counters"] if plan.metrics else []
     if len(plan.capabilities) > 1:
-        asked += [f"for {' and '.join(f'{each // 10}.{each % 10}' for each in sorted(plan.capabilities))}"]
+        asked += [f"for {' and '.join(map(capability_text, sorted(plan.capabilities)))}"]
     lines = [f"plan: {' · '.join(asked)} · {_passes(plan.passes)}{_replays(recorder)}"]
     if plan.passes is not None and (request.sections or request.metrics):
         lines[0] += "; more for what is asked for besides"

@@ -12,6 +12,7 @@ from pathlib import Path
 from ncuroof.collect.machine import Gpu, find_ncu, find_nsys, ncu_version, output_of, parse_gpus
 from ncuroof.collect.settings import Settings, Version
 from ncuroof.errors import NcuNotFoundError
+from ncuroof.words import capability_text
 
 OK, WARNING, FAILED, UNKNOWN = "ok", "warning", "failed", "unknown"
 PERMISSION = "counter permission"
@@ -160,7 +161,7 @@ def _devices(gpus: tuple[Gpu, ...], chips: frozenset[str], settings: Settings) -
         if gpu.capability is None:
             checks.append(Check(name, UNKNOWN, f"{gpu.name}, compute capability not told"))
             continue
-        said = f"{gpu.name}, compute capability {gpu.capability // 10}.{gpu.capability % 10}"
+        said = f"{gpu.name}, compute capability {capability_text(gpu.capability)}"
         if gpu.capability < 70:
             checks.append(Check(name, FAILED, f"{said}: Nsight Compute begins with 7.0", _ELSEWHERE))
         elif chips and gpu.capability in settings.chips and settings.chips[gpu.capability] not in chips:

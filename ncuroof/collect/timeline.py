@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any
 
 Shape = tuple[int, int, int]
 
@@ -13,6 +14,16 @@ MOST_NS = 1e18
 
 WHOLE_GRAPH = "CUDA graph"
 """Stands for the kernels of a CUDA graph that was recorded as a whole; no launch shape is known of them."""
+
+
+def as_shape(values: Sequence[Any]) -> Shape:
+    """Return a grid or block of a document.
+
+    Raises:
+        TypeError, ValueError: it is none.
+    """
+    x, y, z = (int(value) for value in values)
+    return x, y, z
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from ncuroof.collect.host_ranges import without_children
 from ncuroof.collect.temporal_breakdown import CountedSteps
-from ncuroof.collect.timeline import MOST_NS, Activity, Call, HostRange, Shape, Timeline, checked_duration, name_of
+from ncuroof.collect.timeline import MOST_NS, Activity, Call, HostRange, Timeline, as_shape, checked_duration, name_of
 from ncuroof.errors import CountsError
 
 _GZIP = b"\x1f\x8b"
@@ -81,7 +81,7 @@ def timeline_of(events: Events) -> Timeline:
 def _activity(event: Mapping[str, Any], origin_us: float) -> Activity:
     arguments = event["args"]
     is_copy = event["cat"] in _COPIES
-    shape = None if is_copy else (_shape(arguments["grid"]), _shape(arguments["block"]))
+    shape = None if is_copy else (as_shape(arguments["grid"]), as_shape(arguments["block"]))
     gpu, launch = _identifier(arguments.get("device")), _identifier(arguments.get("correlation"))
     return Activity(name_of(event["name"]), *_times_ns(event, origin_us), gpu, launch, shape, is_copy)
 
@@ -119,11 +119,6 @@ def _times_ns(event: Mapping[str, Any], origin_us: float) -> tuple[float, float]
     """Return start and duration."""
     start_ns, duration_ns = 1e3 * (float(event["ts"]) - origin_us), 1e3 * float(event["dur"])
     return start_ns, checked_duration(start_ns, duration_ns)
-
-
-def _shape(values: Sequence[Any]) -> Shape:
-    x, y, z = (int(value) for value in values)
-    return x, y, z
 
 
 def _identifier(value: object) -> Hashable:

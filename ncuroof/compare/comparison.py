@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import polars as pl
-
 from ncuroof.compare.comparable import Comparable, comparable
 from ncuroof.compare.deltas import Delta, deltas
 from ncuroof.compare.matching import Matching, Sureness, match
@@ -198,8 +196,7 @@ def matched_change(comparison: Comparison) -> tuple[float | None, float | None]:
     return change, noise + by_clocks(change, _clock_change(comparison))
 
 
-def total_ns(side: Side, groups: tuple[int, ...] | None = None) -> float | None:
-    """Return the GPU time of a run, or of some of its groups; None where it is not known for any of them."""
-    table = side.groups if groups is None else side.groups.filter(pl.col("group").is_in(list(groups)))
-    durations = table["duration_ns"].drop_nulls()
+def total_ns(side: Side) -> float | None:
+    """Return the GPU time of a run; None where it is not known for any of them."""
+    durations = side.groups["duration_ns"].drop_nulls()
     return float(durations.sum()) if len(durations) else None

@@ -22,6 +22,7 @@ from ncuroof.errors import MissingExtraError, ReportAccessError
 from ncuroof.ingest.contents import ALWAYS_STORED, GREATEST_VALUE, LEAST_VALUE, Contents, instances_text
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
+from ncuroof.ingest.stored import readable
 
 _RULE_TYPES = ("none", "ok", "optimization", "warning", "error")
 """The module's own numbering; in the file a warning is 2 and an optimization 4."""
@@ -239,9 +240,7 @@ def _unit(name: str, told: str) -> str:
 
 def _text(value: str | None) -> str | None:
     """Return text of the module with U+FFFD where the file holds no UTF-8; the module gives lone surrogates there."""
-    if value is None or value.isascii():
-        return value
-    return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return value if value is None or value.isascii() else readable(value)
 
 
 def _nvtx(state: Any) -> list[str | None]:

@@ -30,7 +30,7 @@ from ncuroof.ingest.processes import workload_processes
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.readers import ReaderName, ReportSource, read_results
 from ncuroof.ingest.session import read_session
-from ncuroof.ingest.stored import Content, LoadedFile, closing, part
+from ncuroof.ingest.stored import Content, LoadedFile, closing, part, readable
 from ncuroof.ingest.thread_indices import unread_indices
 
 _TIME = "gpu__time_duration.sum"
@@ -61,9 +61,9 @@ def open_report(
         ReaderDeclinedError: the native reader declines, and the module is not to be asked or not installed.
         MissingExtraError: NVIDIA's module is asked for and not installed.
     """
-    name = _readable(path.name)
+    name = readable(path.name)
     with contextlib.ExitStack() as stack:
-        with _refusals(_readable(str(path))):
+        with _refusals(readable(str(path))):
             kind = _kind(path)
             if kind is FileKind.TEXT:
                 return _printed(path, name, selection, reader)
@@ -161,8 +161,8 @@ def report_content(path: Path) -> tuple[bytes, str | None]:
         ReportAccessError: the file cannot be read.
         ReportFormatError: it does not begin as a report does, or nothing can be decompressed.
     """
-    name = _readable(path.name)
-    with _refusals(_readable(str(path))):
+    name = readable(path.name)
+    with _refusals(readable(str(path))):
         kind = _kind(path)
         if kind is FileKind.TEXT:
             raise ReportFormatError(f"{name}: a report was wanted, found text", hint="name a .ncu-rep file")
@@ -197,12 +197,12 @@ def _kind(path: Path) -> FileKind:
         ReportFormatError: it is neither a report nor text.
         ReportNotFoundError, ReportAccessError, OSError: it cannot be read.
     """
-    _require_file(path.stat().st_mode, _readable(str(path)))
+    _require_file(path.stat().st_mode, readable(str(path)))
     with path.open("rb") as file:
         head = file.read(SNIFF_BYTES)
     kind = sniff(head)
     if kind not in (FileKind.REPORT, FileKind.ZSTD, FileKind.TEXT):
-        walk(head, where=_readable(path.name))  # raises, and says what the file is instead
+        walk(head, where=readable(path.name))  # raises, and says what the file is instead
     return kind
 
 
@@ -272,8 +272,3 @@ def _newer(version: int) -> str | None:
     if version <= KNOWN_VERSION:
         return None
     return f"its file version {version} is newer than {KNOWN_VERSION}, the last that is known: what is new in it is not read"
-
-
-def _readable(path: str) -> str:
-    """Return a path as text that every file can hold: a name on disk need not be UTF-8."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

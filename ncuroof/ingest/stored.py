@@ -172,3 +172,8 @@ def _gone(where: str, error: OSError) -> ReportAccessError:
         f"{where}: cannot be read any more: {error.strerror or error}",
         hint="read it again when nothing writes it, or look after the disk or network that it lies on",
     )
+
+
+def readable(text: str) -> str:
+    """Return a path, or text that Python read, as every file can hold it: a name on disk need not be UTF-8."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -12,7 +12,7 @@ from ncuroof.present import format as text
 NO_RANGE = "(outside any range)"
 """Stands for launches around which no NVTX range was open."""
 
-_LEAST_SPREAD_FRAC = 0.05
+LEAST_SPREAD_FRAC = 0.05
 """Launches that differ by less are as good as equal: the same launch, profiled again, differs by a few percent."""
 
 
@@ -46,7 +46,7 @@ def by_range_path(summary: Mapping[str, Any]) -> tuple[BreakdownLine, ...]:
 def differing(group: Mapping[str, Any]) -> str:
     """Return how much the launches of a group differ ("8.3 %": deviation over mean); empty where they hardly do."""
     spread = group["duration_cv"]
-    return "" if spread is None or spread < _LEAST_SPREAD_FRAC else text.share(spread)
+    return "" if spread is None or spread < LEAST_SPREAD_FRAC else text.share(spread)
 
 
 def extremes(group: Mapping[str, Any]) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ncuroof._version import __version__
 from ncuroof.compare import (
     Comparison,
     Delta,
@@ -19,6 +18,7 @@ from ncuroof.compare import (
     total_ns,
 )
 from ncuroof.present.change_sentence import change_sentence
+from ncuroof.present.json_text import TOOL
 from ncuroof.present.source_lines import callers
 
 SCHEMA = "ncuroof.comparison/1"
@@ -35,7 +35,7 @@ def comparison_document(comparison: Comparison, results: Sequence[GateResult] = 
     moved = [delta for delta in comparison.deltas if is_comparable and delta.is_significant]
     return {
         "schema": SCHEMA,
-        "tool": {"name": "ncuroof", "version": __version__},
+        "tool": TOOL,
         "comparable": {
             "time": is_comparable,
             "reasons": list(comparison.comparable.reasons),

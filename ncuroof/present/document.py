@@ -11,12 +11,12 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof._version import __version__
 from ncuroof.diagnosis import Rules, Summary, load_rules
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Catalogue, load_catalogue
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.expected_document import expected_document
+from ncuroof.present.json_text import TOOL
 from ncuroof.present.occupancy_limits import LIMITS, tightest, with_limits
 from ncuroof.present.quantity_label import quantity_label
 from ncuroof.present.source_lines import sampled_lines, where
@@ -24,13 +24,14 @@ from ncuroof.present.vendor import vendor_block, vendor_rules
 from ncuroof.present.weighting_document import STANDS_FOR, weighting_document
 from ncuroof.roofline import INSTRUCTION_DEFINITION
 from ncuroof.tables import BREAKDOWN_KINDS
+from ncuroof.words import capability_text
 
 SCHEMA = "ncuroof.analysis/1"
 
 
 Document = dict[str, Any]
 
-_GROUPS = (
+QUANTITY_GROUPS = (
     "traffic_bytes",
     "utilisation",
     "occupancy",
@@ -63,7 +64,7 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
     """
     return {
         "schema": SCHEMA,
-        "tool": {"name": "ncuroof", "version": __version__},
+        "tool": TOOL,
         "sources": [_source(report) for report in analysed.reports],
         "devices": _devices(analysed),
         "summary": _summary(analysed.summary)
@@ -111,7 +112,7 @@ def _devices(analysed: Analysed) -> list[Document]:
 
 
 def _compute_capability(number: int | None) -> str | None:
-    return None if number is None else f"{number // 10}.{number % 10}"
+    return None if number is None else capability_text(number)
 
 
 def _summary(summary: Summary) -> Document:
@@ -168,7 +169,7 @@ class _Kernels:
             )
         )
         names = self._rows.columns
-        self._columns = {group: _within(f"{group}.", names) for group in _GROUPS}
+        self._columns = {group: _within(f"{group}.", names) for group in QUANTITY_GROUPS}
         self._traffic_definitions = _within(_TRAFFIC_DEFINITION, names)
         wanted = self._rows["id"]
         self._work = _by_kernel(placed.work, wanted)

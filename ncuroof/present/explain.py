@@ -16,6 +16,7 @@ from ncuroof.present.collect_options import collect_options
 from ncuroof.present.columns import columns_by_name, load_columns, load_limiters, load_page_columns
 from ncuroof.present.explain_path import condition, path_lines
 from ncuroof.present.printed_names import begun, meant, similar
+from ncuroof.words import capability_text
 
 _STALLS = "stalls."
 _WALL_TIME = "wall_time."
@@ -271,7 +272,7 @@ def _pair(pair: Pair) -> Iterator[str]:
 
 def _remarks(note: str | None, capabilities: Sequence[int]) -> str:
     """Return what limits a formula: what it misses, and on which compute capabilities alone it holds."""
-    alone = ", ".join(f"{each // 10}.{each % 10}" for each in capabilities)
+    alone = ", ".join(map(capability_text, capabilities))
     parts = [note] if note else []
     parts += [f"on compute capability {alone} alone"] if alone else []
     return f"  ({'; '.join(parts)})" if parts else ""

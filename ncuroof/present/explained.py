@@ -5,22 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ncuroof.present.document import QUANTITY_GROUPS
 from ncuroof.present.explain import explain, names
 
 Record = Mapping[str, Any]
-
-_GROUPS = (
-    "utilisation",
-    "occupancy",
-    "scheduler",
-    "access",
-    "arithmetic",
-    "check",
-    "traffic_bytes",
-    "launch",
-    "stalls",
-)
-"""Blocks of a kernel whose keys are quantities of the block's name."""
 
 
 def explained(document: Record) -> list[tuple[str, str]]:
@@ -37,5 +25,5 @@ def _names_of(kernel: Record) -> Iterable[str]:
     for finding in kernel.get("findings") or ():
         yield finding["id"]
         yield from (item["quantity"] for item in finding.get("evidence") or ())
-    for group in _GROUPS:
+    for group in QUANTITY_GROUPS:
         yield from (f"{group}.{key}" for key, value in (kernel.get(group) or {}).items() if value is not None)

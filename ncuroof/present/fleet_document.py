@@ -9,13 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof._version import __version__
 from ncuroof.fleet.questions import Changes, Overview, by_recoverable_time
+from ncuroof.present.json_text import TOOL
 
 SCHEMA = "ncuroof.fleet_answers/1"
 SQL_SCHEMA = "ncuroof.fleet_sql/1"
-
-_TOOL = {"name": "ncuroof", "version": __version__}
 
 
 def fleet_document(
@@ -44,7 +42,7 @@ def fleet_document(
     overview["labels"] = [{"name": name, "n_values": n} for name, n in found.labels]
     return {
         "schema": SCHEMA,
-        "tool": _TOOL,
+        "tool": TOOL,
         "dataset": dataset,
         "overview": overview,
         "slowest": _listed(kernels, top),
@@ -57,7 +55,7 @@ def fleet_document(
 
 def sql_document(query: str, rows: pl.DataFrame) -> dict[str, Any]:
     """Return the answer to a query."""
-    return {"schema": SQL_SCHEMA, "tool": _TOOL, "query": query, "columns": rows.columns, "rows": plain(rows)}
+    return {"schema": SQL_SCHEMA, "tool": TOOL, "query": query, "columns": rows.columns, "rows": plain(rows)}
 
 
 def plain(rows: pl.DataFrame) -> list[dict[str, Any]]:

@@ -228,7 +228,7 @@ def _names(row: Record) -> tuple[str, str, str]:
 
 
 def _bound(row: Record) -> str:
-    return f"{row['verdict']} · {text.label(row['limiter'])}" if row["limiter"] else str(row["verdict"])
+    return text.bound_by(row["verdict"], text.label(row["limiter"]) if row["limiter"] else None)
 
 
 def _shown(listed: Record) -> str:

@@ -257,6 +257,11 @@ def kernel_name(kernel: Mapping[str, Any], n_characters: int | None = None) -> s
     return name if n_characters is None else shortened(name, n_characters)
 
 
+def bound_by(verdict: str, limiter: str | None) -> str:
+    """Return a verdict with its limiter, a label: "memory · DRAM"."""
+    return f"{verdict} · {limiter}" if limiter else verdict
+
+
 def gpu_name(device: Mapping[str, Any]) -> str:
     """Return what a GPU of the document is called: its name, else what is known of it."""
     capability = device.get("compute_capability")

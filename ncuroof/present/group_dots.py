@@ -8,15 +8,13 @@ from typing import Any
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.present import format as text
-from ncuroof.present.breakdown_lines import extremes
+from ncuroof.present.breakdown_lines import LEAST_SPREAD_FRAC, extremes
 from ncuroof.present.figures import dot_sizes_px
 from ncuroof.present.views import View
 
 Record = Mapping[str, Any]
 
 _MOST_NAME = 80
-_LEAST_SPREAD_FRAC = 0.05
-"""Launches whose rates differ by less are as good as equal: the same launch, profiled again, differs by a few percent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,7 @@ def _dot(launches: Sequence[Record], view: View, level: str, size_px: float, of_
     precision = point.get("precision")
     rates = [each[view.rate] for _, points in placed for each in points if each.get("precision") == precision]
     lowest, highest = min(rates), max(rates)
-    spread = (lowest, highest) if highest > lowest * (1 + _LEAST_SPREAD_FRAC) else None
+    spread = (lowest, highest) if highest > lowest * (1 + LEAST_SPREAD_FRAC) else None
     return Dot(
         id=kernel["id"],
         verdict=kernel["verdict"],

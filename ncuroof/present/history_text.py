@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ncuroof._version import __version__
 from ncuroof.compare import Comparison, run_obstacle, total_ns
 from ncuroof.compare.history import History, Trend
 from ncuroof.present import format as text
 from ncuroof.present.change_sentence import signed_share
+from ncuroof.present.json_text import TOOL
 
 SCHEMA = "ncuroof.history/1"
 
@@ -20,7 +20,7 @@ def history_document(found: History) -> dict[str, Any]:
     """Return the document `ncuroof.history/1`; trends that moved the most time first."""
     return {
         "schema": SCHEMA,
-        "tool": {"name": "ncuroof", "version": __version__},
+        "tool": TOOL,
         "runs": [
             {
                 "label": run.label,

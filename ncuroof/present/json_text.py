@@ -6,6 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ncuroof._version import __version__
+
+TOOL = {"name": "ncuroof", "version": __version__}
+"""What every document says it was written by."""
+
 
 def json_text(document: Mapping[str, Any]) -> str:
     """Return a document as text.

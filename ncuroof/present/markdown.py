@@ -8,7 +8,7 @@ from ncuroof._version import __version__
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.breakdown_lines import BreakdownLine
 from ncuroof.present.brief import KernelLine, brief
-from ncuroof.present.format import share
+from ncuroof.present.format import bound_by, share
 from ncuroof.present.markdown_text import escaped, table_row
 
 _N_BREAKDOWN = 10
@@ -58,7 +58,7 @@ def _kernels(kernels: Iterable[KernelLine]) -> Iterator[str]:
     yield "| # | kernel | launches | time | above roof | bound by | first thing to do |"
     yield "|--:|---|--:|--:|--:|---|---|"
     for line in kernels:
-        bound = f"{line.verdict} · {line.limiter}" if line.limiter else line.verdict
+        bound = bound_by(line.verdict, line.limiter)
         advice = " · ".join(filter(None, (line.advice, line.where))) + (f" ({line.gain})" if line.gain else "")
         launches = f"{line.n_launches}, {line.extremes}" if line.extremes else str(line.n_launches)
         name = " · ".join(filter(None, (line.name, ", ".join(line.differs_in), line.gpu)))

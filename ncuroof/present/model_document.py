@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ncuroof._version import __version__
 from ncuroof.model import Distance, Operation, Residency
 from ncuroof.model.study import Critical, Row, Study
+from ncuroof.present.json_text import TOOL
 from ncuroof.resources import folder, read_toml
 from ncuroof.words import MemoryLevel
 
@@ -30,7 +30,7 @@ def model_document(
     distances = study.distance(achieved_flop_per_s=achieved_flop_per_s, achieved_ns=achieved_ns)
     return {
         "schema": SCHEMA,
-        "tool": {"name": "ncuroof", "version": __version__},
+        "tool": TOOL,
         "operation": {"name": study.request.model.name, "summary": study.request.model.summary},
         "swept": list(study.request.swept),
         "rows": [_row(row, found, launch_ns) for row, found in zip(study.rows, distances, strict=True)],

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof._version import __version__
+from ncuroof.present.json_text import TOOL
 from ncuroof.whatif import by_kernel, by_target
 
 SCHEMA = "ncuroof.whatif/1"
@@ -70,7 +70,7 @@ def projection_document(
     """
     return {
         "schema": SCHEMA,
-        "tool": {"name": "ncuroof", "version": __version__},
+        "tool": TOOL,
         "sources": list(sources),
         "changes": list(changes),
         "targets": [_total(row) for row in by_target(busy, projection).iter_rows(named=True)],

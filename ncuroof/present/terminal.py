@@ -14,7 +14,7 @@ from ncuroof.present.analysed import Analysed
 from ncuroof.present.breakdown_lines import BreakdownLine
 from ncuroof.present.brief import Brief, KernelLine, VerdictShare, brief
 from ncuroof.present.console import is_width_told, result_console
-from ncuroof.present.format import share
+from ncuroof.present.format import bound_by, share
 from ncuroof.present.layout import filled
 
 WIDTH = 80
@@ -170,7 +170,7 @@ def _kernels(lines: tuple[KernelLine, ...], width: int) -> Group:
     parts = [header]
     for line in lines:
         _, color = _STYLE_BY_VERDICT[line.verdict]
-        bound = f"{line.verdict} · {line.limiter}" if line.limiter else line.verdict
+        bound = bound_by(line.verdict, line.limiter)
         row = _row((str(line.number), _name(line, name_width), line.duration, line.recoverable, bound), name_width)
         row.stylize("bold", _COLUMN_WIDTHS[0] + 1, _COLUMN_WIDTHS[0] + 1 + name_width)
         row.stylize(color, len(row) - len(_fitted(bound, _COLUMN_WIDTHS[-1])))

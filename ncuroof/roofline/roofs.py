@@ -16,6 +16,7 @@ from ncuroof.roofline.gpu_profiles import FP16_ACCUMULATE_SUFFIX, GpuProfile, ma
 from ncuroof.roofline.instructions import instruction_ceilings, place_instructions
 from ncuroof.roofline.points import place
 from ncuroof.roofline.roof_shares import by_device, roof_shares
+from ncuroof.words import capability_text
 
 if TYPE_CHECKING:
     from ncuroof.collect.calibration import Calibration
@@ -110,7 +111,7 @@ def _profile(name: str | None, compute_capability: int | None, row: Mapping[str,
         return None
     return match_profile(
         name,
-        f"{compute_capability // 10}.{compute_capability % 10}",
+        capability_text(compute_capability),
         sm_count=row["sm_count"],
         dram_bytes=row["dram_bytes"],
         memory_bus_bits=row["memory_bus_bits"],
