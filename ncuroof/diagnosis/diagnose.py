@@ -84,7 +84,7 @@ def _limiter() -> pl.Expr:
         "limiter.memory",
         _is_named(),
         _is_one_pipe(),
-        _busiest_of(MEMORY_UNITS, "utilisation.memory_side", _from_roofline("dram")),
+        _busiest_of(MEMORY_UNITS, "utilisation.memory_side", _from_roofline()),
     )
     compute = pl.coalesce(
         "limiter.compute", _busiest_of(COMPUTE_UNITS, "utilisation.compute", pl.col("dominant_precision"))
@@ -128,8 +128,8 @@ def _is_one_pipe() -> pl.Expr:
     return pl.when(distance < _SAME).then(pl.lit("lsu"))
 
 
-def _from_roofline(level: str) -> pl.Expr:
-    return pl.when(pl.col("roofline.ridge_ratio").is_not_null()).then(pl.lit(level))
+def _from_roofline() -> pl.Expr:
+    return pl.when(pl.col("roofline.ridge_ratio").is_not_null()).then(pl.lit("dram"))
 
 
 def _nearest_threshold(path: pl.DataFrame) -> pl.DataFrame:

@@ -118,7 +118,7 @@ def group_launches(
             known_sum(pl.col("recoverable_ns") * pl.col("weight")),
             pl.col("duration_ns").min().alias("min_duration_ns"),
             pl.col("duration_ns").max().alias("max_duration_ns"),
-            _variation("duration_ns").alias("duration_cv"),
+            _variation().alias("duration_cv"),
         )
         .sort("recoverable_ns", "duration_ns", descending=True, nulls_last=True, maintain_order=True)
         .pipe(conform, GROUPS)
@@ -165,7 +165,7 @@ def with_weights(table: pl.DataFrame, weights: pl.DataFrame | None) -> pl.DataFr
     return table.join(weights, on="id", how="left", maintain_order="left")
 
 
-def _variation(name: str) -> pl.Expr:
-    """Return a column's standard deviation over its mean; null for fewer than two values, or a mean of zero."""
-    column = pl.col(name)
-    return pl.when(column.count() > 1, column.mean() > 0).then(column.std(ddof=0) / column.mean())
+def _variation() -> pl.Expr:
+    """Return the standard deviation of durations over their mean; null for fewer than two, or a mean of zero."""
+    duration = pl.col("duration_ns")
+    return pl.when(duration.count() > 1, duration.mean() > 0).then(duration.std(ddof=0) / duration.mean())

@@ -133,10 +133,10 @@ class Brief:
     notes: tuple[str, ...]
 
 
-def brief(analysed: Analysed, *, n_kernels: int = N_KERNELS) -> Brief:
+def brief(analysed: Analysed) -> Brief:
     """Return a run in brief."""
     groups = analysed.groups
-    shown = groups.head(n_kernels)
+    shown = groups.head(N_KERNELS)
     entries = document(analysed, ids=shown["id"].to_list())
     reports = _report_names(analysed)
     times = analysed.measurements.kernels.select("id", "duration_ns")

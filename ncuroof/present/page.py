@@ -23,7 +23,7 @@ from ncuroof.present import format as text
 from ncuroof.present.explained import explained
 from ncuroof.present.packing import packed
 from ncuroof.present.page_context import page_context
-from ncuroof.present.page_data import DETAILS_PER_PART, detail_parts, page_index
+from ncuroof.present.page_data import detail_parts, page_index
 from ncuroof.present.raw_counters import counter_parts
 from ncuroof.resources import folder
 
@@ -72,7 +72,7 @@ def render_page(document: Record, reports: Sequence[RawReport] = (), comparison:
         style=Markup((folder("templates") / STYLE).read_text(encoding="utf-8")),  # noqa: S704 (a file of ours)
         index=index,
         details=_packed(detail_parts(document, rules, catalogue)),
-        counters=_packed(counter_parts(reports, DETAILS_PER_PART)),
+        counters=_packed(counter_parts(reports)),
         explained=names,
         script=Markup(script),  # noqa: S704 (files of ours)
     )

@@ -8,13 +8,14 @@ from typing import Any
 import polars as pl
 
 from ncuroof.ingest.raw_report import RawReport
+from ncuroof.present.page_data import DETAILS_PER_PART
 
 MOST_LAUNCHES = 1000
 """Of more launches the counters would be most of the page; the report itself holds them."""
 
 
-def counter_parts(reports: Sequence[RawReport], launches_per_part: int) -> Iterable[dict[str, Any]]:
-    """Yield the counters of the launches of all reports in their order, so many launches at a time.
+def counter_parts(reports: Sequence[RawReport]) -> Iterable[dict[str, Any]]:
+    """Yield the counters of the launches of all reports in their order, `DETAILS_PER_PART` at a time.
 
     Returns:
         Each with `names` and `units` of the counters that any of its launches has, and per launch its `values` in the same
@@ -25,8 +26,8 @@ def counter_parts(reports: Sequence[RawReport], launches_per_part: int) -> Itera
         return
     units = {name: report.units.get(name, "") for report in reports for name in report.counters.columns}
     counters = pl.concat([report.counters for report in reports], how="diagonal")
-    for first in range(0, n_launches, launches_per_part):
-        part = counters.slice(first, launches_per_part)
+    for first in range(0, n_launches, DETAILS_PER_PART):
+        part = counters.slice(first, DETAILS_PER_PART)
         names = sorted(column.name for column in part if column.null_count() < part.height)
         yield {
             "names": names,
