@@ -35,6 +35,40 @@ class ActionLine:
     finding: Annotated[str, "its name, by which the page finds the launches"]
 
 
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What to do first over the run, and what that gives."""
+
+    actions: Annotated[Sequence[ActionLine], "what would give most over the run; empty where no gain can be told"]
+    whole: Annotated[str, "what the gains of these are shares of"]
+    together: Annotated[str, "what they give in total, or empty"]
+    beyond_roofline: Annotated[str, "why that is more than lies above the roofline, or empty"]
+    without_gain: Annotated[str, "how much of the time only fusing kernels makes less of, or empty"]
+
+    @property
+    def in_total(self) -> tuple[str, ...]:
+        """What they give in total, and what else is to be known of that."""
+        return tuple(filter(None, (self.together, self.beyond_roofline, self.without_gain)))
+
+
+def outlook(document: Mapping[str, Any], groups: Sequence[Mapping[str, Any]]) -> Outlook:
+    """Return what to do first.
+
+    Args:
+        document: `ncuroof.analysis/1`, of which kernels may be left out.
+        groups: all groups of launches, as for `without_gain`.
+    """
+    actions, summary = document["actions"], document["summary"]
+    weighting = summary.get("weighting")
+    return Outlook(
+        actions=first_actions(actions),
+        whole=whole(weighting),
+        together=together(actions, weighting),
+        beyond_roofline=beyond_roofline(actions, summary["recoverable_ns"]),
+        without_gain=without_gain(groups, summary["duration_ns"]),
+    )
+
+
 def first_actions(actions: Sequence[Mapping[str, Any]]) -> tuple[ActionLine, ...]:
     """Return the first things to do, the largest gain first; empty where no gain can be told."""
     return tuple(

@@ -13,14 +13,10 @@ from ncuroof.diagnosis import load_rules, weighted
 from ncuroof.present import format as text
 from ncuroof.present.action_lines import (
     LEAST_GAIN,
-    ActionLine,
-    beyond_roofline,
-    first_actions,
+    Outlook,
     gpu_time,
     most_worth,
-    together,
-    whole,
-    without_gain,
+    outlook,
 )
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_outer_range, differing, extremes
@@ -104,11 +100,7 @@ class Brief:
         shares: time by verdict.
         families: time by whose code the kernels are.
         ranges: time by NVTX range; empty where there is none.
-        actions: the first things to do over the whole run, with what they give; empty where no gain can be told.
-        whole: what the gains of these are shares of.
-        together: what they give in total; empty where it cannot be told.
-        beyond_roofline: why that is more than lies above the roofline; empty where it is not.
-        without_gain: how much of the time only fusing kernels makes less of; empty where it is little.
+        outlook: what to do first over the whole run, and what that gives.
         kernels: the groups with the most recoverable time.
         n_more: groups that are not shown.
         notes: what a reader must know before trusting the numbers.
@@ -123,11 +115,7 @@ class Brief:
     shares: tuple[VerdictShare, ...]
     families: tuple[BreakdownLine, ...]
     ranges: tuple[BreakdownLine, ...]
-    actions: tuple[ActionLine, ...]
-    whole: str
-    together: str
-    beyond_roofline: str
-    without_gain: str
+    outlook: Outlook
     kernels: tuple[KernelLine, ...]
     n_more: int
     notes: tuple[str, ...]
@@ -154,11 +142,7 @@ def brief(analysed: Analysed) -> Brief:
         shares=tuple(_shares(analysed)),
         families=by_family(entries["summary"]),
         ranges=by_outer_range(entries["summary"]),
-        actions=first_actions(entries["actions"]),
-        whole=whole(entries["summary"].get("weighting")),
-        together=together(entries["actions"], entries["summary"].get("weighting")),
-        beyond_roofline=beyond_roofline(entries["actions"], entries["summary"]["recoverable_ns"]),
-        without_gain=without_gain(judged.to_dicts(), entries["summary"]["duration_ns"]),
+        outlook=outlook(entries, judged.to_dicts()),
         kernels=tuple(_lines(entries, shown)),
         n_more=groups.height - shown.height,
         notes=tuple(_notes(analysed, reports, gpu_time(entries["summary"].get("weighting")))),

@@ -28,10 +28,10 @@ def to_markdown(analysis: Analysed) -> str:
         lines += ["", "| bound by | share of time | launches |", "|---|--:|--:|"]
         lines += [table_row((part.title, share(part.share_frac), str(part.n_launches))) for part in summary.shares]
     lines += _breakdown("code", summary.families) + _breakdown("NVTX range", summary.ranges)
-    if summary.actions:
-        lines += ["", f"What would give most, at most, of {summary.whole}:", ""]
-        lines += [f"1. up to {line.gain}: {escaped(line.title)} ({line.launches})" for line in summary.actions]
-        if told := "; ".join(filter(None, (summary.together, summary.beyond_roofline, summary.without_gain))):
+    if summary.outlook.actions:
+        lines += ["", f"What would give most, at most, of {summary.outlook.whole}:", ""]
+        lines += [f"1. up to {line.gain}: {escaped(line.title)} ({line.launches})" for line in summary.outlook.actions]
+        if told := "; ".join(summary.outlook.in_total):
             lines += ["", f"{told[0].upper()}{told[1:]}."]
     if summary.kernels:
         lines += ["", *_kernels(summary.kernels)]

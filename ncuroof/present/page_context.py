@@ -10,15 +10,11 @@ from typing import Annotated, Any
 from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.action_lines import (
-    ActionLine,
-    beyond_roofline,
-    first_actions,
+    Outlook,
     gpu_time,
     judged_groups,
     most_worth,
-    together,
-    whole,
-    without_gain,
+    outlook,
 )
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_range_path, extremes
 from ncuroof.present.debug_build_sentence import debug_build_frac, debug_build_sentence, is_debug_build
@@ -113,11 +109,7 @@ class PageContext:
     changes: Annotated[Changes | None, "what changed from another run, on the page of a comparison"]
     operators: Annotated[Operators | None, "expected against measured, where NVTX ranges name operators and shapes"]
     breakdowns: Annotated[Sequence[Breakdown], "time by family, and by NVTX range where there are any"]
-    actions: Annotated[Sequence[ActionLine], "what would give most over the run"]
-    whole: Annotated[str, "what the gains of these are shares of"]
-    together: Annotated[str, "what they give in total"]
-    beyond_roofline: Annotated[str, "why that is more than lies above the roofline, or empty"]
-    without_gain: Annotated[str, "how much of the time only fusing kernels makes less of, or empty"]
+    outlook: Annotated[Outlook, "what to do first, and what that gives"]
     top_kernels: Annotated[Sequence[KernelRow], "the groups of equal launches with the most recoverable time"]
     columns: Annotated[Sequence[tuple[str, str, str]], "key, title and kind (number or text) of the table's columns"]
     rows: Annotated[
@@ -178,11 +170,7 @@ def page_context(
         changes=changed,
         operators=operators(document.get("expected")),
         breakdowns=list(_breakdowns(document["summary"])),
-        actions=first_actions(document["actions"]),
-        whole=whole(weighting),
-        together=together(document["actions"], weighting),
-        beyond_roofline=beyond_roofline(document["actions"], document["summary"]["recoverable_ns"]),
-        without_gain=without_gain(judged_groups(document), document["summary"]["duration_ns"]),
+        outlook=outlook(document, judged_groups(document)),
         top_kernels=_top(document, rules),
         columns=_columns(kernels),
         rows=[_row(kernels[row.position], row, total_ns, rules) for row in rows[:_MOST_ROWS]],

@@ -10,6 +10,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from ncuroof.present.action_lines import Outlook
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.breakdown_lines import BreakdownLine
 from ncuroof.present.brief import Brief, KernelLine, VerdictShare, brief
@@ -95,8 +96,8 @@ def _summary(summary: Brief, width: int) -> RenderableType:
     for title, lines in breakdowns:
         if len(lines) > 1:
             parts += [Text(), *_breakdown(title, lines, _name_width(_BREAKDOWN_WIDTHS, names, width))]
-    if summary.actions:
-        parts += [Text(), *_actions(summary, width)]
+    if summary.outlook.actions:
+        parts += [Text(), *_actions(summary.outlook, width)]
     if summary.kernels:
         parts += [Text(), _kernels(summary.kernels, width)]
     if summary.n_more:
@@ -154,11 +155,11 @@ def _breakdown(title: str, lines: tuple[BreakdownLine, ...], name_width: int) ->
     return shown
 
 
-def _actions(summary: Brief, width: int) -> list[Text]:
+def _actions(found: Outlook, width: int) -> list[Text]:
     """Return what would give most over the run, a line each, and what that is in total."""
-    header = Text(f"what would give most, at most, of {summary.whole}", style="dim")
-    told = [(line.gain, f"{line.title} ({line.launches})") for line in summary.actions]
-    told += [("", each) for each in (summary.together, summary.beyond_roofline, summary.without_gain) if each]
+    header = Text(f"what would give most, at most, of {found.whole}", style="dim")
+    told = [(line.gain, f"{line.title} ({line.launches})") for line in found.actions]
+    told += [("", each) for each in found.in_total]
     return [header, *(Text(line) for gain, words in told for line in _filled(f"{gain:>8}  ", words.split(), width))]
 
 

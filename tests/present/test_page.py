@@ -125,6 +125,7 @@ def test_the_template_uses_what_the_context_explains_and_nothing_else():
         page_context.SourceFacts,
         page_context.VerdictShare,
         page_context.KernelRow,
+        page_context.Outlook,
         methods.Methods,
         page_changes.Changes,
         page_changes.ChangeLine,

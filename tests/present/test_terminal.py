@@ -170,7 +170,7 @@ def test_advice_and_what_would_give_most_are_never_cut(
     for line in summary.kernels:
         assert f"→ {' '.join(line.advice.split())}" in told
         assert not line.gain or f"({line.gain})" in told
-    for action in summary.actions:
+    for action in summary.outlook.actions:
         assert f"{action.gain} {action.title} ({action.launches})" in told
 
 
