@@ -167,7 +167,7 @@ def test_counts_hold_for_their_own_report_alone() -> None:
 
 def test_screen_and_page_say_so() -> None:
     told = "eighted by a run without replays, which counted 21 launches"
-    left_out = "ernels with 10.0 % of that run"
+    left_out = "ernels with 10.0 % of the counted run"
     for form in ("term", "md", "html"):
         text = " ".join(render(analysed(), form).decode().split())
         assert told in text, form
