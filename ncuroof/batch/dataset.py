@@ -94,6 +94,24 @@ class Dataset:
         """Return the hashes of the reports that are in it."""
         return frozenset(_stem(path) for path in self._find(_KERNELS))
 
+    def labels(self, sha256: str) -> dict[str, str]:
+        """Return the labels of a report, value by name; none where it is not there, or its file is no longer Parquet.
+
+        Raises:
+            DatasetError: the file cannot be read.
+        """
+        fs, root = self._open()
+        labels: dict[str, str] = {}
+        for path in fs.glob(f"{root}/{_KERNELS}/gpu=*/{sha256}{_SUFFIX}"):
+            try:
+                rows = pl.read_parquet(io.BytesIO(fs.cat_file(path)), columns=["labels"])
+            except pl.exceptions.PolarsError:
+                continue
+            except OSError as error:
+                raise DatasetError(f"{path}: cannot be read: {error}", hint="check permissions") from error
+            labels |= {each["name"]: each["value"] for each in rows["labels"].explode().unique().drop_nulls()}
+        return labels
+
     def put_report(self, rows: pl.DataFrame) -> None:
         """Write the rows of one report, its file appearing whole."""
         self._put(f"{_KERNELS}/{partition(rows)}/{rows['report_sha256'][0]}{_SUFFIX}", _parquet(rows))

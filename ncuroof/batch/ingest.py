@@ -60,7 +60,7 @@ class Task:
     Attributes:
         dataset: where to.
         labels: value by name, for all of the run's reports.
-        again: whether reports that are there already are analysed anew and replaced.
+        again: whether reports that are there already are analysed anew and replaced; labels that are not given anew stay.
         run: tells this run from others.
     """
 
@@ -144,7 +144,9 @@ def _put(each_read: Sequence[tuple[str, Reports]], task: Task) -> list[Outcome]:
         outcomes = []
         for number, ((location, _), report) in enumerate(zip(each_read, raw, strict=True)):
             launches, findings = of_source(kernels, analysis.findings, number)
-            rows = fleet_rows(report, launches, findings, devices, Origin(readable(location), task.labels))
+            stored = task.dataset.labels(report.sha256) if task.again else {}
+            origin = Origin(readable(location), {**stored, **task.labels})
+            rows = fleet_rows(report, launches, findings, devices, origin)
             if task.again:
                 task.dataset.drop_report(report.sha256, but=rows)
             task.dataset.put_report(rows)

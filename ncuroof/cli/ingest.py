@@ -30,9 +30,13 @@ _LINES_WITHOUT_TERMINAL = 10
     "labels",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Said of all these reports, e.g. commit=abc; again for more.",
+    help="Said of all these reports, e.g. commit=abc; again for more. Those that are in the dataset get them with --again.",
 )
-@click.option("--again", is_flag=True, help="Analyse anew, and replace, what the dataset has already.")
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Analyse anew, and replace, what the dataset has already; its labels stay, but for those that are given.",
+)
 @click.option(
     "--scheduler", metavar="ADDRESS", help="Of a Dask cluster, e.g. tcp://HOST:8786; else this machine works."
 )

@@ -84,14 +84,19 @@ def test_bad_files_are_listed_and_the_others_taken_in(tmp_path: Path, capfd: pyt
     assert Dataset.at(str(target)).failures().collect()["error"].to_list() == ["report-not-found"]
 
 
-def test_again_replaces_labels(tmp_path: Path) -> None:
+def test_again_keeps_labels_but_for_those_that_are_given(tmp_path: Path) -> None:
     runs, target = tmp_path / "runs", tmp_path / "d"
     write_many(runs, 1)
-    assert take_in(runs, "-o", target) == 0
-    assert take_in(runs, "-o", target, "--again", "--label", "branch=main") == 0
-    rows = Dataset.at(str(target)).kernels().collect()
-    assert rows.height == N_LAUNCHES
-    assert rows["labels"].to_list() == [[{"name": "branch", "value": "main"}]] * N_LAUNCHES
+    assert take_in(runs, "-o", target, "--label", "commit=abc", "--label", "branch=old") == 0
+    for given, branch in (((), "old"), (("--label", "branch=main"), "main")):
+        assert take_in(runs, "-o", target, "--again", *given) == 0
+        rows = Dataset.at(str(target)).kernels().collect()
+        expected = [{"name": "branch", "value": branch}, {"name": "commit", "value": "abc"}]
+        assert rows["labels"].to_list() == [expected] * N_LAUNCHES
+    (file,) = target.glob("kernels/*/*.parquet")
+    file.write_bytes(b"PAR1, then a disk that was full")
+    assert take_in(runs, "-o", target, "--again") == 0
+    assert Dataset.at(str(target)).kernels().collect()["labels"].to_list() == [[]] * N_LAUNCHES
 
 
 def test_a_store_of_objects_is_a_dataset_and_a_source(tmp_path: Path) -> None:
