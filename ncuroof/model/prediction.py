@@ -37,12 +37,13 @@ class Prediction:
         peak_flop_per_s: of that roof.
         ridge_flop_per_byte: that roof over the bandwidth of device memory.
         compute_ns: the longest of the kinds of work, each at its peak; they overlap.
+        other_compute_ns: the sum of the others.
         dram_ns: bytes of device memory at its bandwidth.
         l2_ns: bytes read from L2 at its bandwidth, where the model has tiles.
         network_ns: bytes sent at the link's bandwidth; None without a link.
         bound: what takes longest; compute where two are equal.
         least_ns: the longest of all: everything overlaps.
-        most_ns: the sum of all: nothing overlaps.
+        most_ns: the sum of all, of the other kinds of work, too: nothing overlaps.
         attainable_flop_per_s: all work over `least_ns`.
     """
 
@@ -52,6 +53,7 @@ class Prediction:
     peak_flop_per_s: float | None
     ridge_flop_per_byte: float | None
     compute_ns: float | None
+    other_compute_ns: float | None
     dram_ns: float | None
     l2_ns: float | None
     network_ns: float | None
@@ -90,7 +92,7 @@ def predict(operation: Operation, machine: Machine, *, link_bytes_per_s: float |
     """Return what `machine` can make of `operation` at best.
 
     T_compute = max over kinds of work ( flop / (flop/s) ), T_memory = byte / (byte/s), T_network = byte / (byte/s);
-    T_least = max of them, T_most = their sum.
+    T_least = max of them, T_most = their sum, with all kinds of work.
 
     Args:
         operation: what is done.
@@ -100,7 +102,7 @@ def predict(operation: Operation, machine: Machine, *, link_bytes_per_s: float |
     Source: Williams, Waterman, Patterson, CACM 52(4), 2009; Wang et al., arXiv 2009.04598 (times of several pipes);
     Austin et al., How to Scale Your Model, part 1, 2025 (network, and the sum as the upper bound).
     """
-    precision, peak, compute_ns = _compute(operation, machine)
+    precision, peak, compute_ns, other_compute_ns = _compute(operation, machine)
     bandwidth = machine.bandwidth_bytes_per_s.get(MemoryLevel.DRAM.value)
     l2_bandwidth = machine.bandwidth_bytes_per_s.get(MemoryLevel.L2.value)
     dram_ns = None if bandwidth is None else operation.bytes / bandwidth * _NS_PER_S
@@ -121,13 +123,16 @@ def predict(operation: Operation, machine: Machine, *, link_bytes_per_s: float |
         peak_flop_per_s=peak,
         ridge_flop_per_byte=None if peak is None or bandwidth is None else peak / bandwidth,
         compute_ns=compute_ns,
+        other_compute_ns=other_compute_ns,
         dram_ns=dram_ns,
         l2_ns=l2_ns,
         network_ns=network_ns if operation.network_bytes else None,
         bound=bound,
         least_ns=least_ns,
         most_ns=sum(
-            each for each in (compute_ns, dram_ns, l2_ns, network_ns if operation.network_bytes else None) if each
+            each
+            for each in (compute_ns, other_compute_ns, dram_ns, l2_ns, network_ns if operation.network_bytes else None)
+            if each
         )
         if is_known
         else None,
@@ -135,21 +140,25 @@ def predict(operation: Operation, machine: Machine, *, link_bytes_per_s: float |
     )
 
 
-def _compute(operation: Operation, machine: Machine) -> tuple[str | None, float | None, float | None]:
-    """Return the roof that takes longest, its peak, and that time; zero time without work, None where a roof is not known."""
+def _compute(operation: Operation, machine: Machine) -> tuple[str | None, float | None, float | None, float | None]:
+    """Return the roof that takes longest, its peak, that time, and those of the others together.
+
+    Zero time without work, None where a roof is not known.
+    """
     if not operation.is_known:
-        return None, None, None
+        return None, None, None, None
     flop_by_roof: dict[str, float] = {}
     for work in operation.work:
         roof = next((name for name in work.precisions if name in machine.peak_flop_per_s), None)
         if roof is None:
-            return work.precisions[0], None, None
+            return work.precisions[0], None, None, None
         flop_by_roof[roof] = flop_by_roof.get(roof, 0.0) + work.flop
     if not flop_by_roof:
-        return None, None, 0.0
+        return None, None, 0.0, 0.0
     time_by_roof = {roof: flop / machine.peak_flop_per_s[roof] for roof, flop in flop_by_roof.items()}
     slowest = max(time_by_roof, key=lambda roof: time_by_roof[roof])
-    return slowest, machine.peak_flop_per_s[slowest], time_by_roof[slowest] * _NS_PER_S
+    longest = time_by_roof.pop(slowest)
+    return slowest, machine.peak_flop_per_s[slowest], longest * _NS_PER_S, sum(time_by_roof.values()) * _NS_PER_S
 
 
 def _longest(*times_ns: float | None) -> float | None:

@@ -59,6 +59,7 @@ def _row(row: Row, found: Distance | None, launch_ns: float) -> dict[str, Any]:
         "l2_bandwidth_bytes_per_s": prediction.machine.bandwidth_bytes_per_s.get(MemoryLevel.L2.value),
         "ridge_flop_per_byte": prediction.ridge_flop_per_byte,
         "compute_ns": prediction.compute_ns,
+        "other_compute_ns": prediction.other_compute_ns,
         "dram_ns": prediction.dram_ns,
         "l2_ns": prediction.l2_ns,
         "network_ns": prediction.network_ns,

@@ -14,8 +14,8 @@ Document = Mapping[str, Any]
 
 _NUMBERS = (
     "flop", "matrix_flop", "bytes", "read_bytes", "written_bytes", "intensity_flop_per_byte", "l2_read_bytes", "network_bytes",
-    "precision", "peak_flop_per_s", "bandwidth_bytes_per_s", "ridge_flop_per_byte", "compute_ns", "dram_ns", "l2_ns",
-    "network_ns", "bound", "least_ns", "most_ns", "attainable_flop_per_s", "peak_frac",
+    "precision", "peak_flop_per_s", "bandwidth_bytes_per_s", "ridge_flop_per_byte", "compute_ns", "other_compute_ns", "dram_ns",
+    "l2_ns", "network_ns", "bound", "least_ns", "most_ns", "attainable_flop_per_s", "peak_frac",
 )  # fmt: skip
 
 

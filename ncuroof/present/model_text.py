@@ -196,6 +196,7 @@ def _explained(row: Row, *, is_alone: bool) -> Iterator[str]:
     name = "" if is_alone else f"{row['machine']['id']}: "
     parts = [
         ("compute", row["compute_ns"]),
+        ("other arithmetic", row["other_compute_ns"] or None),
         ("DRAM", row["dram_ns"]),
         ("L2", row["l2_ns"]),
         ("network", row["network_ns"]),

@@ -84,6 +84,12 @@ def test_a_missing_peak_is_said_and_not_guessed(capfd: pytest.CaptureFixture[str
     assert re.search(r"^a100-sxm-80gb +2731 +— +— +— +— +—$", out, re.MULTILINE)
 
 
+def test_times_of_all_kinds_of_work_are_told(capfd: pytest.CaptureFixture[str]) -> None:
+    # 4096² scores: 256 FLOP at 312e12 /s, 5 at 19.5e12 /s; four tensors of 4096·64·2 byte at 2.039e12 /s
+    out = " ".join(_out(capfd, "model", "attention", "4096", "64", "--gpu", "a100-sxm-80gb").split())
+    assert "compute 13.8 µs, other arithmetic 4.30 µs, DRAM 1.03 µs; 19.1 µs if nothing overlaps" in out
+
+
 @pytest.mark.parametrize(
     ("achieved", "told"),
     [

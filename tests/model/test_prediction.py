@@ -57,6 +57,9 @@ def test_kinds_of_work_overlap() -> None:
     found = predict(model.attention(4096, 64), H100)
     assert found.precision == "tensor_bf16"
     assert found.compute_ns == pytest.approx(4096**2 * 256 / 989e12 * 1e9)
+    # nothing overlaps: products, softmax, and four tensors of 4096·64 elements of two bytes at 3.35e12 /s
+    each_s = (4096**2 * 256 / 989e12, 4096**2 * 5 / 67e12, 4 * 4096 * 64 * 2 / 3.35e12)
+    assert found.most_ns == pytest.approx(sum(each_s) * 1e9)
     # D = 8: 32 / 989 < 5 / 67, the softmax takes longer
     assert predict(model.attention(4096, 8), H100).precision == "fp32"
 
