@@ -37,7 +37,8 @@ def calibrate(
 ) -> None:
     """Measure what this GPU reaches: bandwidth of DRAM, L2 and shared memory, matrix products in every precision.
 
-    ncuroof report --calibration FILE draws these roofs, and says what each kernel reached of them.
+    ncuroof report --calibration FILE draws these roofs, and says how near launches come to them: in the summary,
+    and on the page and in JSON kernel by kernel.
     """
     try:
         import torch  # noqa: PLC0415  an extra, and slow to load

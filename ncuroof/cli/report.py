@@ -16,7 +16,9 @@ from ncuroof.cli.progress import reading_progress
 from ncuroof.cli.showing import show_summary, warn, write_page
 from ncuroof.ingest import READERS, ReaderName, available_cores
 from ncuroof.present import FORMATS, render, write
+from ncuroof.present.format import printable
 from ncuroof.present.output import page_beside
+from ncuroof.roofline.roof_shares import by_device
 
 if TYPE_CHECKING:
     from ncuroof.collect.calibration import Calibration
@@ -68,9 +70,16 @@ def report(  # noqa: PLR0913  an argument per option
     keep_inputs([page_beside(reports[0])] if outputs.is_default else outputs.paths, [*reports, *calibrations, *traces])
     if traces:
         found = found.weighted_by(*traces)
-    analysis = found.analyse(_read_calibrations(calibrations))
+    measured = _read_calibrations(calibrations)
+    analysis = found.analyse(measured)
     if not quiet:
         warn(found, analysis)
+        for path, calibration in zip(calibrations, measured, strict=True):
+            if not any(by_device([calibration], analysis.measurements.devices).values()):
+                gpu = f"{printable(calibration.gpu)} ({calibration.sm_count} SMs)"
+                say(
+                    f"warning: {printable(path.name)} was measured on {gpu}, which no report is of: its roofs are left out"
+                )
     if verbose:
         for line in (f"{raw.file}: {remark}" for raw in found.raw for remark in raw.remarks):
             say(line)

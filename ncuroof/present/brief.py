@@ -23,6 +23,7 @@ from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_outer_r
 from ncuroof.present.collect_options import RAW_PAGE, is_details_page
 from ncuroof.present.debug_build_sentence import debug_build_sentence
 from ncuroof.present.document import Document, document
+from ncuroof.present.reached_roof_lines import reached_roof_lines
 from ncuroof.present.source_lines import first_place
 from ncuroof.present.told_apart import differences, with_folders
 from ncuroof.present.wall_time_lines import wall_time_lines
@@ -93,7 +94,7 @@ class Brief:
     Attributes:
         title: the reports' names.
         is_simulated: a report was written by ncuroof and not recorded.
-        devices: a line per GPU.
+        devices: a line per GPU, and one on its measured roofs, where there are any.
         tool: versions and collection; empty where neither is known, as of a printed table.
         totals: kernels, time, recoverable time.
         wall_time: how long a step took, and why the GPU idles in it; empty where no counted run tells.
@@ -135,7 +136,7 @@ def brief(analysed: Analysed) -> Brief:
     return Brief(
         title=", ".join(reports[:3]) + (f" and {len(reports) - 3} more" if len(reports) > 3 else ""),
         is_simulated=any(report.session.is_simulated for report in analysed.reports),
-        devices=tuple(_devices(analysed, entries)),
+        devices=(*_devices(analysed, entries), *reached_roof_lines(analysed)),
         tool=_tool(analysed),
         totals=_totals(analysed),
         wall_time=wall_time_lines(entries["summary"].get("weighting")),

@@ -53,5 +53,27 @@ def test_a_report_is_drawn_with_reached_roofs(tmp_path: Path, capfd) -> None:
     calibration.write_bytes(write_calibration(H200))
     assert run_main("report", demo.REPORT, "--calibration", calibration, "-o", page) == 0
     assert '"source": "measured"' in page.read_text(encoding="utf-8")
+    assert capfd.readouterr().err == ""
     assert run_main("report", demo.REPORT, "--calibration", tmp_path / "none.json", "-o", page) == 1
     assert "none.json" in capfd.readouterr().err
+
+
+def test_the_summary_says_how_near_launches_come(tmp_path: Path, capfd) -> None:
+    calibration = tmp_path / "h200.json"
+    calibration.write_bytes(write_calibration(H200))
+    for form in ("term", "md"):
+        assert run_main("report", demo.REPORT, "--calibration", calibration, "-o", "-", "--format", form) == 0
+        assert "2 measured roofs; launches reach up to 109.4 %" in capfd.readouterr().out
+
+
+def test_a_calibration_of_another_gpu_is_told(tmp_path: Path, capfd) -> None:
+    calibration = tmp_path / "c.json"
+    calibration.write_bytes(write_calibration(replace(H200, sm_count=114)))
+    assert run_main("report", demo.REPORT, "--calibration", calibration, "-o", "-") == 0
+    printed, said = capfd.readouterr()
+    assert "measured roof" not in printed
+    assert (
+        said == "warning: c.json was measured on NVIDIA H200 (114 SMs), which no report is of: its roofs are left out\n"
+    )
+    assert run_main("report", demo.REPORT, "--calibration", calibration, "-o", "-", "--quiet") == 0
+    assert capfd.readouterr().err == ""

@@ -1,0 +1,37 @@
+"""How near the launches of a run come to the roofs that a calibration measured, in a line per GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from ncuroof.present.analysed import Analysed
+from ncuroof.present.format import label, share
+from ncuroof.words import CeilingSource
+
+_N_ROOFS = 4
+_LEAST_FRAC = 0.01
+"""Of a roof: what reaches less hardly uses it."""
+
+
+def reached_roof_lines(analysed: Analysed) -> Iterator[str]:
+    """Yield a line per GPU that a calibration fits: how many roofs it has, and how near a launch comes to the nearest."""
+    tables = analysed.roofline_tables
+    roofs = tables.ceilings.filter(pl.col("source") == CeilingSource.MEASURED.value).cast({"kind": pl.String})
+    launches = analysed.measurements.kernels.select("id", "device")
+    shares = (
+        tables.roof_shares.join(launches, on="id").group_by("device", "kind", "name").agg(pl.col("reached_frac").max())
+    )
+    roofs = roofs.join(shares, on=["device", "kind", "name"], how="left").sort(
+        "reached_frac", descending=True, nulls_last=True, maintain_order=True
+    )
+    for (device,), of_device in roofs.group_by("device", maintain_order=True):
+        where = f"GPU {device}: " if analysed.measurements.devices.height > 1 else ""
+        nearest = of_device.filter(pl.col("reached_frac") >= _LEAST_FRAC).head(_N_ROOFS)
+        shares_told = [
+            f"{share(frac)} of {label(name)}" for name, frac in nearest.select("name", "reached_frac").rows()
+        ]
+        found = f"launches reach up to {', '.join(shares_told)} (each at its clock)"
+        roofs_told = "1 measured roof" if of_device.height == 1 else f"{of_device.height} measured roofs"
+        yield f"{where}{roofs_told}; {found if shares_told else 'no launch comes near any'}"
