@@ -1,4 +1,4 @@
-"""What a name in the output means: a verdict, finding, caveat, quantity, column or limiter."""
+"""What a name in the output means: a verdict, finding, caveat, quantity, column, limiter or family of kernels."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ncuroof.diagnosis.rules import Caveat, Finding
 from ncuroof.errors import UnknownNameError
 from ncuroof.metrics import Catalogue, load_catalogue
 from ncuroof.metrics.entries import ByLine, Pair, Quantity
-from ncuroof.metrics.families import USER, load_families
+from ncuroof.metrics.families import LIBRARY, USER, load_families, title
 from ncuroof.present.collect_options import collect_options
 from ncuroof.present.columns import columns_by_name, load_columns, load_limiters, load_page_columns
 from ncuroof.present.explain_path import condition, path_lines
 from ncuroof.present.printed_names import begun, meant, similar
-from ncuroof.words import capability_text
+from ncuroof.words import Side, capability_text
 
 _STALLS = "stalls."
 _WALL_TIME = "wall_time."
@@ -70,6 +70,7 @@ def _names_by_kind() -> dict[str, list[str]]:
         "findings": list(rules.findings),
         "caveats": list(rules.caveats),
         "limiters": list(load_limiters()),
+        "families of kernels": [*load_families(), USER],
         "columns of tables": list(load_columns()),
         "columns of the page": list(load_page_columns()),
         "parts of a step's time": [f"{_WALL_TIME}{name}" for name in load_parts()],
@@ -85,6 +86,8 @@ def _lines(name: str, rules: Rules, catalogue: Catalogue) -> Iterator[str]:
         yield from _finding(rules.findings[name], catalogue)
     elif name in rules.caveats:
         yield from _caveat(name, rules.caveats[name])
+    elif name == USER or name in load_families():
+        yield from _family(name)
     elif name.removeprefix(_WALL_TIME) in load_parts():
         yield from _part_of_time(name.removeprefix(_WALL_TIME))
     elif name.removeprefix(_STALLS) in catalogue.stalls.reasons:
@@ -128,6 +131,8 @@ def _unknown(name: str) -> UnknownNameError:
 def _verdict(name: str, rules: Rules) -> Iterator[str]:
     yield from (f"{name}: verdict, {rules.verdicts[name].title}", "", rules.verdicts[name].doc)
     yield from ("", "Reached by, beginning with 1:", *path_lines(name, rules.nodes))
+    if name in {side.value for side in Side}:
+        yield from ("", "Of the ridge, it is a side: ncuroof explain side")
 
 
 def _finding(finding: Finding, catalogue: Catalogue) -> Iterator[str]:
@@ -174,6 +179,29 @@ def _caveat(name: str, caveat: Caveat) -> Iterator[str]:
         yield from ("", f"Likely causes, the likeliest first: {', '.join(caveat.explained_by)}.")
     if caveat.weakens:
         yield from ("", "It takes a step off the verdict's confidence.")
+
+
+def _family(name: str) -> Iterator[str]:
+    """Yield whose code the kernels of a family are, how that is told, and what their caller can do."""
+    yield from (f"{name}: family of kernels, {title(name)}", "")
+    if name == USER:
+        yield "Kernels that no other family's pattern matches: code of one's own, or of a library that is not known."
+        return
+    family = load_families()[name]
+    if family.parent not in {USER, LIBRARY}:
+        yield from (f"A part of {family.parent}, {title(family.parent)}.", "")
+    yield from ("Told by, where no family listed before it is:", f"  kernel name matches {family.pattern}")
+    if family.unless:
+        yield f"  kernel name does not match {family.unless}"
+    if family.file:
+        yield f"  or, where no family's does, some of its lines are of a file that matches {family.file}"
+    yield from ("", f"How that is known: {family.remark}.")
+    if family.advice:
+        yield from (
+            "",
+            "What to do, where a finding says nothing of it or of what it is a part of:",
+            f"  {family.advice}",
+        )
 
 
 def _part_of_time(name: str) -> Iterator[str]:

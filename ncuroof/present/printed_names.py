@@ -7,6 +7,7 @@ from functools import cache
 
 from ncuroof.diagnosis import load_parts, load_rules
 from ncuroof.metrics import load_catalogue
+from ncuroof.metrics.families import USER, load_families, title
 from ncuroof.present.columns import columns_by_name, load_columns, load_limiters, load_page_columns
 from ncuroof.present.format import label
 from ncuroof.present.quantity_label import quantity_label
@@ -54,9 +55,11 @@ def _names_by_key() -> dict[str, str]:
     titles = {verdict.title: name for name, verdict in rules.verdicts.items()}
     titles |= {finding.title: name for name, finding in rules.findings.items()}
     titles |= {part.title: f"wall_time.{name}" for name, part in load_parts().items()}
+    families = (*load_families(), USER)
+    titles |= {title(family): family for family in families}
     quantities = [quantity.name for quantity in (*catalogue.described(), *catalogue.measured)]
     columns = load_columns()
-    whole = [*rules.verdicts, *rules.findings, *rules.caveats, *load_limiters(), *catalogue.stalls.reasons]
+    whole = [*rules.verdicts, *rules.findings, *rules.caveats, *load_limiters(), *catalogue.stalls.reasons, *families]
     titled = {**load_page_columns(), **columns_by_name()}.items()
     found = {_key(printed): name for name, column in titled for printed in column.printed}
     for name in (*whole, *columns, *quantities):

@@ -135,6 +135,11 @@ def test_columns_and_limiters_are_explained(name: str, first: str, said: str) ->
         ("ridge", "side: column"),
         ("DRAM FLOP/B", "intensity.dram: column, flop/byte"),
         ("The grid does not fill…", "small_grid: finding"),
+        ("near_ridge", "side: column"),
+        ("near the ridge", "side: column"),
+        ("PyTorch, fixed grid", "pytorch_fixed_grid: family of kernels, PyTorch, fixed grid"),
+        ("own code", "user: family of kernels, own code"),
+        ("cuBLAS", "cublas: family of kernels"),
     ],
 )
 def test_names_may_be_written_as_they_are_printed(printed: str, first: str) -> None:
@@ -155,6 +160,21 @@ def test_words_of_the_field_propose_what_they_are_in(asked: str, proposed: str) 
     with pytest.raises(UnknownNameError) as caught:
         explain(asked)
     assert proposed in str(caught.value.hint).removeprefix("did you mean ").removesuffix("?").split(", ")
+
+
+def test_a_family_says_how_it_is_told_and_what_to_do() -> None:
+    told = explain("pytorch_fixed_grid")
+    assert "\nA part of pytorch, PyTorch.\n" in told
+    assert "\nHow that is known: before PyTorch, of which it is a part: the gradient of a norm's weights" in told
+    assert "\n  Fuse it with its neighbours: torch.compile" in told
+    assert "\n  or, where no family's does, some of its lines are of a file that matches \\.py$\n" in explain("triton")
+
+
+def test_a_verdict_called_as_a_side_of_the_ridge_says_so() -> None:
+    assert [name for name in ("memory", "compute", "latency") if "ncuroof explain side" in explain(name)] == [
+        "memory",
+        "compute",
+    ]
 
 
 def test_a_verdict_and_its_limiter_are_explained_together() -> None:
