@@ -191,6 +191,11 @@ class Writer:
         yield from (f"| {reason} | {doc} |" for reason, doc in stalls.reasons.items())
         yield from ("", "1. By its counters")
         yield from _code([f"{stalls.counter} / {stalls.total}"])
+        absent = " and ".join(stalls.only_on_some_chips)
+        yield from (
+            "",
+            f"   Where the total is missing, over the sum of all reasons ({absent} are not there on all chips).",
+        )
         for number, sampled in enumerate(stalls.sampled_counters, start=2):
             yield from ("", f"{number}. Samples of the reason over the samples of all reasons")
             yield from _code([sampled])

@@ -178,6 +178,7 @@ def _stalls(entry: Mapping[str, Any]) -> Stalls:
         reasons=entry["reasons"],
         counter=entry["counter"],
         total=entry["total"],
+        only_on_some_chips=tuple(entry["only_on_some_chips"]),
         sampled_counters=tuple(entry["sampled_counters"]),
         sampled_names=entry["sampled_names"],
         collect=entry["collect"],

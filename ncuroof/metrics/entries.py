@@ -87,7 +87,7 @@ class Pair:
 class Stalls:
     """How stall shares are found: counters per reason over their total, else samples over all samples.
 
-    `reasons` is, by name, what a warp waits for: one sentence.
+    `reasons` is, by name, what a warp waits for: one sentence. All but those `only_on_some_chips` are counted on every chip.
     """
 
     doc: str
@@ -95,6 +95,7 @@ class Stalls:
     reasons: Mapping[str, str]
     counter: str
     total: str
+    only_on_some_chips: tuple[str, ...]
     sampled_counters: tuple[str, ...]
     sampled_names: Mapping[str, str]
     collect: str

@@ -112,7 +112,8 @@ def _stall_columns(table: CounterTable, stalls: Stalls) -> list[pl.Expr]:
     """Return each reason's share of the warp latency: from the latency counters, else from samples.
 
     Counters of several passes can sum to more than the latency of one: a short kernel's passes differ, and the shares are of the
-    sum then, so that together they are never more than all of it.
+    sum then, so that together they are never more than all of it. Where the latency is missing, it is the sum of the reasons, if
+    none is.
     """
     found = {
         reason: [counter for name in stalls.of_samples(reason) if (counter := table.counter(name)) is not None]
@@ -125,14 +126,20 @@ def _stall_columns(table: CounterTable, stalls: Stalls) -> list[pl.Expr]:
         for reason in stalls.reasons
         if (counter := table.counter(stalls.of_latency(reason))) is not None
     }
-    total = table.counter(stalls.total)
-    if total is not None and latencies:
-        total = pl.when(total.is_not_null()).then(pl.max_horizontal(total, pl.sum_horizontal(*latencies.values())))
+    total = table.counter_or_null(stalls.total)
+    if latencies:
+        is_every_one = pl.all_horizontal(
+            table.counter_or_null(stalls.of_latency(reason)).is_not_null()
+            for reason in stalls.reasons
+            if reason not in stalls.only_on_some_chips
+        )
+        is_known = total.is_not_null() | is_every_one
+        total = pl.when(is_known).then(pl.max_horizontal(total, pl.sum_horizontal(*latencies.values())))
     columns = []
     for reason in stalls.reasons:
         counter = latencies.get(reason)
         candidates = []
-        if counter is not None and total is not None:
+        if counter is not None:
             candidates.append(counter / pl.when(total != 0).then(total))
         if reason in samples:
             candidates.append(samples[reason] / pl.when(all_samples != 0).then(all_samples))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.metrics import measure
+from ncuroof.metrics.catalogue import load_catalogue
 from tests.support.raw import raw_report
 
 
@@ -202,6 +203,17 @@ def test_stall_shares_of_several_passes_are_no_more_than_all_of_it() -> None:
     counters["smsp__average_warp_latency_per_inst_issued.ratio"] = 10.0
     assert [value(f"stalls.{reason}", counters) for reason in cycles] == [0.75, 0.05, 0.2]
     assert value("limiter.stall_frac", counters) == 0.75
+
+
+def test_all_stall_reasons_together_are_the_latency_that_is_missing() -> None:
+    prefix = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+    others = set(load_catalogue().stalls.reasons) - {"gmma", "imc_miss"}  # of which compute capability 10.0 has none
+    cycles = dict.fromkeys(others, 0.0) | {"long_scoreboard": 6.0, "selected": 1.0, "wait": 3.0}
+    counters = {prefix.format(reason): count for reason, count in cycles.items()}
+    assert value("stalls.long_scoreboard", counters) == pytest.approx(0.6)
+    assert value("limiter.stall_frac", counters) == pytest.approx(0.6)
+    del counters[prefix.format("drain")]  # a table that is cut: the rest may be anything
+    assert value("stalls.long_scoreboard", counters) is None
 
 
 @pytest.mark.parametrize("elapsed", ["sm__cycles_elapsed.max", "gpc__cycles_elapsed.max"])
