@@ -289,3 +289,45 @@ def test_the_unit_that_the_total_is_of_is_the_limit(dram: float, limiter: str) -
     # L1 is measured in another pass, which makes it the busier one by a hair.
     kernel = judged(TOTALS | {MEMORY: 82.0, COMPUTE: 30.0, f"gpu__dram_throughput{PCT}": dram, L2: 40.0, L1: 84.0})
     assert (kernel["verdict"], kernel["limiter"]) == ("memory", limiter)
+
+
+ROWS_OF_16 = {
+    "gpu__time_duration.sum": 50_000.0,
+    "launch__grid_dim_x": 4096.0,
+    "launch__grid_dim_y": 1.0,
+    "launch__grid_dim_z": 1.0,
+    "launch__block_dim_x": 1.0,
+    "launch__block_dim_y": 16.0,
+    "launch__block_dim_z": 1.0,
+    "launch__occupancy_limit_blocks": 24.0,
+    "launch__occupancy_limit_warps": 48.0,
+    "sm__maximum_warps_per_active_cycle_pct": 50.0,
+    "sm__warps_active.avg.pct_of_peak_sustained_active": 45.0,
+    MEMORY: 40.0,
+    COMPUTE: 30.0,
+}
+"""Half a warp per block, told by the line of the kernel's name alone: neither threads per block nor waves were collected."""
+
+
+def test_blocks_of_half_a_warp_are_told_by_the_kernels_line() -> None:
+    kernel = judged(ROWS_OF_16)
+    assert kernel["launch"]["n_threads_per_block"] == 16
+    assert kernel["launch"]["unused_lane_frac"] == pytest.approx(0.5)
+    findings = {finding["id"]: finding["gain_ns"] for finding in kernel["findings"]}
+    assert findings["blocks_below_a_warp"] == pytest.approx(0.5 * 50_000)  # one lane in two has no thread
+    assert "partial_warps" not in findings
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        {
+            "sm__warps_active.avg.pct_of_peak_sustained_active": 39.0
+        },  # of 50: places are empty, perhaps for want of blocks
+        {"launch__waves_per_multiprocessor": 0.9},
+        {"launch__block_dim_y": 32.0},
+    ],
+)
+def test_blocks_of_half_a_warp_cost_nothing_where_they_may_be_too_few(launch: dict[str, float]) -> None:
+    findings = {finding["id"] for finding in judged(ROWS_OF_16 | launch)["findings"]}
+    assert "blocks_below_a_warp" not in findings
