@@ -74,7 +74,7 @@ def _facts(measurements: Measurements) -> list[pl.Expr]:
         "decided_by_intensity": pl.col("is_by_intensity"),
         "base_clock": pl.col("clock_control") == "base",
         "own_clock": pl.col("clock_control") == "none",
-        "stage_not_split": (pl.col("limiter") == "l1")
+        "stage_not_split": pl.col("limiter").is_in(["l1", "shared"])
         & (pl.col("access.unsplit_shared_bytes") > 0).fill_null(value=True),
         "mig": pl.col("device").is_in(slices),
     }

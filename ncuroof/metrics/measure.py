@@ -32,6 +32,11 @@ from ncuroof.tables import BANDWIDTH, DEVICES, KERNELS, LINES, WORK, check
 SENDS = 0.75
 """Of access.l2_input_share: what SMs send to L2 is then the limit, and not L1. The rules ask for as much."""
 
+LEAST_STALL_FRAC = 0.3
+"""Of the warps' time: where they wait that long for one reason, it says what limits them (`finding.stall_mio_throttle`). In the
+seven recorded launches with shared memory that wait so for the MIO queue while L1 is busy, 89 to 99 % of its wavefronts were
+shared memory's."""
+
 NEAR_FRAC = 0.1
 """Between a side's total and what stands for it: as between the two sides of a balanced kernel."""
 
@@ -266,7 +271,8 @@ def _with_limiters(kernels: pl.DataFrame, catalogue: Catalogue) -> pl.DataFrame:
     """Add, for each side, the resource of the busiest counter.
 
     It is shared memory where the L1 data stage is the busiest and shared memory keeps it busy, and L1 where a part of it is full
-    that the counters do not name, unless that is what goes to L2.
+    that the counters do not name, unless that is what goes to L2. Where L1 and shared memory were not told apart, it is shared
+    memory if its queue is what the warps wait for most.
     """
     columns = []
     for side in BREAKDOWNS:
@@ -283,8 +289,20 @@ def _with_limiters(kernels: pl.DataFrame, catalogue: Catalogue) -> pl.DataFrame:
     return kernels.with_columns(
         pl.when(is_data_stage & (pl.col("access.shared_wavefront_share") > 0.5))
         .then(pl.lit("shared"))
+        .when((is_l1 | (pl.col("limiter.memory") == "l1")) & _waits_for_shared_memory())
+        .then(pl.lit("shared"))
         .when(is_l1)
         .then(pl.lit("l1"))
         .otherwise(pl.col("limiter.memory"))
         .alias("limiter.memory")
     )
+
+
+def _waits_for_shared_memory() -> pl.Expr:
+    """Return whether warps wait most for room in the queue of shared memory, whose part of the data stage was not collected.
+
+    The queue (MIO) holds special functions, too: not where the kernel has no shared memory, or the XU may fill it.
+    """
+    is_mio = (pl.col("limiter.stall") == "mio_throttle") & (pl.col("limiter.stall_frac") >= LEAST_STALL_FRAC)
+    is_xu = (pl.col("scheduler.xu_busy_frac") >= LEAST_STALL_FRAC).fill_null(value=False)
+    return (is_mio & (pl.col("access.unsplit_shared_bytes") >= 1) & ~is_xu).fill_null(value=False)

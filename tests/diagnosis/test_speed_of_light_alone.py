@@ -204,6 +204,38 @@ def test_l1_is_blamed_where_shared_memory_is_known_not_to_be_used(launch: dict[s
     assert ("stage_not_split" in kernel["caveats"]) == (finding == "l1_or_shared")
 
 
+STALLED = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+FULL_L1 = TOTALS | {MEMORY: 70.0, COMPUTE: 60.0, f"gpu__dram_throughput{PCT}": 7.0, L2: 9.0, L1: 91.0}
+FULL_L1 |= {"launch__shared_mem_per_block_static": 2048.0, "smsp__average_warp_latency_per_inst_issued.ratio": 20.0}
+
+
+@pytest.mark.parametrize(
+    ("stalls", "limiter", "finding"),
+    [
+        ({"mio_throttle": 10.0}, "shared", "shared_traffic"),
+        ({"mio_throttle": 10.0, "lg_throttle": 7.0}, "shared", "shared_traffic"),
+        ({"mio_throttle": 7.0, "lg_throttle": 10.0}, "l1", "l1_traffic"),
+        ({"mio_throttle": 7.0, "long_scoreboard": 10.0}, "l1", "l1_or_shared"),  # not what they wait for most
+        ({"mio_throttle": 5.0}, "l1", "l1_or_shared"),  # a quarter of the time
+        ({"long_scoreboard": 10.0}, "l1", "l1_or_shared"),
+    ],
+)
+def test_the_queue_in_which_warps_wait_tells_shared_memory_from_l1(
+    stalls: dict[str, float], limiter: str, finding: str
+) -> None:
+    kernel = judged(FULL_L1 | {STALLED.format(reason): cycles for reason, cycles in stalls.items()})
+    assert (kernel["verdict"], kernel["limiter"]) == ("memory", limiter)
+    assert [each["id"] for each in kernel["findings"]] == [finding]
+    assert "stage_not_split" in kernel["caveats"]
+
+
+def test_special_functions_fill_the_queue_of_shared_memory_as_well() -> None:
+    waiting = FULL_L1 | {STALLED.format("mio_throttle"): 10.0}
+    assert judged(waiting | {"sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active": 40.0})["limiter"] == "l1"
+    without = judged(waiting | {"launch__shared_mem_per_block_static": 0.0})
+    assert (without["limiter"], without["findings"][0]["id"]) == ("l1", "l1_traffic")
+
+
 @pytest.mark.parametrize(("dynamic", "is_told"), [(0.0, True), (None, True), (4096.0, False)])
 def test_totals_alone_tell_scattered_accesses(dynamic: float | None, is_told: bool) -> None:
     used = {name: value for name, value in TOTALS.items() if "shared_mem" not in name}
