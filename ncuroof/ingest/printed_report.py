@@ -21,7 +21,7 @@ from ncuroof.ingest.printed_console import ConsoleRecords
 from ncuroof.ingest.printed_labels import PrintedLabels, load_printed_labels
 from ncuroof.ingest.printed_launches import function_name, is_number, launch_counters, open_ranges, workload_kind
 from ncuroof.ingest.printed_records import PrintedRecords, printed_lines
-from ncuroof.ingest.printed_stalls import stalls_told
+from ncuroof.ingest.printed_sentences import counters_told
 from ncuroof.ingest.printed_tables import Gathered, Gatherer, PrintedRule
 from ncuroof.ingest.printed_values import Values, values_of
 from ncuroof.ingest.raw_report import RAW_PROCESSES, RAW_RULES, RAW_WORKLOADS, CounterSelection, RawReport
@@ -53,7 +53,7 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
     _require_launches(gathered, records, name)
     values = values_of(gathered, name)
     _require_counters(gathered, values, name)
-    told = stalls_told(gathered.rules)
+    told = counters_told(gathered.rules)
     counters = _with_told(values.numbers, [launch_counters(launch) for launch in gathered.launches])
     counters = _with_told(counters, [told.get(row, {}) for row in range(len(gathered.launches))])
     processes = [_process(launch) for launch in gathered.launches]

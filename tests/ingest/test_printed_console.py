@@ -10,6 +10,7 @@ import pytest
 from ncuroof.cli import main
 from ncuroof.errors import ReportFormatError
 from ncuroof.ingest import RawReport, open_report
+from ncuroof.reading import read
 from tests.support.console import LAUNCH, log, section, table
 from tests.support.ncu import find_ncu, print_page, print_terminal_page
 
@@ -24,6 +25,7 @@ SPEED = section(
     SPEED_OF_LIGHT,
     [("SM Frequency", "Ghz", "1.41"), ("DRAM Throughput", "%", "12.50"), ("Duration", "us", "1,234.50")],
 )
+_TOLD = ("smsp__sass_average", "memory_l", "l1tex__data_")
 EVERY = 9
 """Of the corpus's reports: ncu prints each of them twice."""
 
@@ -131,6 +133,66 @@ def test_stalls_are_told_by_nvidias_sentence(tmp_path: Path, words: str, reason:
     assert [name for name in report.counters.columns if "issue_stalled" in name and name != counter] == [
         "smsp__average_warps_issue_stalled_selected_per_issue_active.ratio"
     ]
+
+
+SECTOR = "smsp__sass_average_data_bytes_per_sector_mem_global_op_{}.ratio"
+CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
+WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            "The memory access pattern for global loads from L1TEX might not be optimal. On average, only 6.4 of the\n"
+            "          32 bytes transmitted per sector are utilized by each thread.",
+            {SECTOR.format("ld"): 6.4},
+        ),
+        (
+            "The memory access pattern for global stores to L2 might not be optimal. On average, only 25,0 of the 32 bytes\n"
+            "          transmitted per sector are utilized by each thread. This applies to the 50,0% of sectors missed.",
+            {SECTOR.format("st"): 25.0},
+        ),
+        (
+            "The memory access pattern for local loads from L2 might not be optimal. On average, only 3.3 of the 32 bytes\n"
+            "          transmitted per sector are utilized by each thread.",
+            {},
+        ),
+        (
+            "This kernel has uncoalesced global accesses resulting in a total of 3000 excessive sectors (75% of the\n"
+            "          total 4000 sectors).",
+            {"memory_l2_theoretical_sectors_global": 4000.0, "memory_l2_theoretical_sectors_global_ideal": 1000.0},
+        ),
+        (
+            "This kernel has uncoalesced shared accesses resulting in a total of 310 excessive wavefronts (97% of the\n"
+            "          total 320 wavefronts).",
+            {"memory_l1_wavefronts_shared": 320.0, "memory_l1_wavefronts_shared_ideal": 10.0},
+        ),
+        (
+            "The memory access pattern for shared loads might not be optimal and causes on average a 2.0 - way bank\n"
+            "          conflict across all 64 shared load requests.This results in 60 bank conflicts,  which represent 48.39%\n"
+            "          of the overall 124 wavefronts for shared loads.",
+            {CONFLICTS.format("ld"): 60.0, WAVEFRONTS.format("ld"): 124.0},
+        ),
+        ("This kernel has uncoalesced global accesses resulting in a total of 3,000 excessive sectors.", {}),
+    ],
+)
+def test_counters_are_told_by_nvidias_sentences(tmp_path: Path, words: str, told: dict[str, float]) -> None:
+    report = _read(tmp_path, log(SPEED, f"    WRN   {words}\n"))
+    found = {name: report.counters[name][0] for name in report.counters.columns if name.startswith(_TOLD)}
+    assert found == told
+
+
+def test_sentences_lead_to_the_cause_that_the_report_tells(tmp_path: Path) -> None:
+    said = "    OPT   The memory access pattern for global loads from L1TEX might not be optimal. On average, only 4.0 of the 32\n"
+    said += "          bytes transmitted per sector are utilized by each thread.\n"
+    busy = [("Memory Throughput", "%", "90"), ("L1/TEX Cache Throughput", "%", "90"), ("DRAM Throughput", "%", "90")]
+    speed = section(SPEED_OF_LIGHT, [*busy, ("Compute (SM) Throughput", "%", "9"), ("Duration", "us", "100")])
+    path = tmp_path / "ncu.log"
+    path.write_text(log(speed, said))
+    (kernel,) = read(path).analyse().to_dict()["kernels"]
+    assert kernel["access"]["load_bytes_per_sector"] == 4
+    assert "access.load_bytes_per_sector" not in {entry["quantity"] for entry in kernel["missing"]}
 
 
 def test_a_counter_that_is_printed_stands_before_the_sentence(tmp_path: Path) -> None:

@@ -205,6 +205,24 @@ def test_stall_shares_of_several_passes_are_no_more_than_all_of_it() -> None:
     assert value("limiter.stall_frac", counters) == 0.75
 
 
+def test_bank_conflicts_of_loads_and_of_stores_are_those_of_shared_memory() -> None:
+    conflicts, wavefronts = (
+        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum",
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum",
+    )
+    counters = {
+        "device__attribute_compute_capability_major": 8.0,
+        "device__attribute_compute_capability_minor": 0.0,
+        conflicts.format("ld"): 60.0,
+        conflicts.format("st"): 0.0,
+        wavefronts.format("ld"): 120.0,
+        wavefronts.format("st"): 30.0,
+    }
+    assert value("access.bank_conflict_frac", counters) == pytest.approx(60 / 150)
+    del counters[wavefronts.format("st")]  # loads alone: how much of all is not known
+    assert value("access.bank_conflict_frac", counters) is None
+
+
 def test_all_stall_reasons_together_are_the_latency_that_is_missing() -> None:
     prefix = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
     others = set(load_catalogue().stalls.reasons) - {"gmma", "imc_miss"}  # of which compute capability 10.0 has none
