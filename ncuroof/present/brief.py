@@ -20,7 +20,7 @@ from ncuroof.present.action_lines import (
 )
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.breakdown_lines import BreakdownLine, by_family, by_outer_range, differing, extremes
-from ncuroof.present.collect_options import RAW_PAGE, is_details_page
+from ncuroof.present.collect_options import RAW_PAGE, raw_page_tells
 from ncuroof.present.debug_build_sentence import debug_build_sentence
 from ncuroof.present.document import Document, document
 from ncuroof.present.reached_roof_lines import reached_roof_lines
@@ -274,8 +274,8 @@ def _to_know_more(kernel: Document, sources: Sequence[Document]) -> str:
     options = list(dict.fromkeys(entry["collect"] for entry in kernel["missing"]))
     if not options:
         return ""
-    if is_details_page(kernel, sources):
-        return f"To know why, print the raw page of its report: ncu {RAW_PAGE}"
+    if raw_page_tells(kernel, sources):
+        return f"To know why, print the raw page: ncu {RAW_PAGE}"
     return f"To know why, collect {' '.join(options[:_N_OPTIONS])}"
 
 

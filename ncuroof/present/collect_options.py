@@ -6,20 +6,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+_SECTION = "--section"
+
 RAW_PAGE = "--page raw --csv"
-"""Options of `ncu --import` that print all counters of a report."""
+"""Options of `ncu` that print all counters; with --import, those of a report."""
 
 
-def is_details_page(kernel: Mapping[str, Any], sources: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether a kernel was read from a printed page of details, which leaves out most counters of its report.
+def raw_page_tells(kernel: Mapping[str, Any], sources: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a kernel was read from a page of details whose raw page holds more: what of a printed section is missing.
 
     Args:
         kernel: an entry of the document.
         sources: the document's; those of printed raw pages name no sections.
     """
     source = kernel.get("source")
-    is_printed = "printed_table" in (kernel.get("caveats") or ())
-    return is_printed and source is not None and bool(sources[source].get("sections"))
+    if source is None or "printed_table" not in (kernel.get("caveats") or ()):
+        return False
+    printed = sources[source].get("sections") or ()
+    wanted = [_sections(entry["collect"]) for entry in kernel.get("missing") or ()]
+    return any(sections and sections.issubset(printed) for sections in wanted)
+
+
+def _sections(options: str) -> set[str]:
+    return {value for flag, value in pairwise(options.split()) if flag == _SECTION}
 
 
 def collect_options(options: Iterable[str]) -> str:

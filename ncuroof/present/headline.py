@@ -9,7 +9,7 @@ from typing import Any
 from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.action_lines import gpu_time, together
-from ncuroof.present.collect_options import RAW_PAGE, collect_options, is_details_page
+from ncuroof.present.collect_options import RAW_PAGE, collect_options, raw_page_tells
 from ncuroof.present.debug_build_sentence import come_first, debug_build_frac, is_debug_build
 from ncuroof.present.wall_time_lines import idle_sentence, is_mostly_idle
 
@@ -117,8 +117,10 @@ def _for_the_longest(document: Record, kernels: Sequence[Record]) -> str:
     if finding is not None:
         return f"In {_name(longest)}, which takes the longest: {text.first_sentence(finding['advice'])}"
     options = collect_options(entry["collect"] for entry in longest.get("missing") or ())
-    if options and is_details_page(longest, document["sources"]):
-        return f"To learn more, print the raw page of its report: ncu --import REPORT {RAW_PAGE}."
+    if raw_page_tells(longest, document["sources"]):
+        return (
+            f"To learn more, print the raw page, which holds all that was collected: ncu {RAW_PAGE} (--import REPORT)."
+        )
     return f"To learn more, record again with ncu {options}." if options else ""
 
 

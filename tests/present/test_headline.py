@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ncuroof.diagnosis import load_rules
 from ncuroof.present.headline import headline
 from tests.present.documents import document, kernel, unknown_kernel
@@ -93,14 +95,37 @@ def test_without_findings_it_is_told_how_to_record_more():
     )
 
 
-def test_a_printed_page_of_details_leaves_out_what_its_report_holds():
-    printed = kernel(findings=[], caveats=["printed_table"], missing=[{"quantity": "stalls", "collect": "--section A"}])
-    source = document(printed)["sources"][0]
-    details, raw = source | {"sections": ["WarpStateStats"]}, source | {"sections": []}
-    assert said(printed, sources=[details])[1:] == (
-        "To learn more, print the raw page of its report: ncu --import REPORT --page raw --csv.",
-    )
-    assert said(printed, sources=[raw])[1:] == ("To learn more, record again with ncu --section A.",)
+PRINT = "To learn more, print the raw page, which holds all that was collected: ncu --page raw --csv (--import REPORT)."
+
+
+@pytest.mark.parametrize(
+    ("sections", "sentence"),
+    [
+        (["SpeedOfLight", "WarpStateStats"], PRINT),  # the details page prints no stalls of it
+        (
+            ["SpeedOfLight", "Occupancy"],
+            "To learn more, record again with ncu --section WarpStateStats --metrics a__b.sum.",
+        ),
+        (
+            ["Command line profiler metrics"],
+            "To learn more, record again with ncu --section WarpStateStats --metrics a__b.sum.",
+        ),
+        (
+            [],
+            "To learn more, record again with ncu --section WarpStateStats --metrics a__b.sum.",
+        ),  # the raw page itself
+    ],
+)
+def test_the_raw_page_is_asked_for_where_it_holds_what_is_missing(sections: list[str], sentence: str):
+    lacking = [
+        {"quantity": "stalls", "collect": "--section WarpStateStats"},
+        {"quantity": "x", "collect": "--metrics a__b.sum"},
+    ]
+    printed = kernel(findings=[], caveats=["printed_table"], missing=lacking)
+    source = document(printed)["sources"][0] | {"sections": sections}
+    assert said(printed, sources=[source])[1:] == (sentence,)
+    recorded = kernel(findings=[], missing=lacking)
+    assert said(recorded, sources=[source])[1].startswith("To learn more, record again")
 
 
 def test_a_run_of_which_nothing_is_known_is_left_alone():

@@ -121,7 +121,7 @@ def test_the_options_that_would_tell_why_are_not_cut(tmp_path: Path) -> None:
     pct = ".avg.pct_of_peak_sustained_elapsed"
     idle = {f"gpu__compute_memory_throughput{pct}": 20.0, f"sm__throughput{pct}": 20.0}
     occupied = {"sm__warps_active.avg.pct_of_peak_sustained_active": 90.0, "launch__waves_per_multiprocessor": 8.0}
-    text = _summary(tmp_path, Kernel("k", {"gpu__time_duration.sum": 1e6} | idle | occupied))
+    text = _summary(tmp_path, Kernel("k", {"gpu__time_duration.sum": 1e6} | idle | occupied, block=(256, 1, 1)))
     assert "To know why, collect --section WarpStateStats --section SchedulerStats\n" in text
 
 
