@@ -22,6 +22,8 @@ def warn(found: Reports, analysis: Analysis) -> None:
     for raw in found.raw:
         if raw.damage is not None:
             say(f"warning: {raw.file} is damaged: {raw.damage}")
+        for line in raw.warnings:
+            say(f"warning: {raw.file}: {line}")
     for dropped in analysis.measurements.dropped:
         say(f"warning: {dropped}; the counter is left out")
 

@@ -24,6 +24,9 @@ _NUMBER = r"[-+]?\d[\d.,'\u00a0\u202f]*(?:e[-+]?\d+)?|[-+]?inf|nan|n/a|no data"
 _BEHIND = r"(?:\s{2,}\S.*|\s+(?:<|#|//|[‹←⟵]).*)?"
 """A remark of who copied the line."""
 
+_ENDS_WITH_UNIT = re.compile(rf"(\S.*?)\s+({_NUMBER})\s*({_UNIT.pattern}){_BEHIND}$")
+"""As who tells of a table writes it; ncu prints the unit before the number."""
+
 _ENDS_WITH_NUMBER = re.compile(rf"(\S.*?)\s+({_NUMBER}){_BEHIND}$")
 
 
@@ -53,14 +56,18 @@ def below_rulers(line: str, columns: Sequence[tuple[int, int]]) -> Cells | None:
 
 
 def by_words(text: str, section: str, labels: PrintedLabels) -> Cells | None:
-    """Return what a line holds that ends with a number; None for any other, and where a unit was lost.
+    """Return what a line holds that ends with a number, or a known label's number and unit; None where a unit was lost, and else.
 
     Args:
         text: the line without blanks around it.
         section: in which it stands, as printed.
         labels: which tell where a label ends: "Waves Per SM 2.37" has no unit, "# SMs SM 132" has one.
     """
-    found = _ENDS_WITH_NUMBER.match(text) if len(text) <= _LONGEST else None
+    if len(text) > _LONGEST:
+        return None
+    if (told := _ENDS_WITH_UNIT.match(text)) and labels.is_label(section, told[1]) and labels.has_unit(told[1]):
+        return Cells(told[1], told[3], told[2])
+    found = _ENDS_WITH_NUMBER.match(text)
     if found is None:
         return None
     head, value = found.groups()

@@ -73,6 +73,7 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
         rules=_rules(gathered.rules, labels),
         sections=tuple(dict.fromkeys(labels.section(each) for each in gathered.sections)),
         damage=f"{records.n_lost} of its rows are cut or malformed and lost" if records.n_lost else None,
+        warnings=tuple(_warnings(gathered, records)),
         remarks=tuple(_remarks(gathered)),
         is_printed=True,
     )
@@ -89,6 +90,9 @@ def _gathered(
         return records, gathered
     console = ConsoleRecords(printed_lines(path, name), labels)
     found = Gatherer(choice, labels, name).gather(console)
+    if console.n_tables == 0 and console.has_sections and not console.has_other_names:
+        console = ConsoleRecords(printed_lines(path, name), labels, is_unnamed=True)
+        found = Gatherer(choice, labels, name).gather(console)
     if console.is_mixed:
         raise ReportFormatError(
             f"{name}: what ncu prints of one rank was wanted, lines of several ranks among each other were found",
@@ -104,6 +108,11 @@ def _require_launches(gathered: Gathered, records: PrintedRecords | ConsoleRecor
         raise ReportFormatError(
             f"{name}: what ncu prints of each launch was wanted, sums over several launches (--print-summary) were found",
             hint=_RAW_PAGE,
+        )
+    if isinstance(records, ConsoleRecords) and records.n_tables == 0 and records.has_sections:
+        raise ReportFormatError(
+            f"{name}: the line with a kernel's name and its context was wanted, sections below other lines were found",
+            hint="add it above the first section of each kernel: `fn(int) (1, 1, 1)x(32, 1, 1), Context 1`",
         )
     if records.n_tables == 0:
         raise ReportFormatError(
@@ -144,8 +153,8 @@ def _with_told(numbers: pl.DataFrame, told: Sequence[Mapping[str, float]]) -> pl
 
 
 def _workloads(launches: Sequence[Mapping[str, str]], values: Values) -> pl.DataFrame:
-    names = [launch.get("Kernel Name", "") for launch in launches]
-    function_by_name = {name: function_name(name) for name in dict.fromkeys(names)}
+    names = [launch.get("Kernel Name") or None for launch in launches]
+    function_by_name = {name: function_name(name) if name else None for name in dict.fromkeys(names)}
     collected = [column for column in values.numbers.columns if not column.startswith(ALWAYS_STORED)]
     n_found, n_not_finite = (
         _n_true(flags, collected, len(names))
@@ -206,6 +215,17 @@ def _share(percent: str) -> float | None:
     except ValueError:
         return None
     return share if math.isfinite(share) else None
+
+
+def _warnings(gathered: Gathered, records: PrintedRecords | ConsoleRecords) -> Iterable[str]:
+    if not isinstance(records, ConsoleRecords):
+        return
+    names = {launch.get("Kernel Name") or None for launch in gathered.launches}
+    if None in names:
+        yield "no line names a kernel: its sections are counted for one launch, up to the first section that comes again"
+    counted = ", ".join(f"{n} for {function_name(name)}" for name, n in records.n_apart.items() if n)
+    if counted and len(names) > 1:
+        yield f"tables that stand apart from any kernel's name are counted for the last one named before them: {counted}"
 
 
 def _remarks(gathered: Gathered) -> Iterable[str]:

@@ -105,6 +105,7 @@ class RawReport:
         sections: identifiers of the sections that were collected, over all workloads, in order of first appearance.
         charts: the roofline charts that the report carries.
         damage: what is wrong with the file and what was lost, or None.
+        warnings: what may have been read otherwise than it was meant.
         remarks: what else there is to say about how it was read; nothing, as a rule.
         debug_builds: whether each workload's code was compiled for debugging, rows as in `workloads`, None where the report does
             not say; empty where it says so of none.
@@ -128,6 +129,7 @@ class RawReport:
     sections: tuple[str, ...] = ()
     charts: tuple[EmbeddedChart, ...] = ()
     damage: str | None = field(default=None)
+    warnings: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     debug_builds: tuple[bool | None, ...] = ()
     unread_indices: tuple[frozenset[str] | None, ...] = ()

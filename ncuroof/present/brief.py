@@ -207,6 +207,7 @@ def _notes(analysed: Analysed, reports: Sequence[str], of_time: str) -> Iterator
     for report, name in zip(analysed.reports, reports, strict=True):
         if report.damage is not None:
             yield f"{name} is damaged: {report.damage}"
+        yield from (f"{name}: {line}" for line in report.warnings)
     if debug_builds := debug_build_sentence(*_debug_builds(analysed), of_time):
         yield debug_builds
     command_lines = [report.session.command_line for report in analysed.reports]

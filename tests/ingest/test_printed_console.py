@@ -273,7 +273,68 @@ def test_a_warning_among_the_sections_ends_nothing(tmp_path: Path) -> None:
     assert _values(_read(tmp_path, text), DURATION, DRAM) == [[1234500.0], [12.5]]
 
 
+@pytest.mark.parametrize("gap", ["  ", " ", ""])
+def test_units_may_stand_behind_their_numbers(tmp_path: Path, gap: str) -> None:
+    told = (
+        f"    DRAM Throughput      12.50{gap}%\n    SM Frequency  1.41{gap}Ghz  <- locked\n    Waves Per SM      2.37\n"
+    )
+    report = _read(tmp_path, log(SPEED.replace("DRAM Throughput", "Something"), told, "DRAM Throughput was 99 %\n"))
+    assert _values(report, DRAM, "launch__waves_per_multiprocessor") == [[12.5], [2.37]]
+    assert report.damage is None
+
+
+def test_a_known_label_whose_number_is_not_read_is_told_as_damage(tmp_path: Path) -> None:
+    report = _read(tmp_path, log(SPEED, "    Eligible Warps Per Scheduler    3.14 or so\n    L2 Hit Rate    9\n"))
+    assert report.damage == "2 of its rows are cut or malformed and lost"
+
+
+OTHER = LAUNCH.replace("fn", "other")
+
+
+def test_tables_apart_from_any_name_are_told_where_there_are_several_kernels(tmp_path: Path) -> None:
+    registers = section(LAUNCH_STATS, [("Registers Per Thread", "register/thread", "40")])
+    eligible = section(SCHEDULER, [("Eligible Warps Per Scheduler", "warp", "3.14")])
+    named = f"```\n{log(SPEED)}```\n```\n{OTHER}\n{SPEED}{registers}```\n"
+    apart = f"and the scheduler:\n```\n{eligible}```\n"
+    assert _read(tmp_path, named).warnings == ()
+    report = _read(tmp_path, named + apart)
+    assert _values(report, "smsp__warps_eligible.avg.per_cycle_active") == [[None, 3.14]]
+    assert report.warnings == (
+        "tables that stand apart from any kernel's name are counted for the last one named before them: 1 for other",
+    )
+    assert _read(tmp_path, f"```\n{log(SPEED)}```\n{apart}").warnings == ()  # no other kernel to mean
+    prompt = _read(tmp_path, f"{log(SPEED)}{OTHER}\n{SPEED}[me@host ~]$ /opt/ncu --section SchedulerStats\n{eligible}")
+    assert "1 for other" in prompt.warnings[0]
+
+
+def test_warnings_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "note.md"
+    path.write_text(SPEED)
+    main(["report", str(path), "-o", "-"])
+    shown = capsys.readouterr()
+    assert "warning: note.md: no line names a kernel" in shown.err
+    assert "(no name)" in shown.out
+
+
+def test_a_text_that_names_no_launch_is_one_of_a_kernel_without_a_name(tmp_path: Path) -> None:
+    registers = section(LAUNCH_STATS, [("Registers Per Thread", "register/thread", "40"), ("Block Size", "", "256")])
+    report = _read(tmp_path, f"My kernel:\n```\n{SPEED}```\nand\n```\n{registers}```\n")
+    assert report.workloads.select("function_name", "demangled_name", "workload").rows() == [(None, None, "kernel")]
+    assert _values(report, DURATION, "launch__registers_per_thread") == [[1234500.0], [40.0]]
+    assert [line.partition(":")[0] for line in report.warnings] == ["no line names a kernel"]
+    twice = _read(tmp_path, f"before\n{SPEED}{registers}after\n{SPEED.replace('12.50', '25.00')}")
+    assert _values(twice, DRAM, "launch__registers_per_thread") == [[12.5, 25.0], [40.0, None]]
+
+
 # ---- what belongs to nothing --------------------------------------------------------------------------
+
+
+def test_sections_below_a_process_without_a_launch_are_told_as_damage(tmp_path: Path) -> None:
+    rows = [("Registers Per Thread", "register/thread", "40"), ("Block Size", "", "256")]
+    lost = f"[4242] app@127.0.0.1\n{section(LAUNCH_STATS, rows)}"
+    report = _read(tmp_path, f"{log(SPEED)}```\n{lost}```\nBlock Size 64\n[4242] app@127.0.0.1\n{OTHER}\n{SPEED}")
+    assert report.damage == "2 of its rows are cut or malformed and lost"
+    assert "launch__registers_per_thread" not in report.counters.columns
 
 
 @pytest.mark.parametrize(
@@ -314,6 +375,7 @@ def test_lines_of_several_ranks_are_refused(tmp_path: Path) -> None:
     [
         ("Epoch 1\nDuration us 5\n", "a text file was found", "--page raw --csv"),
         (log(), "names without any were found", "sections with their tables"),
+        (f"fn (1, 1, 1)x(32, 1, 1)\n{SPEED}", "sections below other lines were found", "Context 1"),
         (
             "  fn(int) (1, 1, 1)x(32, 1, 1), Device 0, CC 8.0, Invocations 2\n"
             "    Metric Name          Metric Unit Minimum Maximum Average\n",
