@@ -91,11 +91,8 @@ def test_a_debug_build_is_told_first_and_gains_are_not(tmp_path: Path) -> None:
         "sm__throughput.avg.pct_of_peak_sustained_elapsed": 20.0,
         "launch__waves_per_multiprocessor": 0.1,
     }
-    path.write_bytes(
-        write_report(
-            [Kernel("a", counters, source=1), Kernel("b", counters, source=2)], sources=((1, DEBUG), (2, OPTIMISED))
-        )
-    )
+    kernels = [Kernel(name, counters, block=(256, 1, 1), source=number) for number, name in enumerate("ab", 1)]
+    path.write_bytes(write_report(kernels, sources=((1, DEBUG), (2, OPTIMISED))))
     analysis = ncuroof.read(path).analyse()
     debug, optimised = analysis.to_dict()["kernels"]
     assert [(finding["id"], finding["gain_ns"]) for finding in debug["findings"]] == [
