@@ -104,7 +104,8 @@ def test_finding_is_silent_just_short_of_a_threshold(name: str) -> None:
 @pytest.mark.parametrize("name", IDS)
 def test_finding_is_silent_where_its_counter_is_missing(name: str) -> None:
     finding = RULES.findings[name]
-    may_be_missing = {condition.quantity for condition in finding.any_of if condition.threshold is None}
+    alternatives = {condition.quantity for condition in finding.all_of} & {each.quantity for each in finding.any_of}
+    may_be_missing = {condition.quantity for condition in finding.any_of if condition.threshold is None} | alternatives
     for condition in (*finding.all_of, *finding.any_of[:1]):
         if condition.threshold is not None and condition.quantity not in may_be_missing:
             fired = add_firing(row_for(finding, **{condition.quantity: None}), [finding])
