@@ -18,6 +18,9 @@ _HEADER = re.compile(r'\ufeff?"?ID"?([,;\t])"?Process ID"?\1')
 _QUOTED_ROW = re.compile(r'"\d*(?:"|$)')
 _PLAIN_ROW = {separator: re.compile(rf"\d*{separator}\d*{separator}") for separator in ",;\t"}
 _OF_NCU = re.compile(r"==[A-Z]+==")
+_OTHER_HEADER = re.compile(r'"[A-Za-z][^"]*"(?:[,;\t]"[^"]*")+\s*$')
+"""Of a table that a section holds besides, with `--print-details all`: NUMA affinity, NVLink."""
+
 _ENCODING_BY_MARK = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 _LONGEST_LINE = 1 << 22
 """In characters; a row of every counter of a recorded full set has 30 000, one with all instance values a million."""
@@ -75,6 +78,8 @@ class PrintedRecords:
         self.n_tables = 0
         self._lines = lines
         self._header: Header | None = None
+        self._n_cells_of_other = 0
+        """In a row of another table that has begun; 0 where none has."""
 
     def __iter__(self) -> Iterator[tuple[Header, list[str]]]:
         """Yield each row with the header of its table; rows of units are rows."""
@@ -91,6 +96,8 @@ class PrintedRecords:
                 yield from self._row(pending)
                 is_open = False
             elif not pending:
+                if _OTHER_HEADER.match(line):
+                    self._n_cells_of_other = len(_cells(line, self._header.separator))
                 continue
             pending.append(line)  # a text with line breaks goes on
             is_open ^= line.count('"') % 2 == 1
@@ -108,9 +115,10 @@ class PrintedRecords:
         if pending and self._header is not None:
             cells = _cells("".join(pending), self._header.separator)
             if self._header.holds(cells):
+                self._n_cells_of_other = 0
                 yield self._header, cells
             else:
-                self.n_lost += 1
+                self.n_lost += len(cells) != self._n_cells_of_other
         pending.clear()
 
 

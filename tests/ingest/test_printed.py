@@ -389,6 +389,16 @@ def test_a_quote_that_is_never_closed_loses_one_row_in_linear_time(table: Path) 
     assert (report.workloads.height, report.damage) == (1, "1 of its rows are cut or malformed and lost")
 
 
+def test_rows_of_a_table_within_are_not_lost(table: Path) -> None:
+    # as --print-details all prints the section NUMA Affinity; a cut row of our own is lost still
+    header, units, row, *_ = wide_table([TIMED, TIMED]).splitlines(keepends=True)
+    within = '"GPU ID","GPU Name","NUMA ID by CPU Affinity","CPU Affinity"\n"0","Tesla T4","0","0-1"\n"1","Tesla T4","0","0-1"\n'
+    report = _read(table, header + units + row + within + row.replace('"0"', '"1"', 1))
+    assert (report.workloads.height, report.damage) == (2, None)
+    cut = _read(table, header + units + row + within + row + '"0","1","2","3"\n')
+    assert cut.damage == "1 of its rows are cut or malformed and lost"
+
+
 # ---- the whole way -----------------------------------------------------------------------------------
 
 
