@@ -21,6 +21,8 @@ from ncuroof.present.output import page_beside
 from ncuroof.roofline.roof_shares import by_device
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from ncuroof.collect.calibration import Calibration
 
 
@@ -74,12 +76,7 @@ def report(  # noqa: PLR0913  an argument per option
     analysis = found.analyse(measured)
     if not quiet:
         warn(found, analysis)
-        for path, calibration in zip(calibrations, measured, strict=True):
-            if not any(by_device([calibration], analysis.measurements.devices).values()):
-                gpu = f"{printable(calibration.gpu)} ({calibration.sm_count} SMs)"
-                say(
-                    f"warning: {printable(path.name)} was measured on {gpu}, which no report is of: its roofs are left out"
-                )
+        _warn_of_unused(calibrations, measured, analysis.measurements.devices)
     if verbose:
         for line in (f"{raw.file}: {remark}" for raw in found.raw for remark in raw.remarks):
             say(line)
@@ -91,6 +88,18 @@ def report(  # noqa: PLR0913  an argument per option
     for path, form in outputs.files:
         write(analysis, path, form, force=outputs.force)
     outputs.show(lambda form: render(analysis, form), show_text=lambda: show_summary(analysis, no_color=no_color))
+
+
+def _warn_of_unused(paths: Sequence[Path], calibrations: Sequence[Calibration], devices: pl.DataFrame) -> None:
+    """Say which calibrations draw no roof: those of other GPUs, and second ones of a GPU."""
+    used = [each for each in by_device(calibrations, devices).values() if each is not None]
+    for path, calibration in zip(paths, calibrations, strict=True):
+        if any(calibration is each for each in used):
+            continue
+        fits = any(by_device([calibration], devices).values())
+        why = "of which an earlier file has roofs" if fits else "which no report is of"
+        gpu = f"{printable(calibration.gpu)} ({calibration.sm_count} SMs)"
+        say(f"warning: {printable(path.name)} was measured on {gpu}, {why}: its roofs are left out")
 
 
 def _read_calibrations(paths: Sequence[Path]) -> list[Calibration]:

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from ncuroof.compare.rules import load_comparison_rules
-from ncuroof.compare.side import Recording, Side, shown_name
+from ncuroof.compare.side import COUNTED, Recording, Side, shown_name
 from ncuroof.compare.signatures import renamed, variant
 from ncuroof.errors import BaselineError, ReportAccessError, ReportNotFoundError
 
@@ -19,8 +19,14 @@ _TEXTS = ("name", "workload", "range", "short_name", "verdict", "limiter", "rena
 _COUNTS = ("group", "n_launches", "n_recorded", "n_high", "n_medium")
 _SIZES = ("grid", "block")
 _NUMBERS = ("duration_ns", "mean_ns", "deviation_ns", "recoverable_ns", "roof_frac")
+"""That every baseline has."""
+
 _ROUNDING = 1e-4
 """Of a time: numbers are written with six digits."""
+
+
+def _that_may_be_absent() -> tuple[str, ...]:
+    return (*load_comparison_rules().quantities(), COUNTED)
 
 
 def write_baseline(side: Side) -> bytes:
@@ -28,7 +34,7 @@ def write_baseline(side: Side) -> bytes:
     columns: dict[str, list[Any]] = {}
     for name in (*_COUNTS, *_TEXTS, *_SIZES):
         columns[name] = side.groups[name].to_list()
-    for name in (*_NUMBERS, *load_comparison_rules().quantities()):
+    for name in (*_NUMBERS, *_that_may_be_absent()):
         columns[name] = [None if value is None else float(f"{value:.6g}") for value in side.groups[name]]
     recording = {field: getattr(side.recording, field) for field in Recording.__slots__}
     content = {
@@ -88,8 +94,8 @@ def _side(content: dict[str, Any]) -> Side:
     n_groups = len(columns["group"])
     if columns["group"] != list(range(n_groups)):
         raise ValueError(f"groups 0 to {n_groups - 1} were wanted in order, found {columns['group'][:8]}")
-    absent = [name for name in load_comparison_rules().quantities() if name not in columns]
-    quantities = {name: columns[name] for name in load_comparison_rules().quantities() if name in columns}
+    absent = [name for name in _that_may_be_absent() if name not in columns]
+    quantities = {name: columns[name] for name in _that_may_be_absent() if name in columns}
     groups = pl.DataFrame(
         {name: columns[name] for name in known} | quantities | {name: [None] * n_groups for name in absent},
         schema=known | {name: pl.Float64() for name in (*quantities, *absent)},

@@ -20,7 +20,7 @@ from ncuroof.compare.noise import (
     other_clocks,
 )
 from ncuroof.compare.rules import ComparisonRules, Noise, load_comparison_rules
-from ncuroof.compare.side import Side
+from ncuroof.compare.side import COUNTED, Side
 from ncuroof.compare.together import Row, Together, aligned, whole_sum, work_ratio
 
 
@@ -45,7 +45,8 @@ class Delta:
         recoverable_ns, roof_frac: before and after.
         changes: quantities that differ by more than their least, those that explain the change of time first.
         lines: where in the source the time changed, the most first; nothing where the change is not significant.
-        counted_ns: time of one launch on average as counted without ncu, before and after; None where not both runs were counted.
+        counted_ns: time of one launch on average as counted without ncu, before and after; None where not all
+            launches of both were.
     """
 
     match: Match
@@ -102,11 +103,7 @@ def deltas(before: Side, after: Side, matches: Sequence[Match]) -> list[Delta]:
     return [
         _with_lines(
             _delta(
-                found,
-                [old_rows[group] for group in found.before],
-                [new_rows[group] for group in found.after],
-                rules,
-                are_counted=before.is_counted and after.is_counted,
+                found, [old_rows[group] for group in found.before], [new_rows[group] for group in found.after], rules
             ),
             lines,
             rules.noise,
@@ -133,20 +130,20 @@ def _with_lines(delta: Delta, lines: tuple[dict[int, list[Row]], dict[int, list[
     return replace(delta, lines=found)
 
 
-def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules, *, are_counted: bool) -> Delta:
+def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules) -> Delta:
     before, after = aligned(Together.of(old), Together.of(new))
     was, became = before.amount("mean_ns"), after.amount("mean_ns")
     obstacle, clock = other_clocks(before, after), clock_change(before, after)
     chance = chance_of_match(before, after) if obstacle is None else None
     change = became / was - 1 if was and became and obstacle is None else None
     longest = before.longest, after.longest
-    total_ns = _both(old, new, "duration_ns")
+    counted_before, counted_after = before.amount(COUNTED), after.amount(COUNTED)
     delta = Delta(
         match=found,
         names=(before.names, after.names),
         n_launches=(before.n_launches, after.n_launches),
         is_same_work_in_all=after.n_units != after.n_launches,
-        duration_ns=total_ns,
+        duration_ns=_both(old, new, "duration_ns"),
         mean_ns=(was, became),
         obstacle=obstacle,
         change_frac=change,
@@ -158,15 +155,10 @@ def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules,
         recoverable_ns=_both(old, new, "recoverable_ns"),
         roof_frac=(longest[0]["roof_frac"], longest[1]["roof_frac"]),
         changes=(),
-        counted_ns=_per_unit(total_ns, (before.n_units, after.n_units)) if are_counted else None,
+        counted_ns=(counted_before, counted_after) if counted_before and counted_after else None,
     )
     return replace(delta, changes=changes(before, after, change if delta.is_significant else None, rules))
 
 
 def _both(old: list[Row], new: list[Row], quantity: str) -> tuple[float | None, float | None]:
     return whole_sum(row[quantity] for row in old), whole_sum(row[quantity] for row in new)
-
-
-def _per_unit(total_ns: tuple[float | None, float | None], n_units: tuple[int, int]) -> tuple[float, float] | None:
-    was, became = total_ns
-    return (was / n_units[0], became / n_units[1]) if was and became else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from statistics import NormalDist
 
 import polars as pl
@@ -36,10 +37,16 @@ class Chance:
 
         `n_standard_errors` of a single one where the error is known, more where few launches gave it, at least `least_change_frac`.
         """
-        noise, normal = load_comparison_rules().noise, NormalDist()
-        within = 1 - 2 * normal.cdf(-noise.n_standard_errors)
-        n_errors = normal.inv_cdf((1 + within ** (1 / n_changes)) / 2)
-        return max(noise.least_change_frac, _student(n_errors, self.freedom) * self.error_frac)
+        least = load_comparison_rules().noise.least_change_frac
+        return max(least, _student(_n_errors(n_changes), self.freedom) * self.error_frac)
+
+
+@cache
+def _n_errors(n_changes: int) -> float:
+    """Return so many standard errors that none of so many changes exceeds them by chance as often as one alone does."""
+    normal = NormalDist()
+    within = 1 - 2 * normal.cdf(-load_comparison_rules().noise.n_standard_errors)
+    return normal.inv_cdf((1 + within ** (1 / n_changes)) / 2)
 
 
 def is_beyond(change_frac: float, noise_frac: float) -> bool:
@@ -128,7 +135,7 @@ def _error(row: Row, scale: float, noise: Noise) -> tuple[float, float]:
 def _student(normal: float, freedom: float) -> float:
     """Return the quantile of Student's distribution where the normal one has its own, from 2 degrees of freedom on.
 
-    Hill, Algorithm 396, Communications of the ACM 13 (1970): within 0.05 % of the exact value there.
+    Hill, Algorithm 396, Communications of the ACM 13 (1970): within 0.05 % of the exact value from 1.5 standard errors on.
     """
     if math.isinf(freedom):
         return normal

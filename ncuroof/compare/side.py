@@ -24,6 +24,8 @@ SAME_LAUNCH = ("name", "workload", "grid", "block", "range")
 EQUAL_WORK_RATIO = 1.05
 """Launches whose FLOPs and instructions differ by less do the same work; how long they take deviates by chance."""
 
+COUNTED = "counted_average_ns"
+
 BUILDS: Mapping[float | None, str] = {0.0: "with optimisation", 1.0: "for debugging (nvcc -G)"}
 """How kernels were compiled, by `check.debug_build`."""
 
@@ -83,9 +85,9 @@ class Side:
         recording: how it was recorded.
         groups: one row per group of launches, in order of first appearance: `group` (its number), SAME_LAUNCH, `short_name`,
             `renamed` and `variant` (see `signatures`), `ids` of its recorded launches, `n_recorded` of these, `n_launches` that
-            they stand for, `duration_ns` (sum over these), `mean_ns` and `deviation_ns` (of those recorded), `verdict`, `limiter`
-            and `recoverable_ns` (sum), `roof_frac` (roofline time over duration), `n_high` and `n_medium` findings, and the mean
-            of every quantity that can explain a change.
+            they stand for, `duration_ns` (sum over these), `mean_ns` and `deviation_ns` (of those recorded),
+            `counted_average_ns`, `verdict`, `limiter` and `recoverable_ns` (sum), `roof_frac` (roofline time over duration),
+            `n_high` and `n_medium` findings, and the mean of every quantity that can explain a change.
         n_kernels: launches that were profiled.
         n_failed: launches whose profiling failed; they are in no group.
         lines: LINE_SHARES.
@@ -203,11 +205,14 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
         .agg(
             pl.col("short_name").first(),
             pl.col("id").alias("ids"),
-            n_launches(),
+            pl.max_horizontal(n_launches(), 1).alias(
+                "n_launches"
+            ),  # a share of a launch, where ranges are many, is one
             pl.len().alias("n_recorded"),
             known_sum(pl.col("duration_ns") * pl.col("weight")),
             pl.col("duration_ns").mean().alias("mean_ns"),
             _deviation_of_equal_work(kernels).alias("deviation_ns"),
+            _counted_average(kernels),
             pl.col("verdict").get(longest),
             pl.col("limiter").get(longest),
             known_sum(pl.col("recoverable_ns") * pl.col("weight")),
@@ -224,6 +229,12 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
         .with_row_index("group")
         .collect()
     )
+
+
+def _counted_average(kernels: pl.DataFrame) -> pl.Expr:
+    """Return the average time of a launch as counted; null where any launch of the group was not."""
+    counted = pl.col(COUNTED) if COUNTED in kernels.columns else pl.lit(None, pl.Float64)
+    return pl.when(counted.is_not_null().all()).then(counted.mean()).alias(COUNTED)
 
 
 def shown_name() -> pl.Expr:

@@ -34,9 +34,16 @@ def change_sentence(
         parts.append(f"now {_bound(delta, 1)}, was {_bound(delta, 0)}")
     if delta.is_same_work_in_all:
         parts.append(f"the same work in {text.launches(delta.n_launches[1])} instead of {delta.n_launches[0]}")
-    elif delta.n_launches[0] != delta.n_launches[1] and are_counted[0] == are_counted[1]:
+    elif is_launched_otherwise(delta, are_counted):
         parts.append(f"launched {delta.n_launches[1]} instead of {delta.n_launches[0]} times")
     return "; ".join(parts)
+
+
+def is_launched_otherwise(delta: Delta, are_counted: tuple[bool, bool]) -> bool:
+    """Return whether a match was launched more or less often; what a counted run did not count may be there by another name."""
+    if delta.n_launches[0] == delta.n_launches[1] or delta.is_same_work_in_all:
+        return False
+    return not any(are_counted) or (all(are_counted) and delta.counted_ns is not None)
 
 
 def _is_bound_otherwise(delta: Delta) -> bool:

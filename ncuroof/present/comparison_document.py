@@ -17,7 +17,7 @@ from ncuroof.compare import (
     run_obstacle,
     total_ns,
 )
-from ncuroof.present.change_sentence import change_sentence
+from ncuroof.present.change_sentence import change_sentence, is_launched_otherwise
 from ncuroof.present.json_text import TOOL
 from ncuroof.present.source_lines import callers
 
@@ -95,16 +95,13 @@ def _plain(value: object) -> object:
 
 
 def _match(delta: Delta, comparison: Comparison, *, is_comparable: bool) -> Document:
+    are_counted = comparison.before.is_counted, comparison.after.is_counted
     return {
         "before": [_group(comparison.before, group) for group in delta.match.before],
         "after": [_group(comparison.after, group) for group in delta.match.after],
         "how": delta.match.how.value,
         "sureness": delta.match.sureness.value,
-        "sentence": change_sentence(
-            delta,
-            is_time_comparable=is_comparable,
-            are_counted=(comparison.before.is_counted, comparison.after.is_counted),
-        ),
+        "sentence": change_sentence(delta, is_time_comparable=is_comparable, are_counted=are_counted),
         "is_significant": delta.is_significant and is_comparable,
         "change_frac": delta.change_frac if is_comparable else None,
         "noise_frac": delta.noise_frac if is_comparable else None,
@@ -113,6 +110,7 @@ def _match(delta: Delta, comparison: Comparison, *, is_comparable: bool) -> Docu
         "counted_ns": None if delta.counted_ns is None else list(delta.counted_ns),
         "is_counted_otherwise": delta.is_counted_otherwise and is_comparable,
         "n_launches": list(delta.n_launches),
+        "is_launched_otherwise": is_launched_otherwise(delta, are_counted),
         "is_same_work_in_all": delta.is_same_work_in_all,
         "work_of": delta.work[0] if delta.work else None,
         "work_ratio": delta.work[1] if delta.work else None,

@@ -118,12 +118,8 @@ def _of_matched(summary: Record) -> str:
 def _is_launched_otherwise(document: Record) -> bool:
     """Return whether one run launched kernels that the other did not, or launched some more often."""
     return bool(document["added"] or document["removed"]) or any(
-        _is_more_or_less_often(match) for match in document["matches"]
+        match["is_launched_otherwise"] for match in document["matches"]
     )
-
-
-def _is_more_or_less_often(match: Record) -> bool:
-    return match["n_launches"][0] != match["n_launches"][1] and not match["is_same_work_in_all"]
 
 
 def _counts(summary: Record, *, is_time_comparable: bool) -> str:
@@ -179,7 +175,7 @@ def moved(document: Record) -> list[Record]:
         for match in document["matches"]
         if (match["is_significant"] and is_comparable)
         or match["is_counted_otherwise"]
-        or (is_comparable and _is_more_or_less_often(match) and _moved_ns(match) > least_ns)
+        or (is_comparable and match["is_launched_otherwise"] and _moved_ns(match) > least_ns)
         or (match["verdict"][0] != match["verdict"][1] and "unknown" not in match["verdict"])
         or (not is_comparable and match["changes"])
     ]

@@ -95,7 +95,8 @@ def _to_do(document: Record) -> list[str]:
     most of the time is in debug builds, that for the one of these that takes the longest.
     """
     if come_first(debug_build_frac(document)):
-        return [_for_the_longest(document, [kernel for kernel in document["kernels"] if is_debug_build(kernel)])]
+        debug_builds = [kernel for kernel in document["kernels"] if is_debug_build(kernel)]
+        return [_for_the_longest(document, debug_builds, "the longest of the debug builds")]
     if not document["actions"]:
         return [_for_the_longest(document, document["kernels"])]
     most = _most_worth(document)
@@ -108,14 +109,14 @@ def _first(most: _Advice) -> str:
     return f"First, in {_name(most.kernel)}{others}: {most.sentence}"
 
 
-def _for_the_longest(document: Record, kernels: Sequence[Record]) -> str:
+def _for_the_longest(document: Record, kernels: Sequence[Record], which: str = "which takes the longest") -> str:
     timed = [kernel for kernel in kernels if kernel["duration_ns"]]
     if not timed:
         return ""
     longest = max(timed, key=lambda kernel: kernel["duration_ns"] * kernel.get("weight", 1.0))
     finding = next(iter(longest.get("findings") or ()), None)
     if finding is not None:
-        return f"In {_name(longest)}, which takes the longest: {text.first_sentence(finding['advice'])}"
+        return f"In {_name(longest)}, {which}: {text.first_sentence(finding['advice'])}"
     options = collect_options(entry["collect"] for entry in longest.get("missing") or ())
     if raw_page_tells(longest, document["sources"]):
         return (

@@ -66,6 +66,17 @@ def test_the_summary_says_how_near_launches_come(tmp_path: Path, capfd) -> None:
         assert "2 measured roofs; launches reach up to 109.4 %" in capfd.readouterr().out
 
 
+def test_a_second_calibration_of_a_gpu_is_told(tmp_path: Path, capfd) -> None:
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    for path in (first, second):
+        path.write_bytes(write_calibration(H200))
+    assert run_main("report", demo.REPORT, "--calibration", first, "--calibration", second, "-o", "-") == 0
+    said = capfd.readouterr().err
+    assert said.startswith(
+        "warning: second.json was measured on NVIDIA H200 (132 SMs), of which an earlier file has roofs"
+    )
+
+
 def test_a_calibration_of_another_gpu_is_told(tmp_path: Path, capfd) -> None:
     calibration = tmp_path / "c.json"
     calibration.write_bytes(write_calibration(replace(H200, sm_count=114)))

@@ -403,7 +403,18 @@ def test_counted_time_moves_where_recorded_time_does_not(
     # twice the root of two of it: 3 %.
     # 1.5 times is what ncu's launch of 40 µs shows as well.
     sides = (
-        replace(run(launch("a", recorded, n_represented=100.0, weight=100.0 * counted / recorded)), is_counted=True)
+        replace(
+            run(
+                launch(
+                    "a",
+                    recorded,
+                    n_represented=100.0,
+                    weight=100.0 * counted / recorded,
+                    counted_average_ns=1e3 * counted,
+                )
+            ),
+            is_counted=True,
+        )
         for counted, recorded in zip(counted_us, recorded_us, strict=True)
     )
     before, after = sides
@@ -412,4 +423,20 @@ def test_counted_time_moves_where_recorded_time_does_not(
     assert delta.counted_ns == pytest.approx(tuple(1e3 * us for us in counted_us))
     assert delta.is_counted_otherwise is is_otherwise
     assert comparison.is_empty is (not is_otherwise and not delta.is_significant)
-    assert compare(replace(before, is_counted=False), replace(after, is_counted=False)).deltas[0].counted_ns is None
+
+
+def test_a_launch_that_was_not_counted_has_no_counted_time() -> None:
+    # ncu's 40 µs stand for themselves where the trace names the kernel otherwise, and are no counted time
+    counted = run(launch("a", 40.0, n_represented=100.0, weight=50.0, counted_average_ns=2e4))
+    not_counted = run(launch("a", 40.0, counted_average_ns=None))
+    for sides in ((counted, not_counted), (not_counted, counted)):
+        (delta,) = compare(*(replace(side, is_counted=True) for side in sides)).deltas
+        assert (delta.counted_ns, delta.is_counted_otherwise) == (None, False)
+
+
+def test_a_group_that_stands_for_a_share_of_a_launch_is_compared() -> None:
+    # one counted launch of a kernel that was recorded in 24 ranges
+    parts = [
+        launch("a", 40.0, nvtx=[f"range {n}"], n_represented=1 / 24, weight=1 / 24) for n in "abcdefghijklmnopqrstuvwx"
+    ]
+    assert {delta.n_launches for delta in compare(run(*parts), run(*parts)).deltas} == {(1, 1)}

@@ -372,6 +372,7 @@ def comparison(after):
         "duration_ns": [2e5, 1e5],
         "n_launches": [1, 1],
         "is_same_work_in_all": False,
+        "is_launched_otherwise": False,
         "work_of": None,
         "work_ratio": None,
         "recoverable_ns": [1.5e5, 2e4],

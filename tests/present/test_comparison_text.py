@@ -71,14 +71,14 @@ def test_a_steps_time_is_told_where_both_runs_know_it() -> None:
 def test_what_was_counted_and_what_ncu_recorded_are_told_apart() -> None:
     # 10 launches were counted, of 1 ms in both runs; of one that ncu recorded 1 ms became 1.5 ms
     counted = {"n_represented": 10.0}
-    before = run(launch("a", 1000.0, **counted, weight=10.0))
-    after = run(launch("a", 1500.0, **counted, weight=10.0 / 1.5))
+    before = run(launch("a", 1000.0, **counted, weight=10.0, counted_average_ns=1e6))
+    after = run(launch("a", 1500.0, **counted, weight=10.0 / 1.5, counted_average_ns=1e6))
     both = [replace(side, is_counted=True) for side in (before, after)]
     lines = to_text(comparison_document(compare(*both))).splitlines()
     assert "the run's GPU time, as counted without ncu, did not change beyond chance (±2.8 %)" in lines
     assert "    10.0 ms → 10.0 ms, above roof 2.00 ms → 2.00 ms" in lines
     assert "    1.5× slower as ncu recorded it (1.00 ms → 1.50 ms); nothing that both runs" in lines
-    grown = replace(run(launch("a", 1000.0, **counted, weight=15.0)), is_counted=True)
+    grown = replace(run(launch("a", 1000.0, **counted, weight=15.0, counted_average_ns=1.5e6)), is_counted=True)
     assert "the run is 1.5× slower, as counted without ncu" in to_text(comparison_document(compare(both[0], grown)))
     told = " ".join(to_text(comparison_document(compare(both[0], grown))).split())
     assert "0 kernels faster, 0 slower, 0 unchanged, 1 otherwise as counted without ncu" in told
