@@ -59,7 +59,7 @@ class Task:
 
     Attributes:
         dataset: where to.
-        labels: value by name, for all of the run's reports.
+        labels: value by name, for all of the run's reports; an empty value takes the label away.
         again: whether reports that are there already are analysed anew and replaced; labels that are not given anew stay.
         run: tells this run from others.
     """
@@ -145,11 +145,12 @@ def _put(each_read: Sequence[tuple[str, Reports]], task: Task) -> list[Outcome]:
         for number, ((location, _), report) in enumerate(zip(each_read, raw, strict=True)):
             launches, findings = of_source(kernels, analysis.findings, number)
             stored = task.dataset.labels(report.sha256) if task.again else {}
-            origin = Origin(readable(location), {**stored, **task.labels})
+            labels = {name: value for name, value in {**stored, **task.labels}.items() if value}
+            origin = Origin(readable(location), labels)
             rows = fleet_rows(report, launches, findings, devices, origin)
+            task.dataset.put_report(rows)
             if task.again:
                 task.dataset.drop_report(report.sha256, but=rows)
-            task.dataset.put_report(rows)
             outcomes.append(Outcome(location, "added", report.sha256, rows.height))
         return outcomes
     except Exception as error:  # as above; what was written is written once more

@@ -35,7 +35,8 @@ _LINES_WITHOUT_TERMINAL = 10
 @click.option(
     "--again",
     is_flag=True,
-    help="Analyse anew, and replace, what the dataset has already; its labels stay, but for those that are given.",
+    help="Analyse anew, and replace, what the dataset has already; its labels stay, but for those that are given; NAME= takes "
+    "one away.",
 )
 @click.option(
     "--scheduler", metavar="ADDRESS", help="Of a Dask cluster, e.g. tcp://HOST:8786; else this machine works."
@@ -60,7 +61,7 @@ def ingest(
     """
     if scheduler is not None and (n_workers or flags["are_threads"]):
         raise click.UsageError("--workers and --threads are of this machine, --scheduler is of another")
-    value_by_label = dict(_label(text) for text in labels)
+    value_by_label = dict(_label(text, may_be_empty=again) for text in labels)
     locations = find_reports(reports)
     outcomes = take_in(
         locations,
@@ -73,9 +74,9 @@ def ingest(
     _tell(outcomes, dataset, is_quiet=flags["quiet"])
 
 
-def _label(text: str) -> tuple[str, str]:
+def _label(text: str, *, may_be_empty: bool) -> tuple[str, str]:
     name, separator, value = text.partition("=")
-    if not (name and separator and value):
+    if not (name and separator and (value or may_be_empty)):
         raise click.UsageError(f"--label: NAME=VALUE was wanted, found {text!r}")
     return name, value
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import fsspec
@@ -14,6 +15,7 @@ from ncuroof.batch.dataset import Dataset
 from ncuroof.batch.ingest import Outcome, Task, ingest, ingest_some
 from ncuroof.batch.workers import Workers
 from ncuroof.collect.counts import Counts, KernelCount, to_json
+from ncuroof.errors import DatasetError
 from ncuroof.fleet.questions import overview
 from tests.support.many_reports import small_report
 
@@ -131,3 +133,25 @@ def test_a_report_that_breaks_the_analysis_fails_alone(
     outcomes = {Path(each.location).name: each for each in ingest_some(files[:3], task(tmp_path / "dataset"))}
     assert [outcomes[name].status for name in "abc"] == ["added", "failed", "added"]
     assert (outcomes["b"].error, outcomes["b"].message) == ("defect", "ZeroDivisionError: b")
+
+
+def test_a_report_whose_new_rows_cannot_be_written_keeps_its_old_ones(
+    tmp_path: Path, files: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An earlier version told its GPU otherwise, so that the old rows lie in another partition and are dropped."""
+    once = task(tmp_path / "dataset")
+    ingest_some(files[:1], once)
+    (file,) = (tmp_path / "dataset").glob("kernels/*/*.parquet")
+    old = file.parent.with_name("gpu=unknown") / file.name
+    file.parent.rename(old.parent)
+
+    def full(dataset: Dataset, rows: object) -> None:
+        raise DatasetError("cannot be written", hint="")
+
+    again = replace(once, again=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(Dataset, "put_report", full)
+        assert [each.status for each in ingest_some(files[:1], again)] == ["failed"]
+    assert old.exists()
+    assert [each.status for each in ingest_some(files[:1], again)] == ["added"]
+    assert (old.exists(), file.exists()) == (False, True)

@@ -84,7 +84,7 @@ def test_bad_files_are_listed_and_the_others_taken_in(tmp_path: Path, capfd: pyt
     assert Dataset.at(str(target)).failures().collect()["error"].to_list() == ["report-not-found"]
 
 
-def test_again_keeps_labels_but_for_those_that_are_given(tmp_path: Path) -> None:
+def test_again_keeps_labels_but_for_those_that_are_given_or_taken_away(tmp_path: Path) -> None:
     runs, target = tmp_path / "runs", tmp_path / "d"
     write_many(runs, 1)
     assert take_in(runs, "-o", target, "--label", "commit=abc", "--label", "branch=old") == 0
@@ -93,6 +93,9 @@ def test_again_keeps_labels_but_for_those_that_are_given(tmp_path: Path) -> None
         rows = Dataset.at(str(target)).kernels().collect()
         expected = [{"name": "branch", "value": branch}, {"name": "commit", "value": "abc"}]
         assert rows["labels"].to_list() == [expected] * N_LAUNCHES
+    assert take_in(runs, "-o", target, "--again", "--label", "branch=") == 0
+    rows = Dataset.at(str(target)).kernels().collect()
+    assert rows["labels"].to_list() == [[{"name": "commit", "value": "abc"}]] * N_LAUNCHES
     (file,) = target.glob("kernels/*/*.parquet")
     file.write_bytes(b"PAR1, then a disk that was full")
     assert take_in(runs, "-o", target, "--again") == 0
@@ -114,6 +117,8 @@ def test_a_store_of_objects_is_a_dataset_and_a_source(tmp_path: Path) -> None:
     [
         (("none*.ncu-rep",), 1, "reports were wanted, none is there"),
         (("x.ncu-rep", "--label", "commit"), 2, "NAME=VALUE was wanted"),
+        (("x.ncu-rep", "--label", "commit="), 2, "NAME=VALUE was wanted"),  # as of a variable that is not set
+        (("x.ncu-rep", "--again", "--label", "=abc"), 2, "NAME=VALUE was wanted"),
         (("x.ncu-rep", "--scheduler", "tcp://127.0.0.1:1", "--workers", "2"), 2, "--scheduler is of another"),
     ],
 )
