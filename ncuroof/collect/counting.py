@@ -46,13 +46,13 @@ def select_launches(request: Request, plan: Plan, settings: Settings, counts: Co
             f"none of the {len(counts.kernels)} kernels and shapes that were counted is wanted (no-kernels)",
             hint=f"--kernel is looked for in the function's name; the longest is {function_name(counts.kernels[0].name):.80}",
         )
-    functions: tuple[str, ...] = ()
-    if request.cover_frac is not None:
-        functions = covering(wanted, request.cover_frac, once_each=request.per_shape is not False)
-    chosen = [kernel for kernel in wanted.kernels if not functions or function_name(kernel.name) in functions]
-    is_long = sum(kernel.n_launches for kernel in chosen) > settings.per_shape_from_launches
+    is_long = sum(kernel.n_launches for kernel in wanted.kernels) > settings.per_shape_from_launches
     is_part = request.trace is not None and request.steps is None  # of a run that may be much longer
     per_shape = is_long or is_part if request.per_shape is None else request.per_shape
+    functions: tuple[str, ...] = ()
+    if request.cover_frac is not None:
+        functions = covering(wanted, request.cover_frac, once_each=per_shape)
+    chosen = [kernel for kernel in wanted.kernels if not functions or function_name(kernel.name) in functions]
     selection = (
         _once_each(request, chosen, functions)
         if per_shape
@@ -61,7 +61,7 @@ def select_launches(request: Request, plan: Plan, settings: Settings, counts: Co
     sentence = (
         f"{counts.n_launches} launches of {len(counts.kernels)} kernels and shapes, "
         f"{counts.duration_ns / 1e6:.1f} ms of GPU time; recording "
-        f"{f'{len(chosen)} of them, once each' if per_shape else 'every launch'}{_cost(request, chosen, plan, selection, settings)}"
+        f"{_recorded(request, chosen, counts, per_shape=per_shape)}{_cost(request, chosen, plan, settings, per_shape=per_shape)}"
     )
     return selection if request.count is None else replace(selection, n_launches=None), sentence
 
@@ -90,16 +90,42 @@ def _passes(name: str, pattern: str | None) -> bool:
         ) from error
 
 
-def _cost(request: Request, chosen: Sequence[KernelCount], plan: Plan, selection: Selection, settings: Settings) -> str:
+def _recorded(request: Request, chosen: Sequence[KernelCount], counts: Counts, *, per_shape: bool) -> str:
+    """Return in words which launches are recorded; ncu takes --launch-count of each kernel and shape where it tells these apart."""
+    if per_shape:
+        is_once = request.count is None or request.count == 1
+        return f"{len(chosen)} of them, {'once' if is_once else f'at most {request.count} times'} each"
+    n_launches = sum(kernel.n_launches for kernel in chosen)
+    if request.count is not None and request.count < n_launches:
+        return f"at most {request.count} of {n_launches} launches"
+    return "every launch" if len(chosen) == len(counts.kernels) else f"every launch of {len(chosen)} of them"
+
+
+def _cost(request: Request, chosen: Sequence[KernelCount], plan: Plan, settings: Settings, *, per_shape: bool) -> str:
     """Return replays, and how long these take on one kind of machine; empty where passes are not known."""
     if plan.passes is None:
         return ""
     if request.replay_mode == _APPLICATION_REPLAY:  # a pass in each run (Kernel Profiling Guide, "Application Replay")
-        return ": {} to {} runs of the program".format(*plan.passes)
-    n_launches = selection.n_launches or 0
-    duration_s = sum(each.duration_ns / (each.n_launches if selection.per_shape else 1) for each in chosen) / 1e9
-    least, most = (clock(passes * (n_launches * settings.replay_s + duration_s)) for passes in plan.passes)
+        return f": {_range(*map(str, plan.passes))} runs of the program"
+    n_launches, duration_s = _work(request, chosen, per_shape=per_shape)
+    replays = _range(*(str(n_launches * passes) for passes in plan.passes))
+    times = _range(*(clock(passes * (n_launches * settings.replay_s + duration_s)) for passes in plan.passes))
     return (
-        f": {n_launches * plan.passes[0]} to {n_launches * plan.passes[1]} replays, which take about {least} to {most} at "
+        f": {replays} replays, which take about {times} at "
         f"{settings.replay_s * 1e3:.0f} ms a replay beside GPU time, as on an H100's machine"
     )
+
+
+def _work(request: Request, chosen: Sequence[KernelCount], *, per_shape: bool) -> tuple[int, float]:
+    """Return how many launches are recorded, and their GPU time in seconds: each as long as the mean of those it is one of."""
+    if per_shape:
+        n_by_kernel = [min(request.count or 1, kernel.n_launches) for kernel in chosen]
+        means = zip(n_by_kernel, chosen, strict=True)
+        return sum(n_by_kernel), sum(n * kernel.duration_ns / kernel.n_launches for n, kernel in means) / 1e9
+    n_counted = sum(kernel.n_launches for kernel in chosen)
+    n_launches = n_counted if request.count is None else min(request.count, n_counted)
+    return n_launches, n_launches / n_counted * sum(kernel.duration_ns for kernel in chosen) / 1e9
+
+
+def _range(least: str, most: str) -> str:
+    return least if least == most else f"{least} to {most}"

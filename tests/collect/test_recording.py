@@ -666,6 +666,37 @@ def test_a_cost_is_told_before_it_is_paid(tmp_path: Path) -> None:
     assert said[-1].endswith("once each: 8 to 9 runs of the program")
 
 
+def test_a_cost_is_of_the_launches_that_are_recorded(tmp_path: Path) -> None:
+    said: list[str] = []
+    thousand = counts(*((f"k{n}", 1, 1e9) for n in range(1000)))
+    # Five of them, a second each: 8 × 5 × 1.03 s = 41.2 s and 9 × 5.15 s = 46.35 s.
+    recorder(tmp_path, ("t.py",), count=5, per_shape=False, said=said).select(thousand)
+    assert "recording at most 5 of 1000 launches: 40 to 45 replays, which take about 0:41 to 0:46 at" in said[-1]
+    # 500 of them: 8 × 500 × 1.03 s = 4120 s and 9 × 515 s = 4635 s.
+    recorder(tmp_path, ("t.py",), cover_frac=0.5, per_shape=False, said=said).select(thousand)
+    assert (
+        "recording every launch of 500 of them: 4000 to 4500 replays, which take about 1:08:40 to 1:17:15" in said[-1]
+    )
+    # ncu counts by kernel and shape: two of the three `a`, the only `b`; 8 × (2 × 1 s + 4 s + 3 × 0.03 s) = 48.72 s
+    twice = recorder(tmp_path, ("t.py",), count=2, per_shape=True, said=said)
+    twice.select(counts(("a", 3, 3e9), ("b", 1, 4e9)))
+    assert "recording 2 of them, at most 2 times each: 24 to 27 replays, which take about 0:49 to" in said[-1]
+    recorder(tmp_path, ("t.py",), count=9, cover_frac=1.0, said=said).select(counts(("a", 3, 3e9)))
+    assert "recording every launch: 24 to 27 replays" in said[-1]
+
+
+def test_covering_a_short_run_counts_every_launch(tmp_path: Path) -> None:
+    """Of 76 µs 40 % are 30.4: 150 launches of A take 45 µs together, the two of B 31 µs. Once each, A is one launch."""
+    both = tuple(KernelCount("B", (grid, 1, 1), (32, 1, 1), 1, ns) for grid, ns in ((1, 25e3), (2, 6e3)))
+    short = Counts((KernelCount("A", (1, 1, 1), (32, 1, 1), 150, 45e3), *both))
+    assert recorder(tmp_path, ("t.py",), cover_frac=0.4).select(short) == Selection(("B",), n_launches=2)
+    chosen = recorder(tmp_path, ("t.py",), cover_frac=0.4, per_shape=True).select(short)
+    assert chosen == Selection(("A",), per_shape=True, n_launches=1)
+    # A run of more than 200 launches is recorded once each, whether those that cover the share are many or few.
+    long = Counts((*short.kernels, KernelCount("C", (1, 1, 1), (32, 1, 1), 50, 1e3)))
+    assert recorder(tmp_path, ("t.py",), cover_frac=0.4).select(long) == chosen
+
+
 def test_covering_keeps_to_the_kernels_that_are_wanted(tmp_path: Path) -> None:
     counted = counts(("ncclDevKernel_AllReduce", 9, 80.0), ("gemm_a", 1, 15.0), ("gemm_b", 1, 3.0), ("relu", 1, 2.0))
     assert recorder(tmp_path, ("t.py",), cover_frac=0.9).select(counted).functions == ("gemm_a", "gemm_b")
@@ -690,7 +721,7 @@ def test_covering_records_every_shape_of_a_function(tmp_path: Path) -> None:
         ("gemm",), True, 2
     )
     # 8 passes: 8 × (60 + 20) ms, and 16 × 30 ms.
-    assert "recording 2 of them, once each: 16 to 18 replays, which take about 0:01 to 0:01" in said[-1]
+    assert "recording 2 of them, once each: 16 to 18 replays, which take about 0:01 at" in said[-1]
 
 
 def test_ranks_are_weighted_by_their_own_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
