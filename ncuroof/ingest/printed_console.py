@@ -128,6 +128,7 @@ class ConsoleRecords:
         is_summary: whether a table sums up several launches (`--print-summary`), which says nothing of any one.
         has_sections: whether a section that is known stands in the file.
         has_other_names: whether a line names a launch otherwise than ncu does on its pages.
+        is_unnamed: as given.
         n_apart: by name of a kernel, tables that are counted for it and stand in another piece of a note than its name.
     """
 
@@ -136,7 +137,7 @@ class ConsoleRecords:
         self.n_tables = 0
         self.is_summary = self.has_sections = self.has_other_names = False
         self.n_apart: Counter[str] = Counter()
-        self._is_unnamed = is_unnamed
+        self.is_unnamed = is_unnamed
         self._is_apart = self._is_counted = False
         self._sections: set[str] = set()
         self._orphan = ""
@@ -214,7 +215,7 @@ class ConsoleRecords:
         if name not in self._labels.identifier_by_section:
             return
         self.has_sections = True
-        if self._is_unnamed and (not self._place or name in self._sections):
+        if self.is_unnamed and (not self._place or name in self._sections):
             self._begin_launch({})
         self._orphan = "" if self._place else name
         self._sections.add(name)

@@ -120,8 +120,9 @@ def _require_launches(gathered: Gathered, records: PrintedRecords | ConsoleRecor
             hint="give the .ncu-rep file itself, or what `ncu --import REPORT --page raw --csv` prints",
         )
     if isinstance(records, ConsoleRecords):
+        found = "sections" if records.is_unnamed else "kernels' names"
         raise ReportFormatError(
-            f"{name}: tables of labels, units and values were wanted, kernels' names without any were found",
+            f"{name}: tables of labels, units and values were wanted, {found} without any were found",
             hint="keep all that ncu prints of a kernel: its sections with their tables",
         )
     if records.n_lost:
@@ -220,9 +221,11 @@ def _share(percent: str) -> float | None:
 def _warnings(gathered: Gathered, records: PrintedRecords | ConsoleRecords) -> Iterable[str]:
     if not isinstance(records, ConsoleRecords):
         return
-    names = {launch.get("Kernel Name") or None for launch in gathered.launches}
-    if None in names:
-        yield "no line names a kernel: its sections are counted for one launch, up to the first section that comes again"
+    names = {launch.get("Kernel Name") for launch in gathered.launches}
+    if records.is_unnamed:
+        n = len(gathered.launches)
+        launches = "one launch" if n == 1 else f"{n} launches, a new one from each section that comes again"
+        yield f"no line names a kernel: its sections are counted for {launches}"
     counted = ", ".join(f"{n} for {function_name(name)}" for name, n in records.n_apart.items() if n)
     if counted and len(names) > 1:
         yield f"tables that stand apart from any kernel's name are counted for the last one named before them: {counted}"

@@ -321,9 +321,12 @@ def test_a_text_that_names_no_launch_is_one_of_a_kernel_without_a_name(tmp_path:
     report = _read(tmp_path, f"My kernel:\n```\n{SPEED}```\nand\n```\n{registers}```\n")
     assert report.workloads.select("function_name", "demangled_name", "workload").rows() == [(None, None, "kernel")]
     assert _values(report, DURATION, "launch__registers_per_thread") == [[1234500.0], [40.0]]
-    assert [line.partition(":")[0] for line in report.warnings] == ["no line names a kernel"]
+    assert report.warnings == ("no line names a kernel: its sections are counted for one launch",)
     twice = _read(tmp_path, f"before\n{SPEED}{registers}after\n{SPEED.replace('12.50', '25.00')}")
     assert _values(twice, DRAM, "launch__registers_per_thread") == [[12.5, 25.0], [40.0, None]]
+    assert twice.warnings == (
+        "no line names a kernel: its sections are counted for 2 launches, a new one from each section that comes again",
+    )
 
 
 # ---- what belongs to nothing --------------------------------------------------------------------------
@@ -374,7 +377,8 @@ def test_lines_of_several_ranks_are_refused(tmp_path: Path) -> None:
     ("text", "found", "hint"),
     [
         ("Epoch 1\nDuration us 5\n", "a text file was found", "--page raw --csv"),
-        (log(), "names without any were found", "sections with their tables"),
+        (log(), "kernels' names without any were found", "sections with their tables"),
+        (f"    Section: {SPEED_OF_LIGHT}\n", "wanted, sections without any were found", "sections with their tables"),
         (f"fn (1, 1, 1)x(32, 1, 1)\n{SPEED}", "sections below other lines were found", "Context 1"),
         (
             "  fn(int) (1, 1, 1)x(32, 1, 1), Device 0, CC 8.0, Invocations 2\n"
