@@ -41,7 +41,9 @@ _NUMBER_TABLES: dict[str, Collection[str]] = {
 }
 _BRAND_WORDS = frozenset({"nvidia", "geforce", "tesla", "gpu"})
 _SERIES = ("rtx ", "gtx ")
-_MIG = re.compile(r"\s+mig\b.*$", re.IGNORECASE)
+_MIG = re.compile(r"(?<!\s)\s+mig\b.*", re.IGNORECASE | re.DOTALL)
+"""Looked for once per run of blanks: names come from reports, and can be nothing but blanks."""
+
 # A driver shows less than the data sheet's capacity: firmware and error correction take up to a tenth of it.
 _VISIBLE_DRAM_FRAC = (0.85, 1.02)
 

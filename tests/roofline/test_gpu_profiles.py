@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import time
 from pathlib import Path
 
 import pytest
@@ -306,6 +307,14 @@ def test_a_mig_slice_matches_its_gpu_whatever_its_share_and_is_marked_partial(na
 def test_normalised_names_drop_brands_and_punctuation() -> None:
     assert normalise_device_name("NVIDIA GeForce RTX 3060 Laptop GPU") == "rtx 3060 laptop"
     assert normalise_device_name("Tesla V100-SXM2-16GB") == "v100 sxm2 16gb"
+
+
+@pytest.mark.parametrize("name", ["NVIDIA H100" + " " * 60_000 + "x", "NVIDIA H100" + " mig" * 15_000 + "\nx"])
+def test_a_name_of_any_length_is_looked_through_once(name: str) -> None:
+    started = time.perf_counter()
+    assert normalise_device_name(name) in {"h100 x", "h100"}
+    assert is_partial(name) == ("mig" in name)
+    assert time.perf_counter() - started < 1  # minutes, where each blank is the beginning of a search
 
 
 @pytest.mark.parametrize(
