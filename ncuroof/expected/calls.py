@@ -163,7 +163,7 @@ def _call(
         "ran_precision": max(products, key=products.__getitem__, default=None),
         "needed_flop": _needed(operation, text, counted),
         "counted_flop": counted,
-        "compulsory_bytes": operation.bytes if dtype is not None else None,
+        "compulsory_bytes": float(operation.bytes) if dtype is not None else None,
         "dram_bytes": group["dram_bytes"],
     }
     return call | {"roofline_ns": _roofline_ns(call, peaks)}
@@ -176,7 +176,7 @@ def _needed(operation: Operation, text: str, counted: float | None) -> float:
 
     Source: Chowdhery et al., "PaLM", arXiv 2204.02311, appendix B: recomputing is the hardware's utilisation, not the model's.
     """
-    needed = operation.needed_matrix_flop
+    needed = float(operation.needed_matrix_flop)
     if _ATTENTION in text.partition(",")[0] and counted:
         return min(needed, counted * needed / operation.matrix_flop)
     return needed

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 _OPERATOR = re.compile(r"^aten::\w+|, sizes = \[")
 """Sizes stand in the ranges of operators alone, those of other libraries and autograd functions of the user's among them."""
 _AUTOGRAD = re.compile(r"^(autograd::|torch::autograd::|\w+Backward\d*\b|## )")
-_SEQUENCE = re.compile(r", seq = (\d+)")
-_NUMBERS = re.compile(r"(, (seq|op_id) = -?\d+)+$")
+_SEQUENCE = re.compile(r", seq = (\d{1,18})\b")
+_NUMBERS = re.compile(r"(, (seq|op_id) = -?\d{1,18}){1,2}$")
 """Which PyTorch adds to whatever it opens a range for: a `record_function` of the user's is the same one each time."""
+_SHAPES = re.compile(r"\s*(\[[\d, ]*\](, )?)+$")
+_LONGEST = 1000
+"""Of a range that is looked through for shapes at its end, in characters: it takes the square of its length."""
 SEPARATOR = "/"
 
 
@@ -64,4 +67,5 @@ def _innermost_number(ranges: Iterable[str]) -> int | None:
 
 def _name(text: str) -> str:
     """Return a module's range without the shapes of its inputs: "encoder.layers.0 (Linear) [8, 512]" is the same layer for any."""
-    return re.sub(r"\s*(\[[\d, ]*\](, )?)+$", "", _NUMBERS.sub("", text))
+    without_numbers = _NUMBERS.sub("", text)
+    return _SHAPES.sub("", without_numbers) if len(text) <= _LONGEST else without_numbers

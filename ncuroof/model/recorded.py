@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +15,9 @@ _RANGE = re.compile(
     r"^(?P<name>aten::\w+)\b(?:, seq = -?\d+)?(?:, op_id = \d+)?(?:, sizes = (?P<sizes>\[.*?\]))?(?:, input_op_ids = .*)?$"
 )
 
+_MOST_ELEMENTS = 2**48
+"""Of a tensor: a thousand times what a GPU's memory holds. Larger sizes are no PyTorch's, and their work overflows."""
+
 
 def recorded_operator(text: str, *, dtype: str) -> Operation | None:
     """Return the operator that an NVTX range names, e.g. "aten::mm, seq = 3, op_id = 5, sizes = [[64, 128], [128, 256]]".
@@ -23,7 +27,7 @@ def recorded_operator(text: str, *, dtype: str) -> Operation | None:
         dtype: of all its tensors: ranges do not say.
 
     Returns:
-        The operation; None where the range is no operator's, or has no sizes.
+        The operation; None where the range is no operator's, or has no sizes that a tensor can have.
 
     Raises:
         UnknownNameError: no such element type.
@@ -34,10 +38,20 @@ def recorded_operator(text: str, *, dtype: str) -> Operation | None:
     if found is None or found["sizes"] is None:
         return None
     try:
-        sizes = json.loads(found["sizes"])
-        return operator(found["name"], list(_shapes(sizes)), dtype=dtype)
-    except (json.JSONDecodeError, TypeError):  # a range of someone else's that begins like one of PyTorch's
+        shapes = list(_shapes(json.loads(found["sizes"])))
+        return operator(found["name"], shapes, dtype=dtype) if all(map(_is_possible, shapes)) else None
+    except (
+        ValueError,
+        TypeError,
+        OverflowError,
+        RecursionError,
+    ):  # of someone else's that begins like one of PyTorch's
         return None
+
+
+def _is_possible(shape: tuple[int, ...]) -> bool:
+    """Return whether a tensor can have these sizes; products of hostile ones are floats, which do not grow in memory."""
+    return all(0 <= size <= _MOST_ELEMENTS for size in shape) and math.prod(map(float, shape)) <= _MOST_ELEMENTS
 
 
 def _shapes(sizes: list[Any]) -> Iterator[tuple[int, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,31 @@ def test_shapes_are_no_part_of_a_modules_name() -> None:
     assert place(["a (Linear) [8, 512], [3]", "step 3"]).module == "a (Linear)/step 3"
     assert place(["x[3]"]).module == "x"
     assert place([]).module is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Net (Net) [16, 256]" + ", seq = 1" * 60_000 + "x",
+        "Net (Net)" + "[1]" * 60_000 + "x",
+        "Net (Net)" + " " * 60_000 + "x",
+    ],
+)
+def test_a_range_of_any_length_is_named_in_no_time(text: str) -> None:
+    started = time.perf_counter()
+    assert place([text]).module == text
+    assert time.perf_counter() - started < 1  # minutes, where the end is looked for from each place
+
+
+def test_a_number_that_pytorch_cannot_have_given_is_none() -> None:
+    assert place(["aten::mm, seq = 123456789012345678"]).sequence == 123456789012345678
+    assert place(["aten::mm, seq = " + "9" * 5000]).sequence is None
+
+
+@pytest.mark.parametrize("size", ["9" * 18, "9" * 200, "9" * 5000, "[" * 30_000], ids=len)
+def test_sizes_that_no_tensor_has_are_no_call(expected, size: str) -> None:
+    text = f"aten::mm, seq = 3, sizes = [[{size}, {size}], [{size}, {size}]]"
+    assert expected(product(nvtx=(*LAYER, text))).calls.is_empty()
 
 
 def test_products_of_tf32_are_held_against_its_peak(expected) -> None:

@@ -79,6 +79,7 @@ def test_a_recorded_product_is_predicted_like_its_model() -> None:
         ("aten::mm, seq = 3, op_id = 5, sizes = [[64, 128], [128, 256]]", 2 * 64 * 128 * 256),
         ("aten::mm, op_id = 5, sizes = [[64, 128], [128, 256]], input_op_ids = [(1,0), (2,0)]", 2 * 64 * 128 * 256),
         ("aten::add_, seq = 7, sizes = [[8, 4], [8, 4], []]", 32),
+        ("aten::mm, sizes = [[16777216, 1], [1, 16777216]]", 2 * 2**48),
     ],
 )
 def test_ranges_of_the_profiler(text: str, flop: int) -> None:
@@ -96,6 +97,14 @@ def test_ranges_of_the_profiler(text: str, flop: int) -> None:
         "aten::mm, sizes = [[64, x]]",
         "aten::mm, sizes = [3]",
         "Optimizer.step#AdamW.step",
+        "aten::mm, sizes = [[-4, 8], [8, 4]]",
+        f"aten::mm, sizes = [[{'9' * 5000}, 8], [8, 4]]",
+        f"aten::mm, sizes = [[{'9' * 200}, 8], [8, 4]]",
+        "aten::mm, sizes = [[1e999, 8], [8, 4]]",
+        f"aten::mm, sizes = {'[' * 30_000}]",
+        "aten::mm, sizes = [[281474976710657, 1], [1, 1]]",  # 2**48 + 1
+        "aten::mm, sizes = [[16777217, 16777217], [16777217, 1]]",  # (2**24 + 1)**2 elements
+        f"aten::gelu, sizes = [[{'281474976710656, ' * 100}1]]",
     ],
 )
 def test_other_ranges_are_no_operators(text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from ncuroof.present.operators import operators, utilisation_sentence
@@ -94,3 +95,19 @@ def test_the_rest_of_the_peak_is_told_by_size() -> None:
         "kernels too short for their launch."
     )
     assert utilisation_sentence(None) == ""
+
+
+def test_shapes_are_what_stands_between_sizes_and_the_numbers_of_inputs() -> None:
+    def name(text: str) -> str:
+        found = operators({"calls": [call(range=text)], "modules": [], "utilisation": None})
+        assert found is not None
+        return found.lines[0].name
+
+    assert name("aten::mm, sizes = [[2, 3], [], [3, 4]], input_op_ids = [(1,0), (2,0)]") == "aten::mm [[2, 3], [3, 4]]"
+    assert name("aten::mm, op_id = 5") == "aten::mm"
+
+
+def test_a_range_of_many_sizes_is_looked_through_once() -> None:
+    started = time.perf_counter()
+    operators({"calls": [call(range="aten::mm, " + "sizes = [" * 40_000)], "modules": [], "utilisation": None})
+    assert time.perf_counter() - started < 1  # 20 s, where each of the 40 000 is the beginning of a search
