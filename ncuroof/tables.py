@@ -254,7 +254,7 @@ TOTALS = pl.Schema(
     {
         "precision": pl.String(),  # Precision, or with the suffix `_sparse`
         "flop": pl.Float64(),  # summed over launches
-        "n_launches": pl.UInt32(),  # in which it was counted, be it as zero
+        "n_launches": pl.Int64(),  # in which it was counted, be it as zero
         "flop_per_s": pl.Float64(),  # summed work over summed time
         "intensity_flop_per_byte": pl.Float64(),  # summed work over summed DRAM bytes
     }
@@ -265,7 +265,7 @@ GROUPS = pl.Schema(
     {
         "id": pl.UInt32(),  # the longest launch of the group stands for it
         "launches": pl.List(pl.UInt32()),  # its launches, in file order
-        "n_launches": pl.UInt32(),
+        "n_launches": pl.Int64(),
         "duration_ns": pl.Float64(),  # summed over launches; null where not known for any of them
         "recoverable_ns": pl.Float64(),  # summed over launches; null where not known for any of them
         "min_duration_ns": pl.Float64(),  # of the shortest launch
@@ -282,7 +282,7 @@ BREAKDOWNS = pl.Schema(
     {
         "kind": pl.Enum(BREAKDOWN_KINDS),
         "key": pl.String(),  # family, range, or path of ranges joined by "/"; null outside any range
-        "n_launches": pl.UInt32(),
+        "n_launches": pl.Int64(),
         "duration_ns": pl.Float64(),  # summed over launches; null where not known for any of them
         "share_frac": pl.Float64(),  # of the run's GPU time
         "recoverable_ns": pl.Float64(),  # summed over launches; null where not known for any of them
@@ -293,7 +293,7 @@ BREAKDOWNS = pl.Schema(
 ACTIONS = pl.Schema(
     {
         "finding": pl.String(),
-        "n_launches": pl.UInt32(),  # launches in which it is the first finding that has a gain
+        "n_launches": pl.Int64(),  # launches in which it is the first finding that has a gain
         "gain_ns": pl.Float64(),  # summed over these launches: an upper bound
         "share_frac": pl.Float64(),  # of the run's GPU time
     }
@@ -306,6 +306,12 @@ Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 def conform(frame: Frame, schema: pl.Schema) -> Frame:
     """Return the columns of `schema` alone, in its order and with its types."""
     return frame.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+
+
+def finite(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a table with null for what is no finite number: ratios of a damaged report's counters can be anything."""
+    numbers = pl.selectors.float()
+    return frame.with_columns(pl.when(numbers.is_finite()).then(numbers))
 
 
 def check(frame: pl.DataFrame, schema: pl.Schema, *, table: str) -> pl.DataFrame:

@@ -86,7 +86,7 @@ def read_baseline(path: Path) -> Side:
 def _side(content: dict[str, Any]) -> Side:
     columns = content["groups"]
     known = {
-        **{name: pl.UInt32() for name in _COUNTS},
+        **{name: pl.UInt32() for name in _COUNTS} | {"n_launches": pl.Int64()},
         **{name: pl.String() for name in _TEXTS},
         **{name: pl.List(pl.Int64()) for name in _SIZES},
         **{name: pl.Float64() for name in _NUMBERS},

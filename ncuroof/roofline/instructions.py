@@ -8,7 +8,7 @@ import polars as pl
 
 from ncuroof.roofline.ceilings import longest_launch
 from ncuroof.roofline.gpu_profiles import GpuProfile
-from ncuroof.tables import BANDWIDTH, CEILINGS, INSTRUCTION_POINTS, KERNELS, check, conform
+from ncuroof.tables import BANDWIDTH, CEILINGS, INSTRUCTION_POINTS, KERNELS, check, conform, finite
 from ncuroof.words import CeilingSource, MemoryLevel
 
 TRANSACTION_BYTES: Mapping[str, int] = {
@@ -41,7 +41,8 @@ def place_instructions(kernels: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.Dat
 
     Returns:
         INSTRUCTION_POINTS, by kernel; only kernels that executed instructions. The intensity is null where a level moved
-        nothing, and the roof is then the issue peak alone; without an issue peak the roof is the slope alone.
+        nothing, and the roof is then the issue peak alone; without an issue peak the roof is the slope alone. No share of a roof
+        of zero.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -73,6 +74,7 @@ def place_instructions(kernels: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.Dat
             _in_transactions("level").alias("definition"),
         )
         .pipe(conform, INSTRUCTION_POINTS)
+        .pipe(finite)
     )
 
 

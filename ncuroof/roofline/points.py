@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ncuroof.tables import BANDWIDTH, POINTS, WORK, check, conform
+from ncuroof.tables import BANDWIDTH, POINTS, WORK, check, conform, finite
 
 
 def place(work: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.DataFrame:
@@ -16,7 +16,7 @@ def place(work: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         POINTS, by kernel; only precisions with work that was counted reliably. The intensity is null where a level moved nothing,
-        and the roof is then the peak alone; without a peak the roof is the slope alone.
+        and the roof is then the peak alone; without a peak the roof is the slope alone. No share of a roof of zero.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -43,4 +43,5 @@ def place(work: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.DataFrame:
             (pl.col("flop_per_s") / roof).alias("roof_frac"),
         )
         .pipe(conform, POINTS)
+        .pipe(finite)
     )

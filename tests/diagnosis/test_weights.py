@@ -184,3 +184,13 @@ def test_launches_recorded_once_and_not_counted_are_told() -> None:
     once = Reports((replace(report, session=session),)).analyse()
     for form in ("term", "html"):
         assert "ecorded once per kernel and launch shape" in " ".join(render(once, form).decode().split())
+
+
+def test_a_run_can_have_more_launches_than_32_bits_count() -> None:
+    n = 10**12
+    found = analysed(Counts(tuple(replace(kernel, n_launches=n) for kernel in COUNTS.kernels)))
+    # 8 blocks and 4 blocks: n each; `other` was not counted
+    assert found.summary.n_launches == 2 * n + 1
+    assert found.groups["n_launches"].sum() == 2 * n + 1
+    for form in ("json", "html", "md", "csv", "parquet", "term"):
+        assert render(found, form)

@@ -226,3 +226,10 @@ def test_a_gpu_of_which_nothing_is_known_has_no_ceilings() -> None:
     measurements = measure([raw_report({"gpu__time_duration.sum": 1000.0})])
     placed = roofline(measurements)
     assert instruction_ceilings(measurements.kernels, placed.ceilings, placed.profiles).height == 0
+
+
+@pytest.mark.parametrize("peak", [0.0, -0.0, 5e-324])
+def test_of_a_roof_of_nothing_there_is_no_share(peak: float) -> None:
+    found = point(executed(10_000), "dram", 3.2e11, peak)
+    assert found["roof_frac"] is None
+    assert found["ridge_inst_per_transaction"] is None
