@@ -19,7 +19,7 @@ from typing import Any
 from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.kernel_names import function_name
 from ncuroof.collect.temporal_breakdown import TemporalBreakdown
-from ncuroof.collect.timeline import Shape, Timeline, as_shape
+from ncuroof.collect.timeline import MOST_NS, Shape, Timeline, as_shape
 from ncuroof.errors import CountsError
 
 SCHEMA = "ncuroof.counts/1"
@@ -241,9 +241,17 @@ def read_counts(path: Path) -> Counts:
 
 def _kernel(entry: Mapping[str, Any]) -> KernelCount:
     n_launches, duration_ns = int(entry["n_launches"]), float(entry["duration_ns"])
-    if not 1 <= n_launches <= _MOST_LAUNCHES or not 0 <= duration_ns < float("inf"):
+    if not 1 <= n_launches <= _MOST_LAUNCHES or not _is_time(duration_ns):
         raise ValueError(f"{n_launches} launches in {duration_ns} ns")
-    ends = (None if (end := entry.get(key)) is None else float(end) for key in ("shortest_ns", "longest_ns"))
+    ends = [None if (end := entry.get(key)) is None else float(end) for key in ("shortest_ns", "longest_ns")]
+    known = [end for end in ends if end is not None]
+    if known != sorted(known) or not all(map(_is_time, known)):
+        raise ValueError(f"launches of {ends[0]} to {ends[1]} ns")
     return KernelCount(
         str(entry["name"]), as_shape(entry["grid"]), as_shape(entry["block"]), n_launches, duration_ns, *ends
     )
+
+
+def _is_time(duration_ns: float) -> bool:
+    """Return whether a GPU's clock can have measured it: nothing, or from a nanosecond on."""
+    return duration_ns == 0 or 1 <= duration_ns <= MOST_NS

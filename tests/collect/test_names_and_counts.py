@@ -232,6 +232,19 @@ def test_counts_come_back_as_they_were_written(tmp_path: Path) -> None:
         b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k", "grid": [1, 1, 1], "block": [1, 1, 1], "n_launches": 0, "duration_ns": 1}]}',  # noqa: E501
         b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k", "grid": [1, 1, 1], "block": [1, 1, 1], "n_launches": 1, "duration_ns": 1e999}]}',  # noqa: E501
         b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k", "grid": [1, 1, 1], "block": [1, 1, 1], "n_launches": 1000000000000000000000, "duration_ns": 1}]}',  # noqa: E501
+        *(
+            b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k", "grid": [1, 1, 1], "block": [1, 1, 1], "n_launches": 1, %b}]}'  # noqa: E501
+            % times
+            for times in (
+                b'"duration_ns": 1e308',
+                b'"duration_ns": 1e-320',
+                b'"duration_ns": 9, "shortest_ns": NaN, "longest_ns": 9',
+                b'"duration_ns": 9, "shortest_ns": 9, "longest_ns": Infinity',
+                b'"duration_ns": 9, "shortest_ns": -5, "longest_ns": 0',
+                b'"duration_ns": 9, "shortest_ns": 9, "longest_ns": 8',
+                b'"duration_ns": 9, "shortest_ns": 1e-320, "longest_ns": 9',
+            )
+        ),
         b'{"schema": "ncuroof.counts/1", "kernels": 3}',
         b'{"schema": "ncuroof.counts/1", "kernels": [], "breakdown": 3}',
         b'{"schema": "ncuroof.counts/1", "kernels": [], "breakdown": {"parts": [{"name": "memory", "duration_ns": -1, "n_gaps": null}], "steps": null}}',  # noqa: E501
