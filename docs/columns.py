@@ -20,7 +20,8 @@ FILE = Path(__file__).with_name("columns.md")
 _ABOUT = """# Tables
 
 The columns of what ncuroof writes as CSV and Parquet. Units are base units, shares are 0..1, and null (in CSV: empty) is
-*not known*; zero is measured. CSV joins lists by semicolons. `ncuroof explain NAME` prints what is said here. Columns may be
+*not known*; zero is measured. CSV joins lists by semicolons, writes what a terminal would obey as `\\u…`, line ends as blanks,
+and a quote before what a spreadsheet would run. `ncuroof explain NAME` prints what is said here. Columns may be
 added; none is renamed or dropped without a new number. Generated from [columns.toml](../profiles/columns.toml) and
 [metrics.toml](../profiles/metrics.toml) by `python docs/generate.py`.
 """

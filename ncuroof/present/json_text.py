@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ncuroof._version import __version__
+from ncuroof.present.format import printable
 
 TOOL = {"name": "ncuroof", "version": __version__}
 """What every document says it was written by."""
@@ -29,4 +30,5 @@ def _lines(value: Any) -> str:
 
 
 def _line(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    """Return a value on one line; what a terminal would obey is written as JSON's escapes, which any parser reads back."""
+    return printable(json.dumps(value, ensure_ascii=False, allow_nan=False))

@@ -23,26 +23,43 @@ def _rows(table: bytes) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(table.decode(), newline="")))
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
 @pytest.mark.parametrize("rest", ["cmd|' /C calc'!A0", "SUM(A1:A9)", "1+1", ""])
 def test_text_that_a_spreadsheet_would_run_is_quoted(start: str, rest: str) -> None:
-    (row,) = _rows(to_csv(pl.DataFrame({"name": [start + rest], "nvtx": [[start + rest, "b"]]})))
-    assert row == {"name": f"'{start}{rest}", "nvtx": f"'{start}{rest};b"}
+    text = start + rest
+    (row,) = _rows(to_csv(pl.DataFrame({"name": [text], "nvtx": [[text, "b", text]], "other": [f"f;{text}"]})))
+    quoted = "'" + (" " if start in "\t\r\n" else start) + rest
+    assert row == {"name": quoted, "nvtx": f"{quoted};b;{quoted}", "other": f"f;{quoted}"}
 
 
 def test_negative_numbers_stay_numbers() -> None:
-    (row,) = _rows(to_csv(pl.DataFrame({"x": [-1.5], "n": [-2], "text": ["a=b-c"]})))
-    assert row == {"x": "-1.5", "n": "-2", "text": "a=b-c"}
+    (row,) = _rows(to_csv(pl.DataFrame({"x": [-1.5], "n": [-2], "many": [[-1.5, None, -2.0]], "text": ["a=b-c"]})))
+    assert row == {"x": "-1.5", "n": "-2", "many": "-1.5;;-2.0", "text": "a=b-c"}
 
 
 @pytest.mark.parametrize(
-    "name", ["a,b", 'say "a"', "a\nb", "a\r\nb", ";", "漢字", "f<int, (int)4>(T*)", " a ", "\0", "'"]
+    "name", ["a,b", 'say "a"', ";", "漢字", "f<int, (int)4>(T*)", " a ", "'", "👩\u200d💻", "a\u00a0b"]
 )
 def test_any_name_is_read_back(name: str) -> None:
     names = [name, "next"]
     read = pl.read_csv(io.BytesIO(to_csv(pl.DataFrame({"name": names, "x": [1, 2]}))))
     assert read["name"].to_list() == names
     assert read["x"].to_list() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("a\nb", "a b"),
+        ("a\r\nb", "a  b"),
+        ("\0", "\\u0000"),
+        ("\x1b]52;c;QQ==\x07", "\\u001b]52;c;QQ==\\u0007"),
+        ("\x9b31m\x7f", "\\u009b31m\\u007f"),
+        ("a\u202eb\u2028", "a\\u202eb\\u2028"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_made_visible(name: str, written: str) -> None:
+    assert to_csv(pl.DataFrame({"name": [name], "nvtx": [[name]]})).decode() == f"name,nvtx\n{written},{written}\n"
 
 
 def test_lists_are_joined_and_the_unknown_is_empty() -> None:
