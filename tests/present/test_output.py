@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import stat
@@ -11,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import ncuroof
@@ -21,6 +23,13 @@ from ncuroof.present.output import write_whole
 from tests.support import demo
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
 
+
+def _parquet(table: pl.DataFrame, metadata: dict[str, str] | None = None) -> bytes:
+    held = io.BytesIO()
+    table.write_parquet(held, metadata=metadata, compression="uncompressed", statistics=False)
+    return held.getvalue()
+
+
 OTHERS = {
     "notes.md": b"# My notes\n",
     "page.html": b"<!doctype html><html><body>mine</body></html>",
@@ -29,6 +38,8 @@ OTHERS = {
     "quoting.md": b'# Contract\n\n{"schema": "ncuroof.analysis/1"} and <!-- ncuroof 1 --> are what it writes\n',
     "list.json": b'[{"schema": "ncuroof.analysis/1"}]',
     "binary.parquet": b"PAR1" + bytes(100),
+    "other.parquet": _parquet(pl.DataFrame({"x": ["ncuroof.schema"]})),
+    "cut.parquet": _parquet(pl.DataFrame({"x": [1]}), {"ncuroof.schema": "ncuroof.kernels/1"})[:-1],
 }
 
 
@@ -60,7 +71,7 @@ def test_force_replaces_any_file(tmp_path: Path, name: str) -> None:
     assert path.read_bytes() == b"ours"
 
 
-@pytest.mark.parametrize("form", [form for form in FORMATS if form != "parquet"])
+@pytest.mark.parametrize("form", FORMATS)
 def test_our_own_earlier_output_is_replaced(tmp_path: Path, analysis: Analysis, form: str) -> None:
     path = tmp_path / "out"
     write(analysis, path, form)
