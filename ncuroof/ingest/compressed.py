@@ -69,7 +69,7 @@ def _decompress_into(content: IO[bytes], stored: Content, where: str) -> str | N
     reader = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES)
     try:
         with reader.stream_reader(source, read_across_frames=True, closefd=False) as stream:
-            while chunk := stream.read(_CHUNK_BYTES):
+            while chunk := stream.read1(_CHUNK_BYTES):  # `read` keeps back what comes out before damage
                 content.write(chunk)
                 if content.tell() > limit:
                     raise ReportFormatError(

@@ -172,6 +172,15 @@ def test_a_cut_compressed_report_keeps_its_beginning(tmp_path: Path) -> None:
     assert report.workloads.equals(whole.workloads.head(report.workloads.height))
 
 
+@pytest.mark.parametrize("behind", [b"\n", bytes(40), b"what another program wrote"])
+def test_of_a_compressed_report_with_something_behind_it_nothing_is_lost(tmp_path: Path, behind: bytes) -> None:
+    path = tmp_path / "more.ncu-repz"
+    path.write_bytes(zstandard.compress(demo.REPORT.read_bytes()) + behind)
+    report = open_report(path)
+    assert "compression is damaged" in str(report.damage)
+    assert report.workloads.height == len(demo.PLANTED)
+
+
 def test_a_compressed_report_whose_checksum_is_wrong_is_damaged(tmp_path: Path) -> None:
     compressed = bytearray(zstandard.ZstdCompressor(write_checksum=True).compress(demo.REPORT.read_bytes()))
     compressed[-1] ^= 1  # the checksum ends the frame
