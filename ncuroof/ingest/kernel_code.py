@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterable
 
 from ncuroof.ingest.elf import BITS, HEADER_BYTES, NO_BITS, SECTION_BYTES, SECTION_HEADER, STRINGS, Image, is_image
+from ncuroof.ingest.redaction_secrets import masked
 
 REGISTERS_OF_VARIABLES = b".nv_debug_info_reg_sass"
 """A section that ptxas writes for `nvcc -G`, and neither for `-lineinfo` nor for `-G -dopt=on`."""
@@ -65,8 +66,7 @@ def without_debug_paths(image: bytes, needles: Iterable[bytes]) -> bytes:
     for section in Image(image).sections:
         if section.kind != NO_BITS and section.name.startswith((b".debug", b".nv_debug")):
             content = _PLAIN_PATH.sub(_masked_folders, image[section.start : section.start + section.length])
-            for needle in needles:
-                content = content.replace(needle, b"x" * len(needle))
+            content = masked(content, needles)
             new[section.start : section.start + len(content)] = content
     return bytes(new)
 

@@ -76,17 +76,21 @@ def redact(content: bytes, *, where: str, keep: Iterable[str] = ()) -> Redaction
     """
     container = walk(content, where=where)
     secrets = find_secrets(content, container)
-    session = read_session(block.header for block in container.blocks)
-    cleaning = Cleaning(secrets.needles(), frozenset(keep), _command_line(session))
-    parts = [MAGIC, _prefixed(varint(FILE_VERSION << 3) + varint(container.version))]
-    parts += [part for block in container.blocks for part in _block(content, block, cleaning)]
+    command_line = _command_line(read_session(block.header for block in container.blocks))
+    while True:
+        cleaning = Cleaning(secrets.needles(), frozenset(keep), command_line)
+        parts = [MAGIC, _prefixed(varint(FILE_VERSION << 3) + varint(container.version))]
+        parts += [part for block in container.blocks for part in _block(content, block, cleaning)]
+        if secrets.homes.issuperset(home for home, _ in cleaning.homes):
+            break
+        secrets = secrets.with_homes(cleaning.homes)  # which are to be taken out of all other texts, too
     result = b"".join(parts)
     _verify(result, cleaning, where)
     counts = sorted((-number, kind) for kind, number in cleaning.removed.items() if number)
     return Redaction(
         content=result,
         removed={kind: -number for number, kind in counts},
-        n_searched=len(cleaning.needles),
+        n_searched=len(secrets.searched()),
         left=tuple(left_by_place(cleaning.left)),
         unsearched=tuple(word.decode("utf-8", "replace") for word in secrets.unsearched()),
         lost=_lost(container),
@@ -130,9 +134,10 @@ def _command_line(session: Session) -> bytes:
 
 def _verify(result: bytes, cleaning: Cleaning, where: str) -> None:
     """Look for every needle in all bytes of the result: it may stand where it was seen to be kept, and nowhere else."""
+    small = result.lower()
     for needle in cleaning.needles:
         n_seen = sum(times for (kept, _), times in cleaning.left.items() if kept == needle)
-        n_found = result.count(needle)
+        n_found = small.count(needle)
         if n_found > n_seen:
             raise RedactionError(
                 f"{where}: {needle.decode('utf-8', 'replace')!r} was to be taken out, and stands in the result "

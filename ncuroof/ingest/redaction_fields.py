@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ncuroof.ingest import wire
 from ncuroof.ingest.kernel_code import outline, without_debug_paths
-from ncuroof.ingest.redaction_secrets import base_name, masked, without_folders
+from ncuroof.ingest.redaction_secrets import base_name, homes_in, masked, without_folders
 from ncuroof.ingest.wire_rewriting import Treatment, rewritten
 
 UNKNOWN = "fields that are not known"
@@ -28,6 +28,8 @@ class Cleaning:
         command_line: what stays of it.
         removed: what was left out or rewritten, by kind.
         left: occurrences of needles in what is kept as it is, by needle and place.
+        homes: home folders, each with its user's name, in texts of which anything stays.
+        texts: that were looked through for them.
     """
 
     needles: tuple[bytes, ...]
@@ -36,12 +38,21 @@ class Cleaning:
     removed: Counter[str] = field(default_factory=Counter)
     left: Counter[tuple[bytes, str]] = field(default_factory=Counter)
     hits_by_content: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)
+    homes: set[tuple[bytes, bytes]] = field(default_factory=set)
+    texts: set[bytes] = field(default_factory=set)
+
+    def find_homes(self, content: bytes) -> None:
+        """Note the home folders in a text: where it ends is known here, so that one at its end is found as well."""
+        if content not in self.texts:
+            self.texts.add(content)
+            self.homes.update(homes_in(content))
 
     def look(self, content: bytes, place: str) -> None:
         """Note the needles in what is kept; most contents of a report are repeated for every kernel."""
         hits = self.hits_by_content.get(content)
         if hits is None:
-            hits = tuple(needle for needle in self.needles for _ in range(content.count(needle)))
+            small = content.lower()
+            hits = tuple(needle for needle in self.needles for _ in range(small.count(needle)))
             self.hits_by_content[content] = hits
         for needle in hits:
             self.left[needle, place] += 1
@@ -72,6 +83,7 @@ def kept(place: str) -> Rule:
     """Return the treatment of what stays as it is; `place` is what to call it."""
 
     def keep(content: bytes, cleaning: Cleaning) -> bytes:
+        cleaning.find_homes(content)
         cleaning.look(content, place)
         return content
 
@@ -82,6 +94,7 @@ def changed(kind: str, change: Callable[[bytes, Cleaning], bytes]) -> Rule:
     """Return the treatment of a text that stays with changes."""
 
     def rewrite(content: bytes, cleaning: Cleaning) -> bytes:
+        cleaning.find_homes(content)
         new = change(content, cleaning)
         cleaning.removed[kind] += new != content
         cleaning.look(new, kind)
@@ -112,7 +125,7 @@ def where_kept(choice: str, kind: str, rule: Rule) -> Rule:
 _unknown = removed(UNKNOWN)
 _text = changed("paths and names in texts", lambda text, cleaning: masked(without_folders(text), cleaning.needles))
 _label = changed("names in labels", lambda label, cleaning: masked(label, cleaning.needles))
-_program = changed("folders of programs", lambda path, _: base_name(path))
+_program = changed("folders of programs", lambda path, cleaning: masked(base_name(path), cleaning.needles))
 _file = changed("folders of source files", lambda path, _: base_name(path))
 _definition = kept("section definitions")
 _kernel_name = kept("kernel names")

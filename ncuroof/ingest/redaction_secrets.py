@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from ncuroof.ingest import wire
 from ncuroof.ingest.container import Container
@@ -14,11 +14,17 @@ _HEADER_SESSION, _HEADER_PROCESS, _PROCESS_HOST = 3, 6, 2
 _SESSION_SYSTEMS, _SESSION_EXECUTABLE, _EXECUTABLE_ENVIRONMENT = (3, 4), 9, 4
 _SYSTEM_NAME, _SYSTEM_ADDRESSES, _ADDRESS_TEXT = 5, 7, 1
 
-_HOME = re.compile(
-    rb"(?:(?i:[a-z]:[\\/]{1,2}users)[\\/]{1,2}(?P<windows>[^\\/:*?\"<>|\x00-\x1f]{1,64})"
-    rb"|/(?:home|Users)/(?P<unix>[\w.+@-]{1,64}))(?=[\\/])"
-)
-"""The home folder of a user; under Windows names hold spaces."""
+_USERS = rb"(?:(?i:[a-z]:[\\/]{1,2}users)[\\/]{1,2}|/Users/)"
+_SPACED = rb"(?P<spaced>[^\\/:*?\"<>|\x00-\x1f]{1,64})(?<! )"
+_PLAIN = rb"(?P<plain>[^\\/:*?\"<>|\x00- '`=,;(){}\[\]]{1,64})(?<!\.)"
+_HOME = rb"%b%b(?=[\\/])|(?:%b|/home/)%b" % (_USERS, _SPACED, _USERS, _PLAIN)
+_HOME_IN_BYTES = re.compile(_HOME + rb"(?=[\\/:\"' ,;])")
+_HOME_IN_TEXT = re.compile(_HOME + rb"(?![^\\/:*?\"<>|\x00- '`=,;(){}\[\].])")
+_HOME_TO_ITS_END = re.compile(rb"%b%b(?=[\"'\x00-\x1f]|$)" % (_USERS, _SPACED))
+"""The home folder of a user, whose name holds spaces under Windows and macOS. Among other bytes a text's end is not known."""
+
+_BEFORE_FOLDER = {b"/home/": (0,), b"users": (4, 3, 1)}
+"""How many bytes before a folder a home may begin: none, two backslashes and a drive, one and a drive, a slash."""
 
 _VARIABLE = re.compile(rb"(?:^|[\0\n;])(?P<name>USER|LOGNAME|USERNAME|HOSTNAME|COMPUTERNAME)=(?P<value>[^\0\n;]+)")
 
@@ -34,7 +40,7 @@ _ABSOLUTE = re.compile(
 _COMMON = frozenset(
     {
         "admin", "administrator", "centos", "content", "default", "debian", "docker", "fedora", "google", "guest", "jovyan",
-        "localhost", "nvidia", "public", "root", "runner", "ubuntu", "user", "users", "vagrant", "workspace",
+        "localhost", "nvidia", "public", "root", "runner", "shared", "ubuntu", "user", "users", "vagrant", "workspace",
     }
 )  # fmt: skip
 """Names that many machines and accounts have: they tell on nobody, and stand in other texts for other reasons."""
@@ -59,15 +65,28 @@ class Secrets:
     users: frozenset[bytes]
     homes: frozenset[bytes]
 
-    def needles(self) -> tuple[bytes, ...]:
-        """Return what is searched for wherever it stands, the longest first."""
+    def searched(self) -> frozenset[bytes]:
+        """Return what is searched for wherever it stands, in small letters."""
         words = {word for word in self.hosts | self.users if _is_telling(word)}
-        found = words | self.addresses | self.homes
+        return frozenset(_as_text(str.lower, word) for word in words | self.addresses | self.homes)
+
+    def needles(self) -> tuple[bytes, ...]:
+        """Return how that may be spelled, for `masked`, the longest first: its other letters small and large."""
+        found = {spelled for word in self.searched() for spelled in (word, _as_text(str.upper, word).lower())}
         return tuple(sorted(found, key=lambda needle: (-len(needle), needle)))
+
+    def with_homes(self, homes: Iterable[tuple[bytes, bytes]]) -> Secrets:
+        """Return these secrets and more home folders, as `homes_in` has them."""
+        user_by_home = dict(homes)
+        return replace(self, homes=self.homes.union(user_by_home), users=self.users.union(user_by_home.values()))
 
     def unsearched(self) -> tuple[bytes, ...]:
         """Return the names that are too short or too common to be searched for; their fields are left out all the same."""
         return tuple(sorted(word for word in self.hosts | self.users if not _is_telling(word)))
+
+
+def _as_text(change: Callable[[str], str], word: bytes) -> bytes:
+    return change(word.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
 def _is_telling(word: bytes) -> bool:
@@ -79,21 +98,39 @@ def find_secrets(content: bytes, container: Container) -> Secrets:
     hosts: set[bytes] = set()
     addresses: set[bytes] = set()
     users: set[bytes] = set()
-    homes: set[bytes] = set()
+    homes: set[tuple[bytes, bytes]] = set()
     for block in container.blocks:
         for kind, value in _of_header(memoryview(block.header)):
-            {"host": hosts, "address": addresses, "user": users}[kind].add(value)
-    for match in _HOME.finditer(content):
-        users.add(match["windows"] or match["unix"])
-        homes.add(match.group())
+            if kind == "environment":
+                homes.update(homes_in(value))
+            else:
+                {"host": hosts, "address": addresses, "user": users}[kind].add(value)
     hosts |= {host.partition(b".")[0] for host in hosts if not _is_address(host)}
     addresses |= {host for host in hosts if _is_address(host)}
     return Secrets(
         frozenset(hosts - addresses - {b""}),
         frozenset(addresses - {b"", b"127.0.0.1", b"::1", b"0.0.0.0"}),
         frozenset(users - {b""}),
-        frozenset(homes),
-    )
+        frozenset(),
+    ).with_homes([*homes, *_homes(content, _HOME_IN_BYTES)])
+
+
+def homes_in(text: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the home folders that stand in a text, each with its user's name."""
+    yield from _homes(text, _HOME_IN_TEXT)
+    yield from _homes(text, _HOME_TO_ITS_END)
+
+
+def _homes(content: bytes, pattern: re.Pattern[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield what a pattern finds around the folders of users, which is quicker than to look for it from each byte."""
+    small = content.lower()
+    for folder, starts in _BEFORE_FOLDER.items():
+        place = small.find(folder)
+        while place >= 0:
+            matches = (pattern.match(content, place - start) for start in starts if start <= place)
+            if (match := next(filter(None, matches), None)) is not None:
+                yield match.group(), next(filter(None, match.groups()))
+            place = small.find(folder, place + 1)
 
 
 def without_folders(text: bytes) -> bytes:
@@ -107,10 +144,19 @@ def base_name(path: bytes) -> bytes:
 
 
 def masked(text: bytes, needles: Iterable[bytes]) -> bytes:
-    """Return a text with every needle overwritten by as many x."""
+    """Return a text with every needle, in small and large letters, overwritten by as many x.
+
+    Args:
+        text: of any kind.
+        needles: as of `Secrets.needles`, ASCII letters small.
+    """
+    new, small = bytearray(text), bytearray(text.lower())
     for needle in needles:
-        text = text.replace(needle, b"x" * len(needle))
-    return text
+        end = 0
+        while (start := small.find(needle, end)) >= 0:
+            end = start + len(needle)
+            new[start:end] = small[start:end] = b"x" * len(needle)
+    return bytes(new)
 
 
 def _is_address(host: bytes) -> bool:
@@ -128,6 +174,7 @@ def _of_header(header: memoryview) -> Iterator[tuple[str, bytes]]:
                     yield from (("address", bytes(value)) for value in _messages(address, _ADDRESS_TEXT))
         for executable in _messages(session, _SESSION_EXECUTABLE):
             for environment in _messages(executable, _EXECUTABLE_ENVIRONMENT):
+                yield "environment", bytes(environment)
                 for match in _VARIABLE.finditer(bytes(environment)):
                     yield "host" if match["name"] in {b"HOSTNAME", b"COMPUTERNAME"} else "user", match["value"].strip()
 
