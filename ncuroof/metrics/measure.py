@@ -27,7 +27,7 @@ from ncuroof.metrics.quantities import DEFINITION_PREFIX, CounterTable, add_quan
 from ncuroof.metrics.tensor import tensor_split_error
 from ncuroof.metrics.units import scale
 from ncuroof.metrics.work import measure_bandwidth, measure_work
-from ncuroof.tables import BANDWIDTH, DEVICES, KERNELS, LINES, WORK, check
+from ncuroof.tables import BANDWIDTH, DEVICES, KERNELS, LINES, WORK, check, finite
 
 SENDS = 0.75
 """Of access.l2_input_share: what SMs send to L2 is then the limit, and not L1. The rules ask for as much."""
@@ -138,7 +138,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
         reports,
         catalogue,
     )
-    kernels = kernels.with_columns(between_products(kernels, work))
+    kernels = finite(kernels.with_columns(between_products(kernels, work)))
     return Measurements(
         kernels=check(kernels.select(*KERNELS, pl.exclude(*KERNELS)), KERNELS, table="KERNELS"),
         work=check(work, WORK, table="WORK"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from ncuroof.tables import conform
+from ncuroof.tables import conform, finite
 from ncuroof.words import CeilingSource
 
 
@@ -34,7 +34,7 @@ def rows_by_key(frame: pl.DataFrame, rows: Mapping[str, pl.Expr], key: str) -> p
 
 def stacked(parts: Sequence[pl.DataFrame], schema: pl.Schema, achieved: str, peak: str) -> pl.DataFrame:
     """Return the parts as one table of `schema`, ordered by kernel, with what follows from achieved and peak."""
-    together = pl.concat([pl.DataFrame(schema=schema), *parts], how="diagonal_relaxed")
+    together = finite(pl.concat([pl.DataFrame(schema=schema), *parts], how="diagonal_relaxed"))
     return (
         together.with_columns(
             (pl.col(achieved) / pl.col(peak)).alias("frac"),
@@ -42,5 +42,6 @@ def stacked(parts: Sequence[pl.DataFrame], schema: pl.Schema, achieved: str, pea
             pl.lit(value=False).alias("is_from_chart"),
         )
         .pipe(conform, schema)
+        .pipe(finite)
         .sort("id", maintain_order=True)
     )

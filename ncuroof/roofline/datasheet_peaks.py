@@ -88,8 +88,8 @@ def _rates(device: int, profile: GpuProfile) -> Iterator[tuple[int, str, float |
 def _filled(rows: pl.DataFrame, achieved: str, peak: str, sheet: pl.Expr) -> pl.DataFrame:
     """Return the rows with the data sheet's number where `peak` is null, and what follows from it."""
     is_absent = pl.col(peak).is_null()
-    value = pl.coalesce(peak, sheet)
+    value = pl.coalesce(peak, pl.when(sheet > 0).then(sheet))
     source = (
-        pl.when(~is_absent).then("peak_source").when(sheet.is_not_null()).then(pl.lit(CeilingSource.DATASHEET.value))
+        pl.when(~is_absent).then("peak_source").when(value.is_not_null()).then(pl.lit(CeilingSource.DATASHEET.value))
     )
     return rows.with_columns(value.alias(peak), (pl.col(achieved) / value).alias("frac"), source.alias("peak_source"))

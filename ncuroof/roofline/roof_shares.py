@@ -9,7 +9,7 @@ import polars as pl
 
 from ncuroof.roofline.gpu_profiles import normalise_device_name
 from ncuroof.roofline.sheet_roofs import AT_THEIR_OWN_CLOCK
-from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, ROOF_SHARES, WORK, check, conform
+from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, ROOF_SHARES, WORK, check, conform, finite
 from ncuroof.words import CeilingSource
 
 if TYPE_CHECKING:
@@ -68,8 +68,9 @@ def roof_shares(
             (pl.col("per_s") / pl.col("roof.datasheet")).alias("datasheet_frac"),
             (pl.col("per_s") / (pl.col("roof.measured") * clock.fill_null(1.0))).alias("reached_frac"),
         )
-        .filter(pl.any_horizontal(pl.col("datasheet_frac", "reached_frac").is_not_null()))
         .pipe(conform, ROOF_SHARES)
+        .pipe(finite)
+        .filter(pl.any_horizontal(pl.col("datasheet_frac", "reached_frac").is_not_null()))
     )
 
 

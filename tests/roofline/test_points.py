@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ncuroof.analysis import Reports
 from ncuroof.metrics import measure
+from ncuroof.present.json_text import json_text
 from ncuroof.roofline import bound, place, profile_by_name, roofline
 from ncuroof.roofline.roofs import narrower_speedup
 from ncuroof.tables import SchemaError
@@ -262,3 +264,29 @@ def test_speedup_of_the_next_narrower_type(
 
 def test_speedup_of_a_narrower_type_is_not_known_without_a_profile() -> None:
     assert narrower_speedup(None, "tensor_bf16", is_slower_path=False) is None
+
+
+@pytest.mark.parametrize("absurd", [{"gpu__time_duration.sum": 0.0}, {"smsp__cycles_elapsed.avg.per_second": -1.0}])
+@pytest.mark.parametrize("name", ["NVIDIA H100 80GB HBM3", "none"])
+def test_ratios_to_nothing_are_not_known(absurd: dict[str, float], name: str) -> None:
+    counters: dict[str, float | str] = {
+        "gpu__time_duration.sum": 1000.0,
+        "sm__cycles_elapsed.avg.per_second": 0.0,
+        "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": 0.0,
+        "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum": 100.0,
+        "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum": 100.0,
+        "sm__ops_path_tensor_src_bf16_dst_fp32.sum": 100.0,
+        "sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_off.sum": 100.0,
+        "dram__bytes.sum": 100.0,
+        "smsp__inst_executed.sum": 100.0,
+        "device__attribute_display_name": name,
+        "device__attribute_multiprocessor_count": 132.0,
+        "device__attribute_compute_capability_major": 9.0,
+        "device__attribute_compute_capability_minor": 0.0,
+    }
+    analysis = Reports((raw_report(counters | absurd),)).analyse()
+    tables = analysis.roofline_tables
+    for table in (tables.work, tables.bandwidth, tables.points, tables.instruction_points):
+        for column in table.select(pl.selectors.float()):
+            assert column.drop_nulls().is_finite().all(), column.name
+    assert json_text(analysis.to_dict())
