@@ -78,6 +78,7 @@ def whatif(
         busy,
         projection,
         sources=[report.file for report in analysis.reports],
+        only=only,
         remarks=above_boost(targets, analysis.roofline_tables.profiles),
         changes=[*(f"{text} for {only}" if only else text for text in changes), *(f"fuse {text}" for text in fusions)],
     )

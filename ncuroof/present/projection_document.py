@@ -8,8 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from ncuroof.model.dtypes import DTYPES
 from ncuroof.present.json_text import TOOL
-from ncuroof.whatif import by_kernel, by_target
+from ncuroof.whatif import by_kernel, by_target, concerned
 
 SCHEMA = "ncuroof.whatif/1"
 
@@ -28,8 +29,8 @@ OF_A_CHANGE = {
     "dtype": "A change of type scales all traffic of a kernel by the width of its operands: by its tensor counters, else by its "
     "name, else by the precision that takes longest. Without tensor cores, L1 and shared memory read elements of two bytes in "
     "as long as those of four.",
-    "fuse": "Two kernels as one take what both would without the bytes in between, one after the other; the shorter end of the "
-    "range is that of one that runs while the other does.",
+    "fuse": "Two kernels as one take what both would there, without the bytes in between, one after the other; the shorter end of "
+    "the range is that of one that runs while the other does.",
 }
 """What is assumed of some changes besides."""
 
@@ -54,6 +55,7 @@ def projection_document(
     *,
     sources: Sequence[str],
     changes: Sequence[str],
+    only: str | None = None,
     remarks: Sequence[str] = (),
 ) -> Document:
     """Return the document of a projection; kernels by the time they gain or lose on the first target, the most first.
@@ -63,6 +65,7 @@ def projection_document(
         projection: PROJECTION of it.
         sources: what the reports are called.
         changes: changes and fusions, as they were written.
+        only: regular expression of the names that changes concern; None for all.
         remarks: what else there is to say of what was asked, in sentences; they stand before the assumptions.
 
     Raises:
@@ -79,7 +82,7 @@ def projection_document(
             *remarks,
             *ASSUMPTIONS,
             *(told for kind, told in OF_A_CHANGE.items() if _is_tried(kind, changes)),
-            *([_OF_VECTORS] if _is_tried("dtype", changes) and _has_vector_work(busy) else []),
+            *([_OF_VECTORS] if _is_narrowed(changes) and _has_vector_work(busy.filter(concerned(busy, only))) else []),
             *([_OF_OPERANDS] if projection["are_operands_assumed"].any() else []),
         ],
     }
@@ -87,6 +90,12 @@ def projection_document(
 
 def _is_tried(kind: str, changes: Sequence[str]) -> bool:
     return any(re.match(rf"\s*{kind}\b", each) for each in changes)
+
+
+def _is_narrowed(changes: Sequence[str]) -> bool:
+    """Return whether a change of type is to one narrower than FP32."""
+    found = (re.match(r"\s*dtype\s*:\s*(\w+)", each) for each in changes)
+    return any(DTYPES[each[1]].bytes < DTYPES["fp32"].bytes for each in found if each)
 
 
 def _has_vector_work(busy: pl.DataFrame) -> bool:

@@ -1,7 +1,7 @@
 """What a run would take on another GPU, or after a change that nobody has written yet."""
 
 from ncuroof.whatif.busy_times import RESOURCES, busy_times
-from ncuroof.whatif.changes import Change, change, parse_change, parse_changes
+from ncuroof.whatif.changes import Change, change, concerned, parse_change, parse_changes
 from ncuroof.whatif.fusion import fuse, parse_fusion
 from ncuroof.whatif.launch_limits import most_shared_bytes_per_block
 from ncuroof.whatif.peak_ratios import Target, above_boost, parse_target, parse_targets, profile_of_whole, ratios
@@ -18,6 +18,7 @@ __all__ = [
     "by_kernel",
     "by_target",
     "change",
+    "concerned",
     "fuse",
     "most_shared_bytes_per_block",
     "parse_change",

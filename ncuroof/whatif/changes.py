@@ -127,7 +127,7 @@ def change(
         SchemaError: a column is absent or has another type.
     """
     check(busy, BUSY_TIMES, table="BUSY_TIMES")
-    concerns = _concerned(busy, only)
+    concerns = concerned(busy, only)
     if wanted.kind == DTYPE:
         return _retyped(busy, wanted.dtype, concerns, profiles or {})
     factor = pl.when(concerns).then(wanted.factor).otherwise(1.0)
@@ -147,7 +147,12 @@ def change(
     return busy.with_columns(scaled)
 
 
-def _concerned(busy: pl.DataFrame, only: str | None) -> pl.Series:
+def concerned(busy: pl.DataFrame, only: str | None) -> pl.Series:
+    """Return whether changes concern each launch: those whose name a regular expression fits, all where there is none.
+
+    Raises:
+        WhatIfError: `only` is no regular expression, or fits no kernel.
+    """
     if only is None:
         return pl.repeat(value=True, n=busy.height, eager=True)
     try:

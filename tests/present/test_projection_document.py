@@ -15,10 +15,12 @@ from tests.whatif.launches import launch, table
 H100 = profile_by_name("h100-sxm")
 
 
-def document(*launches: dict[str, Any], changes: tuple[str, ...] = (), to: str = "a100-sxm-80gb") -> dict[str, Any]:
+def document(
+    *launches: dict[str, Any], changes: tuple[str, ...] = (), only: str | None = None, to: str = "a100-sxm-80gb"
+) -> dict[str, Any]:
     busy = table(*launches)
     projection = project(busy, {0: H100}, [Target(profile_by_name(to))])
-    return projection_document(busy, projection, sources=["run.ncu-rep"], changes=changes)
+    return projection_document(busy, projection, sources=["run.ncu-rep"], changes=changes, only=only)
 
 
 def test_launches_that_stand_for_others_count_for_them() -> None:
@@ -74,6 +76,11 @@ def test_what_a_projection_rests_on_is_told_where_it_does() -> None:
     assert "(wgmma)" not in " ".join(document(product, to="h200-sxm")["assumptions"])
     assert "go on without them" in " ".join(document(vector, changes=("dtype:bf16",))["assumptions"])
     assert "go on without them" not in " ".join(document(product, changes=("dtype:fp8",))["assumptions"])
+    for to in ("fp32", "tf32", "fp64"):  # not narrower
+        assert "go on without them" not in " ".join(document(vector, changes=(f"dtype:{to}",))["assumptions"])
+    for name, is_told in (("^a", False), ("^b", True)):  # of the kernels that the change concerns
+        told = document(product, vector, changes=(f"dtype:fp16 for {name}",), only=name)["assumptions"]
+        assert ("go on without them" in " ".join(told)) is is_told
     assert "one after the other" in " ".join(document(vector, changes=("fuse a,b",))["assumptions"])
 
 
