@@ -43,6 +43,8 @@ _SOURCES = {
 }  # fmt: skip
 """The busiest of these is how busy the resource was."""
 
+_WGMMA = 90
+"""Compute capability of the chips whose counters show what tensor instructions read of shared memory."""
 _WAVEFRONTS_PER_LSU_INSTRUCTION = 4
 """What a load or store of 16 bytes per lane takes of shared memory: the most that one without conflicts does."""
 
@@ -140,13 +142,14 @@ def _tensor() -> pl.Expr:
 def _operands() -> pl.Expr:
     """Return for which share of the time shared memory can have been read by tensor instructions themselves.
 
-    At most while the tensor pipe was busy, and without what loads and stores took; 0 where the chip has no such instructions.
+    At most while the tensor pipe was busy, and without what loads and stores took; 0 but on 9.0 (wgmma): the wavefronts of L1 hold
+    no reads of later instructions (tcgen05).
 
-    Source: PTX ISA, wgmma.mma_async and tcgen05.mma: matrices lie in shared memory. See `utilisation.beside_operands`.
+    Source: PTX ISA, wgmma.mma_async: matrices lie in shared memory. See `utilisation.beside_operands`, `traffic_bytes.shared`.
     """
     beside = pl.col("utilisation.l1") - _WAVEFRONTS_PER_LSU_INSTRUCTION * pl.col("utilisation.lsu")
     read = pl.min_horizontal(beside.clip(lower_bound=0), _TENSOR)
-    has_them = (pl.col("device.has_async_tensor_path") > 0) & beside.is_not_null()
+    has_them = (pl.col("compute_capability") == _WGMMA) & beside.is_not_null()
     return pl.when(has_them).then(read.fill_null(0.0)).otherwise(0.0)
 
 

@@ -24,7 +24,7 @@ RATIOS = pl.Schema(
         "ratio.clock": pl.Float64(),  # of boost clocks
         "sm_count_there": pl.Float64(),  # null for the same GPU
         "is_l2_assumed": pl.Boolean(),  # whether L2 is taken to grow with SMs and clock, for want of documents
-        "is_other_generation": pl.Boolean(),  # whether tensor instructions there read their operands otherwise
+        "is_other_generation": pl.Boolean(),  # whether wgmma ran here and does not run there
         **{f"clock.{name}": pl.Float64() for name in (*ARITHMETIC, "dominant")},  # of clocks behind the peaks
         "tensor_lack": pl.String(),  # what is missing for the ratio of tensor peaks, in words
     }
@@ -35,6 +35,7 @@ _SAME = "same"
 _TENSOR = "tensor"
 _TENSOR_OF_UNKNOWN_TYPE = "tensor_fp16"
 """What tensor work of a type that was not recorded is taken to be: not all data sheets state it (GB10, Thor, Orin)."""
+_WGMMA = "9.0"
 _CLOCK = re.compile(r"^(?P<gpu>.+?)(?:@\s*(?P<clock>\d+(?:\.\d+)?)\s*(?P<unit>[MG])Hz)?$", re.IGNORECASE)
 
 Profiles = Mapping[int, "GpuProfile | None"]
@@ -202,13 +203,13 @@ def _is_l2_assumed(here: GpuProfile | None, there: GpuProfile | None) -> bool:
 
 
 def _is_other_generation(here: GpuProfile | None, there: GpuProfile | None) -> bool:
-    """Return whether two GPUs have other tensor instructions that read shared memory: wgmma is of 9.0 alone, tcgen05 of 10 on.
+    """Return whether tensor instructions whose reads of shared memory were counted do not run there: wgmma is of 9.0 alone.
 
-    Source: PTX ISA, "Target ISA notes" of wgmma.mma_async and tcgen05.mma.
+    Source: PTX ISA, "Target ISA notes" of wgmma.mma_async.
     """
     if here is None or there is None:
         return False
-    return here.compute_capability.partition(".")[0] != there.compute_capability.partition(".")[0]
+    return here.compute_capability == _WGMMA != there.compute_capability
 
 
 def _flop_ratio(here: GpuProfile, there: GpuProfile, before: str | None, after: str | None) -> float | None:

@@ -106,6 +106,8 @@ PIPES = {
         ({f"sm__inst_executed_pipe_lsu{PCT}": 24.0}, 0.0),  # mma.sync: loads take all of it
         ({f"sm__pipe_tensor_cycles_active{PCT}": 30.0}, 300.0),  # no more than the tensor pipe
         ({"device__attribute_compute_capability_major": 8.0}, 0.0),  # no such instructions
+        ({"device__attribute_compute_capability_major": 10.0}, 0.0),  # tcgen05: L1 counts none of its reads
+        ({"device__attribute_compute_capability_major": 11.0}, 0.0),
     ],
 )
 def test_operands_are_what_loads_do_not_tell_of_shared_memory(other: dict[str, float], operands_ns: float) -> None:

@@ -7,6 +7,7 @@ import pytest
 from ncuroof.errors import UnknownNameError, WhatIfError
 from ncuroof.roofline import load_profiles, profile_by_name
 from ncuroof.whatif import Target, most_shared_bytes_per_block, parse_target, project
+from ncuroof.whatif.peak_ratios import peak_ratios
 from tests.whatif.launches import launch, table
 
 H100 = {0: profile_by_name("h100-sxm")}  # 3.35 TB/s, 132 SMs, 1.98 GHz, 67 TFLOP/s of FP32, 989 of BF16
@@ -109,6 +110,29 @@ def test_operands_of_tensor_instructions_keep_up_with_those_of_another_generatio
     found = only(product, H200)
     assert (found["limiter"], found["are_operands_assumed"]) == ("l1", False)
     assert found["duration_ns"] == found["most_ns"] == pytest.approx(1e5)
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "is_other"),
+    [
+        ("h100-sxm", "b200", True),
+        ("h100-sxm", "rtx-4090", True),
+        ("h100-sxm", "gb10", True),
+        ("h100-sxm", "h200-sxm", False),
+        # tcgen05 runs on both, and its reads are not counted
+        ("b200", "jetson-agx-thor", False),
+        ("b200", "h100-sxm", False),
+        ("a100-sxm-80gb", "h100-sxm", False),
+    ],
+)
+def test_operands_that_were_counted_are_those_of_wgmma(here: str, there: str, *, is_other: bool) -> None:
+    profiles = (profile_by_name(here), profile_by_name(there))
+    row = launch(dram=0.1, sm=0.1, l1=0.95, tensor=0.5) | {
+        "busy.operands": 9e4,
+        "sm_count": float(profiles[0].sm_count),
+    }
+    (found,) = peak_ratios(table(row), {0: profiles[0]}, profiles[1])["is_other_generation"]
+    assert found is is_other
 
 
 def test_few_blocks_gain_nothing_from_more_sms() -> None:
