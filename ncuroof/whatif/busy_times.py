@@ -70,6 +70,7 @@ def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
         *_fma_pipe(),
         _full_slice().alias(_L2_SLICE),
         pl.col("tensor_precision").alias("to_precision"),
+        pl.col("id").alias("fused_id"),
         pl.when(pl.col("occupancy.waves") > 0)  # printed tables round few waves to none
         .then(pl.col("launch.n_blocks") / pl.col("occupancy.waves"))
         .alias("n_resident_blocks"),
@@ -90,7 +91,7 @@ def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     return (
         rows.with_columns(
             *((reached[name] * share[name] * pl.col("duration_ns")).alias(f"busy.{name}") for name in RESOURCES),
-            *(pl.when(is_known).then(most).alias(name) for name in ("reached_frac", "overlapped_frac")),
+            pl.when(is_known).then(most).alias("reached_frac"),
             longest(reached).alias("limiter"),
         )
         .with_columns(

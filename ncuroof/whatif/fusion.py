@@ -6,13 +6,10 @@ import polars as pl
 
 from ncuroof.errors import WhatIfError
 from ncuroof.tables import check
-from ncuroof.whatif.busy_times import PER_SM, RESOURCES, sm_share
-from ncuroof.whatif.peak_ratios import Target
-from ncuroof.whatif.projection import project
-from ncuroof.whatif.schemas import BUSY_TIMES
+from ncuroof.whatif.busy_times import RESOURCES, longest
+from ncuroof.whatif.schemas import BUSY_TIMES, PROJECTION
 
 _JOINER = " + "
-_BLOCKS = ("n_resident_blocks", "recorded_n_blocks", "n_blocks", "shared_bytes_per_block")
 
 
 def parse_fusion(text: str, busy: pl.DataFrame) -> tuple[str, str]:
@@ -35,12 +32,10 @@ def parse_fusion(text: str, busy: pl.DataFrame) -> tuple[str, str]:
 
 
 def fuse(busy: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
-    """Return the launches with the n-th one of a kernel and the n-th one of another as a single launch.
+    """Return the launches with the n-th one of a kernel and the n-th one of another as parts of a single launch.
 
-    Every resource is needed for the sum of both times, less what the intermediate costs: the smaller of the bytes that the first
-    wrote to DRAM and the second read from it, saved twice, at the DRAM time per byte of each. The single launch takes what both
-    would without these bytes, one after the other; were one to run while the other does, it could reach of its busiest resource
-    what the two did (`overlapped_frac`). It is bound as the longer one was.
+    Both need what they needed, less what the intermediate costs: the smaller of the bytes that the first wrote to DRAM and the
+    second read from it, saved twice, at the DRAM time per byte of each.
 
     Args:
         busy: BUSY_TIMES in the order of the run.
@@ -48,67 +43,118 @@ def fuse(busy: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
         second: short name of the one that reads it.
 
     Returns:
-        BUSY_TIMES; the single launches stand in the place of the first.
+        BUSY_TIMES with the same rows; parts share a `fused_id`, that of the first.
 
     Raises:
-        WhatIfError: there is no such kernel, they are the same, were launched on different GPUs or not equally often.
+        WhatIfError: there is no such kernel, they are the same, one already, of different GPUs or not launched equally often.
         SchemaError: a column is absent or has another type.
     """
     check(busy, BUSY_TIMES, table="BUSY_TIMES")
     before, after = (busy.filter(pl.col("short_name") == name) for name in (first, second))
     _check(first, second, before, after)
-    pairs = before.hstack(after.rename({name: f"{name}_after" for name in after.columns}))
     saved = pl.min_horizontal("dram_write_bytes", "dram_read_bytes_after").fill_null(0.0)
-    dram = pairs.select(_less("", saved).alias("before"), _less("_after", saved).alias("after"))
-    apart = [
-        project(part.with_columns(dram[name].alias("busy.dram")), {}, [Target()])["duration_ns"]
-        for name, part in (("before", before), ("after", after))
-    ]
-    both = pl.col("duration_ns") + pl.col("duration_ns_after")
-    reached = pl.col("reached_frac") * pl.col("duration_ns") + pl.col("reached_frac_after") * pl.col(
-        "duration_ns_after"
+    pairs = before.hstack(after.rename({name: f"{name}_after" for name in after.columns})).with_columns(saved=saved)
+    parts = pl.concat(
+        [
+            pairs.select("id", _less("").alias("busy.dram"), pl.col("dram_write_bytes") - pl.col("saved")),
+            pairs.select(
+                pl.col("id_after").alias("id"),
+                _less("_after").alias("busy.dram"),
+                (pl.col("dram_read_bytes_after") - pl.col("saved")).alias("dram_read_bytes"),
+            ),
+        ],
+        how="diagonal",
     )
-    weighted = pl.col("weight") * pl.col("duration_ns") + pl.col("weight_after") * pl.col("duration_ns_after")
-    is_longer = pl.col("duration_ns_after") > pl.col("duration_ns")
-    fused = pairs.with_columns(
-        *(
-            (pl.col(f"busy.{name}") + pl.col(f"busy.{name}_after")).alias(f"busy.{name}")
-            for name in RESOURCES
-            if name != "dram"
-        ),
-        (dram["before"] + dram["after"]).alias("busy.dram"),
-        (pl.col("busy.operands") + pl.col("busy.operands_after")).alias("busy.operands"),
-        (pl.col("name") + _JOINER + pl.col("name_after")).alias("name"),
-        (pl.col("short_name") + _JOINER + pl.col("short_name_after")).alias("short_name"),
-        both.alias("duration_ns"),
-        (reached / both).alias("overlapped_frac"),
-        *(pl.max_horizontal(name, f"{name}_after").alias(name) for name in (*_BLOCKS, "n_represented")),
-        (weighted / both).alias("weight"),
-        (pl.col("failed") | pl.col("failed_after")).alias("failed"),
-        *(pl.when(is_longer).then(f"{name}_after").otherwise(name).alias(name) for name in ("verdict", "limiter")),
-        *(pl.coalesce(name, f"{name}_after").alias(name) for name in ("tensor_precision", "to_precision")),
-        *(pl.lit(None, pl.Float64).alias(name) for name in ("recorded_ridge_ratio", "ridge_ratio")),
-        (pl.col("dram_read_bytes") + pl.col("dram_read_bytes_after") - saved).alias("dram_read_bytes"),
-        (pl.col("dram_write_bytes") + pl.col("dram_write_bytes_after") - saved).alias("dram_write_bytes"),
-        (apart[0] + apart[1]).alias("apart_ns"),
+    joined = dict(pairs.select("fused_id_after", "fused_id").iter_rows())
+    return busy.update(parts, on="id").with_columns(pl.col("fused_id").replace(joined))
+
+
+def launches(busy: pl.DataFrame) -> pl.DataFrame:
+    """Return what is told of each launch: parts of a fused one as one, which is bound as the longest of them was.
+
+    Args:
+        busy: BUSY_TIMES after all changes and fusions.
+
+    Returns:
+        `id`, `name`, `short_name`, `verdict`, `limiter`, `duration_ns`, `n_represented`, `weight`, `recorded_ridge_ratio`, which is
+        null for a fused one; a row per launch.
+    """
+    is_part = pl.col("fused_id").is_duplicated()
+    at_longest = pl.col("duration_ns").fill_null(-1.0).arg_max()
+    fused = (
+        busy.filter(is_part)
+        .group_by(pl.col("fused_id").alias("id"), maintain_order=True)
+        .agg(
+            *(pl.col(name).drop_nulls().str.join(_JOINER) for name in ("name", "short_name")),
+            *(pl.col(name).get(at_longest) for name in ("verdict", "limiter")),
+            pl.when(pl.col("duration_ns").null_count() == 0).then(pl.col("duration_ns").sum()),
+            pl.col("n_represented").max(),
+            _weight_of_all("duration_ns").alias("weight"),
+            pl.lit(None, pl.Float64).alias("recorded_ridge_ratio"),
+        )
     )
-    fused = fused.with_columns(
-        (_needed() / pl.col("apart_ns")).alias("reached_frac"), (pl.col("apart_ns") - _needed()).alias("waits_ns")
-    ).select(busy.columns)
-    others = busy.filter(~pl.col("short_name").is_in([first, second]))
-    return pl.concat([others, fused]).sort("id")
+    return pl.concat([busy.filter(~is_part).select(fused.columns), fused]).sort("id")
 
 
-def _needed() -> pl.Expr:
-    """Return the time of the resource that is needed longest."""
-    share = sm_share(pl.col("n_blocks"), pl.col("sm_count"))
-    return pl.max_horizontal(pl.col(f"busy.{name}") / (share if name in PER_SM else 1.0) for name in RESOURCES)
+def summed(projected: pl.DataFrame) -> pl.DataFrame:
+    """Return the parts of fused launches as one: they run one after the other.
+
+    At the least, one runs while the other does: the resource that both together need longest, at the share that the two reached of
+    their busiest ones. A part that stands for more launches than the other counts for as many more.
+
+    Args:
+        projected: BUSY_TIMES on a target with the columns of PROJECTION but `target`, the recorded time in `recorded_ns`, and in
+            `needed.*` and `at_least.*` the time for which each resource is needed there, as expected and at least, in ns.
+
+    Returns:
+        The columns of PROJECTION but `target`; a row per launch.
+    """
+    columns = [name for name in PROJECTION if name != "target"]
+    is_part = pl.col("fused_id").is_duplicated()
+    parts = projected.filter(is_part)
+    if parts.is_empty():
+        return projected.select(columns)
+    counts_for = pl.col("weight") / _weight_of_all("recorded_ns").over("fused_id")
+    times = ("duration_ns", "least_ns", "most_ns", "recorded_ns", "reached_ns")
+    needed = {kind: {name: pl.col(f"{kind}.{name}") for name in RESOURCES} for kind in ("needed", "at_least")}
+    fused = (
+        parts.with_columns(
+            (pl.col("recorded_ns") * pl.col("reached_frac")).alias("reached_ns"),
+        )
+        .with_columns(pl.col(*times, r"^(needed|at_least)\..*$") * counts_for)
+        .group_by(pl.col("fused_id").alias("id"), maintain_order=True)
+        .agg(
+            pl.col(*times, r"^(needed|at_least)\..*$").sum(),
+            pl.col("is_l2_assumed", "are_operands_assumed").any(),
+            pl.col("reason").drop_nulls().first(),
+        )
+    )
+    overlapped_ns = pl.max_horizontal(needed["at_least"].values()) * pl.col("recorded_ns") / pl.col("reached_ns")
+    limiter = longest(needed["needed"])
+    values = {
+        "duration_ns": pl.col("duration_ns"),
+        "least_ns": pl.min_horizontal("least_ns", overlapped_ns),
+        "most_ns": pl.col("most_ns"),
+        "limiter": limiter,
+        "is_limit_assumed": pl.col("is_l2_assumed") & (limiter == "l2"),
+        "are_operands_assumed": pl.col("are_operands_assumed"),
+        "ridge_ratio": pl.lit(None, pl.Float64),
+        "crosses_ridge": pl.lit(None, pl.Boolean),
+    }
+    known = [pl.when(pl.col("reason").is_null()).then(value).alias(name) for name, value in values.items()]
+    return pl.concat([projected.filter(~is_part).select(columns), fused.with_columns(known).select(columns)]).sort("id")
 
 
-def _less(suffix: str, saved: pl.Expr) -> pl.Expr:
+def _weight_of_all(recorded: str) -> pl.Expr:
+    """Return what the time of all parts is multiplied by in sums: as much as that of each by its own."""
+    weighted = (pl.col("weight") * pl.col(recorded)).sum() / pl.col(recorded).sum()
+    return pl.when(pl.col(recorded).sum() > 0).then(weighted).otherwise(pl.col("weight").first())
+
+
+def _less(suffix: str) -> pl.Expr:
     """Return the DRAM time of one of the two without the bytes that need not move, at its own time per byte."""
     moved = pl.col(f"dram_read_bytes{suffix}") + pl.col(f"dram_write_bytes{suffix}")
-    kept = (1 - saved / pl.when(moved > 0).then(moved)).clip(lower_bound=0).fill_null(1.0)
+    kept = (1 - pl.col("saved") / pl.when(moved > 0).then(moved)).clip(lower_bound=0).fill_null(1.0)
     return pl.col(f"busy.dram{suffix}") * kept
 
 
@@ -128,5 +174,7 @@ def _check(first: str, second: str, before: pl.DataFrame, after: pl.DataFrame) -
             f"{first} was launched {before.height} times, {second} {after.height} times: which belong together is not known",
             hint="fuse kernels that are launched equally often",
         )
+    if (before["fused_id"] == after["fused_id"]).any():
+        raise WhatIfError(f"{first} and {second} are one already", hint="name each pair of kernels once")
     if before["device"].to_list() != after["device"].to_list():
         raise WhatIfError(f"{first} and {second} ran on different GPUs", hint="fuse kernels of one GPU")

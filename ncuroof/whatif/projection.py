@@ -20,12 +20,13 @@ cores, as chips are built to: tcgen05 of 128 × 256 × 16 reads 12 KiB in its 12
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
 from ncuroof.tables import check, conform
 from ncuroof.whatif.busy_times import ARITHMETIC, PER_SM, RESOURCES, longest, sm_share
+from ncuroof.whatif.fusion import summed
 from ncuroof.whatif.launch_limits import most_shared_bytes_per_block
 from ncuroof.whatif.peak_ratios import KEYS, Profiles, Target, peak_ratios
 from ncuroof.whatif.schemas import BUSY_TIMES, PROJECTION
@@ -54,7 +55,7 @@ def project(busy: pl.DataFrame, profiles: Profiles, targets: Sequence[Target]) -
         targets: where to.
 
     Returns:
-        PROJECTION: all launches for the first target, then for the next.
+        PROJECTION: all launches for the first target, then for the next; parts of fused ones as one (`fusion.summed`).
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -78,10 +79,13 @@ def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
     }
     operands = pl.when("is_other_generation").then(pl.col("busy.operands") / pl.col("busy.l1")).fill_nan(0.0)
     needed = needed_as_here | {_L1: needed_as_here[_L1] * (1 - operands.fill_null(0.0))}
+    at_least = needed | {_L2: _l2_at_least(needed[_L2])}
     rows = rows.with_columns(
+        *(time.alias(f"needed.{name}") for name, time in needed.items()),
+        *(time.alias(f"at_least.{name}") for name, time in at_least.items()),
         pl.max_horizontal(needed.values()).alias("needed_ns"),
         pl.max_horizontal(needed_as_here.values()).alias("needed_at_most_ns"),
-        _needed_at_least(needed).alias("needed_at_least_ns"),
+        pl.max_horizontal(at_least.values()).alias("needed_at_least_ns"),
         longest(needed).alias("limiter_there"),
         _reason(target).alias("reason"),
     )
@@ -92,9 +96,7 @@ def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
     ridge_ratio = pl.col("ridge_ratio") * pl.col("ratio.dominant") * at_clock / pl.col("ratio.dram")
     values = {
         "duration_ns": expected,
-        "least_ns": pl.min_horizontal(
-            *_hypotheses("needed_at_least_ns", waits_there), pl.col("needed_at_least_ns") / pl.col("overlapped_frac")
-        ),
+        "least_ns": pl.min_horizontal(_hypotheses("needed_at_least_ns", waits_there)),
         "most_ns": pl.max_horizontal(_hypotheses("needed_at_most_ns", waits_there)),
         "limiter": pl.col("limiter_there"),
         "is_limit_assumed": pl.col("is_l2_assumed") & (pl.col("limiter_there") == _L2),
@@ -103,7 +105,8 @@ def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
         "crosses_ridge": (pl.col("recorded_ridge_ratio") < 1) != (ridge_ratio < 1),
     }
     known = [pl.when(pl.col("reason").is_null()).then(value).alias(name) for name, value in values.items()]
-    return rows.select("id", pl.lit(target.label).alias("target"), *known, "reason").pipe(conform, PROJECTION)
+    projected = rows.with_columns(pl.col("duration_ns").alias("recorded_ns"), *known).pipe(summed)
+    return projected.with_columns(pl.lit(target.label).alias("target")).pipe(conform, PROJECTION)
 
 
 def _hypotheses(needed: str, waits_there: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
@@ -111,16 +114,15 @@ def _hypotheses(needed: str, waits_there: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
     return pl.col(needed) / pl.col("reached_frac"), pl.col(needed) + waits_there
 
 
-def _needed_at_least(needed: Mapping[str, pl.Expr]) -> pl.Expr:
-    """Return the time of the resource that is needed longest there, were an assumed L2 no limit where it was none.
+def _l2_at_least(needed: pl.Expr) -> pl.Expr:
+    """Return the time for which L2 is needed there, were an assumed one no limit where it was none.
 
     Where it was, it grows with DRAM, which it has to feed, if that grows more than assumed.
     """
-    every, l2 = pl.max_horizontal(needed.values()), pl.col(f"busy.{_L2}") * pl.col("ratio.dram")
+    with_dram = pl.coalesce(pl.col(f"busy.{_L2}") * pl.col("ratio.dram"), needed)
     was_limit = pl.when(pl.col("limiter") == _L2)
-    others = [time for name, time in needed.items() if name != _L2]
-    at_least = pl.min_horizontal(every, pl.max_horizontal(*others, was_limit.then(pl.coalesce(l2, needed[_L2]))))
-    return pl.when("is_l2_assumed").then(at_least).otherwise(every)
+    at_least = pl.min_horizontal(needed, was_limit.then(with_dram).otherwise(0.0))
+    return pl.when("is_l2_assumed").then(at_least).otherwise(needed)
 
 
 def _clock(target: Target, ratio: str) -> pl.Expr:

@@ -6,7 +6,8 @@ import polars as pl
 
 BUSY_TIMES = pl.Schema(
     {
-        "id": pl.UInt32(),  # of the launch; of the first one where several were fused
+        "id": pl.UInt32(),  # of the launch
+        "fused_id": pl.UInt32(),  # of the launch that it is a part of, where several were fused; else its own
         "device": pl.UInt32(),
         "name": pl.String(),
         "short_name": pl.String(),
@@ -29,7 +30,6 @@ BUSY_TIMES = pl.Schema(
         "to_precision": pl.String(),  # tensor type after a change
         "dominant_precision": pl.String(),
         "reached_frac": pl.Float64(),  # busiest resource of the SMs that had blocks, over the duration; null where not known
-        "overlapped_frac": pl.Float64(),  # the same; of fused launches, were one to run while the other does
         "waits_ns": pl.Float64(),  # time for which no resource was needed
         "limiter": pl.String(),  # resource that was needed longest, as recorded
         "recorded_ridge_ratio": pl.Float64(),  # time of the dominant work over that of DRAM, both at their peaks
@@ -44,11 +44,11 @@ BUSY_TIMES = pl.Schema(
         "dram_write_bytes": pl.Float64(),
     }
 )
-"""One row per launch: what of its time scales with which peak."""
+"""One row per launch, or part of a fused one: what of its time scales with which peak."""
 
 PROJECTION = pl.Schema(
     {
-        "id": pl.UInt32(),
+        "id": pl.UInt32(),  # of the launch that writes, where several were fused
         "target": pl.String(),  # GPU, and perhaps SM clock: "h100-sxm", "same@1980MHz"
         "duration_ns": pl.Float64(),  # expected
         "least_ns": pl.Float64(),  # the smaller of the two hypotheses; an assumed L2 limits there only what it limited
@@ -61,4 +61,4 @@ PROJECTION = pl.Schema(
         "reason": pl.String(),  # why there is no time; null where there is one
     }
 )
-"""One row per launch and GPU: what it would take there."""
+"""One row per launch and GPU, one for all parts of a fused one: what it would take there."""

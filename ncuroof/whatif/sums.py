@@ -6,6 +6,7 @@ import polars as pl
 
 from ncuroof.diagnosis import known_sum, n_launches
 from ncuroof.tables import check
+from ncuroof.whatif.fusion import launches
 from ncuroof.whatif.schemas import BUSY_TIMES, PROJECTION
 
 _OF_LONGEST = ("id", "short_name", "verdict", "limiter", "limiter_there", "ridge_ratio", "recorded_ridge_ratio")
@@ -60,10 +61,10 @@ def _launches(busy: pl.DataFrame, projection: pl.DataFrame) -> pl.DataFrame:
     """Return the projection with what is known of its launches; times are weighted."""
     check(busy, BUSY_TIMES, table="BUSY_TIMES")
     check(projection, PROJECTION, table="PROJECTION")
-    names = ("id", "name", "short_name", "limiter", "verdict", "recorded_ridge_ratio", "n_represented", "weight")
+    told = launches(busy).rename({"duration_ns": "recorded_ns"})
     return (
         projection.rename({"limiter": "limiter_there"})
-        .join(busy.select(*names, recorded_ns="duration_ns"), on="id", how="left", maintain_order="left")
+        .join(told, on="id", how="left", maintain_order="left")
         .with_columns(pl.col(_TIMES) * pl.col("weight"))
     )
 

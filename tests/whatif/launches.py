@@ -42,11 +42,11 @@ def launch(name: str = "a", **known: Any) -> dict[str, Any]:
 def table(*launches: dict[str, Any]) -> pl.DataFrame:
     """Return BUSY_TIMES of some launches, numbered in order."""
     absent = dict.fromkeys(BUSY_TIMES)
-    rows = [absent | _completed(each) | {"id": number} for number, each in enumerate(launches)]
+    rows = [absent | _completed(each) | {"id": number, "fused_id": number} for number, each in enumerate(launches)]
     return pl.DataFrame(rows, schema=BUSY_TIMES).pipe(conform, BUSY_TIMES)
 
 
 def _completed(row: dict[str, Any]) -> dict[str, Any]:
     reached, duration_ns = row["reached_frac"], row["duration_ns"]
     waits_ns = None if reached is None or duration_ns is None else duration_ns * (1 - reached)
-    return {"busy.operands": 0.0, "overlapped_frac": reached, "waits_ns": waits_ns} | row
+    return {"busy.operands": 0.0, "waits_ns": waits_ns} | row

@@ -6,7 +6,8 @@ import pytest
 
 from ncuroof.errors import WhatIfError
 from ncuroof.roofline import profile_by_name
-from ncuroof.whatif import Target, change, fuse, parse_change, parse_fusion, project
+from ncuroof.whatif import Target, by_target, change, fuse, parse_change, parse_fusion, parse_target, project
+from ncuroof.whatif.fusion import launches
 from tests.whatif.launches import launch, table
 
 H100 = {0: profile_by_name("h100-sxm")}
@@ -138,9 +139,10 @@ def test_cos_of_cos_in_one_kernel_moves_half_of_the_bytes() -> None:
     traffic = {"dram_read_bytes": 1e9, "dram_write_bytes": 1e9, "dram": 1.0, "sm": 0.1}
     fused = fuse(table(launch("cos", **traffic), launch("cos_2", **traffic), launch("rest")), "cos", "cos_2")
     one, rest = project(fused, H100, [Target()]).to_dicts()
-    assert fused["short_name"].to_list() == ["cos + cos_2", "rest"]
+    assert launches(fused)["short_name"].to_list() == ["cos + cos_2", "rest"]
     assert one["duration_ns"] == pytest.approx(1e5)  # of 200 µs
-    assert fused.row(0, named=True)["dram_read_bytes"] == 1e9
+    assert (one["id"], fused["dram_read_bytes"][0], fused["dram_read_bytes"][1]) == (0, 1e9, 0.0)
+    assert (fused["dram_write_bytes"][0], fused["dram_write_bytes"][1]) == (0.0, 1e9)
     assert rest["duration_ns"] == pytest.approx(1e5)
 
 
@@ -148,13 +150,65 @@ def test_a_fusion_saves_no_more_than_the_second_reads() -> None:
     # the second reads a tenth of what the first wrote: of 20 µs for its own 0.2 GB and 100 for the first's 2 GB, 2 * 0.1 GB go
     first = launch("a", dram=1.0, dram_read_bytes=1e9, dram_write_bytes=1e9)
     second = launch("b", dram=0.2, sm=0.1, dram_read_bytes=1e8, dram_write_bytes=1e8)
-    busy = fuse(table(first, second), "a", "b").row(0, named=True)
-    assert busy["busy.dram"] == pytest.approx(1e5 * (1 - 1e8 / 2e9) + 2e4 * (1 - 1e8 / 2e8))
-    assert busy["duration_ns"] == 2e5
-    assert busy["overlapped_frac"] == pytest.approx((1.0 + 0.2) / 2)
-    # 95 µs at all of DRAM, then 10 at a fifth: 50
-    assert busy["reached_frac"] == pytest.approx(105 / 145)
-    assert busy["waits_ns"] == pytest.approx(4e4)
+    busy = fuse(table(first, second), "a", "b")
+    assert busy["busy.dram"].to_list() == pytest.approx([1e5 * (1 - 1e8 / 2e9), 2e4 * (1 - 1e8 / 2e8)])
+    assert (busy["fused_id"].to_list(), launches(busy)["duration_ns"].to_list()) == ([0, 0], [2e5])
+    (found,) = project(busy, H100, [Target()]).to_dicts()
+    # 95 µs at all of DRAM, then 10 at a fifth: 50; at once 105 µs of DRAM at (1.0 + 0.2) / 2 of it, which is longer
+    assert found["duration_ns"] == found["least_ns"] == pytest.approx(1.45e5)
+
+
+ANYWHERE = ("same", "same@990MHz", "a100-sxm-80gb", "rtx-4090", "b200", "jetson-agx-orin", "h200-sxm@1GHz")
+CHANGES = ((), ("flop:0.25", "sm:0.25"), ("bytes:3",), ("batch:7",), ("dtype:fp16",), ("dtype:fp64", "l2:0.5"))
+
+
+@pytest.mark.parametrize("changes", CHANGES)
+@pytest.mark.parametrize("intermediate_bytes", [0.0, 6e7])
+def test_fused_kernels_take_no_longer_than_apart_wherever_they_run(
+    changes: tuple[str, ...], intermediate_bytes: float
+) -> None:
+    typed = {"dominant_precision": "fp32"}
+    copy = launch("a", dram=0.9, sm=0.1, dram_read_bytes=1e8, dram_write_bytes=intermediate_bytes, **typed)
+    chain = launch("b", dram=0.2, l2=0.3, fp32=0.97, dram_read_bytes=1e8, dram_write_bytes=2e7, **typed)
+    waits = launch("c", dram=0.3, sm=0.2, verdict="latency", dram_read_bytes=intermediate_bytes, dram_write_bytes=1e7)
+    chain |= {"n_represented": 3.0, "weight": 2.5}
+    apart = table(copy, chain, waits | typed)
+    fused = fuse(fuse(apart, "a", "b"), "b", "c")
+    assert launches(fused)["short_name"].to_list() == ["a + b + c"]
+    for text in changes:
+        apart, fused = (change(busy, parse_change(text), None, H100) for busy in (apart, fused))
+    targets = [parse_target(text) for text in ANYWHERE]
+    totals, joined = (by_target(busy, project(busy, H100, targets)) for busy in (apart, fused))
+    for total, one in zip(totals.to_dicts(), joined.to_dicts(), strict=True):
+        assert one["is_known"]
+        assert one["recorded_ns"] == pytest.approx(4.5e5)  # 100 + 2.5 × 100 + 100 µs
+        if intermediate_bytes:
+            assert one["duration_ns"] <= total["duration_ns"] * (1 + 1e-12)
+            assert one["most_ns"] <= total["most_ns"] * (1 + 1e-12)
+        else:
+            assert one["duration_ns"] == pytest.approx(total["duration_ns"])
+            assert one["most_ns"] == pytest.approx(total["most_ns"])
+        assert one["least_ns"] <= total["least_ns"] * (1 + 1e-12)
+
+
+def test_fused_kernels_elsewhere_take_what_both_take_there() -> None:
+    # nothing is saved. A100: DRAM 90 µs * 3.35 / 2.039 / 0.9 = 164.3; FP32 95 * 67 / 19.5 / 0.95 = 343.6
+    busy = fuse(table(launch("a"), launch("b", dram=0.1, fp32=0.95, sm=0.1)), "a", "b")
+    (found,) = project(busy, H100, [Target(profile_by_name("a100-sxm-80gb"))]).to_dicts()
+    assert found["duration_ns"] == pytest.approx(1e5 * 3.35 / 2.039 + 1e5 * 67 / 19.5)
+    # at once: FP32 326.4 µs at (0.9 + 0.95) / 2 of it
+    assert (found["limiter"], found["least_ns"]) == ("fp32", pytest.approx(9.5e4 * 67 / 19.5 / 0.925))
+    # what one of them lacks, both do
+    lacking = fuse(table(launch("a"), launch("b", tensor=0.5)), "a", "b")
+    (found,) = project(lacking, H100, [Target(profile_by_name("gtx-1660-super"))]).to_dicts()
+    assert (found["duration_ns"], found["reason"]) == (None, "gtx-1660-super is not known to have tensor cores")
+
+
+def test_a_change_concerns_the_part_that_it_names() -> None:
+    busy = fuse(table(launch("a"), launch("b", dram=0.1, sm=0.9)), "a", "b")
+    (found,) = project(change(busy, parse_change("sm:0.5"), "^b"), H100, [Target()]).to_dicts()
+    # b: 90 → 45 µs of the SMs at 0.9
+    assert found["duration_ns"] == pytest.approx(1e5 + 5e4)
 
 
 def test_what_cannot_be_fused_is_refused() -> None:
@@ -166,6 +220,10 @@ def test_what_cannot_be_fused_is_refused() -> None:
     for pair in (("a", "a"), ("a", "b"), ("a", "c")):
         with pytest.raises(WhatIfError):
             fuse(busy, *pair)
+    once = fuse(table(launch("a"), launch("b")), "a", "b")
+    for pair in (("a", "b"), ("b", "a")):
+        with pytest.raises(WhatIfError, match="one already"):
+            fuse(once, *pair)
 
 
 def test_l1_reads_of_a_narrower_type_are_those_of_its_tiles() -> None:

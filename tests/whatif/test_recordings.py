@@ -53,5 +53,6 @@ def test_a_chain_of_arithmetic_and_a_copy_take_as_long_as_one() -> None:
     busy = busy_times(both.kernels, both.roofline_tables.work)
     (found,) = project(fuse(busy, "copy_values", "run_chains"), {}, [Target()]).to_dicts()
     # The chain reads next to nothing: 4.6 kB are saved of 1.29 ms.
-    assert found["duration_ns"] == found["most_ns"] == pytest.approx(both.kernels["duration_ns"].sum(), rel=1e-3)
+    for time in ("duration_ns", "most_ns"):
+        assert found[time] == pytest.approx(both.kernels["duration_ns"].sum(), rel=1e-3)
     assert found["least_ns"] < 0.6 * found["duration_ns"]
