@@ -115,9 +115,8 @@ def _work(call: Call, table: OperatorTable, *, is_tf32: bool) -> tuple[Work, ...
     else:
         raise Uncountable
     if not any(each.is_floating for each in (*call.tensors, *call.outputs)):
-        work = tuple(
-            each for each in work if each.is_product
-        )  # of integers alone: products have a roof, the rest is no FLOP
+        # of integers alone: products have a roof, the rest is no FLOP
+        work = tuple(each for each in work if each.is_product)
     fp32, tf32 = DTYPES["fp32"].matrix, DTYPES["tf32"].matrix
     widened = (
         replace(each, precisions=tf32) if is_tf32 and each.is_product and each.precisions == fp32 else each

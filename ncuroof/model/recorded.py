@@ -40,12 +40,7 @@ def recorded_operator(text: str, *, dtype: str) -> Operation | None:
     try:
         shapes = list(_shapes(json.loads(found["sizes"])))
         return operator(found["name"], shapes, dtype=dtype) if all(map(_is_possible, shapes)) else None
-    except (
-        ValueError,
-        TypeError,
-        OverflowError,
-        RecursionError,
-    ):  # of someone else's that begins like one of PyTorch's
+    except (ValueError, TypeError, OverflowError, RecursionError):  # someone else's that begins like one of PyTorch's
         return None
 
 
