@@ -1,4 +1,4 @@
-"""`python -m benchmarks [one_kernel] [many_kernels] [diagnosis] [comparison] [page] [fleet] [--rounds N] [--large]`."""
+"""`python -m benchmarks [one_kernel] [many_kernels] [diagnosis] [comparison] [page] [fleet] [recording] [--rounds N] [--large]`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import tempfile
 from pathlib import Path
 
 import ncuroof
-from benchmarks import comparison, diagnosis, fleet, many_kernels, one_kernel, page
+from benchmarks import comparison, diagnosis, fleet, many_kernels, one_kernel, page, recording
 from benchmarks.timing import machine
 
-NAMES = ("one_kernel", "many_kernels", "diagnosis", "comparison", "page", "fleet")
+NAMES = ("one_kernel", "many_kernels", "diagnosis", "comparison", "page", "fleet", "recording")
 
 
 def main() -> None:
@@ -39,6 +39,8 @@ def main() -> None:
             page.benchmark(Path(folder), arguments.rounds)
         if "fleet" in chosen:
             fleet.benchmark(Path(folder))
+        if "recording" in chosen:
+            recording.benchmark(Path(folder))
 
 
 if __name__ == "__main__":

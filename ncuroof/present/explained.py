@@ -12,13 +12,13 @@ Record = Mapping[str, Any]
 
 
 def explained(document: Record) -> list[tuple[str, str]]:
-    """Return name and explanation of the verdicts, findings, caveats and quantities that the document tells of, by name."""
+    """Return name and explanation of all that the document tells of and `ncuroof explain` knows, by name."""
     met = {name for kernel in document["kernels"] for name in _names_of(kernel)}
     return [(name, explain(name)) for name in sorted(met & set(names()))]
 
 
 def _names_of(kernel: Record) -> Iterable[str]:
-    yield kernel["verdict"]
+    yield from filter(None, (kernel["verdict"], kernel.get("limiter"), kernel.get("family")))
     yield from kernel.get("caveats") or ()
     for step in kernel.get("path") or ():
         yield step["quantity"]

@@ -1,0 +1,133 @@
+"""A training step on a GPU: what recording it takes by step, by share of GPU time and whole, beside NVIDIA's full set."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.timing import ncu, print_table
+from ncuroof.collect import torch_runner
+from ncuroof.collect.report_places import reports_there
+
+SCRIPT = Path(__file__).parent.parent / "examples" / "train_transformer.py"
+STEP = "10"
+WAYS = {
+    "--step 10": ["--step", STEP],
+    "--step 10 --cover 95%": ["--step", STEP, "--cover", "95%"],
+    "--cover 95%": ["--cover", "95%"],
+    "whole run": [],
+}
+"""Options of `ncuroof profile`."""
+
+N_FULL = 16
+"""Launches of the step that are recorded with the full set: all would take minutes, each takes about as long."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What one way came to: wall-clock seconds of all of it, launches, passes, and its document's word on the counted run."""
+
+    seconds: float
+    n_launches: int
+    n_passes: int
+    n_counted: int
+    covered_frac: float
+    replayed_frac: float
+    """ncu's own times of what was recorded, by counts, over those of the run without replays."""
+
+
+def benchmark(folder: Path) -> None:
+    """Print what each way takes, of the step that it records or of the whole run."""
+    if ncu() is None or shutil.which("nvidia-smi") is None:
+        print("Recording needs a GPU, its driver and ncu: left out\n")
+        return
+    alone = _seconds([sys.executable, SCRIPT], folder)
+    print(f"A training step of {SCRIPT.name}, whole commands, once each; the script alone takes {alone:.1f} s\n")
+    ways = {}
+    for number, (name, options) in enumerate(WAYS.items()):
+        ways[name] = _profile(folder / f"{number}.ncu-rep", options)
+        print(f"{name}: {ways[name]}", flush=True)  # which is there, whatever comes of the next
+    full_s = _full_set(folder, ways["--step 10"].n_counted)
+    rows = [_row(name, way, full_s) for name, way in ways.items()]
+    rows.append([f"ncu --set full of the step, by {N_FULL} launches", f"{full_s:.0f} s", "1.00", *[""] * 5])
+    header = ["command", "takes", "of the full set", "recorded", "counted", "passes", "GPU time", "with replays"]
+    print_table(header, rows)
+
+
+def _row(name: str, way: Recorded, full_s: float) -> list[str]:
+    times = [f"{way.seconds:.0f} s", f"{way.seconds / full_s:.2f}"]
+    numbers = [str(way.n_launches), str(way.n_counted), str(way.n_passes)]
+    return [f"ncuroof profile, {name}", *times, *numbers, f"{way.covered_frac:.1%}", f"{way.replayed_frac:.2f}"]
+
+
+def _profile(report: Path, options: list[str]) -> Recorded:
+    command = [sys.executable, "-m", "ncuroof", "profile", *options, "-o", report, SCRIPT]
+    seconds = _seconds(command, report.parent)
+    document = report.with_suffix(".json")
+    ((_, found),) = reports_there(report, of_ranks=False)
+    _seconds([sys.executable, "-m", "ncuroof", "report", found, "--quiet", "-o", document], report.parent)
+    told = json.loads(document.read_text(encoding="utf-8"))
+    kernels, weighting = told["kernels"], told["summary"]["weighting"]
+    of_ncu_ns, counted_ns = (
+        sum(kernel[name] * kernel["n_represented"] for kernel in kernels if kernel["counted_average_ns"])
+        for name in ("duration_ns", "counted_average_ns")
+    )
+    return Recorded(
+        seconds=seconds,
+        n_launches=len(kernels),
+        n_passes=sum(int(kernel["passes"] or 0) for kernel in kernels),
+        n_counted=weighting["n_launches"],
+        covered_frac=weighting["covered_frac"],
+        replayed_frac=of_ncu_ns / counted_ns,
+    )
+
+
+def _full_set(folder: Path, n_launches: int) -> float:
+    """Return the seconds of so many launches of the step, from those of one and of a few."""
+
+    def seconds(count: int) -> float:
+        asked = [
+            "--set",
+            "full",
+            "--clock-control",
+            "none",
+            "--profile-from-start",
+            "off",
+            "--launch-count",
+            str(count),
+        ]
+        runner = [
+            sys.executable,
+            torch_runner.__file__,
+            "--step",
+            STEP,
+            "--of",
+            "optimizer",
+            "--stop-after",
+            "--",
+            SCRIPT,
+        ]
+        return _seconds([ncu(), *asked, "--export", folder / f"full_{count}", *runner], folder)
+
+    first, more = seconds(1), seconds(1 + N_FULL)
+    return first + (n_launches - 1) * (more - first) / N_FULL
+
+
+def _seconds(command: list[str | Path | None], folder: Path) -> float:
+    """Run a command to its end and return what it took, its output kept for whoever looks for what went wrong.
+
+    Raises:
+        RuntimeError: it failed.
+    """
+    start = time.perf_counter()
+    done = subprocess.run([str(word) for word in command], cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(
+            f"{done.returncode} from {' '.join(map(str, command))}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        )
+    return time.perf_counter() - start
