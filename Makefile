@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint types unit torch bench fixtures record clean
+.PHONY: help setup demo test lint types unit torch bench fixtures record lowest clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -33,6 +33,13 @@ types: $(READY)  ## types
 unit: $(READY)  ## tests
 	$(RUN)/python -m pytest -n 2
 
+lowest: $(READY)  ## tests of what computes, with the lowest version of each dependency that is allowed
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(RUN)/python -m tests.support.lowest_versions > $(VENV)-lowest/constraints.txt
+	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(VENV)-lowest/constraints.txt \
+		--editable '.[pandas]' 'pytest>=8.3,<10' 'pytest-xdist>=3.6,<4' 'hypothesis>=6.100,<7'
+	$(VENV)-lowest/bin/python -m pytest -q -n 2 tests/metrics tests/roofline tests/whatif tests/compare tests/test_document.py
+
 torch: $(READY)  ## add PyTorch, so that the tests of ncuroof.torch run too
 	$(RUN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0'
 
@@ -46,4 +53,4 @@ record:  ## record of the suite what ten minutes allow (needs a GPU, nvcc and nc
 	$(PYTHON) fixtures/suite/record.py --out out/recordings --budget-seconds 570 $(ARGS)
 
 clean:  ## remove what was made here
-	rm -rf $(VENV) out build dist
+	rm -rf $(VENV) $(VENV)-lowest out build dist

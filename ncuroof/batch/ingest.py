@@ -13,7 +13,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from ncuroof._version import __version__
@@ -251,7 +251,7 @@ def _failure(outcome: Outcome) -> Mapping[str, str]:
     location = readable(outcome.location)
     return {
         "report_location": location,
-        "report_file": location.rpartition("/")[2],
+        "report_file": PurePath(location).name,
         "error": outcome.error,
         "message": readable(outcome.message),
         "ncuroof_version": __version__,

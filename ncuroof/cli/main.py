@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import os
 import sys
@@ -34,6 +35,10 @@ _SUMMARY_BY_COMMAND = {
     "doctor": "Say whether this machine can profile, and how to mend what is missing.",
 }
 """A command is a module of this package with the same name; it is loaded when it runs."""
+
+
+_READER_IS_GONE = {errno.EINVAL} if os.name == "nt" else set()
+"""What writing to a pipe without a reader ends in besides EPIPE: under Windows an invalid argument."""
 
 
 class _ReaderGoneError(Exception):
@@ -102,6 +107,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _abandon_output()
         sys.exit(0)
     except OSError as error:
+        if error.errno in _READER_IS_GONE:
+            _abandon_output()
+            sys.exit(0)
         # Files that cannot be read or written have errors of their own; what is left is standard output.
         _abandon_output()
         _fail(

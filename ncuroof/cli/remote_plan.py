@@ -48,7 +48,7 @@ def _environment(recorder: Recorder) -> list[str]:
 
 def _reports_for_shell(recorder: Recorder) -> str:
     """Return the names of the reports to be as a shell takes them."""
-    report = str(recorder.request.report)
+    report = recorder.request.report.as_posix()
     if recorder.program.rank_variable is None:
         return f"{shlex.quote(report)}*"  # compressed it ends in another letter
     return f"{shlex.quote(report.removesuffix(REPORT_SUFFIX))}.rank*{REPORT_SUFFIX}*"

@@ -51,7 +51,7 @@ def uncounted_selection(request: Request) -> Selection:
 
 def report_argument(report: Path, rank_variable: str | None) -> str:
     """Return what `ncu --export` takes; with ranks, a name that holds the rank's number."""
-    return of_rank(str(report).removesuffix(REPORT_SUFFIX).replace("%", "%%"), rank_variable)
+    return of_rank(report.as_posix().removesuffix(REPORT_SUFFIX).replace("%", "%%"), rank_variable)
 
 
 def of_rank(name: str, rank_variable: str | None) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ncuroof.collect.machine import Gpu, find_ncu, find_nsys, ncu_version, output_of, parse_gpus
+from ncuroof.collect.machine import NOT_HERE, RECORDS_HERE, Gpu, find_ncu, find_nsys, ncu_version, output_of, parse_gpus
 from ncuroof.collect.settings import Settings, Version
 from ncuroof.errors import NcuNotFoundError
 from ncuroof.words import capability_text
@@ -67,6 +67,7 @@ class Surroundings:
         find_nsys: nsys to use, or None.
         version: of an ncu.
         user_id: effective.
+        records_here: whether ncuroof can run ncu on this system.
     """
 
     environment: Mapping[str, str]
@@ -76,6 +77,7 @@ class Surroundings:
     find_nsys: Callable[[Mapping[str, str]], Path | None]
     version: Callable[[Path], Version]
     user_id: int
+    records_here: bool = RECORDS_HERE
 
 
 def this_machine() -> Surroundings:
@@ -86,6 +88,8 @@ def this_machine() -> Surroundings:
 
 def examine(machine: Surroundings, settings: Settings) -> tuple[Check, ...]:
     """Return every check, in the order in which things have to work."""
+    if not machine.records_here:
+        return (Check("system", FAILED, *NOT_HERE),)
     gpus = _gpus(machine)
     return (
         _ncu(machine, settings),

@@ -24,6 +24,16 @@ _HINT = (
 )
 
 
+RECORDS_HERE = os.name == "posix"
+"""Whether ncuroof can run ncu: watching it takes terminals and signals of POSIX. Reports are read everywhere."""
+NOT_HERE = (
+    "recording needs Linux, this is Windows",
+    "use WSL, write a script for a Linux machine with ncuroof profile --remote-plan FILE, or record with ncu itself; "
+    "its report is read here: ncuroof report run.ncu-rep",
+)
+"""What to say where it cannot, and what to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gpu:
     """A GPU as nvidia-smi lists it.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ncuroof.collect import machine
 from ncuroof.collect.arguments import Selection, files_of_ranks, ncu_command, of_rank, uncounted_selection
 from ncuroof.collect.counting import select_launches
 from ncuroof.collect.counts import Counts, counts_path, to_json, together
@@ -152,6 +153,8 @@ class Recorder:
             OutputError: a report is there already.
             CountsError: a trace is not as expected.
         """
+        if not machine.RECORDS_HERE:
+            raise ProfilingError(machine.NOT_HERE[0], hint=machine.NOT_HERE[1])
         with (
             set_aside(self._to_replace(), is_replaced=lambda: bool(self._reports_there())),
             kept_input() if self.counts_first else contextlib.nullcontext(),

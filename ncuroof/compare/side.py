@@ -233,8 +233,9 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
 
 def _counted_average(kernels: pl.DataFrame) -> pl.Expr:
     """Return the average time of a launch as counted; null where any launch of the group was not."""
-    counted = pl.col(COUNTED) if COUNTED in kernels.columns else pl.lit(None, pl.Float64)
-    return pl.when(counted.is_not_null().all()).then(counted.mean()).alias(COUNTED)
+    if COUNTED not in kernels.columns:
+        return pl.lit(None, pl.Float64).alias(COUNTED)
+    return pl.when(pl.col(COUNTED).is_not_null().all()).then(pl.col(COUNTED).mean()).alias(COUNTED)
 
 
 def shown_name() -> pl.Expr:

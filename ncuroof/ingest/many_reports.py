@@ -16,6 +16,9 @@ from ncuroof.ingest.open_report import open_report
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.readers import ReaderName
 
+_MOST_PROCESSES = 61
+"""Windows waits for no more at a time (WaitForMultipleObjects, less two of Python's own)."""
+
 WORTH_BYTES = 96 << 20
 """Less than that is read before other processes have started: they take half a second, reading takes 10 ms per MB."""
 
@@ -41,7 +44,7 @@ def open_reports(
         NcuroofError: what `open_report` raises for the first path that cannot be read.
     """
     read = partial(_open_report_in_folder, selection=selection, reader=reader)
-    n_processes = min(n_processes, len(paths))
+    n_processes = min(n_processes, len(paths), _MOST_PROCESSES)
     n_bytes = list(map(_n_bytes, paths))
     ends = list(accumulate(n_bytes))
     if n_processes < 2 or ends[-1] < WORTH_BYTES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 
@@ -106,3 +107,16 @@ def test_a_suffix_of_another_commands_format_is_refused_whatever_format_says(tmp
     assert run_main("report", tmp_path / "run.ncu-rep", "-o", tmp_path / "a.xml", "--format", "json") == 1
     assert "found .xml\n  hint: rename the file\n" in capfd.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["run.ncu-rep"]
+
+
+@pytest.mark.parametrize(("gone", "exit_code"), [({errno.EINVAL}, 0), (set(), 1)])
+def test_windows_tells_of_a_reader_that_went_away_as_of_an_invalid_argument(
+    gone: set[int], exit_code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(**_: object) -> None:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr("ncuroof.cli.main._READER_IS_GONE", gone)
+    monkeypatch.setattr("ncuroof.cli.main._abandon_output", lambda: None)
+    monkeypatch.setattr("ncuroof.cli.main.program.main", fail)
+    assert run_main("gpus") == exit_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 import pytest
@@ -31,6 +31,10 @@ def command(
     program: Program = ALONE, *, selection: Selection | None = None, log: str | None = None, **more: Any
 ) -> list[str]:
     return ncu_command(request(**more), PLAN, program, load_settings(), ncu="ncu", selection=selection, log=log)
+
+
+def test_a_report_named_on_windows_has_a_name_for_the_clusters_shell() -> None:
+    assert report_argument(PureWindowsPath(r"runs\step.ncu-rep"), None) == "runs/step"
 
 
 def test_the_whole_command() -> None:

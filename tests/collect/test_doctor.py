@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,12 @@ def machine(**more: Any) -> Surroundings:
 
 def checks(**more: Any) -> dict[str, Check]:
     return {check.name: check for check in examine(machine(**more), load_settings())}
+
+
+def test_where_ncu_cannot_be_run_nothing_else_matters() -> None:
+    (found,) = examine(replace(machine(), records_here=False), load_settings())
+    assert (found.state, found.found) == ("failed", "recording needs Linux, this is Windows")
+    assert "--remote-plan" in found.fix
 
 
 def test_a_good_machine_can_profile() -> None:

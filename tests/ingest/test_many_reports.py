@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,21 @@ def test_files_read_on_several_cores_are_as_read_alone(files: list[Path], monkey
         assert mine.counters.equals(reference.counters)
         assert mine.workloads.equals(reference.workloads)
     assert len(n_read) == len(files)
+
+
+def test_no_more_processes_than_windows_waits_for(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, n: int, **_: object) -> None:
+            n_asked.append(n)
+            super().__init__(1)
+
+    n_asked: list[int] = []
+    monkeypatch.setattr(many_reports, "WORTH_BYTES", 0)
+    monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", Pool)
+    assert len(list(open_reports(files[:1] * 64, selection=None, reader="native", n_processes=64))) == 64
+    assert n_asked == [
+        61
+    ]  # Python documentation, concurrent.futures: "On Windows, max_workers must be less than or equal to 61"
 
 
 def test_an_error_of_another_process_keeps_its_name_and_hint(
