@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -116,7 +117,8 @@ def test_windows_tells_of_a_reader_that_went_away_as_of_an_invalid_argument(
     def fail(**_: object) -> None:
         raise OSError(errno.EINVAL, "Invalid argument")
 
-    monkeypatch.setattr("ncuroof.cli.main._READER_IS_GONE", gone)
-    monkeypatch.setattr("ncuroof.cli.main._abandon_output", lambda: None)
-    monkeypatch.setattr("ncuroof.cli.main.program.main", fail)
+    module = sys.modules["ncuroof.cli.main"]  # the package has a function of that name
+    monkeypatch.setattr(module, "_READER_IS_GONE", gone)
+    monkeypatch.setattr(module, "_abandon_output", lambda: None)
+    monkeypatch.setattr(module.program, "main", fail)
     assert run_main("gpus") == exit_code
