@@ -1,4 +1,5 @@
-// The chart as a picture to save: with a heading that says what it shows, its dots as paths, and its legend.
+// What is taken from the page: texts to copy, files to save; the chart as a picture with a heading that says what it shows, its dots as paths,
+// and its legend.
 
 const MARGIN_PX = 12;
 const HEAD_PX = 48;
@@ -55,6 +56,24 @@ function chartAsSvg(chart, heading) {
   const drawn = draw("g", { transform: `translate(0 ${HEAD_PX})` }, ...copies(chart.back), ...dots, ...copies(chart.front));
   whole.append(paper, title, scope, drawn, ...legend.items);
   return new XMLSerializer().serializeToString(whole);
+}
+
+/** Copy a text, and return whether it is: where a frame is denied the clipboard, what is marked may still be copied. */
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch { // the browser, the reader or the page around this one does not allow it
+    const field = make("textarea", { class: "unseen" }, text);
+    const { activeElement } = document;
+    document.body.append(field);
+    field.focus({ preventScroll: true });
+    field.select();
+    const isCopied = document.execCommand("copy");
+    field.remove();
+    activeElement.focus({ preventScroll: true });
+    return isCopied;
+  }
 }
 
 /** Save text or data under a name. */

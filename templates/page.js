@@ -3,6 +3,7 @@
 const state = { selected: null, isMarked: false, view: null, level: null, sources: new Set() };
 const BARS = "bars";
 const SHEET_PX = 680;
+const HERE = location.href.split("#")[0];
 const A_POINT = 0.01;
 
 const chartRoot = document.getElementById("chart");
@@ -135,7 +136,7 @@ async function showChart() {
 /** What a saved picture says above the chart: of which report, and of which GPU, level and launches. */
 function headingOfChart() {
   const { label, counted } = figure();
-  const report = document.querySelector("h1").textContent.split(/[\\/]/).at(-1);
+  const report = document.querySelector("h1").textContent.split(/[\\/]/).pop();
   return [`${label}: ${report}`, [words(deviceChart().label), `${counted} ${DATA.levels[state.level]}`, inWords(rows)].join(" · ")];
 }
 
@@ -167,7 +168,10 @@ function showFinding(finding) {
 
 /** Choose a launch: the address says which, so that a link to it can be sent. */
 function choose(position) {
-  history.replaceState(null, "", `#k${LAUNCHES.id[position]}`);
+  try {
+    history.replaceState(null, "", `${HERE}#k${LAUNCHES.id[position]}`);
+  } catch { // a frame that another page wrote has no address of its own
+  }
   return select(position);
 }
 
@@ -195,16 +199,16 @@ async function select(position, isMarked = true) {
   await showChart();
 }
 
-/** Position of the launch that #k12 in the address names, or null. */
-function addressed() {
-  const match = /^#k(\d+)$/.exec(location.hash);
+/** Position of the launch that #k12 names, or null. */
+function addressed(hash) {
+  const match = /^#k(\d+)$/.exec(hash);
   const position = match ? LAUNCHES.id.indexOf(Number(match[1])) : -1;
   return position < 0 ? null : position;
 }
 
-/** Follow the address: show the detail of the launch that it names and go there. */
-async function followAddress() {
-  const position = addressed();
+/** Follow the address, or a link: show the detail of the launch that it names and go there. */
+async function followAddress(hash = location.hash) {
+  const position = addressed(hash);
   if (position === null) return;
   await select(position);
   goTo("detail", document.getElementById("detail-title"));
@@ -212,7 +216,7 @@ async function followAddress() {
 
 /** What the page shows first: the launch of the address, else the first of the table. */
 async function openFirst() {
-  if (addressed() !== null) await followAddress();
+  if (addressed(location.hash) !== null) await followAddress();
   else if (table.rows.length) await select(table.rows[0].position, false);
 }
 
@@ -259,13 +263,9 @@ document.getElementById("chart-buttons").append(
 );
 document.getElementById("table-buttons").append(
   button("Copy as CSV", async (event) => {
-    try {
-      await navigator.clipboard.writeText(table.csv());
-      event.target.textContent = "Copied";
-    } catch { // the browser or the reader does not allow it
-      save("kernels.csv", new Blob([table.csv()], { type: "text/csv" }));
-      event.target.textContent = "Saved";
-    }
+    const isCopied = await copy(table.csv());
+    if (!isCopied) save("kernels.csv", new Blob([table.csv()], { type: "text/csv" }));
+    event.target.textContent = isCopied ? "Copied" : "Saved";
     setTimeout(() => (event.target.textContent = "Copy as CSV"), 2000);
   }),
 );
@@ -273,10 +273,17 @@ document.getElementById("detail-buttons").append(button("Back to the chart", () 
 showViews();
 showControls();
 showRows();
-window.addEventListener("hashchange", followAddress);
-// A link to the launch that the address already names changes nothing, and still has to lead there.
+window.addEventListener("hashchange", () => followAddress());
 document.addEventListener("click", (event) => {
-  if (event.target.closest?.("a")?.getAttribute("href") === location.hash) followAddress();
+  const link = event.target.closest?.("a[href^='#']");
+  if (!link || event.defaultPrevented) return;
+  const hash = link.getAttribute("href");
+  // In a frame that another page wrote, or gave a base, it would lead to that page or nowhere.
+  if (location.protocol === "blob:" || link.href !== HERE + hash) {
+    event.preventDefault();
+    document.querySelector(hash)?.scrollIntoView();
+    followAddress(hash);
+  } else if (hash === location.hash) followAddress(); // it changes nothing, and still has to lead there
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => chart.redraw());
 window.addEventListener("beforeprint", () => {

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 EXECUTABLE = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -79,7 +80,9 @@ class Browser:
 
     def run(self, expression):
         """Return the value of an expression in the page; promises are awaited."""
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        answer = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True, userGesture=True
+        )
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
@@ -89,6 +92,18 @@ class Browser:
         while not self.run(expression):
             assert time.monotonic() < end, f"{expression} did not come true in {seconds} s"
             time.sleep(0.02)
+
+    @contextmanager
+    def within_frame(self):
+        """Act within the sandboxed frame of the page, which is a target of its own."""
+        end, outer = time.monotonic() + 20, self._session
+        while not (frames := [t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "iframe"]):
+            assert time.monotonic() < end, "there is no sandboxed frame"
+        self._session = self.call("Target.attachToTarget", targetId=frames[0]["targetId"], flatten=True)["sessionId"]
+        try:
+            yield
+        finally:
+            self._session = outer
 
     def press(self, key):
         """Press and release a key."""

@@ -1,0 +1,75 @@
+"""The page where other things decide as well: in a frame of another page, under its policy, in forced colours."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+
+import pytest
+
+from ncuroof.present.page import render_page
+from tests.present.documents import three_kernels
+
+pytestmark = pytest.mark.browser
+
+TITLE = "document.getElementById('detail-title').textContent"
+READY = "document.documentElement.dataset.ready === 'true'"
+LINK = "[...document.querySelectorAll('#table a')].find(a => a.textContent === '{}').click()"
+COPY = "document.querySelector('#table-buttons button')"
+
+
+def by_srcdoc(page):
+    return f'<iframe sandbox="allow-scripts" srcdoc="{html.escape(page)}" width="1300" height="900"></iframe>'
+
+
+def by_blob(page):
+    """As MLflow shows an artifact."""
+    text = json.dumps(page).replace("</", "<\\/")
+    return (
+        f'<iframe sandbox="allow-scripts" width="1300" height="900"></iframe><script>document.querySelector("iframe").src ='
+        f' URL.createObjectURL(new Blob([{text}], {{ type: "text/html" }}))</script>'
+    )
+
+
+def by_blob_with_base(page):
+    """As JupyterLab shows a file that is trusted."""
+    return by_blob(page.replace("<head>", '<head><base href="http://localhost/files/run.html" target="_self">', 1))
+
+
+@pytest.mark.parametrize("framed", [by_srcdoc, by_blob, by_blob_with_base])
+def test_in_a_frame_that_another_page_wrote_links_dots_and_copies_work(browser, tmp_path, framed):
+    path = tmp_path / "outer.html"
+    path.write_text("<!doctype html><meta charset='utf-8'>" + framed(render_page(three_kernels())), encoding="utf-8")
+    browser.open(path)
+    with browser.within_frame():
+        browser.wait_for(f"document.readyState === 'complete' && {READY}")
+        browser.run(LINK.format("beta"))
+        browser.wait_for(f"{TITLE} === '#11 beta'")
+        assert browser.run("document.activeElement.id") == "detail-title"
+        browser.run("document.querySelector('nav a[href=\"#summary\"]').click()")
+        assert browser.run("Math.round(document.getElementById('summary').getBoundingClientRect().top)") == 8
+        browser.run("document.getElementById('chart').focus()")
+        for key in ("ArrowRight", "Enter"):  # the next by time after beta, of 300 µs, is gamma, of 200 µs
+            browser.run(
+                f"document.getElementById('chart').dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}' }}))"
+            )
+        browser.wait_for(f"{TITLE} === '#12 gamma'")
+        browser.run("document.addEventListener('copy', () => { window.copied = document.activeElement.value })")
+        browser.run(f"{COPY}.focus(), {COPY}.click()")
+        browser.wait_for(f"{COPY}.textContent === 'Copied'")
+        rows = csv.DictReader(io.StringIO(browser.run("window.copied")))
+        assert [row["id"] for row in rows] == ["12", "10", "11"]
+        assert browser.run(f"document.activeElement === {COPY}")
+
+
+def test_what_may_not_be_copied_is_saved(visit):
+    browser = visit(three_kernels())
+    browser.run(
+        "navigator.clipboard.writeText = () => Promise.reject(); document.execCommand = () => false;"
+        "URL.createObjectURL = blob => { window.saved = blob; return 'blob:none' }; HTMLAnchorElement.prototype.click = () => {}"
+    )
+    browser.run(f"{COPY}.click()")
+    browser.wait_for(f"{COPY}.textContent === 'Saved'")
+    assert len(list(csv.DictReader(io.StringIO(browser.run("saved.text()"))))) == 3
