@@ -9,10 +9,8 @@ async function unpack(id) {
   return JSON.parse(await new Response(stream).text());
 }
 
-if (!("DecompressionStream" in window)) {
-  document.getElementById("too-old").hidden = false;
-  return;
-}
+if (!("DecompressionStream" in window)) return; // the note about scripts stands
+document.getElementById("unscripted").hidden = true;
 const DATA = await unpack("index");
 const LAUNCHES = DATA.launches;
 const FAILED = "failed";

@@ -73,3 +73,26 @@ def test_what_may_not_be_copied_is_saved(visit):
     browser.run(f"{COPY}.click()")
     browser.wait_for(f"{COPY}.textContent === 'Saved'")
     assert len(list(csv.DictReader(io.StringIO(browser.run("saved.text()"))))) == 3
+
+
+FORBIDDEN = '<head><meta http-equiv="Content-Security-Policy" content="script-src \'nonce-other\'">'
+
+
+@pytest.mark.parametrize("head", ["<head>", FORBIDDEN], ids=["old", "forbidden"])
+def test_where_the_script_does_not_run_the_page_says_so_and_shows_the_first_kernels(browser, tmp_path, head):
+    path = tmp_path / "page.html"
+    path.write_text(render_page(three_kernels()).replace("<head>", head, 1), encoding="utf-8")
+    missing = "delete window.DecompressionStream" if head == "<head>" else ""
+    added = browser.call("Page.addScriptToEvaluateOnNewDocument", source=missing)
+    try:
+        browser.open(path)
+    finally:
+        browser.call("Page.removeScriptToEvaluateOnNewDocument", **added)
+    note = "document.getElementById('unscripted')"
+    seen = f"[getComputedStyle({note}).visibility, document.getElementById('summary').offsetTop]"
+    hidden, top = browser.run(f"{note}.getAnimations().forEach(a => a.currentTime = 0), {seen}")
+    shown, lower = browser.run(f"{note}.getAnimations().forEach(a => a.finish()), {seen}")
+    assert [hidden, shown] == ["hidden", "visible"]  # late, so that it does not flash where the script runs
+    assert top < lower
+    names = browser.run("[...document.querySelectorAll('#table tbody th')].map(th => th.textContent)")
+    assert names == ["gamma", "alpha", "beta"]
