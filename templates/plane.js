@@ -54,6 +54,11 @@ class Plane {
     return px >= this.left - slack && px <= this.right + slack && py >= this.top - slack && py <= this.bottom + slack;
   }
 
+  /** The place in view that is nearest to one. */
+  nearest({ x, y }) {
+    return { x: Math.min(Math.max(x, this.left), this.right), y: Math.min(Math.max(y, this.top), this.bottom) };
+  }
+
   /** The ticks of an axis that are in view: where, and what they say. */
   ticks(axis, name) {
     const [low, high] = this.ranges[name];

@@ -48,7 +48,9 @@ class ChartPointer {
   }
 
   pressed(event) {
-    if (event.button === 0) this.from = this.place(event);
+    if (event.button !== 0) return;
+    this.from = this.place(event);
+    if (event.pointerType !== "touch") this.chart.root.setPointerCapture(event.pointerId); // a drag may leave the chart
   }
 
   released(event) {
@@ -58,14 +60,16 @@ class ChartPointer {
     if (!from) return;
     const isDragged = Math.hypot(to.x - from.x, to.y - from.y) >= LEAST_DRAG_PX;
     const { plane } = this.chart;
-    if (isDragged && event.pointerType !== "touch" && plane.contains(from.x, from.y)) this.chart.zoomTo(plane.between(from, to));
+    if (isDragged && event.pointerType !== "touch" && plane.contains(from.x, from.y)) this.chart.zoomTo(plane.between(from, plane.nearest(to)));
     const mark = isDragged ? null : this.markAt(to);
     if (mark) this.onSelect(mark.row.position);
     else if (!isDragged) this.onLetGo();
   }
 
-  drag(to) {
-    const { from } = this;
+  drag(at) {
+    const { from, chart: { plane } } = this;
+    if (!plane.contains(from.x, from.y)) return;
+    const to = plane.nearest(at);
     this.frame.hidden = false;
     this.frame.style.left = `${Math.min(from.x, to.x)}px`;
     this.frame.style.top = `${Math.min(from.y, to.y)}px`;

@@ -111,6 +111,14 @@ def test_it_says_how_many_dots_are_out_of_view(visit):
     assert said(browser) == ""
 
 
+def test_a_drag_that_leaves_the_chart_zooms_to_the_edge_of_the_plane(visit):
+    browser = visit(document(kernel(id=10, short_name="alpha")))
+    _, right, bottom, _ = exponents(browser)
+    width, height = browser.run("(e => [e.clientWidth, e.clientHeight])(document.getElementById('chart'))")
+    drag(browser, place(browser, 0.1, 1e13), (width + 10, height + 10))
+    assert exponents(browser) == pytest.approx([-1, right, bottom, 13], abs=0.01)
+
+
 def test_the_points_of_the_selected_launch_stay_within_the_plane(visit):
     browser = visit(document(kernel(id=10, short_name="alpha")), "#k10")
     browser.wait_for("document.querySelector('#chart .selected') !== null")
