@@ -48,6 +48,11 @@ def test_nothing_is_fetched():
     assert not re.search(r"url\((?!#)", html)
 
 
+def test_the_style_asks_for_no_newer_browser_than_the_script_does():
+    # A declaration with a variable is taken as valid, so that one before it would not stand in.
+    assert "color-mix(" not in (folder("templates") / page.STYLE).read_text(encoding="utf-8")
+
+
 def test_the_policy_allows_the_scripts_of_the_page_and_no_other():
     html = render_page(hostile_document())
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)[1].replace("&#39;", "'")
