@@ -96,3 +96,18 @@ def test_where_the_script_does_not_run_the_page_says_so_and_shows_the_first_kern
     assert top < lower
     names = browser.run("[...document.querySelectorAll('#table tbody th')].map(th => th.textContent)")
     assert names == ["gamma", "alpha", "beta"]
+
+
+def test_in_forced_colours_bars_are_seen_beside_their_numbers_and_the_chosen_row_is_outlined(visit):
+    browser = visit(three_kernels(), "#k10")
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "forced-colors", "value": "active"}])
+    try:
+        browser.run("document.querySelector('input[name=view][value=bars]').click()")
+        style = "getComputedStyle(document.querySelector('{}')).{}"
+        paper = browser.run(style.format("body", "backgroundColor"))
+        for bar in (".meter-fill", ".bars .fill"):
+            assert browser.run(style.format(bar, "backgroundColor")) != paper
+        assert browser.run(style.format(".meter-fill", "height")) == "3px"  # of 18, below the number
+        assert browser.run(style.format("tr[aria-current]", "outlineStyle")) == "solid"
+    finally:
+        browser.call("Emulation.setEmulatedMedia", features=[])
