@@ -368,6 +368,9 @@ def test_on_paper_heads_are_repeated_and_numbers_and_headings_are_not_torn(visit
         assert browser.run(style.format("#table thead button", "display")) == "contents"
         assert browser.run(style.format("#table td.number", "whiteSpace")) == "nowrap"
         assert {browser.run(style.format(heading, "breakAfter")) for heading in ("h2", "h3")} == {"avoid"}
+        # Not every browser keeps a heading with what follows it.
+        assert browser.run("document.querySelector('.whole > h2').parentElement.querySelector('#chart') !== null")
+        assert browser.run(style.format(".whole", "breakInside")) == "avoid"
         assert max(heights(browser, ".breakdowns th.name")) < 45  # two lines, and no third
     finally:
         browser.call("Emulation.setEmulatedMedia", media="")
