@@ -19,9 +19,11 @@ from ncuroof.compare.line_changes import LineChange
 from ncuroof.compare.matching import How, Match, Matching, Sureness
 from ncuroof.compare.noise import is_beyond
 from ncuroof.compare.side import BUILDS, Recording, Side, group_side, line_shares, run_side, told
+from ncuroof.compare.together import WORK_WORDS, is_other_work
 
 __all__ = [
     "BUILDS",
+    "WORK_WORDS",
     "Change",
     "Comparable",
     "Comparison",
@@ -38,6 +40,7 @@ __all__ = [
     "compare",
     "group_side",
     "is_beyond",
+    "is_other_work",
     "judge",
     "line_shares",
     "matched_change",

@@ -17,10 +17,10 @@ import polars as pl
 from ncuroof.compare.comparison import Comparison, run_change, run_obstacle, total_ns
 from ncuroof.compare.deltas import Delta
 from ncuroof.compare.gates import Gate
-from ncuroof.compare.matching import Sureness
+from ncuroof.compare.matching import How, Sureness
 from ncuroof.compare.noise import is_beyond
 from ncuroof.compare.side import Side
-from ncuroof.compare.together import Row
+from ncuroof.compare.together import WORK_WORDS, Row, is_other_work
 from ncuroof.diagnosis import load_rules
 from ncuroof.words import Verdict
 
@@ -32,6 +32,7 @@ _OPS: Mapping[str, Callable[[float, float], bool]] = {
     "<": lambda a, b: a < b,
     ">": lambda a, b: a > b,
 }
+_BY_NAME = {How.SHAPE, How.RENAMED, How.VARIANT}
 _MOST_NAMES = 3
 
 
@@ -174,7 +175,8 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
     found = [delta for delta in comparison.deltas if before & set(delta.match.before) or after & set(delta.match.after)]
     judged = [delta for delta in found if delta.match.sureness is not Sureness.GUESS]
     not_judged = _not_judged(comparison, before, after, found)
-    if not judged:
+    of_other_work = tuple(told for delta in found if (told := _of_other_work(delta)))
+    if not judged and not of_other_work:
         reason = ", ".join(("none of these kernels is surely in both runs", *not_judged))
         return GateResult(gate.text, has_passed=False, reasons=(reason,))
     limit = gate.limit_frac or 0.0
@@ -188,7 +190,7 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
         for change, noise, delta in changed
         if (change > limit if is_beyond(change, noise) else limit < 0)
     ]
-    if broken := tuple(_changed(*each) for each in over) + _of_unknown_time(judged):
+    if broken := tuple(_changed(*each) for each in over) + _of_unknown_time(judged) + of_other_work:
         return GateResult(gate.text, has_passed=False, reasons=broken)
     told = _counted(len(judged), "kernel")
     most = max(changed, key=lambda each: each[0], default=None)
@@ -197,6 +199,15 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
     else:
         told += " within the limit"
     return GateResult(gate.text, has_passed=True, reasons=(", ".join((told, *not_judged)),))
+
+
+def _of_other_work(delta: Delta) -> str | None:
+    """Return that a kernel of the name is in both runs, but no time of it says whether it became slower; else None."""
+    is_guess = delta.match.sureness is Sureness.GUESS and delta.match.how in _BY_NAME
+    if not is_guess or delta.work is None or not is_other_work(delta.work[1]):
+        return None
+    names = " → ".join(dict.fromkeys(delta.names))
+    return f"{names} does another amount of work ({WORK_WORDS[delta.work[0]]} ×{delta.work[1]:.3g})"
 
 
 def _changed(change: float, noise: float, delta: Delta) -> str:

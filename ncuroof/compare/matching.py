@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -11,6 +11,10 @@ import polars as pl
 
 from ncuroof.compare.place import match_by_place
 from ncuroof.compare.side import Side
+from ncuroof.compare.together import FLOP, INSTRUCTIONS, Row, Together, aligned, is_other_work, work_ratio
+
+_SAME_WORK_RATIO = 1.1
+"""Launches whose work differs by less are those of the same problem, launched otherwise."""
 
 
 class How(str, Enum):
@@ -79,7 +83,7 @@ _STAGES = (
     (("variant", "workload", "range"), How.VARIANT, Sureness.LIKELY),
     (("variant", "workload"), How.VARIANT, Sureness.GUESS),
 )
-"""What has to be equal, the most first; within equal ones the first goes with the first."""
+"""What has to be equal, the most first; of equal ones those of the same work, and then the first goes with the first."""
 
 
 def match(before: Side, after: Side) -> Matching:
@@ -87,10 +91,13 @@ def match(before: Side, after: Side) -> Matching:
     left, right = before.groups, after.groups
     matches: list[Match] = []
     for keys, how, sureness in _STAGES:
-        pairs = _equal(left, right, keys)
-        matches += [Match((old,), (new,), how, sureness) for old, new in pairs]
-        left = left.filter(~pl.col("group").is_in([old for old, _ in pairs]))
-        right = right.filter(~pl.col("group").is_in([new for _, new in pairs]))
+        found = [
+            Match((old["group"],), (new["group"],), how, _of_work(sureness, old, new))
+            for old, new in _equal(left, right, keys)
+        ]
+        left = left.filter(~pl.col("group").is_in([each.before[0] for each in found]))
+        right = right.filter(~pl.col("group").is_in([each.after[0] for each in found]))
+        matches += found
     anchors = {found.before[0]: found.after[0] for found in matches}
     for placed in match_by_place(before.groups, after.groups, anchors):
         how = _how(len(placed.before), len(placed.after))
@@ -119,17 +126,43 @@ def _alone(groups: pl.DataFrame, matched: set[int], failed: Sequence[str]) -> tu
     return tuple(found)
 
 
-def _equal(left: pl.DataFrame, right: pl.DataFrame, keys: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Return pairs of groups with equal keys, the n-th of one run with the n-th of the other."""
-    if left.is_empty() or right.is_empty():
-        return []
-    numbered = [
-        side.select("group", *keys, pl.int_range(pl.len()).over(keys).alias("occurrence")) for side in (left, right)
-    ]
-    pairs = numbered[0].join(
-        numbered[1], on=[*keys, "occurrence"], how="inner", nulls_equal=True, maintain_order="left", suffix="_after"
-    )
-    return list(pairs.select("group", "group_after").iter_rows())
+def _of_work(sureness: Sureness, old: Row, new: Row) -> Sureness:
+    """Return how sure a match is: where names or shapes differ and the work by far, other launches may be meant."""
+    if sureness is Sureness.CERTAIN:
+        return sureness
+    work = work_ratio(*aligned(Together.of([old]), Together.of([new])))
+    return Sureness.GUESS if work is not None and is_other_work(work[1]) else sureness
+
+
+def _equal(left: pl.DataFrame, right: pl.DataFrame, keys: tuple[str, ...]) -> Iterator[tuple[Row, Row]]:
+    """Yield pairs of groups with equal keys: those whose launches do the same work, and of the others the n-th with the n-th."""
+    rows_after = _by_keys(right, keys)
+    for key, old in _by_keys(left, keys).items():
+        new = rows_after.get(key, [])
+        alone = []
+        for row in old:
+            like = next((number for number, other in enumerate(new) if _is_same_work(row, other)), None)
+            if like is None:
+                alone.append(row)
+            else:
+                yield row, new.pop(like)
+        yield from zip(alone, new, strict=False)
+
+
+def _by_keys(groups: pl.DataFrame, keys: tuple[str, ...]) -> dict[tuple[object, ...], list[Row]]:
+    """Return the rows of groups by what has to be equal, in their order."""
+    rows: dict[tuple[object, ...], list[Row]] = defaultdict(list)
+    for row in groups.select("group", *keys, "n_launches", FLOP, INSTRUCTIONS).iter_rows(named=True):
+        rows[tuple(tuple(row[key]) if isinstance(row[key], list) else row[key] for key in keys)].append(row)
+    return rows
+
+
+def _is_same_work(old: Row, new: Row) -> bool:
+    """Return whether launches do the same FLOPs, or without any execute as many instructions; not where neither is known."""
+    for quantity in (FLOP, INSTRUCTIONS):
+        if old[quantity] and new[quantity]:
+            return bool(1 / _SAME_WORK_RATIO <= new[quantity] / old[quantity] <= _SAME_WORK_RATIO)
+    return False
 
 
 def _how(n_before: int, n_after: int) -> How:

@@ -12,9 +12,13 @@ from ncuroof.compare.rules import Explanation
 Row = dict[str, Any]
 
 FLOP, INSTRUCTIONS = "work.flop", "instructions.warp_executed"
+WORK_WORDS = {FLOP: "FLOPs", INSTRUCTIONS: "instructions"}
 
 _SAME_WORK_RATIO = 1.25
 """Work that differs by less is the same: what is cut into pieces does some of it twice."""
+
+_MOST_WORK_RATIO = 3.0
+"""By so much a better algorithm may do less; more speaks for another input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,11 @@ def work_ratio(before: Together, after: Together) -> tuple[str, float] | None:
         if amounts[0] and amounts[1]:
             return quantity, amounts[1] / amounts[0]
     return None
+
+
+def is_other_work(ratio: float) -> bool:
+    """Return whether work after over before is so far from 1 that the input may have changed, and not the code."""
+    return not 1 / _MOST_WORK_RATIO <= ratio <= _MOST_WORK_RATIO
 
 
 def whole_sum(values: Iterable[float | None]) -> float | None:

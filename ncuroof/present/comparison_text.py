@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ncuroof.compare import is_beyond
+from ncuroof.compare import WORK_WORDS, is_beyond, is_other_work
 from ncuroof.present import format as text
 from ncuroof.present.change_sentence import factor
 from ncuroof.present.layout import filled
@@ -14,13 +14,9 @@ from ncuroof.present.source_lines import place
 
 Record = Mapping[str, Any]
 
-_MOST_WORK_RATIO = 3.0
-"""By so much a better algorithm may do less; more speaks for another input."""
-
 _LEAST_OF_RUN = 0.01
 """Of the GPU time before: a kernel that was launched more or less often is told of where its time changed by more."""
 
-_WORK_WORDS = {"work.flop": "FLOPs", "instructions.warp_executed": "instructions"}
 _MOST_LINES = 20
 _MOST_NAME = 60
 _MOST_PLACES = 3
@@ -138,20 +134,15 @@ def _counts(summary: Record, *, is_time_comparable: bool) -> str:
 
 def _other_work(document: Record) -> Iterator[str]:
     """Yield that a kernel does far more or less work than before: a change of its input, perhaps, and not of its code."""
-    found = [match for match in document["matches"] if _is_other_work(match)]
+    found = [match for match in document["matches"] if is_other_work(match["work_ratio"] or 1.0)]
     if not found:
         if not document["matches"]:
             yield "no kernel of one run was found in the other"
         return
     most = max(found, key=lambda match: max(time or 0.0 for time in match["duration_ns"]))
     others = f", and {text.counted(len(found) - 1, 'kernel')} more" if len(found) > 1 else ""
-    what = _WORK_WORDS[most["work_of"]]
+    what = WORK_WORDS[most["work_of"]]
     yield f"{match_name(most)} does another amount of work ({what} ×{most['work_ratio']:.3g}){others}: is the input the same?"
-
-
-def _is_other_work(match: Record) -> bool:
-    ratio = match["work_ratio"]
-    return ratio is not None and not 1 / _MOST_WORK_RATIO <= ratio <= _MOST_WORK_RATIO
 
 
 def side(run: Record) -> str:

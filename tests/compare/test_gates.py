@@ -94,6 +94,16 @@ def test_a_guess_is_no_kernel_of_the_run_before() -> None:
     )
 
 
+def test_a_kernel_that_does_far_other_work_is_not_judged_by_its_time() -> None:
+    # a layer of 1 Gflop before, one of 3 Mflop after, in other launches: neither "25 times faster" nor slower
+    small = {"grid": [64, 1, 1], "work.fp32.flop": 3e6}
+    after = run(launch("flash_fwd", 1000.0), launch("norm", 40.0, **small))
+    found = result("kernel(norm).time:+5%", after)
+    assert (found.has_passed, found.reasons) == (False, ("norm does another amount of work (FLOPs ×0.003)",))
+    assert result("kernel(.*).time:+5%", after).reasons == found.reasons
+    assert result("kernel(flash.*).time:+5%", after).has_passed
+
+
 def test_kernels_that_are_new_are_told_and_not_judged() -> None:
     after = run(
         launch("flash_fwd", 1000.0), launch("norm", 1000.0), launch("flash_bwd", 9000.0, **{"work.fp32.flop": 7e9})

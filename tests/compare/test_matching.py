@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import polars as pl
 import pytest
@@ -48,6 +49,45 @@ def test_the_same_shape_goes_before_the_same_order() -> None:
     small, large = launch("a", 10), launch("a", 80, grid=[1056, 1, 1])
     assert [names[:2] for names in matched(run(small, large), run(large, small))] == [(["a"], ["a"])] * 2
     assert [delta.change_frac for delta in compare(run(small, large), run(large, small)).deltas] == [0, 0]
+
+
+def dense(us: float, flop: float | None, grid: int, **changes: Any) -> dict[str, Any]:
+    return launch("dense", us, **{"grid": [grid, 1, 1], "work.fp32.flop": flop} | changes)
+
+
+@pytest.mark.parametrize("counted", ["work.fp32.flop", "instructions.warp_executed"])
+def test_other_shapes_of_one_kernel_are_told_by_their_work(counted: str) -> None:
+    # layers of 614 and 2 Mflop; other tiles take twice the blocks, launched in the other order
+    def layer(us: float, work: float, grid: int) -> dict[str, Any]:
+        return dense(us, None, grid, **{counted: work})
+
+    before = run(layer(417.0, 614e6, 128), layer(17.0, 2e6, 32))
+    after = run(layer(17.0, 2.1e6, 64), layer(417.0, 614e6, 256))
+    found = match(before, after)
+    assert [(each.before, each.after, each.how) for each in found.matches] == [
+        ((1,), (0,), How.SHAPE),
+        ((0,), (1,), How.SHAPE),
+    ]
+    assert [delta.change_frac for delta in compare(before, after).deltas] == [0, 0]
+    alone = match(before, run(layer(34.0, 2.1e6, 64)))
+    assert [(each.before, each.sureness) for each in alone.matches] == [((1,), Sureness.LIKELY)]
+    assert alone.removed == (0,)
+
+
+@pytest.mark.parametrize(
+    ("flop", "n_launches", "sureness"),
+    [
+        (2.9e9, 1, Sureness.LIKELY),  # a better or worse algorithm
+        (3.1e9, 1, Sureness.GUESS),
+        (0.34e9, 1, Sureness.LIKELY),
+        (0.32e9, 1, Sureness.GUESS),
+        (0.25e9, 4, Sureness.LIKELY),  # the same work in four launches
+        (None, 1, Sureness.LIKELY),
+    ],
+)
+def test_another_shape_of_far_other_work_is_a_guess(flop: float | None, n_launches: int, sureness: Sureness) -> None:
+    found = match(run(dense(100.0, 1e9, 132)), run(*[dense(100.0, flop, 264)] * n_launches))
+    assert [(each.how, each.sureness) for each in found.matches] == [(How.SHAPE, sureness)]
 
 
 @pytest.mark.parametrize(
