@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import polars as pl
 
@@ -32,6 +31,9 @@ _OPS: Mapping[str, Callable[[float, float], bool]] = {
     "<": lambda a, b: a < b,
     ">": lambda a, b: a > b,
 }
+_SUMS = {"duration_ns", "recoverable_ns", "recoverable_frac"}
+"""Of a run, over its launches: those that failed to profile are missing in them."""
+
 _BY_NAME = {How.SHAPE, How.RENAMED, How.VARIANT}
 _MOST_NAMES = 3
 
@@ -98,7 +100,21 @@ def _run(gate: Gate, comparison: Comparison) -> GateResult:
         "step_ns": after.step_ns,
         "idle_frac": after.idle_frac,
     }
-    return _held(gate, [("run", values[gate.metric])])
+    found = _held(gate, [("run", values[gate.metric])])
+    if gate.metric not in _SUMS or not found.has_passed:
+        return found
+    if after.n_failed:
+        return _of_failed(gate, after.n_failed)
+    is_share = gate.metric.startswith("recoverable")
+    unknown = after.groups.filter(pl.col("recoverable_ns" if is_share else "duration_ns").is_null())
+    if unknown.is_empty():
+        return found
+    told = f"not known of {_some(unknown['short_name'].to_list())}"
+    return replace(found, has_passed=is_share, reasons=(*found.reasons, told) if is_share else (told,))
+
+
+def _of_failed(gate: Gate, n_failed: int) -> GateResult:
+    return GateResult(gate.text, has_passed=False, reasons=(f"launches failed to profile: {n_failed}",))
 
 
 def _findings(gate: Gate, comparison: Comparison) -> GateResult:
@@ -106,9 +122,10 @@ def _findings(gate: Gate, comparison: Comparison) -> GateResult:
     found = _held(gate, [(f"findings of {gate.metric} severity", float(groups[f"n_{gate.metric}"].sum()))])
     if not found.has_passed:
         return found
-    if (n_failed := comparison.after.n_failed) or groups.is_empty():
-        told = f"launches failed to profile: {n_failed}" if n_failed else "no launch was profiled"
-        return GateResult(gate.text, has_passed=False, reasons=(told,))
+    if comparison.after.n_failed:
+        return _of_failed(gate, comparison.after.n_failed)
+    if groups.is_empty():
+        return GateResult(gate.text, has_passed=False, reasons=("no launch was profiled",))
     if unknown := groups.filter(pl.col("verdict") == Verdict.UNKNOWN.value)["short_name"].to_list():
         told = f"nothing can be found in {_some(unknown)}: too little was collected of it"
         return GateResult(gate.text, has_passed=False, reasons=(told,))
@@ -141,9 +158,9 @@ def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
         return _kernel_times(gate, comparison, *({row["group"] for row in side} for side in (before, rows)))
     if not rows:
         return GateResult(gate.text, has_passed=False, reasons=(f"no kernel's name matches {gate.pattern.pattern!r}",))
-    if gate.metric not in rows[0]:
+    if gate.metric not in (known := _metrics(comparison.after.groups)):
         return GateResult(
-            gate.text, has_passed=False, reasons=(f"kernels have no {gate.metric!r}: {', '.join(_metrics(rows[0]))}",)
+            gate.text, has_passed=False, reasons=(f"kernels have no number {gate.metric!r}: {', '.join(known)}",)
         )
     return _held(gate, [(row["short_name"], row[gate.metric]) for row in rows])
 
@@ -160,8 +177,9 @@ def _unjudged(gate: Gate, comparison: Comparison) -> Iterable[str]:
     return () if "" in before or "" in after else (before - after) + (after - before)
 
 
-def _metrics(row: Mapping[str, Any]) -> list[str]:
-    return sorted(name for name, value in row.items() if isinstance(value, float))
+def _metrics(groups: pl.DataFrame) -> list[str]:
+    """Return what a gate can ask of a kernel: the columns of numbers, but for the group's own."""
+    return sorted(name for name, kind in groups.schema.items() if kind.is_numeric() and name != "group")
 
 
 def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: set[int]) -> GateResult:

@@ -163,8 +163,24 @@ def test_one_of_many_kernels_may_be_beyond_the_chance_of_one() -> None:
 def test_recoverable_time_is_a_share_of_the_kernels_of_which_it_is_known() -> None:
     # 200 of 1000 µs; the 3000 µs of the other are not in the denominator
     after = run(launch("flash_fwd", 1000.0), launch("norm", 3000.0, recoverable_ns=None))
-    assert result("run.recoverable_frac<0.21", after).has_passed
+    found = result("run.recoverable_frac<0.21", after)
+    assert (found.has_passed, found.reasons) == (True, ("run: recoverable_frac is 0.2", "not known of norm"))
     assert not result("run.recoverable_frac<0.19", after).has_passed
+
+
+@pytest.mark.parametrize("metric", ["duration_ns", "recoverable_ns", "recoverable_frac"])
+def test_a_sum_without_what_failed_to_profile_meets_no_limit(metric: str) -> None:
+    failed = launch("norm", None, failed=True)
+    after = run(launch("flash_fwd", 1000.0), failed, failed)
+    found = result(f"run.{metric}<1e12", after)
+    assert (found.has_passed, found.reasons) == (False, ("launches failed to profile: 2",))
+    assert result("run.n_kernels<=3", after).has_passed
+    assert result(f"run.{metric}<1e-3", run(launch("flash_fwd", 1000.0))).reasons[0].startswith(f"run: {metric} is ")
+
+
+def test_a_run_of_which_not_every_time_is_known_is_not_short() -> None:
+    found = result("run.duration_ns<1e12", run(launch("flash_fwd", 1000.0), launch("norm", None)))
+    assert (found.has_passed, found.reasons) == (False, ("not known of norm",))
 
 
 @pytest.mark.parametrize(
@@ -237,13 +253,23 @@ def test_what_findings_are_made_of_is_told_where_it_is_missing() -> None:
     [
         ("kernel(nothing).time:+5%", "no kernel's name matches 'nothing'"),
         ("kernel(norm).access.l2_hit_frac>0.5", "norm: access.l2_hit_frac was not collected"),
-        ("kernel(norm).beauty>1", "kernels have no 'beauty'"),
+        ("kernel(norm).beauty>1", "kernels have no number 'beauty': "),
+        ("kernel(norm).grid>=132", "kernels have no number 'grid': "),
+        ("kernel(norm).verdict==1", "kernels have no number 'verdict': "),
+        ("kernel(norm).name!=1", "kernels have no number 'name': "),
+        ("kernel(norm).group!=1", "kernels have no number 'group': "),
     ],
 )
 def test_what_cannot_be_judged_fails_and_says_why(text: str, reason: str) -> None:
     found = result(text)
     assert not found.has_passed
     assert found.reasons[0].startswith(reason)
+
+
+def test_what_a_gate_can_ask_of_a_kernel_is_listed_whether_collected_or_not() -> None:
+    known = result("kernel(norm).grid>=132").reasons[0].partition(": ")[2].split(", ")
+    assert {"n_launches", "roof_frac", "access.l2_hit_frac", "occupancy.waves"} <= set(known)
+    assert not {"name", "grid", "group", "ids"} & set(known)
 
 
 def test_times_of_another_gpu_fail_a_gate_on_time_and_no_other() -> None:
