@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ncuroof.collect.kernel_names import function_name
 from ncuroof.compare.comparable import Comparable, comparable
 from ncuroof.compare.deltas import Delta, deltas
 from ncuroof.compare.matching import Matching, Sureness, match
@@ -152,9 +153,11 @@ def _failed_otherwise(before: Sequence[str], after: Sequence[str]) -> str:
 
 
 def _short_list(names: Counter[str]) -> list[str]:
-    """Return some of the names, without parameters, and their numbers."""
-    short = {name: name.partition("(")[0].removeprefix("void ") for name in names}
-    told = [f"{count} launches of {short[name]}" if count > 1 else short[name] for name, count in names.items()]
+    """Return some of the names, those of the functions, and their numbers."""
+    told = [
+        f"{count} launches of {function_name(name)}" if count > 1 else function_name(name)
+        for name, count in names.items()
+    ]
     return told if len(told) <= _MOST_NAMES else [*told[:_MOST_NAMES], f"{len(told) - _MOST_NAMES} more"]
 
 

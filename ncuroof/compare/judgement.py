@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from ncuroof.collect.kernel_names import function_name
 from ncuroof.compare.comparison import Comparison, run_change, run_obstacle, total_ns
 from ncuroof.compare.deltas import Delta
 from ncuroof.compare.gates import Gate
@@ -152,7 +153,7 @@ def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
     before, rows = (_named(gate.pattern, side) for side in (comparison.before, comparison.after))
     failed = {name for name in _unjudged(gate, comparison) if gate.pattern.search(name)}
     if failed:
-        told = ", ".join(sorted(name.partition("(")[0] for name in failed))
+        told = ", ".join(sorted(map(function_name, failed)))
         return GateResult(gate.text, has_passed=False, reasons=(f"{told} failed to profile",))
     if gate.limit_frac is not None and (before or rows):
         return _kernel_times(gate, comparison, *({row["group"] for row in side} for side in (before, rows)))

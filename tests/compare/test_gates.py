@@ -61,6 +61,13 @@ def test_launches_that_failed_in_one_run_leave_its_time_unjudged() -> None:
     assert result("kernel(norm|flash).duration_ns<=1e9", after).reasons == ("norm failed to profile",)
 
 
+def test_what_failed_to_profile_is_called_by_its_functions_name() -> None:
+    failed = launch("tiled", None, failed=True) | {"name": "void space::tiled<(int)128, (bool)1>(float *, int)"}
+    after = run(launch("flash_fwd", 1000.0), failed)
+    assert result("kernel(tiled).time:+5%", after).reasons == ("tiled failed to profile",)
+    assert result("time:+5%", after).reasons == ("times are not comparable: tiled failed to profile after",)
+
+
 def test_a_kernel_at_another_clock_is_not_judged() -> None:
     before, after = (run(launch("flash_fwd", 1000.0, sm_clock_hz=clock)) for clock in (1.4e9, 1.5e9))
     found = result("kernel(flash.*).time:+5%", after, before)
