@@ -118,11 +118,29 @@ def _over_time(runs: Sequence[Path], outputs: Outputs) -> None:
 
 
 def _configured() -> Sequence[str]:
-    """Return the gates of the working directory's pyproject.toml; none where it has none."""
+    """Return the gates of the working directory's pyproject.toml; none where it has none.
+
+    Raises:
+        GateError: it cannot be read, or holds something else where gates are looked for: a misspelt key would let every run pass.
+    """
     path = Path("pyproject.toml")
     if not path.is_file():
         return ()
-    gates = read_toml(path).get("tool", {}).get("ncuroof", {}).get("gates", [])
+    try:
+        settings: Any = read_toml(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise GateError(f"pyproject.toml cannot be read: {error}", hint=_GATES_HINT) from error
+    for table in ("tool", "tool.ncuroof"):
+        settings = settings.get(table.rpartition(".")[2], {})
+        if not isinstance(settings, dict):
+            raise GateError(
+                f"pyproject.toml: a table {table} was wanted, found {type(settings).__name__}", hint=_GATES_HINT
+            )
+    if unknown := sorted(settings.keys() - {"gates"}):
+        raise GateError(
+            f"pyproject.toml: in [tool.ncuroof] gates alone were wanted, found {', '.join(unknown)}", hint=_GATES_HINT
+        )
+    gates = settings.get("gates", [])
     if isinstance(gates, dict):  # [tool.ncuroof.gates]: time = "+5%", "findings.high" = "==0"
         gates = [f"{name}{':' if str(limit)[:1] in {'+', '-'} else ''}{limit}" for name, limit in gates.items()]
     if not isinstance(gates, list) or not all(isinstance(gate, str) for gate in gates):

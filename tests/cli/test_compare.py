@@ -115,6 +115,37 @@ def test_gates_of_the_project_hold_where_no_option_names_any(before: Path, tmp_p
     assert "Traceback" not in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ('[tool.ncuroof]\ngate = ["time:+5%"]\n', "in [tool.ncuroof] gates alone were wanted, found gate"),
+        ('[tool.ncuroof.gate]\ntime = "+5%"\n', "in [tool.ncuroof] gates alone were wanted, found gate"),
+        (
+            '[tool.ncuroof]\nlimits = 3\ngates = ["time:+5%"]\n',
+            "in [tool.ncuroof] gates alone were wanted, found limits",
+        ),
+        ("tool = 3\n", "a table tool was wanted, found int"),
+        ('[tool]\nncuroof = ["time:+5%"]\n', "a table tool.ncuroof was wanted, found list"),
+        ("\udcff", "pyproject.toml cannot be read: 'utf-8' codec"),
+    ],
+)
+def test_a_misspelt_gate_of_the_project_is_no_gate_that_holds(
+    before: Path, tmp_path: Path, monkeypatch, capfd, settings: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pyproject.toml").write_bytes(settings.encode("utf-8", "surrogateescape"))
+    assert run_main("compare", before, before) == 2
+    assert said in capfd.readouterr().err
+
+
+def test_a_project_without_gates_has_none(before: Path, tmp_path: Path, monkeypatch, capfd) -> None:
+    monkeypatch.chdir(tmp_path)
+    for settings in ("", "[tool.ruff]\nline-length = 100\n", "[tool.ncuroof]\n"):
+        Path("pyproject.toml").write_text(settings, encoding="utf-8")
+        assert run_main("compare", before, before) == 0
+        assert "gate" not in capfd.readouterr().out
+
+
 def test_github_is_told_in_its_own_words(before: Path, tmp_path: Path, monkeypatch, capfd) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     after = written(tmp_path, "after.ncu-rep", TIMES | {"saxpy": 800.0})
