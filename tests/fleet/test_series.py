@@ -25,23 +25,23 @@ def two_drivers(before_us: float, after_us: float, **after: Any) -> pl.LazyFrame
     )
 
 
-# A launch of 1 ms is seen to differ by √(0.7² + 10²) µs = 10.0245 µs, 1.00245 %. Two standard errors of the difference of two of
-# them: 2 × √2 × 1.00245 % = 2.8354 %.
+# A launch of 1 ms is seen to differ by √(0.25² + 10²) µs = 10.0031 µs, 1.00031 %. Two standard errors of the difference of two of
+# them: 2 × √2 × 1.00031 % = 2.8293 %.
 @pytest.mark.parametrize(
     ("after_us", "is_significant"), [(1028.0, False), (1029.0, True), (973.0, False), (972.0, True)]
 )
 def test_a_single_launch_of_a_millisecond_changes_beyond_three_percent(after_us: float, is_significant: bool) -> None:
     found = step(two_drivers(1000.0, after_us))
-    # The noise differs a little as the second time does: 0.7 µs of jitter are a little less of it.
-    assert found["noise_frac"] == pytest.approx(0.028354, rel=1e-3)
+    # The noise differs a little as the second time does: 0.25 µs of jitter are a little less of it.
+    assert found["noise_frac"] == pytest.approx(0.028293, rel=1e-4)
     assert found["change_frac"] == pytest.approx(after_us / 1000 - 1)
     assert found["is_significant"] == is_significant
 
 
 def test_short_launches_need_more() -> None:
-    # Of 5 µs, 0.7 µs are 14 %; with 1 %: 14.04 %. 2 × √2 × 14.04 % = 39.7 %.
+    # Of 5 µs, 0.25 µs are 5 %; with 1 %: 5.099 %. 2 × √2 × 5.099 % = 14.4 %.
     found = step(two_drivers(5.0, 5.0))
-    assert found["noise_frac"] == pytest.approx(2 * math.sqrt(2) * math.hypot(0.14, 0.01), rel=1e-9)
+    assert found["noise_frac"] == pytest.approx(2 * math.sqrt(2) * math.hypot(0.05, 0.01), rel=1e-9)
 
 
 def test_many_launches_need_no_less_than_the_least_change() -> None:
@@ -73,10 +73,12 @@ def test_reports_that_differ_among_themselves_widen_the_noise() -> None:
 
 def test_few_launches_that_agree_by_luck_are_not_believed() -> None:
     rows = [launch("a", 0, 1000.0, driver_version="550")] * 3 + [launch("b", 1, 1021.0, driver_version="560")] * 3
-    # Their own deviation is 0; 1.00245 % / √3 is taken: 2 × √2 × 0.57877 % = 1.637 %, below the least change of 2 %.
+    # Their own deviation is 0; 1.00031 % / √3 is taken: 2 × √2 × 0.57753 % = 1.634 %, below the least change of 2 %.
     assert step(fleet(*rows))["noise_frac"] == 0.02
-    rows = [launch("a", 0, 10.0, driver_version="550")] * 3 + [launch("b", 1, 10.5, driver_version="560")] * 3
-    assert step(fleet(*rows))["noise_frac"] > 0.1
+    rows = [launch("a", 0, 10.0, driver_version="550")] * 3 + [launch("b", 1, 10.4, driver_version="560")] * 3
+    # √(0.25² + 0.1²) µs / √3 are 1.555 % of 10 µs, √(0.25² + 0.104²) µs / √3 1.503 % of 10.4 µs: 4.325 %.
+    found = step(fleet(*rows))
+    assert (found["noise_frac"], found["is_significant"]) == (pytest.approx(0.04325, rel=1e-3), False)
 
 
 def test_fleets_judge_a_pair_of_launches_as_a_comparison_does() -> None:
@@ -97,7 +99,7 @@ def test_all_comparisons_together_claim_falsely_as_rarely_as_one() -> None:
         for day, driver in enumerate(("550", "560"))
     ]
     noises = changes(fleet(*rows), "driver").steps["noise_frac"].to_list()
-    assert noises == pytest.approx([3.4998 * math.sqrt(2) * 0.0100245] * 100, rel=1e-4)
+    assert noises == pytest.approx([3.4998 * math.sqrt(2) * 0.0100031] * 100, rel=1e-4)
 
 
 def test_a_thousand_kernels_that_did_not_change_are_not_told() -> None:
