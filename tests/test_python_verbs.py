@@ -54,6 +54,9 @@ def test_representations_are_short() -> None:
     reports = ncuroof.read(demo.REPORT)
     assert repr(reports) == "<Reports: h200-training-step.ncu-rep; 17 kernels>"
     assert repr(reports.analyse()) == "<Analysis: h200-training-step.ncu-rep; 17 kernels, 21.0 ms GPU time>"
+    comparison = ncuroof.compare(reports.analyse(), reports.analyse())
+    name = "h200-training-step.ncu-rep"
+    assert repr(comparison) == f"<Comparison: {name} → {name}; 16 kernels matched, 0 added, 0 removed>"
     many = Reports(reports.raw * 5)
     assert repr(many).count("h200-training-step.ncu-rep") == 3
     assert repr(many).endswith(" and 2 more; 85 kernels>")

@@ -6,6 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
+from importlib import import_module
 
 from ncuroof.collect.kernel_names import function_name
 from ncuroof.compare.comparable import Comparable, comparable
@@ -39,6 +41,18 @@ class Comparison:
     comparable: Comparable
     matching: Matching
     deltas: tuple[Delta, ...]
+
+    def __repr__(self) -> str:
+        n_alone = f"{len(self.matching.added)} added, {len(self.matching.removed)} removed"
+        return f"<Comparison: {self.before.label} → {self.after.label}; {len(self.deltas)} kernels matched, {n_alone}>"
+
+    def _repr_html_(self) -> str:
+        """Return the text of the terminal, for notebooks."""
+        document = import_module(
+            "ncuroof.present.comparison_document"
+        )  # presenting comes behind, and is not needed to compare
+        text = import_module("ncuroof.present.comparison_text")
+        return f"<pre>{escape(text.to_text(document.comparison_document(self)))}</pre>"
 
     @property
     def is_empty(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from html import escape
 
 import pytest
 
@@ -107,3 +108,10 @@ def test_kernels_without_a_name_are_told_without_one() -> None:
     assert "(no name)" in lines
     only_whole = launch("a") | {"short_name": ""}
     assert run(only_whole).groups["short_name"].to_list() == ["a(float *, int)"]
+
+
+def test_a_notebook_shows_the_text_with_names_escaped() -> None:
+    comparison = compare(run(launch("a"), launch("gone<b>", **{"work.fp32.flop": 9e9})), run(launch("a")))
+    shown = comparison._repr_html_()
+    assert shown == f"<pre>{escape(to_text(comparison_document(comparison)))}</pre>"
+    assert "removed: gone&lt;b&gt;" in shown
