@@ -7,6 +7,8 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.present import format as text
 
 _MOST_EXPLANATIONS = 3
+_LEAST_IN_PERCENT, _MOST_IN_PERCENT = 0.001, 2.0
+"""Amounts after over before: beyond these percents say nothing."""
 
 
 def change_sentence(
@@ -67,8 +69,9 @@ def factor(change_frac: float) -> str:
 
 
 def signed_share(frac: float) -> str:
-    """Return a change in percent with its sign: "−52.0 %", "+3.1 %"."""
-    return f"{'+' if frac >= 0 else '−'}{text.share(abs(frac))}"
+    """Return a change in percent with its sign: "−52.0 %", "+3.1 %"; a growth of 99.97 % falls short of nothing, and is rounded."""
+    size = 1.0 if 0.9995 <= frac < 1 else abs(frac)
+    return f"{'+' if frac >= 0 else '−'}{text.share(size)}"
 
 
 def _time(delta: Delta, *, is_counted: bool) -> str:
@@ -98,7 +101,8 @@ def _change(change: Change) -> str:
     if not change.after:
         return f"no {change.words} any more"
     ratio = change.after / change.before
-    return f"{change.words} ×{ratio:.3g}" if ratio > 2 else f"{change.words} {signed_share(ratio - 1)}"
+    is_percent = _LEAST_IN_PERCENT <= ratio <= _MOST_IN_PERCENT
+    return f"{change.words} {signed_share(ratio - 1)}" if is_percent else f"{change.words} ×{ratio:.3g}"
 
 
 def _bound(delta: Delta, side: int) -> str:

@@ -56,6 +56,48 @@ def test_waves_say_nothing_where_the_grid_is_the_same() -> None:
     assert reasons(before, after, (15300.0, 14700.0)) == []
 
 
+@pytest.mark.parametrize(
+    ("sm_frac", "us", "explaining"),
+    [
+        ((16 / 132, 128 / 132), (255.0, 34.0), ["launch.sm_frac"]),
+        ((128 / 132, 16 / 132), (34.0, 255.0), ["launch.sm_frac"]),
+        ((16 / 132, 128 / 132), (34.0, 255.0), []),
+        ((128 / 132, 1.0), (34.0, 31.0), []),  # four SMs of 132 more
+    ],
+)
+def test_sms_without_a_block_explain(
+    sm_frac: tuple[float, float], us: tuple[float, float], explaining: list[str]
+) -> None:
+    before, after = ({"launch.sm_frac": frac} for frac in sm_frac)
+    assert reasons(before, after, us) == explaining
+
+
+@pytest.mark.parametrize(
+    ("instructions", "words"),
+    [
+        (1.9e9, "instructions +90.0 %"),
+        (1.9998e9, "instructions +100 %"),
+        (2e9, "instructions +100 %"),
+        (2.05e9, "instructions ×2.05"),
+    ],
+)
+def test_an_amount_that_doubles_grows_by_a_hundred_percent(instructions: float, words: str) -> None:
+    latency = {"verdict": "latency", "limiter": None}
+    old, new = (
+        run(launch("a", us, **latency, **{"instructions.warp_executed": amount}))
+        for us, amount in ((100.0, 1e9), (200.0, instructions))
+    )
+    (slower,), (faster,) = compare(old, new).deltas, compare(new, old).deltas
+    assert change_sentence(slower) == f"2× slower: {words}"
+    assert change_sentence(faster).startswith("2× faster: instructions −")
+
+
+def test_an_amount_of_which_hardly_anything_is_left_is_a_factor() -> None:
+    old, new = (run(launch("a", us, **{"traffic_bytes.dram": moved})) for us, moved in ((100.0, 1e9), (50.0, 3e5)))
+    (delta,) = compare(old, new).deltas
+    assert change_sentence(delta) == "2× faster: DRAM bytes ×0.0003"
+
+
 def test_issue_slots_that_gain_more_than_their_instructions_are_used_better() -> None:
     # 12 % more instructions in 0.4 of the time: of the 2.8 times as many slots in use, 1.12 times are arithmetic
     before = {"instructions.warp_executed": 1e9, "utilisation.issue": 0.2}
