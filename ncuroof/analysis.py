@@ -45,9 +45,9 @@ _MOST_NAMES = 3
 """Reports that a representation names."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Reports:
-    """Reports that were read and not yet analysed.
+    """Reports that were read and not yet analysed; each is equal to itself alone.
 
     Attributes:
         raw: one per file, in the order given, each content once.
@@ -98,9 +98,11 @@ class Reports:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Analysis:
     """What is known of a run: measurements, roofline and diagnosis of every kernel.
+
+    Equal to itself alone; `ncuroof.compare` tells what is different. Pickles and copies are whole: processes can return analyses.
 
     Attributes:
         reports: what was read.

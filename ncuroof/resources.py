@@ -5,15 +5,39 @@ A wheel carries them under `ncuroof/_data/`; a checkout (editable install includ
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import tomli
 
 from ncuroof.errors import ProfileError
 
 _PACKAGE = Path(__file__).resolve().parent
+
+_Value = TypeVar("_Value")
+
+
+class Stated(Mapping[str, _Value]):
+    """What a file states by name: all who ask share it, so it cannot be changed; other than `MappingProxyType` it can be pickled."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, _Value]) -> None:
+        self._values = dict(values)
+
+    def __getitem__(self, name: str) -> _Value:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return repr(self._values)
 
 
 @cache

@@ -25,7 +25,7 @@ _LEAST_MATCHED = 0.5
 """Of the time of both runs: with less in matches, these do not speak for the clocks of the runs."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
     """What changed from one run to another.
 

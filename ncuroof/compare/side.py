@@ -76,7 +76,7 @@ LINE_SHARES = pl.Schema(
 """One row per group and line of the source whose text the report carries; those with fewest samples are left out."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Side:
     """One of the runs.
 

@@ -25,7 +25,7 @@ _SAME = 0.0005
 """Between utilisations that are one number; ncu prints them to 0.0001, and the passes of a report differ by as little."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Diagnosis:
     """What bounds each kernel, and why.
 

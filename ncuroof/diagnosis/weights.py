@@ -15,7 +15,7 @@ from ncuroof.tables import KERNELS, WEIGHTS, check, conform
 _SAME = ["source", "key", "grid", "block"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Weighting:
     """How the sums over a run are weighted.
 

@@ -14,7 +14,7 @@ from ncuroof.words import CeilingSource
 __all__ = ["Expected", "ModelUtilisation", "expect"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Expected:
     """Expected against measured.
 

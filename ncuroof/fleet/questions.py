@@ -55,7 +55,7 @@ class Overview:
     labels: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Changes:
     """What changed from one value of something to the next.
 

@@ -88,7 +88,7 @@ class CounterSelection:
         return replace(self, names=self.names | names)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RawReport:
     """One report as it was recorded: numbers untouched, except that what is not finite is null.
 

@@ -41,7 +41,7 @@ NEAR_FRAC = 0.1
 """Between a side's total and what stands for it: as between the two sides of a balanced kernel."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Measurements:
     """What was measured, in canonical quantities.
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Protocol
 
 from ncuroof import resources
@@ -61,11 +60,11 @@ class Accelerator:
 
     id: str
     name: str
-    bandwidth_bytes_per_s: Mapping[str, float]
-    peak_flop_per_s: Mapping[str, float]
+    bandwidth_bytes_per_s: Mapping[str, float] = field(hash=False)
+    peak_flop_per_s: Mapping[str, float] = field(hash=False)
     l2_bytes: int | None = None
-    sources: Mapping[str, str] = field(default_factory=dict)
-    notes: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict, hash=False)
+    notes: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @cache
@@ -102,9 +101,7 @@ def with_measured(
         peaks = dict.fromkeys((precision.value for precision in Precision), peak_flop_per_s)
     if bandwidth_bytes_per_s is not None:
         bandwidths[MemoryLevel.DRAM.value] = bandwidth_bytes_per_s
-    return Accelerator(
-        f"{machine.id}, as given", machine.name, MappingProxyType(bandwidths), MappingProxyType(peaks), machine.l2_bytes
-    )
+    return Accelerator(f"{machine.id}, as given", machine.name, bandwidths, peaks, machine.l2_bytes)
 
 
 def read_accelerator(path: Path) -> Accelerator:
@@ -130,10 +127,10 @@ def read_accelerator(path: Path) -> Accelerator:
     return Accelerator(
         id=texts["id"],
         name=texts["name"],
-        bandwidth_bytes_per_s=MappingProxyType(document["bandwidth_bytes_per_s"]),
-        peak_flop_per_s=MappingProxyType(document["peak_flop_per_s"]),
-        sources=MappingProxyType(sources),
-        notes=MappingProxyType(notes),
+        bandwidth_bytes_per_s=resources.Stated(document["bandwidth_bytes_per_s"]),
+        peak_flop_per_s=resources.Stated(document["peak_flop_per_s"]),
+        sources=resources.Stated(sources),
+        notes=resources.Stated(notes),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Literal
 
 from ncuroof.errors import ModelError
@@ -60,9 +59,7 @@ def sharded_gemm(  # noqa: PLR0913  a product has that many sizes
     result_bytes = m * n * dtype_of(c_dtype or dtype).bytes
     parts_by_axis = {"k": 2 * (devices - 1) / devices, "n": (devices - 1) / devices, "m": 0.0}
     given = {**share.sizes, **sizes, "axis": axis, "devices": devices}
-    return replace(
-        share, name="sharded-gemm", sizes=MappingProxyType(given), network_bytes=parts_by_axis[axis] * result_bytes
-    )
+    return replace(share, name="sharded-gemm", sizes=given, network_bytes=parts_by_axis[axis] * result_bytes)
 
 
 def critical_contraction(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 
 from ncuroof.errors import ModelError
 from ncuroof.model.dtypes import Dtype
@@ -61,7 +60,7 @@ class Operation:
     """
 
     name: str
-    sizes: Mapping[str, object]
+    sizes: Mapping[str, object] = field(hash=False)
     work: tuple[Work, ...]
     traffic: tuple[Traffic, ...]
     counted: str
@@ -156,7 +155,7 @@ def made(
     given = {size: value for size, value in sizes.items() if value is not None and value is not False}
     return Operation(
         name=name,
-        sizes=MappingProxyType(given),
+        sizes=given,
         work=tuple(each for each in work if each.flop),
         traffic=tuple(each for each in traffic if each.bytes),
         counted=counted,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 from ncuroof.model.dtypes import DTYPES, Dtype, dtype_of
 from ncuroof.model.operation import EACH_ONCE, Operation, Traffic, Work
@@ -55,7 +54,7 @@ def operator(
     Source: PyTorch's native_functions.yaml for signatures; `profiles/operators.toml` for counts.
     """
     plain, table = plain_name(name), load_operators()
-    label = MappingProxyType({"operator": name})
+    label = {"operator": name}
     if plain in table.free:
         return Operation(name, label, (), (), _VIEWED)
     tensors = [_tensor(each, dtype) for each in inputs]

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ncuroof import resources
 from ncuroof.errors import ProfileError, UnknownNameError
+from ncuroof.resources import Stated
 from ncuroof.words import MemoryLevel, Precision
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ _MIG = re.compile(r"(?<!\s)\s+mig\b.*", re.IGNORECASE | re.DOTALL)
 _VISIBLE_DRAM_FRAC = (0.85, 1.02)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class GpuProfile:
-    """What the documents of one GPU say. Profiles compare by identity: each file is loaded once.
+    """What the documents of one GPU say.
 
     Peaks are dense: structured sparsity doubles the tensor ones. GeForce parts run FP16 and FP8 tensor
     operations with FP32 accumulation at half rate: there the plain key holds the half rate, and
@@ -90,11 +90,11 @@ class GpuProfile:
     dram_bytes: int | None
     l2_bytes: int | None
     memory_bus_width_bits: int | None
-    bandwidth_bytes_per_s: Mapping[str, float]
-    peak_flop_per_s: Mapping[str, float]
-    peak_flop_per_clock_per_sm: Mapping[str, float]
-    sources: Mapping[str, str]
-    notes: Mapping[str, str]
+    bandwidth_bytes_per_s: Mapping[str, float] = field(hash=False)
+    peak_flop_per_s: Mapping[str, float] = field(hash=False)
+    peak_flop_per_clock_per_sm: Mapping[str, float] = field(hash=False)
+    sources: Mapping[str, str] = field(hash=False)
+    notes: Mapping[str, str] = field(hash=False)
 
     def ridge_flop_per_byte(self, precision: str, level: str = "dram") -> float | None:
         """Return the intensity where the roofs of `precision` and `level` meet; None when one is unknown."""
@@ -221,11 +221,11 @@ def _profile(document: dict[str, Any], stem: str) -> GpuProfile:
         **texts,
         **gpu,
         device_names=device_names,
-        bandwidth_bytes_per_s=MappingProxyType(numbers["bandwidth_bytes_per_s"]),
-        peak_flop_per_s=MappingProxyType(numbers["peak_flop_per_s"]),
-        peak_flop_per_clock_per_sm=MappingProxyType(numbers["peak_flop_per_clock_per_sm"]),
-        sources=MappingProxyType(sources),
-        notes=MappingProxyType({key: _text("notes", tables["notes"], key) for key in tables["notes"]}),
+        bandwidth_bytes_per_s=Stated(numbers["bandwidth_bytes_per_s"]),
+        peak_flop_per_s=Stated(numbers["peak_flop_per_s"]),
+        peak_flop_per_clock_per_sm=Stated(numbers["peak_flop_per_clock_per_sm"]),
+        sources=Stated(sources),
+        notes=Stated({key: _text("notes", tables["notes"], key) for key in tables["notes"]}),
     )
 
 

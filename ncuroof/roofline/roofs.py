@@ -36,7 +36,7 @@ _MOSTLY_FP32_ACCUMULATION = 0.75
 """Where FP32 accumulation runs at half rate, a kernel whose paths reach less of the fastest one's peak than this uses it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Roofline:
     """Where the kernels lie, and under what.
 

@@ -17,7 +17,7 @@ from ncuroof.torch.tables import EXPECTED, EXPECTED_TIMES
 _MOST_LINES = 12
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ExpectedRoofline:
     """Every counted call at its roofline time on one machine.
 
