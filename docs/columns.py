@@ -31,6 +31,10 @@ _KERNELS = """## `ncuroof.kernels/1`
 report holds, so that tables of several reports can be put below each other; `report_sha256` and `id` find the launch in the
 JSON document. Work of a type that came out after this version has columns of its own, after all others. A Parquet file names
 schema and version in its metadata (`ncuroof.schema`, `ncuroof.version`).
+
+In Python, `Analysis.kernels` has the same columns for every report, too: these but `report_file`, `report_sha256`, `gpu_name`,
+`findings` and `gains_ns` (which are in `Analysis.reports`, `.measurements.devices` and `.findings`), and how numbers came about
+(`check.*`, `definition.*`, `limiter.memory_counter`, `limiter.compute_counter`).
 """
 _QUANTITIES = (
     "Beside them, a Float64 column for every [quantity](quantities/README.md) of a fixed name but checks (`check.*`), "

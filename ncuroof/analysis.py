@@ -134,11 +134,12 @@ class Analysis:
 
     @property
     def kernels(self) -> pl.DataFrame:
-        """One row per workload: KERNELS with all quantities, BOUNDS, VERDICTS, and the long tables spread into columns.
+        """One row per workload: KERNELS with all quantities, BOUNDS, VERDICTS, WEIGHTS, and the long tables spread into columns.
 
         The spread columns are `work.<precision>.flop`, `work.<precision>.frac`, `bandwidth.<level>.bytes_per_s`,
         `bandwidth.<level>.frac`, `intensity.<level>` in flop/byte of the dominant precision, and
-        `instruction_intensity.<level>` in warp instructions per transaction. Where launches were counted, WEIGHTS besides.
+        `instruction_intensity.<level>` in warp instructions per transaction. Every report has the same columns (docs/columns.md),
+        null where it does not know: `polars.concat` puts tables below each other.
         """
         return kernel_table(self.measurements, self.roofline_tables, self.diagnosis, self._weights)
 

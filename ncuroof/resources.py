@@ -20,7 +20,7 @@ _Value = TypeVar("_Value")
 
 
 class Stated(Mapping[str, _Value]):
-    """What a file states by name: all who ask share it, so it cannot be changed; other than `MappingProxyType` it can be pickled."""
+    """What a file states by name: all who ask share it, so it cannot be changed; unlike a `MappingProxyType` it pickles."""
 
     __slots__ = ("_values",)
 

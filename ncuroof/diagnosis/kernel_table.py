@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
 from ncuroof.diagnosis.diagnose import Diagnosis
-from ncuroof.metrics import Measurements
+from ncuroof.diagnosis.summary import with_weights
+from ncuroof.metrics import Measurements, precisions
 from ncuroof.roofline import Roofline
+from ncuroof.words import MemoryLevel
 
 
 def kernel_table(
     measurements: Measurements, placed: Roofline, diagnosis: Diagnosis, weights: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """Return one row per workload: KERNELS with all quantities, BOUNDS, VERDICTS, and the long tables spread into columns.
+    """Return one row per workload: KERNELS with all quantities, BOUNDS, VERDICTS, WEIGHTS, and the long tables spread into columns.
 
-    See `ncuroof.analysis.Analysis.kernels` for the names of the columns.
+    The columns are the same for every report, null where it does not know; `ncuroof.analysis.Analysis.kernels` names them.
 
     Args:
         measurements: what was measured.
         placed: the roofline of it.
         diagnosis: the verdicts.
-        weights: WEIGHTS, which are joined; None where each launch stands for itself.
+        weights: WEIGHTS; None where each launch stands for itself.
     """
     kernels = measurements.kernels.hstack(
         [column for part in (placed.bounds, diagnosis.verdicts) for column in part.drop("id")]
@@ -30,23 +32,35 @@ def kernel_table(
     dominant = placed.points.join(
         kernels.select("id", precision="dominant_precision"), on=["id", "precision"], how="semi"
     )
-    for spread in (
-        _spread(placed.work, "work", "precision", ("flop", "frac")),
-        _spread(placed.bandwidth, "bandwidth", "level", ("bytes_per_s", "frac")),
-        _spread(dominant, "intensity", "level", ("intensity_flop_per_byte",)),
-        _spread(placed.instruction_points, "instruction_intensity", "level", ("intensity_inst_per_transaction",)),
-    ):
-        kernels = kernels.join(spread, on="id", how="left", maintain_order="left")
-    return kernels if weights is None else kernels.join(weights, on="id", how="left", maintain_order="left")
+    kernels = with_weights(kernels, weights)
+    levels = [level.value for level in MemoryLevel]
+    known = precisions()
+    later = [name for name in placed.work["precision"].unique(maintain_order=True) if name not in known]
+    spreads = (
+        _spread(kernels["id"], placed.work, "work", "precision", known, ("flop", "frac")),
+        _spread(kernels["id"], placed.bandwidth, "bandwidth", "level", levels, ("bytes_per_s", "frac")),
+        _spread(kernels["id"], dominant, "intensity", "level", levels, ("intensity_flop_per_byte",)),
+        _spread(
+            kernels["id"],
+            placed.instruction_points,
+            "instruction_intensity",
+            "level",
+            levels,
+            ("intensity_inst_per_transaction",),
+        ),
+        _spread(kernels["id"], placed.work, "work", "precision", later, ("flop", "frac")),
+    )
+    return kernels.hstack([column for spread in spreads for column in spread])
 
 
-def _spread(table: pl.DataFrame, prefix: str, name: str, values: Sequence[str]) -> pl.DataFrame:
-    """Return a long table with a row per kernel, and a column per name and value; one value needs no name of its own."""
-    spread = table.select("id").unique(maintain_order=True)
-    for key in table[name].unique(maintain_order=True):
-        columns = [
-            pl.col(value).alias(f"{prefix}.{key}.{value}" if len(values) > 1 else f"{prefix}.{key}") for value in values
-        ]
-        rows = table.filter(pl.col(name) == key).select("id", *columns)
-        spread = spread.join(rows, on="id", how="left", maintain_order="left")
-    return spread
+def _spread(
+    ids: pl.Series, table: pl.DataFrame, prefix: str, key: str, names: Sequence[str], values: Sequence[str]
+) -> Iterator[pl.Series]:
+    """Yield a column per name and value of a long table, in the kernels' order; one value needs no name of its own."""
+    rows_by_name = table.select("id", key, *values).partition_by(key, as_dict=True)
+    for name in names:
+        rows = rows_by_name.get((name,))
+        found = None if rows is None else ids.to_frame().join(rows, on="id", how="left", maintain_order="left")
+        for value in values:
+            column = pl.repeat(None, len(ids), dtype=table.schema[value], eager=True) if found is None else found[value]
+            yield column.alias(f"{prefix}.{name}.{value}" if len(values) > 1 else f"{prefix}.{name}")

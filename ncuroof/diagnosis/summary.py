@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ncuroof.tables import ACTIONS, GROUPS, conform
+from ncuroof.tables import ACTIONS, GROUPS, WEIGHTS, conform
 from ncuroof.words import Verdict
 
 
@@ -159,9 +159,10 @@ def n_launches(of: str | pl.Expr | None = None) -> pl.Expr:
 
 
 def with_weights(table: pl.DataFrame, weights: pl.DataFrame | None) -> pl.DataFrame:
-    """Return a table with the columns of WEIGHTS; 1 where each launch stands for itself."""
+    """Return a table with the columns of WEIGHTS; where nothing was counted, each launch stands for itself: 1, times null."""
     if weights is None:
-        return table.with_columns(pl.lit(1.0).alias("n_represented"), pl.lit(1.0).alias("weight"))
+        stood_for = {name: 1.0 if name in {"n_represented", "weight"} else None for name in WEIGHTS if name != "id"}
+        return table.with_columns(pl.lit(value, WEIGHTS[name]).alias(name) for name, value in stood_for.items())
     return table.join(weights, on="id", how="left", maintain_order="left")
 
 

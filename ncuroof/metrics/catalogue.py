@@ -12,6 +12,7 @@ from ncuroof.errors import ProfileError
 from ncuroof.metrics.entries import ByLine, Pair, Quantity, Source, Stalls, Tensor, TensorInstruction, TensorOpcodes
 from ncuroof.metrics.formula import Formula, parse
 from ncuroof.resources import folder, read_toml
+from ncuroof.words import SPARSE_SUFFIX, Precision
 
 _BREAKDOWN = "breakdown:{}.avg.pct_of_peak_sustained_elapsed"
 BREAKDOWNS = {
@@ -123,6 +124,18 @@ def load_catalogue() -> Catalogue:
         return _catalogue(raw)
     except KeyError as error:
         raise ProfileError(f"metrics.toml: key {error} is missing") from error
+
+
+def precisions() -> tuple[str, ...]:
+    """Return every precision, and beside those of tensor cores with structured sparsity the sparse one."""
+    tensor = load_catalogue().tensor
+    dense = {tensor.precision_by_source[source] for source in tensor.never_sparse}
+    return tuple(
+        name
+        for each in Precision
+        for name in (each.value, f"{each.value}{SPARSE_SUFFIX}")
+        if name == each.value or (name.startswith("tensor_") and each.value not in dense)
+    )
 
 
 def _catalogue(raw: Mapping[str, Any]) -> Catalogue:

@@ -8,12 +8,11 @@ from functools import cache
 from typing import Any
 
 from ncuroof.errors import ProfileError
-from ncuroof.metrics import load_catalogue
+from ncuroof.metrics import precisions
 from ncuroof.resources import folder, read_toml
-from ncuroof.words import SPARSE_SUFFIX, MemoryLevel, Precision
+from ncuroof.words import MemoryLevel
 
 LEVEL, PRECISION = "<level>", "<precision>"
-_TENSOR = "tensor_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +51,6 @@ class Column:
 def levels() -> tuple[str, ...]:
     """Return the memory levels, from the farthest to the nearest."""
     return tuple(level.value for level in MemoryLevel)
-
-
-def precisions() -> tuple[str, ...]:
-    """Return every precision, and beside those of tensor cores with structured sparsity the sparse one."""
-    tensor = load_catalogue().tensor
-    dense = {tensor.precision_by_source[source] for source in tensor.never_sparse}
-    return tuple(
-        name
-        for each in Precision
-        for name in (each.value, f"{each.value}{SPARSE_SUFFIX}")
-        if name == each.value or (name.startswith(_TENSOR) and each.value not in dense)
-    )
 
 
 @cache

@@ -71,13 +71,8 @@ def kernel_rows(analysis: Analysed) -> pl.DataFrame:
             pl.col(*_FOUND).fill_null([]),
         )
     )
-    absent = [
-        pl.lit(1.0 if name in WEIGHTS else None, dtype).alias(name)
-        for name, dtype in columns.items()
-        if name not in rows.columns
-    ]
     of_later_types = [name for name in rows.columns if name not in columns and name.startswith("work.")]
-    return rows.with_columns(absent).select(*columns, *of_later_types)
+    return rows.select(*columns, *of_later_types)
 
 
 def _placed() -> list[Column]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -10,11 +11,13 @@ import pytest
 import ncuroof
 from ncuroof._version import __version__
 from ncuroof.analysis import Analysis
+from ncuroof.diagnosis import kernel_table
 from ncuroof.fleet import FLEET, FLEET_FAILURES
-from ncuroof.metrics import load_catalogue
+from ncuroof.metrics import load_catalogue, precisions
 from ncuroof.present import render
-from ncuroof.present.columns import columns_by_name, load_columns, load_limiters, precisions
+from ncuroof.present.columns import columns_by_name, load_columns, load_limiters
 from ncuroof.present.kernel_rows import kernel_columns, kernel_rows
+from ncuroof.tables import WEIGHTS
 from tests.support import demo
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
 
@@ -34,7 +37,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
 
 
 def test_reports_of_few_and_of_many_counters_have_the_same_columns(analysis: Analysis, small: Analysis) -> None:
-    assert analysis.kernels.width != small.kernels.width
+    assert analysis.kernels.schema == small.kernels.schema
     tables = [pl.read_parquet(io.BytesIO(render(each, "parquet"))) for each in (analysis, small)]
     together = pl.concat(tables)
     assert together.height == analysis.kernels.height + 1
@@ -52,6 +55,39 @@ def test_a_row_tells_report_and_gpu_as_the_document_does(analysis: Analysis) -> 
         assert row["findings"] == [finding["id"] for finding in kernel["findings"]]
         assert row["gains_ns"] == [finding["gain_ns"] for finding in kernel["findings"]]
         assert (row["n_represented"], row["weight"]) == (1.0, 1.0)
+        assert [row[f"counted_{which}_ns"] for which in ("average", "shortest", "longest")] == [None] * 3  # nothing was
+
+
+def test_kernels_of_reports_of_few_and_of_many_counters_are_one_table(analysis: Analysis, small: Analysis) -> None:
+    weights = analysis.kernels.select("id", *(pl.lit(2.0).alias(name) for name in WEIGHTS if name != "id"))
+    counted = kernel_table(analysis.measurements, analysis.roofline_tables, analysis.diagnosis, weights)
+    together = pl.concat([small.kernels, counted, analysis.kernels])
+    assert together["n_represented"].sum() == 1 + 2 * 17 + 17
+    assert together["counted_average_ns"].null_count() == 1 + 17
+    # of the saxpy time alone is known; of the other report's launches some have FP32 work
+    n_fp32 = analysis.roofline_tables.work.filter((pl.col("precision") == "fp32") & (pl.col("flop") > 0)).height
+    assert small.kernels.filter(pl.col("work.fp32.flop") > 0).height == 0
+    assert together.filter(pl.col("work.fp32.flop") > 0).height == 2 * n_fp32 > 0
+    assert together["work.tensor_fp4.flop"].null_count() == together.height
+    assert together["intensity.shared"].dtype == pl.Float64()
+
+
+def test_kernels_have_the_columns_that_are_documented(analysis: Analysis) -> None:
+    found, written = analysis.kernels.schema, kernel_columns()
+    elsewhere = {"report_file", "report_sha256", "gpu_name", "findings", "gains_ns"}
+    assert set(written) - set(found) == elsewhere
+    workings = [name for name in found if name not in written]
+    assert all(name.startswith(("check.", "definition.")) or name.endswith("_counter") for name in workings)
+    assert {name for name in set(found) & set(written) if found[name] != written[name]} == {"compute_capability"}
+
+
+def test_work_of_a_type_of_later_is_the_last_of_kernels(analysis: Analysis) -> None:
+    tables = analysis.roofline_tables
+    later = tables.work.filter(pl.col("precision") == "fp32").with_columns(pl.lit("tensor_fp3").alias("precision"))
+    placed = replace(tables, work=pl.concat([later, tables.work]))
+    found = kernel_table(analysis.measurements, placed, analysis.diagnosis)
+    assert found.columns == [*analysis.kernels.columns, "work.tensor_fp3.flop", "work.tensor_fp3.frac"]
+    assert found["work.tensor_fp3.flop"].equals(found["work.fp32.flop"].alias("work.tensor_fp3.flop"))
 
 
 def test_inner_workings_are_left_to_the_document(analysis: Analysis) -> None:
