@@ -73,8 +73,11 @@ class Expectation(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not lo
         self._fused = FusedAttention() if fused_attention else None
 
     def __repr__(self) -> str:
-        flop = sum(operation.flop for operation in self.operations)
-        return f"<Expectation: {counted(len(self._calls), 'call')}, {flop_count(flop)}>"
+        known = [operation for operation in self.operations if operation.is_known]
+        work = flop_count(sum(operation.flop for operation in known))
+        n_unknown = len(self._calls) - len(known)
+        unknown = f" and {counted(n_unknown, 'call')} of unknown work" if n_unknown else ""
+        return f"<Expectation: {counted(len(self._calls), 'call')}, {work}{unknown}>"
 
     def __enter__(self) -> Expectation:
         self._tracker.__enter__()

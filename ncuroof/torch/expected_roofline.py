@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from ncuroof.model import Machine, Operation, Prediction, machine_by_name, predict
-from ncuroof.present.format import byte_count, counted, duration, flop_count, flop_rate, intensity, share
+from ncuroof.present.format import MISSING, byte_count, counted, duration, flop_count, flop_rate, intensity, share
 from ncuroof.present.roofline_svg import Mark, roofline_svg
 from ncuroof.tables import check
 from ncuroof.torch.tables import EXPECTED, EXPECTED_TIMES
@@ -34,14 +34,14 @@ class ExpectedRoofline:
     remarks: tuple[str, ...] = ()
 
     @property
-    def least_ns(self) -> float:
-        """Sum of the roofline times; calls whose work or roof is not known are not in it."""
-        return float(self.calls["least_ns"].sum())
+    def least_ns(self) -> float | None:
+        """Sum of the roofline times; calls whose work or roof is not known are not in it. None where that leaves nothing."""
+        return self._sum("least_ns")
 
     @property
-    def flop(self) -> float:
-        """Sum of all work that is known."""
-        return float(self.calls["flop"].sum())
+    def flop(self) -> float | None:
+        """Sum of all work that is known: at least so much, where that of some calls is not. None where that leaves nothing."""
+        return self._sum("flop")
 
     @property
     def bytes(self) -> float:
@@ -49,11 +49,15 @@ class ExpectedRoofline:
         return float(self.calls["read_bytes"].sum()) + float(self.calls["written_bytes"].sum())
 
     def by_operator(self) -> pl.DataFrame:
-        """Return a row per operator: calls, work, traffic, least time and its share, the longest first."""
+        """Return a row per operator: calls, work, traffic, least time and its share, the longest first.
+
+        Of `n_unknown` calls the least time is not known, for want of their work or of a roof. Where there are any, work, time and
+        intensity are of the others, at least so much, and null where that would be 0; shares are of the time that is known.
+        """
         return self._by("operator")
 
     def by_module(self, depth: int | None = None) -> pl.DataFrame:
-        """Return a row per module: calls, work, traffic, least time and its share, the longest first.
+        """Return a row per module, columns as of `by_operator`, the longest first.
 
         Args:
             depth: names of the path that count, 1 for the whole network; by default all: innermost modules.
@@ -86,26 +90,33 @@ class ExpectedRoofline:
         memory_ns = pl.col("least_ns").filter(pl.col("bound") == "memory").sum()
         sums = self.calls.group_by(key, maintain_order=True).agg(
             pl.len().alias("n_calls"),
-            pl.col("flop").sum(),
+            pl.col("least_ns").null_count().alias("n_unknown"),
+            _lower_bound("flop"),
             moved.alias("bytes"),
-            pl.col("least_ns").sum(),
-            memory_ns.alias("memory_bound_ns"),
+            _lower_bound("least_ns"),
+            pl.when(_lower_bound("least_ns").is_not_null()).then(memory_ns).alias("memory_bound_ns"),
         )
         is_there = pl.col("bytes") > 0
         return sums.with_columns(
             pl.when(is_there).then(pl.col("flop") / pl.col("bytes")).alias("intensity_flop_per_byte"),
-            pl.when(self.least_ns > 0).then(pl.col("least_ns") / self.least_ns).alias("share_frac"),
-        ).sort("least_ns", descending=True, maintain_order=True)
+            (pl.col("least_ns") / (self.least_ns or None)).alias("share_frac"),
+        ).sort("least_ns", descending=True, nulls_last=True, maintain_order=True)
+
+    def _sum(self, name: str) -> float | None:
+        total: float | None = self.calls.select(_lower_bound(name)).item()
+        return total
 
     def __repr__(self) -> str:
         calls = counted(self.calls.height, "call")
-        return f"<ExpectedRoofline: {self.machine.name}; {calls}, {duration(self.least_ns)} at least>"
+        return f"<ExpectedRoofline: {self.machine.name}; {calls}, {_at_least(duration(self.least_ns), 'time')}>"
 
     def __str__(self) -> str:
         """Return a summary for people: totals, and the operators that take longest."""
         unknown = self.calls.filter(pl.col("least_ns").is_null())
+        work = flop_count(self.flop)
         lines = [
-            f"{self.machine.name}: {duration(self.least_ns)} at least, {flop_count(self.flop)}, {byte_count(self.bytes)}, "
+            f"{self.machine.name}: {_at_least(duration(self.least_ns), 'time')}, "
+            f"{_at_least(work, 'work') if self.calls['flop'].null_count() else work}, {byte_count(self.bytes)}, "
             f"{counted(self.calls.height, 'call')}"
         ]
         for row in self.by_operator().head(_MOST_LINES).iter_rows(named=True):
@@ -114,6 +125,7 @@ class ExpectedRoofline:
             lines.append(
                 f"{share(row['share_frac']):>7}  {duration(row['least_ns']):>8}  {name[:36]:<36} {row['n_calls']:>5}× "
                 f"{intensity(row['intensity_flop_per_byte']):>12}  memory-bound {share(memory)}"
+                + (f", {row['n_unknown']} not known" if row["n_unknown"] else "")
             )
         if unknown.height:
             names = ", ".join(sorted(set(unknown["operator"])))
@@ -121,6 +133,16 @@ class ExpectedRoofline:
                 f"not in the time: {counted(unknown.height, 'call')} whose work or roof is not known ({names})"
             )
         return "\n".join([*lines, *self.remarks])
+
+
+def _lower_bound(name: str) -> pl.Expr:
+    """Return the sum of what is known; null where something is not known and the rest is 0, for at least 0 tells nothing."""
+    values = pl.col(name)
+    return pl.when(values.is_not_null().all() | (values.sum() > 0)).then(values.sum()).alias(name)
+
+
+def _at_least(told: str, what: str) -> str:
+    return f"{what} not known" if told == MISSING else f"{told} at least"
 
 
 def against(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -361,6 +362,52 @@ def test_what_is_not_known_is_said_and_kept_out() -> None:
     found = expected.roofline("h100-sxm")
     assert expected.table()["flop"].null_count() == 1
     assert "not in the time: 1 call whose work or roof is not known" in str(found)
+
+
+def test_unknown_work_is_not_zero() -> None:
+    with ncuroof.torch.expect() as expected:
+        torch.linalg.inv_ex(torch.ones(4, 4))
+    assert re.fullmatch(r"<Expectation: 2 calls, 0 FLOP and 1 call of unknown work>", repr(expected))
+    unknown = expected.roofline("h100-sxm").by_operator().row(-1, named=True)
+    assert (unknown["operator"], unknown["n_calls"], unknown["n_unknown"]) == ("aten::linalg_inv_ex", 1, 1)
+    for name in ("flop", "least_ns", "memory_bound_ns", "intensity_flop_per_byte", "share_frac"):
+        assert unknown[name] is None
+    line = next(line for line in str(expected.roofline("h100-sxm")).splitlines() if "inv_ex" in line)
+    assert re.sub(" +", " ", line) == " — — linalg_inv_ex 1× — memory-bound —, 1 not known"
+
+
+def test_what_is_known_beside_unknown_work_is_a_lower_bound() -> None:
+    x = torch.ones(1024, 1024)
+    with ncuroof.torch.expect() as expected:
+        torch.relu(x)
+    known = expected.roofline("h100-sxm")
+    with expected:
+        torch.linalg.inv_ex(x)
+    found = expected.roofline("h100-sxm")
+    assert known.by_module()["n_unknown"].to_list() == [0]
+    assert "1.05 MFLOP, 8.39 MB" in str(known)
+    # ReLU: 1024² FLOP and 8 byte each, at 3.35e12 byte/s 2.504 µs; of the inverse only its bytes are known
+    (whole,) = found.by_module().iter_rows(named=True)
+    assert whole["n_unknown"] == 1
+    assert (whole["flop"], found.flop) == (2**20, 2**20)
+    assert whole["least_ns"] == found.least_ns == pytest.approx(8 * 2**20 / 3350, rel=1e-6)
+    assert whole["bytes"] == found.bytes > 8 * 2**20
+    assert whole["intensity_flop_per_byte"] < 1 / 8 == known.by_module()["intensity_flop_per_byte"][0]
+    assert "2.50 µs at least, 1.05 MFLOP at least, " in str(found)
+
+
+def test_where_nothing_is_known_no_sum_is() -> None:
+    x = torch.ones(4, 4, device="meta")
+    with ncuroof.torch.expect() as expected:
+        x @ x
+    found = expected.roofline("h100-sxm")
+    nothing = replace(
+        found, calls=found.calls.with_columns(pl.lit(None, pl.Float64).alias(name) for name in ("flop", "least_ns"))
+    )
+    assert (nothing.flop, nothing.least_ns) == (None, None)
+    assert repr(nothing) == "<ExpectedRoofline: NVIDIA H100 SXM5 80GB; 1 call, time not known>"
+    assert "time not known, work not known, 192 B, 1 call" in str(nothing)
+    assert nothing.by_module(depth=1)["share_frac"].to_list() == [None]
 
 
 def test_autocast_that_meta_tensors_do_not_follow_is_told() -> None:
