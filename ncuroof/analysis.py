@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 import polars as pl
 
+from ncuroof.collect.calibration import Calibration
 from ncuroof.collect.counts import Counts
 from ncuroof.diagnosis import (
     Diagnosis,
@@ -26,7 +27,7 @@ from ncuroof.diagnosis import (
     weigh,
     weighted,
 )
-from ncuroof.errors import CountsError, MissingExtraError, WhatIfError
+from ncuroof.errors import ArgumentError, CountsError, MissingExtraError, WhatIfError
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Measurements, measure
 from ncuroof.roofline import Roofline, roofline
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
-    from ncuroof.collect.calibration import Calibration
     from ncuroof.compare import Side
     from ncuroof.expected import Expected
 
@@ -76,14 +76,21 @@ class Reports:
     def __repr__(self) -> str:
         return f"<Reports: {_named(self.raw)}; {sum(report.workloads.height for report in self.raw)} kernels>"
 
-    def analyse(self, calibrations: Sequence[Calibration] = ()) -> Analysis:
+    def analyse(self, calibrations: Calibration | Sequence[Calibration] = ()) -> Analysis:
         """Return the analysis of all workloads of all reports together.
 
         Args:
-            calibrations: what GPUs were seen to reach (`read_calibration`): roofs beside those of counters and data sheets.
+            calibrations: what one or several GPUs were seen to reach (`read_calibration`): roofs beside those of counters and data
+                sheets.
+
+        Raises:
+            ArgumentError: something else than calibrations is given.
         """
+        reached = [calibrations] if isinstance(calibrations, Calibration) else list(calibrations)
+        if wrong := [type(each).__name__ for each in reached if not isinstance(each, Calibration)]:
+            raise ArgumentError(f"a calibration was wanted, found {wrong[0]}", hint="pass read_calibration(path)")
         measurements = measure(self.raw)
-        placed = roofline(measurements, calibrations)
+        placed = roofline(measurements, reached)
         counts = [each and each.renamed(report.demangled) for report, each in zip(self.raw, self.counts, strict=False)]
         weighting = weigh(measurements.kernels, counts)
         weights = None if weighting is None else weighting.weights
@@ -224,6 +231,7 @@ class Analysis:
             only: regular expression of the names that the changes concern.
 
         Raises:
+            ArgumentError: a target or change is no text.
             UnknownNameError: there is no such GPU.
             WhatIfError: a change or target is none, two changes are of the type, `only` names kernels of none, or no kernel has
                 such a name.

@@ -99,6 +99,12 @@ class UnknownNameError(NcuroofError, KeyError):
         return str(self.args[0])
 
 
+class ArgumentError(NcuroofError, TypeError):
+    """A verb of Python was given something of another kind than it takes."""
+
+    slug = "argument"
+
+
 class MissingExtraError(NcuroofError, ImportError):
     """An optional dependency is not installed."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ncuroof.analysis import Analysis, PathLike, Reports
 from ncuroof.collect.counts import Counts, counts_beside
-from ncuroof.errors import ReportNotFoundError, UnknownNameError
+from ncuroof.errors import ArgumentError, ReportNotFoundError, UnknownNameError
 from ncuroof.ingest import READERS, RawReport, ReaderName, open_reports
 from ncuroof.metrics import selection
 
@@ -48,10 +48,15 @@ def read(
         MissingExtraError: NVIDIA's module is asked for and not installed.
         CountsError: the counts beside a report are not what ncuroof writes.
         UnknownNameError: there is no such reader.
+        ArgumentError: something else than a path is named.
     """
     if reader not in READERS:
         raise UnknownNameError(f"no reader {reader!r}", hint=f"use one of: {', '.join(READERS)}")
-    files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    is_one = isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable)
+    named: Any = [paths] if is_one else paths
+    files: list[PathLike] = list(named)
+    if wrong := [type(each).__name__ for each in files if not isinstance(each, (str, os.PathLike))]:
+        raise ArgumentError(f"the path of a report was wanted, found {wrong[0]}", hint="pass a path, or a list of them")
     if not files:
         raise ReportNotFoundError("a report was wanted, none was named", hint="name one .ncu-rep file or more")
     every = open_reports(
@@ -82,6 +87,7 @@ def compare(before: Analysis | PathLike, after: Analysis | PathLike) -> Comparis
 
     Raises:
         NcuroofError: a report cannot be read, as `read` says, or a file is no baseline.
+        ArgumentError: one of them is something else.
     """
     from ncuroof.compare import compare as compared  # noqa: PLC0415  comparing is not needed to read
 
@@ -95,6 +101,9 @@ def side_of(run: Analysis | PathLike) -> Side:
     if isinstance(run, Analysis):
         return run.side()
     if not isinstance(run, (str, os.PathLike)):
-        raise TypeError(f"an analysis or the path of a report was wanted, found {type(run).__name__}")
+        raise ArgumentError(
+            f"an analysis or the path of a report was wanted, found {type(run).__name__}",
+            hint="pass a path, or ncuroof.read(path).analyse()",
+        )
     path = Path(run)
     return read_baseline(path) if path.suffix == BASELINE_SUFFIX else read(path).analyse().side()

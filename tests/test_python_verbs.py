@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ncuroof
 from ncuroof.analysis import Reports
+from ncuroof.collect.calibration import Calibration, ReachedRoof, read_calibration, write_calibration
 from ncuroof.compare.baseline import write_baseline
-from ncuroof.errors import ModelError, OutputError, ReportNotFoundError, UnknownNameError, WhatIfError
+from ncuroof.errors import ArgumentError, ModelError, OutputError, ReportNotFoundError, UnknownNameError, WhatIfError
 from tests.support import demo
 from tests.support.lined import lined_report
 
@@ -36,7 +40,7 @@ def test_runs_are_compared_by_their_paths_as_well(tmp_path: Path) -> None:
     for before in (demo.REPORT, str(demo.REPORT), baseline):
         changes = [delta.change_frac for delta in ncuroof.compare(before, analysis).deltas]
         assert changes == pytest.approx([0.0] * 16, abs=1e-5)  # a baseline's numbers are rounded
-    with pytest.raises(TypeError, match="found Reports"):
+    with pytest.raises(ArgumentError, match="found Reports"):
         ncuroof.compare(ncuroof.read(demo.REPORT), analysis)  # type: ignore[arg-type]
     with pytest.raises(ReportNotFoundError, match="none"):
         ncuroof.compare("none.ncu-rep", analysis)
@@ -92,6 +96,50 @@ def test_one_change_is_a_text() -> None:
     assert analysis.whatif("b200", changes="dtype:fp8").equals(analysis.whatif("b200", changes=["dtype:fp8"]))
     with pytest.raises(WhatIfError, match="there is none"):
         analysis.whatif("b200", only="gemm")
+
+
+@pytest.mark.parametrize("paths", [5, None, b"run.ncu-rep", [5], [demo.REPORT, None]])
+def test_what_is_no_path_is_refused_by_name(paths: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"the path of a report was wanted, found (int|NoneType|bytes)$"):
+        ncuroof.read(paths)
+
+
+def test_verbs_say_what_they_take() -> None:
+    reports = ncuroof.read(demo.REPORT)
+    analysis, product = reports.analyse(), ncuroof.model.gemm(64, 64, 64)
+    verbs: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
+        (analysis.whatif, (["b200"],), "a GPU's name was wanted, found list"),
+        (partial(analysis.whatif, changes=[5]), ("b200",), "a change in words was wanted, found int"),
+        (reports.analyse, ("h200.json",), "a calibration was wanted, found str"),
+        (reports.analyse, ([Path("h200.json")],), "a calibration was wanted, found (Posix|Windows)Path"),
+        (ncuroof.model.predict, (product, None), "a machine or its name was wanted, found NoneType"),
+        (ncuroof.model.predict, ("gemm", "b200"), "an operation was wanted, found str"),
+        (partial(ncuroof.model.gemm, dtype=16), (64, 64, 64), "the name of an element type was wanted, found int"),
+    ]
+    for verb, arguments, said in verbs:
+        with pytest.raises(ArgumentError, match=f"^{said}$") as caught:
+            verb(*arguments)
+        assert caught.value.hint
+
+
+def test_a_calibration_needs_no_list(tmp_path: Path) -> None:
+    reached = ReachedRoof("bandwidth", "dram", 4.1e12, 0.01, 40, "copies", None)
+    file = tmp_path / "h200.json"
+    file.write_bytes(write_calibration(Calibration("NVIDIA H200", "9.0", 132, "2.8", "12.8", (reached,), ())))
+    reports, calibration = ncuroof.read(demo.REPORT), read_calibration(str(file))
+    one, listed = reports.analyse(calibration), reports.analyse([calibration])
+    assert one.to_dict() == listed.to_dict() != reports.analyse().to_dict()
+
+
+def test_a_machine_goes_by_its_name() -> None:
+    model = ncuroof.model
+    product, machine = model.gemm(4096, 4096, 4096), model.machine_by_name("h100-sxm")
+    assert model.predict(product, "h100-sxm") == model.predict(product, machine)
+    assert model.predict(product, "tpu-v5e").machine.name == model.machine_by_name("tpu-v5e").name
+    assert model.with_measured("h100-sxm", peak_flop_per_s=5e14).peak_flop_per_s["tensor_fp8"] == 5e14
+    assert model.residency(1e6, "h100-sxm") == model.residency(1e6, machine)
+    with pytest.raises(UnknownNameError, match="'abacus'"):
+        model.predict(product, "abacus")
 
 
 @pytest.mark.parametrize("size", [4096.5, float("nan"), float("inf"), 0.5, 0, -1])

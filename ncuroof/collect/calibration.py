@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -73,12 +74,13 @@ def write_calibration(calibration: Calibration) -> bytes:
     return (json.dumps({"schema": SCHEMA} | asdict(calibration), indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def read_calibration(path: Path) -> Calibration:
+def read_calibration(path: str | os.PathLike[str]) -> Calibration:
     """Return the calibration in a file.
 
     Raises:
         CalibrationError: the file cannot be read, is none, of another schema, or damaged.
     """
+    path = Path(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         schema = content.pop("schema")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ _RECORD = {
 }
 
 
-def read_trace(path: Path) -> Counts:
+def read_trace(path: str | os.PathLike[str]) -> Counts:
     """Return how often each kernel of a trace ran, and what the GPU did meanwhile.
 
     Args:
@@ -29,7 +30,7 @@ def read_trace(path: Path) -> Counts:
     Raises:
         CountsError: it cannot be read, is no such trace, or holds no kernel.
     """
-    settings = load_settings()
+    path, settings = Path(path), load_settings()
     if is_nsys_trace(path):
         timeline = read_nsys_trace(path, waiting_calls=settings.waiting_calls)
         counts = counts_of(timeline, settings, source="nsys")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def write_baseline(side: Side) -> bytes:
     ).encode()
 
 
-def read_baseline(path: Path) -> Side:
+def read_baseline(path: str | os.PathLike[str]) -> Side:
     """Return the run of a baseline.
 
     Raises:
@@ -64,6 +65,7 @@ def read_baseline(path: Path) -> Side:
         ReportAccessError: it cannot be read.
     """
     hint = "write one with: ncuroof compare REPORT REPORT --save-baseline FILE"
+    path = Path(path)
     try:
         raw = path.read_bytes()
     except FileNotFoundError as error:

@@ -3,7 +3,7 @@
     >>> from ncuroof import model
     >>> product = model.gemm(4096, 4096, 4096, dtype="bf16")
     >>> product.intensity_flop_per_byte                                      # 1365.3
-    >>> model.predict(product, model.machine_by_name("h100-sxm")).bound      # "compute"
+    >>> model.predict(product, "h100-sxm").bound                              # "compute"
 
 `operator` gives the same for an operator of PyTorch by its name, shapes and element types, `recorded_operator` for one that an NVTX
 range names.
@@ -14,7 +14,7 @@ from ncuroof.model.batch import critical_batch_of_large_layer, critical_size
 from ncuroof.model.cache import Residency, residency
 from ncuroof.model.catalogue import Model, Parameter, model_by_name, models
 from ncuroof.model.dtypes import DTYPES, Dtype, dtype_of
-from ncuroof.model.machines import Accelerator, Machine, accelerators, machine_by_name, with_measured
+from ncuroof.model.machines import Accelerator, Machine, accelerators, machine_by_name, machine_of, with_measured
 from ncuroof.model.network import critical_contraction, sharded_gemm
 from ncuroof.model.operation import Operation, Traffic, Work, under
 from ncuroof.model.operators import operator
@@ -63,6 +63,7 @@ __all__ = [
     "layernorm",
     "linear",
     "machine_by_name",
+    "machine_of",
     "model_by_name",
     "models",
     "operator",

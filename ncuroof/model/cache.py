@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ncuroof.model.machines import Machine
+from ncuroof.model.machines import Machine, machine_of
 from ncuroof.words import MemoryLevel
 
 
@@ -30,7 +30,7 @@ class Residency:
     bandwidth_bytes_per_s: float | None
 
 
-def residency(working_set_bytes: float, machine: Machine, *, is_swept: bool = True) -> Residency:
+def residency(working_set_bytes: float, machine: Machine | str, *, is_swept: bool = True) -> Residency:
     """Return what a machine's L2 does for a working set.
 
     hit = min(1, capacity / working set); further uses take the longer of byte / L2's byte/s and (1 − hit)·byte / memory's
@@ -44,12 +44,17 @@ def residency(working_set_bytes: float, machine: Machine, *, is_swept: bool = Tr
 
     Args:
         working_set_bytes: what is used again.
-        machine: its data sheet.
+        machine: its data sheet, or name.
         is_swept: all of it is read in order before any of it is read again.
+
+    Raises:
+        ArgumentError: `machine` is neither a machine nor a name.
+        UnknownNameError: no machine is called so.
 
     Source: NVIDIA A100 Tensor Core GPU Architecture whitepaper v1.0, 2020, L2 cache; CUDA C++ Programming Guide, L2 access
     management.
     """
+    machine = machine_of(machine)
     capacity = machine.l2_bytes
     if not capacity or not working_set_bytes:
         return Residency(working_set_bytes, capacity, None, None, None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from ncuroof.errors import UnknownNameError
+from ncuroof.errors import ArgumentError, UnknownNameError
 from ncuroof.words import Precision
 
 FP32, FP64 = (Precision.FP32.value,), (Precision.FP64.value,)
@@ -81,10 +81,16 @@ def dtype_of(name: str | Dtype) -> Dtype:
     """Return the element type called `name`: ours ("bf16") or PyTorch's ("torch.bfloat16", "c10::BFloat16").
 
     Raises:
+        ArgumentError: it is no name.
         UnknownNameError: there is none; the hint lists what there is.
     """
     if isinstance(name, Dtype):
         return name
+    if not isinstance(name, str):
+        found = type(name).__name__
+        raise ArgumentError(
+            f"the name of an element type was wanted, found {found}", hint=f"use one of: {', '.join(DTYPES)}"
+        )
     wanted = name.lower().removeprefix("torch.").removeprefix("c10::")
     wanted = _OTHER_NAMES.get(wanted, wanted)
     if wanted in DTYPES:

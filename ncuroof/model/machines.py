@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ncuroof import resources
-from ncuroof.errors import ProfileError
+from ncuroof.errors import ArgumentError, ProfileError
 from ncuroof.roofline.gpu_profiles import profile_by_name
 from ncuroof.words import MemoryLevel, Precision
 
@@ -90,10 +90,32 @@ def machine_by_name(name: str) -> Machine:
     return found or profile_by_name(name)
 
 
+def machine_of(machine: Machine | str) -> Machine:
+    """Return a machine as it is, or the one that a name names.
+
+    Raises:
+        ArgumentError: it is neither.
+        UnknownNameError: no machine is called so, or several GPUs are.
+        ProfileError: a file is malformed.
+    """
+    if isinstance(machine, str):
+        return machine_by_name(machine)
+    if not hasattr(machine, "peak_flop_per_s"):
+        found = type(machine).__name__
+        raise ArgumentError(f"a machine or its name was wanted, found {found}", hint='pass a name, as "h100-sxm"')
+    return machine
+
+
 def with_measured(
-    machine: Machine, *, peak_flop_per_s: float | None = None, bandwidth_bytes_per_s: float | None = None
+    machine: Machine | str, *, peak_flop_per_s: float | None = None, bandwidth_bytes_per_s: float | None = None
 ) -> Machine:
-    """Return the machine with one peak for every precision, or one bandwidth of device memory, in place of the data sheet's."""
+    """Return the machine with one peak for every precision, or one bandwidth of device memory, in place of the data sheet's.
+
+    Raises:
+        ArgumentError: `machine` is neither a machine nor a name.
+        UnknownNameError: no machine is called so.
+    """
+    machine = machine_of(machine)
     if peak_flop_per_s is None and bandwidth_bytes_per_s is None:
         return machine
     peaks, bandwidths = dict(machine.peak_flop_per_s), dict(machine.bandwidth_bytes_per_s)

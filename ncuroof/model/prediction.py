@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ncuroof.model.machines import Machine
+from ncuroof.errors import ArgumentError
+from ncuroof.model.machines import Machine, machine_of
 from ncuroof.model.operation import Operation
 from ncuroof.roofline.bounds import LEFT_OF_RIDGE, RIGHT_OF_RIDGE
 from ncuroof.words import MemoryLevel, Side
@@ -88,7 +89,7 @@ class Prediction:
         return Side.MEMORY if ratio < LEFT_OF_RIDGE else Side.COMPUTE if ratio > RIGHT_OF_RIDGE else Side.NEAR_RIDGE
 
 
-def predict(operation: Operation, machine: Machine, *, link_bytes_per_s: float | None = None) -> Prediction:
+def predict(operation: Operation, machine: Machine | str, *, link_bytes_per_s: float | None = None) -> Prediction:
     """Return what `machine` can make of `operation` at best.
 
     T_compute = max over kinds of work ( flop / (flop/s) ), T_memory = byte / (byte/s), T_network = byte / (byte/s);
@@ -96,12 +97,20 @@ def predict(operation: Operation, machine: Machine, *, link_bytes_per_s: float |
 
     Args:
         operation: what is done.
-        machine: its data sheet.
+        machine: its data sheet, or name.
         link_bytes_per_s: bandwidth at which a device sends to others, where the operation is divided between devices.
+
+    Raises:
+        ArgumentError: one of them is something else.
+        UnknownNameError: no machine is called so.
 
     Source: Williams, Waterman, Patterson, CACM 52(4), 2009; Wang et al., arXiv 2009.04598 (times of several pipes);
     Austin et al., How to Scale Your Model, part 1, 2025 (network, and the sum as the upper bound).
     """
+    machine = machine_of(machine)
+    if not isinstance(operation, Operation):
+        found = type(operation).__name__
+        raise ArgumentError(f"an operation was wanted, found {found}", hint="pass one, as gemm(4096, 4096, 4096)")
     precision, peak, compute_ns, other_compute_ns = _compute(operation, machine)
     bandwidth = machine.bandwidth_bytes_per_s.get(MemoryLevel.DRAM.value)
     l2_bandwidth = machine.bandwidth_bytes_per_s.get(MemoryLevel.L2.value)

@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.module_tracker import ModuleTracker
 
 from ncuroof.errors import UnknownNameError
-from ncuroof.model import Operation, TensorShape, dtype_of, operator
+from ncuroof.model import Machine, Operation, TensorShape, dtype_of, operator
 from ncuroof.present.format import counted, flop_count
 from ncuroof.tables import check
 from ncuroof.torch.expected_roofline import ExpectedRoofline, against
@@ -128,10 +128,11 @@ class Expectation(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not lo
         rows = [_row(number, call) for number, call in enumerate(self._calls)]
         return check(pl.DataFrame(rows, schema=EXPECTED, orient="row"), EXPECTED, table="EXPECTED")
 
-    def roofline(self, gpu: str) -> ExpectedRoofline:
-        """Return every call against the roofs of a GPU (or another machine that models know).
+    def roofline(self, gpu: Machine | str) -> ExpectedRoofline:
+        """Return every call against the roofs of a GPU (or another machine that models know), or of the one of that name.
 
         Raises:
+            ArgumentError: it is neither a machine nor a name.
             UnknownNameError: no machine is called so.
         """
         remarks = (_AUTOCAST_IGNORED,) if self._ignored_autocast else ()

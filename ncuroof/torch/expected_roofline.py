@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof.model import Machine, Operation, Prediction, machine_by_name, predict
+from ncuroof.model import Machine, Operation, Prediction, machine_of, predict
 from ncuroof.present.format import MISSING, byte_count, counted, duration, flop_count, flop_rate, intensity, share
 from ncuroof.present.roofline_svg import Mark, roofline_svg
 from ncuroof.tables import check
@@ -146,22 +146,23 @@ def _at_least(told: str, what: str) -> str:
 
 
 def against(
-    table: pl.DataFrame, operations: Sequence[Operation], gpu: str, remarks: tuple[str, ...] = ()
+    table: pl.DataFrame, operations: Sequence[Operation], gpu: Machine | str, remarks: tuple[str, ...] = ()
 ) -> ExpectedRoofline:
-    """Return the calls of a network at their roofline times on the machine called `gpu`.
+    """Return the calls of a network at their roofline times on a machine.
 
     Args:
         table: EXPECTED.
         operations: of its rows.
-        gpu: name of a machine.
+        gpu: a machine, or its name.
         remarks: for the summary.
 
     Raises:
+        ArgumentError: it is neither.
         UnknownNameError: no machine is called so.
         SchemaError: a column is absent or has another type.
     """
     check(table, EXPECTED, table="EXPECTED")
-    machine = machine_by_name(gpu)
+    machine = machine_of(gpu)
     found: dict[int, Prediction] = {}
     for operation in operations:  # calls of the same shapes share their operation
         if id(operation) not in found:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ncuroof.errors import WhatIfError
+from ncuroof.errors import ArgumentError, WhatIfError
 from ncuroof.expected.element_types import element_type
 from ncuroof.model.dtypes import DTYPES
 from ncuroof.roofline import GpuProfile
@@ -73,8 +73,11 @@ def parse_change(text: str) -> Change:
     """Return the change that a text describes.
 
     Raises:
+        ArgumentError: it is no text.
         WhatIfError: it describes none.
     """
+    if not isinstance(text, str):
+        raise ArgumentError(f"a change in words was wanted, found {type(text).__name__}", hint=HINT)
     kind, _, value = (part.strip() for part in text.partition(":"))
     if kind == DTYPE:
         if value not in _TYPES:

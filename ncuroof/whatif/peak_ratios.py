@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ncuroof.errors import WhatIfError
+from ncuroof.errors import ArgumentError, WhatIfError
 from ncuroof.roofline import GpuProfile, profile_by_name
 from ncuroof.tables import check
 from ncuroof.whatif.busy_times import ARITHMETIC, RESOURCES
@@ -64,9 +64,15 @@ def parse_target(text: str) -> Target:
     """Return the target that a text names: a GPU, or "same", and perhaps an SM clock: "h100-sxm", "same@1.98GHz".
 
     Raises:
+        ArgumentError: it is no text.
         UnknownNameError: there is no such GPU, or several.
         WhatIfError: the clock is none.
     """
+    if not isinstance(text, str):
+        raise ArgumentError(
+            f"a GPU's name was wanted, found {type(text).__name__}",
+            hint='name one or several: whatif("b200", "h100-sxm")',
+        )
     found = _CLOCK.match(text.strip())
     if found is None or "@" in found["gpu"]:
         raise WhatIfError(f"no GPU: {text!r}", hint="a GPU looks like h100-sxm, h100-sxm@1500MHz or same@1.98GHz")
@@ -80,6 +86,7 @@ def parse_targets(texts: Sequence[str]) -> list[Target]:
     """Return the targets that texts name, each once; the same GPU where there is no text.
 
     Raises:
+        ArgumentError: one of them is no text.
         UnknownNameError: there is no such GPU, or several.
         WhatIfError: a clock is none.
     """

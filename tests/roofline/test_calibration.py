@@ -31,7 +31,7 @@ H200 = Calibration(
 def test_a_file_holds_what_was_written(tmp_path: Path) -> None:
     path = tmp_path / "h200.json"
     path.write_bytes(write_calibration(H200))
-    assert read_calibration(path) == H200
+    assert read_calibration(path) == read_calibration(str(path)) == H200
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import ncuroof
-from ncuroof.errors import UnknownNameError
+from ncuroof.errors import ArgumentError, UnknownNameError
 from ncuroof.torch.tables import EXPECTED
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'ncuroof[torch]')")
@@ -352,8 +352,11 @@ def test_the_roofline_of_a_network() -> None:
         "aten::mm 4096×8192, 8192×8192 bf16, Linear: 989 TFLOP/s",
         "aten::relu 4096×8192 bf16, outside: 838 GFLOP/s",  # 0.25 flop/byte · 3.35e12
     ]
+    assert expected.roofline(found.machine).calls.equals(found.calls)
     with pytest.raises(UnknownNameError):
         expected.roofline("abacus")
+    with pytest.raises(ArgumentError, match="a machine or its name was wanted, found list"):
+        expected.roofline(["h100-sxm"])
 
 
 def test_what_is_not_known_is_said_and_kept_out() -> None:
