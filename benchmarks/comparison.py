@@ -6,7 +6,7 @@ import time
 
 from benchmarks.timing import Spread, print_table
 from ncuroof.compare import Side, compare, judge, parse_gate
-from ncuroof.present.comparison_document import comparison_document
+from ncuroof.present.documents.comparison import comparison_document
 from tests.compare.sides import launch, run
 
 SIZES = (1_000, 10_000)

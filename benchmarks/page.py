@@ -13,8 +13,8 @@ from benchmarks.diagnosis import repeated
 from benchmarks.reports import REPORT
 from benchmarks.timing import Spread, print_table
 from ncuroof.analysis import Reports
-from ncuroof.present.document import document
-from ncuroof.present.page import render_page
+from ncuroof.present.documents.analysis import document
+from ncuroof.present.page.render import render_page
 from ncuroof.reading import read
 from tests.present import chromium
 

@@ -30,7 +30,7 @@ def stages(report: str, reader: str = "auto") -> None:
     from ncuroof.analysis import Analysis
     from ncuroof.diagnosis import diagnose, load_rules, summarise
     from ncuroof.metrics import load_catalogue, measure
-    from ncuroof.present.terminal import to_text
+    from ncuroof.present.texts.terminal import to_text
     from ncuroof.reading import read
     from ncuroof.roofline import roofline
 

@@ -66,7 +66,7 @@ class Reports:
         Raises:
             CountsError: a trace cannot be read, is none, or holds no kernel; or there is not one for each report.
         """
-        from ncuroof.collect.traces import read_trace  # noqa: PLC0415  most reports have no trace
+        from ncuroof.collect.traces.read import read_trace  # noqa: PLC0415  most reports have no trace
 
         if len(traces) != len(self.raw):
             found = f"{len(traces)} for {len(self.raw)}"
@@ -135,7 +135,7 @@ class Analysis:
 
     def _repr_html_(self) -> str:
         """Return the summary of the terminal, for notebooks."""
-        from ncuroof.present.terminal import to_text  # noqa: PLC0415  presenting is not needed to analyse
+        from ncuroof.present.texts.terminal import to_text  # noqa: PLC0415  presenting is not needed to analyse
 
         return f"<pre>{escape(to_text(self))}</pre>"
 
@@ -256,7 +256,7 @@ class Analysis:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document `ncuroof.analysis/1`."""
-        from ncuroof.present.document import document  # noqa: PLC0415  presenting is not needed to analyse
+        from ncuroof.present.documents.analysis import document  # noqa: PLC0415  presenting is not needed to analyse
 
         return document(self)
 
@@ -280,7 +280,7 @@ class Analysis:
             MissingExtraError: plotly is not installed.
             UnknownNameError: no such GPU, view or level.
         """
-        from ncuroof.present.plotly_figure import roofline_figure  # noqa: PLC0415  presenting is not needed to analyse
+        from ncuroof.present.charts.plotly_figure import roofline_figure  # noqa: PLC0415  presenting is not needed to analyse
 
         return roofline_figure(self.to_dict(), device=device, view=view, level=level)
 

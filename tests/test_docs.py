@@ -20,7 +20,7 @@ from ncuroof.cli.profile import profile
 from ncuroof.collect import reachable_roofs
 from ncuroof.collect.settings import load_settings
 from ncuroof.metrics import load_catalogue
-from ncuroof.present.explain import explain
+from ncuroof.present.explanations.explain import explain
 from ncuroof.resources import read_toml
 from tests.cli.running import run_main
 

@@ -10,7 +10,7 @@ import pytest
 import ncuroof
 from ncuroof.analysis import Reports
 from ncuroof.present import render
-from ncuroof.present.document import document as describe_all
+from ncuroof.present.documents.analysis import document as describe_all
 from ncuroof.words import MemoryLevel, Precision, Verdict
 from tests.support import demo
 from tests.support.raw import raw_report

@@ -6,7 +6,7 @@ import pytest
 
 import ncuroof
 from ncuroof.compare import compare
-from ncuroof.present.comparison_document import comparison_document
+from ncuroof.present.documents.comparison import comparison_document
 from tests.support import demo
 
 # name before: by what it is matched, time after over before, what explains it, as demo_mended.py plants it

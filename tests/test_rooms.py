@@ -16,6 +16,13 @@ FLOW = [
 ]  # fmt: skip
 """In the order in which data flows: a room may import those before it."""
 
+FOLDERS = {
+    "collect": ["traces"],
+    "ingest": ["native", "code", "printed", "redaction"],
+    "present": ["sentences", "explanations", "documents", "texts", "charts", "page"],
+}
+"""Folders of a room, in the same way: a folder may import those before it, and what lies beside them."""
+
 WORDS = {"errors", "words", "tables", "resources", "_version"}
 EDGE = {"cli", "batch", "torch"}
 """Outside the flow: the command line, tasks that run the chain on many files, what runs in a PyTorch program."""
@@ -104,6 +111,20 @@ def test_imports_point_along_the_flow(path: Path) -> None:
         if room == "analysis" or not found.room:
             continue
         assert found.room in upstream | WORDS, f"{found.module} is not before {room}"
+
+
+def test_imports_among_the_folders_of_a_room_go_one_way() -> None:
+    folders = {path.parent.relative_to(PACKAGE).parts for path in MODULES if len(path.relative_to(PACKAGE).parts) > 2}
+    assert folders == {(room, folder) for room, inside in FOLDERS.items() for folder in inside}
+    for path in MODULES:
+        room, *inside = path.relative_to(PACKAGE).parts
+        if len(inside) < 2:
+            continue
+        order = FOLDERS[room]
+        for found in _imports(path):
+            _, into, *rest = [*found.module.split("."), "", ""]
+            if into == room and rest[0] in order:
+                assert order.index(rest[0]) <= order.index(inside[0]), f"{path.name}: {found.module} is not before it"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=IDS)

@@ -51,7 +51,7 @@ def calibrate(
         )
     from ncuroof.collect.calibration import write_calibration  # noqa: PLC0415
     from ncuroof.collect.reachable_roofs import measure  # noqa: PLC0415
-    from ncuroof.present.calibration_text import to_text  # noqa: PLC0415
+    from ncuroof.present.texts.calibration import to_text  # noqa: PLC0415
     from ncuroof.roofline import match_profile  # noqa: PLC0415
     from ncuroof.roofline.sheet_roofs import states_peak, without_impossible  # noqa: PLC0415
     from ncuroof.words import Precision  # noqa: PLC0415

@@ -18,12 +18,12 @@ from ncuroof.compare import compare as compared
 from ncuroof.compare import judge, parse_gate, write_baseline
 from ncuroof.compare.history import history
 from ncuroof.errors import GateError, GatesFailedError, OutputFormatError
-from ncuroof.present.comparison_document import comparison_document
-from ncuroof.present.comparison_text import to_markdown, to_text
+from ncuroof.present.documents.comparison import comparison_document
+from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.gate_reports import to_annotations, to_junit
-from ncuroof.present.history_text import history_document, history_text
-from ncuroof.present.json_text import json_text
 from ncuroof.present.output import write_whole
+from ncuroof.present.texts.comparison import to_markdown, to_text
+from ncuroof.present.texts.history import history_document, history_text
 from ncuroof.reading import BASELINE_SUFFIX, side_of
 from ncuroof.resources import read_toml
 
@@ -103,7 +103,7 @@ def compare(
 
 
 def _page(document: Document, after: Analysis) -> bytes:
-    from ncuroof.present.page import render_page  # noqa: PLC0415  loads the template engine
+    from ncuroof.present.page.render import render_page  # noqa: PLC0415  loads the template engine
 
     return render_page(after.to_dict(), after.reports, document).encode()
 

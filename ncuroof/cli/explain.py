@@ -15,7 +15,7 @@ def explain(*, name: tuple[str, ...], quiet: bool, verbose: bool, no_color: bool
 
     Without NAME: what there is.
     """
-    from ncuroof.present.explain import explain as explained  # noqa: PLC0415
-    from ncuroof.present.explain import listing  # noqa: PLC0415
+    from ncuroof.present.explanations.explain import explain as explained  # noqa: PLC0415
+    from ncuroof.present.explanations.explain import listing  # noqa: PLC0415
 
     click.echo(explained(" ".join(name)) if name else listing(), nl=False)

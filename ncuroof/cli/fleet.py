@@ -17,9 +17,9 @@ from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.errors import QueryError
 from ncuroof.fleet.questions import across_gpus, by_time, changes, factors, overview
 from ncuroof.fleet.series import COLUMN_BY_FACTOR, LABEL_PREFIX, label, label_counts
-from ncuroof.present.fleet_document import fleet_document, sql_document
-from ncuroof.present.fleet_text import table_markdown, table_text, to_markdown, to_text
-from ncuroof.present.json_text import json_text
+from ncuroof.present.documents.fleet import fleet_document, sql_document
+from ncuroof.present.documents.json_text import json_text
+from ncuroof.present.texts.fleet import table_markdown, table_text, to_markdown, to_text
 
 _MAX_MESSAGE_LENGTH = 300
 

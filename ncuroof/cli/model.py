@@ -106,7 +106,7 @@ def _formulas(paragraph: str) -> str:
 def _run(found: Model, outputs: Outputs, given: dict[str, Any]) -> None:
     from ncuroof.model.machines import machine_by_name, with_measured  # noqa: PLC0415  loads polars
     from ncuroof.model.study import Request, study  # noqa: PLC0415
-    from ncuroof.present.model_document import model_document  # noqa: PLC0415
+    from ncuroof.present.documents.model import model_document  # noqa: PLC0415
     from ncuroof.present.model_formats import MODEL_FORMATS  # noqa: PLC0415
 
     sizes, options = sizes_given(found, given)

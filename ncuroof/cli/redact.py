@@ -12,8 +12,8 @@ from ncuroof.cli.options import common, say
 from ncuroof.cli.outputs import check_standard_output
 from ncuroof.ingest.compressed import COMPRESSED_SUFFIX, compress
 from ncuroof.ingest.open_report import report_content
-from ncuroof.ingest.redaction import KEEPABLE, Redaction
-from ncuroof.ingest.redaction import redact as redact_report
+from ncuroof.ingest.redaction.redact import KEEPABLE, Redaction
+from ncuroof.ingest.redaction.redact import redact as redact_report
 from ncuroof.present.output import write_whole
 
 

@@ -30,7 +30,7 @@ def warn(found: Reports, analysis: Analysis) -> None:
 
 def show_summary(analysis: Analysis, *, no_color: bool) -> None:
     """Print the summary on standard output."""
-    from ncuroof.present.terminal import print_summary  # noqa: PLC0415
+    from ncuroof.present.texts.terminal import print_summary  # noqa: PLC0415
 
     print_summary(analysis, color=wants_color(no_color=no_color))
 

@@ -12,9 +12,9 @@ from ncuroof import read
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common
 from ncuroof.cli.outputs import Outputs, written_as
-from ncuroof.present.json_text import json_text
-from ncuroof.present.projection_document import projection_document
-from ncuroof.present.projection_text import to_markdown, to_text
+from ncuroof.present.documents.json_text import json_text
+from ncuroof.present.documents.projection import projection_document
+from ncuroof.present.texts.projection import to_markdown, to_text
 from ncuroof.whatif import above_boost, busy_times, change, fuse, parse_changes, parse_fusion, parse_targets, project
 
 _FORMATS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {

@@ -13,7 +13,7 @@ from ncuroof.collect.plan import Plan
 from ncuroof.collect.request import Request
 from ncuroof.collect.settings import Settings
 from ncuroof.collect.status_line import clock
-from ncuroof.collect.timeline import WHOLE_GRAPH
+from ncuroof.collect.traces.timeline import WHOLE_GRAPH
 from ncuroof.errors import ProfileRequestError, ProfilingError
 
 _APPLICATION_REPLAY = "application"

@@ -18,8 +18,8 @@ from typing import Any
 
 from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.kernel_names import function_name
-from ncuroof.collect.temporal_breakdown import TemporalBreakdown
-from ncuroof.collect.timeline import MOST_NS, Shape, Timeline, as_shape
+from ncuroof.collect.traces.temporal_breakdown import TemporalBreakdown
+from ncuroof.collect.traces.timeline import MOST_NS, Shape, Timeline, as_shape
 from ncuroof.errors import CountsError
 
 SCHEMA = "ncuroof.counts/1"

@@ -22,12 +22,12 @@ from ncuroof.collect.journal import (
     why_not_counted,
 )
 from ncuroof.collect.nsys_run import run_nsys, run_to_end
-from ncuroof.collect.nsys_trace import read_nsys_trace
 from ncuroof.collect.programs import Program
 from ncuroof.collect.request import Request, Steps
 from ncuroof.collect.settings import Settings
-from ncuroof.collect.torch_trace import timeline_of, trace_events
-from ncuroof.collect.traces import counts_of
+from ncuroof.collect.traces.nsight_systems import read_nsys_trace
+from ncuroof.collect.traces.read import counts_of
+from ncuroof.collect.traces.torch_profiler import timeline_of, trace_events
 from ncuroof.errors import CountsError, ProfileRequestError, ProfilingError
 
 RUNNER = Path(__file__).with_name("torch_runner.py")

@@ -24,7 +24,7 @@ from ncuroof.collect.run import Outcome, run_ncu
 from ncuroof.collect.set_aside import set_aside
 from ncuroof.collect.settings import Settings, Version
 from ncuroof.collect.standard_input import kept_input
-from ncuroof.collect.traces import read_trace
+from ncuroof.collect.traces.read import read_trace
 from ncuroof.errors import OutputError, ProfilingError
 
 _ERROR = "==ERROR=="

@@ -49,9 +49,9 @@ class Comparison:
     def _repr_html_(self) -> str:
         """Return the text of the terminal, for notebooks."""
         document = import_module(
-            "ncuroof.present.comparison_document"
+            "ncuroof.present.documents.comparison"
         )  # presenting comes behind, and is not needed to compare
-        text = import_module("ncuroof.present.comparison_text")
+        text = import_module("ncuroof.present.texts.comparison")
         return f"<pre>{escape(text.to_text(document.comparison_document(self)))}</pre>"
 
     @property

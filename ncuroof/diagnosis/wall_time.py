@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
-from ncuroof.collect.idle_places import Place
-from ncuroof.collect.temporal_breakdown import Part, TemporalBreakdown
+from ncuroof.collect.traces.idle_places import Place
+from ncuroof.collect.traces.temporal_breakdown import Part, TemporalBreakdown
 from ncuroof.errors import ProfileError
 from ncuroof.resources import folder, read_toml
 

@@ -1,11 +1,11 @@
 """From a file to a `RawReport`: what it is, whether it is whole, and what it holds."""
 
+from ncuroof.ingest.code.thread_indices import BY_LANE
 from ncuroof.ingest.embedded_charts import ChartPair, ChartValue, EmbeddedChart
 from ncuroof.ingest.many_reports import available_cores, open_reports
 from ncuroof.ingest.open_report import open_report
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.readers import READERS, ReaderName
-from ncuroof.ingest.thread_indices import BY_LANE
 
 __all__ = [
     "BY_LANE",

@@ -18,20 +18,20 @@ from ncuroof.errors import (
     ReportFormatError,
     ReportNotFoundError,
 )
-from ncuroof.ingest.code_modules import code_modules
+from ncuroof.ingest.code.debug_builds import debug_builds
+from ncuroof.ingest.code.instructions import read_instructions
+from ncuroof.ingest.code.modules import code_modules
+from ncuroof.ingest.code.thread_indices import unread_indices
 from ncuroof.ingest.compressed import decompress
 from ncuroof.ingest.container import KNOWN_VERSION, SNIFF_BYTES, Container, FileKind, sniff, walk
 from ncuroof.ingest.contents import Contents
-from ncuroof.ingest.debug_builds import debug_builds
 from ncuroof.ingest.embedded_charts import counters_of, read_charts
-from ncuroof.ingest.instructions import read_instructions
 from ncuroof.ingest.launch_shapes import MARK, believable, launch_shapes
 from ncuroof.ingest.processes import workload_processes
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.readers import ReaderName, ReportSource, read_results
 from ncuroof.ingest.session import read_session
 from ncuroof.ingest.stored import Content, LoadedFile, closing, part, readable
-from ncuroof.ingest.thread_indices import unread_indices
 
 _TIME = "gpu__time_duration.sum"
 _SHAPE = tuple(f"launch__{what}_dim_{axis}" for what in ("grid", "block") for axis in "xyz")
@@ -212,7 +212,7 @@ def _printed(path: Path, name: str, selection: CounterSelection | None, reader: 
         raise ReaderDeclinedError(
             f"{name}: NVIDIA's module reads reports, not tables that ncu printed", hint="leave out --reader nvidia"
         )
-    from ncuroof.ingest.printed_report import read_printed  # noqa: PLC0415
+    from ncuroof.ingest.printed.report import read_printed  # noqa: PLC0415
 
     return read_printed(path, name, selection)
 

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from ncuroof.errors import MissingExtraError, NcuroofError, ReaderDeclinedError, ReportAccessError
 from ncuroof.ingest.container import Container
 from ncuroof.ingest.contents import Contents, DeclinedError
-from ncuroof.ingest.native import read_native
+from ncuroof.ingest.native.reader import read_native
 from ncuroof.ingest.raw_report import CounterSelection
 from ncuroof.ingest.stored import Content, copy_part
 

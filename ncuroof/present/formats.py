@@ -9,14 +9,14 @@ from pathlib import Path
 from ncuroof.errors import OutputError, OutputFormatError
 from ncuroof.ingest.stored import sha256
 from ncuroof.present.analysed import Analysed
-from ncuroof.present.document import document
-from ncuroof.present.json_text import json_text
+from ncuroof.present.documents.analysis import document
+from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.kernel_rows import kernel_rows
 from ncuroof.present.output import write_whole
 
 
 def _html(analysis: Analysed) -> bytes:
-    from ncuroof.present.page import render_page  # noqa: PLC0415
+    from ncuroof.present.page.render import render_page  # noqa: PLC0415
 
     return render_page(document(analysis), analysis.reports).encode()
 
@@ -26,7 +26,7 @@ def _json(analysis: Analysed) -> bytes:
 
 
 def _markdown(analysis: Analysed) -> bytes:
-    from ncuroof.present.markdown import to_markdown  # noqa: PLC0415
+    from ncuroof.present.texts.markdown import to_markdown  # noqa: PLC0415
 
     return to_markdown(analysis).encode()
 
@@ -44,7 +44,7 @@ def _parquet(analysis: Analysed) -> bytes:
 
 
 def _terminal(analysis: Analysed) -> bytes:
-    from ncuroof.present.terminal import to_text  # noqa: PLC0415
+    from ncuroof.present.texts.terminal import to_text  # noqa: PLC0415
 
     return to_text(analysis).encode()
 

@@ -13,7 +13,7 @@ import polars as pl
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import load_catalogue
 from ncuroof.present.analysed import Analysed
-from ncuroof.present.columns import LEVEL, PRECISION, Column, load_columns
+from ncuroof.present.explanations.columns import LEVEL, PRECISION, Column, load_columns
 from ncuroof.tables import BOUNDS, DEVICES, FINDINGS, KERNELS, VERDICTS, WEIGHTS, check
 
 SCHEMA = "ncuroof.kernels/1"

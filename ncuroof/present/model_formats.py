@@ -7,8 +7,8 @@ import io
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ncuroof.present.json_text import json_text
-from ncuroof.present.model_text import to_model_markdown, to_model_text
+from ncuroof.present.documents.json_text import json_text
+from ncuroof.present.texts.model import to_model_markdown, to_model_text
 
 Document = Mapping[str, Any]
 
@@ -45,13 +45,13 @@ def _csv(document: Document) -> bytes:
 
 
 def _svg(document: Document) -> bytes:
-    from ncuroof.present.model_chart import to_model_svg  # noqa: PLC0415
+    from ncuroof.present.charts.model_chart import to_model_svg  # noqa: PLC0415
 
     return to_model_svg(document).encode()
 
 
 def _html(document: Document) -> bytes:
-    from ncuroof.present.model_chart import to_model_page  # noqa: PLC0415
+    from ncuroof.present.charts.model_chart import to_model_page  # noqa: PLC0415
 
     return to_model_page(document).encode()
 

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from ncuroof.model import Machine, Operation, Prediction, machine_of, predict
+from ncuroof.present.charts.roofline_svg import Mark, roofline_svg
 from ncuroof.present.format import MISSING, byte_count, counted, duration, flop_count, flop_rate, intensity, share
-from ncuroof.present.roofline_svg import Mark, roofline_svg
 from ncuroof.tables import check
 from ncuroof.torch.tables import EXPECTED, EXPECTED_TIMES
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ncuroof.collect.compiled_roofs import _SOURCE, l2_read, shared_read
-from ncuroof.ingest.elf import Image
+from ncuroof.ingest.code.elf import Image
 
 OPCODE, LDS, LDG, BRA = 0x1FF, 0x184, 0x181, 0x147
 """Low bits of an instruction, of loads from shared and from global memory, and of a branch, since Volta."""

@@ -22,9 +22,9 @@ from ncuroof.collect.counts import (
     to_json,
 )
 from ncuroof.collect.kernel_names import function_name, same_kernel_key
-from ncuroof.collect.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
-from ncuroof.collect.torch_trace import timeline_of
-from ncuroof.collect.traces import read_trace
+from ncuroof.collect.traces.read import read_trace
+from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
+from ncuroof.collect.traces.torch_profiler import timeline_of
 from ncuroof.errors import CountsError
 
 TRACES = Path(__file__).with_name("traces")

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from ncuroof.collect import nsys_trace
 from ncuroof.collect.counts import KernelCount
 from ncuroof.collect.machine import find_nsys
-from ncuroof.collect.nsys_trace import read_nsys_trace
 from ncuroof.collect.settings import load_settings
-from ncuroof.collect.traces import read_trace
+from ncuroof.collect.traces import nsight_systems as nsys_trace
+from ncuroof.collect.traces.nsight_systems import read_nsys_trace
+from ncuroof.collect.traces.read import read_trace
 from ncuroof.errors import CountsError
 from tests.support.nsys_database import OTHER_PID, PID, Called, Pushed, Ran, fill, write_database
 

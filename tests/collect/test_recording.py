@@ -31,7 +31,7 @@ from ncuroof.collect.run import run_ncu
 from ncuroof.collect.set_aside import set_aside
 from ncuroof.collect.settings import load_settings
 from ncuroof.collect.signals import forwarding_signals, interrupted_by_signals
-from ncuroof.collect.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
+from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.errors import CountsError, NcuNotFoundError, OutputError, ProfileRequestError, ProfilingError
 from tests.collect.making import DEMO, PLAN, ROOT, request, stand_in
 

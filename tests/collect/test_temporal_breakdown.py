@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ncuroof.collect.idle_places import Place
 from ncuroof.collect.settings import load_settings
-from ncuroof.collect.temporal_breakdown import CountedSteps, Part, TemporalBreakdown, break_down_time
-from ncuroof.collect.torch_trace import timeline_of
+from ncuroof.collect.traces.idle_places import Place
+from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown, break_down_time
+from ncuroof.collect.traces.torch_profiler import timeline_of
 from ncuroof.errors import CountsError
 
 Event = dict[str, Any]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ncuroof.collect import torch_trace
-from ncuroof.collect.traces import read_trace
+from ncuroof.collect.traces import torch_profiler as torch_trace
+from ncuroof.collect.traces.read import read_trace
 from ncuroof.errors import CountsError
 from tests.collect.test_temporal_breakdown import call, ran
 

@@ -11,7 +11,7 @@ import pytest
 
 from ncuroof.compare import BUILDS, Side, Sureness, compare, matched_change, run_change, run_obstacle
 from ncuroof.compare.noise import Chance
-from ncuroof.present.change_sentence import change_sentence
+from ncuroof.present.sentences.change import change_sentence
 from tests.compare.sides import RECORDING, launch, run
 
 

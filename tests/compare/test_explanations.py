@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.compare import compare
-from ncuroof.present.change_sentence import change_sentence
+from ncuroof.present.sentences.change import change_sentence
 from tests.compare.sides import launch, run
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ncuroof.compare.history import history
-from ncuroof.present.history_text import history_document, history_text
+from ncuroof.present.texts.history import history_document, history_text
 from tests.compare.sides import RECORDING, launch, run
 
 

@@ -13,8 +13,8 @@ import ncuroof
 from ncuroof.compare import compare, line_shares, read_baseline, write_baseline
 from ncuroof.compare.line_changes import line_changes
 from ncuroof.compare.rules import load_comparison_rules
-from ncuroof.present.comparison_document import comparison_document
-from ncuroof.present.comparison_text import to_markdown, to_text
+from ncuroof.present.documents.comparison import comparison_document
+from ncuroof.present.texts.comparison import to_markdown, to_text
 from ncuroof.tables import LINES
 from tests.compare.sides import launch, run
 from tests.support.lined import lined_report

@@ -13,7 +13,7 @@ from ncuroof.diagnosis.causes import add_firing, add_latency_limiter, collect_fi
 from ncuroof.diagnosis.rules import Condition, Finding
 from ncuroof.metrics import load_catalogue, measure
 from ncuroof.metrics.measure import SENDS
-from ncuroof.present.quantity_label import quantity_label
+from ncuroof.present.explanations.quantity_label import quantity_label
 from ncuroof.roofline import roofline
 from tests.support import demo
 from tests.support.raw import raw_report

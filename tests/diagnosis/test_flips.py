@@ -8,8 +8,8 @@ import pytest
 
 from ncuroof.analysis import Reports
 from ncuroof.diagnosis import load_rules
-from ncuroof.present.flip import flip_sentence
-from ncuroof.present.vendor import vendor_block
+from ncuroof.present.documents.vendor import vendor_block
+from ncuroof.present.page.flip import flip_sentence
 from tests.support.raw import raw_report
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"

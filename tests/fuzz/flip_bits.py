@@ -16,7 +16,7 @@ from ncuroof.errors import NcuroofError
 from ncuroof.ingest.container import walk
 from ncuroof.ingest.contents import GREATEST_VALUE, DeclinedError
 from ncuroof.ingest.embedded_charts import read_charts
-from ncuroof.ingest.native import read_native
+from ncuroof.ingest.native.reader import read_native
 from ncuroof.ingest.processes import workload_processes
 from ncuroof.ingest.session import read_session
 from ncuroof.metrics import selection

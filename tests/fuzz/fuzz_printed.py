@@ -11,7 +11,7 @@ import atheris
 
 with atheris.instrument_imports(include=["ncuroof.ingest"]):
     from ncuroof.ingest import open_report
-    from ncuroof.ingest.printed_report import read_printed
+    from ncuroof.ingest.printed.report import read_printed
 
 from ncuroof.errors import NcuroofError
 from ncuroof.metrics import measure, selection

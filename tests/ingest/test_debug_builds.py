@@ -7,8 +7,9 @@ import pytest
 
 import ncuroof
 from ncuroof.ingest import open_report
-from ncuroof.ingest.kernel_code import is_debug_build, outline
+from ncuroof.ingest.code.debug_builds import is_debug_build
 from ncuroof.ingest.raw_report import CounterSelection
+from ncuroof.ingest.redaction.debug_sections import outline
 from ncuroof.ingest.wire import WireError
 from ncuroof.present import render
 from tests.support.elf_image import elf

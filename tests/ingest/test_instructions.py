@@ -9,7 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ncuroof.ingest import CounterSelection, RawReport, instructions, open_report
+from ncuroof.ingest import CounterSelection, RawReport, open_report
+from ncuroof.ingest.code import instructions
 from tests.support.lined import COMPILED, LOADED_AT, SCALE, by_address
 from tests.support.ncu import find_ncu, print_page
 from tests.support.report_writer import Instances, Kernel, Uint32, write_report

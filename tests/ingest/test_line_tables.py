@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from ncuroof.ingest.elf import Image
-from ncuroof.ingest.line_tables import LineTables, Place
+from ncuroof.ingest.code.elf import Image
+from ncuroof.ingest.code.line_tables import LineTables, Place
 from ncuroof.ingest.wire import WireError
 from tests.support.elf_image import elf_with
 from tests.support.lined import COMPILED, SCALE

@@ -9,8 +9,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ncuroof.ingest import CounterSelection, native_repeats, open_report
-from ncuroof.ingest.native_columns import CounterColumns
+from ncuroof.ingest import CounterSelection, open_report
+from ncuroof.ingest.native import repeats as native_repeats
+from ncuroof.ingest.native.columns import CounterColumns
 from tests.support.report_writer import Float32, Instances, Kernel, Metric, Uint32, write_report
 
 TIME, BYTES, WARPS, PATH = "gpu__time_duration.sum", "dram__bytes.sum", "launch__block_size", "sm__inst_executed.sum"

@@ -14,8 +14,8 @@ from ncuroof.analysis import Reports
 from ncuroof.cli import main
 from ncuroof.errors import ReaderDeclinedError, ReportEmptyError, ReportFormatError
 from ncuroof.ingest import RawReport, open_report
-from ncuroof.ingest.printed_launches import PUSHED, STARTED, function_name
-from ncuroof.ingest.printed_units import load_printed_units
+from ncuroof.ingest.printed.launches import PUSHED, STARTED, function_name
+from ncuroof.ingest.printed.units import load_printed_units
 from ncuroof.metrics import selection
 from ncuroof.metrics.units import scale
 from ncuroof.reading import read

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ncuroof.ingest import container
-from ncuroof.ingest.redaction import redact
-from ncuroof.ingest.redaction_secrets import find_secrets
+from ncuroof.ingest.redaction.redact import redact
+from ncuroof.ingest.redaction.secrets import find_secrets
 from tests.support.constructed import Accesses, Described
 from tests.support.constructed_counters import kernel
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, Session, write_report

@@ -13,12 +13,13 @@ import pytest
 
 import ncuroof
 from ncuroof.errors import RedactionError, ReportFormatError
-from ncuroof.ingest import container, native, wire
-from ncuroof.ingest import redaction as redaction_module
+from ncuroof.ingest import container, wire
+from ncuroof.ingest.native import reader as native
 from ncuroof.ingest.open_report import report_content
-from ncuroof.ingest.redaction import redact
-from ncuroof.ingest.redaction_fields import UNKNOWN
-from ncuroof.ingest.redaction_secrets import find_secrets, without_folders
+from ncuroof.ingest.redaction import redact as redaction_module
+from ncuroof.ingest.redaction.fields import UNKNOWN
+from ncuroof.ingest.redaction.redact import redact
+from ncuroof.ingest.redaction.secrets import find_secrets, without_folders
 from ncuroof.ingest.wire_rewriting import field, rewritten, varint, with_number
 from tests.support.constructed import Accesses, Described
 from tests.support.constructed_counters import kernel

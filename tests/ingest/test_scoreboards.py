@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 from ncuroof.ingest import CounterSelection, open_report
-from ncuroof.ingest.elf import Image
-from ncuroof.ingest.line_tables import LineTables
-from ncuroof.ingest.scoreboards import Scoreboards
+from ncuroof.ingest.code.elf import Image
+from ncuroof.ingest.code.line_tables import LineTables
+from ncuroof.ingest.code.scoreboards import Scoreboards
 from tests.support.machine_code import (
     BARRIER,
     COMMIT,

@@ -14,7 +14,7 @@ import pytest
 
 import ncuroof
 from ncuroof.metrics import measure
-from ncuroof.present.occupancy_limits import limiters_in_words, tightest, with_limits
+from ncuroof.present.documents.occupancy_limits import limiters_in_words, tightest, with_limits
 from tests.support.raw import raw_report
 
 

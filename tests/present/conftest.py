@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.page import render_page
+from ncuroof.present.page.render import render_page
 from tests.present import chromium
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.action_lines import beyond_roofline, first_actions, judged_groups, together, without_gain
+from ncuroof.present.sentences.actions import beyond_roofline, first_actions, judged_groups, together, without_gain
 
 
 def _actions(*shares: float | None) -> list[dict[str, object]]:

@@ -9,10 +9,10 @@ from rich.cells import cell_len
 
 import ncuroof
 from ncuroof.diagnosis import load_rules
-from ncuroof.present.breakdown_lines import NO_RANGE, by_family, by_outer_range, by_range_path, differing, extremes
-from ncuroof.present.markdown import to_markdown
-from ncuroof.present.page_context import page_context
-from ncuroof.present.terminal import to_text
+from ncuroof.present.page.context import page_context
+from ncuroof.present.sentences.breakdowns import NO_RANGE, by_family, by_outer_range, by_range_path, differing, extremes
+from ncuroof.present.texts.markdown import to_markdown
+from ncuroof.present.texts.terminal import to_text
 from tests.present import documents
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, Session, write_report
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.action_lines import most_worth
-from ncuroof.present.brief import first_clause
+from ncuroof.present.sentences.actions import most_worth
+from ncuroof.present.texts.brief import first_clause
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ncuroof.collect.calibration import Calibration, ReachedRoof
-from ncuroof.present.calibration_text import to_text
+from ncuroof.present.texts.calibration import to_text
 
 H100 = Calibration(
     gpu="NVIDIA H100 80GB HBM3",

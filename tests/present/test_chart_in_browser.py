@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from ncuroof.present.page import render_page
+from ncuroof.present.page.render import render_page
 from tests.present.documents import (
     CEILINGS,
     INSTRUCTION_CEILINGS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ncuroof.compare import compare
-from ncuroof.present.comparison_document import comparison_document
+from ncuroof.present.documents.comparison import comparison_document
 from tests.compare.sides import RECORDING, launch, run
 
 

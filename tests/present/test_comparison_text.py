@@ -8,8 +8,8 @@ from html import escape
 import pytest
 
 from ncuroof.compare import compare
-from ncuroof.present.comparison_document import comparison_document
-from ncuroof.present.comparison_text import to_markdown, to_text
+from ncuroof.present.documents.comparison import comparison_document
+from ncuroof.present.texts.comparison import to_markdown, to_text
 from tests.compare.sides import launch, run
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.debug_build_sentence import debug_build_frac, debug_build_sentence
+from ncuroof.present.sentences.debug_build import debug_build_frac, debug_build_sentence
 from tests.present.documents import document, kernel
 
 COMPILED = "compiled for debugging (nvcc -G), without optimisation"

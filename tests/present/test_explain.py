@@ -6,9 +6,9 @@ import ncuroof
 from ncuroof.diagnosis.rules import Condition, Node
 from ncuroof.errors import UnknownNameError
 from ncuroof.metrics import load_catalogue
-from ncuroof.present.columns import columns_by_name, load_limiters
-from ncuroof.present.explain import explain, listing, names
-from ncuroof.present.explain_path import path_lines
+from ncuroof.present.explanations.columns import columns_by_name, load_limiters
+from ncuroof.present.explanations.explain import explain, listing, names
+from ncuroof.present.explanations.path import path_lines
 from ncuroof.present.format import label
 from ncuroof.present.kernel_rows import kernel_rows
 from tests.cli.running import run_main

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.diagnosis import load_rules
-from ncuroof.present import figures
-from ncuroof.present.page_data import page_index
-from ncuroof.present.views import FLOP, INSTRUCTION
+from ncuroof.present.charts import figures
+from ncuroof.present.charts.views import FLOP, INSTRUCTION
+from ncuroof.present.page.data import page_index
 from tests.present.documents import (
     CEILINGS,
     INSTRUCTION_CEILINGS,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ncuroof.fleet import FLEET_FAILURES
 from ncuroof.fleet.questions import across_gpus, by_time, overview
-from ncuroof.present.fleet_document import fleet_document
-from ncuroof.present.fleet_text import to_text
+from ncuroof.present.documents.fleet import fleet_document
+from ncuroof.present.texts.fleet import to_text
 from tests.fleet.launches import fleet, launch
 
 

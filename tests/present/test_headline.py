@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.diagnosis import load_rules
-from ncuroof.present.headline import headline
+from ncuroof.present.page.headline import headline
 from tests.present.documents import document, kernel, unknown_kernel
 
 

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from ncuroof.present.json_text import json_text
+from ncuroof.present.documents.json_text import json_text
 
 
 def test_a_document_reads_back_and_has_a_line_for_each_entry_of_a_list() -> None:

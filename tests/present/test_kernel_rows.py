@@ -15,7 +15,7 @@ from ncuroof.diagnosis import kernel_table
 from ncuroof.fleet import FLEET, FLEET_FAILURES
 from ncuroof.metrics import load_catalogue, precisions
 from ncuroof.present import render
-from ncuroof.present.columns import columns_by_name, load_columns, load_limiters
+from ncuroof.present.explanations.columns import columns_by_name, load_columns, load_limiters
 from ncuroof.present.kernel_rows import kernel_columns, kernel_rows
 from ncuroof.tables import WEIGHTS
 from tests.support import demo

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncuroof.present.layout import aligned, filled
+from ncuroof.present.texts.layout import aligned, filled
 
 
 def test_lines_are_filled_to_the_width_and_end_between_words() -> None:

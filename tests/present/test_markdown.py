@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ncuroof
-from ncuroof.present.markdown import to_markdown
+from ncuroof.present.texts.markdown import to_markdown
 from tests.support import demo
 from tests.support.report_writer import METRICS_BY_CHIP, Device, Kernel, Session, write_report
 

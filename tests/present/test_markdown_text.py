@@ -12,11 +12,14 @@ import ncuroof
 from ncuroof.compare import compare
 from ncuroof.fleet import FLEET_FAILURES
 from ncuroof.fleet.questions import across_gpus, by_time, overview
-from ncuroof.present import comparison_text, fleet_text, markdown, projection_text
-from ncuroof.present.comparison_document import comparison_document
-from ncuroof.present.fleet_document import fleet_document
-from ncuroof.present.markdown_text import code, escaped, table_row
-from ncuroof.present.projection_document import projection_document
+from ncuroof.present.documents.comparison import comparison_document
+from ncuroof.present.documents.fleet import fleet_document
+from ncuroof.present.documents.projection import projection_document
+from ncuroof.present.texts import comparison as comparison_text
+from ncuroof.present.texts import fleet as fleet_text
+from ncuroof.present.texts import markdown
+from ncuroof.present.texts import projection as projection_text
+from ncuroof.present.texts.markdown_text import code, escaped, table_row
 from ncuroof.roofline import profile_by_name
 from ncuroof.whatif import Target, project
 from tests.compare import sides

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from ncuroof.present.operators import operators, utilisation_sentence
+from ncuroof.present.page.operators import operators, utilisation_sentence
 
 
 def call(**changes: Any) -> dict[str, Any]:

@@ -11,11 +11,14 @@ import pytest
 from jinja2 import Environment, meta
 
 from ncuroof.diagnosis import load_rules
-from ncuroof.present import methods, page, page_changes, page_context
-from ncuroof.present.collect_options import collect_options
-from ncuroof.present.kernel_detail import plain_message
-from ncuroof.present.launch_rows import launch_rows, most_recoverable_first
-from ncuroof.present.page import render_page
+from ncuroof.present.page import changes as page_changes
+from ncuroof.present.page import context as page_context
+from ncuroof.present.page import methods
+from ncuroof.present.page import render as page
+from ncuroof.present.page.kernel_detail import plain_message
+from ncuroof.present.page.launch_rows import launch_rows, most_recoverable_first
+from ncuroof.present.page.render import render_page
+from ncuroof.present.sentences.collect_options import collect_options
 from ncuroof.resources import folder
 from tests.present.documents import (
     EMPTY_DOCUMENTS,

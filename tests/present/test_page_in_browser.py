@@ -11,8 +11,8 @@ import pytest
 
 import ncuroof
 from ncuroof.present import format as text
-from ncuroof.present.explain import explain
-from ncuroof.present.page import render_page
+from ncuroof.present.explanations.explain import explain
+from ncuroof.present.page.render import render_page
 from ncuroof.resources import folder
 from tests.present.documents import EMPTY_DOCUMENTS, HOSTILE, document, hostile_document, kernel, three_kernels
 from tests.present.drawn_chart import place

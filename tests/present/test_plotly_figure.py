@@ -10,7 +10,7 @@ from plotly.graph_objects import Figure
 
 import ncuroof
 from ncuroof.errors import MissingExtraError, UnknownNameError
-from ncuroof.present.plotly_figure import roofline_figure
+from ncuroof.present.charts.plotly_figure import roofline_figure
 from ncuroof.resources import folder
 from tests.present.documents import (
     CEILINGS,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ncuroof.present.projection_document import projection_document
-from ncuroof.present.projection_text import to_markdown, to_text
+from ncuroof.present.documents.projection import projection_document
+from ncuroof.present.texts.projection import to_markdown, to_text
 from ncuroof.roofline import profile_by_name
 from ncuroof.whatif import Target, project
 from tests.whatif.launches import launch, table

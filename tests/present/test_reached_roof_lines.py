@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import ncuroof
 from ncuroof.collect.calibration import ReachedRoof
-from ncuroof.present.brief import brief
-from ncuroof.present.reached_roof_lines import reached_roof_lines
+from ncuroof.present.sentences.reached_roofs import reached_roof_lines
+from ncuroof.present.texts.brief import brief
 from tests.roofline.test_calibration import H200
 from tests.support import demo
 

@@ -7,7 +7,7 @@ import pytest
 import ncuroof
 from ncuroof.metrics import load_catalogue
 from ncuroof.present import render
-from ncuroof.present.source_lines import first_place, place, sampled_lines, waits_for, where, where_sentence
+from ncuroof.present.sentences.source_lines import first_place, place, sampled_lines, waits_for, where, where_sentence
 from tests.support.lined import lined_report
 
 CATALOGUE = load_catalogue()

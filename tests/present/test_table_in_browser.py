@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from ncuroof.present.page import render_page
+from ncuroof.present.page.render import render_page
 from tests.present.documents import document, kernel, three_kernels, weighted_document
 
 pytestmark = pytest.mark.browser

@@ -18,9 +18,9 @@ from rich.cells import cell_len
 import ncuroof
 from ncuroof.analysis import Analysis
 from ncuroof.present import format as text
-from ncuroof.present.brief import brief
-from ncuroof.present.page import render_page
-from ncuroof.present.terminal import print_summary, to_text
+from ncuroof.present.page.render import render_page
+from ncuroof.present.texts.brief import brief
+from ncuroof.present.texts.terminal import print_summary, to_text
 from tests.support import demo
 from tests.support.constructed_counters import kernel
 from tests.support.report_writer import METRICS_BY_CHIP, Device, Kernel, Session, write_report

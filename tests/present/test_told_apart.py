@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import ncuroof
-from ncuroof.present.brief import brief
-from ncuroof.present.markdown import to_markdown
-from ncuroof.present.terminal import to_text
-from ncuroof.present.told_apart import differences, with_folders
+from ncuroof.present.sentences.told_apart import differences, with_folders
+from ncuroof.present.texts.brief import brief
+from ncuroof.present.texts.markdown import to_markdown
+from ncuroof.present.texts.terminal import to_text
 from tests.support.report_writer import METRICS_BY_CHIP, Device, Kernel, Session, write_report
 
 METRICS = {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 4096.0}

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ncuroof.diagnosis import load_rules
-from ncuroof.present.action_lines import together, whole
-from ncuroof.present.headline import headline
-from ncuroof.present.page import render_page
-from ncuroof.present.wall_time_lines import idle_sentence, wall_time_lines, wall_time_tables
+from ncuroof.present.page.headline import headline
+from ncuroof.present.page.render import render_page
+from ncuroof.present.sentences.actions import together, whole
+from ncuroof.present.sentences.wall_time import idle_sentence, wall_time_lines, wall_time_tables
 from tests.present.documents import document, kernel
 
 

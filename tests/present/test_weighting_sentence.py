@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.weighting_sentence import not_the_run_sentences, recorded_once_sentence, weighting_sentences
+from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import ncuroof
-from ncuroof.present.page_whatif import scaling, targets
+from ncuroof.present.page.whatif import scaling, targets
 from ncuroof.resources import folder
 from ncuroof.roofline import profile_by_name
 from ncuroof.whatif import Target, busy_times, change, parse_change, project

@@ -15,17 +15,17 @@ from ncuroof.analysis import Analysis, Reports
 from ncuroof.cli.main import program
 from ncuroof.collect.calibration import Calibration, ReachedRoof, write_calibration
 from ncuroof.collect.counts import Counts, KernelCount, to_json
-from ncuroof.collect.idle_places import Place
-from ncuroof.collect.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
+from ncuroof.collect.traces.idle_places import Place
+from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.compare import judge, parse_gate
 from ncuroof.compare.baseline import write_baseline
 from ncuroof.compare.history import history
 from ncuroof.fleet import FLEET_FAILURES
 from ncuroof.fleet.questions import across_gpus, by_time, changes, factors, overview
-from ncuroof.present.comparison_document import comparison_document
-from ncuroof.present.fleet_document import fleet_document, sql_document
-from ncuroof.present.history_text import history_document
-from ncuroof.present.projection_document import projection_document
+from ncuroof.present.documents.comparison import comparison_document
+from ncuroof.present.documents.fleet import fleet_document, sql_document
+from ncuroof.present.documents.projection import projection_document
+from ncuroof.present.texts.history import history_document
 from ncuroof.whatif import busy_times, parse_target, project
 from tests.fleet.launches import fleet, launch
 from tests.support import demo

@@ -1,0 +1,194 @@
+"""Traces of Nsight Systems: its report (`.nsys-rep`), by way of the SQLite database that `nsys export` makes of it.
+
+Tables and columns are those of "SQLite Schema Reference" in NVIDIA's Nsight Systems User Guide; what tells processes and threads
+apart is in its "Serialized Process and Thread Identifiers". Times are nanoseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ncuroof.collect.machine import find_nsys
+from ncuroof.collect.traces.host_ranges import innermost
+from ncuroof.collect.traces.timeline import (
+    WHOLE_GRAPH,
+    Activity,
+    Call,
+    HostRange,
+    Shape,
+    Timeline,
+    checked_duration,
+)
+from ncuroof.errors import CountsError
+
+REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
+_SQLITE = b"SQLite format 3\0"
+_MOST_ROWS = 5_000_000
+_THREAD_BITS = 24
+"""Of a `globalTid`; the bits above are its `globalPid`."""
+
+_KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
+_GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+_COPIES = ("CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET")
+_CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
+_RANGES = "NVTX_EVENTS"
+_PUSHED = (59, 70)
+"""NvtxPushPopRange and NvtxtPushPopRange, of ENUM_NSYS_EVENT_TYPE."""
+
+_TIMES = "start, end, deviceId, globalPid, correlationId"
+_RECORD = "record it with nsys profile --trace=cuda; nsys export --type=sqlite makes the database"
+
+_Told = TypeVar("_Told")
+
+
+def is_nsys_trace(path: Path) -> bool:
+    """Return whether a file is a report of Nsight Systems or a SQLite database."""
+    if path.suffix in REPORT_SUFFIXES:
+        return True
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
+
+
+def read_nsys_trace(path: Path, *, waiting_calls: str) -> Timeline:
+    """Return what a trace of Nsight Systems holds.
+
+    Args:
+        path: of a report, which nsys has to be there for, or of its SQLite export.
+        waiting_calls: regular expression of the calls of the CUDA API that wait for the GPU.
+
+    Raises:
+        CountsError: it cannot be read, or nsys is missing.
+    """
+    if path.suffix not in REPORT_SUFFIXES:
+        return _read_database(path, path, waiting_calls)
+    with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
+        database = Path(folder) / "trace.sqlite"
+        _export(path, database)
+        return _read_database(database, path, waiting_calls)
+
+
+def _export(report: Path, database: Path) -> None:
+    """Have nsys write a report as a database."""
+    by_hand = f"nsys export --type=sqlite {report.name}, and name the .sqlite file"
+    if not report.is_file():
+        raise CountsError(f"{report}: is no file", hint=_RECORD)
+    nsys = find_nsys(os.environ)
+    if nsys is None:
+        raise CountsError(
+            f"{report}: nsys was wanted to read it, it is neither on PATH nor in a CUDA toolkit",
+            hint=f"install Nsight Systems, or where it is installed: {by_hand}",
+        )
+    words = [str(nsys), "export", "--type=sqlite", "--quiet=true", f"--output={database}", str(report.resolve())]
+    done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603  no shell
+    if not database.is_file():
+        said = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
+        raise CountsError(f"{report}: nsys cannot export it, and says: {said[-1][:200]}", hint=by_hand)
+
+
+def _read_database(database: Path, named: Path, waiting_calls: str) -> Timeline:
+    uri = f"{database.resolve().as_uri()}?mode=ro&immutable=1"
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            connection.text_factory = lambda text: text.decode("utf-8", errors="replace")
+            return _timeline(connection, re.compile(waiting_calls))
+    except (sqlite3.Error, OverflowError, TypeError, ValueError) as error:
+        raise CountsError(f"{named}: a trace of Nsight Systems was wanted: {error!s:.200}", hint=_RECORD) from error
+
+
+def _timeline(connection: sqlite3.Connection, waiting: re.Pattern[str]) -> Timeline:
+    """Return what a database holds: of calls, those that launch and those that wait.
+
+    Raises:
+        ValueError, TypeError, sqlite3.Error: it is not as the schema has it, or too large.
+    """
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    activities = _at_most(
+        chain(
+            _kernels(connection) if _KERNELS in tables else (),
+            *(_others(connection, table) for table in (*_COPIES, _GRAPHS) if table in tables),
+        )
+    )
+    launches = {activity.launch for activity in activities}
+    calls = _calls(connection) if _CALLS in tables else ()
+    told = (call for call in calls if call.launch in launches or waiting.search(call.name))
+    is_stretched = _KERNELS in tables and _has_nodes_of_graphs(connection)
+    ranges = _at_most(_ranges(connection)) if _RANGES in tables else ()
+    return Timeline(activities, _at_most(told), list(innermost(ranges)), is_stretched)
+
+
+def _kernels(connection: sqlite3.Connection) -> Iterator[Activity]:
+    rows = connection.execute(
+        f"SELECT {_TIMES}, value, gridX, gridY, gridZ, blockX, blockY, blockZ "  # noqa: S608  names of ours
+        f"FROM {_KERNELS} JOIN StringIds ON StringIds.id = demangledName"
+    )
+    shapes: dict[Sequence[int], tuple[Shape, Shape]] = {}
+    for *times, name, x, y, z, block_x, block_y, block_z in rows:
+        numbers = (int(x), int(y), int(z), int(block_x), int(block_y), int(block_z))
+        shape = shapes.setdefault(numbers, ((numbers[0], numbers[1], numbers[2]), (numbers[3], numbers[4], numbers[5])))
+        yield _activity(times, sys.intern(name), shape=shape)
+
+
+def _others(connection: sqlite3.Connection, table: str) -> Iterator[Activity]:
+    """Yield copies, memsets, or graphs that were recorded as wholes."""
+    is_copy = table in _COPIES
+    for times in connection.execute(f"SELECT {_TIMES} FROM {table}"):  # noqa: S608  names of ours
+        yield _activity(times, "" if is_copy else WHOLE_GRAPH, is_copy=is_copy)
+
+
+def _activity(times: Sequence[Any], name: str, **more: Any) -> Activity:
+    start, end, device, process, correlation = times
+    duration = checked_duration(start, end - start)
+    launch = None if correlation is None else (process, correlation)
+    return Activity(name, start, duration, (process, device), launch, **more)
+
+
+def _calls(connection: sqlite3.Connection) -> Iterator[Call]:
+    rows = connection.execute(
+        f"SELECT start, end, globalTid, correlationId, value FROM {_CALLS} JOIN StringIds ON StringIds.id = nameId"  # noqa: S608  names of ours
+    )
+    for start, end, thread, correlation, name in rows:
+        launch = None if correlation is None else (thread >> _THREAD_BITS << _THREAD_BITS, correlation)
+        if end >= start:  # of what was cut off no end is known
+            yield Call(sys.intern(name), start, end, thread, launch)
+
+
+def _ranges(connection: sqlite3.Connection) -> Iterator[HostRange]:
+    """Yield what the program pushed and popped on each thread."""
+    rows = connection.execute(
+        f"SELECT start, end, globalTid, coalesce(text, value) FROM {_RANGES} LEFT JOIN StringIds ON StringIds.id = textId "  # noqa: S608  names of ours
+        f"WHERE eventType IN {_PUSHED} AND end IS NOT NULL"
+    )
+    for start, end, thread, name in rows:
+        if end >= start:
+            yield HostRange(sys.intern(str(name)), start, end, thread)
+
+
+def _has_nodes_of_graphs(connection: sqlite3.Connection) -> bool:
+    columns = {name for _, name, *_ in connection.execute(f"PRAGMA table_info({_KERNELS})")}
+    query = f"SELECT 1 FROM {_KERNELS} WHERE graphNodeId IS NOT NULL LIMIT 1"  # noqa: S608  names of ours
+    return "graphNodeId" in columns and connection.execute(query).fetchone() is not None
+
+
+def _at_most(found: Iterable[_Told]) -> list[_Told]:
+    """Return a list of what is found.
+
+    Raises:
+        ValueError: it is more than fits into memory.
+    """
+    kept = list(islice(found, _MOST_ROWS + 1))
+    if len(kept) > _MOST_ROWS:
+        raise ValueError(f"more than {_MOST_ROWS:,} of a kind: trace a shorter time")
+    return kept

@@ -1,0 +1,57 @@
+"""Traces of a run, of PyTorch's profiler or of Nsight Systems, to how often kernels ran and what the GPU did meanwhile."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from ncuroof.collect.counts import Counts, count_launches
+from ncuroof.collect.settings import Settings, load_settings
+from ncuroof.collect.traces.nsight_systems import is_nsys_trace, read_nsys_trace
+from ncuroof.collect.traces.temporal_breakdown import CountedSteps, break_down_time
+from ncuroof.collect.traces.timeline import Timeline
+from ncuroof.collect.traces.torch_profiler import read_torch_trace
+from ncuroof.errors import CountsError
+
+_RECORD = {
+    "torch.profiler": "record it with torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])",
+    "nsys": "record it with nsys profile --trace=cuda",
+}
+
+
+def read_trace(path: str | os.PathLike[str]) -> Counts:
+    """Return how often each kernel of a trace ran, and what the GPU did meanwhile.
+
+    Args:
+        path: of what `torch.profiler.profile.export_chrome_trace` wrote, compressed with gzip or not, or of Nsight Systems' report
+            (`.nsys-rep`) or SQLite export of it.
+
+    Raises:
+        CountsError: it cannot be read, is no such trace, or holds no kernel.
+    """
+    path, settings = Path(path), load_settings()
+    if is_nsys_trace(path):
+        timeline = read_nsys_trace(path, waiting_calls=settings.waiting_calls)
+        counts = counts_of(timeline, settings, source="nsys")
+    else:
+        timeline, steps = read_torch_trace(path)
+        counts = counts_of(timeline, settings, source="torch.profiler", steps=steps)
+    if not counts.kernels:
+        raise CountsError(f"{path}: kernels on a GPU were wanted, the trace holds none", hint=_RECORD[counts.source])
+    return counts
+
+
+def counts_of(timeline: Timeline, settings: Settings, *, source: str, steps: CountedSteps | None = None) -> Counts:
+    """Return how often each kernel of a timeline ran, and what the GPU did meanwhile.
+
+    Args:
+        timeline: of the steps or the run.
+        settings: of profiles/collect.toml.
+        source: the tool that recorded it, as `Counts` names it.
+        steps: that it holds; None for a whole run.
+    """
+    breakdown = break_down_time(
+        timeline, collectives=settings.collectives, waiting_calls=settings.waiting_calls, steps=steps
+    )
+    return replace(count_launches(timeline, source=source), breakdown=breakdown)

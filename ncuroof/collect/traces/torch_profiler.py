@@ -1,0 +1,187 @@
+"""Traces of PyTorch's profiler, as it exports them (Chrome's trace format), to what they say of a run."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+import zlib
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ncuroof.collect.traces.host_ranges import without_children
+from ncuroof.collect.traces.temporal_breakdown import CountedSteps
+from ncuroof.collect.traces.timeline import (
+    MOST_NS,
+    Activity,
+    Call,
+    HostRange,
+    Timeline,
+    as_shape,
+    checked_duration,
+    name_of,
+)
+from ncuroof.errors import CountsError
+
+_GZIP = b"\x1f\x8b"
+_STEP = "ProfilerStep#"
+"""Begins the name of what `torch.profiler.profile(schedule=…)` leaves for a step."""
+
+_BATCH = "enumerate(DataLoader)#"
+"""Begins the name of what a DataLoader leaves when it is asked for a batch."""
+
+_BACKWARD = "autograd::engine::evaluate_function"
+_ALL_BACKWARD = "backward pass"
+"""Stands for what the engine of automatic differentiation calls, one operator after the other."""
+
+_MOST_US = 1e15
+_MOST_BYTES = 2 * 2**30
+_KERNEL = "kernel"
+_COPIES = ("gpu_memcpy", "gpu_memset")
+_HOST_CALLS = ("cuda_runtime", "cuda_driver")
+_ANNOTATION, _OPERATOR = "user_annotation", "cpu_op"
+_HINT = "name what torch.profiler.profile.export_chrome_trace() wrote"
+
+Events = Sequence[Mapping[str, Any]]
+
+
+def read_torch_trace(path: Path) -> tuple[Timeline, CountedSteps | None]:
+    """Return what a trace holds, and the steps that the profiler was told of; None where it was told of none.
+
+    Args:
+        path: of what `torch.profiler.profile.export_chrome_trace` wrote, compressed with gzip or not.
+
+    Raises:
+        CountsError: it cannot be read, or is no such trace.
+    """
+    events = trace_events(path)
+    return timeline_of(events), _steps(events)
+
+
+def timeline_of(events: Events) -> Timeline:
+    """Return what a trace's events (times in µs) tell.
+
+    Raises:
+        CountsError: an event lacks what the format promises.
+    """
+    on_gpu = [event for event in events if event.get("cat") in (_KERNEL, *_COPIES)]
+    calls = [event for event in events if event.get("cat") in _HOST_CALLS and "ts" in event]
+    operators, annotations = (
+        [event for event in events if event.get("cat") == category and _is_told(event)]
+        for category in (_OPERATOR, _ANNOTATION)
+    )
+    try:
+        origin_us = min((float(event["ts"]) for event in on_gpu), default=0.0)
+        return Timeline(
+            [_activity(event, origin_us) for event in on_gpu],
+            [_call(event, origin_us) for event in calls],
+            [
+                *(_range(event, origin_us) for event in operators),
+                *without_children(_range(event, origin_us) for event in annotations),
+            ],
+        )
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise CountsError(
+            f"PyTorch's trace: an event is not as it should be: {error!r:.200}", hint="update PyTorch"
+        ) from error
+
+
+def _activity(event: Mapping[str, Any], origin_us: float) -> Activity:
+    arguments = event["args"]
+    is_copy = event["cat"] in _COPIES
+    shape = None if is_copy else (as_shape(arguments["grid"]), as_shape(arguments["block"]))
+    gpu, launch = _identifier(arguments.get("device")), _identifier(arguments.get("correlation"))
+    return Activity(name_of(event["name"]), *_times_ns(event, origin_us), gpu, launch, shape, is_copy)
+
+
+def _call(event: Mapping[str, Any], origin_us: float) -> Call:
+    start_ns, duration_ns = _times_ns(event, origin_us)
+    launch = _identifier(event["args"].get("correlation"))
+    return Call(name_of(event["name"]), start_ns, start_ns + duration_ns, _identifier(event.get("tid")), launch)
+
+
+def _range(event: Mapping[str, Any], origin_us: float) -> HostRange:
+    start_ns, duration_ns = _times_ns(event, origin_us)
+    return HostRange(
+        _host_name(name_of(event.get("name"))), start_ns, start_ns + duration_ns, _identifier(event.get("tid"))
+    )
+
+
+def _host_name(name: str) -> str:
+    """Return what belongs together under one name."""
+    if name.startswith(_BACKWARD):
+        return _ALL_BACKWARD
+    return sys.intern(name.partition("#")[0] if name.startswith(_BATCH) else name)
+
+
+def _is_told(event: Mapping[str, Any]) -> bool:
+    """Return whether a range has times, and says what the host did; what does not costs no launch its count."""
+    start, duration = event.get("ts"), event.get("dur")
+    if not isinstance(start, (int, float)) or not isinstance(duration, (int, float)):
+        return False
+    is_time = abs(start) < MOST_NS and 0 <= duration < _MOST_US
+    return is_time and not str(event.get("name")).startswith(_STEP)
+
+
+def _times_ns(event: Mapping[str, Any], origin_us: float) -> tuple[float, float]:
+    """Return start and duration."""
+    start_ns, duration_ns = 1e3 * (float(event["ts"]) - origin_us), 1e3 * float(event["dur"])
+    return start_ns, checked_duration(start_ns, duration_ns)
+
+
+def _identifier(value: object) -> Hashable:
+    if not isinstance(value, Hashable):
+        raise TypeError(f"{value!r} in place of an identifier")
+    return value
+
+
+def trace_events(path: Path) -> Events:
+    """Return the events of a trace.
+
+    Raises:
+        CountsError: it cannot be read, or is no such trace.
+    """
+    try:
+        content = _content(path)
+        events = json.loads(content)["traceEvents"]
+        if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
+            raise TypeError("traceEvents are no list of events")
+    except (gzip.BadGzipFile, EOFError, zlib.error, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise CountsError(
+            f"{path}: a trace of PyTorch's profiler was wanted: {type(error).__name__}, {error}", hint=_HINT
+        ) from error
+    except OSError as error:
+        raise CountsError(f"{path}: {error.strerror or error}", hint=_HINT) from error
+    return events
+
+
+def _content(path: Path) -> bytes:
+    """Return a trace's text, unpacked.
+
+    Raises:
+        ValueError: it is longer than a trace may be.
+    """
+    with path.open("rb") as file:
+        is_packed = file.read(len(_GZIP)) == _GZIP
+    with gzip.open(path) if is_packed else path.open("rb") as file:
+        content: bytes = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"more than {_MOST_BYTES >> 30} GiB: trace fewer steps")
+    return content
+
+
+def _steps(events: Events) -> CountedSteps | None:
+    """Return the steps that the profiler was told of, and the waits for their batches; None where it was told of none."""
+    names = {name for event in events if (name := str(event.get("name"))).startswith(_STEP)}
+    if not names:
+        return None
+    waits = [
+        event["dur"]
+        for event in events
+        if event.get("cat") in (_ANNOTATION, _OPERATOR)
+        and str(event.get("name")).startswith(_BATCH)
+        and isinstance(event.get("dur"), (int, float))
+        and 0 <= event["dur"] < _MOST_US
+    ]
+    return CountedSteps(len(names), batches_ns=1e3 * sum(waits) if waits else None)

@@ -1,0 +1,61 @@
+"""Which kernels were compiled for debugging, without optimisation: their machine code, which the report holds, says so.
+
+Source: `nvcc --help`, --device-debug: "turns off all optimizations. Don't use for profiling; use -lineinfo instead."
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ncuroof.ingest.code.elf import Image, is_image
+from ncuroof.ingest.code.modules import CodeModule, kernel_spans, module_of
+from ncuroof.ingest.container import Container
+from ncuroof.ingest.stored import Content
+from ncuroof.ingest.wire import WireError
+
+REGISTERS_OF_VARIABLES = b".nv_debug_info_reg_sass"
+"""A section that ptxas writes for `nvcc -G`, and neither for `-lineinfo` nor for `-G -dopt=on`."""
+
+
+def debug_builds(content: Content, container: Container, modules: Mapping[int, CodeModule]) -> tuple[bool | None, ...]:
+    """Return whether the code of each workload is a debug build; None where the report does not say.
+
+    Empty where it says so of none.
+
+    Args:
+        content: the report's bytes.
+        container: its blocks.
+        modules: the code that it stores.
+    """
+    builds = {module: _build(module.image) for module in modules.values()}
+    found = set(builds.values())
+    if found == {None}:
+        return ()  # all code was left out
+    spans = list(kernel_spans(container))
+    if found == {False}:  # as a rule; which kernel has which code need not be asked
+        return tuple(None if span is None else False for span in spans)
+    of_spans = (None if span is None else module_of(content, span, modules) for span in spans)
+    rows = tuple(None if module is None else _known(module, builds) for module in of_spans)
+    return rows if set(rows) - {None} else ()
+
+
+def is_debug_build(image: bytes) -> bool | None:
+    """Return whether code was compiled for debugging, without optimisation; None for what is no ELF image of 64 bits.
+
+    Raises:
+        WireError: the image is cut or malformed.
+    """
+    if not is_image(image):
+        return None
+    return any(section.name == REGISTERS_OF_VARIABLES for section in Image(image).sections)
+
+
+def _known(module: CodeModule, builds: Mapping[CodeModule, bool | None]) -> bool | None:
+    return builds[module] if module in builds else _build(module.image)
+
+
+def _build(image: bytes) -> bool | None:
+    try:
+        return is_debug_build(image)
+    except WireError:
+        return None

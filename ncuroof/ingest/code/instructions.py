@@ -1,0 +1,241 @@
+"""Counters of single instructions, the line of the sources that each comes from, and what warps wait for there.
+
+They are read of kernels whose code has a line table, and of others where warps wait for data, until there are enough: a report of
+thousands of launches holds millions.
+
+Source: Nsight Compute Customization Guide, "Report File Format": ProfileMetricResult's values by address, RelocationData.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+import polars as pl
+
+from ncuroof.ingest.code.imported_sources import ImportedSources
+from ncuroof.ingest.code.line_tables import Place
+from ncuroof.ingest.code.loaded_code import DecodedModule, LoadedCode
+from ncuroof.ingest.code.modules import CodeModule, decoded, kernel_spans, module_of
+from ncuroof.ingest.container import Container
+from ncuroof.ingest.contents import GREATEST_VALUE
+from ncuroof.ingest.native.reader import string_table
+from ncuroof.ingest.native.schema import messages
+from ncuroof.ingest.native.values import name_id
+from ncuroof.ingest.raw_report import RAW_INSTRUCTIONS, CounterSelection
+from ncuroof.ingest.stored import Content
+from ncuroof.ingest.wire import WireError
+
+_MOST_KERNELS = 100
+"""With lines, and as many without."""
+
+_MOST_LOOKED_AT = 1_000
+"""Launches; the code of most is not decoded anew to know whether it has lines."""
+
+_MOST_INSTRUCTIONS = 20_000
+"""Of all kernels together; with ten counters each that takes a tenth of a second. No kernel is cut in the middle, and of those
+that follow only the instructions are read at which warps wait for data."""
+
+_N_MODULES = 16
+"""Whose code is kept, decoded, for further kernels of them."""
+
+_MOST_OF_ONE_KERNEL = 100_000
+"""Counters with more values are left out: no kernel is that long."""
+
+_FUNCTIONS = "launch__function_pcs"
+_SCOREBOARD, _BARRIER = "scoreboard", "stalled_barrier"
+"""Counters with this in their name count warps that wait for an instruction before."""
+
+_LEAST_FRAC = 0.01
+"""Of the samples of a kernel that wait: what is waited for with fewer is not looked up."""
+
+_VALUES = ("short", "long", "double", "single")
+
+_ByAddress = Mapping[int, float]
+_Values = Mapping[str, _ByAddress]
+_Cells = tuple[object, ...]
+
+
+def read_instructions(
+    content: Content,
+    container: Container,
+    modules: Mapping[int, CodeModule],
+    selection: CounterSelection,
+    rows: Iterable[int],
+) -> pl.DataFrame:
+    """Return RAW_INSTRUCTIONS, and a column for each counter that any kernel has by instruction; null where it has none.
+
+    Args:
+        content: the report's bytes.
+        container: its blocks, with all of its strings.
+        modules: the code that it stores.
+        selection: which counters are wanted.
+        rows: of the workloads, those first that are wanted most.
+    """
+    table = _Table()
+    names = _strings(container) if any(module.image for module in modules.values()) else []
+    wanted = _Wanted(names, selection)
+    if not wanted.with_lines and not wanted.without:
+        return table.frame()
+    spans = list(kernel_spans(container))
+    code_of = lru_cache(_N_MODULES)(_code)
+    n_kernels = Counter[bool]()
+    for row in islice(rows, _MOST_LOOKED_AT):
+        span = spans[row]
+        module = None if span is None else module_of(content, span, modules)
+        code = None if module is None else code_of(module)
+        if span is None or code is None or n_kernels[code.has_lines] >= _MOST_KERNELS:
+            continue
+        n_kernels[code.has_lines] += 1
+        is_lined = code.has_lines and bool(wanted.with_lines) and len(table) < _MOST_INSTRUCTIONS
+        kernel = decoded("Kernel", content, span) if is_lined or wanted.without else None
+        if kernel is not None:
+            table.add(row, *_of_kernel(kernel, code, wanted, is_lined=is_lined))
+    return table.frame()
+
+
+class _Wanted:
+    """The counters that are wanted, by the number that the report gives them: of kernels with lines, and of others."""
+
+    def __init__(self, names: Sequence[str | None], selection: CounterSelection) -> None:
+        self.waits = selection.waits
+        self.without = self._numbers(names, selection.waits)
+        self.with_lines = (
+            self._numbers(names, selection.by_instruction) | self.without if selection.by_instruction else {}
+        )
+
+    @staticmethod
+    def _numbers(names: Sequence[str | None], wanted: frozenset[str]) -> dict[int, str]:
+        found = {number: name for number, name in enumerate(names) if name in wanted}
+        return found | {number: name for number, name in enumerate(names) if found and name == _FUNCTIONS}
+
+
+class _Table:
+    """Instructions of kernel after kernel; what one of them was not counted is null."""
+
+    def __init__(self) -> None:
+        self._places: list[tuple[object, ...]] = []
+        self._counters: dict[str, list[float | None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def add(self, row: int, places: Iterable[_Cells], counters: Mapping[str, Sequence[float | None]]) -> None:
+        """Add the instructions of a kernel: their cells behind the first, and a value of each counter for each."""
+        n_before = len(self)
+        self._places += ((row, *place) for place in places)
+        for name, values in counters.items():
+            column = self._counters.setdefault(name, [])
+            column += [None] * (n_before - len(column))
+            column += values
+
+    def frame(self) -> pl.DataFrame:
+        """Return RAW_INSTRUCTIONS with a column per counter."""
+        n_rows = len(self)
+        return pl.DataFrame(self._places, schema=RAW_INSTRUCTIONS, orient="row").with_columns(
+            pl.Series(name, values + [None] * (n_rows - len(values)), pl.Float64)
+            for name, values in self._counters.items()
+        )
+
+
+def _code(module: CodeModule) -> DecodedModule | None:
+    """Return the code of a module, or None where it has none, or it is malformed."""
+    with contextlib.suppress(WireError):
+        if module.image:
+            return DecodedModule(module)
+    return None
+
+
+def _of_kernel(
+    kernel: Any, code: DecodedModule, wanted: _Wanted, *, is_lined: bool
+) -> tuple[list[_Cells], dict[str, list[float | None]]]:
+    """Return the instructions of one kernel, by address: their cells, and values by counter.
+
+    All of them where a place is known of any, else those at which warps wait for data.
+    """
+    values = dict(_values(kernel.metrics, wanted.with_lines if is_lined else wanted.without))
+    functions = values.pop(_FUNCTIONS, {})
+    by_function = code.address_by_function
+    if not by_function and len(functions) == 1:  # of code that was compiled as it ran, only this is known
+        by_function = {kernel.mangled: int(*functions.values())}
+    loaded = LoadedCode(code, by_function)
+    places = _places(loaded, values) if is_lined else {}
+    waiting = _where_most(values[counter] for counter in wanted.waits & values.keys())
+    addresses = sorted(places or waiting)
+    awaited = _looked_up(loaded.awaited_by, _SCOREBOARD, addresses, values) if places else {}
+    barriers = _looked_up(loaded.barriers_before, _BARRIER, addresses, values) if places else {}
+    cells = [
+        (
+            number,
+            awaited.get(number),
+            barriers.get(number),
+            (loaded.loads_in_flight(address) or None) if address in waiting else None,
+            loaded.waits_for_atomic(address) if address in waiting else None,
+            *_place_cells(places.get(address), code.sources),
+        )
+        for number, address in enumerate(addresses)
+    ]
+    return cells, {name: list(map(by_address.get, addresses)) for name, by_address in values.items()}
+
+
+def _places(loaded: LoadedCode, values: _Values) -> dict[int, Place | None]:
+    """Return where each instruction comes from, by its address; nothing where that is not known of any."""
+    found = {address: loaded.place(address) for address in set().union(*values.values())}
+    return found if any(found.values()) else {}
+
+
+def _where_most(samples: Iterable[_ByAddress]) -> set[int]:
+    """Return the addresses that have a hundredth or more of a kernel's samples."""
+    return {
+        address
+        for by_address in samples
+        for least in [max(_LEAST_FRAC * sum(by_address.values()), 1)]
+        for address, n_samples in by_address.items()
+        if n_samples >= least
+    }
+
+
+def _looked_up(
+    find: Callable[[int], list[int]], stall: str, addresses: Sequence[int], values: _Values
+) -> dict[int, list[int]]:
+    """Return what is found for the instructions at which warps wait in a stall of that name: both by their numbers."""
+    numbers = {address: number for number, address in enumerate(addresses)}
+    waiting = _where_most(by_address for counter, by_address in values.items() if stall in counter)
+    found = ((numbers[address], find(address)) for address in waiting)
+    return {number: [numbers[each] for each in before if each in numbers] for number, before in found if before}
+
+
+def _place_cells(place: Place | None, sources: ImportedSources) -> _Cells:
+    """Return the columns of RAW_INSTRUCTIONS that say where one comes from."""
+    if place is None:
+        return None, None, None, None
+    callers = "\n".join(f"{file}:{line}" for file, line in place.callers)
+    return place.file, place.line, sources.line(place.file, place.line), callers or None
+
+
+def _strings(container: Container) -> list[str | None]:
+    from google.protobuf.message import DecodeError  # noqa: PLC0415  only reading needs protobuf
+
+    try:
+        return string_table(container)
+    except DecodeError:
+        return []
+
+
+def _values(metrics: Iterable[bytes], counters: Mapping[int, str]) -> Iterator[tuple[str, _ByAddress]]:
+    """Yield each counter with its values by address; malformed ones are left out."""
+    from google.protobuf.message import DecodeError  # noqa: PLC0415  only reading needs protobuf
+
+    decode = messages()["Instances"].FromString
+    for metric in metrics:
+        with contextlib.suppress(WireError, DecodeError):
+            name = counters.get(name_id(metric, len(metric))[0])
+            elements: Sequence[Any] = decode(metric).elements if name is not None else ()
+            if name is not None and 0 < len(elements) <= _MOST_OF_ONE_KERNEL:
+                kind = next((kind for kind in _VALUES if elements[0].value.HasField(kind)), _VALUES[0])
+                values = ((each.name.long, float(getattr(each.value, kind))) for each in elements)
+                yield name, {address: value for address, value in values if 0 <= value <= GREATEST_VALUE}

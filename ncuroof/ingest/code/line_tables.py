@@ -1,0 +1,287 @@
+"""Which line of the sources each instruction comes from: the line table that a kernel's machine code carries.
+
+nvcc writes one for -lineinfo and -G; Triton and Julia do as a rule.
+
+Source: DWARF Debugging Information Format 2 and 4, 6.2 "Line Number Information". An extended opcode of ptxas, 0x90, names the row
+of the call at which what follows was inlined, and its function.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ncuroof.ingest.code.elf import Image
+from ncuroof.ingest.native.annotations import c_text
+from ncuroof.ingest.wire import WireError
+
+_SECTION = b".debug_line"
+_VERSIONS = range(2, 5)
+_MOST_ROWS = 50_000
+"""Of one sequence: a row is a byte at least, and takes a hundred in memory."""
+
+_MOST_PASSES = 4
+"""Over all bytes of a table. Each is needed once; functions of a hostile image share theirs."""
+
+_LAST_LINE = 10_000_000
+_MOST_FRAMES = 32
+"""Of functions inlined into each other."""
+
+_END_SEQUENCE, _SET_ADDRESS, _INLINED_CALL = 1, 2, 0x90
+_COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _CONST_ADD_PC, _FIXED_ADVANCE_PC = 1, 2, 3, 4, 8, 9
+_SET_FIRST_ADDRESS = bytes([0, 9, _SET_ADDRESS])
+_FOLDER = re.compile(r".*[/\\]", re.DOTALL)
+
+
+class Place(NamedTuple):
+    """Where an instruction comes from.
+
+    Attributes:
+        file: name of the file, without its folder.
+        line: counted from 1.
+        callers: file and line of the calls at which its function was inlined, the innermost first; none in a function of its own.
+    """
+
+    file: str
+    line: int
+    callers: tuple[tuple[str, int], ...] = ()
+
+
+class _Row(NamedTuple):
+    address: int
+    file: int
+    line: int
+    call: int
+
+
+@dataclass(slots=True)
+class _Sequence:
+    """Rows by rising address, which begins at 0, and the registers that the next row is made of."""
+
+    files: Mapping[int, str]
+    rows: list[_Row] = field(default_factory=list)
+    start: int | None = None
+    address: int = 0
+    file: int = 1
+    line: int = 1
+    call: int = 0
+
+    def add_row(self) -> None:
+        self.rows.append(_Row(self.address, self.file, self.line, self.call))
+
+    def advance(self, n_bytes: int, n_lines: int = 0) -> None:
+        self.address += n_bytes
+        self.line += n_lines
+
+    def set_address(self, address: int) -> None:
+        self.start = address if self.start is None else self.start
+        self.address = address - self.start
+
+
+class LineTable:
+    """The lines of one function, by the offset of an instruction in it."""
+
+    def __init__(self, sequences: Iterable[tuple[int, _Sequence]]) -> None:
+        self._parts = [(start, [row.address for row in part.rows], part) for start, part in sequences]
+
+    def place(self, offset: int) -> Place | None:
+        """Return where the instruction at an offset, in bytes, comes from; None where the table does not say."""
+        for start, addresses, sequence in self._parts:
+            index = bisect_right(addresses, offset - start) - 1
+            if 0 <= index < len(addresses) - 1:  # the last row ends the sequence
+                return _place(sequence, sequence.rows[index])
+        return None
+
+
+class LineTables:
+    """The line tables of an image; those of a function are decoded when they are asked for.
+
+    Raises:
+        WireError: a header is cut or malformed.
+    """
+
+    def __init__(self, image: Image) -> None:
+        self._image = image
+        section = image.content(_SECTION)
+        self._n_left = _MOST_PASSES * len(section)
+        self._units = list(_units(section))
+        self._targets = list(image.relocations(_SECTION)) if self._units else []
+
+    def of(self, function: bytes, address: int) -> LineTable:
+        """Return the lines of a function; an empty table where there are none.
+
+        Args:
+            function: its mangled name.
+            address: where it was loaded: an image that was copied after that has such addresses.
+
+        Raises:
+            WireError: they are cut or malformed, or more than any kernel has.
+        """
+        section = self._image.function(function)
+        number = None if section is None else section.number
+        return LineTable(
+            (start - address if start >= address else start, self._sequence(operand, unit))
+            for operand, target, start in self._targets
+            if target == number
+            for unit in self._units
+            if unit.holds(operand)
+        )
+
+    def _sequence(self, operand: int, unit: _Unit) -> _Sequence:
+        if self._n_left <= 0:
+            raise WireError("functions share their line tables")
+        try:
+            return unit.sequence(operand)
+        finally:
+            self._n_left -= unit.position - operand
+
+
+def without_folder(path: str) -> str:
+    """Return the name of a file of any operating system, in one line."""
+    return _FOLDER.sub("", path).replace("\n", " ")
+
+
+def _place(sequence: _Sequence, row: _Row) -> Place | None:
+    frames: list[tuple[str, int]] = []
+    while row.file in sequence.files and 0 < row.line <= _LAST_LINE and len(frames) < _MOST_FRAMES:
+        frames.append((sequence.files[row.file], row.line))
+        if not 0 < row.call <= len(sequence.rows):
+            break
+        row = sequence.rows[row.call - 1]
+    return Place(*frames[0], tuple(frames[1:])) if frames else None
+
+
+def _units(section: bytes) -> Iterator[_Unit]:
+    """Yield the units of a section, but for those of other versions.
+
+    Raises:
+        WireError: it is cut or malformed.
+    """
+    start = 0
+    while start < len(section):
+        end = start + 4 + int.from_bytes(section[start : start + 4], "little")
+        if end > len(section):
+            raise WireError("a line table is cut")
+        if int.from_bytes(section[start + 4 : start + 6], "little") in _VERSIONS:
+            yield _Unit(section, start, end)
+        start = end
+
+
+class _Unit:
+    """One unit: its header, and the program that writes the rows.
+
+    Raises:
+        WireError: the header is cut or malformed.
+    """
+
+    def __init__(self, section: bytes, start: int, end: int) -> None:
+        self._code, self._start, self._end = section, start, end
+        version = section[start + 4]
+        self._at = start + 10
+        self._step = self._byte()
+        self._at += 2 if version >= 4 else 1  # operations per instruction, whether rows begin a statement
+        self._line_base = (self._byte() ^ 0x80) - 0x80
+        self._line_range = max(self._byte(), 1)
+        self._opcode_base = self._byte()
+        self._n_operands = [0, *(self._byte() for _ in range(1, self._opcode_base))]
+        while self._text():  # folders
+            pass
+        self._files = dict(enumerate(self._file_names(), start=1))
+
+    @property
+    def position(self) -> int:
+        """Where reading has come."""
+        return self._at
+
+    def holds(self, operand: int) -> bool:
+        """Return whether a place in the section is in the unit, behind where a sequence can begin."""
+        return self._start + len(_SET_FIRST_ADDRESS) <= operand < self._end
+
+    def sequence(self, operand: int) -> _Sequence:
+        """Return the rows of the sequence that begins by setting the address that stands at `operand`.
+
+        Raises:
+            WireError: there are too many of them, or the program is cut, or begins otherwise.
+        """
+        self._at = operand - len(_SET_FIRST_ADDRESS)
+        if not self._code.startswith(_SET_FIRST_ADDRESS, self._at):
+            raise WireError("a line table does not begin with an address")
+        sequence = _Sequence(self._files)
+        while len(sequence.rows) < _MOST_ROWS:
+            opcode = self._byte()
+            if opcode >= self._opcode_base:
+                steps, lines = divmod(opcode - self._opcode_base, self._line_range)
+                sequence.advance(steps * self._step, self._line_base + lines)
+                sequence.add_row()
+            elif opcode == 0:
+                following = self._number() + self._at
+                if self._extended(sequence, following):
+                    return sequence
+                self._at = following
+            else:
+                self._standard(sequence, opcode)
+        raise WireError(f"a line table has more than {_MOST_ROWS} rows")
+
+    def _extended(self, sequence: _Sequence, following: int) -> bool:
+        """Follow an extended opcode; return whether it ends the sequence."""
+        opcode = self._byte()
+        if opcode == _END_SEQUENCE:
+            sequence.add_row()
+        elif opcode == _SET_ADDRESS:
+            sequence.set_address(int.from_bytes(self._code[self._at : following], "little"))
+        elif opcode == _INLINED_CALL:
+            sequence.call = self._number()
+        return opcode == _END_SEQUENCE
+
+    def _standard(self, sequence: _Sequence, opcode: int) -> None:
+        if opcode == _COPY:
+            sequence.add_row()
+        elif opcode == _ADVANCE_PC:
+            sequence.advance(self._number() * self._step)
+        elif opcode == _ADVANCE_LINE:
+            sequence.advance(0, self._number(is_signed=True))
+        elif opcode == _SET_FILE:
+            sequence.file = self._number()
+        elif opcode == _CONST_ADD_PC:
+            sequence.advance((255 - self._opcode_base) // self._line_range * self._step)
+        elif opcode == _FIXED_ADVANCE_PC:
+            sequence.advance(self._byte() | self._byte() << 8)
+        else:
+            for _ in range(self._n_operands[opcode]):
+                self._number()
+
+    def _file_names(self) -> Iterator[str]:
+        while name := self._text():
+            for _ in range(3):  # folder, time, size
+                self._number()
+            yield without_folder(c_text(name))
+
+    def _byte(self) -> int:
+        if self._at >= self._end:
+            raise WireError("a line table is cut")
+        self._at += 1
+        return self._code[self._at - 1]
+
+    def _text(self) -> bytes:
+        start = self._at
+        self._at = self._code.find(b"\0", start, self._end) + 1
+        if not self._at:
+            raise WireError("a line table is cut")
+        return self._code[start : self._at - 1]
+
+    def _number(self, *, is_signed: bool = False) -> int:
+        """Return a number in LEB128.
+
+        Raises:
+            WireError: it has more than 64 bits.
+        """
+        value = 0
+        for shift in range(0, 70, 7):
+            byte = self._byte()
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value - (128 << shift) if is_signed and byte & 0x40 else value
+        raise WireError("a line table is malformed")

@@ -1,0 +1,204 @@
+"""The reader of our own: the results of a report from its bytes, without NVIDIA's module.
+
+It gives what the module gives, and declines where it cannot be sure to: then the module reads the report.
+
+Source: Nsight Compute Customization Guide, "Report File Format".
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from ncuroof.ingest import wire
+from ncuroof.ingest.container import Container
+from ncuroof.ingest.contents import ALWAYS_STORED, GREATEST_VALUE, LEAST_VALUE, Contents, DeclinedError
+from ncuroof.ingest.counter_choice import CounterChoice
+from ncuroof.ingest.counter_units import unit_of
+from ncuroof.ingest.native.annotations import c_text, open_ranges, rule_rows, section_identifiers, text
+from ncuroof.ingest.native.columns import CounterColumns
+from ncuroof.ingest.native.repeats import counters_start
+from ncuroof.ingest.native.schema import messages
+from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
+from ncuroof.ingest.stored import Content, Part, part
+
+_N_UNITS_TOLD = 3
+
+
+@dataclass(slots=True)
+class _Tables:
+    """Rows that are filled result by result."""
+
+    counters: CounterColumns
+    workloads: list[tuple[str, str, str | None, str, tuple[str, ...]]] = field(default_factory=list)
+    rules: list[tuple[object, ...]] = field(default_factory=list)
+    sections: dict[bytes, None] = field(default_factory=dict)
+
+
+def read_native(
+    content: Content,
+    container: Container,
+    selection: CounterSelection | None,
+    report: str,
+    on_bytes: Callable[[int], None] = lambda _: None,
+) -> Contents:
+    """Return the results of a report with the selected counters (all of them for None); malformed results are left out.
+
+    Args:
+        content: the report's bytes.
+        container: its intact blocks.
+        selection: the counters to read.
+        report: the file's name, for error messages.
+        on_bytes: called again and again with how many bytes are done.
+
+    Raises:
+        ReportFormatError: the report lists more counters of a kind than any GPU has.
+        DeclinedError: it has a counter whose unit is not known, or a string table that cannot be read.
+        ReportAccessError: the file was cut while it was read.
+    """
+    from google.protobuf.message import DecodeError  # noqa: PLC0415  only reading needs protobuf
+
+    schema = messages()
+    try:
+        names = string_table(container)
+    except DecodeError as error:
+        raise DeclinedError(f"its string table is malformed: {error}") from error
+    tables = _Tables(CounterColumns(names, CounterChoice(selection, report)))
+    for kind, encoded in _results(content, container, on_bytes):
+        # What is malformed is lost; the caller compares how many results there should be.
+        with contextlib.suppress(DecodeError, wire.WireError):
+            _read_result(tables, kind, encoded, schema)
+    return _contents(tables)
+
+
+def string_table(container: Container) -> list[str | None]:
+    """Return the string table, which goes on from block to block; None for what can be no name: it is no UTF-8, or ends early.
+
+    Raises:
+        DecodeError: it is malformed.
+    """
+    decode = messages()["Header"].FromString
+    names: list[str | None] = []
+    for block in container.blocks:
+        for encoded in decode(block.header).string_table.strings:
+            name = c_text(encoded)
+            names.append(name if name.encode() == encoded else None)
+    return names
+
+
+def _results(content: Content, container: Container, on_bytes: Callable[[int], None]) -> Iterator[tuple[str, Part]]:
+    """Yield the kind and the encoded message of each result, in file order."""
+    for block in container.blocks:
+        for kind, span in block.results:
+            yield kind, part(content, *span)
+        on_bytes(block.end_offset)
+
+
+_MESSAGE_BY_KIND = {"kernel": "Kernel", "range": "Range", "cmdlist": "CommandList", "graph": "Graph"}
+
+
+def _read_result(tables: _Tables, kind: str, encoded: Part, schema: Mapping[str, Any]) -> None:
+    """Append a result to the tables; where it is malformed, nothing is appended.
+
+    Raises:
+        DecodeError, WireError: it is malformed.
+    """
+    row = len(tables.workloads)
+    content = bytes(encoded)
+    decode = schema[_MESSAGE_BY_KIND[kind]].FromString
+    start = counters_start(content) if kind == "kernel" else None
+    imprint = tables.counters.repeated(row, content, start) if start is not None else None
+    if start is not None and imprint is not None:
+        result = decode(imprint.without_counters(content, start))
+        if result.metrics:  # there are more elsewhere
+            imprint = None
+    if imprint is None:
+        result = decode(content)
+    sections = list(section_identifiers(result.sections, schema))
+    nvtx = open_ranges(result.nvtx, result.thread) if result.HasField("nvtx") else ()
+    rules = list(rule_rows(row, result.rules)) if kind in {"kernel", "cmdlist"} else []
+    if start is not None and imprint is not None:
+        tables.counters.add_repeated(row, imprint, content, start)
+    else:
+        tables.counters.add(row, result.metrics[:], content, start)
+    tables.workloads.append((*_workload_names(kind, result), kind, nvtx))
+    tables.rules += rules
+    tables.sections.update(dict.fromkeys(sections))
+
+
+def _workload_names(kind: str, result: Any) -> tuple[str, str, str | None]:
+    """Return the short, the demangled and the mangled name; a range and a graph have none of their own."""
+    if kind == "kernel":
+        name, demangled = result.name or result.mangled, result.demangled or result.mangled
+        return c_text(name), c_text(demangled), c_text(result.mangled) or None
+    name = c_text(result.name) if kind == "cmdlist" else kind
+    return name, name, None
+
+
+def _contents(tables: _Tables) -> Contents:
+    n_rows = len(tables.workloads)
+    numbers, texts = tables.counters.tables(n_rows)
+    counters = _possible(numbers)
+    collected = [name for name in numbers.columns if not name.startswith(ALWAYS_STORED)]
+    n_collected = _n_values(numbers, collected, n_rows)
+    n_possible = n_collected if counters is numbers else _n_values(counters, collected, n_rows)
+    names, demangled, mangled, kinds, ranges = list(zip(*tables.workloads, strict=True)) or [()] * 5
+    columns = [names, demangled, mangled, kinds, _lists(ranges), n_collected, n_collected - n_possible]
+    workloads = dict(zip(RAW_WORKLOADS, columns, strict=True))
+    return Contents(
+        workloads=pl.DataFrame(workloads, schema=RAW_WORKLOADS),
+        counters=counters,
+        units=_units(numbers.columns),
+        texts=texts,
+        rules=pl.DataFrame(tables.rules, schema=RAW_RULES, orient="row"),
+        sections=tuple(dict.fromkeys(map(text, tables.sections))),
+    )
+
+
+def _lists(rows: Sequence[tuple[str, ...]]) -> pl.Series:
+    """Return a list for each row. A list costs polars 20 µs, and launches follow each other within the same ranges."""
+    distinct = list(dict.fromkeys(rows))
+    index = {names: number for number, names in enumerate(distinct)}
+    return pl.Series(distinct, dtype=pl.List(pl.String)).gather([index[names] for names in rows])
+
+
+def _possible(numbers: pl.DataFrame) -> pl.DataFrame:
+    """Return the numbers, null where no counter can have that value; the same table where all can."""
+    if not numbers.width:
+        return numbers
+    every = pl.concat(numbers.get_columns())  # one column is cheaper to ask than hundreds
+    is_possible = (every == 0) | every.abs().is_between(LEAST_VALUE, GREATEST_VALUE)
+    if is_possible.all():
+        return numbers
+    possible = every.zip_with(is_possible.fill_null(value=False), pl.Series([None], dtype=pl.Float64))
+    starts = range(0, len(possible), numbers.height)
+    return pl.DataFrame(
+        [possible.slice(start, numbers.height).alias(name) for start, name in zip(starts, numbers.columns, strict=True)]
+    )
+
+
+def _n_values(frame: pl.DataFrame, columns: list[str], n_rows: int) -> pl.Series:
+    """Return how many of the columns have a value, row by row."""
+    with_gaps = [column.name for column in frame.select(columns).null_count() if column[0]]
+    n_whole = len(columns) - len(with_gaps)
+    if not with_gaps:
+        return pl.repeat(n_whole, n_rows, dtype=pl.UInt32, eager=True)
+    return frame.select((n_whole + pl.sum_horizontal(pl.col(with_gaps).is_not_null())).cast(pl.UInt32)).to_series()
+
+
+def _units(counters: list[str]) -> dict[str, str]:
+    """Return the units by counter.
+
+    Raises:
+        DeclinedError: one is not known.
+    """
+    unit_by_counter = {counter: unit_of(counter) for counter in counters}
+    unknown = [counter for counter, unit in unit_by_counter.items() if unit is None]
+    if unknown:
+        more = f" and of {len(unknown) - _N_UNITS_TOLD} more" if len(unknown) > _N_UNITS_TOLD else ""
+        raise DeclinedError(f"the unit of {', '.join(unknown[:_N_UNITS_TOLD])}{more} is not known")
+    return {counter: unit for counter, unit in unit_by_counter.items() if unit is not None}

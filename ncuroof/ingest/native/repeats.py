@@ -1,0 +1,186 @@
+"""Launches that repeat: counters that are stored as in an earlier launch are taken all at once.
+
+A program launches the same few kernels again and again. The counters of such a launch have the names and sizes that they had
+before, and differ in the bits of their values alone. So its encoded counters, taken for one long number under a mask, are compared
+with those of the earlier launch, and the wanted doubles are unpacked with one call. What differs is read counter by counter.
+"""
+
+from __future__ import annotations
+
+import operator
+import struct
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from itertools import accumulate, chain
+from operator import itemgetter
+from typing import Any
+
+from ncuroof.ingest import wire
+from ncuroof.ingest.native.values import DOUBLE, DOUBLE_BYTES, Decoder, Value
+from ncuroof.ingest.wire_rewriting import varint
+
+_COUNTERS = 13
+"""Field of a kernel's result."""
+
+_COUNTERS_TAG = varint(_COUNTERS << 3 | wire.LENGTH)
+_N_FOR_IMPRINT = 3
+"""An imprint costs about as much as reading three launches counter by counter."""
+
+_MAX_IMPRINTS = 64
+"""Held at a time; each takes twice the memory of the counters."""
+
+_N_SHORT_BYTES = 16
+"""What a counter holds beyond them, the values of its instances, is passed over and not compared."""
+
+
+def counters_start(result: bytes) -> int | None:
+    """Return where the counters of a kernel's result begin; None where there are none, or what stands before is malformed."""
+    try:
+        return wire.start_of(result, _COUNTERS)
+    except wire.WireError:
+        return None
+
+
+class Imprint:
+    """What the encoded counters of a launch share with those of another one that repeats it.
+
+    Args:
+        counters: of the launch, encoded one by one.
+        decoder: gives the values of those that are wanted; all its doubles are doubles in this launch.
+        n_prefix: bytes at the beginning of each counter that hold its name.
+        listings: positions of counters whose values must be the same, too.
+
+    Attributes:
+        n_bytes: of all counters, encoded together.
+    """
+
+    def __init__(self, counters: Sequence[bytes], decoder: Decoder, n_prefix: int, listings: Collection[int]) -> None:
+        sizes = list(map(len, counters))
+        tag_by_size = {size: _COUNTERS_TAG + varint(size) for size in set(sizes)}
+        tags = [tag_by_size[size] for size in sizes]
+        ends = list(accumulate(len(tag) + size for tag, size in zip(tags, sizes, strict=True)))
+        starts = list(map(operator.sub, ends, sizes))
+        self.n_bytes = ends[-1]
+        self._last = starts[-1] - 1
+        self._encoded = b"".join(chain.from_iterable(zip(tags, counters, strict=True)))
+
+        mask_by_size = {size: _mask(len(tag), min(n_prefix, size), size) for size, tag in tag_by_size.items()}
+        masks = [mask_by_size[size] for size in sizes]
+        for position in listings:
+            masks[position] = b"\xff" * len(masks[position])
+        mask = bytearray().join(masks)
+        doubles = [starts[position] + n_name for position, n_name in decoder.doubles]
+        for start in doubles:
+            mask[start : start + len(DOUBLE)] = b"\xff" * len(DOUBLE)
+        passed_over = [
+            (start + _N_SHORT_BYTES, end)
+            for position, (start, end) in enumerate(zip(starts, ends, strict=True))
+            if end - start > 2 * _N_SHORT_BYTES and position not in listings
+        ]
+        self._compared = _ranges_without(passed_over, self.n_bytes)
+        self._mask = int.from_bytes(b"".join(self._compared(mask, 0)), "little")
+        self._fixed = self._number(self._encoded, 0) & self._mask
+        self._unpack = _doubles_at([start + len(DOUBLE) for start in doubles])
+        self._others = _ranges([(starts[position], ends[position]) for position, _ in decoder.others])
+        self._decoder = decoder
+
+    def is_of(self, result: bytes, start: int) -> bool:
+        """Return whether a result holds the very counters that this was made of at `start`, and one behind the other."""
+        return result.startswith(self._encoded, start)
+
+    def without_counters(self, result: bytes, start: int) -> bytes:
+        """Return a result that fits, the counters at `start` left out."""
+        return result[:start] + result[start + self.n_bytes :]
+
+    def fits(self, result: bytes, start: int) -> bool:
+        """Return whether the counters at `start` of a result differ from those that this was made of in bits of values alone."""
+        if len(result) < start + self.n_bytes or result[start + self._last] != self._encoded[self._last]:
+            return False  # nearly all that do not fit are told by where the last counter begins
+        return self._number(result, start) & self._mask == self._fixed
+
+    def values(self, result: bytes, start: int) -> list[Value]:
+        """Return the wanted values of a result that fits, in the order of the decoder.
+
+        Raises:
+            WireError, DecodeError: a counter is malformed.
+        """
+        return [*self._unpack(result, start), *self._decoder.values_of_others(self._others(result, start))]
+
+    def _number(self, encoded: bytes, start: int) -> int:
+        return int.from_bytes(b"".join(self._compared(encoded, start)), "little")
+
+
+_Range = tuple[int, int]
+_Take = Callable[[bytes | bytearray, int], tuple[bytes, ...]]
+"""Gives parts of something encoded that begins at an offset."""
+
+
+def _ranges_without(passed_over: Sequence[_Range], n_bytes: int) -> _Take:
+    """Return what takes all of `n_bytes` but some ranges, which are in order."""
+    starts = [0, *(end for _, end in passed_over)]
+    ends = [*(start for start, _ in passed_over), n_bytes]
+    return _ranges(list(zip(starts, ends, strict=True)))
+
+
+def _ranges(ranges: Sequence[_Range]) -> _Take:
+    """Return what takes some ranges, in the order in which they are given."""
+    ordered = sorted(ranges)
+    gaps = [start - end for (start, _), end in zip(ordered, [0, *(end for _, end in ordered)], strict=False)]
+    layout = "".join(f"{gap}x{end - start}s" for gap, (start, end) in zip(gaps, ordered, strict=True))
+    unpack = struct.Struct("<" + layout).unpack_from
+    return _in_order(unpack, ordered, ranges)
+
+
+def _doubles_at(starts: Sequence[int]) -> Callable[[bytes, int], tuple[float, ...]]:
+    """Return what unpacks the doubles at some offsets behind a start, in the order of these."""
+    ordered = sorted(starts)
+    gaps = [start - end for start, end in zip(ordered, [0, *(start + DOUBLE_BYTES for start in ordered)], strict=False)]
+    unpack = struct.Struct("<" + "".join(f"{gap}xd" for gap in gaps)).unpack_from
+    return _in_order(unpack, ordered, starts)
+
+
+def _in_order(
+    unpack: Callable[..., tuple[Any, ...]], found: Sequence[object], wanted: Sequence[object]
+) -> Callable[..., tuple[Any, ...]]:
+    """Return what unpacks in the order of `wanted` what `unpack` gives in that of `found`."""
+    if found == list(wanted):
+        return unpack
+    rank = {each: index for index, each in enumerate(found)}
+    pick = itemgetter(*(rank[each] for each in wanted))
+    return lambda encoded, start: pick(unpack(encoded, start))
+
+
+def _mask(n_tag: int, n_name: int, size: int) -> bytes:
+    """Return the mask of a counter of some size: tag and name count, the value does not."""
+    return b"\xff" * (n_tag + n_name) + bytes(size - n_name)
+
+
+class Repeats:
+    """The imprints of some launches. A program launches kernels in the same order again and again: what followed is tried first."""
+
+    def __init__(self) -> None:
+        self._imprints: list[Imprint] = []
+        self._n_seen: Counter[int] = Counter()
+        self._last: Imprint | None = None
+        self._next: dict[Imprint | None, Imprint] = {}
+
+    def find(self, result: bytes, start: int) -> Imprint | None:
+        """Return the imprint that the counters at `start` of a result fit, or None."""
+        before, expected = self._last, self._next.get(self._last)
+        if expected is not None and expected.fits(result, start):
+            self._last = expected
+            return expected
+        self._last = next((imprint for imprint in self._imprints if imprint.fits(result, start)), None)
+        if self._last is not None:
+            self._next[before] = self._last
+        return self._last
+
+    def is_due(self, kind: int) -> bool:
+        """Count a result that fits no imprint; return whether to make one of it: it is the third of its kind."""
+        self._n_seen[kind] += 1
+        return self._n_seen[kind] == _N_FOR_IMPRINT and len(self._imprints) < _MAX_IMPRINTS
+
+    def keep(self, imprint: Imprint) -> None:
+        """Keep the imprint of the last result."""
+        self._imprints.insert(0, imprint)
+        self._last = imprint

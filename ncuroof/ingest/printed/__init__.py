@@ -1,0 +1,1 @@
+"""The reader of what ncu printed, as CSV or on a terminal."""

@@ -1,0 +1,278 @@
+"""The records of what ncu prints on a terminal, out of a file in which others may have written, too: a log, or a note about it.
+
+A launch is told by the line with its name and its context; below it stand tables of labels, units and values, each under the name
+of its section, and the words of NVIDIA's rules. The records are those of the same page printed as CSV, one per value or rule. Of a
+text that names no launch the sections tell where one begins.
+
+Source: what ncu 2024.1 prints of 138 recorded reports with `--page details` and `--page raw`, and what ncu 2020 to 2026 wrote into
+published logs; Nsight Compute CLI documentation, "Console Output".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ncuroof.ingest.printed.console_values import Cells, below_rulers, by_words
+from ncuroof.ingest.printed.labels import PrintedLabels
+from ncuroof.ingest.printed.records import METRIC_NAME, METRIC_VALUE, Header
+
+_SECTION_NAME, _UNIT = "Section Name", "Metric Unit"
+_COLUMNS = (
+    "ID", "Process ID", "Process Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size", "Device", "CC",
+    _SECTION_NAME, METRIC_NAME, _UNIT, METRIC_VALUE,
+    "Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup",
+)  # fmt: skip
+_HEADER = Header(_COLUMNS, ",", is_quoted=True, number=1)
+
+_QUOTING = re.compile(r"(?:\s*(?:>|//|#(?! [A-Z])|│|\d+[:|](?=\s)))*")
+"""What stands before lines that are quoted: marks of mails, of notes and of comments, numbers of lines. "# SMs" is a label."""
+
+_NUMBERED = re.compile(r"\s*(\d+)[:|]\s")
+_MOST_RESTARTS = 3
+"""Numbers of lines begin again where notes are put together; those of ranks go to and fro."""
+
+_OUTSIDE = re.compile(r"==[A-Z]+==|```")
+_APART = re.compile(r"```|.{0,200}?[$#>%] *(?:\S{0,200}/)?ncu\s")
+"""Between pieces of somebody's note, a fence or a prompt: what stands behind it without a name may be another kernel's."""
+
+_NEXT_RUN = "==PROF=="
+"""Warnings of ncu may stand among a launch's sections; its progress does not."""
+
+_PROCESS = re.compile(r"\[(\d+)\] (\S.*)@\S+$")
+_HALF_A_LAUNCH = re.compile(r"\S.* \(\d+, \d+, \d+\)x\(\d+, \d+, \d+\),$")
+_LAUNCH = re.compile(
+    r"(\S.*?)"
+    r"(?: \((\d+, \d+, \d+)\)x\((\d+, \d+, \d+)\))?"
+    r"(?:, \d{4}-\w{3}-\d{1,2} \d{1,2}:\d\d:\d\d)?"
+    r", Context (\d+)(?:, Stream (\d+))?(?:, Device (\d+), CC (\d+\.\d+))?$"
+)
+_MAY_BE_A_LAUNCH = re.compile(r"\(\d+, \d+, \d+\)x\(\d+, \d+, \d+\)|, Context \d")
+"""What stands below a launch that is not read must not count for the one before."""
+
+_OF_LAUNCH = ("Kernel Name", "Grid Size", "Block Size", "Context", "Stream", "Device", "CC")
+_SECTION = re.compile(r"Section: (.+)")
+_TABLE = re.compile(r"Metric Name\s+Metric Unit\s+Metric Value$")
+_SUMMARY = re.compile(r"Metric Name\s+Metric Unit\s+Minimum\s+Maximum\s+Average$")
+_RULER = re.compile(r"-{3,}(?:\s+-{3,})*$")
+_RULE = re.compile(r"(OPT|INF|WRN|ERR)\s+(\S.*)")
+_SPEEDUP = re.compile(r"Est(?:\.|imated) (Local )?Speedup: ([\d.,]+)\s*%\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What stands of one of NVIDIA's rules.
+
+    Attributes:
+        place: the cells of its launch and section.
+        kind: of its message.
+        indent: of its first line; the others stand further in.
+        lines: of its text, so far.
+    """
+
+    place: Mapping[str, str]
+    kind: str
+    indent: int
+    lines: list[str]
+
+    def cells(self) -> dict[str, str]:
+        text = " ".join(self.lines)
+        told = _SPEEDUP.match(text)
+        return {
+            **self.place,
+            "Rule Name": self.place[_SECTION_NAME],
+            "Rule Type": self.kind,
+            "Rule Description": text[told.end() :] if told else text,
+            "Estimated Speedup Type": ("local" if told[1] else "global") if told else "",
+            "Estimated Speedup": told[2] if told else "",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A value of a table.
+
+    Attributes:
+        place: the cells of its launch and section.
+        label: as printed.
+        unit: as printed, empty for none.
+        lines: of the value, so far: the raw page breaks long ones, between words and where one fills the column.
+        width: of the column.
+    """
+
+    place: Mapping[str, str]
+    label: str
+    unit: str
+    lines: list[str]
+    width: int
+
+    def cells(self) -> dict[str, str]:
+        value = "".join(line if len(line) == self.width else f"{line} " for line in self.lines).strip()
+        return {**self.place, METRIC_NAME: self.label, _UNIT: self.unit, METRIC_VALUE: value}
+
+
+class ConsoleRecords:
+    """Reads the records of a file.
+
+    Args:
+        lines: of the file.
+        labels: by which lines are told that stand in no table with a header.
+        is_unnamed: whether the file names no launch; one begins then with a section, and the next with a section that it has.
+
+    Attributes:
+        n_lost: lines that hold a known label and no value, lines of sections without a launch, and launches without any value
+            before the next, so far.
+        n_tables: launches, so far.
+        is_summary: whether a table sums up several launches (`--print-summary`), which says nothing of any one.
+        has_sections: whether a section that is known stands in the file.
+        has_other_names: whether a line names a launch otherwise than ncu does on its pages.
+        is_unnamed: as given.
+        n_apart: by name of a kernel, tables that are counted for it and stand in another piece of a note than its name.
+    """
+
+    def __init__(self, lines: Iterable[str], labels: PrintedLabels, *, is_unnamed: bool = False) -> None:
+        self.n_lost = 0
+        self.n_tables = 0
+        self.is_summary = self.has_sections = self.has_other_names = False
+        self.n_apart: Counter[str] = Counter()
+        self.is_unnamed = is_unnamed
+        self._is_apart = self._is_counted = False
+        self._sections: set[str] = set()
+        self._orphan = ""
+        self._number, self._n_restarts = 0, 0
+        self._lines = lines
+        self._labels = labels
+        self._process: dict[str, str] = {}
+        self._place: dict[str, str] = {}
+        self._half = ""
+        self._columns: Sequence[tuple[int, int]] = ()
+        self._is_table = self._has_values = self._is_empty = False
+        self._open: _Rule | _Value | None = None
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether lines of several ranks, each marked with its number, stand among each other."""
+        return self._n_restarts > _MOST_RESTARTS
+
+    def __iter__(self) -> Iterator[tuple[Header, list[str]]]:
+        """Yield a row per value and per rule."""
+        for line in self._lines:
+            if numbered := _NUMBERED.match(line):
+                self._n_restarts += int(numbered[1]) < self._number
+                self._number = int(numbered[1])
+            quoting = _QUOTING.match(line)
+            before = self._open
+            self._take(line[quoting.end() if quoting else 0 :].rstrip())
+            if before is not None and self._open is not before:
+                yield _HEADER, _row(before.cells())
+        if self._open is not None:
+            yield _HEADER, _row(self._open.cells())
+
+    def _take(self, shown: str) -> None:
+        before, text = self._open, shown.strip()
+        if self._begins(text, shown):
+            self._open = None if self._open is before else self._open
+        elif isinstance(before, _Rule) and len(shown) - len(text) > before.indent:
+            before.lines.append(text)
+        elif self._place:
+            self._take_value(shown, text)
+        elif self._orphan:
+            cells = by_words(text, self._orphan, self._labels)
+            self.n_lost += cells is not None and self._labels.knows(self._orphan, cells.label)
+
+    def _begins(self, text: str, shown: str) -> bool:
+        """Return whether a line ends what stood before it, and begin what it begins."""
+        half, self._half = self._half, ""
+        if _APART.match(text):
+            self._is_apart, self._is_counted, self._orphan = True, False, ""
+        if not text or _OUTSIDE.match(text):
+            self._is_table = False
+            if text.startswith(_NEXT_RUN):
+                self._end_launch()
+        elif ", Context " in f", {text}" and (found := _LAUNCH.match(f"{half} {text}".strip())):
+            self._begin_launch({name: cell for name, cell in zip(_OF_LAUNCH, found.groups(), strict=True) if cell})
+        elif _HALF_A_LAUNCH.match(text):
+            self._half = text
+        elif found := _PROCESS.match(text):
+            self._process = {"Process ID": found[1], "Process Name": found[2]}
+            self._end_launch()
+        elif _SUMMARY.match(text):
+            self.is_summary = True
+            self._end_launch()
+        elif _MAY_BE_A_LAUNCH.search(text):
+            self.has_other_names = True
+            self._end_launch()
+        else:
+            if found := _SECTION.match(text):
+                self._meet_section(found[1])
+            return bool(self._place) and self._begins_part(text, shown)
+        return True
+
+    def _meet_section(self, name: str) -> None:
+        """Note that a section begins: of the launch, of none, or of one without a name."""
+        if name not in self._labels.identifier_by_section:
+            return
+        self.has_sections = True
+        if self.is_unnamed and (not self._place or name in self._sections):
+            self._begin_launch({})
+        self._orphan = "" if self._place else name
+        self._sections.add(name)
+
+    def _end_launch(self) -> None:
+        self._place, self._orphan = {}, ""
+
+    def _begins_part(self, text: str, shown: str) -> bool:
+        """Return whether a line begins a part of what is printed of a launch, and begin it."""
+        if found := _SECTION.match(text):
+            self._place = {**self._place, _SECTION_NAME: found[1]}
+            self._is_table = self._is_counted = False
+        elif found := _RULE.match(text):
+            self._open, self._is_table = _Rule(self._place, found[1], len(shown) - len(text), [found[2]]), False
+        elif _TABLE.match(text):
+            self._columns, self._is_table, self._has_values, self._is_counted = (), True, False, False
+        elif _RULER.match(text):
+            self._columns = [found.span() for found in re.finditer("-+", shown)]
+            self._is_table &= not self._has_values
+        else:
+            return False
+        return True
+
+    def _begin_launch(self, told: Mapping[str, str]) -> None:
+        self._place = {"ID": str(self.n_tables), "Process ID": "", **self._process, **told, _SECTION_NAME: ""}
+        self.n_lost += self._is_empty
+        self.n_tables, self._is_empty = self.n_tables + 1, True
+        self._columns, self._is_table, self._is_apart, self._orphan, self._sections = (), False, False, "", set()
+
+    def _take_value(self, shown: str, text: str) -> None:
+        columns, before = self._columns, self._open
+        start, end = columns[-1] if len(columns) == 3 else (0, 0)
+        if self._is_table and isinstance(before, _Value) and start and not shown[:start].strip():
+            before.lines.append(text)
+            return
+        self._open = None
+        if cells := self._cells(shown, text):
+            place = {**self._place, _SECTION_NAME: self._labels.section_of(self._place[_SECTION_NAME], cells.label)}
+            self._is_empty = False
+            self.n_apart[place.get("Kernel Name", "")] += self._is_apart and not self._is_counted
+            self._is_counted = True
+            self._open, self._has_values = _Value(place, cells.label, cells.unit, [cells.value], end - start), True
+
+    def _cells(self, shown: str, text: str) -> Cells | None:
+        """Return what a line holds: in a table anything that stands so, else what has a label that is known."""
+        section = self._place[_SECTION_NAME]
+        if self._is_table and (cells := below_rulers(shown, self._columns)):
+            return cells
+        cells = by_words(text, section, self._labels)
+        if cells and (self._labels.knows(section, cells.label) or (self._is_table and not self._columns)):
+            return cells
+        label, _, rest = text.partition("  ")
+        # below rulers a label alone has no value, and without a table no word is one
+        is_row = not self._columns if self._is_table else rest.lstrip()[:1].isdecimal()
+        self.n_lost += is_row and self._labels.knows(section, label)
+        return None
+
+
+def _row(cells: Mapping[str, str]) -> list[str]:
+    return [cells.get(name, "") for name in _COLUMNS]

@@ -1,0 +1,109 @@
+"""The counters behind the labels that the details page of ncu prints in place of their names.
+
+Source: `profiles/printed.toml`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ncuroof import resources
+from ncuroof.ingest.printed.breakdowns import SUFFIX
+
+_WITH_BREAKDOWNS = ("GPU Speed Of Light Throughput", "GPU Speed Of Light")
+
+_COUNTER_MARK = "__"
+"""Counters have it in their names, and no label does."""
+
+_NAME = re.compile(r"\w*_[\w.]+")
+"""Of a value per instruction, without the mark: the raw page, which has no sections, prints names alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedLabels:
+    """What the details page calls sections and counters.
+
+    Attributes:
+        identifier_by_section: the section's identifier by the name that is printed.
+        counter_by_label: by section as printed, then by label.
+        without_unit: labels whose values have none.
+    """
+
+    identifier_by_section: Mapping[str, str]
+    counter_by_label: Mapping[str, Mapping[str, str]]
+    without_unit: frozenset[str]
+
+    def counter(self, section: str, label: str) -> str | None:
+        """Return the counter behind a label, or None where it is not known.
+
+        Args:
+            section: as printed, empty for none; the same label stands for different counters in different sections.
+            label: as printed. It may be the counter's own name, as of what was asked for with --metrics, or end with it in
+                parentheses (--print-metric-name label-name).
+        """
+        if _COUNTER_MARK in label:
+            return label.rpartition("(")[2].rstrip(")") if label.endswith(")") else label
+        if not section and _NAME.fullmatch(label):
+            return label
+        return self.counter_by_label.get(section, {}).get(label)
+
+    def section(self, printed: str) -> str:
+        """Return a section's identifier; rules are printed with it, counters with the section's name."""
+        return self.identifier_by_section.get(printed, printed)
+
+    def section_of(self, section: str, label: str) -> str:
+        """Return the section that a label belongs to: the one in which it stands, or else the one that knows it, if only one does.
+
+        Args:
+            section: in which it stands, as printed; tables that people copied have lost their headings. Charts mean their own.
+            label: as printed.
+        """
+        is_of_charts = self.counter_by_label.get(section) == {}
+        if is_of_charts or self.counter(section, label) is not None:
+            return section
+        found = {counters[label]: name for name, counters in self.counter_by_label.items() if label in counters}
+        return next(iter(found.values())) if len(found) == 1 else section
+
+    def is_label(self, section: str, words: str) -> bool:
+        """Return whether some words are a label, and not a counter's name or a label and a unit."""
+        return _COUNTER_MARK not in words and self.knows(section, words)
+
+    def has_unit(self, label: str) -> bool:
+        """Return whether values of a label need one; a counter's own name may stand without."""
+        return _COUNTER_MARK not in label and label not in self.without_unit
+
+    def knows(self, section: str, label: str) -> bool:
+        """Return whether a counter is known for a label that stands in a section."""
+        return self.counter(self.section_of(section, label), label) is not None
+
+
+@cache
+def load_printed_labels() -> PrintedLabels:
+    """Return what ships with ncuroof.
+
+    Raises:
+        ProfileError: the installation is broken.
+    """
+    printed = resources.read_toml(resources.folder("profiles") / "printed.toml")
+    sections = printed["section"]
+    parts = dict(_of_breakdowns(printed["breakdown"].values(), printed["breakdown_units"]))
+    counters = {name: section.get("counters", {}) for name, section in sections.items()}
+    for name in _WITH_BREAKDOWNS:
+        counters[name] = {**counters[name], **parts}
+    identifiers = {name: section["identifier"] for name, section in sections.items()}
+    return PrintedLabels(identifiers, counters, frozenset(printed["units"]["labels_without"]))
+
+
+def _of_breakdowns(breakdowns: Iterable[Mapping[str, Any]], units: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield label and counter of each part of a breakdown: "L1: Lsu Writeback Active", once "SOL L1: Lsu Writeback Active"."""
+    for member in (member for breakdown in breakdowns for member in breakdown["members"]):
+        unit, _, name = member.partition("__")
+        if unit not in units:
+            continue
+        label = f"{units[unit]}: {name.replace('_', ' ').title()}"
+        yield label, f"{member}{SUFFIX}"
+        yield f"SOL {label}", f"{member}{SUFFIX}"

@@ -1,0 +1,240 @@
+"""The reader of what ncu prints, as CSV or for a terminal: the same tables as from the report itself, of its raw or details page.
+
+What is not printed is null: versions, command line, clock and cache control, the sections of the raw page, its rules, and charts.
+
+Source: what ncu prints of recorded reports; Nsight Compute CLI documentation, "Command Line Options", "Console Output".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from ncuroof.errors import ReportEmptyError, ReportFormatError
+from ncuroof.ingest.contents import ALWAYS_STORED
+from ncuroof.ingest.counter_choice import CounterChoice
+from ncuroof.ingest.printed.breakdowns import with_listings, with_members
+from ncuroof.ingest.printed.console import ConsoleRecords
+from ncuroof.ingest.printed.labels import PrintedLabels, load_printed_labels
+from ncuroof.ingest.printed.launches import function_name, is_number, launch_counters, open_ranges, workload_kind
+from ncuroof.ingest.printed.records import PrintedRecords, printed_lines
+from ncuroof.ingest.printed.sentences import counters_told
+from ncuroof.ingest.printed.tables import Gathered, Gatherer, PrintedRule
+from ncuroof.ingest.printed.values import Values, values_of
+from ncuroof.ingest.raw_report import RAW_PROCESSES, RAW_RULES, RAW_WORKLOADS, CounterSelection, RawReport
+from ncuroof.ingest.session import Process, Session
+from ncuroof.ingest.stored import sha256
+
+_RULE_TYPES = {"INF": "ok", "WRN": "warning", "ERR": "error", "OPT": "optimization"}
+_SCOPES = {"local", "global"}
+
+_RAW_PAGE = "print the counters themselves: ncu --import REPORT --page raw --csv"
+
+
+def read_printed(path: Path, name: str, selection: CounterSelection | None) -> RawReport:
+    """Return what a file of printed tables holds: of those printed as CSV or, where there are none, of those for a terminal.
+
+    Args:
+        path: of the file.
+        name: the file's name, for messages.
+        selection: the counters to read; all of them for None.
+
+    Raises:
+        ReportFormatError: it holds no such table, no units, no counter by a name that is known, numbers written in two ways, or
+            more counters of a kind than any GPU has.
+        ReportEmptyError: its tables hold no launch.
+        OSError: the file cannot be read.
+    """
+    labels = load_printed_labels()
+    records, gathered = _gathered(path, name, selection, labels)
+    _require_launches(gathered, records, name)
+    values = values_of(gathered, name)
+    _require_counters(gathered, values, name)
+    told = counters_told(gathered.rules)
+    counters = _with_told(values.numbers, [launch_counters(launch) for launch in gathered.launches])
+    counters = _with_told(counters, [told.get(row, {}) for row in range(len(gathered.launches))])
+    processes = [_process(launch) for launch in gathered.launches]
+    return RawReport(
+        file=name,
+        sha256=sha256(path),
+        session=_session(processes),
+        workloads=_workloads(gathered.launches, values),
+        processes=pl.DataFrame(
+            [(process.id, process.name) if process else (None, None) for process in processes],
+            schema=RAW_PROCESSES,
+            orient="row",
+        ),
+        counters=counters,
+        units=values.units,
+        texts=with_listings(values.texts, values.numbers),
+        rules=_rules(gathered.rules, labels),
+        sections=tuple(dict.fromkeys(labels.section(each) for each in gathered.sections)),
+        damage=f"{records.n_lost} of its rows are cut or malformed and lost" if records.n_lost else None,
+        warnings=tuple(_warnings(gathered, records)),
+        remarks=tuple(_remarks(gathered)),
+        is_printed=True,
+    )
+
+
+def _gathered(
+    path: Path, name: str, selection: CounterSelection | None, labels: PrintedLabels
+) -> tuple[PrintedRecords | ConsoleRecords, Gathered]:
+    """Return the rows of the tables that were printed as CSV; where there are none, of those printed for a terminal."""
+    choice = CounterChoice(with_members(selection), name)
+    records = PrintedRecords(printed_lines(path, name))
+    gathered = Gatherer(choice, labels, name).gather(records)
+    if records.n_tables:
+        return records, gathered
+    console = ConsoleRecords(printed_lines(path, name), labels)
+    found = Gatherer(choice, labels, name).gather(console)
+    if console.n_tables == 0 and console.has_sections and not console.has_other_names:
+        console = ConsoleRecords(printed_lines(path, name), labels, is_unnamed=True)
+        found = Gatherer(choice, labels, name).gather(console)
+    if console.is_mixed:
+        raise ReportFormatError(
+            f"{name}: what ncu prints of one rank was wanted, lines of several ranks among each other were found",
+            hint="take a log per rank (srun --output=%j.%t.log, mpirun --output-filename), or one of them: grep '^0: '",
+        )
+    return console, found
+
+
+def _require_launches(gathered: Gathered, records: PrintedRecords | ConsoleRecords, name: str) -> None:
+    if gathered.launches:
+        return
+    if isinstance(records, ConsoleRecords) and records.is_summary:
+        raise ReportFormatError(
+            f"{name}: what ncu prints of each launch was wanted, sums over several launches (--print-summary) were found",
+            hint=_RAW_PAGE,
+        )
+    if isinstance(records, ConsoleRecords) and records.n_tables == 0 and records.has_sections:
+        raise ReportFormatError(
+            f"{name}: the line with a kernel's name and its context was wanted, sections below other lines were found",
+            hint="add it above the first section of each kernel: `fn(int) (1, 1, 1)x(32, 1, 1), Context 1`",
+        )
+    if records.n_tables == 0:
+        raise ReportFormatError(
+            f"{name}: an Nsight Compute report, or what ncu printed of one, was wanted, a text file was found",
+            hint="give the .ncu-rep file itself, or what `ncu --import REPORT --page raw --csv` prints",
+        )
+    if isinstance(records, ConsoleRecords):
+        found = "sections" if records.is_unnamed else "kernels' names"
+        raise ReportFormatError(
+            f"{name}: tables of labels, units and values were wanted, {found} without any were found",
+            hint="keep all that ncu prints of a kernel: its sections with their tables",
+        )
+    if records.n_lost:
+        raise ReportFormatError(
+            f"{name}: the table of ncu holds no whole row, {records.n_lost} are cut or malformed", hint=_RAW_PAGE
+        )
+    raise ReportEmptyError(
+        f"{name}: a table of profiled kernels was wanted, it holds none",
+        hint="ncu profiled no kernel: check its filters (--kernel-name, --launch-skip, --nvtx-include) and its output",
+    )
+
+
+def _require_counters(gathered: Gathered, values: Values, name: str) -> None:
+    if gathered.unknown_labels and not values.numbers.width:
+        some = ", ".join(repr(label) for label in list(gathered.unknown_labels)[:3])
+        raise ReportFormatError(
+            f"{name}: names of counters were wanted, labels that can mean several of them were found: {some}",
+            hint=_RAW_PAGE,
+        )
+
+
+def _with_told(numbers: pl.DataFrame, told: Sequence[Mapping[str, float]]) -> pl.DataFrame:
+    """Return the counters with what is told elsewhere of each launch, where no counter of that name was printed."""
+    columns = {column.name: column for column in numbers.iter_columns()}
+    for name in dict.fromkeys(name for each in told for name in each):
+        values = pl.Series(name, [each.get(name) for each in told], pl.Float64)
+        columns[name] = columns[name].fill_null(values) if name in columns else values
+    return pl.DataFrame(list(columns.values()))
+
+
+def _workloads(launches: Sequence[Mapping[str, str]], values: Values) -> pl.DataFrame:
+    names = [launch.get("Kernel Name") or None for launch in launches]
+    function_by_name = {name: function_name(name) if name else None for name in dict.fromkeys(names)}
+    collected = [column for column in values.numbers.columns if not column.startswith(ALWAYS_STORED)]
+    n_found, n_not_finite = (
+        _n_true(flags, collected, len(names))
+        for flags in (values.numbers.select(pl.all().is_not_null()), values.not_finite)
+    )
+    return pl.DataFrame(
+        {
+            "function_name": [function_by_name[name] for name in names],
+            "demangled_name": names,
+            "mangled_name": [None] * len(names),
+            "workload": [workload_kind(launch) for launch in launches],
+            "nvtx": [open_ranges(launch) for launch in launches],
+            "n_collected": n_found + n_not_finite,
+            "n_not_finite": n_not_finite,
+        },
+        schema=RAW_WORKLOADS,
+    )
+
+
+def _n_true(flags: pl.DataFrame, columns: Sequence[str], n_rows: int) -> pl.Series:
+    if not columns:
+        return pl.repeat(0, n_rows, dtype=pl.UInt32, eager=True)
+    return flags.select(pl.sum_horizontal(pl.col(columns)).cast(pl.UInt32)).to_series()
+
+
+def _process(launch: Mapping[str, str]) -> Process | None:
+    number = launch.get("Process ID", "")
+    return Process(int(number), launch.get("Process Name") or None) if is_number(number) else None
+
+
+def _session(processes: Iterable[Process | None]) -> Session:
+    """Return all that a printed table says of its session: the processes."""
+    process_by_id = {process.id: process for process in processes if process is not None}
+    return Session(None, None, None, None, None, None, None, (), (), tuple(process_by_id.values()), ())
+
+
+def _rules(printed: Sequence[PrintedRule], labels: PrintedLabels) -> pl.DataFrame:
+    rows = [
+        (
+            rule.row,
+            rule.cells["Rule Name"],
+            labels.section(rule.section),
+            "",
+            rule.cells["Rule Description"],
+            _RULE_TYPES.get(rule.cells["Rule Type"], "none"),
+            _share(rule.cells["Estimated Speedup"]),
+            scope if (scope := rule.cells["Estimated Speedup Type"]) in _SCOPES else None,
+        )
+        for rule in printed
+    ]
+    return pl.DataFrame(rows, schema=RAW_RULES, orient="row")
+
+
+def _share(percent: str) -> float | None:
+    """Return a speedup, of which ncu prints two decimals at most; a percentage needs no groups of thousands."""
+    try:
+        share = float(percent.replace(",", ".")) / 100
+    except ValueError:
+        return None
+    return share if math.isfinite(share) else None
+
+
+def _warnings(gathered: Gathered, records: PrintedRecords | ConsoleRecords) -> Iterable[str]:
+    if not isinstance(records, ConsoleRecords):
+        return
+    names = {launch.get("Kernel Name") for launch in gathered.launches}
+    if records.is_unnamed:
+        n = len(gathered.launches)
+        launches = "one launch" if n == 1 else f"{n} launches, a new one from each section that comes again"
+        yield f"no line names a kernel: its sections are counted for {launches}"
+    counted = ", ".join(f"{n} for {function_name(name)}" for name, n in records.n_apart.items() if n)
+    if counted and len(names) > 1:
+        yield f"tables that stand apart from any kernel's name are counted for the last one named before them: {counted}"
+
+
+def _remarks(gathered: Gathered) -> Iterable[str]:
+    yield (
+        "a table that ncu printed: its numbers are rounded, least of all with --print-units auto, and versions, command line and "
+        "clock control are not known"
+    )
+    if gathered.unknown_labels:
+        yield f"labels left out, because no one counter is meant: {', '.join(gathered.unknown_labels)}"

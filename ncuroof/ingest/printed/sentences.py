@@ -1,0 +1,81 @@
+"""What NVIDIA's rules say in words: counters that the details page does not print.
+
+Source: `profiles/printed.toml`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from ncuroof import resources
+from ncuroof.ingest.printed.tables import PrintedRule
+
+_STALLS = re.compile(r"spends ([\d.,]+) cycles being stalled (.{1,160})")
+_STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """A sentence with numbers in it.
+
+    Attributes:
+        pattern: of the sentence in one line; its groups are numbers.
+        numbers: by counter the groups of `pattern`: the value is that of the first, less those of the others.
+    """
+
+    pattern: re.Pattern[str]
+    numbers: Mapping[str, Sequence[int]]
+
+
+def counters_told(rules: Iterable[PrintedRule]) -> dict[int, dict[str, float]]:
+    """Return what rules say of counters: by row of the launch and by counter, whole numbers, or numbers of one decimal."""
+    found: dict[int, dict[str, float]] = {}
+    for rule in rules:
+        text = " ".join(rule.cells["Rule Description"].split())
+        for counter, value in (*_stalls(text), *_others(text)):
+            found.setdefault(rule.row, {}).setdefault(counter, value)
+    return found
+
+
+def _stalls(text: str) -> Iterator[tuple[str, float]]:
+    """Yield the cycles per issued instruction of a reason that has a large share, the largest among them."""
+    for told in _STALLS.finditer(text):
+        cycles, reason = _cycles(told[1]), _reason(told[2])
+        if cycles is not None and reason is not None:
+            yield _STALL.format(reason), cycles
+
+
+def _others(text: str) -> Iterator[tuple[str, float]]:
+    for sentence in _sentences():
+        if found := sentence.pattern.search(text):
+            numbers = [float(printed.replace(",", ".")) for printed in found.groups()]
+            for counter, (first, *others) in sentence.numbers.items():
+                yield counter, numbers[first - 1] - sum(numbers[other - 1] for other in others)
+
+
+def _cycles(printed: str) -> float | None:
+    """Return a number of one decimal, whatever its mark."""
+    try:
+        return float(printed.replace(",", "."))
+    except ValueError:
+        return None
+
+
+def _reason(words: str) -> str | None:
+    return next((reason for part, reason in _reason_by_words().items() if part in words), None)
+
+
+@cache
+def _reason_by_words() -> Mapping[str, str]:
+    """Return the words that tell a reason, with the reason."""
+    table: Mapping[str, list[str]] = resources.read_toml(resources.folder("profiles") / "printed.toml")["stall_words"]
+    return {part: reason for reason, parts in table.items() for part in parts}
+
+
+@cache
+def _sentences() -> tuple[_Sentence, ...]:
+    table = resources.read_toml(resources.folder("profiles") / "printed.toml")["sentence"]
+    return tuple(_Sentence(re.compile(entry["pattern"]), entry["numbers"]) for entry in table)

@@ -1,0 +1,204 @@
+"""Printed rows gathered into columns: a row per launch (`--page raw`) or a row per counter of a launch (`--page details`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from ncuroof.errors import ReportFormatError
+from ncuroof.ingest.counter_choice import CounterChoice
+from ncuroof.ingest.printed.labels import PrintedLabels
+from ncuroof.ingest.printed.launches import IDENTITY
+from ncuroof.ingest.printed.records import METRIC_NAME, METRIC_VALUE, Header
+
+_ROWS_PER_CHUNK, _CELLS_PER_CHUNK = 1 << 10, 1 << 16
+"""Rows are kept as Python texts until so many are there; a table holds them in a fraction of the memory."""
+
+_SECTION, _UNIT = "Section Name", "Metric Unit"
+_RULE_COLUMNS = ("Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup")
+
+CELLS = pl.Schema({"row": pl.UInt32(), "counter": pl.String(), "unit": pl.String(), "text": pl.String()})
+"""One row per printed value: the launch, the counter, the unit as printed, and the value as printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedRule:
+    """What one of NVIDIA's rules says of a launch.
+
+    Attributes:
+        row: of the launch.
+        section: as printed.
+        cells: by column.
+    """
+
+    row: int
+    section: str
+    cells: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Gathered:
+    """The rows of a file, gathered.
+
+    Attributes:
+        launches: the cells of IDENTITY of each launch.
+        wide: the chosen columns of each table of launches, as text, with the launches' rows and the units by column.
+        long: CELLS of the tables of counters.
+        rules: what is printed of NVIDIA's rules.
+        sections: names of sections as printed, in order of first appearance.
+        unknown_labels: labels that no counter is known for.
+    """
+
+    launches: list[dict[str, str]] = field(default_factory=list)
+    wide: list[tuple[list[int], pl.DataFrame, Mapping[str, str]]] = field(default_factory=list)
+    long: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=CELLS))
+    rules: list[PrintedRule] = field(default_factory=list)
+    sections: dict[str, None] = field(default_factory=dict)
+    unknown_labels: dict[str, None] = field(default_factory=dict)
+
+
+class Gatherer:
+    """Gathers printed rows.
+
+    Args:
+        choice: which counters to keep.
+        labels: the counters behind the labels of the details page.
+        where: the file's name, for messages.
+    """
+
+    def __init__(self, choice: CounterChoice, labels: PrintedLabels, where: str) -> None:
+        self._choice = choice
+        self._where = where
+        self._labels = labels
+        self._found = Gathered()
+        self._tables: dict[int, _WideTable | _LongTable] = {}
+
+    def gather(self, records: Iterable[tuple[Header, Sequence[str]]]) -> Gathered:
+        """Return what the records hold.
+
+        Raises:
+            ReportFormatError: the file lists more counters of a kind than any GPU has, or says nothing of units.
+        """
+        for header, cells in records:
+            table = self._tables.get(header.number)
+            if table is None:
+                kind = _LongTable if header.is_long else _WideTable
+                table = self._tables[header.number] = kind(header, self._found, self._choice, self._labels)
+            if not table.add(cells):
+                raise ReportFormatError(
+                    f"{self._where}: a table with the units of its counters was wanted, one without was found",
+                    hint="keep all that ncu prints: the line below the header (raw page), the column Metric Unit (details page)",
+                )
+        for table in self._tables.values():
+            table.finish()
+        return self._found
+
+
+class _WideTable:
+    """A row per launch, a column per counter; the first row holds the units."""
+
+    def __init__(self, header: Header, found: Gathered, choice: CounterChoice, labels: PrintedLabels) -> None:  # noqa: ARG002
+        self._found = found
+        place_by_name = {name: place for place, name in reversed([*enumerate(header.names)])}
+        stored = [name for name in place_by_name if name not in IDENTITY]
+        wanted = choice.of(stored, ())
+        self._identity = {name: place_by_name[name] for name in IDENTITY if name in place_by_name}
+        self._place_by_counter = {name: place_by_name[name] for name in wanted}
+        self._units: dict[str, str] | None = None
+        self._rows: list[int] = []
+        self._pending: list[list[str]] = []
+        self._chunks: list[pl.DataFrame] = []
+
+    def add(self, cells: Sequence[str]) -> bool:
+        """Take a row; return False for a launch whose units were not told before it."""
+        chosen = [cells[place] for place in self._place_by_counter.values()]
+        identity = {name: cells[place].strip() for name, place in self._identity.items()}
+        if not identity.get("ID"):
+            self.finish()
+            self._units = dict(zip(self._place_by_counter, chosen, strict=True))
+            return True
+        if self._units is None:
+            return False
+        self._rows.append(len(self._found.launches))
+        self._found.launches.append(identity)
+        self._pending.append(chosen)
+        if len(self._pending) >= _ROWS_PER_CHUNK:
+            self._store()
+        return True
+
+    def _store(self) -> None:
+        schema = dict.fromkeys(self._place_by_counter, pl.String())
+        columns = zip(*self._pending, strict=True) if self._pending else [()] * len(schema)
+        self._chunks.append(pl.DataFrame(dict(zip(schema, columns, strict=True)), schema=schema))
+        self._pending = []
+
+    def finish(self) -> None:
+        if self._pending and self._place_by_counter:
+            self._store()
+        if self._chunks:
+            self._found.wide.append((self._rows, pl.concat(self._chunks), self._units or {}))
+        self._rows, self._chunks = [], []
+
+
+class _LongTable:
+    """A row per counter or rule of a launch."""
+
+    def __init__(self, header: Header, found: Gathered, choice: CounterChoice, labels: PrintedLabels) -> None:
+        self._found = found
+        self._choice = choice
+        self._labels = labels
+        self._names = header.names
+        self._row_by_launch: dict[tuple[str, ...], int] = {}
+        self._wanted: dict[str, bool] = {}
+        self._cells: list[tuple[int, str, str, str]] = []
+        self._chunks: list[pl.DataFrame] = []
+
+    def add(self, cells: Sequence[str]) -> bool:
+        """Take a row; return False where the table has no units."""
+        by_column = dict(zip(self._names, cells, strict=False))
+        if _UNIT not in by_column:
+            return False
+        row = self._row(by_column)
+        section, label = by_column.get(_SECTION, ""), by_column[METRIC_NAME].strip()
+        if section:
+            self._found.sections[section] = None
+        if by_column.get("Rule Name"):
+            rule = {name: by_column.get(name, "") for name in _RULE_COLUMNS}
+            self._found.rules.append(PrintedRule(row, section, rule))
+        if label:
+            self._add_value(row, section, label, by_column)
+        return True
+
+    def _add_value(self, row: int, section: str, label: str, by_column: Mapping[str, str]) -> None:
+        counter = self._labels.counter(section, label)
+        if counter is None:
+            self._found.unknown_labels[label] = None
+        elif self._is_wanted(counter):
+            self._cells.append((row, counter, by_column[_UNIT], by_column[METRIC_VALUE]))
+            if len(self._cells) >= _CELLS_PER_CHUNK:
+                self._store()
+
+    def _row(self, by_column: Mapping[str, str]) -> int:
+        """Return the row of the launch; several processes number their launches alike."""
+        identity = {name: by_column[name].strip() for name in IDENTITY if name in by_column}
+        key = (identity["ID"], identity["Process ID"], identity.get("Kernel Name", ""))
+        row = self._row_by_launch.get(key)
+        if row is None:
+            row = self._row_by_launch[key] = len(self._found.launches)
+            self._found.launches.append(identity)
+        return row
+
+    def _is_wanted(self, counter: str) -> bool:
+        if counter not in self._wanted:
+            self._wanted[counter] = bool(self._choice.of([counter], ()))
+        return self._wanted[counter]
+
+    def _store(self) -> None:
+        self._chunks.append(pl.DataFrame(self._cells, schema=CELLS, orient="row"))
+        self._cells = []
+
+    def finish(self) -> None:
+        self._store()
+        self._found.long = pl.concat([self._found.long, *self._chunks])

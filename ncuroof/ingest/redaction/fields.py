@@ -1,0 +1,276 @@
+"""What may stay of a report, message by message: an allow-list. A text, message or run of bytes that it does not name is left out.
+
+Source: Nsight Compute Customization Guide, "Report File Format": numbers and meanings of the fields.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ncuroof.ingest import wire
+from ncuroof.ingest.redaction.debug_sections import outline, without_debug_paths
+from ncuroof.ingest.redaction.secrets import base_name, homes_in, masked, without_folders
+from ncuroof.ingest.wire_rewriting import Treatment, rewritten
+
+UNKNOWN = "fields that are not known"
+
+
+@dataclass(slots=True)
+class Cleaning:
+    """One pass over a report: what to take out, and what was taken out and left.
+
+    Attributes:
+        needles: what is overwritten in texts and looked for in the rest.
+        keep: of "sass", "ptx", "source": code that stays.
+        command_line: what stays of it.
+        removed: what was left out or rewritten, by kind.
+        left: occurrences of needles in what is kept as it is, by needle and place.
+        homes: home folders, each with its user's name, in texts of which anything stays.
+        texts: that were looked through for them.
+    """
+
+    needles: tuple[bytes, ...]
+    keep: frozenset[str]
+    command_line: bytes
+    removed: Counter[str] = field(default_factory=Counter)
+    left: Counter[tuple[bytes, str]] = field(default_factory=Counter)
+    hits_by_content: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)
+    homes: set[tuple[bytes, bytes]] = field(default_factory=set)
+    texts: set[bytes] = field(default_factory=set)
+
+    def find_homes(self, content: bytes) -> None:
+        """Note the home folders in a text: where it ends is known here, so that one at its end is found as well."""
+        if content not in self.texts:
+            self.texts.add(content)
+            self.homes.update(homes_in(content))
+
+    def look(self, content: bytes, place: str) -> None:
+        """Note the needles in what is kept; most contents of a report are repeated for every kernel."""
+        hits = self.hits_by_content.get(content)
+        if hits is None:
+            small = content.lower()
+            hits = tuple(needle for needle in self.needles for _ in range(small.count(needle)))
+            self.hits_by_content[content] = hits
+        for needle in hits:
+            self.left[needle, place] += 1
+
+
+Rule = Treatment[Cleaning]
+
+_NUMBERS_ONLY = re.compile(
+    rb"\x08[\x80-\xff]*[\x00-\x7f]"  # NameId
+    rb"(?:\x12.%(number)b)?"  # MetricValue
+    rb"(?:\x1a.(?:\x0a.%(number)b)?\x12.%(number)b)*"  # MetricValueList: CorrelationId, ElementValue
+    rb"(?:\x20[\x00-\x7f])?" % {b"number": rb"(?:\x19.{8}|\x15.{4}|[\x20\x28][\x80-\xff]*[\x00-\x7f])?"},  # Category
+    re.DOTALL,
+)
+"""A counter without text, as Nsight Compute writes nearly all of them: nothing in it needs to be looked at."""
+
+
+def removed(kind: str) -> Rule:
+    """Return the treatment of a field that is left out; an empty one is not worth counting."""
+
+    def leave_out(content: bytes, cleaning: Cleaning) -> None:
+        cleaning.removed[kind] += bool(content)
+
+    return leave_out
+
+
+def kept(place: str) -> Rule:
+    """Return the treatment of what stays as it is; `place` is what to call it."""
+
+    def keep(content: bytes, cleaning: Cleaning) -> bytes:
+        cleaning.find_homes(content)
+        cleaning.look(content, place)
+        return content
+
+    return keep
+
+
+def changed(kind: str, change: Callable[[bytes, Cleaning], bytes]) -> Rule:
+    """Return the treatment of a text that stays with changes."""
+
+    def rewrite(content: bytes, cleaning: Cleaning) -> bytes:
+        cleaning.find_homes(content)
+        new = change(content, cleaning)
+        cleaning.removed[kind] += new != content
+        cleaning.look(new, kind)
+        return new
+
+    return rewrite
+
+
+def message(fields: Mapping[int, Rule]) -> Rule:
+    """Return the treatment of a message whose fields are allowed one by one; a malformed one is left out."""
+
+    def clean(content: bytes, cleaning: Cleaning) -> bytes | None:
+        try:
+            return rewritten(content, fields, cleaning, _unknown)
+        except wire.WireError:
+            cleaning.removed["malformed messages"] += 1
+            return None
+
+    return clean
+
+
+def where_kept(choice: str, kind: str, rule: Rule) -> Rule:
+    """Return the treatment of code: `rule` where the user keeps it, else it is left out."""
+    leave_out = removed(kind)
+    return lambda content, cleaning: (rule if choice in cleaning.keep else leave_out)(content, cleaning)
+
+
+_unknown = removed(UNKNOWN)
+_text = changed("paths and names in texts", lambda text, cleaning: masked(without_folders(text), cleaning.needles))
+_label = changed("names in labels", lambda label, cleaning: masked(label, cleaning.needles))
+_program = changed("folders of programs", lambda path, cleaning: masked(base_name(path), cleaning.needles))
+_file = changed("folders of source files", lambda path, _: base_name(path))
+_definition = kept("section definitions")
+_kernel_name = kept("kernel names")
+_numbers = message({})
+
+
+def _metric(content: bytes, cleaning: Cleaning) -> bytes | None:
+    return content if _NUMBERS_ONLY.fullmatch(content) else _metric_with_text(content, cleaning)
+
+
+_value = message({1: kept("texts of counters")})
+_metric_with_text = message({2: _value, 3: message({1: _value, 2: _value})})
+
+_system = message(
+    {
+        1: kept("name of the operating system"),
+        2: removed("builds of operating systems"),
+        3: kept("name of the processor"),
+        4: kept("architecture"),
+        5: removed("host names"),
+        7: removed("addresses"),
+    }
+)
+_settings = message(
+    {
+        4: kept("profiler settings"),
+        5: removed("kernel filters"),
+        6: message({2: kept("profiler settings")}),
+        7: kept("profiler settings"),
+        8: kept("profiler settings"),
+        9: _numbers,
+        11: kept("profiler settings"),
+        13: _numbers,
+    }
+)
+_session = message(
+    {
+        3: _system,
+        4: _system,
+        5: removed("device properties"),
+        6: message({2: kept("name of the GPU"), 3: message({1: kept("device attributes"), 2: _value})}),
+        7: removed("comments"),
+        8: message({1: kept("versions"), 2: kept("versions")}),
+        9: removed("programs with folder, arguments and environment"),
+        10: _settings,
+        11: changed("command lines", lambda _, cleaning: cleaning.command_line),
+    }
+)
+
+BLOCK_HEADER: Mapping[int, Rule] = {
+    3: _session,
+    4: message({1: kept("names of counters")}),
+    6: message({2: removed("host names"), 3: _program}),
+}
+
+_nvtx_attributes = message({3: _numbers, 4: message({8: removed("NVTX payloads")}), 5: message({2: _label})})
+_nvtx_strings = message({2: _label})
+_nvtx = message(
+    {
+        1: message({2: _label, 3: _nvtx_strings, 4: removed("NVTX names of threads and devices")}),
+        2: message({2: message({3: message({1: _label, 2: _nvtx_attributes})})}),
+        3: message({3: message({2: _label, 3: _nvtx_attributes})}),
+    }
+)
+_drawing = kept("tables and charts of rules")
+_focus = message({2: kept("names of counters"), 5: _text})
+_rule = message(
+    {
+        1: kept("names of rules"),
+        2: kept("names of rules"),
+        3: message(
+            {
+                1: message(
+                    {
+                        1: message({1: _text, 4: _text}),
+                        **dict.fromkeys((2, 3, 4, 5, 7, 9, 11), _drawing),
+                        6: message({1: kept("names of rules")}),
+                        8: _focus,
+                        10: _numbers,
+                    }
+                )
+            }
+        ),
+        4: kept("names of sections"),
+        5: message({4: _text, 6: where_kept("source", "names of source files", _file)}),
+    }
+)
+
+_code = changed("paths in machine code", lambda code, cleaning: without_debug_paths(code, cleaning.needles))
+
+
+def _machine_code(image: bytes, cleaning: Cleaning) -> bytes | None:
+    is_kept = "sass" in cleaning.keep
+    cleaning.removed["machine code (SASS)"] += not is_kept and bool(image)
+    try:
+        return _code(image, cleaning) if is_kept else outline(image)
+    except wire.WireError:
+        cleaning.removed["malformed messages"] += 1
+        return None
+
+
+_comments, _call_stack = removed("comments"), removed("call stacks")
+_symbols = message({1: _kernel_name})
+
+SOURCE: Mapping[int, Rule] = {
+    2: where_kept("source", "source code", kept("source code")),
+    3: where_kept("ptx", "PTX code", changed("paths in PTX code", lambda ptx, cleaning: masked(ptx, cleaning.needles))),
+    4: _machine_code,
+    8: where_kept("source", "source files", message({1: message({1: _file, 2: kept("source code")})})),
+    9: where_kept("sass", "symbols of machine code", message({1: _symbols, 2: _symbols})),
+}
+
+KERNEL: Mapping[int, Rule] = {
+    **dict.fromkeys((5, 6, 7), _kernel_name),
+    **dict.fromkeys((9, 10, 11, 25), _numbers),
+    12: _comments,
+    13: _metric,
+    15: message(SOURCE),
+    17: _definition,
+    18: _comments,
+    19: _rule,
+    21: _nvtx,
+    24: message({2: _label}),
+    26: _label,
+    27: _label,
+    28: _call_stack,
+}
+
+_RANGE_ALIKE: Mapping[int, Rule] = {3: _comments, 4: _metric, 7: _definition, 8: _comments, 10: _nvtx}
+
+RANGE: Mapping[int, Rule] = {**_RANGE_ALIKE, 12: _numbers, 13: _label, 14: _call_stack, 15: kept("references")}
+
+GRAPH: Mapping[int, Rule] = {
+    **_RANGE_ALIKE,
+    13: _numbers,
+    14: _label,
+    15: _label,
+    16: _call_stack,
+    17: kept("references"),
+}
+
+COMMAND_LIST: Mapping[int, Rule] = {**GRAPH, 18: _kernel_name, 20: message({1: _numbers, 2: _numbers}), 21: _rule}
+
+
+def left_by_place(left: Mapping[tuple[bytes, str], int]) -> Iterable[tuple[str, str, int]]:
+    """Yield place, needle as text, and how often it stands there."""
+    for (needle, place), n_times in sorted(left.items(), key=lambda item: (item[0][1], item[0][0])):
+        yield place, needle.decode("utf-8", "replace"), n_times

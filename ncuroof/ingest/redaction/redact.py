@@ -1,0 +1,154 @@
+"""A report that can be shown: without what tells on machine, user, program and source, with every counter as it was.
+
+What stays is on an allow-list (`redaction_fields`), and keeps its bytes where nothing in it changes. Host names, accounts,
+addresses and home folders that the report tells of itself are overwritten in texts as well, and searched for in the result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ncuroof.errors import RedactionError
+from ncuroof.ingest import wire
+from ncuroof.ingest.container import FILE_VERSION, LENGTH, MAGIC, PAYLOAD_SIZE, Block, Container, entries, walk
+from ncuroof.ingest.redaction.fields import (
+    BLOCK_HEADER,
+    COMMAND_LIST,
+    GRAPH,
+    KERNEL,
+    RANGE,
+    SOURCE,
+    UNKNOWN,
+    Cleaning,
+    Rule,
+    left_by_place,
+    removed,
+)
+from ncuroof.ingest.redaction.secrets import find_secrets
+from ncuroof.ingest.session import Session, read_session
+from ncuroof.ingest.stored import Part
+from ncuroof.ingest.wire_rewriting import rewritten, varint, with_number
+
+KEEPABLE = ("sass", "ptx", "source")
+"""Code that can stay on request: machine code, PTX, and CUDA source with the names of its files."""
+
+_RULES_BY_KIND = {"source": SOURCE, "kernel": KERNEL, "range": RANGE, "cmdlist": COMMAND_LIST, "graph": GRAPH}
+"""What may stay of each kind of entry."""
+
+_OPTION_VALUE = re.compile(r"[\w.-]{1,64}")
+_UNKNOWN = removed(UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """A redacted report.
+
+    Attributes:
+        content: its bytes, not compressed.
+        removed: how much was left out or overwritten, by kind, the most first.
+        n_searched: host names, accounts, addresses and home folders that were searched for in the result.
+        left: place, string and how often, of those that stay: in kernel names, or in what NVIDIA's own tool writes.
+        unsearched: names too short or too common to be searched for.
+        lost: what of a damaged report was left out, or None.
+    """
+
+    content: bytes
+    removed: Mapping[str, int]
+    n_searched: int
+    left: tuple[tuple[str, str, int], ...]
+    unsearched: tuple[str, ...]
+    lost: str | None
+
+
+def redact(content: bytes, *, where: str, keep: Iterable[str] = ()) -> Redaction:
+    """Return the report without what tells on its machine.
+
+    Args:
+        content: the report, not compressed.
+        where: its name for error messages.
+        keep: of KEEPABLE.
+
+    Raises:
+        ReportFormatError: it is no report.
+        RedactionError: something that was to be taken out is still there.
+    """
+    container = walk(content, where=where)
+    secrets = find_secrets(content, container)
+    command_line = _command_line(read_session(block.header for block in container.blocks))
+    while True:
+        cleaning = Cleaning(secrets.needles(), frozenset(keep), command_line)
+        parts = [MAGIC, _prefixed(varint(FILE_VERSION << 3) + varint(container.version))]
+        parts += [part for block in container.blocks for part in _block(content, block, cleaning)]
+        if secrets.homes.issuperset(home for home, _ in cleaning.homes):
+            break
+        secrets = secrets.with_homes(cleaning.homes)  # which are to be taken out of all other texts, too
+    result = b"".join(parts)
+    _verify(result, cleaning, where)
+    counts = sorted((-number, kind) for kind, number in cleaning.removed.items() if number)
+    return Redaction(
+        content=result,
+        removed={kind: -number for number, kind in counts},
+        n_searched=len(secrets.searched()),
+        left=tuple(left_by_place(cleaning.left)),
+        unsearched=tuple(word.decode("utf-8", "replace") for word in secrets.unsearched()),
+        lost=_lost(container),
+    )
+
+
+def _block(content: bytes, block: Block, cleaning: Cleaning) -> Iterator[bytes]:
+    header = _cleaned(block.header, BLOCK_HEADER, cleaning)
+    rules = [_RULES_BY_KIND[kind] for kind in block.kinds]
+    new: list[bytes] = []
+    for number, entry in enumerate(entries(content, block)):
+        if number < len(rules):
+            new.append(_prefixed(_cleaned(entry, rules[number], cleaning)))
+        else:
+            _UNKNOWN(bytes(entry), cleaning)
+    yield _prefixed(with_number(header, PAYLOAD_SIZE, sum(map(len, new))))
+    yield from new
+
+
+def _cleaned(encoded: Part, rules: Mapping[int, Rule], cleaning: Cleaning) -> bytes:
+    """Return an entry cleaned; of a malformed one nothing is left, but its place."""
+    try:
+        return rewritten(encoded, rules, cleaning, _UNKNOWN)
+    except wire.WireError:
+        cleaning.removed["malformed messages"] += 1
+        return b""
+
+
+def _command_line(session: Session) -> bytes:
+    """Return what stays of ncu's command line: how it recorded, in words that are its own."""
+    options = [
+        ("--clock-control", session.clock_control),
+        ("--cache-control", session.cache_control),
+        ("--replay-mode", session.replay_mode),
+        *(("--set", name) for name in session.sets),
+        *(("--section", name) for name in session.sections),
+    ]
+    words = [f"{name} {value}" for name, value in options if value and _OPTION_VALUE.fullmatch(value)]
+    return " ".join(["ncu", *words]).encode()
+
+
+def _verify(result: bytes, cleaning: Cleaning, where: str) -> None:
+    """Look for every needle in all bytes of the result: it may stand where it was seen to be kept, and nowhere else."""
+    small = result.lower()
+    for needle in cleaning.needles:
+        n_seen = sum(times for (kept, _), times in cleaning.left.items() if kept == needle)
+        n_found = small.count(needle)
+        if n_found > n_seen:
+            raise RedactionError(
+                f"{where}: {needle.decode('utf-8', 'replace')!r} was to be taken out, and stands in the result "
+                f"{n_found - n_seen} times where it was not expected",
+                hint="nothing was written; please report this with the version of Nsight Compute that recorded the report",
+            )
+
+
+def _prefixed(encoded: bytes) -> bytes:
+    return LENGTH.pack(len(encoded)) + encoded
+
+
+def _lost(container: Container) -> str | None:
+    return None if container.damage is None else f"{container.damage}; what follows it is left out"

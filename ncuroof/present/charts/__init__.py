@@ -1,0 +1,1 @@
+"""Rooflines as plain data, and as pictures: SVG, plotly."""

@@ -1,0 +1,266 @@
+"""The roofline chart of a device as plain data: roofs, dots, ranges and ticks, ready to draw on logarithmic axes.
+
+Everything here is positive; a zero or an unknown number has no place on a logarithmic axis and gets no mark.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from ncuroof.present import format as text
+from ncuroof.present.charts.judged_roofs import at_the_launches_clock
+from ncuroof.present.charts.views import FLOP, View, is_plottable
+from ncuroof.words import SLOWER_PATH_SUFFIX, CeilingSource, MemoryLevel
+
+Record = Mapping[str, Any]
+
+LEVELS = (MemoryLevel.DRAM, MemoryLevel.L2, MemoryLevel.L1, MemoryLevel.SHARED)
+
+_Ends = tuple[list[float], list[float]]
+"""Of a line: the intensities, and the rates."""
+
+_PAD = 3.0
+"""Room around what is drawn, as a factor on a logarithmic axis."""
+
+_LEAST_DECADES = 3
+_BEYOND = 1e3
+"""Roofs go on past the first view by this factor, so that dragging the chart does not show their ends."""
+
+_LEAST_PREFIXED = 1e4
+_LEAST_DOT_PX, _MOST_DOT_PX = 9.0, 27.0
+
+
+def dot_sizes_px(durations_ns: Sequence[float | None]) -> list[float]:
+    """Return a diameter per kernel whose area grows with the duration; the least one where it is not known."""
+    longest = max((value for value in durations_ns if value is not None), default=0.0)
+    room = _MOST_DOT_PX - _LEAST_DOT_PX
+    return [
+        round(_LEAST_DOT_PX + room * math.sqrt(value / longest), 1) if value and longest else _LEAST_DOT_PX
+        for value in durations_ns
+    ]
+
+
+def chart(
+    ceilings: Iterable[Record], kernels: Sequence[Record], view: View = FLOP, places: Sequence[tuple[float, float]] = ()
+) -> dict[str, Any]:
+    """Return the chart of one device.
+
+    Args:
+        ceilings: of that device and view, from the document.
+        kernels: of that device, from the document.
+        view: which roofline.
+        places: further intensities and rates to be in view.
+
+    Returns:
+        `roofs` (line ends, label, source), `sources` (of the roofs, each with whether it is shown at first), `levels` that have
+        dots, the `label`s of the view, and `x` and `y`: titles and ranges at first by level, the `reach` that holds every
+        point of every kernel (ranges as exponents of ten), and ticks.
+    """
+    drawn = [ceiling for ceiling in ceilings if is_plottable(ceiling["per_s"])]
+    if view is FLOP:
+        used = _precisions(kernels)
+        drawn = [
+            ceiling
+            for ceiling in drawn
+            if ceiling["kind"] == "bandwidth" or ceiling["name"].removesuffix(SLOWER_PATH_SUFFIX) in used
+        ]
+    dots = [view.dots(kernel) for kernel in kernels]
+    points = [point for by_level in dots for at_level in by_level.values() for point in at_level]
+    levels = [level.value for level in LEVELS if any(level in by_level for by_level in dots)]
+    counted = {
+        (roof["kind"], roof["name"]) for roof in drawn if roof["source"] == CeilingSource.COUNTERS
+    } | _without_dots(drawn, dots)
+    if view is FLOP:
+        drawn = at_the_launches_clock(drawn, kernels, counted)
+    unit = text.work_units(
+        [roof["name"] for roof in drawn if roof["kind"] == "compute"]
+        + [point.get("precision") or "" for point in points]
+    )
+    is_mixed = view is FLOP and " or " in unit
+    further = [{view.intensity: x, view.rate: y} for x, y in places]
+    first = {
+        level: _ranges(drawn, [*_drawn_first(dots, level), *(further if level == MemoryLevel.DRAM else ())], view)
+        for level in levels
+    }
+    x_reach, y_reach = map(_around, zip(_ranges(drawn, [*points, *further], view), *first.values(), strict=True))
+    sources = [source.value for source in CeilingSource if any(roof["source"] == source for roof in drawn)]
+    return {
+        "label": view.label,
+        "counted": view.counted,
+        "noLevel": view.no_level,
+        "noChart": view.no_chart,
+        "roofs": [roof for source in sources for roof in _roofs(drawn, source, x_reach, view, counted)],
+        "sources": [[source, index == 0 or source == CeilingSource.MEASURED] for index, source in enumerate(sources)],
+        "x": {
+            "titles": {level: view.x_title(level).replace("FLOP", unit) for level in levels},
+            "ranges": {level: _exponents(x_range) for level, (x_range, _) in first.items()},
+            "reach": _exponents(x_reach),
+            "ticks": _ticks(x_reach, _intensity_tick),
+        },
+        "y": {
+            "title": _per_second(unit) if is_mixed else "",
+            "ranges": {level: _exponents(y_range) for level, (_, y_range) in first.items()},
+            "reach": _exponents(y_reach),
+            "ticks": _ticks(y_reach, lambda value: _rate_tick(view.write_rate(value), unit)),
+        },
+        "levels": levels,
+    }
+
+
+def _in_units(written: str, unit: str) -> str:
+    """Return a rate with the units of all that a roof is of: "2.31 PFLOP/s or POP/s" of FP8 and INT8."""
+    symbol = written.rpartition(" ")[2]
+    return written.replace(symbol, " or ".join(symbol.replace("FLOP", each) for each in unit.split(" or ")))
+
+
+def _per_second(unit: str) -> str:
+    """Return "FLOP/s", or "FLOP/s or OP/s" where the unit is one of two."""
+    return " or ".join(f"{each}/s" for each in unit.split(" or "))
+
+
+def _rate_tick(written: str, unit: str) -> str:
+    """Return a rate for an axis: "1 TFLOP/s", "1 TOP/s" of integers alone, "1 T" where the title has the units."""
+    return text.trimmed(written.replace("FLOP/s", "" if " or " in unit else f"{unit}/s")).rstrip()
+
+
+def _intensity_tick(value: float) -> str:
+    """Return a round number without a unit, short enough for an axis: "0.01", "1000", "10k"."""
+    return f"{value:.15g}" if value < _LEAST_PREFIXED else text.trimmed(text.scaled(value)).replace(" ", "")
+
+
+def _without_dots(drawn: Iterable[Record], dots: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
+    """Return the levels at which no kernel has a dot: their roof is missed by nobody."""
+    levels = {level for by_level in dots for level in by_level}
+    return {
+        (roof["kind"], roof["name"]) for roof in drawn if roof["kind"] == "bandwidth" and roof["name"] not in levels
+    }
+
+
+def _drawn_first(dots: Iterable[Mapping[str, Sequence[Record]]], level: str) -> list[Record]:
+    """Return the points at a level that are dots: of each kernel the one of the precision that takes longest."""
+    return [by_level[level][0] for by_level in dots if level in by_level]
+
+
+def _precisions(kernels: Iterable[Record]) -> set[str]:
+    """Return the precisions in which any kernel worked."""
+    return {name for kernel in kernels for name, work in (kernel.get("work") or {}).items() if (work["flop"] or 0) > 0}
+
+
+def _ranges(
+    ceilings: Sequence[Record], points: Sequence[Record], view: View
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return what the axes have to show: these points, every ridge, and the roofs' corners."""
+    peaks = [roof["per_s"] for roof in ceilings if roof["kind"] == "compute"]
+    slopes = [roof["per_s"] for roof in ceilings if roof["kind"] == "bandwidth"]
+    ridges = [peak / slope for peak in peaks for slope in slopes]
+    x = _padded([point[view.intensity] for point in points] + ridges, default=1.0)
+    highest = peaks or [slope * x[1] for slope in slopes]
+    return x, _padded([point[view.rate] for point in points] + highest, default=1e12)
+
+
+def _padded(values: Sequence[float], *, default: float) -> tuple[float, float]:
+    """Return the range of the values with room on both sides, at least a few decades wide (more of them below)."""
+    known = [value for value in values if is_plottable(value)] or [default]
+    low, high = min(known) / _PAD, max(known) * _PAD
+    missing = 10.0 ** (_LEAST_DECADES - min(math.log10(high) - math.log10(low), _LEAST_DECADES))
+    return low / missing ** (2 / 3), high * missing ** (1 / 3)
+
+
+def _around(ranges: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    lows, highs = zip(*ranges, strict=True)
+    return min(lows), max(highs)
+
+
+def _exponents(bounds: tuple[float, float]) -> list[float]:
+    return [round(math.log10(bound), 3) for bound in bounds]
+
+
+def _roofs(
+    drawn: Sequence[Record], source: str, x_range: tuple[float, float], view: View, counted: Collection[tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """Return the lines of one source: slopes up to the highest peak, peaks from where the steepest slope meets them.
+
+    One that stands in, because no counter of the report gives that roof, is drawn whichever source is chosen, and meets its lines.
+    """
+    of_source = [ceiling for ceiling in drawn if ceiling["source"] == source]
+    first = next(each for each in CeilingSource if any(ceiling["source"] == each for ceiling in drawn))
+    shown_at_first = [ceiling for ceiling in drawn if ceiling["source"] == first]
+    standing_in = [ceiling for ceiling in drawn if _stands_in(ceiling, counted)]
+    top = _highest([*of_source, *standing_in], "compute")
+    far = x_range[0] / _BEYOND, x_range[1] * _BEYOND
+    lines = []
+    for (kind, per_s), same in _coinciding(of_source).items():
+        stands_in = any(_stands_in(ceiling, counted) for ceiling in same)
+        if kind == "bandwidth":
+            ends, amount = _slope(per_s, top, far), view.write_slope(per_s)
+        else:
+            steepest = _highest([*(shown_at_first if stands_in else of_source), *standing_in], "bandwidth")
+            ends = _flat(per_s, steepest, far)
+            unit = text.work_units(ceiling["name"] for ceiling in same)
+            amount = _in_units(view.write_rate(per_s), unit)
+        lines.append(_roof(same, ends, amount, stands_in=stands_in))
+    return lines
+
+
+def _highest(ceilings: Iterable[Record], kind: str) -> float | None:
+    return max((ceiling["per_s"] for ceiling in ceilings if ceiling["kind"] == kind), default=None)
+
+
+def _slope(per_s: float, top: float | None, far: tuple[float, float]) -> _Ends:
+    right = far[1] if top is None else top / per_s
+    left = min(far[0], right / _BEYOND)
+    return [left, right], [per_s * left, per_s * right]
+
+
+def _flat(per_s: float, steepest: float | None, far: tuple[float, float]) -> _Ends:
+    left = far[0] if steepest is None else per_s / steepest
+    return [left, max(far[1], left * _BEYOND)], [per_s, per_s]
+
+
+def _stands_in(ceiling: Record, counted: Collection[tuple[str, str]]) -> bool:
+    return ceiling["source"] != CeilingSource.COUNTERS and (ceiling["kind"], ceiling["name"]) not in counted
+
+
+def _coinciding(ceilings: Sequence[Record]) -> dict[tuple[str, float], list[Record]]:
+    """Return the ceilings by kind and value: those of the same value are one line with several names."""
+    groups: dict[tuple[str, float], list[Record]] = {}
+    for ceiling in ceilings:
+        groups.setdefault((ceiling["kind"], float(f"{ceiling['per_s']:.4g}")), []).append(ceiling)
+    return groups
+
+
+def _roof(ceilings: Sequence[Record], ends: _Ends, amount: str, *, stands_in: bool) -> dict[str, Any]:
+    source = ceilings[0]["source"]
+    short = ", ".join(text.label(ceiling["name"]) for ceiling in ceilings)
+    if source != CeilingSource.COUNTERS:
+        short = f"{short} {source}"
+    if ceilings[0].get("at_hz"):
+        short = f"{short} at {text.scaled(ceilings[0]['at_hz'], 'Hz')}"
+    return {
+        "kind": ceilings[0]["kind"],
+        "names": [ceiling["name"] for ceiling in ceilings],
+        "per_s": float(f"{ceilings[0]['per_s']:.6g}"),
+        "source": source,
+        "standsIn": stands_in,
+        "label": f"{short} {amount}",
+        "short": short,
+        "x": [float(f"{x:.6g}") for x in ends[0]],
+        "y": [float(f"{y:.6g}") for y in ends[1]],
+    }
+
+
+def _ticks(bounds: tuple[float, float], write: Callable[[float], str]) -> dict[str, Any]:
+    """Return ticks at 1, 2 and 5 of each decade, labelled at the decades (`coarse`) or everywhere (`fine`).
+
+    Which of the decades have room for their label depends on how many are in view.
+    """
+    first, last = math.floor(math.log10(bounds[0])) - 2, math.ceil(math.log10(bounds[1])) + 2
+    marks = [(digit, exponent) for exponent in range(first, last + 1) for digit in (1, 2, 5)]
+    labels = [write(float(f"{digit}e{exponent}")) for digit, exponent in marks]
+    return {
+        "values": [float(f"{digit}e{exponent}") for digit, exponent in marks],
+        "coarse": [label if digit == 1 else "" for label, (digit, _) in zip(labels, marks, strict=True)],
+        "fine": labels,
+    }

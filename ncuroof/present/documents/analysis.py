@@ -1,0 +1,321 @@
+"""The analysis as plain data: the JSON document `ncuroof.analysis/1`, which every other presentation reads.
+
+Schema history:
+    1  2026-11-20  first version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from ncuroof.diagnosis import Rules, Summary, load_rules
+from ncuroof.ingest import RawReport
+from ncuroof.metrics import Catalogue, load_catalogue
+from ncuroof.present.analysed import Analysed
+from ncuroof.present.documents.expected import expected_document
+from ncuroof.present.documents.json_text import TOOL
+from ncuroof.present.documents.occupancy_limits import LIMITS, tightest, with_limits
+from ncuroof.present.documents.vendor import vendor_block, vendor_rules
+from ncuroof.present.documents.weighting import STANDS_FOR, weighting_document
+from ncuroof.present.explanations.quantity_label import quantity_label
+from ncuroof.present.sentences.source_lines import sampled_lines, where
+from ncuroof.roofline import INSTRUCTION_DEFINITION
+from ncuroof.tables import BREAKDOWN_KINDS
+from ncuroof.words import capability_text
+
+SCHEMA = "ncuroof.analysis/1"
+
+
+Document = dict[str, Any]
+
+QUANTITY_GROUPS = (
+    "traffic_bytes",
+    "utilisation",
+    "occupancy",
+    "access",
+    "stalls",
+    "scheduler",
+    "launch",
+    "arithmetic",
+    "check",
+)
+"""Blocks of a kernel that hold the quantities named `<block>.<key>`."""
+
+_TRAFFIC_DEFINITION = "definition.traffic_bytes."
+"""Begins the columns that say how a kernel's traffic was found."""
+
+ABOVE_ROOF = "above_roof"
+"""The caveat whose likely cause is told kernel by kernel."""
+
+_BUSY = "busy."
+_ROOF_SHARES = ("datasheet_frac", "reached_frac")
+
+
+def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Document:
+    """Return the document of an analysis; numbers in base units, None for what is not known, kernels in file order.
+
+    Args:
+        analysed: an analysis.
+        ids: the kernels to describe, without `scaling` and `expected`; all for None. Sources, devices and summary
+            always tell of all.
+    """
+    return {
+        "schema": SCHEMA,
+        "tool": TOOL,
+        "sources": [_source(report) for report in analysed.reports],
+        "devices": _devices(analysed),
+        "summary": _summary(analysed.summary)
+        | weighting_document(analysed)
+        | _breakdowns(analysed)
+        | {"work": _totals(analysed)},
+        "ceilings": analysed.roofline_tables.ceilings.to_dicts(),
+        "instruction_ceilings": analysed.roofline_tables.instruction_ceilings.to_dicts(),
+        "groups": analysed.groups.to_dicts(),
+        "actions": _actions(analysed),
+        "expected": expected_document(analysed.expected) if ids is None else None,
+        "kernels": _Kernels(analysed, ids, load_rules(), load_catalogue()).describe(),
+    }
+
+
+def _source(report: RawReport) -> Document:
+    session = report.session
+    return {
+        "file": report.file,
+        "sha256": report.sha256,
+        "ncu_version": session.ncu_version,
+        "driver_version": session.driver_version,
+        "cuda_version": session.cuda_version,
+        "command_line": session.command_line,
+        "clock_control": session.clock_control,
+        "cache_control": session.cache_control,
+        "replay_mode": session.replay_mode,
+        "sections": list(report.sections),
+        "damage": report.damage,
+        "simulated": session.is_simulated,
+    }
+
+
+def _devices(analysed: Analysed) -> list[Document]:
+    profiles = analysed.roofline_tables.profiles
+    return [
+        {
+            "name": row["name"],
+            "compute_capability": _compute_capability(row["compute_capability"]),
+            "sm_count": row["sm_count"],
+            "profile": profile.id if (profile := profiles.get(row["device"])) is not None else None,
+        }
+        for row in analysed.measurements.devices.iter_rows(named=True)
+    ]
+
+
+def _compute_capability(number: int | None) -> str | None:
+    return None if number is None else capability_text(number)
+
+
+def _summary(summary: Summary) -> Document:
+    return {
+        "n_kernels": summary.n_kernels,
+        "n_failed": summary.n_failed,
+        "n_launches": summary.n_launches,
+        "duration_ns": summary.duration_ns,
+        "recoverable_ns": summary.recoverable_ns,
+        "by_verdict": {
+            name: {
+                "n_kernels": share.n_kernels,
+                "n_launches": share.n_launches,
+                "duration_ns": share.duration_ns,
+                "share_frac": share.share_frac,
+            }
+            for name, share in summary.by_verdict.items()
+        },
+    }
+
+
+def _breakdowns(analysed: Analysed) -> Document:
+    by_kind: Document = {f"by_{kind}": [] for kind in BREAKDOWN_KINDS}
+    for row in analysed.breakdowns.iter_rows(named=True):
+        by_kind[f"by_{row.pop('kind')}"].append(row)
+    return by_kind
+
+
+def _totals(analysed: Analysed) -> Document:
+    return {row.pop("precision"): row for row in analysed.totals.to_dicts()}
+
+
+def _actions(analysed: Analysed) -> list[Document]:
+    rules = ((row, load_rules().findings[row["finding"]]) for row in analysed.actions.iter_rows(named=True))
+    return [{**row, "title": rule.title, "needs_more_work": rule.needs_more_work} for row, rule in rules]
+
+
+class _Kernels:
+    """Describes kernels; the tables that belong to them are grouped by kernel once."""
+
+    def __init__(self, analysed: Analysed, ids: Sequence[int] | None, rules: Rules, catalogue: Catalogue) -> None:
+        placed, diagnosis = analysed.roofline_tables, analysed.diagnosis
+        self._rules = rules
+        self._unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.described()}
+        table = analysed.measurements.kernels.hstack(placed.bounds.drop("id")).hstack(diagnosis.verdicts.drop("id"))
+        self._is_weighted = analysed.weighting is not None
+        if analysed.weighting is not None:
+            table = table.join(analysed.weighting.weights, on="id", how="left", maintain_order="left")
+        self._rows = (
+            table
+            if ids is None
+            else pl.DataFrame({"id": pl.Series(ids, dtype=pl.UInt32)}).join(
+                table, on="id", how="left", maintain_order="left"
+            )
+        )
+        names = self._rows.columns
+        self._columns = {group: _within(f"{group}.", names) for group in QUANTITY_GROUPS}
+        self._traffic_definitions = _within(_TRAFFIC_DEFINITION, names)
+        wanted = self._rows["id"]
+        self._work = _by_kernel(placed.work, wanted)
+        self._bandwidth = _by_kernel(placed.bandwidth, wanted)
+        self._points = _by_kernel(placed.points, wanted)
+        self._instruction_points = _by_kernel(placed.instruction_points.drop("definition"), wanted)
+        self._path = _by_kernel(diagnosis.path.drop("step"), wanted)
+        self._flips = _by_kernel(diagnosis.flips, wanted)
+        self._findings = _by_kernel(diagnosis.findings, wanted)
+        self._missing = _by_kernel(diagnosis.missing, wanted)
+        self._lines = _by_kernel(analysed.measurements.lines, wanted)
+        self._catalogue = catalogue
+        self._vendor = _by_kernel(vendor_rules(analysed.reports), wanted)
+        self._shares = _by_kernel(placed.roof_shares, wanted)
+        self._busy = {} if ids is not None else _by_kernel(_busy_times(analysed), wanted)
+
+    def describe(self) -> list[Document]:
+        """Return the kernels' entries of the document."""
+        return [self._kernel(row) for row in self._rows.iter_rows(named=True)]
+
+    def _kernel(self, row: Mapping[str, Any]) -> Document:
+        number = row["id"]
+        groups = self._groups(row)
+        limiters = groups["occupancy"]["limiters"]
+        process = {"id": row["process_id"], "name": row["process_name"]}
+        return {
+            **{
+                key: row[key]
+                for key in ("id", "source", "device", "name", "short_name", "family", "workload", "failed")
+            },
+            **{key: row[key] for key in ("grid", "block", "stream", "context")},
+            "process": process if row["process_id"] is not None else None,
+            "nvtx": row["nvtx"],
+            "duration_ns": row["duration_ns"],
+            **({key: row[key] for key in STANDS_FOR} if self._is_weighted else {}),
+            "sm_clock_hz": row["sm_clock_hz"],
+            "passes": None if row["passes"] is None else int(row["passes"]),
+            "work": self._with_shares("compute", "precision", self._work.get(number, []), number),
+            "bandwidth": self._with_shares("bandwidth", "level", self._bandwidth.get(number, []), number),
+            **groups,
+            "points": self._points.get(number, []),
+            "instructions": self._instructions(row),
+            **{key: row[key] for key in ("verdict", "limiter", "side", "dominant_precision", "confidence")},
+            "path": self._path.get(number, []),
+            "flip": next(iter(self._flips.get(number, [])), None),
+            "caveats": row["caveats"],
+            "above_roof_cause": self._above_roof_cause(row["caveats"]),
+            "findings": [self._finding(entry, row, limiters) for entry in self._findings.get(number, [])],
+            "lines": sampled_lines(self._lines.get(number, ())),
+            "min_time_ns": row["min_time_ns"],
+            "min_time_by": row["min_time_by"],
+            "recoverable_ns": row["recoverable_ns"],
+            "scaling": next(map(_scaling, self._busy.get(number, [])), None),
+            "missing": self._missing.get(number, []),
+            "vendor": vendor_block(self._vendor.get(number, []), row["verdict"], self._rules),
+        }
+
+    def _with_shares(self, kind: str, key: str, entries: list[Document], number: int) -> Document:
+        """Return the entries by name, with what was reached of the data sheet's roof and of one that was measured."""
+        shares = {share["name"]: share for share in self._shares.get(number, []) if share["kind"] == kind}
+        by_name = {}
+        for entry in entries:
+            name = entry.pop(key)
+            share = shares.get(name, {})
+            for part in _ROOF_SHARES:
+                entry[part] = share.get(part)
+            by_name[name] = entry
+        return by_name
+
+    def _instructions(self, row: Mapping[str, Any]) -> Document | None:
+        """Return the block of the instruction roofline; None where executed instructions are not known."""
+        if row["instructions.warp_executed"] is None:
+            return None
+        return {
+            "warp_executed": row["instructions.warp_executed"],
+            "inst_per_s": row["instructions.warp_per_s"],
+            "peak_inst_per_s": row["instructions.peak_warp_per_s"],
+            "frac": row["instructions.frac"],
+            "definition": INSTRUCTION_DEFINITION,
+            "points": self._instruction_points.get(row["id"], []),
+        }
+
+    def _groups(self, row: Mapping[str, Any]) -> Document:
+        groups: Document = {
+            group: {key: row[column] for key, column in columns.items()} for group, columns in self._columns.items()
+        }
+        occupancy = groups["occupancy"]
+        limits = {name: occupancy.pop(f"limit_{name}") for name in LIMITS}
+        own_shared_bytes = row["launch.own_shared_bytes_per_block"]
+        shared_bytes = row["launch.shared_bytes_per_block"] if own_shared_bytes is None else own_shared_bytes
+        occupancy["limiters"] = tightest(limits, shared_bytes)
+        groups["traffic_definition"] = {level: row[column] for level, column in self._traffic_definitions.items()}
+        groups["stalls"] = {reason: share for reason, share in groups["stalls"].items() if share is not None}
+        return groups
+
+    def _above_roof_cause(self, caveats: Sequence[str]) -> str | None:
+        return self._rules.caveats[ABOVE_ROOF].likely_cause(caveats) if ABOVE_ROOF in caveats else None
+
+    def _finding(self, entry: Document, row: Mapping[str, Any], limiters: Sequence[str]) -> Document:
+        rule = self._rules.findings[entry["finding"]]
+        return {
+            "id": rule.id,
+            "title": rule.title,
+            "severity": entry["severity"],
+            "advice": with_limits(
+                rule.advice.text(row["family"], row["name"] or ""), limiters, row, self._rules.occupancy_cures
+            ),
+            "evidence": [
+                {"quantity": name, "value": row[name], "unit": self._unit_by_quantity.get(name, "share")}
+                for name in rule.evidence
+                if row[name] is not None
+            ],
+            "where": where(self._lines.get(row["id"], ()), rule.lines, self._catalogue),
+            "gain_ns": entry["gain_ns"],
+            "gain_basis": rule.basis(row, entry["gain_ns"], quantity_label),
+            "is_most_worth": entry["is_most_worth"],
+            "waste": {
+                level: {"bytes": wasted, "frac": wasted / moved}
+                for level, wasted in entry["waste_bytes"].items()
+                if wasted and (moved := row[f"traffic_bytes.{level}"])
+            },
+        }
+
+
+def _within(prefix: str, columns: Iterable[str]) -> dict[str, str]:
+    """Return the columns that begin with a prefix by what follows it."""
+    return {column.removeprefix(prefix): column for column in columns if column.startswith(prefix)}
+
+
+def _scaling(busy: Document) -> Document:
+    """Return what of a launch's time scales with which peak; see docs/whatif.md."""
+    names = ("reached_frac", "tensor_precision", "n_blocks", "n_resident_blocks", "shared_bytes_per_block")
+    times = {name.removeprefix(_BUSY): value for name, value in busy.items() if name.startswith(_BUSY)}
+    return {"busy_ns": times, **{name: busy[name] for name in names}}
+
+
+def _busy_times(analysed: Analysed) -> pl.DataFrame:
+    from ncuroof.whatif import busy_times  # noqa: PLC0415  the terminal's summary does without
+
+    return busy_times(analysed.kernels, analysed.roofline_tables.work)
+
+
+def _by_kernel(table: pl.DataFrame, ids: pl.Series) -> dict[int, list[Document]]:
+    """Return the rows of a table by kernel, without their `id`."""
+    rows: dict[int, list[Document]] = {}
+    chosen = table.filter(pl.col("id").is_in(ids.implode()))
+    for row in chosen.iter_rows(named=True):
+        rows.setdefault(row.pop("id"), []).append(row)
+    return rows

@@ -1,0 +1,148 @@
+"""The document `ncuroof.comparison/1`: numbers in base units, None for what is not known, a sentence per change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ncuroof.compare import (
+    Comparison,
+    Delta,
+    GateResult,
+    LineChange,
+    Side,
+    matched_change,
+    run_change,
+    run_obstacle,
+    total_ns,
+)
+from ncuroof.present.documents.json_text import TOOL
+from ncuroof.present.sentences.change import change_sentence, is_launched_otherwise
+from ncuroof.present.sentences.source_lines import callers
+
+SCHEMA = "ncuroof.comparison/1"
+
+Document = dict[str, Any]
+
+
+def comparison_document(comparison: Comparison, results: Sequence[GateResult] = ()) -> Document:
+    """Return the document of a comparison and of its gates; matches by the time they gained or lost, the most first."""
+    is_comparable = comparison.comparable.is_time_comparable
+    of_run, of_matched = (
+        change(comparison) if is_comparable else (None, None) for change in (run_change, matched_change)
+    )
+    moved = [delta for delta in comparison.deltas if is_comparable and delta.is_significant]
+    return {
+        "schema": SCHEMA,
+        "tool": TOOL,
+        "comparable": {
+            "time": is_comparable,
+            "reasons": list(comparison.comparable.reasons),
+            "remarks": list(comparison.comparable.remarks),
+        },
+        "before": _side(comparison.before),
+        "after": _side(comparison.after),
+        "summary": {
+            "duration_change_frac": of_run[0],
+            "noise_frac": of_run[1],
+            "obstacle": run_obstacle(comparison) if is_comparable else None,
+            "matched_change_frac": of_matched[0],
+            "matched_noise_frac": of_matched[1],
+            "n_matches": len(comparison.deltas),
+            "n_faster": sum((delta.change_frac or 0) < 0 for delta in moved),
+            "n_slower": sum((delta.change_frac or 0) > 0 for delta in moved),
+            "n_unknown": sum(delta.change_frac is None and delta.obstacle is None for delta in comparison.deltas),
+            "n_at_other_clocks": sum(delta.obstacle is not None for delta in comparison.deltas),
+            "n_counted_otherwise": sum(
+                is_comparable and delta.is_counted_otherwise and not delta.is_significant for delta in comparison.deltas
+            ),
+            "n_added": len(comparison.matching.added),
+            "n_removed": len(comparison.matching.removed),
+        },
+        "matches": [
+            _match(delta, comparison, is_comparable=is_comparable) for delta in sorted(comparison.deltas, key=_order)
+        ],
+        "added": [_group(comparison.after, group) for group in comparison.matching.added],
+        "removed": [_group(comparison.before, group) for group in comparison.matching.removed],
+        "gates": [asdict(result) for result in results],
+    }
+
+
+def _order(delta: Delta) -> tuple[bool, float]:
+    """Return where a change stands: those beyond chance first, by the time they moved."""
+    was, became = delta.duration_ns
+    moved = abs((became or 0.0) - (was or 0.0))
+    return (not (delta.is_significant or delta.is_counted_otherwise), -moved)
+
+
+def _side(side: Side) -> Document:
+    return {
+        "label": side.label,
+        **{name: _plain(getattr(side.recording, name)) for name in side.recording.__slots__},
+        "n_kernels": side.n_kernels,
+        "n_failed": side.n_failed,
+        "duration_ns": total_ns(side),
+        "step_ns": side.step_ns,
+        "idle_frac": side.idle_frac,
+        "is_counted": side.is_counted,
+        "not_recorded_ns": side.not_recorded_ns,
+    }
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _match(delta: Delta, comparison: Comparison, *, is_comparable: bool) -> Document:
+    are_counted = comparison.before.is_counted, comparison.after.is_counted
+    return {
+        "before": [_group(comparison.before, group) for group in delta.match.before],
+        "after": [_group(comparison.after, group) for group in delta.match.after],
+        "how": delta.match.how.value,
+        "sureness": delta.match.sureness.value,
+        "sentence": change_sentence(delta, is_time_comparable=is_comparable, are_counted=are_counted),
+        "is_significant": delta.is_significant and is_comparable,
+        "change_frac": delta.change_frac if is_comparable else None,
+        "noise_frac": delta.noise_frac if is_comparable else None,
+        "duration_ns": list(delta.duration_ns),
+        "mean_ns": list(delta.mean_ns),
+        "counted_ns": None if delta.counted_ns is None else list(delta.counted_ns),
+        "is_counted_otherwise": delta.is_counted_otherwise and is_comparable,
+        "n_launches": list(delta.n_launches),
+        "is_launched_otherwise": is_launched_otherwise(delta, are_counted),
+        "is_same_work_in_all": delta.is_same_work_in_all,
+        "work_of": delta.work[0] if delta.work else None,
+        "work_ratio": delta.work[1] if delta.work else None,
+        "verdict": list(delta.verdicts),
+        "limiter": list(delta.limiters),
+        "recoverable_ns": list(delta.recoverable_ns),
+        "roof_frac": list(delta.roof_frac),
+        "changes": [
+            {"quantity": change.quantity, "before": change.before, "after": change.after, "explains": change.explains}
+            for change in delta.changes
+        ],
+        "lines": [_line(change) for change in delta.lines if is_comparable],
+    }
+
+
+def _line(change: LineChange) -> Document:
+    return {
+        "file": change.file,
+        "line": list(change.lines),
+        "text": change.text,
+        "callers": callers(change.callers),
+        "time_ns": list(change.time_ns),
+    }
+
+
+def _group(side: Side, group: int) -> Document:
+    row = side.groups.row(group, named=True)
+    names = ("name", "short_name", "grid", "block", "range", "n_launches", "duration_ns", "verdict", "limiter")
+    work, moved, mean_ns = row["work.flop"], row["traffic_bytes.dram"], row["mean_ns"]
+    return {
+        "ids": list(row["ids"]),
+        **{name: row[name] for name in names},
+        "intensity_flop_per_byte": work / moved if work is not None and moved else None,
+        "flop_per_s": 1e9 * work / mean_ns if work is not None and mean_ns else None,
+    }

@@ -1,0 +1,84 @@
+"""What a fleet answers as one document, `ncuroof.fleet_answers/1`: for programs, and for what is printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import polars as pl
+
+from ncuroof.fleet.questions import Changes, Overview, by_recoverable_time
+from ncuroof.present.documents.json_text import TOOL
+
+SCHEMA = "ncuroof.fleet_answers/1"
+SQL_SCHEMA = "ncuroof.fleet_sql/1"
+
+
+def fleet_document(
+    dataset: str,
+    found: Overview,
+    kernels: pl.DataFrame,
+    gpus: pl.DataFrame,
+    changes: Sequence[Changes],
+    failures: pl.DataFrame,
+    *,
+    top: int,
+) -> dict[str, Any]:
+    """Return the document; of each list the first `top` entries, with how many there are.
+
+    Args:
+        dataset: its location.
+        found: the fleet in numbers.
+        kernels: as `by_time`.
+        gpus: as `across_gpus`.
+        changes: by one thing each.
+        failures: FLEET_FAILURES.
+        top: the most entries of a list.
+    """
+    overview = asdict(found)
+    overview["gpus"] = [{"name": name, "n_launches": n} for name, n in found.gpus]
+    overview["labels"] = [{"name": name, "n_values": n} for name, n in found.labels]
+    return {
+        "schema": SCHEMA,
+        "tool": TOOL,
+        "dataset": dataset,
+        "overview": overview,
+        "slowest": _listed(kernels, top),
+        "recoverable": _listed(by_recoverable_time(kernels), top),
+        "across_gpus": _listed(gpus.filter(pl.col("launch").is_in(_first(gpus["launch"], top).implode())), gpus.height),
+        "changes": [_change(each, top) for each in changes],
+        "failures": _listed(failures, top),
+    }
+
+
+def sql_document(query: str, rows: pl.DataFrame) -> dict[str, Any]:
+    """Return the answer to a query."""
+    return {"schema": SQL_SCHEMA, "tool": TOOL, "query": query, "columns": rows.columns, "rows": plain(rows)}
+
+
+def plain(rows: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return rows as JSON holds them: dates as text."""
+    parsed: list[dict[str, Any]] = json.loads(rows.write_json())
+    return parsed
+
+
+def _change(found: Changes, top: int) -> dict[str, Any]:
+    return {
+        "by": found.by,
+        "n_series": found.n_series,
+        "n_steps": found.steps.height,
+        "n_compared": found.n_compared,
+        "slower": _listed(found.slower, top),
+        "faster": _listed(found.faster, top),
+        "other_work": _listed(found.other_work, top),
+    }
+
+
+def _listed(rows: pl.DataFrame, top: int) -> dict[str, Any]:
+    return {"n": rows.height, "rows": plain(rows.head(top))}
+
+
+def _first(launches: pl.Series, top: int) -> pl.Series:
+    return launches.unique(maintain_order=True).head(top)

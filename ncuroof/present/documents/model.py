@@ -1,0 +1,136 @@
+"""A study of an operation as the document `ncuroof.model/1`; every other format is made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ncuroof.model import Distance, Operation, Residency
+from ncuroof.model.study import Critical, Row, Study
+from ncuroof.present.documents.json_text import TOOL
+from ncuroof.resources import folder, read_toml
+from ncuroof.words import MemoryLevel
+
+SCHEMA = "ncuroof.model/1"
+
+_LAUNCH_NODE = "long_enough"
+
+
+def model_document(
+    study: Study, *, achieved_flop_per_s: float | None = None, achieved_ns: float | None = None
+) -> dict[str, Any]:
+    """Return the document of a study, with what was measured beside it.
+
+    Args:
+        study: rows and critical sizes.
+        achieved_flop_per_s: a measured rate, held against every row.
+        achieved_ns: a measured time instead.
+    """
+    launch_ns = shortest_worthwhile_ns()
+    distances = study.distance(achieved_flop_per_s=achieved_flop_per_s, achieved_ns=achieved_ns)
+    return {
+        "schema": SCHEMA,
+        "tool": TOOL,
+        "operation": {"name": study.request.model.name, "summary": study.request.model.summary},
+        "swept": list(study.request.swept),
+        "rows": [_row(row, found, launch_ns) for row, found in zip(study.rows, distances, strict=True)],
+        "critical": [_critical(each) for each in study.critical],
+        "crossing": [_crossing(rows) for rows in study.crossing],
+    }
+
+
+def shortest_worthwhile_ns() -> float:
+    """Return what launching a kernel costs: the threshold of the rules, below which a kernel is bound by overhead."""
+    nodes = read_toml(folder("profiles") / "rules.toml")["node"]
+    return float(next(node["threshold"] for node in nodes if node["id"] == _LAUNCH_NODE))
+
+
+def _row(row: Row, found: Distance | None, launch_ns: float) -> dict[str, Any]:
+    prediction, operation = row.prediction, row.prediction.operation
+    return {
+        "sizes": dict(row.sizes),
+        "options": {name: value for name, value in operation.sizes.items() if name not in row.sizes},
+        "dtype": row.dtype,
+        "machine": {"id": prediction.machine.id, "name": prediction.machine.name},
+        **_asked(operation),
+        "precision": prediction.precision,
+        "peak_flop_per_s": prediction.peak_flop_per_s,
+        "bandwidth_bytes_per_s": prediction.machine.bandwidth_bytes_per_s.get(MemoryLevel.DRAM.value),
+        "l2_bandwidth_bytes_per_s": prediction.machine.bandwidth_bytes_per_s.get(MemoryLevel.L2.value),
+        "ridge_flop_per_byte": prediction.ridge_flop_per_byte,
+        "compute_ns": prediction.compute_ns,
+        "other_compute_ns": prediction.other_compute_ns,
+        "dram_ns": prediction.dram_ns,
+        "l2_ns": prediction.l2_ns,
+        "network_ns": prediction.network_ns,
+        "bound": prediction.bound,
+        "memory_level": prediction.memory_level,
+        "side": None if prediction.side is None else prediction.side.value,
+        "least_ns": prediction.least_ns,
+        "most_ns": prediction.most_ns,
+        "attainable_flop_per_s": prediction.attainable_flop_per_s,
+        "peak_frac": prediction.peak_frac,
+        "is_shorter_than_a_launch": None if prediction.least_ns is None else prediction.least_ns < launch_ns,
+        "l2": _residency(row.residency),
+        "distance": None if found is None else _distance(found),
+    }
+
+
+def _asked(operation: Operation) -> dict[str, Any]:
+    """Return what an operation asks of any machine."""
+    return {
+        "flop": operation.flop,
+        "matrix_flop": operation.matrix_flop,
+        "bytes": operation.bytes,
+        "read_bytes": operation.read_bytes,
+        "written_bytes": operation.written_bytes,
+        "traffic": [
+            {"tensor": each.tensor, "bytes": each.bytes, "is_written": each.is_written, "times": each.times}
+            for each in operation.traffic
+        ],
+        "counted": operation.counted,
+        "intensity_flop_per_byte": operation.intensity_flop_per_byte,
+        "l2_read_bytes": operation.l2_bytes,
+        "l2_intensity_flop_per_byte": operation.l2_intensity_flop_per_byte,
+        "l2_hit_frac": operation.l2_hit_frac,
+        "network_bytes": operation.network_bytes,
+    }
+
+
+def _residency(found: Residency) -> dict[str, Any]:
+    return {
+        "working_set_bytes": found.working_set_bytes,
+        "capacity_bytes": found.l2_bytes,
+        "does_fit": found.does_fit,
+        "hit_frac": found.hit_frac,
+        "bandwidth_bytes_per_s": found.bandwidth_bytes_per_s,
+    }
+
+
+def _distance(found: Distance) -> dict[str, Any]:
+    return {
+        "limit_flop_per_s": found.limit_flop_per_s,
+        "achieved_flop_per_s": found.achieved_flop_per_s,
+        "efficiency_frac": found.efficiency_frac,
+        "gap_factor": found.gap_factor,
+        "grade": found.grade.value,
+    }
+
+
+def _critical(found: Critical) -> dict[str, Any]:
+    return {
+        "machine": found.machine.id,
+        "dtype": found.dtype,
+        "size": found.size,
+        "value": found.value,
+        "of_large": found.of_large,
+        "lacks": found.lacks,
+    }
+
+
+def _crossing(rows: tuple[Row, ...]) -> Mapping[str, Any]:
+    return {
+        "sizes": dict(rows[0].sizes),
+        "dtype": rows[0].dtype,
+        "bound_by_machine": {row.prediction.machine.id: row.prediction.bound for row in rows},
+    }

@@ -1,0 +1,140 @@
+"""What a run would take elsewhere, as a document: `ncuroof.whatif/1`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from ncuroof.model.dtypes import DTYPES
+from ncuroof.present.documents.json_text import TOOL
+from ncuroof.whatif import by_kernel, by_target, concerned
+
+SCHEMA = "ncuroof.whatif/1"
+
+ASSUMPTIONS = (
+    "A time lies between two hypotheses: the kernel reaches the same fraction of its limiting roof (expected of kernels bound by "
+    "a resource), or waits as many SM cycles per wave of blocks as when recorded (expected of those bound by latency or overhead).",
+    "Peaks are those of the data sheets; the SM clock is the one given, else the same share of the boost clock as when recorded.",
+    "Traffic, hit rates, instructions and resident blocks per SM stay what they are: a larger L2 may do better, a kernel that is "
+    "not tuned for the GPU worse. L2 bandwidth grows with SMs and clock where no document states it; the shorter end of a range "
+    "takes such an L2 to grow with DRAM where it was the limit, and for no limit elsewhere.",
+)
+
+OF_A_CHANGE = {
+    "batch": "A larger batch is taken to move as many times the bytes: weights are read once whatever the batch, so that products "
+    "of weights do better than this.",
+    "dtype": "A change of type scales all traffic of a kernel by the width of its operands: by its tensor counters, else by its "
+    "name, else by the precision that takes longest. Without tensor cores, L1 and shared memory read elements of two bytes in "
+    "as long as those of four.",
+    "fuse": "Two kernels as one take what both would there, without the bytes in between, one after the other; the shorter end of "
+    "the range is that of one that runs while the other does.",
+}
+"""What is assumed of some changes besides."""
+
+_OF_VECTORS = (
+    "Kernels that compute in FP32 without tensor cores go on without them in narrower types. Moving products to tensor cores is "
+    "another change: ncuroof report says where it fits, ncuroof model gemm what it comes to."
+)
+
+_OF_OPERANDS = (
+    "Tensor instructions that read their operands from shared memory themselves (wgmma) are of one generation of GPUs: on another, "
+    "operands are expected to keep up with the tensor cores; the longer end of a range takes them to be read as here."
+)
+
+_COUNTED = ("n_crossing", "n_crossing_to_memory", "n_limited_by_assumed_l2")
+
+Document = dict[str, Any]
+
+
+def projection_document(
+    busy: pl.DataFrame,
+    projection: pl.DataFrame,
+    *,
+    sources: Sequence[str],
+    changes: Sequence[str],
+    only: str | None = None,
+    remarks: Sequence[str] = (),
+) -> Document:
+    """Return the document of a projection; kernels by the time they gain or lose on the first target, the most first.
+
+    Args:
+        busy: BUSY_TIMES after all changes and fusions.
+        projection: PROJECTION of it.
+        sources: what the reports are called.
+        changes: changes and fusions, as they were written.
+        only: regular expression of the names that changes concern; None for all.
+        remarks: what else there is to say of what was asked, in sentences; they stand before the assumptions.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+    """
+    return {
+        "schema": SCHEMA,
+        "tool": TOOL,
+        "sources": list(sources),
+        "changes": list(changes),
+        "targets": [_total(row) for row in by_target(busy, projection).iter_rows(named=True)],
+        "kernels": _kernels(by_kernel(busy, projection)),
+        "assumptions": [
+            *remarks,
+            *ASSUMPTIONS,
+            *(told for kind, told in OF_A_CHANGE.items() if _is_tried(kind, changes)),
+            *([_OF_VECTORS] if _is_narrowed(changes) and _has_vector_work(busy.filter(concerned(busy, only))) else []),
+            *([_OF_OPERANDS] if projection["are_operands_assumed"].any() else []),
+        ],
+    }
+
+
+def _is_tried(kind: str, changes: Sequence[str]) -> bool:
+    return any(re.match(rf"\s*{kind}\b", each) for each in changes)
+
+
+def _is_narrowed(changes: Sequence[str]) -> bool:
+    """Return whether a change of type is to one narrower than FP32."""
+    found = (re.match(r"\s*dtype\s*:\s*(\w+)", each) for each in changes)
+    return any(DTYPES[each[1]].bytes < DTYPES["fp32"].bytes for each in found if each)
+
+
+def _has_vector_work(busy: pl.DataFrame) -> bool:
+    return not busy.filter((pl.col("dominant_precision") == "fp32") & pl.col("tensor_precision").is_null()).is_empty()
+
+
+def _total(row: dict[str, Any]) -> Document:
+    return _times(row) | {key: row[key] for key in ("target", "n_launches", "n_unknown", *_COUNTED)}
+
+
+def _times(row: dict[str, Any]) -> Document:
+    """Return times of the launches that could be projected; null where none could."""
+    is_known = row["is_known"]
+    times = {key: row[key] if is_known else None for key in ("recorded_ns", "duration_ns", "least_ns", "most_ns")}
+    return times | {"speedup": row["recorded_ns"] / row["duration_ns"] if is_known and row["duration_ns"] else None}
+
+
+def _kernels(rows: pl.DataFrame) -> list[Document]:
+    kernels: dict[str, Document] = {}
+    for row in rows.iter_rows(named=True):
+        kernel = kernels.setdefault(
+            row["name"],
+            {
+                **{key: row[key] for key in ("id", "name", "short_name", "n_launches", "verdict", "limiter")},
+                "recorded_ns": row["all_recorded_ns"],
+                "ridge_ratio": row["recorded_ridge_ratio"],
+                "projections": [],
+            },
+        )
+        kernel["projections"].append(
+            _times(row)
+            | {"target": row["target"], "limiter": row["limiter_there"], "ridge_ratio": row["ridge_ratio"]}
+            | {key: row[key] for key in (*_COUNTED, "n_unknown", "reason")}
+        )
+    return sorted(kernels.values(), key=_order)
+
+
+def _order(kernel: Document) -> tuple[float, float]:
+    """Return where a kernel stands: by the time that it gains or loses on the first target, then by its time."""
+    first = kernel["projections"][0]
+    moved = abs(first["recorded_ns"] - first["duration_ns"]) if first["duration_ns"] is not None else 0.0
+    return -moved, -(kernel["recorded_ns"] or 0.0)

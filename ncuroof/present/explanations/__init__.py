@@ -1,0 +1,1 @@
+"""What a name in the output means."""

@@ -1,0 +1,77 @@
+"""From a name as the terminal, the page or a table prints it to the name that is explained."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from ncuroof.diagnosis import load_parts, load_rules
+from ncuroof.metrics import load_catalogue
+from ncuroof.metrics.families import USER, load_families, title
+from ncuroof.present.explanations.columns import columns_by_name, load_columns, load_limiters, load_page_columns
+from ncuroof.present.explanations.quantity_label import quantity_label
+from ncuroof.present.format import label
+
+_CUT = "…"
+_BETWEEN_WORDS = re.compile(r"[\s_.·-]+")
+_ENDINGS = re.compile(r"(?<=\w{4})(ing|ed|es|s)$")
+"""Of English words: "spills" and "coalescing" are looked for as "spill" and "coalesc"."""
+_LITTLE_WORDS = (
+    "a", "an", "and", "are", "at", "by", "for", "in", "is", "it", "not", "of", "on", "or", "that", "the", "to", "with",
+)  # fmt: skip
+"""They are in much that is printed, and ask for nothing."""
+
+
+def meant(name: str) -> str:
+    """Return the name that a printed one stands for ("long scoreboard", "LSU", "above roof"); the same where none does."""
+    if name.endswith(_CUT):
+        found = begun(name)
+        return found[0] if len(found) == 1 else name
+    return _names_by_key().get(_key(name), name)
+
+
+def begun(name: str) -> list[str]:
+    """Return the names that stand for what begins like a printed text that was cut, "The grid does not…"; none for another."""
+    if not name.endswith(_CUT):
+        return []
+    key = _key(name.removesuffix(_CUT))
+    return list(dict.fromkeys(known for printed, known in _names_by_key().items() if key and printed.startswith(key)))
+
+
+def similar(name: str) -> list[str]:
+    """Return the names that most words of `name` are in, or in what is printed for them; none where it is not half of the words."""
+    words = [_ENDINGS.sub("", word) for word in _key(name).split() if word not in _LITTLE_WORDS]
+    names: dict[int, dict[str, None]] = {}
+    for printed, known in _names_by_key().items():
+        names.setdefault(sum(word in printed for word in words), {})[known] = None
+    most = max(names)
+    return list(names[most]) if most and 2 * most >= len(words) else []
+
+
+@cache
+def _names_by_key() -> dict[str, str]:
+    """Return the names by what is printed for them; where two print alike, the one that more output has."""
+    rules, catalogue = load_rules(), load_catalogue()
+    titles = {verdict.title: name for name, verdict in rules.verdicts.items()}
+    titles |= {finding.title: name for name, finding in rules.findings.items()}
+    titles |= {part.title: f"wall_time.{name}" for name, part in load_parts().items()}
+    families = (*load_families(), USER)
+    titles |= {title(family): family for family in families}
+    quantities = [quantity.name for quantity in (*catalogue.described(), *catalogue.measured)]
+    columns = load_columns()
+    whole = [*rules.verdicts, *rules.findings, *rules.caveats, *load_limiters(), *catalogue.stalls.reasons, *families]
+    titled = {**load_page_columns(), **columns_by_name()}.items()
+    found = {_key(printed): name for name, column in titled for printed in column.printed}
+    for name in (*whole, *columns, *quantities):
+        found.setdefault(_key(name), name)
+    for name in whole:
+        found.setdefault(_key(label(name)), name)
+    for printed, name in titles.items():
+        found.setdefault(_key(printed), name)
+    for name in quantities:
+        found.setdefault(_key(quantity_label(name)), name)
+    return found
+
+
+def _key(name: str) -> str:
+    return _BETWEEN_WORDS.sub(" ", name.casefold()).strip()

@@ -1,0 +1,118 @@
+"""What a comparison adds to the page of the run after: what changed as a table, and where dots stood before as arrows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from ncuroof.present import format as text
+from ncuroof.present.charts.views import is_plottable
+from ncuroof.present.texts.comparison import changed_lines, how_matched, match_name, moved, outcome, side
+
+Record = Mapping[str, Any]
+
+_MOST_LINES = 100
+_MOST_NAME = 80
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeLine:
+    """A match that changed, or a kernel that came or went."""
+
+    id: Annotated[str, "of a launch after, for the link; empty where it is gone"]
+    name: Annotated[str, "before and after"]
+    before: Annotated[str, "GPU time before"]
+    after: Annotated[str, "GPU time after"]
+    recoverable: Annotated[str, "recoverable time before and after"]
+    sentence: Annotated[str, "what changed, and what explains it"]
+    places: Annotated[Sequence[str], "at which lines of the source the time changed; none where it is not known"]
+    how: Annotated[str, "by what it was matched, and how sure that is"]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changed between two runs."""
+
+    title: Annotated[str, "of the page: the run after against the one before"]
+    headline: Annotated[str, "the change as a whole, or why there is none to tell"]
+    sides: Annotated[Sequence[tuple[str, str]], "before and after, each with its run"]
+    remarks: Annotated[Sequence[str], "what else is to be known of the change as a whole"]
+    gates: Annotated[Sequence[tuple[str, str, str]], "passed or FAILED, the gate, the reasons"]
+    lines: Annotated[Sequence[ChangeLine], "what changed, the most time first"]
+    n_more: Annotated[int, "changes that are not shown"]
+
+
+def changes(comparison: Record) -> Changes:
+    """Return what the page says of a document `ncuroof.comparison/1`."""
+    lines = [_matched(match) for match in moved(comparison)]
+    lines += [_alone(group, "added", 1) for group in comparison["added"]]
+    lines += [_alone(group, "removed", 0) for group in comparison["removed"]]
+    gates = [
+        ("passed" if gate["has_passed"] else "FAILED", gate["gate"], "; ".join(gate["reasons"]))
+        for gate in comparison["gates"]
+    ]
+    headline, *remarks = (f"{line[0].upper()}{line[1:]}" for line in outcome(comparison))
+    before, after = comparison["before"], comparison["after"]
+    return Changes(
+        title=" against ".join(told_apart(after["label"], before["label"])),
+        headline=headline,
+        sides=[("Before", side(before)), ("After", side(after))],
+        remarks=remarks,
+        gates=gates,
+        lines=lines[:_MOST_LINES],
+        n_more=max(len(lines) - _MOST_LINES, 0),
+    )
+
+
+def told_apart(*labels: str) -> list[str]:
+    """Return the names of runs without their folders, unless these are what tells them apart."""
+    names = [label.replace("\\", "/").rpartition("/")[2] for label in labels]
+    return [text.printable(name) for name in (names if len(set(names)) == len(names) else labels)]
+
+
+def arrows(comparison: Record | None, kernels: Sequence[Record]) -> list[list[Any]]:
+    """Return position in the document, intensity and rate before (DRAM), and whether the time changed, of matched kernels."""
+    if comparison is None:
+        return []
+    position_by_id = {kernel["id"]: position for position, kernel in enumerate(kernels)}
+    found = []
+    for match in comparison["matches"]:
+        if len(match["before"]) != 1 or len(match["after"]) != 1:
+            continue
+        old, ids = match["before"][0], match["after"][0]["ids"]
+        place = old["intensity_flop_per_byte"], old["flop_per_s"]
+        if ids and ids[0] in position_by_id and is_plottable(*place):
+            found.append([position_by_id[ids[0]], *(float(f"{value:.6g}") for value in place), match["is_significant"]])
+    return found
+
+
+def _matched(match: Record) -> ChangeLine:
+    ids = match["after"][0]["ids"]
+    was, became = match["duration_ns"]
+    return ChangeLine(
+        id=str(ids[0]) if ids else "",
+        name=text.shortened(match_name(match), _MOST_NAME),
+        before=text.duration(was),
+        after=text.duration(became),
+        recoverable=" → ".join(map(text.duration, match["recoverable_ns"])),
+        sentence=match["sentence"],
+        places=changed_lines(match),
+        how=how_matched(match) or match["how"],
+    )
+
+
+def _alone(group: Record, kind: str, side: int) -> ChangeLine:
+    times = [text.MISSING, text.MISSING]
+    times[side] = text.duration(group["duration_ns"])
+    name = text.kernel_name(group, _MOST_NAME)
+    return ChangeLine(
+        id=str(group["ids"][0]) if side and group["ids"] else "",
+        name=name,
+        before=times[0],
+        after=times[1],
+        recoverable=text.MISSING,
+        sentence=f"{kind}: {text.launches(group['n_launches'])}",
+        places=(),
+        how="",
+    )

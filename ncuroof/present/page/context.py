@@ -1,0 +1,295 @@
+"""What the page's template may use: a frozen context, every field explained, every number already text."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from ncuroof.diagnosis import Rules
+from ncuroof.present import format as text
+from ncuroof.present.page.changes import Changes, changes
+from ncuroof.present.page.data import dram_intensity, efficiency, short_name
+from ncuroof.present.page.headline import headline
+from ncuroof.present.page.launch_rows import LaunchRow, launch_rows, most_recoverable_first
+from ncuroof.present.page.methods import Methods, methods
+from ncuroof.present.page.operators import Operators, operators
+from ncuroof.present.sentences.actions import (
+    Outlook,
+    gpu_time,
+    judged_groups,
+    most_worth,
+    outlook,
+)
+from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_range_path, extremes
+from ncuroof.present.sentences.debug_build import debug_build_frac, debug_build_sentence, is_debug_build
+from ncuroof.present.sentences.source_lines import where_sentence
+from ncuroof.present.sentences.wall_time import WallTimeTable, wall_time_tables
+from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
+
+Record = Mapping[str, Any]
+
+_N_TOP = 3
+_MOST_PARTS = 100
+"""Families and ranges in a table; the document holds the others."""
+
+_MOST_ROWS = 50
+"""Rows of the table that stand in the document before the script fills it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """A report file."""
+
+    file: Annotated[str, "its path as given"]
+    facts: Annotated[Sequence[tuple[str, str]], "label and value: versions and how it was collected"]
+    command_line: Annotated[str, "what was profiled, or empty"]
+    n_sections: Annotated[str, "how many sections were collected, in words"]
+    sections: Annotated[Sequence[str], "sections that were collected"]
+    damage: Annotated[str, "what is wrong with the file, or empty"]
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictShare:
+    """The launches of one verdict."""
+
+    name: Annotated[str, "of the verdict, for its colour"]
+    title: Annotated[str, "of the verdict, for people"]
+    doc: Annotated[str, "what the verdict means"]
+    launches: Annotated[str, "how many, in words"]
+    duration: Annotated[str, "their GPU time"]
+    share: Annotated[str, "of the run's GPU time"]
+    width: Annotated[str, "of its part of the bar, in thousandths; 0 where no time is known"]
+    offset: Annotated[str, "where its part of the bar begins, in thousandths"]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRow:
+    """Launches that are alike in the table."""
+
+    id: Annotated[int, "of the kernel"]
+    name: Annotated[str, "short, cut to fit"]
+    cells: Annotated[Mapping[str, str], "text by column key"]
+    verdict: Annotated[str, "name of the verdict"]
+    verdict_title: Annotated[str, "the verdict for people"]
+    is_limited: Annotated[bool, "whether a limiter is known"]
+    advice: Annotated[str, "of the first finding, or empty"]
+    where: Annotated[str, "the lines of the source that it concerns, or empty"]
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """The run in parts."""
+
+    title: Annotated[str, "what it is divided by"]
+    is_by_range: Annotated[bool, "whether the names are the program's own"]
+    lines: Annotated[Sequence[BreakdownLine], "the parts, the longest first"]
+    n_more: Annotated[int, "parts that are not shown"]
+
+
+@dataclass(frozen=True, slots=True)
+class PageContext:
+    """All that the template may use."""
+
+    title: Annotated[str, "of the page"]
+    is_simulated: Annotated[bool, "whether any report was written by ncuroof and not recorded on a GPU"]
+    sources: Annotated[Sequence[SourceFacts], "the report files"]
+    devices: Annotated[Sequence[tuple[str, Sequence[tuple[str, str]]]], "name of each GPU, and label and value facts"]
+    headline: Annotated[
+        Sequence[str], "what the run is bound by, whether the GPU idles, what to do first, and what that gives"
+    ]
+    debug_builds: Annotated[str, "that kernels were compiled for debugging, or empty"]
+    weighting: Annotated[Sequence[str], "what the sums are weighted by: sentences, or none"]
+    not_the_run: Annotated[Sequence[str], "why the sums are not those of the run: sentences, or none"]
+    totals: Annotated[Sequence[tuple[str, str]], "label and value of sums over the run"]
+    wall_times: Annotated[Sequence[WallTimeTable], "what the GPU does in a step, where a first run told"]
+    verdict_shares: Annotated[Sequence[VerdictShare], "time by verdict"]
+    time_by_verdict: Annotated[str, "the same as one sentence, for readers of the screen"]
+    changes: Annotated[Changes | None, "what changed from another run, on the page of a comparison"]
+    operators: Annotated[Operators | None, "expected against measured, where NVTX ranges name operators and shapes"]
+    breakdowns: Annotated[Sequence[Breakdown], "time by family, and by NVTX range where there are any"]
+    outlook: Annotated[Outlook, "what to do first, and what that gives"]
+    top_kernels: Annotated[Sequence[KernelRow], "the groups of equal launches with the most recoverable time"]
+    columns: Annotated[Sequence[tuple[str, str, str]], "key, title and kind (number or text) of the table's columns"]
+    rows: Annotated[
+        Sequence[KernelRow], "the first rows of the table, most recoverable time first, for readers without scripts"
+    ]
+    n_more: Annotated[int, "rows that the table holds besides"]
+    methods: Annotated[Methods, "how the numbers came about"]
+
+
+COLUMNS = (
+    ("id", "#", "number"),
+    ("name", "Kernel", "text"),
+    ("launches", "Launches", "number"),
+    ("time", "Time", "number"),
+    ("share", "Share", "number"),
+    ("recoverable", "Above roof", "number"),
+    ("verdict", "Verdict", "text"),
+    ("limiter", "Limiter", "text"),
+    ("intensity", "DRAM FLOP/B", "number"),
+    ("efficiency", "Of roofline", "number"),
+    ("memory", "Memory", "number"),
+    ("compute", "Compute", "number"),
+    ("finding", "First finding", "text"),
+)
+"""Key, title and kind of the columns of the table of kernels."""
+
+
+def page_context(
+    document: Record, rules: Rules, unit_by_quantity: Mapping[str, str], comparison: Record | None = None
+) -> PageContext:
+    """Return the template's context for a document `ncuroof.analysis/1`, and the `ncuroof.comparison/1` that led to it."""
+    kernels = document["kernels"]
+    total_ns = document["summary"]["duration_ns"]
+    rows = most_recoverable_first(launch_rows(document))
+    shares = list(_verdict_shares(document["summary"], rules))
+    sources = document["sources"]
+    command_lines = [source["command_line"] for source in sources]
+    weighting = document["summary"].get("weighting")
+    changed = changes(comparison) if comparison is not None else None
+    title = sources[0]["file"] if len(sources) == 1 else f"{len(sources)} reports"
+    return PageContext(
+        title=changed.title if changed else title,
+        is_simulated=any(source.get("simulated") for source in sources),
+        sources=[_source(source) for source in sources],
+        devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
+        headline=headline(document, rules),
+        debug_builds=debug_build_sentence(
+            sum(map(is_debug_build, kernels)), len(kernels), debug_build_frac(document), gpu_time(weighting)
+        ),
+        weighting=weighting_sentences(**weighting) if weighting else (),
+        not_the_run=not_the_run_sentences(**weighting, command_lines=command_lines)
+        if weighting
+        else list(filter(None, [recorded_once_sentence(command_lines)])),
+        totals=_totals(document["summary"]),
+        wall_times=wall_time_tables(weighting),
+        verdict_shares=shares,
+        time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
+        changes=changed,
+        operators=operators(document.get("expected")),
+        breakdowns=list(_breakdowns(document["summary"])),
+        outlook=outlook(document, judged_groups(document)),
+        top_kernels=_top(document, rules),
+        columns=_columns(kernels),
+        rows=[_row(kernels[row.position], row, total_ns, rules) for row in rows[:_MOST_ROWS]],
+        n_more=max(len(rows) - _MOST_ROWS, 0),
+        methods=methods(document, rules, unit_by_quantity),
+    )
+
+
+def _columns(kernels: Sequence[Record]) -> list[tuple[str, str, str]]:
+    unit = text.work_units(kernel.get("dominant_precision") or "" for kernel in kernels)
+    return [(key, title.replace("FLOP", unit.rpartition(" or ")[2]), kind) for key, title, kind in COLUMNS]
+
+
+def _breakdowns(summary: Record) -> Iterable[Breakdown]:
+    families = by_family(summary)
+    for title, lines in (("Whose code", families), ("NVTX range", by_range_path(summary))):
+        if lines:
+            yield Breakdown(title, lines is not families, lines[:_MOST_PARTS], max(len(lines) - _MOST_PARTS, 0))
+
+
+def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules) -> KernelRow:
+    utilisation = kernel.get("utilisation") or {}
+    finding = most_worth(kernel.get("findings") or ())
+    return KernelRow(
+        id=kernel["id"],
+        name=short_name(kernel),
+        cells={
+            "id": str(kernel["id"]),
+            "launches": str(row.n_launches),
+            "time": text.duration(row.duration_ns),
+            "share": text.share(row.duration_ns / total_ns if row.duration_ns is not None and total_ns else None),
+            "recoverable": text.duration(row.recoverable_ns),
+            "limiter": text.label(kernel.get("limiter")),
+            "intensity": text.scaled(dram_intensity(kernel)),
+            "efficiency": text.share(efficiency(kernel)),
+            "memory": text.share(utilisation.get("memory")),
+            "compute": text.share(utilisation.get("compute")),
+            "finding": finding["title"] if finding else "",
+        },
+        verdict=kernel["verdict"],
+        is_limited=bool(kernel.get("limiter")),
+        verdict_title="failed" if kernel["failed"] else rules.verdicts[kernel["verdict"]].title,
+        advice=finding["advice"] if finding else "",
+        where=where_sentence(finding.get("where")) if finding else "",
+    )
+
+
+def _top(document: Record, rules: Rules) -> list[KernelRow]:
+    """Return the rows that stand for the first groups."""
+    kernels, total_ns = document["kernels"], document["summary"]["duration_ns"]
+    rows = [_row(kernels[row.position], row, total_ns, rules) for row in launch_rows(document)[:_N_TOP]]
+    return [
+        replace(
+            row,
+            cells={**row.cells, "launches": text.launches(group["n_launches"]), "extremes": extremes(group)},
+        )
+        for row, group in zip(rows, document["groups"], strict=False)
+        if group["recoverable_ns"]
+    ]
+
+
+def _source(source: Record) -> SourceFacts:
+    facts = {
+        "Nsight Compute": source.get("ncu_version"),
+        "driver": source.get("driver_version"),
+        "CUDA": source.get("cuda_version"),
+        "clock control": source.get("clock_control"),
+        "cache control": source.get("cache_control"),
+        "replay": source.get("replay_mode"),
+    }
+    return SourceFacts(
+        file=source["file"],
+        facts=[(label, value) for label, value in facts.items() if value],
+        command_line=source.get("command_line") or "",
+        n_sections=text.counted(len(source.get("sections") or ()), "section"),
+        sections=source.get("sections") or (),
+        damage=source.get("damage") or "",
+    )
+
+
+def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str, Sequence[tuple[str, str]]]:
+    clocks = [
+        kernel["sm_clock_hz"] for kernel in kernels if kernel.get("device") == index and kernel.get("sm_clock_hz")
+    ]
+    low, middle, high = (
+        text.quantity(choose(clocks), "hz") if clocks else text.MISSING for choose in (min, statistics.median, max)
+    )
+    return text.gpu_name(device), [
+        ("SMs", text.quantity(device.get("sm_count"), "count")),
+        ("compute capability", device.get("compute_capability") or text.MISSING),
+        ("SM clock, measured", middle if low == high else f"{middle}, {low} to {high}"),
+        ("data sheet", device.get("profile") or "none of this GPU"),
+    ]
+
+
+def _totals(summary: Record) -> list[tuple[str, str]]:
+    duration_ns, recoverable_ns = summary["duration_ns"], summary["recoverable_ns"]
+    recorded = text.quantity(summary["n_kernels"], "count")
+    part = f" ({text.share(recoverable_ns / duration_ns)})" if recoverable_ns is not None and duration_ns else ""
+    return [
+        ("GPU time", text.duration(duration_ns)),
+        ("above the roofline", text.duration(recoverable_ns) + part),
+        ("launches", recorded + (f" recorded, standing for {summary['n_launches']}" if "weighting" in summary else "")),
+        ("failed to profile", text.quantity(summary["n_failed"], "count")),
+    ]
+
+
+def _verdict_shares(summary: Record, rules: Rules) -> Iterable[VerdictShare]:
+    offset = 0.0
+    for name, share in summary["by_verdict"].items():
+        width = 1000 * (share["share_frac"] or 0.0)
+        yield VerdictShare(
+            name=name,
+            title=rules.verdicts[name].title,
+            doc=rules.verdicts[name].doc,
+            launches=text.launches(share["n_launches"]),
+            duration=text.duration(share["duration_ns"]),
+            share=text.share(share["share_frac"]),
+            width=f"{width:.1f}",
+            offset=f"{offset:.1f}",
+        )
+        offset += width

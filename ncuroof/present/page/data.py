@@ -1,0 +1,236 @@
+"""What the page's script shows, as data: an index of all launches column by column, and their details in parts.
+
+The index is what the chart, the table and the filters need of every launch. A detail is unpacked when a launch is opened, so that a
+page of ten thousand kernels opens as fast as one of ten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ncuroof.diagnosis import Rules
+from ncuroof.metrics import Catalogue
+from ncuroof.metrics.families import title
+from ncuroof.present import format as text
+from ncuroof.present.charts.figures import LEVELS, chart
+from ncuroof.present.charts.views import FLOP, VIEWS, View
+from ncuroof.present.page.changes import arrows
+from ncuroof.present.page.interned import Texts
+from ncuroof.present.page.kernel_detail import SECTIONS, KernelDetails
+from ncuroof.present.page.launch_rows import LaunchRow, launch_rows, n_represented
+from ncuroof.present.page.whatif import scaling, targets
+from ncuroof.present.sentences.actions import gpu_time, most_worth
+
+Record = Mapping[str, Any]
+
+DETAILS_PER_PART = 64
+"""Launches whose details are unpacked together."""
+
+RESOURCES = (
+    "memory", "compute", "dram", "l2", "l1", "issue", "tensor", "fp32", "fp64", "fp16", "alu", "xu", "lsu",
+)  # fmt: skip
+"""Utilisations that have a column of bars."""
+
+_MOST_NAME = 80
+"""Characters of a short name that are shown; the whole name is its title."""
+
+_MOST_RANGES = 200
+"""NVTX ranges to choose from; a search finds the others."""
+
+RANGE_MARK = " › "
+"""Between an NVTX range and the one that was opened within it."""
+
+
+def page_index(document: Record, rules: Rules, comparison: Record | None = None) -> dict[str, Any]:
+    """Return what is shown of every launch, the charts of every device, and the names that appear in either."""
+    texts = Texts()
+    kernels = document["kernels"]
+    moved = arrows(comparison, kernels)
+    precisions = {
+        name for kernel in kernels for name in (kernel.get("dominant_precision"), *_dot_precisions(kernel)) if name
+    }
+    return {
+        "launches": _launches(kernels, texts),
+        "groups": [_group(row) for row in launch_rows(document)],
+        "dots": {view.name: _dots(kernels, view) for view in VIEWS},
+        "off": {view.name: [_cell(view.off_chart_reason(kernel), texts) for kernel in kernels] for view in VIEWS},
+        "charts": _charts(document, texts, moved),
+        "views": {view.name: view.label for view in VIEWS},
+        "units": {view.name: {"intensity": view.intensity_unit, "rate": view.rate_unit} for view in VIEWS},
+        "levels": {level.value: text.label(level.value) for level in LEVELS},
+        "gpuTime": gpu_time(document["summary"].get("weighting")),
+        "verdicts": {name: verdict.title for name, verdict in rules.verdicts.items()} | {"failed": "failed"},
+        "findings": {finding["id"]: finding["title"] for kernel in kernels for finding in kernel.get("findings") or ()},
+        "families": {
+            name: title(name) for name in sorted({kernel["family"] for kernel in kernels if kernel.get("family")})
+        },
+        "precisions": {name: text.label(name) for name in sorted(precisions)},
+        "integers": [name for name in sorted(precisions) if text.work_units([name]) == "OP"],
+        "resources": {name: text.label(name) for name in RESOURCES},
+        "ranges": _ranges(kernels),
+        "arrows": moved,
+        "targets": targets(document),
+        "sections": SECTIONS,
+        "details_per_part": DETAILS_PER_PART,
+        "texts": texts.table(),
+    }
+
+
+def detail_parts(document: Record, rules: Rules, catalogue: Catalogue) -> Iterable[dict[str, Any]]:
+    """Yield the details of the launches, `DETAILS_PER_PART` at a time, each part with the texts and quantities it refers to."""
+    kernels = document["kernels"]
+    for first in range(0, len(kernels), DETAILS_PER_PART):
+        texts = Texts()
+        details = KernelDetails(document, rules, catalogue, texts)
+        described = [
+            details.describe(kernel)
+            | {
+                "points_by_view": {view.name: _points(kernel, view) for view in VIEWS},
+                "scaling": scaling(kernel, document),
+            }
+            for kernel in kernels[first : first + DETAILS_PER_PART]
+        ]
+        yield {"kernels": described, "quantities": details.quantities, "texts": texts.table()}
+
+
+def short_name(kernel: Record) -> str:
+    """Return a name that fits a table."""
+    return text.kernel_name(kernel, _MOST_NAME)
+
+
+def efficiency(kernel: Record) -> float | None:
+    """Return roofline time over duration; None where either is not known."""
+    least, duration = kernel.get("min_time_ns"), kernel["duration_ns"]
+    return least / duration if least is not None and duration else None
+
+
+def dram_intensity(kernel: Record) -> float | None:
+    """Return FLOPs per DRAM byte of the precision that takes the longest; None where either is not known."""
+    point: Record = next(iter(FLOP.dots(kernel).get("dram", ())), {})
+    return point.get("intensity_flop_per_byte")
+
+
+def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
+    findings = [most_worth(kernel.get("findings") or ()) for kernel in kernels]
+    return {
+        "id": [kernel["id"] for kernel in kernels],
+        "name": [texts.add(kernel["name"] or text.kernel_name(kernel)) for kernel in kernels],
+        "short": [texts.add(short_name(kernel)) for kernel in kernels],
+        "device": [kernel.get("device") for kernel in kernels],
+        "failed": [bool(kernel["failed"]) for kernel in kernels],
+        "verdict": [kernel["verdict"] for kernel in kernels],
+        "limiter": [_cell(text.label(name) if (name := kernel.get("limiter")) else None, texts) for kernel in kernels],
+        "family": [kernel.get("family") for kernel in kernels],
+        "precision": [kernel.get("dominant_precision") for kernel in kernels],
+        "range": [texts.add(RANGE_MARK.join(kernel.get("nvtx") or ())) for kernel in kernels],
+        "duration_ns": [rounded(kernel["duration_ns"]) for kernel in kernels],
+        "recoverable_ns": [rounded(kernel.get("recoverable_ns")) for kernel in kernels],
+        "n_represented": None if (represented := n_represented(kernels)) is None else list(map(rounded, represented)),
+        "weight": [rounded(kernel["weight"]) for kernel in kernels] if kernels and "weight" in kernels[0] else None,
+        "intensity": [rounded(dram_intensity(kernel)) for kernel in kernels],
+        "efficiency": [rounded(efficiency(kernel)) for kernel in kernels],
+        "findings": [[finding["id"] for finding in kernel.get("findings") or ()] for kernel in kernels],
+        "worth": [_worth(kernel) for kernel in kernels],
+        "min_time_by": [
+            _cell(text.label(by) if (by := kernel.get("min_time_by")) else None, texts) for kernel in kernels
+        ],
+        "finding": [_cell(finding["title"] if finding else None, texts) for finding in findings],
+        "utilisation": {
+            name: [rounded((kernel.get("utilisation") or {}).get(name)) for kernel in kernels] for name in RESOURCES
+        },
+    }
+
+
+def _worth(kernel: Record) -> str | None:
+    """Return the finding under which the things to do first count a launch; None where they do not."""
+    return next((finding["id"] for finding in kernel.get("findings") or () if finding.get("is_most_worth")), None)
+
+
+def _group(row: LaunchRow) -> dict[str, Any]:
+    return {
+        "position": row.position,
+        "launches": row.launches,
+        "n_launches": row.n_launches,
+        "duration_ns": rounded(row.duration_ns),
+        "recoverable_ns": rounded(row.recoverable_ns),
+    }
+
+
+def _dots(kernels: Sequence[Record], view: View) -> dict[str, dict[str, list[Any]]]:
+    """Return the dots of all launches level by level, those of the precision that takes the longest; None where one has none."""
+    dots = [view.dots(kernel) for kernel in kernels]
+    return {
+        level.value: _places([next(iter(each.get(level.value, ())), {}) for each in dots], view) for level in LEVELS
+    }
+
+
+def _places(points: Sequence[Record], view: View) -> dict[str, list[Any]]:
+    return {
+        "x": [rounded(point.get(view.intensity)) for point in points],
+        "y": [rounded(point.get(view.rate)) for point in points],
+        "precision": [point.get("precision") for point in points],
+        "roof": [rounded(point.get("roof_frac")) for point in points],
+    }
+
+
+def _dot_precisions(kernel: Record) -> Iterable[str]:
+    return (point["precision"] for point in FLOP.points(kernel))
+
+
+def _points(kernel: Record, view: View) -> list[list[Any]]:
+    """Return level, precision and place of all of a launch's points that can be drawn."""
+    return [
+        [level, point.get("precision", ""), rounded(point[view.intensity]), rounded(point[view.rate])]
+        for level, points in view.dots(kernel).items()
+        for point in points
+    ]
+
+
+def _charts(document: Record, texts: Texts, moved: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return the charts of each device, those included that the document names in its kernels or ceilings alone."""
+    devices, kernels = document["devices"], document["kernels"]
+    numbers = {*range(len(devices)), *(kernel.get("device") for kernel in kernels)} - {None}
+    return [
+        {
+            "device": number,
+            "label": texts.add(
+                ": ".join([f"GPU {number}", *(each["name"] or "" for each in devices[number : number + 1])])
+            ),
+            **_views(document, number, moved),
+        }
+        for number in sorted(numbers)
+    ]
+
+
+def _views(document: Record, device: int, moved: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """Return a device's chart by view, and which of them opens first: the first that has dots."""
+    kernels = [kernel for kernel in document["kernels"] if kernel.get("device") == device]
+    places = [(x, y) for position, x, y, _ in moved if document["kernels"][position].get("device") == device]
+    views = {
+        view.name: chart(
+            [ceiling for ceiling in document.get(view.ceilings) or () if ceiling["device"] == device],
+            kernels,
+            view,
+            places if view is FLOP else (),
+        )
+        for view in VIEWS
+    }
+    opens = next((name for name, figure in views.items() if figure["levels"]), FLOP.name)
+    return {"views": views, "opens": opens}
+
+
+def _ranges(kernels: Sequence[Record]) -> list[str]:
+    """Return the NVTX ranges of the launches, the outer ones before those within them."""
+    paths = {tuple(kernel.get("nvtx") or ()) for kernel in kernels}
+    prefixes = {path[:length] for path in paths for length in range(1, len(path) + 1)}
+    return [text.printable(RANGE_MARK.join(path)) for path in sorted(prefixes)[:_MOST_RANGES]]
+
+
+def _cell(value: str | None, texts: Texts) -> str | int | None:
+    return None if value is None else texts.add(value)
+
+
+def rounded(value: float | None) -> float | None:
+    """Return a number with the digits that sorting, drawing and writing need."""
+    return None if value is None else float(f"{value:.6g}")

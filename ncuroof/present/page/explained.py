@@ -1,0 +1,29 @@
+"""How the names that a document uses come about, for the page: the texts of `ncuroof explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ncuroof.present.documents.analysis import QUANTITY_GROUPS
+from ncuroof.present.explanations.explain import explain, names
+
+Record = Mapping[str, Any]
+
+
+def explained(document: Record) -> list[tuple[str, str]]:
+    """Return name and explanation of all that the document tells of and `ncuroof explain` knows, by name."""
+    met = {name for kernel in document["kernels"] for name in _names_of(kernel)}
+    return [(name, explain(name)) for name in sorted(met & set(names()))]
+
+
+def _names_of(kernel: Record) -> Iterable[str]:
+    yield from filter(None, (kernel["verdict"], kernel.get("limiter"), kernel.get("family")))
+    yield from kernel.get("caveats") or ()
+    for step in kernel.get("path") or ():
+        yield step["quantity"]
+    for finding in kernel.get("findings") or ():
+        yield finding["id"]
+        yield from (item["quantity"] for item in finding.get("evidence") or ())
+    for group in QUANTITY_GROUPS:
+        yield from (f"{group}.{key}" for key, value in (kernel.get(group) or {}).items() if value is not None)

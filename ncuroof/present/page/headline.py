@@ -1,0 +1,145 @@
+"""The run in a few sentences: what it is bound by, whether the GPU idles, what to do first, and what that gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ncuroof.diagnosis import Rules
+from ncuroof.present import format as text
+from ncuroof.present.sentences.actions import gpu_time, together
+from ncuroof.present.sentences.collect_options import RAW_PAGE, collect_options, raw_page_tells
+from ncuroof.present.sentences.debug_build import come_first, debug_build_frac, is_debug_build
+from ncuroof.present.sentences.wall_time import idle_sentence, is_mostly_idle
+
+Record = Mapping[str, Any]
+
+_MOST_NAME = 60
+_LEAST_SECOND_FRAC = 0.1
+"""A second verdict with less of the time is left to the bar."""
+
+
+def headline(document: Record, rules: Rules) -> tuple[str, ...]:
+    """Return up to four sentences; fewer where the report does not say enough."""
+    weighting = document["summary"].get("weighting")
+    run, first = [_bound_by(document, rules, gpu_time(weighting)), idle_sentence(weighting)], _to_do(document)
+    sentences = [*(reversed(run) if is_mostly_idle(weighting) else run), *first]
+    return tuple(sentence for sentence in sentences if sentence)
+
+
+def _bound_by(document: Record, rules: Rules, of_time: str) -> str:
+    shares = {
+        name: entry["share_frac"]
+        for name, entry in document["summary"]["by_verdict"].items()
+        if entry["share_frac"] and name in rules.verdicts
+    }
+    ranked = sorted(shares, key=lambda name: -shares[name])
+    if not ranked:
+        return ""
+    first, *others = ranked
+    if first == "unknown":
+        return f"For {text.share(shares[first])} of {of_time} the report does not tell what bounds it."
+    sentence = f"{text.share(shares[first])} of {of_time} is {rules.verdicts[first].title}{_mostly_by(document, first)}"
+    if others and shares[others[0]] >= _LEAST_SECOND_FRAC:
+        other = "not told" if others[0] == "unknown" else rules.verdicts[others[0]].title
+        sentence += f", {text.share(shares[others[0]])} {other}"
+    return f"{sentence}."
+
+
+def _mostly_by(document: Record, verdict: str) -> str:
+    """Return the limiter with the most time among the kernels of a verdict."""
+    time_by_limiter: dict[str, float] = {}
+    for kernel in document["kernels"]:
+        if kernel["verdict"] == verdict and kernel.get("limiter") and kernel["duration_ns"]:
+            time_ns = kernel["duration_ns"] * kernel.get("weight", 1.0)
+            time_by_limiter[kernel["limiter"]] = time_by_limiter.get(kernel["limiter"], 0.0) + time_ns
+    if not time_by_limiter or verdict == "overhead":
+        return ""
+    limiter = max(time_by_limiter, key=lambda name: time_by_limiter[name])
+    return f" ({'mostly ' if len(time_by_limiter) > 1 else ''}{text.label(limiter)})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Advice:
+    """An advice, the launch that gains the most by it, and how many launches have the same one and what they gain together."""
+
+    sentence: str
+    kernel: Record
+    n_launches: int
+    gain_ns: float
+
+
+def _most_worth(document: Record) -> _Advice | None:
+    """Return the advice that gives the most of the first thing to do, which kernels of others may have in other words."""
+    actions = document["actions"]
+    gains: dict[str, list[tuple[float, Record]]] = {}
+    for kernel in document["kernels"]:
+        for finding in kernel.get("findings") or ():
+            if actions and finding["id"] == actions[0]["finding"] and finding.get("is_most_worth"):
+                sentence = text.first_sentence(finding["advice"])
+                gains.setdefault(sentence, []).append((finding["gain_ns"] * kernel.get("weight", 1.0), kernel))
+    if not gains:
+        return None
+    total_by_sentence = {sentence: sum(gain_ns for gain_ns, _ in own) for sentence, own in gains.items()}
+    sentence = max(total_by_sentence, key=lambda each: total_by_sentence[each])
+    _, kernel = max(gains[sentence], key=lambda entry: entry[0])
+    n_launches = round(sum(each.get("n_represented", 1.0) for _, each in gains[sentence]))
+    return _Advice(sentence, kernel, n_launches, total_by_sentence[sentence])
+
+
+def _to_do(document: Record) -> list[str]:
+    """Return what to do first and what that gives.
+
+    Where no gain can be told, it is the first advice for the kernel that takes the longest, or how to record what is missing; where
+    most of the time is in debug builds, that for the one of these that takes the longest.
+    """
+    if come_first(debug_build_frac(document)):
+        debug_builds = [kernel for kernel in document["kernels"] if is_debug_build(kernel)]
+        return [_for_the_longest(document, debug_builds, "the longest of the debug builds")]
+    if not document["actions"]:
+        return [_for_the_longest(document, document["kernels"])]
+    most = _most_worth(document)
+    return [] if most is None else [_first(most), _gives(document, most)]
+
+
+def _first(most: _Advice) -> str:
+    n_others = most.n_launches - 1
+    others = f" (and {n_others} other {'launch' if n_others == 1 else 'launches'})" if n_others > 0 else ""
+    return f"First, in {_name(most.kernel)}{others}: {most.sentence}"
+
+
+def _for_the_longest(document: Record, kernels: Sequence[Record], which: str = "which takes the longest") -> str:
+    timed = [kernel for kernel in kernels if kernel["duration_ns"]]
+    if not timed:
+        return ""
+    longest = max(timed, key=lambda kernel: kernel["duration_ns"] * kernel.get("weight", 1.0))
+    finding = next(iter(longest.get("findings") or ()), None)
+    if finding is not None:
+        return f"In {_name(longest)}, {which}: {text.first_sentence(finding['advice'])}"
+    options = collect_options(entry["collect"] for entry in longest.get("missing") or ())
+    if raw_page_tells(longest, document["sources"]):
+        return (
+            f"To learn more, print the raw page, which holds all that was collected: ncu {RAW_PAGE} (--import REPORT)."
+        )
+    return f"To learn more, record again with ncu {options}." if options else ""
+
+
+def _name(kernel: Record) -> str:
+    return text.shortened(text.printable(text.kernel_name(kernel)), _MOST_NAME)
+
+
+def _gives(document: Record, most: _Advice) -> str:
+    actions, duration_ns = document["actions"], document["summary"]["duration_ns"]
+    if not duration_ns:
+        return ""
+    weighting = document["summary"].get("weighting")
+    all_together = together(actions, weighting)
+    first = f"That gives back up to {text.share(most.gain_ns / duration_ns)} of {gpu_time(weighting)}"
+    if not all_together:
+        return f"{first}."
+    if len(actions) > 1:
+        return f"{first}; the first {min(len(actions), 3)} things to do, {all_together}."
+    if most.n_launches < actions[0]["n_launches"]:
+        return f"{first}; the same elsewhere, in all {text.share(actions[0]['share_frac'])}: {all_together}."
+    return f"{first}: {all_together}."

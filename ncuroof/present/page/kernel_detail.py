@@ -1,0 +1,286 @@
+"""Everything the page tells about one kernel, as plain data made of short texts: the page's script only lays it out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ncuroof.diagnosis import Rules
+from ncuroof.metrics import Catalogue
+from ncuroof.metrics.families import title
+from ncuroof.present import format as text
+from ncuroof.present.documents.analysis import ABOVE_ROOF
+from ncuroof.present.documents.weighting import UNEVEN
+from ncuroof.present.page.flip import flip_sentence
+from ncuroof.present.page.interned import Texts
+from ncuroof.present.page.point_rows import Cell, flop_points, instruction_points
+from ncuroof.present.page.quantity_cells import ACCESS, OCCUPANCY, QuantityCells, beyond_speed_of_light
+from ncuroof.present.page.rate_rows import bandwidth_rows, traffic_rows, work_rows
+from ncuroof.present.page.traffic_flow import traffic_flow
+from ncuroof.present.sentences.collect_options import collect_options
+from ncuroof.present.sentences.source_lines import line_text, place, waits_for, where_sentence
+
+Record = Mapping[str, Any]
+
+SECTIONS = (
+    ("facts", "Launch", "facts", ()),
+    ("utilisation", "How busy each unit is", "bars", ()),
+    ("stalls", "What the warps wait for", "bars", ()),
+    (
+        "lines",
+        "Lines of the source with most samples",
+        "table",
+        ("share", "line", "mostly waiting for", "samples"),
+    ),
+    ("occupancy", "Occupancy and scheduling", "numbers", ()),
+    ("access", "Access pattern", "numbers", ()),
+    ("traffic_bytes", "Traffic, both directions", "table", ("level", "bytes", "what is counted")),
+    ("check", "Counters checked against each other", "numbers", ()),
+    (
+        "bandwidth",
+        "Bandwidth",
+        "table",
+        ("level", "achieved", "peak", "share", "of data sheet", "of reached", "what is counted"),
+    ),
+    (
+        "work",
+        "Work",
+        "table",
+        ("precision", "work", "rate", "peak", "share", "of data sheet", "of reached", "what is counted", "reliable"),
+    ),
+    (
+        "points",
+        "Points on the FLOP roofline",
+        "table",
+        ("level", "precision", "intensity", "rate", "roof", "ridge at", "share of roof"),
+    ),
+    (
+        "instructions",
+        "Points on the instruction roofline",
+        "table",
+        ("level", "intensity", "rate", "roof", "ridge at", "share of roof"),
+    ),
+    ("others", "All other quantities", "meanings", ()),
+)
+"""Blocks of the detail: key, title, how to lay it out, column titles of a table."""
+
+_BEYOND = (
+    "Memory is the total of NVIDIA's Speed of Light, by which the verdict goes. It leaves out a part of L2's own throughput, which "
+    "is higher here."
+)
+_NO_LINES = (
+    "Not known. They need code with a line table (nvcc -lineinfo), --section SourceCounters (ncuroof profile --lines), and "
+    "a few dozen samples; of many launches, one of each kernel and shape comes first, the longest first."
+)
+_MARKUP = re.compile(r"@(\w+):([^:@]*):([^@]*)@")
+"""NVIDIA's messages link as `@url:text:address@` and `@section:identifier:text@`."""
+
+
+def plain_message(message: str) -> str:
+    """Return a message of NVIDIA's rules with its links replaced by their text."""
+    return _MARKUP.sub(lambda match: match[3] if match[1] == "section" else match[2], message)
+
+
+class KernelDetails:
+    """Describes kernels of one document; long texts are interned in `texts`, `quantities` lists those met."""
+
+    def __init__(self, document: Record, rules: Rules, catalogue: Catalogue, texts: Texts) -> None:
+        self._file_by_source = dict(enumerate(str(source["file"]) for source in document.get("sources") or ()))
+        self._rules = rules
+        self._texts = texts
+        self._cells = QuantityCells(rules, catalogue, texts)
+        self._question_by_node = {node.id: node.question for node in rules.nodes}
+        self.quantities = self._cells.quantities
+
+    def describe(self, kernel: Record) -> dict[str, Any]:
+        """Return the detail of a kernel."""
+        return {
+            "summary": self._summary(kernel),
+            "path": [self._step(step, kernel) for step in kernel.get("path") or ()],
+            "flip": self._texts.add(flip_sentence(kernel, self._rules)),
+            "findings": [self._finding(kernel, finding) for finding in kernel.get("findings") or ()],
+            "caveats": [self._caveat(kernel, name) for name in kernel.get("caveats") or ()],
+            "vendor": self._vendor(kernel),
+            "missing": self._missing(kernel.get("missing") or ()),
+            "facts": self._facts(kernel),
+            "utilisation": self._cells.bars(kernel, "utilisation") + self._beyond(kernel),
+            "stalls": self._cells.bars(kernel, "stalls"),
+            "lines": self._lines(kernel.get("lines") or ()),
+            "occupancy": self._limiters(kernel) + self._cells.shown(kernel, OCCUPANCY),
+            "access": self._cells.shown(kernel, ACCESS),
+            "flow": traffic_flow(kernel),
+            "traffic_bytes": traffic_rows(kernel, self._texts),
+            "check": self._cells.checks(kernel),
+            "others": self._cells.others(kernel),
+            "bandwidth": bandwidth_rows(kernel, self._texts),
+            "work": work_rows(kernel, self._texts),
+            "points": flop_points(kernel, self._texts),
+            "instructions": instruction_points(kernel, self._texts),
+        }
+
+    def _caveat(self, kernel: Record, name: str) -> Cell:
+        rules = self._rules.caveats
+        meaning = rules[name].doc if name in rules else name
+        if name == ABOVE_ROOF:
+            cause = rules.get(kernel.get("above_roof_cause") or "")
+            meaning += " No check of this kernel explains it." if cause is None else f" Likely cause: {cause.doc}"
+        if name == UNEVEN:
+            meaning += f" This one took {text.duration(kernel['duration_ns'])}; it stands for {_stood_for(kernel)}."
+        return self._texts.add(meaning)
+
+    def _summary(self, kernel: Record) -> Cell:
+        parts = []
+        if kernel.get("limiter"):
+            parts.append(f"limited by {text.label(kernel['limiter'])}")
+        if kernel.get("confidence"):
+            parts.append(f"{kernel['confidence']} confidence")
+        if kernel.get("side"):
+            sides = {"memory": "left of the ridge", "near_ridge": "near the ridge", "compute": "right of the ridge"}
+            parts.append(f"DRAM intensity {sides[kernel['side']]}")
+        if (stood_for := kernel.get("n_represented")) not in {None, 1} and kernel["duration_ns"] is not None:
+            together = text.duration(kernel["duration_ns"] * kernel["weight"])
+            parts.append(f"stands for {text.launch_count(stood_for)} launches, {together} together")
+        return self._texts.add("; ".join(parts))
+
+    def _step(self, step: Record, kernel: Record) -> list[Any]:
+        quantity = step["quantity"]
+        beyond = beyond_speed_of_light(kernel) if quantity == "utilisation.busiest" else None
+        is_beyond = beyond is not None and beyond > (step["value"] or 0.0)
+        is_known = step["op"] == ">=" and step["threshold"] == 0  # whether there is a number, be it 0
+        return [
+            self._texts.add(self._question_by_node.get(step["node"]) or str(step["node"])),
+            self._cells.number(quantity),
+            self._cells.written(quantity, step["value"]),
+            ""
+            if is_known
+            else f"{text.operator(step['op'])} {text.threshold(step['threshold'], self._cells.unit(quantity))}",
+            step["outcome"],
+            f"without L2's own throughput, {text.share(beyond)}" if is_beyond else "",
+        ]
+
+    def _beyond(self, kernel: Record) -> list[list[Cell]]:
+        """Return the remark that L2 is busier than NVIDIA's total of the memory system; none where it is not."""
+        if beyond_speed_of_light(kernel) is None:
+            return []
+        return [[self._texts.add(_BEYOND)]]
+
+    def _finding(self, kernel: Record, finding: Record) -> dict[str, Any]:
+        gain_ns, duration_ns = finding.get("gain_ns"), kernel["duration_ns"]
+        gain_frac = gain_ns / duration_ns if gain_ns is not None and duration_ns else None
+        gain = f"up to {text.duration(gain_ns)} ({text.share(gain_frac)} of its time)"
+        return {
+            "title": self._texts.add(finding["title"]),
+            "severity": finding["severity"],
+            "advice": self._texts.add(finding["advice"]),
+            "where": self._texts.add(where_sentence(finding.get("where"))),
+            "source": self._texts.add(line_text(finding["where"]["lines"][0]) if finding.get("where") else ""),
+            "gain": gain if gain_ns is not None else None,
+            "basis": self._texts.add(finding.get("gain_basis") or ""),
+            "waste": [
+                f"{text.byte_count(waste['bytes'])} at {text.label(level)} ({text.share(waste['frac'])} of what passed it)"
+                for level, waste in finding.get("waste", {}).items()
+            ],
+            "evidence": [self._cells.row(item["quantity"], item["value"]) for item in finding.get("evidence") or ()],
+        }
+
+    def _vendor(self, kernel: Record) -> dict[str, Any]:
+        vendor = kernel.get("vendor") or {}
+        rules = vendor.get("rules") or ()
+        # A rule that broke inside ncu reports paths of the machine it ran on; only their number is shown.
+        n_broken = sum(rule["type"] == "error" for rule in rules)
+        return {
+            "verdict": self._texts.add(self._vendor_sentence(vendor, kernel["verdict"])),
+            "rules": [self._vendor_rule(rule) for rule in rules if rule["type"] != "error"],
+            "broken": f"{n_broken} messages of rules that failed inside ncu are left out" if n_broken else "",
+        }
+
+    def _vendor_sentence(self, vendor: Record, ours: str) -> str:
+        theirs = vendor.get("verdict")
+        if theirs is None:
+            return ""
+        title = self._rules.verdicts[theirs].title
+        if theirs == ours:
+            return f"NVIDIA's Speed of Light rule agrees: {title}."
+        own = self._rules.verdicts[ours].title
+        return f"NVIDIA's Speed of Light rule reads this kernel as {title}, ncuroof as {own}. {vendor.get('why') or ''}"
+
+    def _vendor_rule(self, rule: Record) -> list[Cell]:
+        speedup = rule.get("speedup_frac")
+        scope = f" ({rule['scope']})" if rule.get("scope") else ""
+        return [
+            self._texts.add(rule.get("title") or rule["id"]),
+            self._texts.add(plain_message(rule["message"])),
+            "" if speedup is None else f"estimated speedup {text.share(speedup)}{scope}",
+        ]
+
+    def _missing(self, missing: Sequence[Record]) -> dict[str, Any]:
+        return {
+            "quantities": [self._cells.number(entry["quantity"]) for entry in missing],
+            "options": self._texts.add(collect_options(entry["collect"] for entry in missing)),
+        }
+
+    def _facts(self, kernel: Record) -> list[list[Cell]]:
+        launch, process = kernel.get("launch") or {}, kernel.get("process") or {}
+        set_by = f", set by {text.label(by)}" if (by := kernel.get("min_time_by")) else ""
+        times = {
+            "time": text.duration(kernel["duration_ns"]),
+            "roofline time": text.duration(kernel.get("min_time_ns")) + set_by,
+            "above the roofline": text.duration(kernel.get("recoverable_ns")),
+        }
+        launched = {
+            "stands for": _stood_for(kernel),
+            "grid": text.extent(kernel.get("grid")),
+            "block": text.extent(kernel.get("block")),
+            "registers per thread": text.quantity(launch.get("n_registers_per_thread"), "count"),
+            "shared memory per block": text.kibibytes(launch.get("shared_bytes_per_block")),
+            "SM clock": text.quantity(kernel.get("sm_clock_hz"), "hz"),
+            "replay passes": text.quantity(kernel.get("passes"), "count"),
+            "NVTX": " › ".join(kernel.get("nvtx") or ()) or text.MISSING,
+            "process": f"{process['name'] or '?'} ({process['id']})" if process else text.MISSING,
+            "stream": _written(kernel.get("stream")),
+            "context": _written(kernel.get("context")),
+            "kind": kernel.get("workload") or text.MISSING,
+            "written by": title(family) if (family := kernel.get("family")) else text.MISSING,
+            "report": self._file_by_source.get(kernel.get("source", -1), text.MISSING),
+        }
+        known = {label: value for label, value in launched.items() if value != text.MISSING}
+        return [[self._texts.add(label), self._texts.add(value)] for label, value in (times | known).items()]
+
+    def _lines(self, lines: Iterable[Record]) -> list[list[Cell]]:
+        rows: list[list[Cell]] = [
+            [
+                text.share(line["frac"]),
+                self._texts.add(": ".join(filter(None, (place(line), line_text(line))))),
+                self._texts.add(" for ".join(filter(None, (text.label(line["stall"]), waits_for(line))))),
+                text.quantity(line["value"], "count"),
+            ]
+            for line in lines
+        ]
+        return rows or [[self._texts.add(_NO_LINES)]]
+
+    def _limiters(self, kernel: Record) -> list[list[Cell]]:
+        limiters = (kernel.get("occupancy") or {}).get("limiters")
+        if not limiters:
+            return []
+        return [[self._cells.number("occupancy.limiters"), self._texts.add(", ".join(map(text.label, limiters)))]]
+
+
+def _written(number: int | None) -> str:
+    return text.MISSING if number is None else str(number)
+
+
+def _stood_for(kernel: Record) -> str:
+    """Return for how many launches a recorded one stands, and how long those of its kernel and shape took."""
+    n_launches = kernel.get("n_represented")
+    if n_launches is None or n_launches == 1:
+        return text.MISSING
+    shortest_ns, longest_ns = kernel.get("counted_shortest_ns"), kernel.get("counted_longest_ns")
+    ends = (
+        ""
+        if None in (shortest_ns, longest_ns)
+        else f", from {text.duration(shortest_ns)} to {text.duration(longest_ns)}"
+    )
+    average_ns = kernel.get("counted_average_ns")
+    average = "" if average_ns is None else f", which take {text.duration(average_ns)} on average"
+    return f"{text.launch_count(n_launches)} launches{average}{ends}"

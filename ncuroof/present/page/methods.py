@@ -1,0 +1,78 @@
+"""How the numbers of a page came about: what was counted, what the verdicts mean, where the thresholds lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from ncuroof.diagnosis import Rules
+from ncuroof.diagnosis.rules import Condition
+from ncuroof.present import format as text
+from ncuroof.present.charts.views import VIEWS, View
+
+Record = Mapping[str, Any]
+
+
+def unit_of(quantity: str, unit_by_quantity: Mapping[str, str]) -> str:
+    """Return the unit of a quantity; what the catalogue does not hold (stalls, places on the roofline) is a share or a ratio."""
+    return unit_by_quantity.get(quantity, "ratio" if quantity.endswith("_ratio") else "share")
+
+
+@dataclass(frozen=True, slots=True)
+class Methods:
+    """How the numbers came about, from the document and the rules."""
+
+    definitions: Annotated[Sequence[tuple[str, str, str]], "kind, name and what was counted"]
+    verdicts: Annotated[Sequence[tuple[str, str]], "title and meaning of every verdict"]
+    questions: Annotated[Sequence[tuple[str, str]], "the tree's questions and thresholds"]
+    severities: Annotated[Sequence[tuple[str, str]], "severity and the least share of a kernel's time it stands for"]
+    caveats: Annotated[Sequence[tuple[str, str, str]], "name, meaning and number of kernels of the caveats met"]
+    ceilings: Annotated[Sequence[tuple[str, str, str, str, str]], "GPU, name, value, source and definition of roofs"]
+    versions: Annotated[Sequence[tuple[str, str]], "what wrote and what recorded this page"]
+
+
+def methods(document: Record, rules: Rules, unit_by_quantity: Mapping[str, str]) -> Methods:
+    """Return the methods section of a document: only what this document met, and all of the rules."""
+    kernels = document["kernels"]
+    definitions: dict[tuple[str, str, str], None] = {}
+    n_by_caveat: dict[str, int] = {}
+    for kernel in kernels:
+        for kind, block in (("work", "work"), ("traffic", "bandwidth")):
+            for name, entry in (kernel.get(block) or {}).items():
+                if entry:
+                    definitions[kind, text.label(name), entry["definition"]] = None
+        if instructions := kernel.get("instructions"):
+            definitions["work", "warp instructions", instructions["definition"]] = None
+        for caveat in kernel.get("caveats") or ():
+            n_by_caveat[caveat] = n_by_caveat.get(caveat, 0) + 1
+    names = [text.gpu_name(device) for device in document["devices"]]
+    return Methods(
+        definitions=sorted(definitions),
+        verdicts=[(verdict.title, verdict.doc) for verdict in rules.verdicts.values()],
+        questions=[(node.question, _condition(node.condition, unit_by_quantity)) for node in rules.nodes],
+        severities=[(name, text.threshold(value, "share")) for name, value in rules.severity.items()],
+        caveats=[
+            (text.label(name), rules.caveats[name].doc if name in rules.caveats else "", text.counted(n, "kernel"))
+            for name, n in sorted(n_by_caveat.items())
+        ],
+        ceilings=[_ceiling(ceiling, names, view) for view in VIEWS for ceiling in document.get(view.ceilings) or ()],
+        versions=[("ncuroof", document["tool"]["version"]), ("document", document["schema"])],
+    )
+
+
+def _condition(condition: Condition, unit_by_quantity: Mapping[str, str]) -> str:
+    unit = unit_of(condition.quantity, unit_by_quantity)
+    return f"{condition.quantity} {text.operator(condition.op)} {text.threshold(condition.threshold, unit)}"
+
+
+def _ceiling(ceiling: Record, names: Sequence[str], view: View) -> tuple[str, str, str, str, str]:
+    write = view.write_slope if ceiling["kind"] == "bandwidth" else view.write_rate
+    device = ceiling["device"]
+    return (
+        names[device] if device < len(names) else str(device),
+        text.label(ceiling["name"]),
+        text.in_operations(write(ceiling["per_s"]), ceiling["name"]),
+        ceiling["source"],
+        ceiling["definition"],
+    )

@@ -1,0 +1,56 @@
+"""A kernel's points on both rooflines, as rows of the tables in its detail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ncuroof.present import format as text
+from ncuroof.present.charts.views import FLOP, INSTRUCTION, View
+from ncuroof.present.page.interned import Texts
+
+Record = Mapping[str, Any]
+Cell = str | int
+"""A short text, or the number of a long one in `Texts`."""
+
+
+def flop_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
+    """Return a row per point of the FLOP roofline; a row of one cell, which is a remark, says why there is none."""
+    rows: list[list[Cell]] = [
+        [
+            text.label(point["level"]),
+            text.label(point["precision"]),
+            text.in_operations(text.intensity(point["intensity_flop_per_byte"]), point["precision"]),
+            text.flop_rate(point["flop_per_s"], point["precision"]),
+            text.flop_rate(point["roof_flop_per_s"], point["precision"]),
+            text.in_operations(text.intensity(point["ridge_flop_per_byte"]), point["precision"]),
+            text.share(point["roof_frac"]),
+        ]
+        for point in FLOP.points(kernel)
+    ]
+    return rows or _none(kernel, FLOP, texts)
+
+
+def instruction_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
+    """Return a row per point of the instruction roofline, and a remark with the number of executed instructions."""
+    block = kernel.get("instructions")
+    if not block:
+        return _none(kernel, INSTRUCTION, texts)
+    rows: list[list[Cell]] = [
+        [
+            text.label(point["level"]),
+            text.instruction_intensity(point["intensity_inst_per_transaction"]),
+            text.instruction_rate(point["inst_per_s"]),
+            text.instruction_rate(point["roof_inst_per_s"]),
+            text.instruction_intensity(point["ridge_inst_per_transaction"]),
+            text.share(point["roof_frac"]),
+        ]
+        for point in INSTRUCTION.points(kernel)
+    ]
+    executed = text.scaled(block["warp_executed"])
+    share = f", {text.share(block['frac'])} of what the schedulers can issue" if block["frac"] is not None else ""
+    return [*rows, [texts.add(f"{executed} warp instructions executed{share}.")]]
+
+
+def _none(kernel: Record, view: View, texts: Texts) -> list[list[Cell]]:
+    return [[texts.add(f"None: {view.off_chart_reason(kernel)}.")]]

@@ -1,0 +1,146 @@
+"""A kernel's quantities as rows of its detail: those that NVIDIA's sections show in sight, all others with what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ncuroof.diagnosis import Rules
+from ncuroof.metrics import Catalogue
+from ncuroof.present import format as text
+from ncuroof.present.explanations.quantity_label import quantity_label
+from ncuroof.present.page.interned import Texts
+from ncuroof.present.page.methods import unit_of
+from ncuroof.present.page.point_rows import Cell
+
+Record = Mapping[str, Any]
+
+OCCUPANCY = (
+    "occupancy.achieved_frac", "occupancy.theoretical_frac", "occupancy.waves", "occupancy.tail_frac",
+    "occupancy.resident_blocks", "scheduler.issue_per_cycle", "scheduler.n_active_warps", "scheduler.n_eligible_warps",
+    "scheduler.n_threads_per_instruction", "scheduler.n_predicated_on_threads_per_instruction",
+    "scheduler.sm_active_frac", "scheduler.sm_imbalance_frac",
+)  # fmt: skip
+"""What NVIDIA's sections Occupancy, SchedulerStats, WarpStateStats and WorkloadDistribution are about."""
+
+ACCESS = (
+    "access.load_bytes_per_sector", "access.store_bytes_per_sector", "access.load_sectors_per_request",
+    "access.store_sectors_per_request", "access.excess_sectors_frac", "access.l1_hit_frac", "access.l2_hit_frac",
+    "access.bank_conflict_frac", "access.local_bytes", "access.async_copy_bytes", "access.compression_success_frac",
+    "access.remote_miss_frac", "access.l2_slice_imbalance_frac", "access.dram_channel_imbalance_frac",
+)  # fmt: skip
+"""What NVIDIA's sections MemoryWorkloadAnalysis, its tables, SourceCounters and WorkloadDistribution are about."""
+
+_OF_THE_TREE = frozenset(
+    {
+        "beside_operands", "busiest", "busiest_known", "compute_unnamed", "gap", "headroom", "l1_beyond", "lead",
+        "memory_side", "most_possible", "sm",
+    }
+)  # fmt: skip
+"""Utilisations that are no unit's: differences, bounds, and the same under another name."""
+
+_CHECK = "check."
+_OTHERS = ("utilisation", "occupancy", "scheduler", "access", "arithmetic", "check")
+_SHARED_MEMORY = "shared_bytes"
+_NO_VALUE = "No value (not collected, not on this chip, or a share of nothing)"
+_SAME = 0.01
+"""Between two utilisations: a point more says nothing else."""
+
+
+class QuantityCells:
+    """Writes quantities of the kernels of one document; `quantities` lists those met, long texts are interned in `texts`."""
+
+    def __init__(self, rules: Rules, catalogue: Catalogue, texts: Texts) -> None:
+        self._caveats = rules.caveats
+        self._checks = _asked(rules.caveats, rules.caveats)
+        self._doc_by_quantity = {quantity.name: quantity.doc for quantity in catalogue.described()}
+        self._unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.described()}
+        self._texts = texts
+        self._number_by_quantity: dict[str, int] = {}
+        self.quantities: list[list[Cell]] = []
+        """Name, label and meaning of every quantity that a detail refers to by number."""
+
+    def number(self, quantity: str) -> int:
+        """Return a quantity's number in `quantities`, where its label and meaning stand."""
+        number = self._number_by_quantity.setdefault(quantity, len(self._number_by_quantity))
+        if number == len(self.quantities):
+            doc = self._doc_by_quantity.get(quantity, "")
+            self.quantities.append([quantity, self._texts.add(quantity_label(quantity)), self._texts.add(doc)])
+        return number
+
+    def unit(self, quantity: str) -> str:
+        """Return a quantity's unit."""
+        return unit_of(quantity, self._unit_by_quantity)
+
+    def written(self, quantity: str, value: float | None) -> str:
+        """Return a value as text; shared memory in KiB, as CUDA's documents give its size."""
+        unit = self.unit(quantity)
+        return text.kibibytes(value) if unit == "byte" and _SHARED_MEMORY in quantity else text.quantity(value, unit)
+
+    def row(self, quantity: str, value: float) -> list[Cell]:
+        """Return number and value."""
+        return [self.number(quantity), self.written(quantity, value)]
+
+    def bars(self, kernel: Record, group: str) -> list[list[Any]]:
+        """Return number, value and length of the quantities of a group, the largest first, and which are zero or have no value."""
+        left_out = _OF_THE_TREE if group == "utilisation" else ()
+        values = {key: value for key, value in (kernel.get(group) or {}).items() if key not in left_out}
+        rows: list[list[Any]] = [
+            [*self.row(f"{group}.{key}", value), round(min(max(value, 0.0), 1.0), 4)]
+            for key, value in sorted(values.items(), key=lambda item: -(item[1] or 0.0))
+            if value
+        ]
+        zeros = [f"{group}.{key}" for key, value in values.items() if value == 0]
+        unknown = [f"{group}.{key}" for key, value in values.items() if value is None]
+        return rows + self._note("Measured as zero", zeros) + self._note(_NO_VALUE, unknown)
+
+    def shown(self, kernel: Record, names: Sequence[str]) -> list[list[Cell]]:
+        """Return number and value of those of the named quantities that are not zero, and which have no value."""
+        values = dict(_values(kernel, _OTHERS))
+        rows = [self.row(name, value) for name in names if (value := values.get(name))]
+        return rows + self._note(_NO_VALUE, [name for name in names if name in values and values[name] is None])
+
+    def checks(self, kernel: Record) -> list[list[Cell]]:
+        """Return the checks that a caveat of this kernel rests on, and how many others were made that none rests on."""
+        known = {name: value for name, value in _values(kernel, ("check",)) if value is not None}
+        failed = _asked(self._caveats, kernel.get("caveats") or ())
+        held = [name for name in known if name in self._checks and name not in failed]
+        rows = [self.row(name, value) for name, value in known.items() if name in failed]
+        if not held:
+            return rows
+        return [*rows, [f"{text.counted(len(held), 'check')} {'holds' if len(held) == 1 else 'hold'}."]]
+
+    def others(self, kernel: Record) -> list[list[Cell]]:
+        """Return number and value of all quantities that no other block of the detail shows."""
+        units = {f"utilisation.{key}" for key in kernel.get("utilisation") or {} if key not in _OF_THE_TREE}
+        in_sight = {*OCCUPANCY, *ACCESS}
+        return [
+            self.row(name, value)
+            for name, value in _values(kernel, _OTHERS)
+            if value is not None and name not in units and not (value and name in in_sight)
+        ]
+
+    def _note(self, claim: str, names: Collection[str]) -> list[list[Cell]]:
+        """Return a row of one cell, which stands below the others; none without names."""
+        return [[self._texts.add(f"{claim}: {', '.join(map(quantity_label, names))}.")]] if names else []
+
+
+def beyond_speed_of_light(kernel: Record) -> float | None:
+    """Return how busy L2 is, where NVIDIA's Speed of Light says that no unit of memory is as busy; else None."""
+    utilisation = kernel.get("utilisation") or {}
+    memory, l2 = utilisation.get("memory"), utilisation.get("l2")
+    return l2 if memory is not None and l2 is not None and l2 > memory + _SAME else None
+
+
+def _values(kernel: Record, groups: Iterable[str]) -> Iterator[tuple[str, float | None]]:
+    for group in groups:
+        for key, value in (kernel.get(group) or {}).items():
+            if value is None or isinstance(value, (int, float)):
+                yield f"{group}.{key}", value
+
+
+def _asked(caveats: Mapping[str, Any], names: Iterable[str]) -> frozenset[str]:
+    """Return the checks that the conditions of caveats ask for."""
+    met = [caveats[name] for name in names if name in caveats]
+    conditions = (condition for caveat in met for condition in (*caveat.all_of, *caveat.any_of))
+    return frozenset(condition.quantity for condition in conditions if condition.quantity.startswith(_CHECK))

@@ -1,0 +1,79 @@
+"""A kernel's traffic, bandwidth and work, as rows of the tables in its detail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ncuroof.present import format as text
+from ncuroof.present.page.interned import Texts
+from ncuroof.present.page.point_rows import Cell
+from ncuroof.words import CeilingSource
+
+Record = Mapping[str, Any]
+
+
+def traffic_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
+    """Return level, bytes in both directions and what was counted, by level."""
+    traffic, definitions = kernel.get("traffic_bytes") or {}, kernel.get("traffic_definition") or {}
+    rows: list[list[Cell]] = [
+        [text.label(level), text.quantity(value, "byte"), texts.add(definitions.get(level) or "")]
+        for level, value in traffic.items()
+        if value is not None
+    ]
+    return rows + note(texts, "Not collected", [level for level, value in traffic.items() if value is None])
+
+
+def bandwidth_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
+    """Return level, achieved and peak rate, their share, and what was counted."""
+    return [
+        [
+            text.label(level),
+            text.byte_rate(entry["bytes_per_s"]),
+            _peak(entry, "peak_bytes_per_s", text.byte_rate),
+            text.share(entry["frac"]),
+            *_of_other_roofs(entry),
+            texts.add(entry["definition"]),
+        ]
+        for level, entry in (kernel.get("bandwidth") or {}).items()
+        if entry
+    ]
+
+
+def work_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
+    """Return precision, work, rate and peak, their share, what was counted and whether to rely on it, by precision."""
+    work = kernel.get("work") or {}
+    rows: list[list[Cell]] = [
+        [
+            text.label(precision),
+            text.flop_count(entry["flop"], precision),
+            text.flop_rate(entry["flop_per_s"], precision),
+            text.in_operations(_peak(entry, "peak_flop_per_s", text.flop_rate), precision),
+            text.share(entry["frac"]),
+            *_of_other_roofs(entry),
+            texts.add(entry["definition"]),
+            "yes" if entry["reliable"] else "no",
+        ]
+        for precision, entry in work.items()
+        if entry["flop"] != 0
+    ]
+    return rows + note(texts, "Measured as zero", [name for name, entry in work.items() if entry["flop"] == 0])
+
+
+def _of_other_roofs(entry: Record) -> list[Cell]:
+    """Return the shares of the data sheet's roof and of the one that a calibration reached."""
+    return [text.share(entry.get(key)) for key in ("datasheet_frac", "reached_frac")]
+
+
+def note(texts: Texts, claim: str, keys: Sequence[str]) -> list[list[Cell]]:
+    """Return a row of one cell, which stands below the others; none without keys."""
+    return [[texts.add(f"{claim}: {', '.join(map(text.label, keys))}.")]] if keys else []
+
+
+def _peak(entry: Record, key: str, write: Callable[[float | None], str]) -> str:
+    """Return a peak, with where it comes from if not from counters, and the peak of a faster path where there is one."""
+    remarks = ["data sheet"] if entry.get("peak_source") == CeilingSource.DATASHEET else []
+    fastest = entry.get("fastest_peak_flop_per_s")
+    if fastest is not None and fastest > (entry[key] or fastest):
+        remarks.append(f"fastest path {write(fastest)}")
+    return write(entry[key]) + (f" ({'; '.join(remarks)})" if remarks else "")

@@ -1,0 +1,1 @@
+"""What page, terminal and Markdown say alike."""

@@ -1,0 +1,1 @@
+"""What people read: summaries on a terminal and in Markdown."""

@@ -1,0 +1,285 @@
+"""The analysis in brief: what the terminal summary and Markdown show, as plain values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from ncuroof.diagnosis import load_rules, weighted
+from ncuroof.present import format as text
+from ncuroof.present.analysed import Analysed
+from ncuroof.present.documents.analysis import Document, document
+from ncuroof.present.documents.weighting import weighting_document
+from ncuroof.present.sentences.actions import (
+    LEAST_GAIN,
+    Outlook,
+    gpu_time,
+    most_worth,
+    outlook,
+)
+from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_outer_range, differing, extremes
+from ncuroof.present.sentences.collect_options import RAW_PAGE, raw_page_tells
+from ncuroof.present.sentences.debug_build import debug_build_sentence
+from ncuroof.present.sentences.reached_roofs import reached_roof_lines
+from ncuroof.present.sentences.source_lines import first_place
+from ncuroof.present.sentences.told_apart import differences, with_folders
+from ncuroof.present.sentences.wall_time import wall_time_lines
+from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
+
+N_KERNELS = 10
+"""Kernels in a summary."""
+
+_CLAUSE_END = re.compile(r"(?<=[a-z0-9)])[.:;](?= |$)(?![^()]*\))")
+_MOST_WORD = 40
+"""Letters of a word by which a name differs from another."""
+
+_N_OPTIONS = 2
+"""Options of ncu to name where there is no advice without more counters."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictShare:
+    """One verdict's part of the run: name, title, share of GPU time (None without times), and launches."""
+
+    verdict: str
+    title: str
+    share_frac: float | None
+    n_launches: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLine:
+    """A group of equal launches as a line: texts ready to show.
+
+    Attributes:
+        number: of the launch that stands for the group.
+        name: short name.
+        differs_in: words of its full name by which it differs from others shown of this short name.
+        gpu: on which it ran, where there are several; else empty.
+        n_launches: in the group.
+        spread: of their times, deviation over mean; empty where they hardly differ.
+        extremes: shortest and longest of their times, with the spread; empty for a single launch.
+        duration: of all its launches.
+        recoverable: of all its launches.
+        verdict: and `limiter`: what bounds it.
+        advice: the thing to do that gives most, or the first where no gain is known; empty where nothing is to be said.
+        where: the line of the source that it concerns most; empty where that is not known.
+        gain: what it gives, in words; empty where the counters cannot tell.
+    """
+
+    number: int
+    name: str
+    differs_in: tuple[str, ...]
+    gpu: str
+    n_launches: int
+    spread: str
+    extremes: str
+    duration: str
+    recoverable: str
+    verdict: str
+    limiter: str
+    advice: str
+    where: str
+    gain: str
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """A run in brief.
+
+    Attributes:
+        title: the reports' names.
+        is_simulated: a report was written by ncuroof and not recorded.
+        devices: a line per GPU, and one on its measured roofs, where there are any.
+        tool: versions and collection; empty where neither is known, as of a printed table.
+        totals: kernels, time, recoverable time.
+        wall_time: how long a step took, and why the GPU idles in it; empty where no counted run tells.
+        shares: time by verdict.
+        families: time by whose code the kernels are.
+        ranges: time by NVTX range; empty where there is none.
+        outlook: what to do first over the whole run, and what that gives.
+        kernels: the groups with the most recoverable time.
+        n_more: groups that are not shown.
+        notes: what a reader must know before trusting the numbers.
+    """
+
+    title: str
+    is_simulated: bool
+    devices: tuple[str, ...]
+    tool: str
+    totals: str
+    wall_time: tuple[str, ...]
+    shares: tuple[VerdictShare, ...]
+    families: tuple[BreakdownLine, ...]
+    ranges: tuple[BreakdownLine, ...]
+    outlook: Outlook
+    kernels: tuple[KernelLine, ...]
+    n_more: int
+    notes: tuple[str, ...]
+
+
+def brief(analysed: Analysed) -> Brief:
+    """Return a run in brief."""
+    groups = analysed.groups
+    shown = groups.head(N_KERNELS)
+    entries = document(analysed, ids=shown["id"].to_list())
+    reports = _report_names(analysed)
+    times = analysed.measurements.kernels.select("id", "duration_ns")
+    is_gain = pl.col("gain_ns") >= LEAST_GAIN * pl.col("duration_ns")
+    with_gain = analysed.diagnosis.findings.join(times, on="id").filter(is_gain)["id"].implode()
+    verdicts = analysed.diagnosis.verdicts.select("id", "verdict", "limiter")
+    judged = groups.join(verdicts, on="id", how="left").with_columns(has_gain=pl.col("id").is_in(with_gain))
+    return Brief(
+        title=", ".join(reports[:3]) + (f" and {len(reports) - 3} more" if len(reports) > 3 else ""),
+        is_simulated=any(report.session.is_simulated for report in analysed.reports),
+        devices=(*_devices(analysed, entries), *reached_roof_lines(analysed)),
+        tool=_tool(analysed),
+        totals=_totals(analysed),
+        wall_time=wall_time_lines(entries["summary"].get("weighting")),
+        shares=tuple(_shares(analysed)),
+        families=by_family(entries["summary"]),
+        ranges=by_outer_range(entries["summary"]),
+        outlook=outlook(entries, judged.to_dicts()),
+        kernels=tuple(_lines(entries, shown)),
+        n_more=groups.height - shown.height,
+        notes=tuple(_notes(analysed, reports, gpu_time(entries["summary"].get("weighting")))),
+    )
+
+
+def _report_names(analysed: Analysed) -> list[str]:
+    return with_folders([(text.printable(report.folder), text.printable(report.file)) for report in analysed.reports])
+
+
+def _devices(analysed: Analysed, entries: Document) -> Iterator[str]:
+    kernels = analysed.measurements.kernels
+    clocks = kernels.group_by("device").agg(pl.col("sm_clock_hz").median(), pl.col("device.boost_clock_hz").max())
+    clock_by_device = {device: (clock, boost) for device, clock, boost in clocks.iter_rows()}
+    for number, device in enumerate(entries["devices"]):
+        clock, boost = clock_by_device.get(number, (None, None))
+        parts = [text.printable(text.gpu_name(device))]
+        if device["sm_count"] is not None:
+            parts.append(f"{device['sm_count']} SMs")
+        if clock is not None:
+            parts.append(f"{text.scaled(clock, 'Hz')}" + (f" (boost {text.scaled(boost, 'Hz')})" if boost else ""))
+        number_of_several = f"{_gpu(number)}: " if len(entries["devices"]) > 1 else ""
+        yield number_of_several + " · ".join(parts)
+
+
+def _gpu(number: int) -> str:
+    return f"GPU {number}"
+
+
+def _tool(analysed: Analysed) -> str:
+    versions = sorted(filter(None, {report.session.ncu_version for report in analysed.reports}))
+    sections = list(dict.fromkeys(section for report in analysed.reports for section in report.sections))
+    named = f"Nsight Compute {text.printable(', '.join(versions))}" if versions else ""
+    collected = f"{len(sections)} section{'s' if len(sections) != 1 else ''} collected" if sections else ""
+    return " · ".join(filter(None, (named, collected)))
+
+
+def _totals(analysed: Analysed) -> str:
+    summary = analysed.summary
+    launches = text.launches(summary.n_kernels)
+    if analysed.weighting is not None:
+        launches = launches.replace(" ", " recorded ", 1) + f" standing for {summary.n_launches}"
+    known = summary.duration_ns is not None
+    parts = [
+        f"{launches}, {text.duration(summary.duration_ns)} of GPU time" if known else f"{launches}, GPU time unknown"
+    ]
+    if summary.recoverable_ns:
+        parts.append(f"{text.duration(summary.recoverable_ns)} above the roofline")
+    if summary.n_failed:
+        parts.append(f"{summary.n_failed} failed to profile")
+    return "; ".join(parts)
+
+
+def _shares(analysed: Analysed) -> Iterator[VerdictShare]:
+    titles = load_rules().verdicts
+    for name, share in analysed.summary.by_verdict.items():
+        yield VerdictShare(name, titles[name].title, share.share_frac, share.n_launches)
+
+
+def _notes(analysed: Analysed, reports: Sequence[str], of_time: str) -> Iterator[str]:
+    for report, name in zip(analysed.reports, reports, strict=True):
+        if report.damage is not None:
+            yield f"{name} is damaged: {report.damage}"
+        yield from (f"{name}: {line}" for line in report.warnings)
+    if debug_builds := debug_build_sentence(*_debug_builds(analysed), of_time):
+        yield debug_builds
+    command_lines = [report.session.command_line for report in analysed.reports]
+    if analysed.weighting is not None:
+        found = weighting_document(analysed)["weighting"]
+        yield from weighting_sentences(**found)
+        yield from not_the_run_sentences(**found, command_lines=command_lines)
+    elif once := recorded_once_sentence(command_lines):
+        yield once
+
+
+def _debug_builds(analysed: Analysed) -> tuple[int, int, float | None]:
+    """Return how many kernels are debug builds, of how many, and their share of the time."""
+    weights = None if analysed.weighting is None else analysed.weighting.weights
+    kernels = weighted(analysed.measurements.kernels, weights, "duration_ns").filter(pl.col("check.debug_build") > 0)
+    whole_ns = analysed.summary.duration_ns
+    share_frac = float(kernels.filter(~pl.col("failed"))["duration_ns"].sum()) / whole_ns if whole_ns else None
+    return kernels.height, analysed.summary.n_kernels, share_frac
+
+
+def _lines(entries: Document, shown: pl.DataFrame) -> Iterator[KernelLine]:
+    kernels = entries["kernels"]
+    full_names: dict[str, list[str]] = {}
+    for kernel in kernels:
+        full_names.setdefault(kernel["short_name"], []).append(kernel["name"] or "")
+    words = {short: differences(full) for short, full in full_names.items()}
+    for kernel, group in zip(kernels, shown.iter_rows(named=True), strict=True):
+        gpu = _gpu(kernel["device"]) if len(entries["devices"]) > 1 else ""
+        yield _line(
+            kernel, group, entries["sources"], differs_in=words[kernel["short_name"]][kernel["name"] or ""], gpu=gpu
+        )
+
+
+def _line(
+    kernel: Document, group: Mapping[str, Any], sources: Sequence[Document], *, differs_in: Sequence[str], gpu: str
+) -> KernelLine:
+    finding = most_worth(kernel["findings"])
+    advice, gain = _advice(kernel, finding) if finding else (_to_know_more(kernel, sources), "")
+    return KernelLine(
+        number=kernel["id"],
+        name=text.printable(text.kernel_name(kernel)),
+        differs_in=tuple(text.shortened(text.printable(word), _MOST_WORD) for word in differs_in),
+        gpu=gpu,
+        n_launches=group["n_launches"],
+        spread=differing(group),
+        extremes=extremes(group),
+        duration=text.duration(group["duration_ns"]),
+        recoverable=text.duration(group["recoverable_ns"]),
+        verdict=kernel["verdict"],
+        limiter=text.label(kernel["limiter"]) if kernel["limiter"] else "",
+        advice=advice,
+        where=first_place(finding["where"]) if finding is not None else "",
+        gain=gain,
+    )
+
+
+def _advice(kernel: Document, finding: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the first clause of a finding's advice and its gain."""
+    gain = finding["gain_ns"]
+    return first_clause(finding["advice"]), "" if gain is None else f"up to {text.share(gain / kernel['duration_ns'])}"
+
+
+def _to_know_more(kernel: Document, sources: Sequence[Document]) -> str:
+    """Return what to print or collect of a kernel of which nothing was found; nothing where all is there."""
+    options = list(dict.fromkeys(entry["collect"] for entry in kernel["missing"]))
+    if not options:
+        return ""
+    if raw_page_tells(kernel, sources):
+        return f"To know why, print the raw page: ncu {RAW_PAGE}"
+    return f"To know why, collect {' '.join(options[:_N_OPTIONS])}"
+
+
+def first_clause(advice: str) -> str:
+    """Return an advice up to its first full stop, colon or semicolon outside of parentheses."""
+    return _CLAUSE_END.split(advice, maxsplit=1)[0]

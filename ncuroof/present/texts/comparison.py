@@ -1,0 +1,261 @@
+"""A comparison for people: on the terminal, and as Markdown for a job's summary or a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ncuroof.compare import WORK_WORDS, is_beyond, is_other_work
+from ncuroof.present import format as text
+from ncuroof.present.sentences.change import factor
+from ncuroof.present.sentences.source_lines import place
+from ncuroof.present.texts.layout import filled
+from ncuroof.present.texts.markdown_text import code, escaped, table_row
+
+Record = Mapping[str, Any]
+
+_LEAST_OF_RUN = 0.01
+"""Of the GPU time before: a kernel that was launched more or less often is told of where its time changed by more."""
+
+_MOST_LINES = 20
+_MOST_NAME = 60
+_MOST_PLACES = 3
+_WIDTH = 80
+
+
+def to_text(document: Record) -> str:
+    """Return a comparison as lines of plain text."""
+    return (
+        "\n".join(["ncuroof · compare", *heading(document), *_changes(document), *_others(document), *_gates(document)])
+        + "\n"
+    )
+
+
+def to_markdown(document: Record) -> str:
+    """Return a comparison as Markdown: what moved as a table, gates as a list."""
+    lines = [
+        "<!-- ncuroof compare -->",
+        "",
+        "# ncuroof compare",
+        "",
+        *(f"{escaped(line)}  " for line in heading(document)),
+        "",
+    ]
+    shown = moved(document)
+    if shown:
+        lines += ["| kernel | before | after | change |", "|---|---:|---:|---|"]
+        lines += map(_table_row, shown[:_MOST_LINES])
+        lines.append("")
+    lines += [f"- {escaped(line.strip())}" for line in _others(document)]
+    if document["gates"]:
+        lines += ["", "## Gates", ""]
+        lines += [
+            f"- {'✅' if gate['has_passed'] else '❌'} {code(gate['gate'])}: {escaped('; '.join(gate['reasons']))}"
+            for gate in document["gates"]
+        ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _table_row(match: Record) -> str:
+    how = how_matched(match)
+    name = code(match_name(match)) + (f"<br>matched as {escaped(how)}" if how else "")
+    told = "<br>".join(map(escaped, (match["sentence"], *changed_lines(match))))
+    return table_row((name, *map(text.duration, match["duration_ns"]), told))
+
+
+def heading(document: Record) -> Iterator[str]:
+    """Yield the runs, what of them can be compared, and the change as a whole."""
+    yield f"before: {side(document['before'])}"
+    yield f"after:  {side(document['after'])}"
+    yield from outcome(document)
+
+
+def outcome(document: Record) -> Iterator[str]:
+    """Yield the change as a whole, or why there is none to tell, and what else is to be known of it."""
+    before, after, summary = document["before"], document["after"], document["summary"]
+    comparable = document["comparable"]
+    if not comparable["time"]:
+        yield from (f"times are not compared: {text.printable(reason)}" for reason in comparable["reasons"])
+    elif summary["obstacle"] is not None:
+        yield f"times of the whole runs are not compared: {text.printable(summary['obstacle'])}"
+    elif summary["duration_change_frac"] is not None:
+        change, noise = summary["duration_change_frac"], summary["noise_frac"]
+        is_moved = is_beyond(change, noise)
+        subject = "the run's kernels together are" if _step(before, after) else "the run is"
+        counted = ", as counted without ncu" if after["is_counted"] else ""
+        yield (
+            f"{subject} {factor(change)}{counted}"
+            if is_moved
+            else f"the run's GPU time{counted}{counted[:1]} did not change beyond chance (±{text.share(noise)})"
+        )
+    if summary["matched_change_frac"] is not None and (summary["obstacle"] or _is_launched_otherwise(document)):
+        yield f"launch for launch, over what both runs launched: {_of_matched(summary)}"
+    if step := _step(before, after):
+        yield step
+    yield from (f"note: {text.printable(remark)}" for remark in (*comparable["remarks"], *_other_work(document)))
+    yield _counts(summary, is_time_comparable=comparable["time"])
+
+
+def _step(before: Record, after: Record) -> str:
+    """Return how long a step takes on the wall's clock; empty where not both runs tell. The GPU's time alone does not."""
+    was, became = before.get("step_ns"), after.get("step_ns")
+    if not was or became is None:
+        return ""
+    idle = " → ".join(text.share(side["idle_frac"]) for side in (before, after))
+    took = f"{text.duration(was)} → {text.duration(became)} ({100 * (became / was - 1):+.1f} %)"
+    return f"a step takes {took}, of which the GPU idles {idle}"
+
+
+def _of_matched(summary: Record) -> str:
+    change, noise = summary["matched_change_frac"], summary["matched_noise_frac"]
+    return factor(change) if is_beyond(change, noise) else f"no change beyond chance (±{text.share(noise)})"
+
+
+def _is_launched_otherwise(document: Record) -> bool:
+    """Return whether one run launched kernels that the other did not, or launched some more often."""
+    return bool(document["added"] or document["removed"]) or any(
+        match["is_launched_otherwise"] for match in document["matches"]
+    )
+
+
+def _counts(summary: Record, *, is_time_comparable: bool) -> str:
+    alone = f"{summary['n_added']} added, {summary['n_removed']} removed"
+    if not is_time_comparable:
+        return f"{text.counted(summary['n_matches'], 'kernel')} matched, {alone}"
+    n_faster, n_slower, n_unknown = (summary[key] for key in ("n_faster", "n_slower", "n_unknown"))
+    n_at_other_clocks = summary["n_at_other_clocks"]
+    n_counted_otherwise = summary["n_counted_otherwise"]
+    n_unchanged = summary["n_matches"] - n_faster - n_slower - n_unknown - n_at_other_clocks - n_counted_otherwise
+    unknown = f"{n_unknown} of unknown time, " if n_unknown else ""
+    unknown += f"{n_at_other_clocks} at another SM clock, " if n_at_other_clocks else ""
+    unknown += f"{n_counted_otherwise} otherwise as counted without ncu, " if n_counted_otherwise else ""
+    return f"{text.counted(n_faster, 'kernel')} faster, {n_slower} slower, {n_unchanged} unchanged, {unknown}{alone}"
+
+
+def _other_work(document: Record) -> Iterator[str]:
+    """Yield that a kernel does far more or less work than before: a change of its input, perhaps, and not of its code."""
+    found = [match for match in document["matches"] if is_other_work(match["work_ratio"] or 1.0)]
+    if not found:
+        if not document["matches"]:
+            yield "no kernel of one run was found in the other"
+        return
+    most = max(found, key=lambda match: max(time or 0.0 for time in match["duration_ns"]))
+    others = f", and {text.counted(len(found) - 1, 'kernel')} more" if len(found) > 1 else ""
+    what = WORK_WORDS[most["work_of"]]
+    yield f"{match_name(most)} does another amount of work ({what} ×{most['work_ratio']:.3g}){others}: is the input the same?"
+
+
+def side(run: Record) -> str:
+    """Return a run in a line: its name, its GPUs, launches and time."""
+    gpus = ", ".join(map(text.printable, run["gpus"])) or "unknown GPU"
+    simulated = " (simulated, not recorded)" if run["is_simulated"] else ""
+    failed = f", {run['n_failed']} of them failed to profile" if run["n_failed"] else ""
+    time = f"{text.launches(run['n_kernels'])}{failed}, {text.duration(run['duration_ns'])}"
+    return f"{text.printable(run['label'])} · {gpus} · {time}{simulated}"
+
+
+def moved(document: Record) -> list[Record]:
+    """Return the matches to tell of: those that changed beyond chance, or in verdict, or, where times say nothing, in amounts.
+
+    With them those that were launched more or less often, so that the run's time moved by it.
+    """
+    is_comparable = document["comparable"]["time"]
+    least_ns = _LEAST_OF_RUN * (document["before"]["duration_ns"] or 0.0)
+    return [
+        match
+        for match in document["matches"]
+        if (match["is_significant"] and is_comparable)
+        or match["is_counted_otherwise"]
+        or (is_comparable and match["is_launched_otherwise"] and _moved_ns(match) > least_ns)
+        or (match["verdict"][0] != match["verdict"][1] and "unknown" not in match["verdict"])
+        or (not is_comparable and match["changes"])
+    ]
+
+
+def _moved_ns(match: Record) -> float:
+    was, became = match["duration_ns"]
+    return 0.0 if was is None or became is None else abs(became - was)
+
+
+def _changes(document: Record) -> Iterator[str]:
+    shown = moved(document)
+    for match in shown[:_MOST_LINES]:
+        yield ""
+        yield f"  {match_name(match)}"
+        yield f"    {_both(match['duration_ns'])}, above roof {_both(match['recoverable_ns'])}"
+        if how := how_matched(match):
+            yield from filled("    ", f"matched as {how}".split(), _WIDTH)
+        yield from filled("    ", match["sentence"].split(), _WIDTH)
+        yield from (text.shortened(f"    {line}", _WIDTH) for line in changed_lines(match))
+    if len(shown) > _MOST_LINES:
+        yield f"  {len(shown) - _MOST_LINES} more in the JSON document"
+
+
+def match_name(match: Record) -> str:
+    """Return the names of a match, once where they are the same before and after."""
+    before, after = (" + ".join(_short(group) for group in match[side]) for side in ("before", "after"))
+    return text.printable(before if before == after else f"{before} → {after}")
+
+
+def _short(group: Record) -> str:
+    return text.kernel_name(group, _MOST_NAME)
+
+
+def _both(durations_ns: Sequence[float | None]) -> str:
+    return " → ".join(map(text.duration, durations_ns))
+
+
+def changed_lines(match: Record) -> list[str]:
+    """Return at which lines of the source a match's time changed most: "1.78 ms → 4.58 ms at gemm.cu:84 · __syncthreads();"."""
+    return [
+        f"{_both(change['time_ns'])} at {_changed_place(change)} · {text.printable(change['text'])}"
+        for change in match["lines"][:_MOST_PLACES]
+    ]
+
+
+def _changed_place(change: Record) -> str:
+    """Return the line after, or the one before where no warp is found any more."""
+    before, after = change["line"]
+    return place({**change, "line": after}) if after else f"{place({**change, 'line': before})} (before)"
+
+
+def how_matched(match: Record) -> str:
+    """Return by what kernels were matched, how sure that is, and their shapes where these differ; "" for the very same."""
+    before, after = match["before"], match["after"]
+    shapes = [_launched(side[0]) for side in (before, after)] if len(before) == len(after) == 1 else ["", ""]
+    if match["how"] == "same" and shapes[0] == shapes[1]:
+        return ""
+    sure = "" if match["sureness"] == "certain" else f", {match['sureness']}"
+    return f"{match['how']}{sure}" + (f": {shapes[0]} → {shapes[1]}" if shapes[0] != shapes[1] else "")
+
+
+def _launched(group: Record) -> str:
+    n_blocks, n_threads = (_trimmed_extent(group[size]) for size in ("grid", "block"))
+    return f"{n_blocks} block{'' if n_blocks == '1' else 's'} of {n_threads}"
+
+
+def _trimmed_extent(sizes: Sequence[int] | None) -> str:
+    """Return a size without the ones at its end, of which most grids and blocks have some."""
+    whole = text.extent(sizes)
+    while whole.endswith(" × 1"):
+        whole = whole[: -len(" × 1")]
+    return whole
+
+
+def _others(document: Record) -> Iterator[str]:
+    for key in ("added", "removed"):
+        groups = document[key]
+        for group in groups[:_MOST_LINES]:
+            time = text.duration(group["duration_ns"])
+            yield f"  {key}: {text.printable(_short(group))}, {text.launches(group['n_launches'])}, {time}"
+        if len(groups) > _MOST_LINES:
+            yield f"  {key}: {len(groups) - _MOST_LINES} more in the JSON document"
+
+
+def _gates(document: Record) -> Iterator[str]:
+    if document["gates"]:
+        yield ""
+    for gate in document["gates"]:
+        yield f"gate {'passed' if gate['has_passed'] else 'FAILED'}: {text.printable(gate['gate'])}"
+        for reason in gate["reasons"]:
+            yield from filled("  ", text.printable(reason).split(), _WIDTH)

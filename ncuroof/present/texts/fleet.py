@@ -1,0 +1,247 @@
+"""What a fleet answers for people: on the terminal, and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ncuroof.present import format as text
+from ncuroof.present.sentences.change import factor
+from ncuroof.present.texts.layout import aligned
+from ncuroof.present.texts.markdown_text import escaped, table_row
+
+Record = Mapping[str, Any]
+
+_NAME_WIDTH, _CELL_WIDTH, _LAST_WIDTH, _QUERY_WIDTH = 30, 24, 60, 200
+_WORDS_BY_FACTOR = {
+    "report": "from one report to the next",
+    "driver": "by driver",
+    "cuda": "by CUDA version",
+    "ncu": "by version of Nsight Compute",
+    "ncuroof": "by version of ncuroof",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the answer.
+
+    Attributes:
+        title: what it answers.
+        notes: lines beneath the title.
+        head: of the columns, the first of them names; empty where there is no table.
+        rows: cells as text.
+    """
+
+    title: str
+    notes: tuple[str, ...] = ()
+    head: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+def to_text(document: Record) -> str:
+    """Return the answers as lines of plain text."""
+    lines = ["ncuroof · fleet", *(text.printable(line) for line in _heading(document))]
+    for section in _sections(document):
+        lines += [
+            "",
+            text.printable(section.title),
+            *(f"  {text.printable(note)}" for note in section.notes),
+            *_aligned(section),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def to_markdown(document: Record) -> str:
+    """Return the answers as Markdown; names from reports are escaped."""
+    lines = [
+        "<!-- ncuroof fleet -->",
+        "",
+        "# ncuroof fleet",
+        "",
+        *(f"- {escaped(line)}" for line in _heading(document)),
+    ]
+    for section in _sections(document):
+        lines += ["", f"## {escaped(section.title)}", "", *(escaped(note) + "  " for note in section.notes)]
+        if section.rows:
+            lines += ["", *_piped(section)]
+    return "\n".join(lines) + "\n"
+
+
+def table_text(columns: Sequence[str], rows: Sequence[Record]) -> str:
+    """Return the rows of a query as aligned text."""
+    return "\n".join(_aligned(_table(columns, rows), limits=[_QUERY_WIDTH] * len(columns))) + "\n"
+
+
+def table_markdown(columns: Sequence[str], rows: Sequence[Record]) -> str:
+    """Return the rows of a query as a Markdown table."""
+    return "\n".join(_piped(_table(columns, rows))) + "\n"
+
+
+def _piped(section: Section) -> list[str]:
+    head, *rows = (table_row(map(escaped, cells)) for cells in (section.head, *section.rows))
+    return [head, "|" + "---|" * len(section.head), *rows]
+
+
+def _table(columns: Sequence[str], rows: Sequence[Record]) -> Section:
+    cells = tuple(tuple("" if row[name] is None else str(row[name]) for name in columns) for row in rows)
+    return Section("", (), tuple(columns), cells)
+
+
+def _heading(document: Record) -> Iterator[str]:
+    found = document["overview"]
+    dates = "" if found["first"] is None else f", recorded {found['first']} to {found['last']}"
+    yield f"{document['dataset']}: {text.counted(found['n_reports'], 'report')}, {text.launches(found['n_launches'])}{dates}"
+    gpus = [f"{each['name']} ({each['n_launches']})" for each in found["gpus"]]
+    yield f"{text.counted(len(gpus), 'GPU')}: {', '.join(gpus[:6])}{', …' if len(gpus) > 6 else ''}"
+    yield (
+        f"{text.counted(found['n_kernels'], 'kernel')}, {text.duration(found['duration_ns'])} of GPU time, "
+        f"{text.duration(found['recoverable_ns'])} above the roofline"
+    )
+    if found["n_failed"] or found["n_without_time"]:
+        failed = text.launches(found["n_failed"])
+        yield f"left out: {failed} that failed to profile, {found['n_without_time']} without a time"
+    if found["n_damaged"] or found["n_simulated"]:
+        yield (
+            f"among the reports: {found['n_damaged']} damaged, with what is left of them, "
+            f"{found['n_simulated']} simulated and not recorded"
+        )
+    if found["labels"]:
+        yield "labels: " + ", ".join(
+            f"{each['name']} ({text.counted(each['n_values'], 'value')})" for each in found["labels"]
+        )
+    if document["failures"]["n"]:
+        yield f"{text.counted(document['failures']['n'], 'report')} could not be taken in: --failures lists them"
+
+
+def _sections(document: Record) -> Iterator[Section]:
+    yield Section(
+        f"slowest kernels ({_shown(document['slowest'])})",
+        ("time of all launches; one launch: median over shapes and recordings, by the counts if any, then by date",),
+        ("kernel", "program", "GPU", "launches", "time", "share", "one launch", "bound by", "first and last date"),
+        tuple(map(_slow, document["slowest"]["rows"])),
+    )
+    yield Section(
+        f"most time above the roofline ({_shown(document['recoverable'])})",
+        ("at most this would come back; of the launches whose roofline time is known",)
+        if document["recoverable"]["n"]
+        else ("of no launch the roofline time is known",),
+        ("kernel", "program", "GPU", "launches", "above roof", "of its time", "bound by", "first finding"),
+        tuple(map(_recoverable, document["recoverable"]["rows"])),
+    )
+    yield _gpus(document["across_gpus"])
+    for found in document["changes"]:
+        yield from _changes(found)
+
+
+def _slow(row: Record) -> tuple[str, ...]:
+    dates = row["dates"] or []
+    trend = [f"{each['date']}: {text.duration(each['median_ns'])}" for each in (dates[:1] + dates[1:][-1:])]
+    return (
+        *_names(row),
+        f"{row['n_launches']} in {row['n_reports']}",
+        text.duration(row["duration_ns"]),
+        text.share(row["share_frac"]),
+        text.duration(row["median_ns"]) + (f" ({row['n_shapes']} shapes)" if row["n_shapes"] > 1 else ""),
+        _bound(row),
+        " … ".join(trend),
+    )
+
+
+def _recoverable(row: Record) -> tuple[str, ...]:
+    return (
+        *_names(row),
+        f"{row['n_placed']} in {row['n_reports']}",
+        text.duration(row["recoverable_ns"]),
+        text.share(row["recoverable_ns"] / row["placed_ns"] if row["placed_ns"] else None),
+        _bound(row),
+        text.label(row["first_finding"]) if row["first_finding"] else "",
+    )
+
+
+def _gpus(listed: Record) -> Section:
+    title = "the same launch on several GPUs"
+    if not listed["rows"]:
+        return Section(title, ("none: kernel, shape, program, clock control and work have to be the same",))
+    note = "same kernel, shape, program, clock control and work; the share of the roof tells the code from the GPU"
+    rows = [
+        (
+            *_names(row)[:2],
+            text.extent(row["grid"]),
+            row["gpu_name"],
+            str(row["n_launches"]),
+            text.duration(row["median_ns"]),
+            f"{text.duration(row['least_ns'])}–{text.duration(row['most_ns'])}" if row["n_launches"] > 1 else "",
+            text.share(row["share_of_roof_frac"]),
+            row["clock_control"] or "",
+        )
+        for row in listed["rows"]
+    ]
+    head = ("kernel", "program", "grid", "GPU", "launches", "one launch", "from–to", "of the roof", "clocks")
+    return Section(title, (note,), head, tuple(rows))
+
+
+def _changes(found: Record) -> Iterator[Section]:
+    words = _WORDS_BY_FACTOR.get(found["by"]) or f"by label {found['by'].partition(':')[2]}"
+    counts = (
+        f"{text.counted(found['n_steps'], 'step')} in {found['n_series']} series of equal launches; {found['n_compared']} compared "
+        f"({found['n_steps'] - found['n_compared']} at other clocks)"
+    )
+    if not found["n_steps"]:
+        yield Section(f"changes {words}", ("no launch was recorded with two of them under the same conditions",))
+        return
+    if not any(found[kind]["n"] for kind in ("slower", "faster", "other_work")):
+        yield Section(f"changes {words}", (counts, "none beyond chance"))
+        return
+    head = ("kernel", "program", "GPU", "from", "to", "one launch", "change", "chance", "differs besides")
+    titles = {
+        "slower": f"slower {words}",
+        "faster": f"faster {words}",
+        "other_work": f"other times {words}, but other work too: no regressions",
+    }
+    for kind, title in titles.items():
+        listed = found[kind]
+        if listed["n"]:
+            rows = tuple(map(_step, listed["rows"]))
+            yield Section(f"{title} ({_shown(listed)})", (counts,), head, rows)
+
+
+def _step(row: Record) -> tuple[str, ...]:
+    return (
+        *_names(row),
+        row["before_value"],
+        row["value"],
+        f"{text.duration(row['before_ns'])} → {text.duration(row['mean_ns'])}",
+        factor(row["change_frac"]),
+        f"±{text.share(row['noise_frac'])}",
+        ", ".join(row["also_changed"]),
+    )
+
+
+def _names(row: Record) -> tuple[str, str, str]:
+    return (
+        text.kernel_name(row),
+        row.get("program") or row.get("process_name") or "",
+        row["gpu_name"] or "",
+    )
+
+
+def _bound(row: Record) -> str:
+    return text.bound_by(row["verdict"], text.label(row["limiter"]) if row["limiter"] else None)
+
+
+def _shown(listed: Record) -> str:
+    n_shown = len(listed["rows"])
+    return str(listed["n"]) if n_shown == listed["n"] else f"{n_shown} of {listed['n']}"
+
+
+def _aligned(section: Section, *, limits: Sequence[int] = ()) -> list[str]:
+    if not section.rows:
+        return []
+    limits = limits or [_NAME_WIDTH, *[_CELL_WIDTH] * (len(section.head) - 2), _LAST_WIDTH]
+    rows = [
+        [text.shortened(text.printable(cell), limit) for cell, limit in zip(row, limits, strict=True)]
+        for row in (section.head, *section.rows)
+    ]
+    return [f"  {line}" for line in aligned(rows, left=[True] * len(limits))]

@@ -1,0 +1,76 @@
+"""Data sheets of GPUs for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.table import Table
+
+from ncuroof.present.format import MISSING, byte_count, byte_rate, flop_rate, in_operations, intensity, label, scaled
+from ncuroof.present.texts.console import result_console
+from ncuroof.roofline import GpuProfile
+
+_SHOWN_PRECISIONS = ("fp32", "tensor_bf16")
+_LEAST_SHOWN = 4
+"""Columns that a narrow terminal shows as well: all but the ridges."""
+
+
+def print_profiles(profiles: Sequence[GpuProfile], *, color: bool | None = None) -> None:
+    """Print a line per GPU on standard output: what it is, its DRAM, and its ridge points."""
+    console = result_console(color=color)
+    headings = ("GPU", "cc", "SMs", "DRAM", *(f"{label(name)} ridge" for name in _SHOWN_PRECISIONS))
+    rows = [_row(profile) for profile in profiles]
+    n_shown = _n_that_fit([max(map(len, column)) for column in zip(headings, *rows, strict=True)], console.width)
+    table = Table(box=None, padding=(0, 1), pad_edge=False)
+    for number, heading in enumerate(headings[:n_shown]):
+        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row[:n_shown])
+    console.print(table)
+
+
+def _n_that_fit(widths: Sequence[int], width: int) -> int:
+    """Return how many columns fit beside each other, two places apart; the first ones stay whatever the width is."""
+    fitting = [n for n in range(1, len(widths) + 1) if sum(widths[:n]) + 2 * (n - 1) <= width]
+    return max([_LEAST_SHOWN, *fitting])
+
+
+def _row(profile: GpuProfile) -> list[str]:
+    ridges = [intensity(profile.ridge_flop_per_byte(name)) for name in _SHOWN_PRECISIONS]
+    dram = byte_rate(profile.bandwidth_bytes_per_s.get("dram"))
+    return [profile.id, profile.compute_capability, str(profile.sm_count), dram, *ridges]
+
+
+def print_profile(profile: GpuProfile, *, color: bool | None = None) -> None:
+    """Print everything known about a GPU on standard output, each number with its source."""
+    console = result_console(color=color)
+    console.print(f"{profile.name} ({profile.id}), {profile.architecture} {profile.chip}", style="bold", soft_wrap=True)
+    for line in _facts(profile):
+        console.print(line, soft_wrap=True)
+
+    def bandwidth(_: str, value: float) -> str:
+        return byte_rate(value)
+
+    def peak(name: str, value: float) -> str:
+        return f"{flop_rate(value, name)}, ridge {in_operations(intensity(profile.ridge_flop_per_byte(name)), name)}"
+
+    for table, numbers, as_text in (
+        ("bandwidth_bytes_per_s", profile.bandwidth_bytes_per_s, bandwidth),
+        ("peak_flop_per_s", profile.peak_flop_per_s, peak),
+    ):
+        for name, value in numbers.items():
+            console.print(f"{label(name)}: {as_text(name, value)}", soft_wrap=True)
+            console.print(f"  {profile.sources[f'{table}.{name}']}", style="dim", soft_wrap=True)
+    for about, note in profile.notes.items():
+        console.print(f"note on {about}: {note}", soft_wrap=True)
+
+
+def _facts(profile: GpuProfile) -> Iterator[str]:
+    clock = scaled(profile.sm_boost_clock_hz, "Hz")
+    yield f"compute capability {profile.compute_capability}, {profile.sm_count} SMs, boost {clock}"
+    memory = [
+        f"{byte_count(profile.dram_bytes)} DRAM" if profile.dram_bytes else None,
+        f"{byte_count(profile.l2_bytes)} L2" if profile.l2_bytes else None,
+    ]
+    yield ", ".join(filter(None, memory)) or MISSING
+    yield "named in reports: " + ", ".join(profile.device_names)

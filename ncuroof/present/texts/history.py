@@ -1,0 +1,94 @@
+"""Many runs for people and programs: a line per kernel with its time in every run, jumps beyond chance marked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ncuroof.compare import Comparison, run_obstacle, total_ns
+from ncuroof.compare.history import History, Trend
+from ncuroof.present import format as text
+from ncuroof.present.documents.json_text import TOOL
+from ncuroof.present.sentences.change import signed_share
+
+SCHEMA = "ncuroof.history/1"
+
+_MOST_TRENDS = 30
+_NAME_WIDTH = 32
+
+
+def history_document(found: History) -> dict[str, Any]:
+    """Return the document `ncuroof.history/1`; trends that moved the most time first."""
+    return {
+        "schema": SCHEMA,
+        "tool": TOOL,
+        "runs": [
+            {
+                "label": run.label,
+                "gpus": list(run.recording.gpus),
+                "duration_ns": total_ns(run),
+                "n_kernels": run.n_kernels,
+            }
+            for run in found.runs
+        ],
+        "comparable": [
+            {
+                "time": step.comparable.is_time_comparable,
+                "reasons": list(step.comparable.reasons),
+                "obstacle": run_obstacle(step) if step.comparable.is_time_comparable else None,
+            }
+            for step in found.steps
+        ],
+        "trends": [
+            {
+                "name": trend.name,
+                "mean_ns": trend.mean_ns,
+                "change_frac": trend.change_frac,
+                "jumps": [{"run": run, "change_frac": change} for run, change in sorted(trend.jumps.items())],
+            }
+            for trend in found.trends
+        ],
+    }
+
+
+def history_text(found: History) -> str:
+    """Return the trends as lines of plain text: a column per run, changes beyond chance marked with + or -."""
+    lines = ["ncuroof · history"]
+    lines += [
+        f"  {number}: {text.printable(run.label)} · {text.duration(total_ns(run))} in {text.launches(run.n_kernels)}"
+        for number, run in enumerate(found.runs)
+    ]
+    lines += [
+        f"  {number} to {number + 1}: {text.printable(said)}"
+        for number, step in enumerate(found.steps)
+        for said in _not_compared(step)
+    ]
+    lines += [
+        "",
+        f"{'kernel, time of one launch':<{_NAME_WIDTH}}"
+        + "".join(f"{number:>11}" for number in range(len(found.runs)))
+        + "   change",
+    ]
+    lines += [_line(trend) for trend in found.trends[:_MOST_TRENDS]]
+    if len(found.trends) > _MOST_TRENDS:
+        lines.append(f"{len(found.trends) - _MOST_TRENDS} more in the JSON document")
+    return "\n".join(lines) + "\n"
+
+
+def _not_compared(step: Comparison) -> list[str]:
+    """Return what is not compared from one run to the next, and why."""
+    if step.comparable.reasons:
+        return [f"times are not compared: {reason}" for reason in step.comparable.reasons]
+    obstacle = run_obstacle(step)
+    return [] if obstacle is None else [f"times of the whole runs are not compared: {obstacle}"]
+
+
+def _line(trend: Trend) -> str:
+    name = text.shortened(text.printable(trend.name), _NAME_WIDTH - 1)
+    cells = "".join(f"{_mark(trend, number) + text.duration(value):>11}" for number, value in enumerate(trend.mean_ns))
+    change = trend.change_frac
+    return f"{name:<{_NAME_WIDTH}}{cells}   {'' if change is None else signed_share(change)}"
+
+
+def _mark(trend: Trend, number: int) -> str:
+    jump = trend.jumps.get(number)
+    return "" if jump is None else ("+" if jump > 0 else "-")

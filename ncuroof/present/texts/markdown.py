@@ -1,0 +1,66 @@
+"""The summary as Markdown, for issues, pull requests and job summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ncuroof._version import __version__
+from ncuroof.present.analysed import Analysed
+from ncuroof.present.format import bound_by, share
+from ncuroof.present.sentences.breakdowns import BreakdownLine
+from ncuroof.present.texts.brief import KernelLine, brief
+from ncuroof.present.texts.markdown_text import escaped, table_row
+
+_N_BREAKDOWN = 10
+"""Families and ranges in a table."""
+
+
+def to_markdown(analysis: Analysed) -> str:
+    """Return the summary as Markdown; names from the report are escaped, so that none of them acts as markup."""
+    summary = brief(analysis)
+    lines = [f"<!-- ncuroof {__version__} -->", f"# {escaped(summary.title)}", ""]
+    if summary.is_simulated:
+        lines += ["**Simulated: written by ncuroof, not recorded on a GPU.**", ""]
+    lines += [f"- {escaped(line)}" for line in (*summary.devices, summary.tool, summary.totals, *summary.notes) if line]
+    if summary.wall_time:
+        lines += ["", *(f"- {escaped(line.strip())}" for line in summary.wall_time)]
+    if len(summary.shares) > 1 or summary.n_more:  # one verdict of all that is shown stands in every row
+        lines += ["", "| bound by | share of time | launches |", "|---|--:|--:|"]
+        lines += [table_row((part.title, share(part.share_frac), str(part.n_launches))) for part in summary.shares]
+    lines += _breakdown("code", summary.families) + _breakdown("NVTX range", summary.ranges)
+    if summary.outlook.actions:
+        lines += ["", f"What would give most, at most, of {summary.outlook.whole}:", ""]
+        lines += [f"1. up to {line.gain}: {escaped(line.title)} ({line.launches})" for line in summary.outlook.actions]
+        if told := "; ".join(summary.outlook.in_total):
+            lines += ["", f"{told[0].upper()}{told[1:]}."]
+    if summary.kernels:
+        lines += ["", *_kernels(summary.kernels)]
+    if summary.n_more:
+        of_kernels = "group of kernels is" if summary.n_more == 1 else "groups of kernels are"
+        lines += ["", f"{summary.n_more} more {of_kernels} not shown."]
+    return "\n".join(lines) + "\n"
+
+
+def _breakdown(title: str, parts: Sequence[BreakdownLine]) -> list[str]:
+    """Return the table of the time by family or range; nothing where one part is all, which the totals tell."""
+    if len(parts) < 2:
+        return []
+    lines = ["", f"| {title} | share of time | time | above roof | launches |", "|---|--:|--:|--:|--:|"]
+    for part in parts[:_N_BREAKDOWN]:
+        cells = (part.name, part.share, part.duration, part.recoverable, part.launches)
+        lines.append(table_row(map(escaped, cells)))
+    if len(parts) > _N_BREAKDOWN:
+        lines += ["", f"{len(parts) - _N_BREAKDOWN} more are not shown."]
+    return lines
+
+
+def _kernels(kernels: Iterable[KernelLine]) -> Iterator[str]:
+    yield "| # | kernel | launches | time | above roof | bound by | first thing to do |"
+    yield "|--:|---|--:|--:|--:|---|---|"
+    for line in kernels:
+        bound = bound_by(line.verdict, line.limiter)
+        advice = " · ".join(filter(None, (line.advice, line.where))) + (f" ({line.gain})" if line.gain else "")
+        launches = f"{line.n_launches}, {line.extremes}" if line.extremes else str(line.n_launches)
+        name = " · ".join(filter(None, (line.name, ", ".join(line.differs_in), line.gpu)))
+        cells = (str(line.number), name, launches, line.duration, line.recoverable, bound, advice)
+        yield table_row(map(escaped, cells))

@@ -1,0 +1,137 @@
+"""What a run would take elsewhere, for people: on the terminal and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ncuroof.present import format as text
+from ncuroof.present.texts.layout import aligned, filled
+from ncuroof.present.texts.markdown_text import code, escaped, table_row
+
+Record = Mapping[str, Any]
+
+_MOST_KERNELS = 20
+_NAME_WIDTH = 32
+_CELL_WIDTH = 29
+_WIDTH = 100
+_TOLD_FRAC = 0.05
+
+
+def to_text(document: Record) -> str:
+    """Return a projection as lines of plain text."""
+    lines = ["ncuroof · what if", text.printable(", ".join(document["sources"]))]
+    if document["changes"]:
+        lines.append("changed: " + text.printable(", ".join(document["changes"])))
+    lines += ["", *_totals(document), "", *_kernels(document)]
+    for note in (*_crossing(document), *_assumed(document), *_unknown(document)):
+        lines += _filled(note)
+    lines.append("")
+    for assumption in document["assumptions"]:
+        lines += _filled(f"· {assumption}")
+    return "\n".join(lines) + "\n"
+
+
+def to_markdown(document: Record) -> str:
+    """Return a projection as Markdown: the run, then the kernels."""
+    targets = [total["target"] for total in document["targets"]]
+    lines = ["<!-- ncuroof whatif -->", "", "# ncuroof: what if", ""]
+    if document["changes"]:
+        lines += ["Changed: " + ", ".join(map(code, document["changes"])), ""]
+    lines += ["| target | recorded | expected | between | speed |", "|---|---:|---:|---:|---:|"]
+    lines += [table_row(map(escaped, _total(total))) for total in document["targets"]]
+    lines += ["", table_row(("kernel", "recorded", *map(escaped, targets))), "|---|---:|" + "---:|" * len(targets)]
+    for kernel in document["kernels"][:_MOST_KERNELS]:
+        times = [text.duration(kernel["recorded_ns"]), *map(_time, kernel["projections"])]
+        lines.append(table_row((code(_name(kernel)), *map(escaped, times))))
+    notes = [*_crossing(document), *_assumed(document), *_unknown(document), *document["assumptions"]]
+    return "\n".join([*lines, "", *(f"- {escaped(note.strip())}" for note in notes)]) + "\n"
+
+
+def _totals(document: Record) -> list[str]:
+    head = ("run on", "recorded", "expected", "between", "speed")
+    rows = [head, *map(_total, document["targets"])]
+    return aligned(rows, left=[True, *[False] * (len(head) - 1)])
+
+
+def _total(total: Record) -> tuple[str, str, str, str, str]:
+    speed = text.MISSING if total["speedup"] is None else f"{total['speedup']:.3g}×"
+    return (
+        total["target"],
+        text.duration(total["recorded_ns"]),
+        text.duration(total["duration_ns"]),
+        _between(total),
+        speed,
+    )
+
+
+def _between(times: Record) -> str:
+    least, most = (text.duration(times[key]) for key in ("least_ns", "most_ns"))
+    return least if least == most else f"{least} to {most}"
+
+
+def _kernels(document: Record) -> Iterator[str]:
+    kernels = document["kernels"]
+    head = [f"{'kernel':<{_NAME_WIDTH}}", f"{'recorded':>10}"]
+    yield "".join(
+        [
+            *head,
+            *(f"{text.shortened(total['target'], _CELL_WIDTH - 2):>{_CELL_WIDTH}}" for total in document["targets"]),
+        ]
+    )
+    for kernel in kernels[:_MOST_KERNELS]:
+        name = text.shortened(text.printable(_name(kernel)), _NAME_WIDTH - 1)
+        cells = "".join(f"{_time(projection):>{_CELL_WIDTH}}" for projection in kernel["projections"])
+        yield f"{name:<{_NAME_WIDTH}}{text.duration(kernel['recorded_ns']):>10}{cells}"
+    if len(kernels) > _MOST_KERNELS:
+        yield f"{len(kernels) - _MOST_KERNELS} more in the JSON document"
+
+
+def _name(kernel: Record) -> str:
+    times = f"{kernel['n_launches']} × " if kernel["n_launches"] > 1 else ""
+    return times + text.kernel_name(kernel)
+
+
+def _time(projection: Record) -> str:
+    """Return the expected time and, where they differ by a twentieth or more, what the hypotheses lie between."""
+    expected, least, most = (projection[key] for key in ("duration_ns", "least_ns", "most_ns"))
+    if expected is None:
+        return text.MISSING
+    is_wide = max(expected - least, most - expected) >= _TOLD_FRAC * expected
+    return text.duration(expected) + (f" ({_between(projection)})" if is_wide else "")
+
+
+def _crossing(document: Record) -> Iterator[str]:
+    """Yield which kernels lie on the other side of the ridge there."""
+    for index, total in enumerate(document["targets"]):
+        there = [(_name(kernel), kernel["projections"][index]) for kernel in document["kernels"]]
+        to_memory = [name for name, projection in there if projection["n_crossing_to_memory"]]
+        to_compute = [
+            name for name, projection in there if projection["n_crossing"] > projection["n_crossing_to_memory"]
+        ]
+        for side, names in (("memory", to_memory), ("compute", to_compute)):
+            if names:
+                yield f"on {total['target']} these cross the ridge to the {side} side: {_some(names)}"
+
+
+def _assumed(document: Record) -> Iterator[str]:
+    """Yield which kernels an L2 limits there whose bandwidth no document states."""
+    for index, total in enumerate(document["targets"]):
+        if total["n_limited_by_assumed_l2"]:
+            limited = [each for each in document["kernels"] if each["projections"][index]["n_limited_by_assumed_l2"]]
+            yield f"on {total['target']} these are limited by an assumed L2: {_some([_name(each) for each in limited])}"
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(map(text.printable, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _unknown(document: Record) -> Iterator[str]:
+    for index, total in enumerate(document["targets"]):
+        if total["n_unknown"]:
+            reasons = {kernel["projections"][index]["reason"] for kernel in document["kernels"]} - {None}
+            yield f"{text.launches(total['n_unknown'])} not projected to {total['target']}: {'; '.join(sorted(reasons))}"
+
+
+def _filled(sentence: str) -> Iterator[str]:
+    return filled("", sentence.split(" "), _WIDTH, hanging="  ")

@@ -1,0 +1,238 @@
+"""The summary for terminals: fits 80 columns, uses more where there are, and says the same without colour; advice is never cut."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from ncuroof.present.analysed import Analysed
+from ncuroof.present.format import bound_by, share
+from ncuroof.present.sentences.actions import Outlook
+from ncuroof.present.sentences.breakdowns import BreakdownLine
+from ncuroof.present.texts.brief import Brief, KernelLine, VerdictShare, brief
+from ncuroof.present.texts.console import is_width_told, result_console
+from ncuroof.present.texts.layout import filled
+
+WIDTH = 80
+_HEIGHT = 25
+"""Of no consequence, but rich would look for it."""
+_MOST_WIDTH = 120
+"""On a wider terminal, lines would be too long to read."""
+
+_STYLE_BY_VERDICT = {
+    "memory": ("█", "dark_orange"),
+    "compute": ("▓", "dodger_blue1"),
+    "balanced": ("▒", "medium_purple1"),
+    "latency": ("░", "gold1"),
+    "overhead": ("·", "bright_black"),
+    "unknown": ("?", "bright_black"),
+}
+"""Character and colour of a verdict: told apart by either."""
+
+_COLUMN_WIDTHS = (4, 8, 10, 26)
+"""Number, time, recoverable time, bound; the name takes the rest."""
+
+_BREAKDOWN_WIDTHS = (5, 8, 8, 19, 7)
+"""Title, share, time, recoverable time, launches; the name takes the rest."""
+
+_N_BREAKDOWN = 4
+"""Lines for the time by family, and by range."""
+
+_MOST_WHERE = 36
+_LEAST_WORD_WIDTH = 6
+"""A word that tells two names apart, with the dot before it; cut further it would not."""
+
+_LEAST_NAME_WIDTH, _LEAST_FILLED_WIDTH = 8, 30
+"""A terminal too narrow for the columns, or for lines of words, cuts the lines at its right end."""
+
+_HANGING = re.compile(r" *(?:\S+ %|→) +")
+"""Begins a line of ours that may be long; others hold names, which are cut."""
+
+
+def print_summary(analysis: Analysed, *, color: bool | None = None) -> None:
+    """Print the summary on standard output.
+
+    Args:
+        analysis: an analysis.
+        color: False for plain text; None lets the terminal decide.
+    """
+    console = result_console(color=color)
+    console.width = _width(console)
+    console.print(_summary(brief(analysis), console.width))
+
+
+def to_text(analysis: Analysed) -> str:
+    """Return the summary as plain text, 80 columns wide."""
+    console = Console(
+        file=io.StringIO(), width=WIDTH, height=_HEIGHT, no_color=True, highlight=False, force_terminal=False
+    )
+    with console.capture() as capture:
+        console.print(_summary(brief(analysis), WIDTH))
+    return capture.get()
+
+
+def _width(console: Console) -> int:
+    """Return the terminal's width, or that of COLUMNS, as far as lines stay readable; 80 where there is neither."""
+    return min(console.width, _MOST_WIDTH) if console.is_terminal or is_width_told() else WIDTH
+
+
+def _summary(summary: Brief, width: int) -> RenderableType:
+    parts: list[RenderableType] = [Text(f"ncuroof · {summary.title}", style="bold", overflow="fold")]
+    if summary.is_simulated:
+        parts.append(Text("simulated: written by ncuroof, not recorded on a GPU", style="bold reverse"))
+    parts += [Text(line, overflow="fold") for line in (*summary.devices, summary.tool, summary.totals) if line]
+    parts += [Text(f"! {note}", style="bold", overflow="fold") for note in summary.notes]
+    if summary.wall_time:
+        parts += [Text(), *(Text(each) for line in summary.wall_time for each in _wrapped(line, width))]
+    if any(part.share_frac is not None for part in summary.shares):
+        parts += [Text(), _bar(summary.shares, width), *_legend(summary.shares)]
+    breakdowns = (("code", summary.families), ("NVTX", summary.ranges))
+    names = [line.name for _, lines in breakdowns for line in lines[:_N_BREAKDOWN]]
+    for title, lines in breakdowns:
+        if len(lines) > 1:
+            parts += [Text(), *_breakdown(title, lines, _name_width(_BREAKDOWN_WIDTHS, names, width))]
+    if summary.outlook.actions:
+        parts += [Text(), *_actions(summary.outlook, width)]
+    if summary.kernels:
+        parts += [Text(), _kernels(summary.kernels, width)]
+    if summary.n_more:
+        parts.append(Text(f"{summary.n_more} more not shown", style="dim"))
+    return Group(*parts)
+
+
+def _bar(shares: tuple[VerdictShare, ...], width: int) -> Text:
+    """Return time by verdict as one line; every verdict that has time gets at least one place."""
+    known = [part for part in shares if part.share_frac]
+    places = [max(1, round((part.share_frac or 0) * width)) for part in known]
+    if places:
+        places[places.index(max(places))] += width - sum(places)
+    bar = Text(no_wrap=True)
+    for part, n_places in zip(known, places, strict=True):
+        mark, color = _STYLE_BY_VERDICT[part.verdict]
+        bar.append(mark * n_places, style=color)
+    return bar
+
+
+def _legend(shares: tuple[VerdictShare, ...]) -> list[Text]:
+    legend = []
+    for part in shares:
+        mark, color = _STYLE_BY_VERDICT[part.verdict]
+        launches = "launches" if part.n_launches != 1 else "launch"
+        line = Text.assemble(
+            (mark * 2, color), f" {part.title:<15}{share(part.share_frac):>8}  {part.n_launches:>6} {launches}"
+        )
+        legend.append(line)
+    return legend
+
+
+def _name_width(others: Sequence[int], names: Iterable[str], width: int) -> int:
+    """Return the width of names beside other columns: as at 80 columns, or, on wider terminals, what the longest name takes."""
+    taken = sum(others) + len(others)
+    wanted = max([WIDTH - taken, *map(cell_len, names)])
+    return max(min(width - taken, wanted), _LEAST_NAME_WIDTH)
+
+
+def _breakdown(title: str, lines: tuple[BreakdownLine, ...], name_width: int) -> list[Text]:
+    """Return time by family or range in a few lines, the last of which says how many more there are."""
+    n_shown = len(lines) if len(lines) <= _N_BREAKDOWN else _N_BREAKDOWN - 1
+    title_width, *widths = _BREAKDOWN_WIDTHS
+    shown = []
+    for number, line in enumerate(lines[:n_shown]):
+        cells = (line.share, line.duration, f"{line.recoverable} above roof", f"×{line.launches}")
+        numbers = " ".join(f"{cell:>{cell_width}}" for cell, cell_width in zip(cells, widths, strict=True))
+        name = set_cell_size(_fitted(line.name, name_width), name_width)
+        shown.append(
+            Text(f"{'' if number else title:<{title_width}} {name} {numbers}", no_wrap=True, overflow="ellipsis")
+        )
+        shown[-1].stylize("dim", 0, title_width)
+    if n_shown < len(lines):
+        shown.append(Text(f"{'':<{title_width}} and {len(lines) - n_shown} more", style="dim"))
+    return shown
+
+
+def _actions(found: Outlook, width: int) -> list[Text]:
+    """Return what would give most over the run, a line each, and what that is in total."""
+    header = Text(f"what would give most, at most, of {found.whole}", style="dim")
+    told = [(line.gain, f"{line.title} ({line.launches})") for line in found.actions]
+    told += [("", each) for each in found.in_total]
+    return [header, *(Text(line) for gain, words in told for line in _filled(f"{gain:>8}  ", words.split(), width))]
+
+
+def _kernels(lines: tuple[KernelLine, ...], width: int) -> Group:
+    """Return a line per kernel, with what to do below it."""
+    name_width = _name_width(_COLUMN_WIDTHS, (_name(line, _MOST_WIDTH) for line in lines), width)
+    header = _row(("#", "kernel", "time", "above roof", "bound by"), name_width)
+    header.stylize("dim")
+    parts = [header]
+    for line in lines:
+        _, color = _STYLE_BY_VERDICT[line.verdict]
+        bound = bound_by(line.verdict, line.limiter)
+        row = _row((str(line.number), _name(line, name_width), line.duration, line.recoverable, bound), name_width)
+        row.stylize("bold", _COLUMN_WIDTHS[0] + 1, _COLUMN_WIDTHS[0] + 1 + name_width)
+        row.stylize(color, len(row) - len(_fitted(bound, _COLUMN_WIDTHS[-1])))
+        parts.append(row)
+        if line.advice:
+            parts += _advice(line, width)
+    return Group(*parts)
+
+
+def _row(cells: tuple[str, str, str, str, str], name_width: int) -> Text:
+    number, name, duration, recoverable, bound = cells
+    widths = _COLUMN_WIDTHS
+    return Text(
+        f"{number:>{widths[0]}} {set_cell_size(name, name_width)} {duration:>{widths[1]}} {recoverable:>{widths[2]}} "
+        f"{_fitted(bound, widths[3])}",
+        no_wrap=True,
+        overflow="ellipsis",
+    )
+
+
+def _name(line: KernelLine, n_cells: int) -> str:
+    """Return the kernel's name with what tells it apart, launches and how much their times differ, which is not what gets cut."""
+    rest = f" · {line.gpu}" if line.gpu else ""
+    rest += f" ×{line.n_launches}" if line.n_launches > 1 else ""
+    rest += f" ±{line.spread}" if line.spread else ""
+    rest = _last_that_fit(line.differs_in, n_cells - _LEAST_NAME_WIDTH - cell_len(rest)) + rest
+    return _fitted(line.name, n_cells - cell_len(rest)) + rest
+
+
+def _last_that_fit(words: tuple[str, ...], n_cells: int) -> str:
+    """Return as many of a name's last words as there is room for, behind a dot: these differ where the first are alike."""
+    tails = [f" · {', '.join(words[first:])}" for first in range(len(words))]
+    fitting = next((tail for tail in tails if cell_len(tail) <= n_cells), None)
+    return (
+        fitting
+        if fitting is not None
+        else _fitted(tails[-1], n_cells)
+        if tails and n_cells >= _LEAST_WORD_WIDTH
+        else ""
+    )
+
+
+def _advice(line: KernelLine, width: int) -> list[Text]:
+    where = [f"· {_fitted(line.where, _MOST_WHERE)}"] if line.where else []
+    gain = [f"({line.gain})"] if line.gain else []
+    start = f"{'':>{_COLUMN_WIDTHS[0]}} → "
+    return [Text(each) for each in _filled(start, (*line.advice.split(), *where, *gain), width)]
+
+
+def _wrapped(line: str, width: int) -> Iterable[str]:
+    """Return a line in as many as it takes; one that holds names is cut instead."""
+    start = _HANGING.match(line)
+    return _filled(start[0], line[start.end() :].split(), width) if start else [_fitted(line, width)]
+
+
+def _filled(start: str, words: Iterable[str], width: int) -> Iterator[str]:
+    """Yield words in lines that are cut on a terminal too narrow for any."""
+    lines = filled(start, words, max(width, cell_len(start) + _LEAST_FILLED_WIDTH))
+    return (_fitted(line, width) for line in lines)
+
+
+def _fitted(text: str, n_cells: int) -> str:
+    """Return text cut to `n_cells` terminal cells, an ellipsis where something was cut; wide characters take two."""
+    return text if cell_len(text) <= n_cells else set_cell_size(text, max(n_cells - 1, 0)).rstrip() + "…"
