@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 import polars as pl
 
@@ -25,10 +26,24 @@ _TOKEN = re.compile(
     r"|\{(?P<quantity>[\w.]+)\}|(?P<counter>[A-Za-z_][\w.:]*)|(?P<symbol>[<>]=?|[-+*/(),]))"
 )
 
+
+def sum_of(terms: Iterable[pl.Expr]) -> pl.Expr:
+    """Return the sum of a row's terms, those that are null as 0, from left to right.
+
+    `pl.sum_horizontal` adds them as its threads come by them, which shows in the last digit, and differs from run to run.
+    """
+    return reduce(operator.add, (term.fill_null(0) for term in terms))
+
+
+def sum_of_known(terms: Sequence[pl.Expr]) -> pl.Expr:
+    """Return the sum of a row's terms that are not null; null where all are."""
+    return pl.when(pl.any_horizontal(term.is_not_null() for term in terms)).then(sum_of(terms))
+
+
 _FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
     "max": pl.max_horizontal,
     "min": pl.min_horizontal,
-    "sum": lambda *terms: pl.when(pl.any_horizontal(*(t.is_not_null() for t in terms))).then(pl.sum_horizontal(*terms)),
+    "sum": lambda *terms: sum_of_known(terms),
     "ceil": lambda term: term.ceil(),
     "above_zero": lambda term: term.clip(lower_bound=0),
     "at_most_one": lambda term: term.clip(upper_bound=1),

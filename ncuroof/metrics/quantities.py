@@ -9,6 +9,7 @@ import polars as pl
 from ncuroof.errors import ProfileError
 from ncuroof.metrics.catalogue import Catalogue
 from ncuroof.metrics.entries import Quantity, Stalls
+from ncuroof.metrics.formula import sum_of
 
 MEANINGFUL_STALLS_EXCEPT = frozenset({"selected", "not_selected"})
 """States in which a warp was ready: shares of the latency, but no reason for it."""
@@ -120,7 +121,7 @@ def _stall_columns(table: CounterTable, stalls: Stalls) -> list[pl.Expr]:
         for reason in stalls.reasons
     }
     samples = {reason: pl.coalesce(counters) for reason, counters in found.items() if counters}
-    all_samples = pl.sum_horizontal(*samples.values()) if samples else pl.lit(None, pl.Float64)
+    all_samples = sum_of(samples.values()) if samples else pl.lit(None, pl.Float64)
     latencies = {
         reason: counter
         for reason in stalls.reasons
@@ -134,7 +135,7 @@ def _stall_columns(table: CounterTable, stalls: Stalls) -> list[pl.Expr]:
             if reason not in stalls.only_on_some_chips
         )
         is_known = total.is_not_null() | is_every_one
-        total = pl.when(is_known).then(pl.max_horizontal(total, pl.sum_horizontal(*latencies.values())))
+        total = pl.when(is_known).then(pl.max_horizontal(total, sum_of(latencies.values())))
     columns = []
     for reason in stalls.reasons:
         counter = latencies.get(reason)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ncuroof.metrics.entries import Tensor
+from ncuroof.metrics.formula import sum_of, sum_of_known
 from ncuroof.metrics.names import matches
 from ncuroof.metrics.quantities import CounterTable, first_known
 from ncuroof.metrics.stacked_rows import rows_by_key
@@ -121,9 +122,9 @@ def _family(paths: Sequence[MeasuredPath], members: Sequence[int]) -> pl.Expr:
     The definition names the paths that did the work; all of them where none did any.
     """
     rates, peaks = ([pl.col(f"{kind}.{n}") for n in members] for kind in ("rate", "peak"))
-    total, fastest = pl.sum_horizontal(rates), pl.max_horizontal(peaks)
+    total, fastest = sum_of(rates), pl.max_horizontal(peaks)
     shares = [pl.when(rate > 0).then(rate / peak) for rate, peak in zip(rates, peaks, strict=True)]
-    time_share = pl.sum_horizontal(shares)
+    time_share = sum_of(shares)
     is_whole = ~pl.any_horizontal(
         ((rate > 0) & peak.is_null()).fill_null(value=False)  # a path that was not collected did no work
         for rate, peak in zip(rates, peaks, strict=True)
@@ -184,15 +185,11 @@ def tensor_split_error(table: CounterTable, tensor: Tensor) -> pl.Expr:
             of_rank = parts if path.rank == 0 else whole if path.rank >= _WHOLE else {}
             of_rank.setdefault(path.precision.removesuffix(SPARSE_SUFFIX), []).append(measured.rate)
     errors = [
-        (_sum_of_known(parts[precision]) - total).abs() / pl.when(total > 0).then(total)
+        (sum_of_known(parts[precision]) - total).abs() / pl.when(total > 0).then(total)
         for precision in sorted(whole.keys() & parts.keys())
-        for total in [_sum_of_known(whole[precision])]
+        for total in [sum_of_known(whole[precision])]
     ]
     return pl.max_horizontal(errors) if errors else pl.lit(None, pl.Float64)
-
-
-def _sum_of_known(terms: Sequence[pl.Expr]) -> pl.Expr:
-    return pl.when(pl.any_horizontal(term.is_not_null() for term in terms)).then(pl.sum_horizontal(terms))
 
 
 def tensor_instructions(table: CounterTable, tensor: Tensor, names: pl.Series) -> pl.DataFrame:

@@ -8,6 +8,7 @@ import polars as pl
 
 from ncuroof.metrics.catalogue import Catalogue
 from ncuroof.metrics.entries import Pair
+from ncuroof.metrics.formula import sum_of_known
 from ncuroof.metrics.quantities import CounterTable
 from ncuroof.metrics.stacked_rows import rows_by_key, stacked
 from ncuroof.metrics.tensor import tensor_instructions, tensor_operations
@@ -103,8 +104,5 @@ def _rows_of_first_pairs(
 
 def whole_flop(kernels: pl.DataFrame) -> pl.Expr:
     """Return the FLOPs of all precisions, from columns `work.<precision>.flop`; null where none was counted."""
-    columns = [name for name in kernels.columns if name.startswith("work.") and name.endswith(".flop")]
-    if not columns:
-        return pl.lit(None, pl.Float64)
-    is_known = pl.any_horizontal(pl.col(name).is_not_null() for name in columns)
-    return pl.when(is_known).then(pl.sum_horizontal(columns))
+    columns = [pl.col(name) for name in kernels.columns if name.startswith("work.") and name.endswith(".flop")]
+    return sum_of_known(columns) if columns else pl.lit(None, pl.Float64)

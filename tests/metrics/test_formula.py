@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncuroof.errors import ProfileError
-from ncuroof.metrics.formula import parse
+from ncuroof.metrics.formula import parse, sum_of, sum_of_known
 
 FRAME = pl.DataFrame({"a__x.sum": [6.0, None, 0.0], "b__y": [3.0, 3.0, 0.0], "time": [2.0, 2.0, 2.0]})
 
@@ -150,3 +150,10 @@ def test_sum_of_numbers_is_their_sum(numbers: list[int]) -> None:
     expression = parse(" + ".join(map(str, numbers))).expression(lambda _: None, frozenset())
     assert expression is not None
     assert pl.select(expression).item() == sum(numbers)
+
+
+def test_sums_go_from_left_to_right() -> None:
+    terms = {"a": 1e16, "b": 1.0, "c": None, "d": 1.0, "e": -1e16}  # 1e16 + 1 is 1e16; 1 + 1 first would leave 2
+    frame = pl.DataFrame([terms], schema=dict.fromkeys(terms, pl.Float64))
+    found = frame.select(sum_of([pl.col(name) for name in terms]), b=sum_of_known([pl.col("c")]))
+    assert found.row(0) == (0.0, None)
