@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -86,7 +86,7 @@ class Reports:
         Raises:
             ArgumentError: something else than calibrations is given.
         """
-        reached = [calibrations] if isinstance(calibrations, Calibration) else list(calibrations)
+        reached = list(calibrations) if isinstance(calibrations, Iterable) else [calibrations]
         if wrong := [type(each).__name__ for each in reached if not isinstance(each, Calibration)]:
             raise ArgumentError(f"a calibration was wanted, found {wrong[0]}", hint="pass read_calibration(path)")
         measurements = measure(self.raw)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from io import IOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,7 @@ def read(
     """
     if reader not in READERS:
         raise UnknownNameError(f"no reader {reader!r}", hint=f"use one of: {', '.join(READERS)}")
-    is_one = isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable)
+    is_one = isinstance(paths, (str, bytes, os.PathLike, IOBase)) or not isinstance(paths, Iterable)
     named: Any = [paths] if is_one else paths
     files: list[PathLike] = list(named)
     if wrong := [type(each).__name__ for each in files if not isinstance(each, (str, os.PathLike))]:

@@ -36,6 +36,9 @@ class Stated(Mapping[str, _Value]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def __or__(self, other: Mapping[str, _Value]) -> dict[str, _Value]:
+        return {**self, **other}
+
     def __repr__(self) -> str:
         return repr(self._values)
 

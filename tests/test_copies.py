@@ -91,3 +91,7 @@ def test_what_a_file_states_cannot_be_changed_in_a_copy_either() -> None:
     for machine in (model.machine_by_name("tpu-v5e"), pickle.loads(pickle.dumps(model.machine_by_name("b200")))):
         with pytest.raises(TypeError):
             machine.bandwidth_bytes_per_s["dram"] = 1.0
+    product = model.gemm(4, 5, 6)
+    with pytest.raises(TypeError):
+        product.sizes["m"] = 9
+    assert product.sizes | {"m": 9} == {"m": 9, "n": 5, "k": 6, "dtype": "bf16"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -98,9 +99,9 @@ def test_one_change_is_a_text() -> None:
         analysis.whatif("b200", only="gemm")
 
 
-@pytest.mark.parametrize("paths", [5, None, b"run.ncu-rep", [5], [demo.REPORT, None]])
+@pytest.mark.parametrize("paths", [5, None, b"run.ncu-rep", [5], [demo.REPORT, None], BytesIO(b"x")])
 def test_what_is_no_path_is_refused_by_name(paths: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"the path of a report was wanted, found (int|NoneType|bytes)$"):
+    with pytest.raises(ArgumentError, match=r"the path of a report was wanted, found (int|NoneType|bytes|BytesIO)$"):
         ncuroof.read(paths)
 
 
@@ -111,6 +112,7 @@ def test_verbs_say_what_they_take() -> None:
         (analysis.whatif, (["b200"],), "a GPU's name was wanted, found list"),
         (partial(analysis.whatif, changes=[5]), ("b200",), "a change in words was wanted, found int"),
         (reports.analyse, ("h200.json",), "a calibration was wanted, found str"),
+        (reports.analyse, (None,), "a calibration was wanted, found NoneType"),
         (reports.analyse, ([Path("h200.json")],), "a calibration was wanted, found (Posix|Windows)Path"),
         (ncuroof.model.predict, (product, None), "a machine or its name was wanted, found NoneType"),
         (ncuroof.model.predict, ("gemm", "b200"), "an operation was wanted, found str"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ncuroof.errors import ModelError
 from ncuroof.model.dtypes import Dtype
+from ncuroof.resources import Stated
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ def made(
     given = {size: value for size, value in sizes.items() if value is not None and value is not False}
     return Operation(
         name=name,
-        sizes=given,
+        sizes=Stated(given),
         work=tuple(each for each in work if each.flop),
         traffic=tuple(each for each in traffic if each.bytes),
         counted=counted,

@@ -51,8 +51,9 @@ class ExpectedRoofline:
     def by_operator(self) -> pl.DataFrame:
         """Return a row per operator: calls, work, traffic, least time and its share, the longest first.
 
-        Of `n_unknown` calls the least time is not known, for want of their work or of a roof. Where there are any, work, time and
-        intensity are of the others, at least so much, and null where that would be 0; shares are of the time that is known.
+        Of `n_unknown` calls the least time is not known, for want of their work or of a roof: the time leaves them out. Work leaves
+        out calls whose work is not known; intensity is that work over the bytes of all. Where something is left out, these are
+        at least so much, and null where that would be 0; shares are of the time that is known.
         """
         return self._by("operator")
 
