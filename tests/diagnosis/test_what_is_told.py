@@ -189,6 +189,9 @@ def test_a_variant_of_a_parent_stands_before_what_helps_whatever_the_finding() -
 
 @pytest.mark.parametrize("family", ["cublas", "cublas_gemv", "cudnn", "flash_attention", "pytorch"])
 def test_callers_are_not_told_what_blocks_should_do(family: str) -> None:
+        ("uncoalesced_global_access", "my_kernel", "stage a tile through shared memory", "asynchronous"),
+        ("scattered_accesses", "my_kernel", "staged through shared memory", "asynchronous"),
+        ("uncoalesced_global_access", "ampere_sgemm_128x64_nn", "leading dimension", "stage"),
     for finding, rule in RULES.findings.items():
         assert not rule.advice.text(family).startswith("Give each block"), finding
 
