@@ -277,6 +277,37 @@ def test_gain_of_using_values_more_often_leaves_the_arithmetic(
 
 
 @pytest.mark.parametrize(
+    ("arithmetic", "gain"),
+    [
+        # FLOP are 0.2 of their peak, and 0.13 of 0.88 slots; reads of constants, which fill the SMs, and L2 get less to do
+        ({"arithmetic.fp32_issue_frac": 0.13}, 0.8e6),
+        ({"arithmetic.fp32_issue_frac": 0.5}, 0.56e6),  # half of 0.88 slots
+        ({"arithmetic.fp32_issue_frac": None}, None),
+        (
+            {"arithmetic.fp32_issue_frac": 0.0, "roofline.vector_flop_frac": 0.0},
+            None,
+        ),  # it passes through: a transposition
+        ({"arithmetic.fp32_issue_frac": 0.0, "roofline.vector_flop_frac": 0.0, "utilisation.tensor": 0.5}, 0.5e6),
+    ],
+)
+def test_reading_shared_memory_less_leaves_the_arithmetic_that_uses_it(
+    arithmetic: dict[str, float | None], gain: float | None
+) -> None:
+    busy = {"utilisation.memory": 0.9, "utilisation.l1": 0.9, "utilisation.l2": 0.68, "utilisation.dram": 0.1}
+    busy |= {"utilisation.compute": 0.95, "utilisation.issue": 0.88, "access.shared_wavefront_share": 0.9}
+    found_ns = gain_ns("shared_traffic", busy | {"roofline.vector_flop_frac": 0.2} | arithmetic)
+    assert found_ns is None if gain is None else found_ns == pytest.approx(gain)
+
+
+def test_atomics_that_go_leave_l2_to_the_rest() -> None:
+    # L2 is busy for 5.6 % of the time with the atomics themselves, the SMs for 1 %, DRAM for 2 %
+    busy = {"utilisation.memory": 0.056, "utilisation.l2": 0.056, "utilisation.busiest": 0.056}
+    busy |= {"utilisation.compute": 0.01, "utilisation.dram": 0.02, "stalls.drain": 0.8}
+    assert gain_ns("colliding_atomics", busy | {"access.hottest_l2_slice_frac": 1.0}) == pytest.approx(0.98e6)
+    assert gain_ns("colliding_atomics", busy | {"access.hottest_l2_slice_frac": 0.97}) == pytest.approx(0.97e6)
+
+
+@pytest.mark.parametrize(
     ("busy_on_working_sms", "gain"),
     [
         ({}, 0.5e6),  # up to twice the warps, where the next limit is
