@@ -148,12 +148,28 @@ def test_older_tensor_instructions_are_told_where_warps_wait_as_well(tensor: flo
     assert of_full == pytest.approx(0.34e6)  # where the pipe is the limit; waits need not fall with it
 
 
-@pytest.mark.parametrize(("n_bytes", "is_told"), [(0.0, False), (1e9, True)])
-def test_unaligned_asynchronous_copies_are_told_where_there_are_any(n_bytes: float, is_told: bool) -> None:
-    row = names("async_copy_alignment", **{"access.async_copy_bytes": n_bytes})
-    assert ("async_copy_alignment" in row) == is_told
-    assert "uncoalesced_global_access" in row
-    assert "asynchronous" not in told("uncoalesced_global_access", "my_kernel")
+@pytest.mark.parametrize(
+    ("per_lookup", "cause"),
+    [
+        (1.6, "async_copy_alignment"),
+        (1.0, "uncoalesced_global_access"),
+        (0.0, "uncoalesced_global_access"),  # copies through L1
+        (None, "uncoalesced_global_access"),
+    ],
+)
+def test_unaligned_asynchronous_copies_are_not_taken_for_scattered_accesses(
+    per_lookup: float | None, cause: str
+) -> None:
+    excess = {"access.excess_sectors_frac": 0.5, "access.async_sectors_per_lookup": per_lookup}
+    causes = {"async_copy_alignment", "uncoalesced_global_access"}
+    assert names("uncoalesced_global_access", **excess) & causes == {cause}
+
+
+def test_unaligned_copies_are_told_with_what_l2_sent_for_them_where_l2_is_the_limit() -> None:
+    # bytes per sector were collected, and are of loads into registers alone
+    known = {"access.load_bytes_per_sector": 32.0, "access.l2_excess_frac": 0.4}
+    assert gain_of("async_copy_alignment", "l2", known) == pytest.approx(0.4)
+    assert gain_of("async_copy_alignment", "dram", known) is None  # L2 holds the sector by the second time
 
 
 # ---- advice -----------------------------------------------------------------------------------------------------------------
@@ -173,6 +189,9 @@ def test_unaligned_asynchronous_copies_are_told_where_there_are_any(n_bytes: flo
         ("narrow_loads", _SOFTMAX, "whatever the layout", "Give it contiguous"),
         ("local_memory", _FLASH, "fits its registers", "head dimension is above 128"),
         ("shared_traffic", _FLASH, "tuned for", "neither 64 nor 128"),
+        ("uncoalesced_global_access", "my_kernel", "stage a tile through shared memory", "asynchronous"),
+        ("scattered_accesses", "my_kernel", "staged through shared memory", "asynchronous"),
+        ("uncoalesced_global_access", "ampere_sgemm_128x64_nn", "leading dimension", "stage"),
     ],
 )
 def test_advice_asks_for_nothing_that_the_name_says_is_so(finding: str, name: str, says: str, leaves_out: str) -> None:
@@ -189,9 +208,6 @@ def test_a_variant_of_a_parent_stands_before_what_helps_whatever_the_finding() -
 
 @pytest.mark.parametrize("family", ["cublas", "cublas_gemv", "cudnn", "flash_attention", "pytorch"])
 def test_callers_are_not_told_what_blocks_should_do(family: str) -> None:
-        ("uncoalesced_global_access", "my_kernel", "stage a tile through shared memory", "asynchronous"),
-        ("scattered_accesses", "my_kernel", "staged through shared memory", "asynchronous"),
-        ("uncoalesced_global_access", "ampere_sgemm_128x64_nn", "leading dimension", "stage"),
     for finding, rule in RULES.findings.items():
         assert not rule.advice.text(family).startswith("Give each block"), finding
 

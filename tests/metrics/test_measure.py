@@ -380,3 +380,17 @@ def test_asynchronous_copies_are_no_loads(copies: dict[str, float], sectors: flo
     kernel = kernel_of({"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": 1000.0, **copies})
     assert kernel["access.load_sectors"] == sectors
     assert kernel["access.async_copy_frac"] == share
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "looked_up", "ratio"),
+    [
+        (64e3, 1250.0, 1.6),  # unaligned: 2000 sectors sent, 1000 wanted
+        (32e3, 1000.0, 1.0),
+        (0.0, 1000.0, 0.0),
+        (0.0, 0.0, None),
+    ],
+)
+def test_sectors_of_copies_are_those_that_l2_sent(n_bytes: float, looked_up: float, ratio: float | None) -> None:
+    kernel = kernel_of({ASYNC_BYPASS: n_bytes, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": looked_up})
+    assert kernel["access.async_sectors_per_lookup"] == ratio
