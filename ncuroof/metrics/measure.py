@@ -40,6 +40,9 @@ shared memory's."""
 NEAR_FRAC = 0.1
 """Between a side's total and what stands for it: as between the two sides of a balanced kernel."""
 
+_OF_A_GRID = ("launch__grid_", "launch__block_")
+"""Counters of what ncu writes as 1 x 1 x 1 blocks of 32 threads of a CUDA graph as a whole: it has many grids."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measurements:
@@ -163,10 +166,13 @@ def _in_base_units(report: RawReport, dropped: list[str]) -> pl.DataFrame:
         except UnitError as error:
             dropped.append(str(error))
             continue
-        columns.append(pl.col(name) * factor if factor != 1.0 else pl.col(name))
+        value = pl.col(name) * factor if factor != 1.0 else pl.col(name)
+        columns.append(
+            pl.when(pl.col("workload") == "kernel").then(value).alias(name) if name.startswith(_OF_A_GRID) else value
+        )
     if not columns:
         return pl.DataFrame({"device__": [None] * report.workloads.height}, schema={"device__": pl.Float64})
-    return report.counters.select(columns)
+    return report.counters.with_columns(report.workloads["workload"]).select(columns)
 
 
 def _workloads(reports: Sequence[RawReport]) -> pl.DataFrame:

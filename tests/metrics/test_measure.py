@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
@@ -31,6 +33,27 @@ def test_a_measured_zero_stays_zero() -> None:
 
 def test_percent_becomes_a_share() -> None:
     assert kernel_of({f"sm__throughput{PCT}": 85.0})["utilisation.compute"] == pytest.approx(0.85)
+
+
+@pytest.mark.parametrize(("workload", "n_blocks"), [("kernel", 33.0), ("graph", None), ("range", None)])
+def test_a_graph_has_no_grid_of_its_own(workload: str, n_blocks: float | None) -> None:
+    # of a CUDA graph as a whole, ncu writes one block of 32 threads; 33 blocks here, for 132 SMs
+    counters = {f"launch__{what}_dim_{axis}": 1.0 for what in ("grid", "block") for axis in "yz"}
+    counters |= {
+        "launch__grid_dim_x": 33.0,
+        "launch__grid_size": 33.0,
+        "launch__block_dim_x": 32.0,
+        "launch__sm_count": 132.0,
+    }
+    report = raw_report(counters)
+    workloads = report.workloads.with_columns(
+        pl.lit(workload).alias("workload").cast(report.workloads.schema["workload"])
+    )
+    row = measure([replace(report, workloads=workloads)]).kernels.row(0, named=True)
+    share = None if n_blocks is None else 0.25
+    assert [row[f"launch.{name}"] for name in ("n_blocks", "blocks_per_sm", "sm_frac")] == [n_blocks, share, share]
+    assert row["grid"] == (None if n_blocks is None else [33, 1, 1])
+    assert row["device.sm_count"] == 132
 
 
 def test_duration_falls_back_to_cycles_over_clock() -> None:
