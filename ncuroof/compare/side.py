@@ -25,6 +25,7 @@ EQUAL_WORK_RATIO = 1.05
 """Launches whose FLOPs and instructions differ by less do the same work; how long they take deviates by chance."""
 
 COUNTED = "counted_average_ns"
+_WEIGHTS = ("n_represented", "weight", COUNTED)
 
 BUILDS: Mapping[float | None, str] = {0.0: "with optimisation", 1.0: "for debugging (nvcc -G)"}
 """How kernels were compiled, by `check.debug_build`."""
@@ -177,7 +178,7 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
     Raises:
         SchemaError: a column is absent.
     """
-    if missing := {"id", "name", "grid", "block", "nvtx", "duration_ns", "verdict"} - set(kernels.columns):
+    if missing := {"id", "name", "grid", "block", "nvtx", "duration_ns", "verdict", *_WEIGHTS} - set(kernels.columns):
         raise SchemaError(f"launches to compare lack {', '.join(sorted(missing))}")
     severe = findings.group_by("id").agg(
         (pl.col("severity") == "high").sum().alias("n_high"), (pl.col("severity") == "medium").sum().alias("n_medium")
@@ -193,7 +194,6 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
             range_path(pl.col("nvtx")).alias("range"),
             whole_flop(kernels).alias(FLOP),
             pl.col("n_high", "n_medium").fill_null(0),
-            *(_stands_for(name, kernels) for name in ("n_represented", "weight")),
         )
     )
     wanted = load_comparison_rules().quantities()
@@ -212,7 +212,7 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
             known_sum(pl.col("duration_ns") * pl.col("weight")),
             pl.col("duration_ns").mean().alias("mean_ns"),
             _deviation_of_equal_work(kernels).alias("deviation_ns"),
-            _counted_average(kernels),
+            pl.when(pl.col(COUNTED).is_not_null().all()).then(pl.col(COUNTED).mean()).alias(COUNTED),
             pl.col("verdict").get(longest),
             pl.col("limiter").get(longest),
             known_sum(pl.col("recoverable_ns") * pl.col("weight")),
@@ -229,13 +229,6 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
         .with_row_index("group")
         .collect()
     )
-
-
-def _counted_average(kernels: pl.DataFrame) -> pl.Expr:
-    """Return the average time of a launch as counted; null where any launch of the group was not."""
-    if COUNTED not in kernels.columns:
-        return pl.lit(None, pl.Float64).alias(COUNTED)
-    return pl.when(pl.col(COUNTED).is_not_null().all()).then(pl.col(COUNTED).mean()).alias(COUNTED)
 
 
 def shown_name() -> pl.Expr:
@@ -297,11 +290,6 @@ def _roof_frac() -> pl.Expr:
     are_known = pl.col("min_time_ns").is_not_null() & pl.col("duration_ns").is_not_null()
     duration = pl.col("duration_ns").filter(are_known).sum()
     return (pl.col("min_time_ns").filter(are_known).sum() / pl.when(duration > 0).then(duration)).alias("roof_frac")
-
-
-def _stands_for(name: str, kernels: pl.DataFrame) -> pl.Expr:
-    """Return a column of WEIGHTS; 1 where launches were not counted."""
-    return (pl.col(name).fill_null(1.0) if name in kernels.columns else pl.lit(1.0)).alias(name)
 
 
 def told(values: Iterable[str | None]) -> tuple[str, ...]:

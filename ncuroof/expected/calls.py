@@ -93,9 +93,7 @@ def _groups(whole: pl.DataFrame, work: pl.DataFrame, named: Mapping[tuple[str, .
     )
     counted = work.filter(pl.col("reliable")).select("id").unique().with_columns(pl.lit(value=True).alias("is_counted"))
     keys = [tuple(path) if path else () for path in whole["nvtx_recorded"].to_list()]
-    absent = [pl.lit(1.0).alias(name) for name in ("n_represented", "weight") if name not in whole.columns]
     launches = whole.with_columns(
-        *absent,
         pl.Series("path", ["\x1f".join(key) if key in named else None for key in keys], dtype=pl.String),
         pl.Series("text", [named.get(key) for key in keys], dtype=pl.String),
     )

@@ -72,9 +72,8 @@ def model_utilisation(
         products.group_by("asked_precision").agg((pl.col("needed_flop") * times_each).sum()).sort("needed_flop")
     )
     precision = by_precision["asked_precision"][-1] if by_precision.height else None
-    weight = pl.col("weight") if "weight" in kernels.columns else 1.0
     whole = kernels.filter(~pl.col("failed") & pl.col("duration_ns").is_not_null()).with_columns(
-        pl.col("duration_ns") * weight
+        pl.col("duration_ns") * pl.col("weight")
     )
     total = float(whole["duration_ns"].sum())
     if precision is None or not peaks.get(precision) or not total:

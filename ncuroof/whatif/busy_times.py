@@ -80,7 +80,6 @@ def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
         pl.col("traffic_bytes.dram_read").alias("dram_read_bytes"),
         pl.col("traffic_bytes.dram_write").alias("dram_write_bytes"),
         *(pl.col("roofline.ridge_ratio").alias(name) for name in ("recorded_ridge_ratio", "ridge_ratio")),
-        *(pl.lit(1.0).alias(name) for name in ("n_represented", "weight") if name not in kernels.columns),
     )
     share = {name: sm_share(pl.col("n_blocks"), pl.col("sm_count")) if name in PER_SM else 1.0 for name in RESOURCES}
     # A counter of the busiest SM can hold more than the average SM could: at most all of the time of those that had blocks.

@@ -38,6 +38,9 @@ def launch(name: str, us: float | None = 100.0, **changes: Any) -> dict[str, Any
         "work.fp32.flop": 1e9,
         "traffic_bytes.dram": 1e6,
         "utilisation.dram": 0.6,
+        "n_represented": 1.0,
+        "weight": 1.0,
+        "counted_average_ns": None,
     } | changes
 
 
@@ -48,6 +51,7 @@ def run(
     columns = {
         "grid": pl.List(pl.Int64), "block": pl.List(pl.Int64), "nvtx": pl.List(pl.String), "duration_ns": pl.Float64,
         "recoverable_ns": pl.Float64, "min_time_ns": pl.Float64, "work.fp32.flop": pl.Float64, "traffic_bytes.dram": pl.Float64,
+        "counted_average_ns": pl.Float64,
     }  # fmt: skip
     kernels = pl.DataFrame(list(launches), schema_overrides=columns, infer_schema_length=None).with_row_index("id")
     rows = [(number, "a_finding", severity, None, False, None) for number, severity in findings or []]

@@ -21,7 +21,7 @@ def launches(*rows: tuple[float | None, str, float | None]) -> pl.DataFrame:
     )
     absent = [pl.lit(None, dtype).alias(name) for name, dtype in KERNELS.items() if name not in table.columns]
     whole = table.with_columns(absent)
-    return conform(whole, KERNELS).hstack(whole.select("verdict", "occupancy.tail_frac"))
+    return conform(whole, KERNELS).hstack(whole.select("verdict", "occupancy.tail_frac", pl.lit(1.0).alias("weight")))
 
 
 def calls(*rows: tuple[list[int], float, float | None]) -> pl.DataFrame:

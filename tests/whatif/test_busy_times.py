@@ -23,6 +23,8 @@ def busy_of(counters: dict[str, float], *work: tuple[Any, ...]) -> pl.DataFrame:
         "verdict": pl.lit("compute"),
         "dominant_precision": pl.lit(None, pl.String),
         "roofline.ridge_ratio": pl.lit(None, pl.Float64),
+        "n_represented": pl.lit(1.0),
+        "weight": pl.lit(1.0),
     }
     return busy_times(measure([raw_report(COUNTERS | counters)]).kernels.with_columns(**placed), work_table(*work))
 
