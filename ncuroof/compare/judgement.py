@@ -35,7 +35,6 @@ _OPS: Mapping[str, Callable[[float, float], bool]] = {
 _SUMS = {"duration_ns", "recoverable_ns", "recoverable_frac"}
 """Of a run, over its launches: those that failed to profile are missing in them."""
 
-_BY_NAME = {How.SHAPE, How.RENAMED, How.VARIANT}
 _MOST_NAMES = 3
 
 
@@ -222,8 +221,7 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
 
 def _of_other_work(delta: Delta) -> str | None:
     """Return that a kernel of the name is in both runs, but no time of it says whether it became slower; else None."""
-    is_guess = delta.match.sureness is Sureness.GUESS and delta.match.how in _BY_NAME
-    if not is_guess or delta.work is None or not is_other_work(delta.work[1]):
+    if delta.match.how is not How.SHAPE or delta.work is None or not is_other_work(delta.work[1]):
         return None
     names = " → ".join(dict.fromkeys(delta.names))
     return f"{names} does another amount of work ({WORK_WORDS[delta.work[0]]} ×{delta.work[1]:.3g})"

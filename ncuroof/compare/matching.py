@@ -9,12 +9,10 @@ from enum import Enum
 
 import polars as pl
 
+from ncuroof.compare.pairing import pairs
 from ncuroof.compare.place import match_by_place
 from ncuroof.compare.side import Side
-from ncuroof.compare.together import FLOP, INSTRUCTIONS, Row, Together, aligned, is_other_work, work_ratio
-
-_SAME_WORK_RATIO = 1.1
-"""Launches whose work differs by less are those of the same problem, launched otherwise."""
+from ncuroof.compare.together import DRAM_BYTES, FLOP, INSTRUCTIONS, Row, Together, aligned, is_other_work, work_ratio
 
 
 class How(str, Enum):
@@ -83,7 +81,7 @@ _STAGES = (
     (("variant", "workload", "range"), How.VARIANT, Sureness.LIKELY),
     (("variant", "workload"), How.VARIANT, Sureness.GUESS),
 )
-"""What has to be equal, the most first; of equal ones those of the same work, and then the first goes with the first."""
+"""What has to be equal, the most first; of equal ones `pairs` tells which goes with which."""
 
 
 def match(before: Side, after: Side) -> Matching:
@@ -135,34 +133,18 @@ def _of_work(sureness: Sureness, old: Row, new: Row) -> Sureness:
 
 
 def _equal(left: pl.DataFrame, right: pl.DataFrame, keys: tuple[str, ...]) -> Iterator[tuple[Row, Row]]:
-    """Yield pairs of groups with equal keys: those whose launches do the same work, and of the others the n-th with the n-th."""
+    """Yield pairs of groups with equal keys."""
     rows_after = _by_keys(right, keys)
     for key, old in _by_keys(left, keys).items():
-        new = rows_after.get(key, [])
-        alone = []
-        for row in old:
-            like = next((number for number, other in enumerate(new) if _is_same_work(row, other)), None)
-            if like is None:
-                alone.append(row)
-            else:
-                yield row, new.pop(like)
-        yield from zip(alone, new, strict=False)
+        yield from pairs(old, rows_after.get(key, []))
 
 
 def _by_keys(groups: pl.DataFrame, keys: tuple[str, ...]) -> dict[tuple[object, ...], list[Row]]:
     """Return the rows of groups by what has to be equal, in their order."""
     rows: dict[tuple[object, ...], list[Row]] = defaultdict(list)
-    for row in groups.select("group", *keys, "n_launches", FLOP, INSTRUCTIONS).iter_rows(named=True):
+    for row in groups.select("group", *keys, "n_launches", FLOP, INSTRUCTIONS, DRAM_BYTES).iter_rows(named=True):
         rows[tuple(tuple(row[key]) if isinstance(row[key], list) else row[key] for key in keys)].append(row)
     return rows
-
-
-def _is_same_work(old: Row, new: Row) -> bool:
-    """Return whether launches do the same FLOPs, or without any execute as many instructions; not where neither is known."""
-    for quantity in (FLOP, INSTRUCTIONS):
-        if old[quantity] and new[quantity]:
-            return bool(1 / _SAME_WORK_RATIO <= new[quantity] / old[quantity] <= _SAME_WORK_RATIO)
-    return False
 
 
 def _how(n_before: int, n_after: int) -> How:

@@ -11,7 +11,7 @@ from ncuroof.compare.rules import Explanation
 
 Row = dict[str, Any]
 
-FLOP, INSTRUCTIONS = "work.flop", "instructions.warp_executed"
+FLOP, INSTRUCTIONS, DRAM_BYTES = "work.flop", "instructions.warp_executed", "traffic_bytes.dram"
 WORK_WORDS = {FLOP: "FLOPs", INSTRUCTIONS: "instructions"}
 
 _SAME_WORK_RATIO = 1.25
@@ -78,24 +78,30 @@ def aligned(before: Together, after: Together) -> tuple[Together, Together]:
     """
     if before.n_launches == after.n_launches:
         return before, after
-    work = work_ratio(before, after)
-    if work is None:
+    ratios = _ratios(before, after, (FLOP, INSTRUCTIONS))
+    if not ratios:
         return before, after
-    in_all = work[1] * after.n_launches / before.n_launches
-    is_same = abs(math.log(in_all)) < math.log(_SAME_WORK_RATIO) < abs(math.log(work[1]))
+    work = ratios[0][1]
+    in_all = work * after.n_launches / before.n_launches
+    is_same = abs(math.log(in_all)) < math.log(_SAME_WORK_RATIO) < abs(math.log(work))
     return (before, replace(after, n_units=before.n_units)) if is_same else (before, after)
 
 
 def work_ratio(before: Together, after: Together) -> tuple[str, float] | None:
     """Return what of their work was counted, and that of a unit after over before; None where nothing was.
 
-    FLOPs; without any, instructions.
+    FLOPs; without any, instructions. Where these are far other amounts, what of instructions and DRAM bytes is not: wider accesses
+    take fewer instructions, and addresses a few FLOPs more, for the same input. DRAM bytes alone are no work: caches keep some.
     """
-    for quantity in (FLOP, INSTRUCTIONS):
-        amounts = before.amount(quantity), after.amount(quantity)
-        if amounts[0] and amounts[1]:
-            return quantity, amounts[1] / amounts[0]
-    return None
+    ratios = _ratios(before, after, (FLOP, INSTRUCTIONS))
+    same = (ratio for ratio in (*ratios, *_ratios(before, after, (DRAM_BYTES,))) if not is_other_work(ratio[1]))
+    return next(same, ratios[0]) if ratios else None
+
+
+def _ratios(before: Together, after: Together, quantities: Sequence[str]) -> list[tuple[str, float]]:
+    """Return amounts of a unit after over before, of what was counted of both and is not zero."""
+    amounts = ((quantity, before.amount(quantity), after.amount(quantity)) for quantity in quantities)
+    return [(quantity, became / was) for quantity, was, became in amounts if was and became]
 
 
 def is_other_work(ratio: float) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ncuroof.compare import compare, judge, parse_gate
+from ncuroof.compare import How, Sureness, compare, judge, parse_gate
 from ncuroof.errors import GateError
 from tests.compare.sides import RECORDING, launch, run
 
@@ -103,12 +103,41 @@ def test_a_guess_is_no_kernel_of_the_run_before() -> None:
 
 def test_a_kernel_that_does_far_other_work_is_not_judged_by_its_time() -> None:
     # a layer of 1 Gflop before, one of 3 Mflop after, in other launches: neither "25 times faster" nor slower
-    small = {"grid": [64, 1, 1], "work.fp32.flop": 3e6}
+    small = {"grid": [64, 1, 1], "work.fp32.flop": 3e6, "traffic_bytes.dram": 3e3}
     after = run(launch("flash_fwd", 1000.0), launch("norm", 40.0, **small))
     found = result("kernel(norm).time:+5%", after)
     assert (found.has_passed, found.reasons) == (False, ("norm does another amount of work (FLOPs ×0.003)",))
     assert result("kernel(.*).time:+5%", after).reasons == found.reasons
     assert result("kernel(flash.*).time:+5%", after).has_passed
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "how"), [("norm_v1", "norm_v2", How.RENAMED), ("norm<64, 2>", "norm<128, 4>", How.VARIANT)]
+)
+def test_other_work_under_another_name_is_told_and_not_judged(old: str, new: str, how: How) -> None:
+    # 330 times less work than what was called so before: as with any guess, nothing says that it is the same kernel
+    before = run(launch("flash_fwd", 1000.0), launch(old, 1000.0))
+    after = run(launch("flash_fwd", 1000.0), launch(new, 40.0, **{"work.fp32.flop": 3e6, "traffic_bytes.dram": 3e3}))
+    (found,) = (each for each in compare(before, after).deltas if each.names == (old, new))
+    assert (found.match.how, found.match.sureness) == (how, Sureness.GUESS)
+    told = result("kernel(.*).time:+5%", after, before)
+    assert (told.has_passed, told.reasons) == (
+        True,
+        ("1 kernel within the limit, 1 matched by a guess and not judged",),
+    )
+    assert not result("kernel(norm).time:+5%", after, before).has_passed  # of that kernel alone nothing is known
+
+
+def test_the_same_input_with_other_instructions_is_judged_by_its_time() -> None:
+    # a copy of 16 bytes per thread in place of 4, and one that takes longer
+    before = run(launch("copy", 300.0, grid=[4096, 1, 1], **{"work.fp32.flop": 0.0, "instructions.warp_executed": 4e6}))
+    wide = {"grid": [1024, 1, 1], "work.fp32.flop": 0.0, "instructions.warp_executed": 1e6}
+    assert result("kernel(copy).time:+5%", run(launch("copy", 200.0, **wide)), before).has_passed
+    assert (
+        result("kernel(copy).time:+5%", run(launch("copy", 400.0, **wide)), before)
+        .reasons[0]
+        .startswith("copy changed by +33.3 %")
+    )
 
 
 def test_kernels_that_are_new_are_told_and_not_judged() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import time
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -10,6 +12,7 @@ import pytest
 
 from ncuroof.compare import How, Side, Sureness, compare
 from ncuroof.compare.matching import match
+from ncuroof.compare.pairing import pairs
 from ncuroof.compare.signatures import renamed, variant
 from tests.compare.sides import launch, run
 
@@ -86,8 +89,90 @@ def test_other_shapes_of_one_kernel_are_told_by_their_work(counted: str) -> None
     ],
 )
 def test_another_shape_of_far_other_work_is_a_guess(flop: float | None, n_launches: int, sureness: Sureness) -> None:
-    found = match(run(dense(100.0, 1e9, 132)), run(*[dense(100.0, flop, 264)] * n_launches))
+    bytes_of = {"traffic_bytes.dram": None}
+    found = match(run(dense(100.0, 1e9, 132, **bytes_of)), run(*[dense(100.0, flop, 264, **bytes_of)] * n_launches))
     assert [(each.how, each.sureness) for each in found.matches] == [(How.SHAPE, sureness)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sureness"),
+    [
+        # flops, instructions, DRAM bytes: loads of four elements in place of one
+        ((0.0, 4e6, 1e8), (0.0, 1e6, 1e8), Sureness.LIKELY),
+        ((0.0, 1e6, 1e8), (0.0, 338e6, 0.9e8), Sureness.LIKELY),  # one warp does what many did
+        ((64.0, 1e6, None), (512.0, 1e6, None), Sureness.LIKELY),  # addresses are computed otherwise
+        ((0.0, 4e6, 4e8), (0.0, 1e6, 1e8), Sureness.GUESS),  # a quarter of the input
+        ((1e9, 4e6, 4e8), (1e9, 1e6, 1e8), Sureness.LIKELY),
+        ((0.0, None, 4e8), (0.0, None, 1e8), Sureness.LIKELY),  # caches keep more of it, perhaps
+    ],
+)
+def test_work_is_far_other_where_nothing_speaks_for_the_same_input(
+    before: tuple[float | None, ...], after: tuple[float | None, ...], sureness: Sureness
+) -> None:
+    names = ("work.fp32.flop", "instructions.warp_executed", "traffic_bytes.dram")
+    sides = [
+        run(launch("a", grid=[grid, 1, 1], **dict(zip(names, amounts, strict=True))))
+        for grid, amounts in ((132, before), (264, after))
+    ]
+    assert [(each.how, each.sureness) for each in match(*sides).matches] == [(How.SHAPE, sureness)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        # the batch was doubled: 2 Gflop before are 4 after, not the 2 Gflop of what was 1
+        ((1, 2, 4, 8), (2, 4, 8, 16), [(0, 0), (1, 1), (2, 2), (3, 3)]),
+        ((1, 2, 4, 8), (2.1, 3.9, 8, 16), [(0, 0), (1, 1), (2, 2), (3, 3)]),  # 2.1 / 1.95 = 1.08
+        ((1, 2), (2, 1), [(0, 1), (1, 0)]),  # the other order, not twice and half of the work
+        ((1, 8, 3), (8.05, 7.5, 1), [(0, 2), (1, 0), (2, 1)]),
+        ((1.05, 1), (1,), [(1, 0)]),  # the nearest first
+        ((1, 1.09, 1.18), (1.09, 1.18, 1), [(0, 2), (1, 0), (2, 1)]),
+        ((1, 1.4), (1.2,), [(0, 0)]),  # neither to 10 %: the first
+        ((5, 5, 5), (5, 5), [(0, 0), (1, 1)]),
+        ((3, 5, 5, 5), (5, 5, 7), [(0, 2), (1, 0), (2, 1)]),
+    ],
+)
+def test_of_several_shapes_those_of_the_same_work_are_matched(
+    before: tuple[float, ...], after: tuple[float, ...], expected: list[tuple[int, int]]
+) -> None:
+    sides = [
+        run(*[dense(100.0, 1e9 * gflop, first + number) for number, gflop in enumerate(side)])
+        for first, side in ((100, before), (200, after))
+    ]
+    assert sorted((each.before[0], each.after[0]) for each in match(*sides).matches) == expected
+
+
+def test_the_nearest_are_paired_first_as_by_trying_all() -> None:
+    draw = random.Random(3)
+    for _ in range(200):
+        before, after = ([draw.uniform(1, 1.3) for _ in range(draw.randint(1, 7))] for _ in "ab")
+        if len(before) == len(after):
+            after.append(draw.uniform(1, 1.3))
+        left = [(number, flop) for number, flop in enumerate(before)]
+        right = [(number, flop) for number, flop in enumerate(after)]
+        expected = []
+        while left and right:
+            ratio, one, other = min((max(x[1] / y[1], y[1] / x[1]), x, y) for x in left for y in right)
+            if ratio > 1.1:
+                break
+            left.remove(one)
+            right.remove(other)
+            expected.append((one[0], other[0]))
+        expected += [(one[0], other[0]) for one, other in zip(left, right, strict=False)]
+        rows = [
+            [{"n": n, "work.flop": flop, "instructions.warp_executed": None} for n, flop in enumerate(side)]
+            for side in (before, after)
+        ]
+        assert [(one["n"], other["n"]) for one, other in pairs(*rows)] == expected
+
+
+@pytest.mark.parametrize("works", [range(1, 6001), [1] * 6000])
+def test_thousands_of_shapes_of_one_kernel_are_matched_at_once(works: Sequence[int]) -> None:
+    rows = [{"n": n, "work.flop": 1e9 * work, "instructions.warp_executed": None} for n, work in enumerate(works)]
+    begin = time.perf_counter()
+    found = list(pairs(rows, [*reversed(rows), rows[0]]))
+    assert time.perf_counter() - begin < 1  # some 0.1 s; all with all takes a minute
+    assert len(found) == 6000
 
 
 @pytest.mark.parametrize(

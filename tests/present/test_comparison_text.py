@@ -28,7 +28,7 @@ def test_a_run_of_more_launches_is_not_called_slower_without_a_word() -> None:
 
 
 def test_another_amount_of_work_is_told() -> None:
-    small = launch("a", 100.0, **{"work.fp32.flop": 1e9 / 64})
+    small = launch("a", 100.0, **{"work.fp32.flop": 1e9 / 64, "traffic_bytes.dram": 1e6 / 64})
     lines = told([launch("a", 4000.0)], [small])
     assert "note: a does another amount of work (FLOPs ×0.0156): is the input the same?" in lines
     half = launch("a", 100.0, **{"work.fp32.flop": 0.5e9})

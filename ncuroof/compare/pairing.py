@@ -1,0 +1,90 @@
+"""Which groups of one name are which of the other run, by their work and by the order in which they come."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heappush
+
+from ncuroof.compare.together import FLOP, INSTRUCTIONS, Row
+
+_SAME_WORK_RATIO = 1.1
+"""Launches whose work differs by less are those of the same problem, launched otherwise."""
+
+
+def pairs(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
+    """Yield which group before goes with which after; what is left over of the longer side is in no pair.
+
+    Where all of them do more or less work by the same factor, to 10 %, another input grew all of them, and the n-th goes with the
+    n-th. Else those whose launches do the same FLOPs, or else as many instructions, to 10 % and the nearest first; of what is left,
+    the n-th with the n-th.
+
+    Args:
+        old: rows of a side's groups, in order of first appearance.
+        new: likewise of the run after.
+    """
+    if _is_scaled(old, new):
+        yield from zip(old, new, strict=True)
+        return
+    left, right = dict(enumerate(old)), dict(enumerate(new))
+    for quantity in (FLOP, INSTRUCTIONS):
+        amounts = (
+            {number: math.log(row[quantity]) for number, row in rows.items() if row[quantity]} for rows in (left, right)
+        )
+        for one, other in _nearest(*amounts, within=math.log(_SAME_WORK_RATIO)):
+            yield left.pop(one), right.pop(other)
+    yield from zip(left.values(), right.values(), strict=False)
+
+
+def _is_scaled(old: Sequence[Row], new: Sequence[Row]) -> bool:
+    """Return whether the n-th after does the work of the n-th before times a factor that is the same for all."""
+    if len(old) != len(new):
+        return False
+    for quantity in (FLOP, INSTRUCTIONS):
+        if all(row[quantity] for row in (*old, *new)):
+            ratios = [other[quantity] / one[quantity] for one, other in zip(old, new, strict=True)]
+            return bool(max(ratios) <= min(ratios) * _SAME_WORK_RATIO)
+    return False
+
+
+def _nearest(left: dict[int, float], right: dict[int, float], *, within: float) -> Iterator[tuple[int, int]]:
+    """Yield pairs of the keys of two sides, those with the nearest values first, of equal values the n-th with the n-th.
+
+    In order of their values, the two nearest of different sides stand beside each other: what stood between would be as near to
+    one of them. So only neighbours are looked at; where two leave, those around them become neighbours.
+    """
+    line = sorted(place for side, known in enumerate((left, right)) for place in _places(known, side))
+    before, behind = list(range(-1, len(line) - 1)), list(range(1, len(line) + 1))
+    has_left = [False] * len(line)
+
+    def candidate(first: int, second: int) -> tuple[float, int, int, int, int] | None:
+        if first < 0 or second >= len(line) or line[first][2] == line[second][2]:
+            return None
+        distance = line[second][0] - line[first][0]
+        one, other = sorted((first, second), key=lambda place: line[place][2])
+        return (distance, line[one][3], line[other][3], first, second) if distance <= within else None
+
+    near = [found for place in range(len(line) - 1) if (found := candidate(place, place + 1)) is not None]
+    heapify(near)
+    while near:
+        _, one, other, first, second = heappop(near)
+        if has_left[first] or has_left[second]:
+            continue
+        yield one, other
+        has_left[first] = has_left[second] = True
+        outer = before[first], behind[second]
+        if outer[0] >= 0:
+            behind[outer[0]] = outer[1]
+        if outer[1] < len(line):
+            before[outer[1]] = outer[0]
+        if (found := candidate(*outer)) is not None:
+            heappush(near, found)
+
+
+def _places(known: dict[int, float], side: int) -> Iterator[tuple[float, int, int, int]]:
+    """Yield value, which of equal ones it is, side and key: sorted, equal values of both sides take turns."""
+    n_seen: Counter[float] = Counter()
+    for key, value in known.items():
+        yield value, n_seen[value], side, key
+        n_seen[value] += 1
