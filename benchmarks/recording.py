@@ -48,11 +48,13 @@ def benchmark(folder: Path) -> None:
         return
     alone = _seconds([sys.executable, SCRIPT], folder)
     print(f"A training step of {SCRIPT.name}, whole commands, once each; the script alone takes {alone:.1f} s\n")
+    first_s, each_s = _full_set(folder)
+    print(f"ncu --set full: {first_s:.1f} s for one launch, {each_s:.2f} s for each more", flush=True)
     ways = {}
     for number, (name, options) in enumerate(WAYS.items()):
         ways[name] = _profile(folder / f"{number}.ncu-rep", options)
         print(f"{name}: {ways[name]}", flush=True)  # which is there, whatever comes of the next
-    full_s = _full_set(folder, ways["--step 10"].n_counted)
+    full_s = first_s + (ways["--step 10"].n_counted - 1) * each_s
     rows = [_row(name, way, full_s) for name, way in ways.items()]
     rows.append([f"ncu --set full of the step, by {N_FULL} launches", f"{full_s:.0f} s", "1.00", *[""] * 5])
     header = ["command", "takes", "of the full set", "recorded", "counted", "passes", "GPU time", "with replays"]
@@ -87,35 +89,21 @@ def _profile(report: Path, options: list[str]) -> Recorded:
     )
 
 
-def _full_set(folder: Path, n_launches: int) -> float:
-    """Return the seconds of so many launches of the step, from those of one and of a few."""
+def _full_set(folder: Path) -> tuple[float, float]:
+    """Return the seconds of recording one launch of the step, and those that each more takes, from those of a few."""
 
     def seconds(count: int) -> float:
-        asked = [
-            "--set",
-            "full",
-            "--clock-control",
-            "none",
-            "--profile-from-start",
-            "off",
-            "--launch-count",
-            str(count),
-        ]
+        asked = f"--set full --clock-control none --profile-from-start off --launch-count {count}".split()
         runner = [
             sys.executable,
             torch_runner.__file__,
-            "--step",
-            STEP,
-            "--of",
-            "optimizer",
-            "--stop-after",
-            "--",
+            *f"--step {STEP} --of optimizer --stop-after --".split(),
             SCRIPT,
         ]
         return _seconds([ncu(), *asked, "--export", folder / f"full_{count}", *runner], folder)
 
     first, more = seconds(1), seconds(1 + N_FULL)
-    return first + (n_launches - 1) * (more - first) / N_FULL
+    return first, (more - first) / N_FULL
 
 
 def _seconds(command: list[str | Path | None], folder: Path) -> float:

@@ -94,4 +94,6 @@ def test_what_a_file_states_cannot_be_changed_in_a_copy_either() -> None:
     product = model.gemm(4, 5, 6)
     with pytest.raises(TypeError):
         product.sizes["m"] = 9
+    with pytest.raises(TypeError):
+        model.operator("aten::mm", [(4, 5), (5, 6)]).sizes["operator"] = "x"
     assert product.sizes | {"m": 9} == {"m": 9, "n": 5, "k": 6, "dtype": "bf16"}

@@ -48,9 +48,8 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """Return the text of the terminal, for notebooks."""
-        document = import_module(
-            "ncuroof.present.documents.comparison"
-        )  # presenting comes behind, and is not needed to compare
+        # Presenting comes behind, and is not needed to compare.
+        document = import_module("ncuroof.present.documents.comparison")
         text = import_module("ncuroof.present.texts.comparison")
         return f"<pre>{escape(text.to_text(document.comparison_document(self)))}</pre>"
 

@@ -205,9 +205,8 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
         .agg(
             pl.col("short_name").first(),
             pl.col("id").alias("ids"),
-            pl.max_horizontal(n_launches(), 1).alias(
-                "n_launches"
-            ),  # a share of a launch, where ranges are many, is one
+            # A share of a launch, where ranges are many, is one.
+            pl.max_horizontal(n_launches(), 1).alias("n_launches"),
             pl.len().alias("n_recorded"),
             known_sum(pl.col("duration_ns") * pl.col("weight")),
             pl.col("duration_ns").mean().alias("mean_ns"),

@@ -11,6 +11,7 @@ from ncuroof.present.explanations.explain import explain, listing, names
 from ncuroof.present.explanations.path import path_lines
 from ncuroof.present.format import label
 from ncuroof.present.kernel_rows import kernel_rows
+from ncuroof.present.page.explained import explained
 from tests.cli.running import run_main
 from tests.support import demo
 
@@ -31,6 +32,15 @@ def test_everything_that_a_document_names_can_be_explained() -> None:
             assert finding["id"] in known
             assert {item["quantity"] for item in finding["evidence"]} <= known
         assert {step["quantity"] for step in kernel["path"]} <= known
+
+
+def test_the_page_explains_verdicts_limiters_and_families_of_its_kernels() -> None:
+    document = ncuroof.read(demo.REPORT).analyse().to_dict()
+    told = {name for name, _ in explained(document)}
+    kernels = document["kernels"]
+    assert {kernel["verdict"] for kernel in kernels} <= told
+    assert {kernel["family"] for kernel in kernels} <= told
+    assert {"dram", "tensor"} <= {kernel["limiter"] for kernel in kernels} & told
 
 
 def test_an_unknown_name_names_its_neighbours() -> None:
