@@ -25,7 +25,6 @@ from ncuroof.diagnosis import (
     summarise,
     total_work,
     weigh,
-    weighted,
 )
 from ncuroof.errors import ArgumentError, CountsError, MissingExtraError, WhatIfError
 from ncuroof.ingest import RawReport
@@ -174,21 +173,12 @@ class Analysis:
     @property
     def breakdowns(self) -> pl.DataFrame:
         """BREAKDOWNS: time by family and by NVTX range."""
-        return break_down(
-            weighted(self.measurements.kernels, self._weights, "duration_ns"),
-            weighted(self.roofline_tables.bounds, self._weights, "recoverable_ns"),
-            self._weights,
-        )
+        return break_down(self.measurements.kernels, self.roofline_tables.bounds, self._weights)
 
     @property
     def totals(self) -> pl.DataFrame:
         """TOTALS: work, rate and DRAM intensity of the whole run in each precision."""
-        kernels = weighted(self.measurements.kernels, self._weights, "duration_ns")
-        return total_work(
-            weighted(kernels, self._weights, "traffic_bytes.dram", by="n_represented"),
-            weighted(self.roofline_tables.work, self._weights, "flop", by="n_represented"),
-            self._weights,
-        )
+        return total_work(self.measurements.kernels, self.roofline_tables.work, self._weights)
 
     @property
     def expected(self) -> Expected:
@@ -201,8 +191,7 @@ class Analysis:
     @property
     def actions(self) -> pl.DataFrame:
         """ACTIONS: what to do, by what it gives over the whole run."""
-        findings = weighted(self.diagnosis.findings, self._weights, "gain_ns")
-        return rank_actions(findings, self.summary.duration_ns, self._weights)
+        return rank_actions(self.diagnosis.findings, self.summary.duration_ns, self._weights)
 
     @property
     def _weights(self) -> pl.DataFrame | None:

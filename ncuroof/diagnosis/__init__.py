@@ -4,10 +4,19 @@ from ncuroof.diagnosis.breakdowns import break_down
 from ncuroof.diagnosis.diagnose import Diagnosis, diagnose
 from ncuroof.diagnosis.kernel_table import kernel_table
 from ncuroof.diagnosis.rules import Rules, load_rules
-from ncuroof.diagnosis.summary import Share, Summary, group_launches, known_sum, n_launches, rank_actions, summarise
+from ncuroof.diagnosis.summary import (
+    Share,
+    Summary,
+    group_launches,
+    known_sum,
+    n_launches,
+    rank_actions,
+    summarise,
+    with_weights,
+)
 from ncuroof.diagnosis.totals import total_work
 from ncuroof.diagnosis.wall_time import WallTime, load_parts
-from ncuroof.diagnosis.weights import Weighting, weigh, weighted
+from ncuroof.diagnosis.weights import Weighting, weigh
 
 __all__ = [
     "Diagnosis",
@@ -28,5 +37,5 @@ __all__ = [
     "summarise",
     "total_work",
     "weigh",
-    "weighted",
+    "with_weights",
 ]

@@ -18,9 +18,9 @@ def break_down(kernels: pl.DataFrame, bounds: pl.DataFrame, weights: pl.DataFram
     known or the run took no time.
 
     Args:
-        kernels: KERNELS, times weighted already.
-        bounds: BOUNDS, rows as in `kernels`, times weighted already.
-        weights: WEIGHTS, which numbers of launches go by; None where each launch stands for itself.
+        kernels: KERNELS.
+        bounds: BOUNDS, rows as in `kernels`.
+        weights: WEIGHTS, which sums and numbers of launches go by; None where each launch stands for itself.
 
     Returns:
         BREAKDOWNS.
@@ -38,6 +38,7 @@ def break_down(kernels: pl.DataFrame, bounds: pl.DataFrame, weights: pl.DataFram
         .with_columns(
             pl.when(has_ranges).then(pl.col("nvtx").list.first()).alias("nvtx"),
             pl.when(has_ranges).then(pl.col("nvtx").list.join("/")).alias("nvtx_path"),
+            pl.col("duration_ns", "recoverable_ns") * pl.col("weight"),
         )
     )
     return pl.concat(_sums(launches, kind) for kind in BREAKDOWN_KINDS)

@@ -133,12 +133,13 @@ def rank_actions(
     Gains of one launch overlap, so that only the one of its finding that is most worth counts; those of different launches add up.
 
     Args:
-        findings: FINDINGS, gains weighted already.
+        findings: FINDINGS.
         duration_ns: GPU time of the run.
-        weights: WEIGHTS, which numbers of launches go by; None where each launch stands for itself.
+        weights: WEIGHTS, which sums and numbers of launches go by; None where each launch stands for itself.
     """
     return (
         with_weights(findings.filter("is_most_worth"), weights)
+        .with_columns(pl.col("gain_ns") * pl.col("weight"))
         .group_by("finding", maintain_order=True)
         .agg(n_launches(), pl.col("gain_ns").sum())
         .with_columns((pl.col("gain_ns") / (duration_ns or None)).alias("share_frac"))

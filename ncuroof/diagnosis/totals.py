@@ -17,9 +17,9 @@ def total_work(kernels: pl.DataFrame, work: pl.DataFrame, weights: pl.DataFrame 
     those of them whose DRAM bytes are known. Both are null where the divisor is zero or not known.
 
     Args:
-        kernels: KERNELS with `traffic_bytes.dram`, times and bytes weighted already.
-        work: WORK, FLOP weighted already.
-        weights: WEIGHTS, which numbers of launches go by; None where each launch stands for itself.
+        kernels: KERNELS with `traffic_bytes.dram`.
+        work: WORK.
+        weights: WEIGHTS, which sums and numbers of launches go by; None where each launch stands for itself.
 
     Returns:
         TOTALS.
@@ -33,7 +33,9 @@ def total_work(kernels: pl.DataFrame, work: pl.DataFrame, weights: pl.DataFrame 
     counted = work.filter(pl.col("reliable") & pl.col("flop").is_not_null()).join(
         launches, on="id", maintain_order="left"
     )
-    counted = with_weights(counted, weights)
+    counted = with_weights(counted, weights).with_columns(
+        pl.col("flop", "dram") * pl.col("n_represented"), pl.col("duration_ns") * pl.col("weight")
+    )
     flop, moves = pl.col("flop"), pl.col("dram").is_not_null()
     seconds = pl.col("duration_ns").sum() / _NS_PER_S
     dram_bytes = pl.col("dram").sum()

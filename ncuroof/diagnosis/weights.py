@@ -111,21 +111,6 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
     )
 
 
-def weighted(table: pl.DataFrame, weights: pl.DataFrame | None, column: str, *, by: str = "weight") -> pl.DataFrame:
-    """Return a table with a column multiplied by what its kernel stands for.
-
-    Args:
-        table: with a row, or several, per kernel, and its `id`.
-        weights: WEIGHTS; None leaves the table as it is.
-        column: to multiply.
-        by: "weight" for times, "n_represented" for work and traffic.
-    """
-    if weights is None:
-        return table
-    factors = table.select("id").join(weights, on="id", how="left", maintain_order="left")[by]
-    return table.with_columns((pl.col(column) * factors).alias(column))
-
-
 def _counted(counts_by_source: Sequence[Counts | None]) -> pl.DataFrame | None:
     """Return counts by report, kernel and shape; None where there are none."""
     rows = [

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof.diagnosis import load_rules, weighted
+from ncuroof.diagnosis import load_rules, with_weights
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.documents.analysis import Document, document
@@ -222,9 +222,10 @@ def _notes(analysed: Analysed, reports: Sequence[str], of_time: str) -> Iterator
 def _debug_builds(analysed: Analysed) -> tuple[int, int, float | None]:
     """Return how many kernels are debug builds, of how many, and their share of the time."""
     weights = None if analysed.weighting is None else analysed.weighting.weights
-    kernels = weighted(analysed.measurements.kernels, weights, "duration_ns").filter(pl.col("check.debug_build") > 0)
+    kernels = with_weights(analysed.measurements.kernels.filter(pl.col("check.debug_build") > 0), weights)
     whole_ns = analysed.summary.duration_ns
-    share_frac = float(kernels.filter(~pl.col("failed"))["duration_ns"].sum()) / whole_ns if whole_ns else None
+    times = kernels.filter(~pl.col("failed")).select(pl.col("duration_ns") * pl.col("weight"))["duration_ns"]
+    share_frac = float(times.sum()) / whole_ns if whole_ns else None
     return kernels.height, analysed.summary.n_kernels, share_frac
 
 
