@@ -5,7 +5,9 @@ A wheel carries them under `ncuroof/_data/`; a checkout (editable install includ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -58,6 +60,22 @@ def folder(name: str) -> Path:
         f"packaged data folder {name!r} not found beside {_PACKAGE}",
         hint="reinstall ncuroof: the installation is incomplete",
     )
+
+
+@contextmanager
+def stated(name: str) -> Iterator[dict[str, Any]]:
+    """Give what the file of `profiles/` called `name` states; what a block lacks in it is told with the file's name.
+
+    Raises:
+        ProfileError: the file is not valid TOML, or a key is missing or of the wrong kind.
+    """
+    try:
+        yield read_toml(folder("profiles") / name)
+    except ProfileError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError, re.error) as error:
+        hint = "reinstall, or mend your change"
+        raise ProfileError(f"{name}: a key is missing or of the wrong kind: {error!r}", hint=hint) from error
 
 
 def read_toml(path: Path) -> dict[str, Any]:

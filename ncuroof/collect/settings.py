@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ncuroof.errors import ProfileError, ProfileRequestError
-from ncuroof.resources import folder, read_toml
+from ncuroof.errors import ProfileRequestError
+from ncuroof.resources import stated
 
 Version = tuple[int, ...]
 
@@ -165,11 +165,8 @@ def load_settings() -> Settings:
     Raises:
         ProfileError: `profiles/collect.toml` is malformed.
     """
-    raw = read_toml(folder("profiles") / "collect.toml")
-    try:
+    with stated("collect.toml") as raw:
         return _settings(raw)
-    except (KeyError, TypeError, ValueError, re.error) as error:
-        raise ProfileError(f"collect.toml: {error!r}", hint="reinstall, or mend your change") from error
 
 
 def _settings(raw: Mapping[str, Any]) -> Settings:

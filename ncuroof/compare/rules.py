@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from ncuroof.errors import ProfileError
-from ncuroof.resources import folder, read_toml
+from ncuroof.resources import stated
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +82,8 @@ def load_comparison_rules() -> ComparisonRules:
     Raises:
         ProfileError: `profiles/comparison.toml` is malformed.
     """
-    raw = read_toml(folder("profiles") / "comparison.toml")
-    try:
+    with stated("comparison.toml") as raw:
         explanations = tuple(Explanation(**entry) for entry in raw["explanation"])
         return ComparisonRules(
             Noise(**raw["noise"]), float(raw["least_busy_frac"]), explanations, tuple(raw["for_gates"])
         )
-    except (KeyError, TypeError) as error:
-        raise ProfileError(f"comparison.toml: {error} is missing or of the wrong kind") from error

@@ -13,7 +13,7 @@ from ncuroof.diagnosis.advice import Advice, Variant
 from ncuroof.errors import ProfileError
 from ncuroof.metrics.families import USER
 from ncuroof.metrics.formula import Formula, parse
-from ncuroof.resources import folder, read_toml
+from ncuroof.resources import stated
 
 VERDICT_PREFIX = "verdict:"
 
@@ -227,8 +227,7 @@ def load_rules() -> Rules:
     Raises:
         ProfileError: `profiles/rules.toml` is malformed.
     """
-    raw = read_toml(folder("profiles") / "rules.toml")
-    try:
+    with stated("rules.toml") as raw:
         return Rules(
             nodes=tuple(_node(entry) for entry in raw["node"]),
             verdicts={name: Described(**entry) for name, entry in raw["verdict"].items()},
@@ -245,8 +244,6 @@ def load_rules() -> Rules:
             vendor_verdicts=raw["vendor_verdict"],
             vendor_refinements=tuple(Refinement(**entry) for entry in raw["vendor_refinement"]),
         )
-    except (KeyError, TypeError) as error:
-        raise ProfileError(f"rules.toml: {error} is missing or of the wrong kind") from error
 
 
 def _node(entry: Mapping[str, Any]) -> Node:

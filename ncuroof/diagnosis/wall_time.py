@@ -10,8 +10,7 @@ from typing import Any
 
 from ncuroof.collect.traces.idle_places import Place
 from ncuroof.collect.traces.temporal_breakdown import Part, TemporalBreakdown
-from ncuroof.errors import ProfileError
-from ncuroof.resources import folder, read_toml
+from ncuroof.resources import stated
 
 COMPUTATION = "computation"
 _MOST_OF_IT_FRAC = 0.5
@@ -197,8 +196,7 @@ def load_parts() -> Mapping[str, PartEntry]:
     Raises:
         ProfileError: `profiles/temporal_breakdown.toml` is malformed.
     """
-    raw = read_toml(folder("profiles") / "temporal_breakdown.toml")
-    try:
+    with stated("temporal_breakdown.toml") as raw:
         return {
             name: PartEntry(
                 entry["title"],
@@ -212,5 +210,3 @@ def load_parts() -> Mapping[str, PartEntry]:
             )
             for name, entry in raw["part"].items()
         }
-    except (KeyError, AttributeError, TypeError, re.error) as error:
-        raise ProfileError(f"temporal_breakdown.toml: {error!r}", hint="reinstall, or mend your change") from error

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from ncuroof import resources
+from ncuroof.resources import stated
 
 _PERCENT = re.compile(r".*\.pct(_of_peak_\w+)?")
 _NAME = re.compile(
@@ -68,9 +68,9 @@ def load_units() -> UnitTable:
     Raises:
         ProfileError: the installation is broken.
     """
-    table = resources.read_toml(resources.folder("profiles") / "units.toml")
-    exactly, counted = ({key: _any_of(each) for key, each in table[part].items()} for part in ("exactly", "counted"))
-    return UnitTable(exactly, counted, table["rates"])
+    with stated("units.toml") as raw:
+        exactly, counted = ({key: _any_of(each) for key, each in raw[part].items()} for part in ("exactly", "counted"))
+        return UnitTable(exactly, counted, raw["rates"])
 
 
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:

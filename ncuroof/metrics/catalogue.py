@@ -11,7 +11,7 @@ from typing import Any
 from ncuroof.errors import ProfileError
 from ncuroof.metrics.entries import ByLine, Pair, Quantity, Source, Stalls, Tensor, TensorInstruction, TensorOpcodes
 from ncuroof.metrics.formula import Formula, parse
-from ncuroof.resources import folder, read_toml
+from ncuroof.resources import stated
 from ncuroof.words import SPARSE_SUFFIX, Precision
 
 _BREAKDOWN = "breakdown:{}.avg.pct_of_peak_sustained_elapsed"
@@ -119,11 +119,8 @@ def load_catalogue() -> Catalogue:
     Raises:
         ProfileError: `profiles/metrics.toml` is malformed.
     """
-    raw = read_toml(folder("profiles") / "metrics.toml")
-    try:
+    with stated("metrics.toml") as raw:
         return _catalogue(raw)
-    except KeyError as error:
-        raise ProfileError(f"metrics.toml: key {error} is missing") from error
 
 
 def precisions() -> tuple[str, ...]:

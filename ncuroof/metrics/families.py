@@ -10,7 +10,7 @@ import polars as pl
 
 from ncuroof.errors import ProfileError
 from ncuroof.metrics.names import matches
-from ncuroof.resources import folder, read_toml
+from ncuroof.resources import stated
 
 USER = "user"
 """The family of what no pattern matches, and the last parent of every other one."""
@@ -60,11 +60,8 @@ def load_families() -> Mapping[str, Family]:
     Raises:
         ProfileError: `profiles/families.toml` is malformed, or a parent is no family that comes later.
     """
-    raw = read_toml(folder("profiles") / "families.toml")
-    try:
+    with stated("families.toml") as raw:
         families = {entry["name"]: Family(**entry) for entry in raw["family"]}
-    except (KeyError, TypeError) as error:
-        raise ProfileError(f"families.toml: {error} is missing or of the wrong kind") from error
     later = {USER}
     for family in reversed(tuple(families.values())):
         if family.parent not in later:

@@ -6,9 +6,8 @@ from functools import cache
 
 import polars as pl
 
-from ncuroof.errors import ProfileError
 from ncuroof.metrics.names import matches
-from ncuroof.resources import folder, read_toml
+from ncuroof.resources import stated
 
 _QUEUE = ("source", "process_id", "context", "stream")
 _OTHER = -1.0
@@ -46,9 +45,7 @@ def between_products(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.Series:
 @cache
 def _known() -> tuple[str, str, int, float]:
     """Return patterns of products and of pointwise kernels, how many of these may lie between, and how far work may differ."""
-    try:
-        found = read_toml(folder("profiles") / "metrics.toml")["neighbours"]
+    with stated("metrics.toml") as raw:
+        found = raw["neighbours"]
         product, pointwise = str(found["product"]), str(found["pointwise"])
         return product, pointwise, int(found["most_pointwise"]), float(found["most_work_ratio"])
-    except KeyError as error:
-        raise ProfileError(f"metrics.toml: neighbours: {error} is missing") from error

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ncuroof import resources
-from ncuroof.errors import ProfileError
+from ncuroof.resources import stated
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +56,8 @@ def load_operators() -> OperatorTable:
     Raises:
         ProfileError: a list is missing or unknown.
     """
-    document: dict[str, Any] = resources.read_toml(resources.folder("profiles") / "operators.toml")
-    names = {each.name for each in fields(OperatorTable)}
-    if set(document) != names:
-        raise ProfileError(f"operators.toml: wanted {', '.join(sorted(names))}, found {', '.join(sorted(document))}")
-    tables: dict[str, Any] = {
-        name: content if isinstance(content, dict) else frozenset(content) for name, content in document.items()
-    }
-    return OperatorTable(**tables)
+    with stated("operators.toml") as raw:
+        tables: dict[str, Any] = {
+            name: content if isinstance(content, dict) else frozenset(content) for name, content in raw.items()
+        }
+        return OperatorTable(**tables)

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from ncuroof import resources
 from ncuroof.errors import ProfileError
-from ncuroof.metrics import families
 from ncuroof.metrics.families import USER, families_by_lines, families_of, lineage, load_families
 from ncuroof.tables import LINES
 
@@ -167,17 +167,17 @@ def test_the_line_of_parents_ends_before_the_user() -> None:
     [
         ('[[family]]\nname = "a"\ntitle = "A"\nparent = "b"\npattern = "x"\nremark = "y"\n', "parent 'b' of 'a'"),
         ('[[family]]\nname = "a"\ntitle = "A"\nparent = "a"\npattern = "x"\nremark = "y"\n', "parent 'a' of 'a'"),
-        ('[[family]]\nname = "a"\ntitle = "A"\nparent = "user"\nremark = "y"\n', "pattern"),
-        ('[[other]]\nname = "a"\n', "family"),
+        ('[[family]]\nname = "a"\ntitle = "A"\nparent = "user"\nremark = "y"\n', r"families\.toml: .*pattern"),
+        ('[[other]]\nname = "a"\n', r"families\.toml: .*family"),
     ],
 )
 def test_a_malformed_profile_says_what_is_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
 ) -> None:
     (tmp_path / "families.toml").write_text(text, encoding="utf-8")
-    monkeypatch.setattr(families, "folder", lambda _: tmp_path)
+    monkeypatch.setattr(resources, "folder", lambda _: tmp_path)
     with pytest.raises(ProfileError, match=message):
-        families.load_families.__wrapped__()
+        load_families.__wrapped__()
 
 
 def test_kernels_of_python_files_are_tritons_where_their_name_is_an_identifier() -> None:

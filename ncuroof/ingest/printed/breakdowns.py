@@ -10,8 +10,8 @@ from functools import cache
 
 import polars as pl
 
-from ncuroof import resources
 from ncuroof.ingest.raw_report import CounterSelection
+from ncuroof.resources import stated
 
 SUFFIX = ".avg.pct_of_peak_sustained_elapsed"
 """Of the counter of each part."""
@@ -49,11 +49,13 @@ def load_printed_breakdowns() -> tuple[PrintedBreakdown, ...]:
     Raises:
         ProfileError: the installation is broken.
     """
-    table = resources.read_toml(resources.folder("profiles") / "printed.toml")["breakdown"]
-    return tuple(
-        PrintedBreakdown(entry["listing"], entry["throughput"], tuple(f"{name}{SUFFIX}" for name in entry["members"]))
-        for entry in table.values()
-    )
+    with stated("printed.toml") as raw:
+        return tuple(
+            PrintedBreakdown(
+                entry["listing"], entry["throughput"], tuple(f"{name}{SUFFIX}" for name in entry["members"])
+            )
+            for entry in raw["breakdown"].values()
+        )
 
 
 def with_members(selection: CounterSelection | None) -> CounterSelection | None:

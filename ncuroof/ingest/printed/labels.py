@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ncuroof import resources
 from ncuroof.ingest.printed.breakdowns import SUFFIX
+from ncuroof.resources import stated
 
 _WITH_BREAKDOWNS = ("GPU Speed Of Light Throughput", "GPU Speed Of Light")
 
@@ -88,14 +88,14 @@ def load_printed_labels() -> PrintedLabels:
     Raises:
         ProfileError: the installation is broken.
     """
-    printed = resources.read_toml(resources.folder("profiles") / "printed.toml")
-    sections = printed["section"]
-    parts = dict(_of_breakdowns(printed["breakdown"].values(), printed["breakdown_units"]))
-    counters = {name: section.get("counters", {}) for name, section in sections.items()}
-    for name in _WITH_BREAKDOWNS:
-        counters[name] = {**counters[name], **parts}
-    identifiers = {name: section["identifier"] for name, section in sections.items()}
-    return PrintedLabels(identifiers, counters, frozenset(printed["units"]["labels_without"]))
+    with stated("printed.toml") as printed:
+        sections = printed["section"]
+        parts = dict(_of_breakdowns(printed["breakdown"].values(), printed["breakdown_units"]))
+        counters = {name: section.get("counters", {}) for name, section in sections.items()}
+        for name in _WITH_BREAKDOWNS:
+            counters[name] = {**counters[name], **parts}
+        identifiers = {name: section["identifier"] for name, section in sections.items()}
+        return PrintedLabels(identifiers, counters, frozenset(printed["units"]["labels_without"]))
 
 
 def _of_breakdowns(breakdowns: Iterable[Mapping[str, Any]], units: Mapping[str, str]) -> Iterator[tuple[str, str]]:

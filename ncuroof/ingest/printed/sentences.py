@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from ncuroof import resources
 from ncuroof.ingest.printed.tables import PrintedRule
+from ncuroof.resources import stated
 
 _STALLS = re.compile(r"spends ([\d.,]+) cycles being stalled (.{1,160})")
 _STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
@@ -71,11 +71,11 @@ def _reason(words: str) -> str | None:
 @cache
 def _reason_by_words() -> Mapping[str, str]:
     """Return the words that tell a reason, with the reason."""
-    table: Mapping[str, list[str]] = resources.read_toml(resources.folder("profiles") / "printed.toml")["stall_words"]
-    return {part: reason for reason, parts in table.items() for part in parts}
+    with stated("printed.toml") as raw:
+        return {part: reason for reason, parts in raw["stall_words"].items() for part in parts}
 
 
 @cache
 def _sentences() -> tuple[_Sentence, ...]:
-    table = resources.read_toml(resources.folder("profiles") / "printed.toml")["sentence"]
-    return tuple(_Sentence(re.compile(entry["pattern"]), entry["numbers"]) for entry in table)
+    with stated("printed.toml") as raw:
+        return tuple(_Sentence(re.compile(entry["pattern"]), entry["numbers"]) for entry in raw["sentence"])

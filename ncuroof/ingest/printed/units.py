@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from ncuroof import resources
+from ncuroof.resources import stated
 
 _NANOSECONDS_PER_SECOND = 1e9
 
@@ -62,7 +62,8 @@ def load_printed_units() -> PrintedUnits:
     Raises:
         ProfileError: the installation is broken.
     """
-    table = resources.read_toml(resources.folder("profiles") / "printed.toml")["units"]
-    return PrintedUnits(
-        table["prefixes"], frozenset(table["prefixed"]), table["nanoseconds"], frozenset(table["hertz"])
-    )
+    with stated("printed.toml") as raw:
+        table = raw["units"]
+        return PrintedUnits(
+            table["prefixes"], frozenset(table["prefixed"]), table["nanoseconds"], frozenset(table["hertz"])
+        )

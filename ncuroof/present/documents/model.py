@@ -8,7 +8,7 @@ from typing import Any
 from ncuroof.model import Distance, Operation, Residency
 from ncuroof.model.study import Critical, Row, Study
 from ncuroof.present.documents.json_text import TOOL
-from ncuroof.resources import folder, read_toml
+from ncuroof.resources import stated
 from ncuroof.words import MemoryLevel
 
 SCHEMA = "ncuroof.model/1"
@@ -41,8 +41,8 @@ def model_document(
 
 def shortest_worthwhile_ns() -> float:
     """Return what launching a kernel costs: the threshold of the rules, below which a kernel is bound by overhead."""
-    nodes = read_toml(folder("profiles") / "rules.toml")["node"]
-    return float(next(node["threshold"] for node in nodes if node["id"] == _LAUNCH_NODE))
+    with stated("rules.toml") as raw:
+        return float(next(node["threshold"] for node in raw["node"] if node["id"] == _LAUNCH_NODE))
 
 
 def _row(row: Row, found: Distance | None, launch_ns: float) -> dict[str, Any]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
-from ncuroof.errors import ProfileError
 from ncuroof.metrics import precisions
-from ncuroof.resources import folder, read_toml
+from ncuroof.resources import stated
 from ncuroof.words import MemoryLevel
 
 LEVEL, PRECISION = "<level>", "<precision>"
@@ -75,7 +73,8 @@ def load_limiters() -> Mapping[str, str]:
     Raises:
         ProfileError: `profiles/columns.toml` is malformed.
     """
-    return dict(_read("limiter"))
+    with stated("columns.toml") as raw:
+        return dict(raw["limiter"])
 
 
 @cache
@@ -89,18 +88,8 @@ def load_page_columns() -> Mapping[str, Column]:
 
 
 def _columns(table: str) -> Mapping[str, Column]:
-    try:
+    with stated("columns.toml") as raw:
         return {
             name: Column(name, entry.get("unit"), entry["doc"], tuple(entry.get("printed", ())))
-            for name, entry in _read(table).items()
+            for name, entry in raw[table].items()
         }
-    except KeyError as error:
-        raise ProfileError(f"columns.toml: key {error} is missing") from error
-
-
-def _read(table: str) -> Mapping[str, Any]:
-    try:
-        found: Mapping[str, Any] = read_toml(folder("profiles") / "columns.toml")[table]
-    except KeyError as error:
-        raise ProfileError(f"columns.toml: table {error} is missing") from error
-    return found
