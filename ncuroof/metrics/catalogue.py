@@ -9,7 +9,17 @@ from functools import cache
 from typing import Any
 
 from ncuroof.errors import ProfileError
-from ncuroof.metrics.entries import ByLine, Pair, Quantity, Source, Stalls, Tensor, TensorInstruction, TensorOpcodes
+from ncuroof.metrics.entries import (
+    ByLine,
+    Neighbours,
+    Pair,
+    Quantity,
+    Source,
+    Stalls,
+    Tensor,
+    TensorInstruction,
+    TensorOpcodes,
+)
 from ncuroof.metrics.formula import Formula, parse
 from ncuroof.resources import stated
 from ncuroof.words import SPARSE_SUFFIX, Precision
@@ -46,6 +56,7 @@ class Catalogue:
         tensor: how tensor work is found.
         stalls: how the shares of the stall reasons are found.
         by_line: what is told of lines of the source, samples of stall reasons among it.
+        neighbours: how a launch between two matrix products is told.
         resources: resource by prefix of a counter's name, for each side of the Speed of Light.
     """
 
@@ -58,6 +69,7 @@ class Catalogue:
     tensor: Tensor
     stalls: Stalls
     by_line: Mapping[str, ByLine]
+    neighbours: Neighbours
     resources: Mapping[str, Mapping[str, str]]
 
     def described(self) -> tuple[Quantity, ...]:
@@ -157,6 +169,7 @@ def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
         stalls=stalls,
         by_line={name: _by_line(entry) for name, entry in raw["by_line"].items()}
         | _samples(stalls, least=float(raw["by_line"]["samples"]["least"])),
+        neighbours=Neighbours(**raw["neighbours"]),
         resources=raw["resource"],
     )
 

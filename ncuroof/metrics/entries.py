@@ -134,6 +134,23 @@ class ByLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Neighbours:
+    """How a launch between two matrix products is told.
+
+    Attributes:
+        product: pattern of the names of matrix products.
+        pointwise: of pointwise kernels.
+        most_pointwise: how many of these may lie between.
+        most_work_ratio: how far the work of the two products may differ.
+    """
+
+    product: str
+    pointwise: str
+    most_pointwise: int
+    most_work_ratio: float
+
+
+@dataclass(frozen=True, slots=True)
 class TensorInstruction:
     """What one tensor instruction of a kernel is worth, where its shape can be told.
 

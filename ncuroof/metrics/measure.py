@@ -141,7 +141,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
         reports,
         catalogue,
     )
-    kernels = finite(kernels.with_columns(between_products(kernels, work)))
+    kernels = finite(kernels.with_columns(between_products(kernels, work, catalogue.neighbours)))
     return Measurements(
         kernels=check(kernels.select(*KERNELS, pl.exclude(*KERNELS)), KERNELS, table="KERNELS"),
         work=check(work, WORK, table="WORK"),

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import polars as pl
 
+from ncuroof.metrics.entries import Neighbours
 from ncuroof.metrics.names import matches
-from ncuroof.resources import stated
 
 _QUEUE = ("source", "process_id", "context", "stream")
 _OTHER = -1.0
 """In place of a product's FLOPs: a launch that is none, and not pointwise either."""
 
 
-def between_products(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.Series:
+def between_products(kernels: pl.DataFrame, work: pl.DataFrame, known: Neighbours) -> pl.Series:
     """Return 1 for a launch with a matrix product before and behind it in its stream of about as much work, 0 for others.
 
     Attention's two products, forward or backward, have the same FLOPs but for tiles that are not filled; the last product of a
@@ -24,28 +22,20 @@ def between_products(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.Series:
     Args:
         kernels: KERNELS, in the order of the run.
         work: WORK.
+        known: of the catalogue.
     """
-    product, pointwise, most_pointwise, most_ratio = _known()
     flop = kernels.select("id").join(
         work.group_by("id").agg(pl.col("flop").sum()), on="id", how="left", maintain_order="left"
     )
     around = (
-        pl.when(matches(pl.col("name"), product))
+        pl.when(matches(pl.col("name"), known.product))
         .then(pl.col("flop").fill_null(_OTHER))
-        .when(~matches(pl.col("name"), pointwise))
+        .when(~matches(pl.col("name"), known.pointwise))
         .then(pl.lit(_OTHER))
     )
-    before = around.forward_fill(limit=most_pointwise).shift(1).over(_QUEUE)
-    behind = around.backward_fill(limit=most_pointwise).shift(-1).over(_QUEUE)
+    before = around.forward_fill(limit=known.most_pointwise).shift(1).over(_QUEUE)
+    behind = around.backward_fill(limit=known.most_pointwise).shift(-1).over(_QUEUE)
+    most_ratio = known.most_work_ratio
     are_alike = (before > 0) & (behind > 0) & (before <= most_ratio * behind) & (behind <= most_ratio * before)
     told = kernels.with_columns(flop["flop"]).select(are_alike.fill_null(value=False).cast(pl.Float64))
     return told.to_series().alias("launch.is_between_products")
-
-
-@cache
-def _known() -> tuple[str, str, int, float]:
-    """Return patterns of products and of pointwise kernels, how many of these may lie between, and how far work may differ."""
-    with stated("metrics.toml") as raw:
-        found = raw["neighbours"]
-        product, pointwise = str(found["product"]), str(found["pointwise"])
-        return product, pointwise, int(found["most_pointwise"]), float(found["most_work_ratio"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from ncuroof.metrics.catalogue import load_catalogue
 from ncuroof.metrics.neighbours import between_products
 
 P, Q = (
@@ -23,7 +24,7 @@ def between(*names: str, flop: list[float | None] | None = None, streams: list[i
         {"id": ids, "name": names, "source": 0, "process_id": 1, "context": 1, "stream": streams or [7] * len(names)}
     )
     work = pl.DataFrame({"id": ids, "flop": flop or [1e9] * len(names)}, schema={"id": pl.Int64, "flop": pl.Float64})
-    return between_products(kernels, work.drop_nulls()).to_list()
+    return between_products(kernels, work.drop_nulls(), load_catalogue().neighbours).to_list()
 
 
 @pytest.mark.parametrize(
