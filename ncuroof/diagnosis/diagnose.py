@@ -44,18 +44,15 @@ class Diagnosis:
     missing: pl.DataFrame
 
 
-def diagnose(
-    measurements: Measurements, roofline: Roofline, rules: Rules | None = None, weights: pl.DataFrame | None = None
-) -> Diagnosis:
+def diagnose(measurements: Measurements, roofline: Roofline, weights: pl.DataFrame | None = None) -> Diagnosis:
     """Return the verdict of every kernel with its path, causes and caveats.
 
     Args:
         measurements: what was measured.
         roofline: of it.
-        rules: None for those of profiles/rules.toml.
         weights: WEIGHTS, for how much each launch stands; None where each stands for itself.
     """
-    rules = rules or load_rules()
+    rules = load_rules()
     quantities = measurements.kernels.hstack(roofline.bounds.drop("id"))
     verdicts, path = walk_tree(quantities, rules.nodes)
     judged = add_firing(quantities.with_columns(verdicts), rules.findings.values())

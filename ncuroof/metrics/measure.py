@@ -65,9 +65,9 @@ class Measurements:
     dropped: tuple[str, ...] = ()
 
 
-def selection(catalogue: Catalogue | None = None, *, lines: bool = True) -> CounterSelection:
+def selection(*, lines: bool = True) -> CounterSelection:
     """Return the counters that `measure` needs of a report, those for lines of the source among them or not."""
-    catalogue = catalogue or load_catalogue()
+    catalogue = load_catalogue()
     return CounterSelection(
         names=catalogue.counters(),
         prefixes=(catalogue.tensor.counter_prefix,),

@@ -13,32 +13,30 @@ MOST = 2**40
 _ROUNDING = 1e-9
 
 
-def grows(predicted: Callable[[int], Prediction], *, most: int = MOST) -> bool:
+def grows(predicted: Callable[[int], Prediction]) -> bool:
     """Return whether compute over memory time never falls as a size doubles: else there is no size from which on one side bounds.
 
     True where a roof is not known.
 
     Args:
         predicted: of a size.
-        most: the largest size that is looked at.
     """
-    found = [_compute_over_memory(predicted(1 << power)) for power in range(most.bit_length())]
+    found = [_compute_over_memory(predicted(1 << power)) for power in range(MOST.bit_length())]
     known = [each for each in found if each is not None]
     return all(after >= before * (1 - _ROUNDING) for before, after in itertools.pairwise(known))
 
 
-def critical_size(predicted: Callable[[int], Prediction], *, most: int = MOST) -> int | None:
+def critical_size(predicted: Callable[[int], Prediction]) -> int | None:
     """Return the smallest size from which on the operation is compute-bound; None if it never is, or roofs are not known.
 
     Args:
         predicted: of a size. Compute over memory time has to grow with it (`grows`), as it does with the batch of a layer.
-        most: the largest size that is looked at.
     """
-    if not _is_compute_bound(predicted(most)):
+    if not _is_compute_bound(predicted(MOST)):
         return None
     least = 0  # the largest size known not to be compute-bound
     size = 1
-    while size < most and not _is_compute_bound(predicted(size)):
+    while size < MOST and not _is_compute_bound(predicted(size)):
         least, size = size, 2 * size
     while size - least > 1:
         middle = (least + size) // 2
