@@ -18,6 +18,7 @@ from ncuroof.compare import compare as compared
 from ncuroof.compare import judge, parse_gate, write_baseline
 from ncuroof.compare.history import history
 from ncuroof.errors import GateError, GatesFailedError, OutputFormatError
+from ncuroof.present.analysed import Record
 from ncuroof.present.documents.comparison import comparison_document
 from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.gate_reports import to_annotations, to_junit
@@ -27,12 +28,10 @@ from ncuroof.present.texts.history import history_document, history_text
 from ncuroof.reading import BASELINE_SUFFIX, side_of
 from ncuroof.resources import read_toml
 
-Document = Mapping[str, Any]
-
 _PAGE = "html"
 _GATES_HINT = 'gates = ["time:+5%"] in [tool.ncuroof], or time = "+5%" in [tool.ncuroof.gates]'
 
-_FORMATS: Mapping[str, Callable[[Document], bytes]] = {
+_FORMATS: Mapping[str, Callable[[Record], bytes]] = {
     "term": lambda document: to_text(document).encode(),
     "json": lambda document: json_text(document).encode(),
     "md": lambda document: to_markdown(document).encode(),
@@ -102,7 +101,7 @@ def compare(
         raise GatesFailedError(f"{len(failed)} of {len(results)} gates failed: {', '.join(failed)}")
 
 
-def _page(document: Document, after: Analysis) -> bytes:
+def _page(document: Record, after: Analysis) -> bytes:
     from ncuroof.present.page.render import render_page  # noqa: PLC0415  loads the template engine
 
     return render_page(after.to_dict(), after.reports, document).encode()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from ncuroof.ingest import RawReport
     from ncuroof.metrics import Measurements
     from ncuroof.roofline import Roofline
+
+Record = Mapping[str, Any]
+"""A document of `present.documents`, or an object in one: what pages, texts and charts are made from."""
 
 
 class Analysed(Protocol):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from ncuroof.present import format as text
-
-Record = Mapping[str, Any]
+from ncuroof.present.analysed import Record
 
 
 def to_junit(document: Record) -> bytes:

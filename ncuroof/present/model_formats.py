@@ -5,12 +5,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Mapping
-from typing import Any
 
+from ncuroof.present.analysed import Record
 from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.texts.model import to_model_markdown, to_model_text
-
-Document = Mapping[str, Any]
 
 _NUMBERS = (
     "flop", "matrix_flop", "bytes", "read_bytes", "written_bytes", "intensity_flop_per_byte", "l2_read_bytes", "network_bytes",
@@ -19,11 +17,11 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-def _json(document: Document) -> bytes:
+def _json(document: Record) -> bytes:
     return json_text(document).encode()
 
 
-def _csv(document: Document) -> bytes:
+def _csv(document: Record) -> bytes:
     """Return a line per row: operation, machine, element type, sizes, and everything counted; empty where not known."""
     rows = document["rows"]
     sizes = list(rows[0]["sizes"])
@@ -44,19 +42,19 @@ def _csv(document: Document) -> bytes:
     return held.getvalue().encode()
 
 
-def _svg(document: Document) -> bytes:
+def _svg(document: Record) -> bytes:
     from ncuroof.present.charts.model_chart import to_model_svg  # noqa: PLC0415
 
     return to_model_svg(document).encode()
 
 
-def _html(document: Document) -> bytes:
+def _html(document: Record) -> bytes:
     from ncuroof.present.charts.model_chart import to_model_page  # noqa: PLC0415
 
     return to_model_page(document).encode()
 
 
-MODEL_FORMATS: Mapping[str, Callable[[Document], bytes]] = {
+MODEL_FORMATS: Mapping[str, Callable[[Record], bytes]] = {
     "term": lambda document: to_model_text(document).encode(),
     "json": _json,
     "md": lambda document: to_model_markdown(document).encode(),

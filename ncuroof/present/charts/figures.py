@@ -10,11 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 from ncuroof.present.charts.judged_roofs import at_the_launches_clock
 from ncuroof.present.charts.views import FLOP, View, is_plottable
 from ncuroof.words import SLOWER_PATH_SUFFIX, CeilingSource, MemoryLevel
-
-Record = Mapping[str, Any]
 
 LEVELS = (MemoryLevel.DRAM, MemoryLevel.L2, MemoryLevel.L1, MemoryLevel.SHARED)
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import dot_sizes_px
 from ncuroof.present.charts.views import View
 from ncuroof.present.sentences.breakdowns import LEAST_SPREAD_FRAC, extremes
-
-Record = Mapping[str, Any]
 
 _MOST_NAME = 80
 

@@ -6,12 +6,10 @@ drawn at the clock of the longest launch that is judged by it, as roofs from cou
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
 
+from ncuroof.present.analysed import Record
 from ncuroof.words import CeilingSource
-
-Record = Mapping[str, Any]
 
 _NEXT_TO_NOTHING = 1e-3
 """A clock that differs by less is the same."""

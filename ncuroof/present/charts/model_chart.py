@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from html import escape
-from typing import Any
 
 from ncuroof._version import __version__
+from ncuroof.present.analysed import Record
 from ncuroof.present.charts.roofline_svg import DARK_STYLE, Mark, roofline_svg
 from ncuroof.present.format import flop_rate
 from ncuroof.present.texts.model import WORDS, counted, explained, subject, table
-
-Document = Mapping[str, Any]
-Row = Mapping[str, Any]
 
 _MOST_TEXTS = 24
 """Marks that have their size written beside them, where one size is swept; more would not be told apart."""
@@ -30,7 +26,7 @@ _STYLE = (
 )
 
 
-def to_model_svg(document: Document) -> str:
+def to_model_svg(document: Record) -> str:
     """Return the roofline: a roof per machine and precision, a mark per row; rows without a place in it are left out."""
     rows = [row for row in document["rows"] if row["intensity_flop_per_byte"] and row["attainable_flop_per_s"]]
     swept = document["swept"]
@@ -41,7 +37,7 @@ def to_model_svg(document: Document) -> str:
     return roofline_svg(f"{subject(document)}, at best", marks)
 
 
-def _mark(row: Row, swept: list[str], *, has_text: bool) -> Mark:
+def _mark(row: Record, swept: list[str], *, has_text: bool) -> Mark:
     sizes = " ".join(f"{name}={row['sizes'][name]}" for name in (swept or row["sizes"]))
     return Mark(
         intensity_flop_per_byte=row["intensity_flop_per_byte"],
@@ -56,7 +52,7 @@ def _mark(row: Row, swept: list[str], *, has_text: bool) -> Mark:
     )
 
 
-def to_model_page(document: Document) -> str:
+def to_model_page(document: Record) -> str:
     """Return an offline page: the picture, the study as a table, and what there is to say of it."""
     name = escape(subject(document))
     told = "".join(f"<p>{_lines(block)}</p>\n" for block in explained(document))
@@ -73,7 +69,7 @@ def _lines(lines: list[str]) -> str:
     return "<br>\n".join(escape(line.strip()) for line in lines)
 
 
-def _table(document: Document) -> str:
+def _table(document: Record) -> str:
     """Return the table of the study, numbers to the right."""
     headings, *rows = table(document)
     kinds = ["" if heading in WORDS else ' class="number"' for heading in headings]

@@ -6,11 +6,12 @@ plotly reads a part of HTML in its texts, and TeX where MathJax is at hand: ever
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ncuroof.errors import MissingExtraError, UnknownNameError
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import LEVELS, chart
 from ncuroof.present.charts.group_dots import Dot, group_dots, verdict_title
 from ncuroof.present.charts.roof_labels import FONT_PX, Frame, roof_labels
@@ -20,7 +21,6 @@ from ncuroof.words import CeilingSource, Verdict
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-Record = Mapping[str, Any]
 Part = dict[str, Any]
 """A trace, a layout, or a part of either, in plotly's own terms."""
 

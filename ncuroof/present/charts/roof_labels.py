@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-Record = Mapping[str, Any]
+from ncuroof.present.analysed import Record
 
 FONT_PX = 11
 _CHARACTER_PX = 6.3

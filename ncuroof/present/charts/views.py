@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 from ncuroof.words import MemoryLevel
-
-Record = Mapping[str, Any]
 
 _LEAST, _MOST = 1e-30, 1e30
 """Numbers outside are no rates or intensities of any machine, and would leave the range of a float in the ticks."""

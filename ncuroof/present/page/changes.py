@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 from ncuroof.present.charts.views import is_plottable
 from ncuroof.present.texts.comparison import changed_lines, how_matched, match_name, moved, outcome, side
-
-Record = Mapping[str, Any]
 
 _MOST_LINES = 100
 _MOST_NAME = 80

@@ -5,10 +5,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 from ncuroof.present.page.changes import Changes, changes
 from ncuroof.present.page.data import dram_intensity, efficiency, short_name
 from ncuroof.present.page.headline import headline
@@ -27,8 +28,6 @@ from ncuroof.present.sentences.debug_build import debug_build_frac, debug_build_
 from ncuroof.present.sentences.source_lines import where_sentence
 from ncuroof.present.sentences.wall_time import WallTimeTable, wall_time_tables
 from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
-
-Record = Mapping[str, Any]
 
 _N_TOP = 3
 _MOST_PARTS = 100

@@ -6,13 +6,14 @@ page of ten thousand kernels opens as fast as one of ten.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ncuroof.diagnosis import Rules
 from ncuroof.metrics import Catalogue
 from ncuroof.metrics.families import title
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import LEVELS, chart
 from ncuroof.present.charts.views import FLOP, VIEWS, View
 from ncuroof.present.page.changes import arrows
@@ -21,8 +22,6 @@ from ncuroof.present.page.kernel_detail import SECTIONS, KernelDetails
 from ncuroof.present.page.launch_rows import LaunchRow, launch_rows, n_represented
 from ncuroof.present.page.whatif import scaling, targets
 from ncuroof.present.sentences.actions import gpu_time, most_worth
-
-Record = Mapping[str, Any]
 
 DETAILS_PER_PART = 64
 """Launches whose details are unpacked together."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
+from ncuroof.present.analysed import Record
 from ncuroof.present.documents.analysis import QUANTITY_GROUPS
 from ncuroof.present.explanations.explain import explain, names
-
-Record = Mapping[str, Any]
 
 
 def explained(document: Record) -> list[tuple[str, str]]:

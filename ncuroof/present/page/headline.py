@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.actions import gpu_time, together
 from ncuroof.present.sentences.collect_options import RAW_PAGE, collect_options, raw_page_tells
 from ncuroof.present.sentences.debug_build import come_first, debug_build_frac, is_debug_build
 from ncuroof.present.sentences.wall_time import idle_sentence, is_mostly_idle
-
-Record = Mapping[str, Any]
 
 _MOST_NAME = 60
 _LEAST_SECOND_FRAC = 0.1

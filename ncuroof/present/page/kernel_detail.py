@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ncuroof.diagnosis import Rules
 from ncuroof.metrics import Catalogue
 from ncuroof.metrics.families import title
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 from ncuroof.present.documents.analysis import ABOVE_ROOF
 from ncuroof.present.documents.weighting import UNEVEN
 from ncuroof.present.page.flip import flip_sentence
@@ -20,8 +21,6 @@ from ncuroof.present.page.rate_rows import bandwidth_rows, traffic_rows, work_ro
 from ncuroof.present.page.traffic_flow import traffic_flow
 from ncuroof.present.sentences.collect_options import collect_options
 from ncuroof.present.sentences.source_lines import line_text, place, waits_for, where_sentence
-
-Record = Mapping[str, Any]
 
 SECTIONS = (
     ("facts", "Launch", "facts", ()),

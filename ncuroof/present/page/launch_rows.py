@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-Record = Mapping[str, Any]
+from ncuroof.present.analysed import Record
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from ncuroof.diagnosis import Rules
 from ncuroof.diagnosis.rules import Condition
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 from ncuroof.present.charts.views import VIEWS, View
-
-Record = Mapping[str, Any]
 
 
 def unit_of(quantity: str, unit_by_quantity: Mapping[str, str]) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from ncuroof.expected.ranges import SEPARATOR
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 from ncuroof.words import Verdict
-
-Record = Mapping[str, Any]
 
 _MOST_LINES = 50
 _MUCH_TRAFFIC = 1.5

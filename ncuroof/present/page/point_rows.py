@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 from ncuroof.present.charts.views import FLOP, INSTRUCTION, View
 from ncuroof.present.page.interned import Texts
 
-Record = Mapping[str, Any]
 Cell = str | int
 """A short text, or the number of a long one in `Texts`."""
 

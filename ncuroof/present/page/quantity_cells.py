@@ -8,12 +8,11 @@ from typing import Any
 from ncuroof.diagnosis import Rules
 from ncuroof.metrics import Catalogue
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.quantity_label import quantity_label
 from ncuroof.present.page.interned import Texts
 from ncuroof.present.page.methods import unit_of
 from ncuroof.present.page.point_rows import Cell
-
-Record = Mapping[str, Any]
 
 OCCUPANCY = (
     "occupancy.achieved_frac", "occupancy.theoretical_frac", "occupancy.waves", "occupancy.tail_frac",

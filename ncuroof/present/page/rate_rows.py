@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 from ncuroof.present.page.interned import Texts
 from ncuroof.present.page.point_rows import Cell
 from ncuroof.words import CeilingSource
-
-Record = Mapping[str, Any]
 
 
 def traffic_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:

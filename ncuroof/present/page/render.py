@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Any
@@ -20,14 +20,13 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.ingest.raw_report import RawReport
 from ncuroof.metrics import load_catalogue
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 from ncuroof.present.page.context import page_context
 from ncuroof.present.page.data import detail_parts, page_index
 from ncuroof.present.page.explained import explained
 from ncuroof.present.page.packing import packed
 from ncuroof.present.page.raw_counters import counter_parts
 from ncuroof.resources import folder
-
-Record = Mapping[str, Any]
 
 TEMPLATE = "report.html.j2"
 STYLE = "page.css"

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 
-Record = Mapping[str, Any]
 Station = tuple[str, str, str, int]
 """Kind (`unit` or `traffic`), text, remark, and for traffic the width of its line in pixels."""
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 from ncuroof.roofline import GpuProfile, load_profiles
 from ncuroof.whatif import RESOURCES, WAITING, most_shared_bytes_per_block, profile_of_whole, ratios
-
-Record = Mapping[str, Any]
 
 _DIGITS = 5
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ncuroof.metrics import Catalogue
 from ncuroof.present import format as text
-
-Record = Mapping[str, Any]
+from ncuroof.present.analysed import Record
 
 _SAMPLES = "samples"
 _N_SAMPLED = 10

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from ncuroof.collect.counts import PROFILERS
 from ncuroof.present import format as text
-
-Record = Mapping[str, Any]
+from ncuroof.present.analysed import Record
 
 _START = {
     "torch.profiler": "its warm-up included, which --step leaves out",

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from ncuroof.compare import WORK_WORDS, is_beyond, is_other_work
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.change import factor
 from ncuroof.present.sentences.source_lines import place
 from ncuroof.present.texts.layout import filled
 from ncuroof.present.texts.markdown_text import code, escaped, table_row
-
-Record = Mapping[str, Any]
 
 _LEAST_OF_RUN = 0.01
 """Of the GPU time before: a kernel that was launched more or less often is told of where its time changed by more."""

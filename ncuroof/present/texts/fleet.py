@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.change import factor
 from ncuroof.present.texts.layout import aligned
 from ncuroof.present.texts.markdown_text import escaped, table_row
-
-Record = Mapping[str, Any]
 
 _NAME_WIDTH, _CELL_WIDTH, _LAST_WIDTH, _QUERY_WIDTH = 30, 24, 60, 200
 _WORDS_BY_FACTOR = {

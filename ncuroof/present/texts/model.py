@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ncuroof.present.analysed import Record
 from ncuroof.present.format import (
     MISSING,
     byte_count,
@@ -33,11 +34,8 @@ _GRADES = {
     "above": "above its roof: what ran did less work, or moved less, than is counted here",
 }
 
-Document = Mapping[str, Any]
-Row = Mapping[str, Any]
 
-
-def to_model_text(document: Document) -> str:
+def to_model_text(document: Record) -> str:
     """Return the study as plain text."""
     cells = table(document)
     lines = [
@@ -51,31 +49,31 @@ def to_model_text(document: Document) -> str:
     return "\n".join(_wrapped(lines)) + "\n"
 
 
-def counted(document: Document) -> list[str]:
+def counted(document: Record) -> list[str]:
     """Return what is counted, and of one operation what it asks of any machine."""
     first = document["rows"][0]
     return list(_asked(first)) if _is_single(document) else [f"counted: {first['counted']}"]
 
 
-def table(document: Document) -> list[list[str]]:
+def table(document: Record) -> list[list[str]]:
     """Return the headings and a row of cells per row of the study."""
     return [[heading for heading, _ in _columns(document)], *_cells(document)]
 
 
-def explained(document: Document) -> list[list[str]]:
+def explained(document: Record) -> list[list[str]]:
     """Return blocks of lines: of one operation a block per machine on what makes up its times, and what else there is to note."""
-    rows: Sequence[Row] = document["rows"]
+    rows: Sequence[Record] = document["rows"]
     blocks = [list(_explained(row, is_alone=len(rows) == 1)) for row in rows if _is_single(document)]
     return [block for block in (*blocks, list(_notes(document))) if block]
 
 
-def _is_single(document: Document) -> bool:
+def _is_single(document: Record) -> bool:
     return len({_point(row) for row in document["rows"]}) == 1
 
 
-def to_model_markdown(document: Document) -> str:
+def to_model_markdown(document: Record) -> str:
     """Return the study as Markdown."""
-    rows: Sequence[Row] = document["rows"]
+    rows: Sequence[Record] = document["rows"]
     headings, *cells = table(document)
     lines = ["<!-- ncuroof model -->", f"**{_title(document)}**, {rows[0]['counted']}", ""]
     lines += [table_row(headings), table_row(["---", *["---:"] * (len(headings) - 1)])]
@@ -84,7 +82,7 @@ def to_model_markdown(document: Document) -> str:
     return "\n".join([*lines, *(["", *notes] if notes else [])]) + "\n"
 
 
-def _title(document: Document) -> str:
+def _title(document: Record) -> str:
     row, swept = document["rows"][0], document["swept"]
     sizes = [f"{name}={'…' if name in swept else value}" for name, value in row["sizes"].items()]
     machine = f", on {row['machine']['id']}" if _is_on_one_machine(document) and swept else ""
@@ -93,7 +91,7 @@ def _title(document: Document) -> str:
     )
 
 
-def subject(document: Document) -> str:
+def subject(document: Record) -> str:
     """Return what is modelled: "gemm 4096×4096×4096 bf16 on h100-sxm", "gemv m=1…4096 k=8192 fp16 on a100-sxm-80gb, h100-sxm"."""
     first, last = document["rows"][0], document["rows"][-1]
     machines = dict.fromkeys(row["machine"]["id"] for row in document["rows"])
@@ -107,25 +105,25 @@ def subject(document: Document) -> str:
     return f"{' '.join(what)} on {', '.join(machines)}"
 
 
-def _options(row: Row) -> list[str]:
+def _options(row: Record) -> list[str]:
     return [
         f"{name}={value}" if value is not True else name for name, value in row["options"].items() if name != "dtype"
     ]
 
 
-def _dtypes(document: Document) -> list[str]:
+def _dtypes(document: Record) -> list[str]:
     return list(dict.fromkeys(each["dtype"] for each in document["rows"]))
 
 
-def _is_on_one_machine(document: Document) -> bool:
+def _is_on_one_machine(document: Record) -> bool:
     return len({row["machine"]["id"] for row in document["rows"]}) == 1
 
 
-def _point(row: Row) -> tuple[object, ...]:
+def _point(row: Record) -> tuple[object, ...]:
     return (*row["sizes"].values(), row["dtype"])
 
 
-def _asked(row: Row) -> Iterator[str]:
+def _asked(row: Record) -> Iterator[str]:
     """Yield what one operation asks of any machine."""
     for word, is_written in (("reads", False), ("writes", True)):
         moved = [_moved(each) for each in row["traffic"] if each["is_written"] is is_written]
@@ -148,7 +146,7 @@ def _moved(each: Mapping[str, Any]) -> str:
     return f"{each['tensor']} {times}{byte_count(each['bytes'] / each['times'])}"
 
 
-def _columns(document: Document) -> list[tuple[str, Any]]:
+def _columns(document: Record) -> list[tuple[str, Any]]:
     """Return headings and what stands under them."""
     rows = document["rows"]
     columns: list[tuple[str, Any]] = [
@@ -176,22 +174,22 @@ def _bare(value: float | None) -> str:
     return f"{value:.0f}" if value >= 1000 else f"{value:.4g}"
 
 
-def _per_byte(rows: Sequence[Row]) -> str:
+def _per_byte(rows: Sequence[Record]) -> str:
     return f"{work_units(row['precision'] or '' for row in rows)}/B".replace(" or ", "/B or ")
 
 
-def _bound(row: Row) -> str:
+def _bound(row: Record) -> str:
     if row["bound"] == "memory" and row["memory_level"] == "l2":
         return "L2"
     return row["bound"] or MISSING
 
 
-def _cells(document: Document) -> list[list[str]]:
+def _cells(document: Record) -> list[list[str]]:
     columns = _columns(document)
     return [[cell(row) for _, cell in columns] for row in document["rows"]]
 
 
-def _explained(row: Row, *, is_alone: bool) -> Iterator[str]:
+def _explained(row: Record, *, is_alone: bool) -> Iterator[str]:
     """Yield what makes up the times of one row, and what else follows."""
     name = "" if is_alone else f"{row['machine']['id']}: "
     parts = [
@@ -240,7 +238,7 @@ def _measured(found: Mapping[str, Any]) -> str:
     )
 
 
-def _notes(document: Document) -> Iterator[str]:
+def _notes(document: Record) -> Iterator[str]:
     """Yield critical sizes, and what crosses the ridge between machines."""
     has_types = len({row["dtype"] for row in document["rows"]}) > 1
     for each in document["critical"]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 from ncuroof.present.texts.layout import aligned, filled
 from ncuroof.present.texts.markdown_text import code, escaped, table_row
-
-Record = Mapping[str, Any]
 
 _MOST_KERNELS = 20
 _NAME_WIDTH = 32
