@@ -279,9 +279,14 @@ def _precisions(kernels: pl.DataFrame) -> list[str]:
 
 def _deviation_of_equal_work(kernels: pl.DataFrame) -> pl.Expr:
     """Return how much the time of launches deviates; null where they do different amounts of work: that is no chance."""
-    counted = [pl.col(name) for name in (FLOP, INSTRUCTIONS) if name in {*kernels.columns, FLOP}]
-    differs = pl.any_horizontal((each.max() > each.min() * EQUAL_WORK_RATIO).fill_null(value=False) for each in counted)
-    return pl.when(~differs).then(pl.col("duration_ns").std())
+    counted = [name for name in (FLOP, INSTRUCTIONS) if name in {*kernels.columns, FLOP}]
+    return pl.when(~pl.any_horizontal(map(varies, counted))).then(pl.col("duration_ns").std())
+
+
+def varies(name: str) -> pl.Expr:
+    """Return whether launches are known to do different amounts of work: how their times deviate is then no chance."""
+    work = pl.col(name)
+    return (work.max() > work.min() * EQUAL_WORK_RATIO).fill_null(value=False)
 
 
 def _roof_frac() -> pl.Expr:

@@ -19,8 +19,8 @@ import polars as pl
 
 from ncuroof.compare.noise import Chance
 from ncuroof.compare.rules import load_comparison_rules
-from ncuroof.compare.side import EQUAL_WORK_RATIO
 from ncuroof.compare.side import SAME_LAUNCH as OF_A_GROUP
+from ncuroof.compare.side import varies
 from ncuroof.compare.signatures import range_path
 from ncuroof.compare.together import FLOP, INSTRUCTIONS
 from ncuroof.fleet.tables import FLEET_STEPS
@@ -127,13 +127,13 @@ def sides(fleet: pl.LazyFrame, compared: str) -> pl.DataFrame:
         (pl.col("duration_ns") ** 2).sum().alias("squares"),
         pl.col("sm_clock_hz").mean(),
         *(pl.col(name).mean() for name in _WORK),
-        pl.any_horizontal(_varies(name) for name in _COUNTED_WORK).alias("works_unequally"),
+        pl.any_horizontal(map(varies, _COUNTED_WORK)).alias("works_unequally"),
         *(value.first().alias(f"{_CONTEXT_PREFIX}{words}") for words, value in context.items()),
     )
     n, mean = pl.col("n").sum(), pl.col("duration_ns").sum() / pl.col("n").sum()
     own = ((pl.col("squares").sum() - n * mean**2) / pl.when(n > 1).then(n - 1)).clip(0).sqrt()
     seen = (noise.jitter_ns**2 + (noise.deviation_frac * mean) ** 2).sqrt()
-    is_alike = ~pl.any_horizontal(pl.col("works_unequally").any(), *(_varies(name) for name in _COUNTED_WORK))
+    is_alike = ~pl.any_horizontal(pl.col("works_unequally").any(), *map(varies, _COUNTED_WORK))
     is_own = ((n >= noise.n_launches_to_estimate) & is_alike & (own > seen)).fill_null(value=False)
     of_launches = pl.when(is_own).then(own).otherwise(seen) / n.sqrt()
     enough = pl.len() >= noise.n_launches_to_estimate
@@ -160,12 +160,6 @@ def sides(fleet: pl.LazyFrame, compared: str) -> pl.DataFrame:
         .sort("series", "first_recorded_at", "value")
         .collect()
     )
-
-
-def _varies(name: str) -> pl.Expr:
-    """Return whether launches are known to do different amounts of work: how their times deviate is then no chance."""
-    work = pl.col(name)
-    return (work.max() > work.min() * EQUAL_WORK_RATIO).fill_null(value=False)
 
 
 def _context(fleet: pl.LazyFrame, compared: str) -> dict[str, pl.Expr]:
