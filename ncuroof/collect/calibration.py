@@ -86,7 +86,7 @@ def read_calibration(path: str | os.PathLike[str]) -> Calibration:
         schema = content.pop("schema")
     except OSError as error:
         raise CalibrationError(f"{path}: {error.strerror or error}", hint=_HINT) from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CalibrationError(f"{path}: a calibration was wanted, found {type(error).__name__}", hint=_HINT) from error
     if schema != SCHEMA:
         raise CalibrationError(f"{path}: schema {SCHEMA} was wanted, found {schema}", hint=_HINT)

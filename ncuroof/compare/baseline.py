@@ -75,7 +75,7 @@ def read_baseline(path: str | os.PathLike[str]) -> Side:
     try:
         content = json.loads(raw)
         schema = content["schema"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BaselineError(f"{path}: a baseline was wanted, found {type(error).__name__}", hint=hint) from error
     if schema != SCHEMA:
         raise BaselineError(f"{path}: schema {SCHEMA} was wanted, found {schema}", hint=hint)

@@ -82,6 +82,7 @@ def test_a_baseline_of_an_earlier_version_knows_how_many_failed_and_not_which(tm
         (b"", "a baseline was wanted"),
         (b"\xff\xfe", "a baseline was wanted"),
         (b"[1, 2]", "a baseline was wanted"),
+        (b"[" * 100_000, "a baseline was wanted, found RecursionError"),
         (b'{"schema": "ncuroof.analysis/1"}', "schema ncuroof.baseline/1 was wanted, found ncuroof.analysis/1"),
         (b'{"schema": "ncuroof.baseline/1"}', "the baseline is damaged"),
     ],
