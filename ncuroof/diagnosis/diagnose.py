@@ -102,10 +102,9 @@ def _limiter() -> pl.Expr:
 
 def _busiest_of(units: Sequence[str], total: str, without_total: pl.Expr) -> pl.Expr:
     """Return a side's busiest known unit; null where it is far from the side's total, since another unit is then the busiest."""
-    utilisations = [pl.col(f"utilisation.{unit}") for unit in units]
-    busiest = largest(list(zip(utilisations, units, strict=True)))
-    is_near = pl.max_horizontal(utilisations) >= pl.col(total) - NEAR_FRAC
-    by_name = pl.when(pl.col(total).is_null() | is_near).then(busiest)
+    utilisations = {unit: pl.col(f"utilisation.{unit}") for unit in units}
+    is_near = pl.max_horizontal(utilisations.values()) >= pl.col(total) - NEAR_FRAC
+    by_name = pl.when(pl.col(total).is_null() | is_near).then(largest(utilisations))
     return pl.coalesce(by_name, pl.when(pl.col(total).is_null()).then(without_total))
 
 

@@ -15,7 +15,7 @@ import polars as pl
 from ncuroof.ingest import ChartPair, ChartValue, EmbeddedChart, RawReport
 from ncuroof.metrics.catalogue import Catalogue
 from ncuroof.metrics.entries import Tensor
-from ncuroof.metrics.quantities import CounterTable
+from ncuroof.metrics.quantities import CounterTable, first_known
 from ncuroof.metrics.stacked_rows import stacked
 from ncuroof.metrics.tensor import MeasuredPath, tensor_path, work_by_precision
 from ncuroof.metrics.work import with_flop
@@ -206,8 +206,7 @@ def _value(frame: pl.DataFrame, drawn: _Drawn, side: _Side) -> pl.Expr:
 
 def _first(frame: pl.DataFrame, alternatives: Sequence[str]) -> pl.Expr:
     """Return the first counter of several that a kernel has."""
-    present = [pl.col(name) for name in alternatives if name in frame.columns]
-    return pl.coalesce(present) if present else pl.lit(None, pl.Float64)
+    return first_known(*(pl.col(name) for name in alternatives if name in frame.columns))
 
 
 def _counters(frame: pl.DataFrame, value: ChartValue) -> str:

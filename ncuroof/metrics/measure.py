@@ -253,13 +253,13 @@ def _busiest_counters(workloads: pl.DataFrame, table: CounterTable, catalogue: C
         busiest = pl.lit(None, pl.String)
         texts = workloads[listing] if listing in workloads.columns else pl.Series([], dtype=pl.String)
         for text in texts.drop_nulls().unique(maintain_order=True):
-            candidates = [
-                (counter, name)
-                for name in dict.fromkeys(text.split(","))
+            candidates = {
+                name: counter
+                for name in text.split(",")
                 if (counter := table.counter(name)) is not None
                 and _resource(name, catalogue.resources[side]) is not None
-            ]
-            most = pl.max_horizontal(*(counter for counter, _ in candidates), pl.lit(None, pl.Float64))
+            }
+            most = pl.max_horizontal(*candidates.values(), pl.lit(None, pl.Float64))
             is_far = (most < pl.col(f"utilisation.{side}") - NEAR_FRAC).fill_null(value=False)
             named = pl.when(~is_far).then(largest(candidates))
             busiest = pl.when(pl.lit(texts == text)).then(named).otherwise(busiest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
@@ -152,20 +152,17 @@ def _stall_columns(table: CounterTable, stalls: Stalls) -> list[pl.Expr]:
 def top_stall(stalls: Stalls) -> list[pl.Expr]:
     """Return the stall reason with the largest share, being selected or eligible aside, and that share."""
     reasons = [reason for reason in stalls.reasons if reason not in MEANINGFUL_STALLS_EXCEPT]
-    shares = [pl.col(f"stalls.{reason}") for reason in reasons]
-    return [
-        largest(list(zip(shares, reasons, strict=True))).alias("limiter.stall"),
-        pl.max_horizontal(*shares).alias("limiter.stall_frac"),
-    ]
+    shares = {reason: pl.col(f"stalls.{reason}") for reason in reasons}
+    return [largest(shares).alias("limiter.stall"), pl.max_horizontal(shares.values()).alias("limiter.stall_frac")]
 
 
-def largest(candidates: Sequence[tuple[pl.Expr, str]]) -> pl.Expr:
+def largest(value_by_name: Mapping[str, pl.Expr]) -> pl.Expr:
     """Return the name that goes with the largest value of a row, the first of equals; null where none is above zero.
 
     The largest value is written out for each candidate: a lazy table computes it once.
     """
-    if not candidates:
+    if not value_by_name:
         return pl.lit(None, pl.String)
-    highest = pl.max_horizontal(*(value for value, _ in candidates))
-    name_of_highest = pl.coalesce(pl.when(value == highest).then(pl.lit(name)) for value, name in candidates)
+    highest = pl.max_horizontal(value_by_name.values())
+    name_of_highest = pl.coalesce(pl.when(value == highest).then(pl.lit(name)) for name, value in value_by_name.items())
     return pl.when(highest > 0).then(name_of_highest)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import polars as pl
 
 from ncuroof.diagnosis import load_rules
+from ncuroof.metrics import largest
 from ncuroof.roofline.bounds import LEAST_UNCOUNTED_FRAC
 from ncuroof.tables import KERNELS, check, conform
 from ncuroof.whatif.schemas import BUSY_TIMES
@@ -91,7 +90,7 @@ def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
         rows.with_columns(
             *((reached[name] * share[name] * pl.col("duration_ns")).alias(f"busy.{name}") for name in RESOURCES),
             pl.when(is_known).then(most).alias("reached_frac"),
-            longest(reached).alias("limiter"),
+            largest(reached).alias("limiter"),
         )
         .with_columns(
             pl.min_horizontal(_operands() * pl.col("duration_ns"), "busy.l1").alias("busy.operands"),
@@ -108,12 +107,6 @@ def sm_share(n_blocks: pl.Expr, sm_count: pl.Expr) -> pl.Expr:
     """
     rounds = (n_blocks / sm_count).ceil()
     return pl.when((n_blocks > 0) & (sm_count > 0)).then(n_blocks / (sm_count * rounds)).otherwise(1.0)
-
-
-def longest(times: Mapping[str, pl.Expr]) -> pl.Expr:
-    """Return the name of the largest of some expressions, the first of equal ones; null where all are null or 0."""
-    largest = pl.max_horizontal(times.values())
-    return pl.coalesce(pl.when((value == largest) & (largest > 0)).then(pl.lit(name)) for name, value in times.items())
 
 
 def _busiest(resource: str, columns: list[str]) -> pl.Expr:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from ncuroof.errors import WhatIfError
+from ncuroof.metrics import largest
 from ncuroof.tables import check
-from ncuroof.whatif.busy_times import RESOURCES, longest
+from ncuroof.whatif.busy_times import RESOURCES
 from ncuroof.whatif.schemas import BUSY_TIMES, PROJECTION
 
 _JOINER = " + "
@@ -130,7 +131,7 @@ def summed(projected: pl.DataFrame) -> pl.DataFrame:
         )
     )
     overlapped_ns = pl.max_horizontal(needed["at_least"].values()) * pl.col("recorded_ns") / pl.col("reached_ns")
-    limiter = longest(needed["needed"])
+    limiter = largest(needed["needed"])
     values = {
         "duration_ns": pl.col("duration_ns"),
         "least_ns": pl.min_horizontal("least_ns", overlapped_ns),

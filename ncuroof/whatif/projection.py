@@ -24,8 +24,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from ncuroof.metrics import largest
 from ncuroof.tables import check, conform
-from ncuroof.whatif.busy_times import ARITHMETIC, PER_SM, RESOURCES, longest, sm_share
+from ncuroof.whatif.busy_times import ARITHMETIC, PER_SM, RESOURCES, sm_share
 from ncuroof.whatif.fusion import summed
 from ncuroof.whatif.launch_limits import most_shared_bytes_per_block
 from ncuroof.whatif.peak_ratios import KEYS, Profiles, Target, peak_ratios
@@ -86,7 +87,7 @@ def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
         pl.max_horizontal(needed.values()).alias("needed_ns"),
         pl.max_horizontal(needed_as_here.values()).alias("needed_at_most_ns"),
         pl.max_horizontal(at_least.values()).alias("needed_at_least_ns"),
-        longest(needed).alias("limiter_there"),
+        largest(needed).alias("limiter_there"),
         _reason(target).alias("reason"),
     )
     waits_there = pl.col("waits_ns") * _waves_ratio() * pl.col("ratio.clock") * clock
