@@ -19,7 +19,8 @@ def with_datasheet_peaks(
 ) -> pl.DataFrame:
     """Return WORK with a peak where the counters give none: operations per clock and SM × SMs × measured SM clock.
 
-    Where the report holds no clock, the peak is the data sheet's own, at boost.
+    Where the report holds no clock, the peak is the data sheet's own, at boost, of as many SMs as there are: a slice (MIG) or a
+    green context has a part of the GPU's.
 
     Args:
         work: WORK.
@@ -34,14 +35,23 @@ def with_datasheet_peaks(
         return work
     rates = pl.DataFrame(
         [row for device, profile in profiles.items() if profile is not None for row in _rates(device, profile)],
-        schema={"device": pl.UInt32, "precision": pl.String, "per_clock_per_sm": pl.Float64, "at_boost": pl.Float64},
+        schema={
+            "device": pl.UInt32,
+            "precision": pl.String,
+            "per_clock_per_sm": pl.Float64,
+            "at_boost": pl.Float64,
+            "sheet_sm_count": pl.Float64,
+        },
         orient="row",
     )
-    where = kernels.select("id", "device", (pl.col("sm_clock_hz") * pl.col("device.sm_count")).alias("sm_cycles_per_s"))
+    where = kernels.select("id", "device", "sm_clock_hz", "device.sm_count")
     joined = work.join(where, on="id", how="left", maintain_order="left").join(
         rates, on=["device", "precision"], how="left", maintain_order="left"
     )
-    sheet = pl.coalesce(pl.col("per_clock_per_sm") * pl.col("sm_cycles_per_s"), "at_boost")
+    sm_share = (pl.col("device.sm_count") / pl.col("sheet_sm_count")).clip(upper_bound=1).fill_null(1)
+    sheet = pl.coalesce(
+        pl.col("per_clock_per_sm") * pl.col("sm_clock_hz") * pl.col("device.sm_count"), pl.col("at_boost") * sm_share
+    )
     return check(_filled(joined, "flop_per_s", "peak_flop_per_s", sheet).select(*WORK), WORK, table="WORK")
 
 
@@ -53,7 +63,7 @@ def with_datasheet_bandwidth(
     Args:
         bandwidth: BANDWIDTH.
         kernels: KERNELS.
-        profiles: data sheet by device.
+        profiles: data sheet by device; None for slices (MIG), which have a part of the memory.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -78,11 +88,12 @@ def with_datasheet_bandwidth(
     return check(filled, BANDWIDTH, table="BANDWIDTH")
 
 
-def _rates(device: int, profile: GpuProfile) -> Iterator[tuple[int, str, float | None, float]]:
+def _rates(device: int, profile: GpuProfile) -> Iterator[tuple[int, str, float | None, float, float]]:
     for precision, at_boost in profile.peak_flop_per_s.items():
         rate = profile.peak_flop_per_clock_per_sm.get(precision)
-        yield device, precision, rate, at_boost
-        yield device, precision + SPARSE_SUFFIX, rate and _SPARSE_SPEEDUP * rate, _SPARSE_SPEEDUP * at_boost
+        n_sms = float(profile.sm_count)
+        yield device, precision, rate, at_boost, n_sms
+        yield device, precision + SPARSE_SUFFIX, rate and _SPARSE_SPEEDUP * rate, _SPARSE_SPEEDUP * at_boost, n_sms
 
 
 def _filled(rows: pl.DataFrame, achieved: str, peak: str, sheet: pl.Expr) -> pl.DataFrame:
