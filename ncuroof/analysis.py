@@ -29,7 +29,7 @@ from ncuroof.diagnosis import (
 from ncuroof.errors import ArgumentError, CountsError, MissingExtraError, WhatIfError
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Measurements, measure
-from ncuroof.roofline import Roofline, roofline
+from ncuroof.roofline import Roofline, roofline, sheet_dram_bandwidth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +88,7 @@ class Reports:
         reached = list(calibrations) if isinstance(calibrations, Iterable) else [calibrations]
         if wrong := [type(each).__name__ for each in reached if not isinstance(each, Calibration)]:
             raise ArgumentError(f"a calibration was wanted, found {wrong[0]}", hint="pass read_calibration(path)")
-        measurements = measure(self.raw)
+        measurements = measure(self.raw, sheet_bandwidth=sheet_dram_bandwidth)
         placed = roofline(measurements, reached)
         counts = [each and each.renamed(report.demangled) for report, each in zip(self.raw, self.counts, strict=False)]
         weighting = weigh(measurements.kernels, counts)

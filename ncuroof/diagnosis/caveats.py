@@ -66,6 +66,7 @@ def add_checks(
 def _facts(measurements: Measurements) -> list[pl.Expr]:
     names = measurements.devices.select("device", "name").iter_rows()
     slices = [device for device, name in names if is_partial(name or "")]
+    is_slice = pl.col("device").is_in(slices)
     facts = {
         "failed": pl.col("failed"),
         "damaged_report": pl.col("is_damaged_report"),
@@ -76,7 +77,8 @@ def _facts(measurements: Measurements) -> list[pl.Expr]:
         "own_clock": pl.col("clock_control") == "none",
         "stage_not_split": pl.col("limiter").is_in(["l1", "shared"])
         & (pl.col("access.unsplit_shared_bytes") > 0).fill_null(value=True),
-        "mig": pl.col("device").is_in(slices),
+        "mig": is_slice,
+        "shared_slice": is_slice & pl.col("utilisation.compute").is_not_null() & pl.col("utilisation.memory").is_null(),
     }
     return [fact.cast(pl.Float64).alias(f"check.{name}") for name, fact in facts.items()]
 

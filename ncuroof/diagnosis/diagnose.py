@@ -67,7 +67,7 @@ def diagnose(measurements: Measurements, roofline: Roofline, weights: pl.DataFra
         path=check(path, PATH, table="PATH"),
         flips=check(nearest_flips(judged, rules.nodes), FLIPS, table="FLIPS"),
         findings=check(collect_findings(judged, rules), FINDINGS, table="FINDINGS"),
-        missing=check(_missing(measurements, rules, load_catalogue()), MISSING, table="MISSING"),
+        missing=check(_missing(judged, measurements.work, rules, load_catalogue()), MISSING, table="MISSING"),
     )
 
 
@@ -78,6 +78,7 @@ def _limiter() -> pl.Expr:
     utilisation is known stands in, if it is about as busy as its side; where it carries no total either, what the roofline tells.
     """
     memory = pl.coalesce(
+        _is_not_among_units(),
         "limiter.memory",
         _is_named(),
         _is_one_pipe(),
@@ -106,6 +107,12 @@ def _busiest_of(units: Sequence[str], total: str, without_total: pl.Expr) -> pl.
     is_near = pl.max_horizontal(utilisations.values()) >= pl.col(total) - NEAR_FRAC
     by_name = pl.when(pl.col(total).is_null() | is_near).then(largest(utilisations))
     return pl.coalesce(by_name, pl.when(pl.col(total).is_null()).then(without_total))
+
+
+def _is_not_among_units() -> pl.Expr:
+    """Return DRAM, where nothing measured how busy it was and no other unit was: its intensity made the verdict; else null."""
+    is_not_known = pl.col("utilisation.busiest").is_null() & (pl.col("utilisation.unmeasured_dram") > 0)
+    return pl.when(is_not_known).then(pl.lit("dram"))
 
 
 def _is_named() -> pl.Expr:
@@ -156,10 +163,19 @@ def _confidence(rules: Rules) -> pl.Expr:
     )
 
 
-def _missing(measurements: Measurements, rules: Rules, catalogue: Catalogue) -> pl.DataFrame:
-    """Return what a full diagnosis would use and the report lacks; nothing for launches whose collection failed."""
-    kernels = measurements.kernels.lazy().filter(~pl.col("failed"))
-    work = measurements.work.filter("reliable").select("id", pl.col("precision").str.starts_with(_TENSOR))
+def _missing(judged: pl.DataFrame, work: pl.DataFrame, rules: Rules, catalogue: Catalogue) -> pl.DataFrame:
+    """Return what a full diagnosis would use and the report lacks; nothing for launches whose collection failed.
+
+    What no counter of a launch's device can tell is left out: `caveat.shared_slice` says so.
+
+    Args:
+        judged: one row per kernel: KERNELS, quantities, and checks.
+        work: WORK.
+        rules: which quantities.
+        catalogue: what collects them.
+    """
+    kernels = judged.lazy().filter(~pl.col("failed"))
+    work = work.filter("reliable").select("id", pl.col("precision").str.starts_with(_TENSOR))
     has_work, has_tensor_work = work["id"].implode(), work.filter("precision")["id"].implode()
     is_tensor_busy = pl.col("utilisation.tensor") > LEAST_UNCOUNTED_FRAC
     families = {
@@ -174,8 +190,11 @@ def _missing(measurements: Measurements, rules: Rules, catalogue: Catalogue) -> 
         (name, *(families.get(name) or (_is_missing(name, rules), _options(catalogue.quantity(name)))))
         for name in rules.missing_quantities
     ]
+    is_told = pl.col("check.shared_slice") > 0
     parts = [
-        kernels.filter(is_absent).select("id", pl.lit(name).alias("quantity"), options.alias("collect"))
+        kernels.filter(is_absent & ~is_told if name in rules.missing_of_shared_units else is_absent).select(
+            "id", pl.lit(name).alias("quantity"), options.alias("collect")
+        )
         for name, is_absent, options in absences
     ]
     return pl.concat(parts).pipe(conform, MISSING).sort("id", maintain_order=True).collect()

@@ -212,6 +212,7 @@ class Rules:
     missing_quantities: tuple[str, ...]
     missing_unless_zero: Mapping[str, str]
     collect_work: str
+    missing_of_shared_units: tuple[str, ...]
     vendor_verdicts: Mapping[str, str]
     vendor_refinements: tuple[Refinement, ...]
 
@@ -241,6 +242,7 @@ def load_rules() -> Rules:
             missing_quantities=tuple(raw["missing"]["quantities"]),
             missing_unless_zero=raw["missing"]["unless_zero"],
             collect_work=raw["missing"]["collect_work"],
+            missing_of_shared_units=tuple(raw["missing"]["of_shared_units"]),
             vendor_verdicts=raw["vendor_verdict"],
             vendor_refinements=tuple(Refinement(**entry) for entry in raw["vendor_refinement"]),
         )

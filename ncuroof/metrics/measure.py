@@ -24,6 +24,7 @@ from ncuroof.metrics.lines import measure_lines
 from ncuroof.metrics.names import range_names, short_name
 from ncuroof.metrics.neighbours import between_products
 from ncuroof.metrics.quantities import DEFINITION_PREFIX, CounterTable, add_quantities, largest, top_stall
+from ncuroof.metrics.sheet_bandwidths import SHEET_BANDWIDTH, SheetBandwidth, sheet_bandwidths
 from ncuroof.metrics.tensor import tensor_split_error
 from ncuroof.metrics.units import scale
 from ncuroof.metrics.work import measure_bandwidth, measure_work
@@ -79,18 +80,26 @@ def selection(*, lines: bool = True) -> CounterSelection:
     )
 
 
-def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) -> Measurements:
+def measure(
+    reports: Sequence[RawReport], catalogue: Catalogue | None = None, sheet_bandwidth: SheetBandwidth | None = None
+) -> Measurements:
     """Return the canonical quantities of all workloads of `reports`.
 
     A quantity whose counters were not collected is null; a measured zero stays zero.
+
+    Args:
+        reports: as they were read.
+        catalogue: None for that of profiles/metrics.toml.
+        sheet_bandwidth: looks up what a GPU's data sheet says of its memory; None where no data sheets are at hand.
     """
     catalogue = catalogue or load_catalogue()
     dropped: list[str] = []
     table = CounterTable(pl.concat([_in_base_units(report, dropped) for report in reports], how="diagonal"))
     by_code = [pl.DataFrame([*waits_by_code(report, _waits(catalogue)), *alike_by_code(report)]) for report in reports]
     table.add(pl.concat(by_code).get_columns())
-    add_quantities(table, catalogue)
     workloads = _workloads(reports)
+    table.add([sheet_bandwidths(table, workloads, sheet_bandwidth)])
+    add_quantities(table, catalogue)
     devices, device_by_row = _devices(workloads, table)
     kernels = workloads.select(
         "id",
@@ -119,6 +128,7 @@ def measure(reports: Sequence[RawReport], catalogue: Catalogue | None = None) ->
             LOADS_BY_CODE,
             ATOMIC_WAIT,
             *N_ALIKE,
+            SHEET_BANDWIDTH,
             *(
                 pl.col(f"{DEFINITION_PREFIX}{quantity.name}")
                 for quantity in catalogue.quantities
@@ -276,9 +286,10 @@ def _resource(name: str, resource_by_prefix: Mapping[str, str]) -> str | None:
 def _with_limiters(kernels: pl.DataFrame, catalogue: Catalogue) -> pl.DataFrame:
     """Add, for each side, the resource of the busiest counter.
 
-    It is shared memory where the L1 data stage is the busiest and shared memory keeps it busy, and L1 where a part of it is full
-    that the counters do not name, unless that is what goes to L2. Where L1 and shared memory were not told apart, it is shared
-    memory if its queue is what the warps wait for most.
+    It is DRAM where that is busier than Speed of Light's units: of these it is none on chips that share the CPU's memory, whose L2
+    is filled from no other; shared memory where the L1 data stage is the busiest and shared memory keeps it busy; and L1 where a
+    part of it is full that the counters do not name, unless that is what goes to L2. Where L1 and shared memory were not told
+    apart, it is shared memory if its queue is what the warps wait for most.
     """
     columns = []
     for side in BREAKDOWNS:
@@ -291,15 +302,20 @@ def _with_limiters(kernels: pl.DataFrame, catalogue: Catalogue) -> pl.DataFrame:
     is_l1 = (pl.col("utilisation.l1_beyond") > pl.col("utilisation.memory")) & (
         pl.col("access.l2_input_share") >= SENDS
     ).fill_null(value=False).not_()
+    most, dram = pl.col("utilisation.memory_side"), pl.col("utilisation.dram")
+    is_dram = (most > pl.col("utilisation.memory")) & (dram >= most)
+    is_fill = (pl.col("limiter.memory") == "system_memory") & (pl.col("device.shares_memory") > 0)
     is_data_stage = pl.col("limiter.memory_counter").str.contains("l1tex__data_(bank|pipe)")
     return kernels.with_columns(
-        pl.when(is_data_stage & (pl.col("access.shared_wavefront_share") > 0.5))
+        pl.when(is_dram)
+        .then(pl.lit("dram"))
+        .when(is_data_stage & (pl.col("access.shared_wavefront_share") > 0.5))
         .then(pl.lit("shared"))
         .when((is_l1 | (pl.col("limiter.memory") == "l1")) & _waits_for_shared_memory())
         .then(pl.lit("shared"))
         .when(is_l1)
         .then(pl.lit("l1"))
-        .otherwise(pl.col("limiter.memory"))
+        .otherwise(pl.when(is_fill).then(pl.lit("l2")).otherwise("limiter.memory"))
         .alias("limiter.memory")
     )
 

@@ -12,11 +12,11 @@ from ncuroof.metrics import Measurements
 from ncuroof.roofline.bounds import bound
 from ncuroof.roofline.ceilings import ceilings
 from ncuroof.roofline.datasheet_peaks import with_datasheet_bandwidth, with_datasheet_peaks
-from ncuroof.roofline.gpu_profiles import FP16_ACCUMULATE_SUFFIX, GpuProfile, match_profile
+from ncuroof.roofline.gpu_profiles import FP16_ACCUMULATE_SUFFIX, GpuProfile, is_partial, match_profile
 from ncuroof.roofline.instructions import instruction_ceilings, place_instructions
 from ncuroof.roofline.points import place
 from ncuroof.roofline.roof_shares import by_device, roof_shares
-from ncuroof.words import capability_text
+from ncuroof.words import MemoryLevel, capability_text
 
 if TYPE_CHECKING:
     from ncuroof.collect.calibration import Calibration
@@ -70,8 +70,9 @@ def roofline(measurements: Measurements, calibrations: Sequence[Calibration] = (
         row["device"]: _profile(row["name"], row["compute_capability"], row)
         for row in measurements.devices.iter_rows(named=True)
     }
+    whole = _of_whole(profiles, measurements.devices)
     work = with_datasheet_peaks(measurements.work, kernels, profiles)
-    bandwidth = with_datasheet_bandwidth(measurements.bandwidth, kernels, profiles)
+    bandwidth = with_datasheet_bandwidth(measurements.bandwidth, kernels, whole)
     bounds = bound(kernels, work, bandwidth)
     past_l1 = _is_past_l1(kernels)
     placed = bandwidth.filter(
@@ -80,7 +81,7 @@ def roofline(measurements: Measurements, calibrations: Sequence[Calibration] = (
     dwarfed = bounds.filter(pl.col("roofline.uncounted_frac").is_not_null())["id"].implode()
     speedup = {device: _tensor_speedup(profile) for device, profile in profiles.items()}
     reached = by_device(calibrations, measurements.devices)
-    roofs = ceilings(kernels, work, bandwidth, profiles, reached)
+    roofs = ceilings(kernels, work, bandwidth, whole, reached)
     return Roofline(
         work=work,
         bandwidth=bandwidth,
@@ -88,7 +89,7 @@ def roofline(measurements: Measurements, calibrations: Sequence[Calibration] = (
         ceilings=roofs,
         roof_shares=roof_shares(kernels, work, bandwidth, roofs, reached),
         instruction_points=place_instructions(kernels, placed),
-        instruction_ceilings=instruction_ceilings(kernels, roofs, profiles),
+        instruction_ceilings=instruction_ceilings(kernels, roofs, whole),
         bounds=bounds.with_columns(
             kernels["device"]
             .replace_strict(list(speedup), list(speedup.values()), return_dtype=pl.Float64)
@@ -98,6 +99,26 @@ def roofline(measurements: Measurements, calibrations: Sequence[Calibration] = (
         ),
         profiles=profiles,
     )
+
+
+def sheet_dram_bandwidth(
+    name: str | None, compute_capability: int | None, attributes: Mapping[str, int | None]
+) -> float | None:
+    """Return byte/s of a GPU's memory by its data sheet; None where no profile fits, or for a slice, which has a part of it.
+
+    Args:
+        name: of the device in the report.
+        compute_capability: 90 for 9.0.
+        attributes: `sm_count`, `dram_bytes` and `memory_bus_bits` as the driver says them.
+    """
+    profile = None if is_partial(name or "") else _profile(name, compute_capability, attributes)
+    return None if profile is None else profile.bandwidth_bytes_per_s.get(MemoryLevel.DRAM.value)
+
+
+def _of_whole(profiles: Mapping[int, GpuProfile | None], devices: pl.DataFrame) -> dict[int, GpuProfile | None]:
+    """Return the data sheets, None for slices (MIG): what a part of a GPU reaches, its data sheet does not state."""
+    names = devices.select("device", "name").iter_rows()
+    return {device: None if is_partial(name or "") else profiles[device] for device, name in names}
 
 
 def _is_past_l1(kernels: pl.DataFrame) -> pl.Series:

@@ -182,6 +182,10 @@ NAMED = {
         "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(LoadWithCast<1>)"
     ],
     "layout_copy": ["void at::native::(anonymous namespace)::CatArrayBatchedCopy<float>", "triton_poi_fused_cat_0"],
+    "remote_transfer": [
+        "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096>)",
+        "void vllm::cross_device_reduce_2stage<__nv_bfloat16, 8>(vllm::RankData *)",
+    ],
     "fill": ["void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>"],
 }
 """Findings that speak of some names alone, and names that they mean."""

@@ -193,6 +193,15 @@ HMMA, HGMMA, BF16 = (
     "src_bf16_dst_fp32",
 )
 INT8 = "src_int8_sparsity_off"
+DRAM_BUSY = f"gpu__dram_throughput{ELAPSED}"
+REMOTE = [f"lts__t_sectors_srcunit_tex_{what}lookup_miss.sum" for what in ("aperture_sysmem_", "aperture_peer_", "")]
+
+
+def remote(n_sectors: float, *, of: float) -> Counters:
+    """So many sectors from system memory, of all that missed in L2."""
+    return dict(zip(REMOTE, (n_sectors, 0.0, of), strict=True))
+
+
 SYSTEM_MISSES = "lts__t_sectors_aperture_sysmem_lookup_miss.sum"
 WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared{}.sum"
 STATIC_SHARED = "launch__shared_mem_per_block_static"
@@ -519,12 +528,39 @@ TRIOS: dict[str, list[Trio]] = {
     ],
     "dram_estimated": [
         trio(
-            {**chip(*capability), SYSTEM_MISSES: 1000.0},
+            {**chip(*capability), SYSTEM_MISSES: 1000.0, DRAM_BUSY: 50.0},  # measured: not `memory_not_measured`
             chip(8, 6),
             {**chip(8, 6), **DRAM},
             needs=(MAJOR, MINOR, SYSTEM_MISSES, DURATION),
         )
         for capability in ((7, 2), (8, 7), (11, 0), (12, 1))
+    ],
+    "memory_not_measured": [
+        # 24 times 2.51 % are 60.2 %, 24 times 2.49 % are 59.8 %; a GPU with a memory of its own has that in Speed of Light
+        trio(
+            {**chip(*capability), f"lts__throughput{ELAPSED}": 2.51},
+            {f"lts__throughput{ELAPSED}": 2.49},
+            {DRAM_BUSY: 50.0},
+            chip(8, 6),
+            needs=(MAJOR, MINOR),
+        )
+        for capability in ((7, 2), (8, 7), (11, 0), (12, 1))
+    ],
+    "remote_traffic": [
+        # 31 250 sectors of 32 byte in a millisecond are 1 GB/s; of 76 000 that missed 41.1 %, of 79 000 39.6 %
+        trio(
+            {**chip(8, 0), **remote(31_250, of=76_000)},
+            remote(31_249, of=76_000),
+            remote(31_250, of=79_000),
+            chip(8, 7),  # all its misses go to system memory, which is its own
+            needs=(MAJOR, MINOR, *REMOTE, DURATION),
+        ),
+        # 125 kB are 3906.25 sectors: in 0.1 ms more than 1 GB/s
+        trio(
+            {**chip(9, 0), **remote(3_907, of=3_907), DURATION: 1e5},
+            remote(3_906, of=3_906),
+            needs=(MAJOR, MINOR, *REMOTE, DURATION),
+        ),
     ],
     "datasheet_peak": [
         trio(
@@ -568,7 +604,10 @@ TRIOS: dict[str, list[Trio]] = {
         trio({**fused("f", 1.0), **DRAM, DRAM_RATE: 1.021e10}, {DRAM_RATE: 1.019e10}, needs=(DRAM_RATE,)),
     ],
 }
-ELSEWHERE = {"embedded_chart"}  # tests/metrics/test_chart_values.py: it needs the charts that a report carries
+ELSEWHERE = {
+    "embedded_chart",  # tests/metrics/test_chart_values.py: it needs the charts that a report carries
+    "shared_slice",  # tests/test_parts_of_gpus.py: `partial_gpu` always holds beside it
+}
 EACH = [(name, number) for name, trios in TRIOS.items() for number in range(len(trios))]
 
 

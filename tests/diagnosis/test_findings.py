@@ -32,6 +32,7 @@ _NAMES = (
     "bfloat16_copy_kernel_cuda",
     "CatArrayBatchedCopy",
     "at::native::FillFunctor<float>",
+    "ncclDevKernel_AllReduce_Sum_bf16_RING_LL",
 )
 
 

@@ -9,7 +9,13 @@ from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.actions import gpu_time, together
-from ncuroof.present.sentences.collect_options import RAW_PAGE, collect_options, raw_page_tells
+from ncuroof.present.sentences.collect_options import (
+    RAW_PAGE,
+    SHARED_SLICE,
+    collect_options,
+    is_on_shared_slice,
+    raw_page_tells,
+)
 from ncuroof.present.sentences.debug_build import come_first, debug_build_frac, is_debug_build
 from ncuroof.present.sentences.wall_time import idle_sentence, is_mostly_idle
 
@@ -115,6 +121,8 @@ def _for_the_longest(document: Record, kernels: Sequence[Record], which: str = "
     finding = next(iter(longest.get("findings") or ()), None)
     if finding is not None:
         return f"In {_name(longest)}, {which}: {text.first_sentence(finding['advice'])}"
+    if is_on_shared_slice(longest):
+        return f"To learn more, {SHARED_SLICE}."
     options = collect_options(entry["collect"] for entry in longest.get("missing") or ())
     if raw_page_tells(longest, document["sources"]):
         return (

@@ -12,6 +12,20 @@ RAW_PAGE = "--page raw --csv"
 """Options of `ncu` that print all counters; with --import, those of a report."""
 
 
+SHARED_SLICE = (
+    "record it in a MIG compute instance that has all of its GPU instance: in a shared one L2 and DRAM have no counters"
+)
+
+
+def is_on_shared_slice(kernel: Mapping[str, Any]) -> bool:
+    """Return whether a kernel ran where no section adds what is missing of L2 and DRAM; SHARED_SLICE says what does.
+
+    Args:
+        kernel: an entry of the document.
+    """
+    return "shared_slice" in (kernel.get("caveats") or ())
+
+
 def raw_page_tells(kernel: Mapping[str, Any], sources: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether a kernel was read from a page of details whose raw page holds more: what of a printed section is missing.
 

@@ -22,7 +22,7 @@ from ncuroof.present.sentences.actions import (
     outlook,
 )
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_outer_range, differing, extremes
-from ncuroof.present.sentences.collect_options import RAW_PAGE, raw_page_tells
+from ncuroof.present.sentences.collect_options import RAW_PAGE, SHARED_SLICE, is_on_shared_slice, raw_page_tells
 from ncuroof.present.sentences.debug_build import debug_build_sentence
 from ncuroof.present.sentences.reached_roofs import reached_roof_lines
 from ncuroof.present.sentences.source_lines import first_place
@@ -273,6 +273,8 @@ def _advice(kernel: Document, finding: Mapping[str, Any]) -> tuple[str, str]:
 
 def _to_know_more(kernel: Document, sources: Sequence[Document]) -> str:
     """Return what to print or collect of a kernel of which nothing was found; nothing where all is there."""
+    if is_on_shared_slice(kernel):
+        return f"To know why, {SHARED_SLICE}"
     options = list(dict.fromkeys(entry["collect"] for entry in kernel["missing"]))
     if not options:
         return ""

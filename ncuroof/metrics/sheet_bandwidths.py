@@ -1,0 +1,48 @@
+"""What the data sheets of the GPUs say of their memory, beside the counters: some GPUs count nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import polars as pl
+
+from ncuroof.metrics.catalogue import DEVICE_NAME
+from ncuroof.metrics.quantities import CounterTable
+
+SHEET_BANDWIDTH = "device.sheet_dram_bytes_per_s"
+
+SheetBandwidth = Callable[[str | None, int | None, Mapping[str, int | None]], float | None]
+"""Gives byte/s of a GPU's memory by its name, compute capability (90 for 9.0), `sm_count`, `dram_bytes` and `memory_bus_bits`."""
+
+_ATTRIBUTES = {
+    "sm_count": "multiprocessor_count",
+    "dram_bytes": "total_memory",
+    "memory_bus_bits": "global_memory_bus_width",
+}
+
+
+def sheet_bandwidths(table: CounterTable, workloads: pl.DataFrame, bandwidth_of: SheetBandwidth | None) -> pl.Series:
+    """Return SHEET_BANDWIDTH of each workload in byte/s; null where no data sheet is known.
+
+    Args:
+        table: counters.
+        workloads: texts, a row for each of the table's.
+        bandwidth_of: looks it up; None where no data sheets are at hand.
+    """
+    if bandwidth_of is None:
+        return pl.Series(SHEET_BANDWIDTH, [None] * workloads.height, dtype=pl.Float64)
+    name = workloads[DEVICE_NAME] if DEVICE_NAME in workloads.columns else pl.Series([None] * workloads.height)
+    attributes = [
+        table.counter_or_null(f"device__attribute_{attribute}").cast(pl.Int64, strict=False).alias(key)
+        for key, attribute in _ATTRIBUTES.items()
+    ]
+    capability = table.capability().cast(pl.Int32, strict=False).alias("compute_capability")
+    devices = table.frame.select(name.cast(pl.String).alias("name"), capability, *attributes)
+    distinct = devices.unique(maintain_order=True)
+    found = [
+        bandwidth_of(row["name"], row["compute_capability"], {key: row[key] for key in _ATTRIBUTES})
+        for row in distinct.iter_rows(named=True)
+    ]
+    by_device = distinct.with_columns(pl.Series(SHEET_BANDWIDTH, found, dtype=pl.Float64))
+    joined = devices.join(by_device, on=devices.columns, how="left", nulls_equal=True, maintain_order="left")
+    return joined[SHEET_BANDWIDTH]
