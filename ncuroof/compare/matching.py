@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 import polars as pl
 
-from ncuroof.compare.pairing import pairs
+from ncuroof.compare.pairing import is_equal_work, is_same_work, pairs, pairs_of_same_work
 from ncuroof.compare.place import match_by_place
 from ncuroof.compare.side import Side
+from ncuroof.compare.signatures import numbered, with_arguments
 from ncuroof.compare.together import DRAM_BYTES, FLOP, INSTRUCTIONS, Row, Together, aligned, is_other_work, work_ratio
 
 
@@ -68,34 +69,70 @@ class Matching:
     added: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """What has to be equal, how sure that makes a match, and which of equal ones go together."""
+
+    keys: tuple[str, ...]
+    how: How
+    sureness: Sureness
+    pairs: Callable[[Sequence[Row], Sequence[Row]], Iterator[tuple[Row, Row]]] = pairs
+
+
+def _pairs_of_equal_work(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
+    return (pair for pair in pairs_of_same_work(old, new) if is_equal_work(*pair))
+
+
 _SHAPE = ("grid", "block")
-_STAGES = (
-    (("name", "workload", *_SHAPE, "range"), How.SAME, Sureness.CERTAIN),
-    (("name", "workload", *_SHAPE), How.MOVED, Sureness.CERTAIN),
-    (("name", "workload", "range"), How.SHAPE, Sureness.LIKELY),
-    (("name", "workload"), How.SHAPE, Sureness.LIKELY),
-    (("renamed", "workload", *_SHAPE, "range"), How.RENAMED, Sureness.LIKELY),
-    (("renamed", "workload", *_SHAPE), How.RENAMED, Sureness.LIKELY),
-    (("renamed", "workload", "range"), How.RENAMED, Sureness.LIKELY),
-    (("renamed", "workload"), How.RENAMED, Sureness.LIKELY),
-    (("variant", "workload", "range"), How.VARIANT, Sureness.LIKELY),
-    (("variant", "workload"), How.VARIANT, Sureness.GUESS),
+_NAME, _RENAMED, _VARIANT = ((name, "workload") for name in ("name", "renamed", "variant"))
+_BY_NAME = (
+    _Stage((*_NAME, *_SHAPE, "range"), How.SAME, Sureness.CERTAIN),
+    _Stage((*_NAME, *_SHAPE), How.MOVED, Sureness.CERTAIN),
+    _Stage((*_NAME, "range"), How.SHAPE, Sureness.LIKELY),
+    _Stage(_NAME, How.SHAPE, Sureness.LIKELY),
 )
-"""What has to be equal, the most first; of equal ones `pairs` tells which goes with which."""
+_BY_WORK = (
+    _Stage((*_NAME, *_SHAPE, "range"), How.SAME, Sureness.CERTAIN, _pairs_of_equal_work),
+    _Stage((*_NAME, *_SHAPE), How.MOVED, Sureness.CERTAIN, _pairs_of_equal_work),
+    _Stage((*_RENAMED, *_SHAPE, "range"), How.RENAMED, Sureness.LIKELY, pairs_of_same_work),
+    _Stage((*_RENAMED, "range"), How.RENAMED, Sureness.LIKELY, pairs_of_same_work),
+    _Stage(_RENAMED, How.RENAMED, Sureness.LIKELY, pairs_of_same_work),
+    _Stage((*_NAME, *_SHAPE, "range"), How.RENAMED, Sureness.LIKELY),
+    _Stage(_NAME, How.RENAMED, Sureness.LIKELY),
+)
+"""Of names that a compiler numbers: the number alone is no evidence."""
+
+_BY_REST = (
+    _Stage((*_RENAMED, *_SHAPE, "range"), How.RENAMED, Sureness.LIKELY),
+    _Stage((*_RENAMED, *_SHAPE), How.RENAMED, Sureness.LIKELY),
+    _Stage((*_RENAMED, "range"), How.RENAMED, Sureness.LIKELY),
+    _Stage(_RENAMED, How.RENAMED, Sureness.LIKELY),
+    _Stage((*_VARIANT, "range"), How.VARIANT, Sureness.LIKELY),
+    _Stage(_VARIANT, How.VARIANT, Sureness.GUESS),
+)
+"""The stages, what asks for the most first; of equal ones `pairs` tells which goes with which."""
+
+_OF_A_ROW = ("n_launches", "renamed", "workload", "is_numbered", "with_arguments", FLOP, INSTRUCTIONS, DRAM_BYTES)
 
 
 def match(before: Side, after: Side) -> Matching:
     """Return which groups are the same; every group is in one match, removed, added, or failed to profile in the other run."""
-    left, right = before.groups, after.groups
+    groups = [
+        side.groups.with_columns(is_numbered=numbered(pl.col("name")), with_arguments=with_arguments(pl.col("name")))
+        for side in (before, after)
+    ]
+    n_by_name = [Counter(each.select(_RENAMED).iter_rows()) for each in groups]
     matches: list[Match] = []
-    for keys, how, sureness in _STAGES:
-        found = [
-            Match((old["group"],), (new["group"],), how, _of_work(sureness, old, new))
-            for old, new in _equal(left, right, keys)
-        ]
-        left = left.filter(~pl.col("group").is_in([each.before[0] for each in found]))
-        right = right.filter(~pl.col("group").is_in([each.after[0] for each in found]))
-        matches += found
+    for stages, of_these in ((_BY_NAME, ~pl.col("is_numbered")), (_BY_WORK, pl.col("is_numbered")), (_BY_REST, True)):
+        for stage in stages:
+            left, right = (each.filter(of_these) for each in groups)
+            found = [
+                Match((old["group"],), (new["group"],), stage.how, _sureness(stage, old, new, n_by_name))
+                for old, new in _equal(left, right, stage)
+            ]
+            for number, taken in enumerate(([each.before[0] for each in found], [each.after[0] for each in found])):
+                groups[number] = groups[number].filter(~pl.col("group").is_in(taken))
+            matches += found
     anchors = {found.before[0]: found.after[0] for found in matches}
     for placed in match_by_place(before.groups, after.groups, anchors):
         how = _how(len(placed.before), len(placed.after))
@@ -124,25 +161,39 @@ def _alone(groups: pl.DataFrame, matched: set[int], failed: Sequence[str]) -> tu
     return tuple(found)
 
 
-def _of_work(sureness: Sureness, old: Row, new: Row) -> Sureness:
-    """Return how sure a match is: where names or shapes differ and the work by far, other launches may be meant."""
-    if sureness is Sureness.CERTAIN:
-        return sureness
+def _sureness(stage: _Stage, old: Row, new: Row, n_by_name: Sequence[Counter[tuple[str, ...]]]) -> Sureness:
+    """Return how sure a match is: where names or shapes differ and the work by far, other launches may be meant.
+
+    Any other work is enough where nothing but the order speaks for a pair: of numbered kernels, of which one run has more, and of
+    instantiations of a template whose arguments may say what it computes.
+    """
+    if stage.sureness is Sureness.CERTAIN:
+        return stage.sureness
     work = work_ratio(*aligned(Together.of([old]), Together.of([new])))
-    return Sureness.GUESS if work is not None and is_other_work(work[1]) else sureness
+    if work is not None and is_other_work(work[1]):
+        return Sureness.GUESS
+    n_before, n_after = (
+        counts[row["renamed"], row["workload"]] for counts, row in zip(n_by_name, (old, new), strict=True)
+    )
+    is_one_of_others = old["is_numbered"] and n_before != n_after
+    may_compute_another = stage.how is How.VARIANT and old["with_arguments"] != new["with_arguments"]
+    return (
+        Sureness.GUESS if (is_one_of_others or may_compute_another) and not is_same_work(old, new) else stage.sureness
+    )
 
 
-def _equal(left: pl.DataFrame, right: pl.DataFrame, keys: tuple[str, ...]) -> Iterator[tuple[Row, Row]]:
-    """Yield pairs of groups with equal keys."""
-    rows_after = _by_keys(right, keys)
-    for key, old in _by_keys(left, keys).items():
-        yield from pairs(old, rows_after.get(key, []))
+def _equal(left: pl.DataFrame, right: pl.DataFrame, stage: _Stage) -> Iterator[tuple[Row, Row]]:
+    """Yield pairs of groups that are equal in what a stage asks for."""
+    rows_after = _by_keys(right, stage.keys)
+    for key, old in _by_keys(left, stage.keys).items():
+        yield from stage.pairs(old, rows_after.get(key, []))
 
 
 def _by_keys(groups: pl.DataFrame, keys: tuple[str, ...]) -> dict[tuple[object, ...], list[Row]]:
     """Return the rows of groups by what has to be equal, in their order."""
     rows: dict[tuple[object, ...], list[Row]] = defaultdict(list)
-    for row in groups.select("group", *keys, "n_launches", FLOP, INSTRUCTIONS, DRAM_BYTES).iter_rows(named=True):
+    columns = dict.fromkeys(("group", *keys, *_OF_A_ROW))
+    for row in groups.select(*columns).iter_rows(named=True):
         rows[tuple(tuple(row[key]) if isinstance(row[key], list) else row[key] for key in keys)].append(row)
     return rows
 

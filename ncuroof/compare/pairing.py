@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
@@ -11,6 +11,9 @@ from ncuroof.compare.together import FLOP, INSTRUCTIONS, Row
 
 _SAME_WORK_RATIO = 1.1
 """Launches whose work differs by less are those of the same problem, launched otherwise."""
+
+_EQUAL_WORK_RATIO = 1.01
+"""Launches of one kernel with the same input differ by less: a few turns of loops that wait, or that end by the data."""
 
 
 def pairs(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
@@ -29,12 +32,66 @@ def pairs(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
         return
     left, right = dict(enumerate(old)), dict(enumerate(new))
     for quantity in (FLOP, INSTRUCTIONS):
-        amounts = (
-            {number: math.log(row[quantity]) for number, row in rows.items() if row[quantity]} for rows in (left, right)
-        )
-        for one, other in _nearest(*amounts, within=math.log(_SAME_WORK_RATIO)):
-            yield left.pop(one), right.pop(other)
+        yield from _of_same(quantity, left, right, within=_SAME_WORK_RATIO)
     yield from zip(left.values(), right.values(), strict=False)
+
+
+def pairs_of_same_work(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
+    """Yield the pairs that are told by their work: as `pairs`, and none of what is left over.
+
+    Of launches that do equal FLOPs, those of as many instructions, to 1 %, come first: so differs what a compiler made of the same
+    operations. Else instructions tell only of launches without FLOPs.
+
+    Args:
+        old: rows of a side's groups, in order of first appearance.
+        new: likewise of the run after.
+    """
+    if len(old) > 1 and _is_scaled(old, new):
+        yield from zip(old, new, strict=True)
+        return
+    left, right = dict(enumerate(old)), dict(enumerate(new))
+    right_by_flop = _by_flop(right)
+    for flop, rows in _by_flop(left).items():
+        yield from _of_same(INSTRUCTIONS, left, right, within=_EQUAL_WORK_RATIO, of=(rows, right_by_flop.get(flop, {})))
+    yield from _of_same(FLOP, left, right, within=_SAME_WORK_RATIO)
+    without = tuple({key: row for key, row in rows.items() if not row[FLOP]} for rows in (left, right))
+    yield from _of_same(INSTRUCTIONS, left, right, within=_SAME_WORK_RATIO, of=without)
+
+
+def is_equal_work(one: Row, other: Row) -> bool:
+    """Return whether two launches do the same FLOPs and as many instructions, to 1 %, of what both counted; something has to be."""
+    known = [(one[name], other[name]) for name in (FLOP, INSTRUCTIONS) if None not in (one[name], other[name])]
+    return any(map(max, known)) and all(max(each) <= _EQUAL_WORK_RATIO * min(each) for each in known)
+
+
+def is_same_work(one: Row, other: Row) -> bool:
+    """Return whether two launches do the same FLOPs, or without any as many instructions, to 10 %."""
+    for name in (FLOP, INSTRUCTIONS):
+        if one[name] and other[name]:
+            return bool(max(one[name], other[name]) <= _SAME_WORK_RATIO * min(one[name], other[name]))
+    return False
+
+
+Rows = dict[int, Row]
+
+
+def _of_same(
+    quantity: str, left: Rows, right: Rows, *, within: float, of: tuple[Rows, ...] = ()
+) -> Iterator[tuple[Row, Row]]:
+    """Yield pairs that agree in a quantity to a ratio, the nearest first, and take them out; `of`: those that may be in one."""
+    amounts = (
+        {key: math.log(row[quantity]) for key, row in rows.items() if row[quantity]} for rows in of or (left, right)
+    )
+    for one, other in _nearest(*amounts, within=math.log(within)):
+        yield left.pop(one), right.pop(other)
+
+
+def _by_flop(rows: Rows) -> dict[str, Rows]:
+    """Return rows by their FLOPs, to four digits."""
+    found: dict[str, Rows] = defaultdict(dict)
+    for key, row in rows.items():
+        found["" if row[FLOP] is None else f"{row[FLOP]:.4g}"][key] = row
+    return found
 
 
 def _is_scaled(old: Sequence[Row], new: Sequence[Row]) -> bool:

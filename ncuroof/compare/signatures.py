@@ -9,14 +9,34 @@ from ncuroof.metrics.names import GENERIC, ascii_classes
 
 _PARAMETERS = r"\((?:[^()]|\([^()]*\))*\)\s*(?:\[clone [^\]]*\])?$"
 _TRITON_ARGUMENTS = r"_0d1d\w*$"
-_HASH = r"_?\b[0-9a-f]*\d[0-9a-f]*[a-f][0-9a-f]{5,}\b|_[0-9a-f]{8,}$"
-_LAST_NUMBER = r"(?:_?v?\d+)+$"
+_HASH = r"_?\b[0-9a-f]*\d[0-9a-f]*[a-f][0-9a-f]{5,}\b|_0x[0-9a-f]{16,}|_[0-9a-f]{8,}$"
+_HASH_WITHIN = r"_[0-9a-f]{8}(_cuda_kernel_(?:forward|backward))$|^(__omp_offloading)_[0-9a-f]+_[0-9a-f]+"
+"""Of Warp, of a kernel's source (`wp.Kernel.get_mangled_name`); of Clang, device and inode of the file that was compiled."""
+
+_NUMBERS_OF_NVFUSER = r"_f\d+_c\d+_r\d+_g\d+$"
+_LAST_NUMBER = r"(?:[._]{0,2}v?\d+)+$"
+_NUMBERED = ascii_classes(
+    r"^triton_[a-z]{3}_fused_\w*\d$|^triton_(?:softmax|gemm)\w*$"  # PyTorch's Inductor; XLA
+    r"|(?:^|_)fusion(?:_[a-z]+)*(?:[._]+\d+)*$|^wrapped_[a-z_]+\d*$"  # XLA, the first of a name without a number
+    r"|^__myl_\w+$|(?:^|::)nvfuser_\w+_g\d+\b|^julia_\w+_\d+\b"  # TensorRT's Myelin; nvFuser; Julia
+)
+"""Names that a compiler numbers as it goes: a kernel more or less moves the numbers of all that follow."""
+
+_NUMBER_OF_LAMBDA = ascii_classes(
+    r"(\(instance )\d+\)|(\{lambda\([^()]*\)#)\d+\}|(\b__nv_h?dl_tag<[^;]*?\(unsigned int\))\d+"
+)
+"""Of which lambda of a function it is, as NVIDIA's, GNU's and nvcc's names have it."""
+
+_PYTORCH = ascii_classes(r"\bat::")
+"""There a lambda's number says for which type it is, and stays as it is from run to run."""
+
 _NUMBER = r"\d+"
 _ARGUMENTS = r"<.*>"
 _OF_A_GENERIC = ascii_classes(rf"^(?:\w+::)*{GENERIC}<")
 _TYPE = ascii_classes(
-    r"\b(?:c10::(?:BFloat16|Half|Float8_\w+)|__half|__nv_bfloat16|bf16|fp16|float|double|bool|(?:unsigned |signed )?"
-    r"(?:char|short|int|long long|long))\b"
+    r"\b(?:c10::(?:BFloat16|Half|Float8_\w+)|cutlass::(?:half_t|b?float\w*_t|tfloat32_t)|__half2?|__nv_bfloat162?|bf16|fp16|"
+    r"u?int\d*_t|size_t|true|false|(?:float|double|u?(?:char|short|int|long|longlong))[1-4]?|"
+    r"(?:unsigned |signed )?(?:char|short|int|long long|long)|bool)\b"
 )
 
 
@@ -30,10 +50,22 @@ def renamed(names: pl.Expr) -> pl.Expr:
         .str.replace(_PARAMETERS, "")
         .str.replace(r"^void\s+", "")
         .str.replace(_TRITON_ARGUMENTS, "")
+        .str.replace(_HASH_WITHIN, "$1$2")
         .str.replace_all(_HASH, "")
+        .str.replace(_NUMBERS_OF_NVFUSER, "")
         .str.strip_chars()
     )
-    return base.str.replace(_LAST_NUMBER, "")
+    without = pl.when(_is_of_lambda(names)).then(base.str.replace_all(_NUMBER_OF_LAMBDA, "$1$2$3")).otherwise(base)
+    return without.str.replace(_LAST_NUMBER, "")
+
+
+def numbered(names: pl.Expr) -> pl.Expr:
+    """Return whether a compiler numbered what has the name, so that an equal number is no evidence for the same kernel."""
+    return names.str.replace(_TRITON_ARGUMENTS, "").str.contains(_NUMBERED) | _is_of_lambda(names)
+
+
+def _is_of_lambda(names: pl.Expr) -> pl.Expr:
+    return names.str.contains(_NUMBER_OF_LAMBDA) & ~names.str.contains(_PYTORCH)
 
 
 def variant(names: pl.Expr) -> pl.Expr:
@@ -43,13 +75,17 @@ def variant(names: pl.Expr) -> pl.Expr:
     it computes, and stay but for types.
     """
     whole = renamed(names)
-    without = whole.str.replace(_ARGUMENTS, "")
-    return (
-        pl.when(whole.str.contains(_OF_A_GENERIC))
-        .then(whole.str.replace_all(_TYPE, "").str.replace_all(r"\s+", " "))
-        .otherwise(without)
-        .str.replace_all(_NUMBER, "#")
-    )
+    without = whole.str.replace(_ARGUMENTS, "").str.replace_all(_NUMBER, "#")
+    return pl.when(whole.str.contains(_OF_A_GENERIC)).then(_without_sizes(whole)).otherwise(without)
+
+
+def with_arguments(names: pl.Expr) -> pl.Expr:
+    """Return names as `variant`, with template arguments but for numbers and types: the rest may say what is computed."""
+    return _without_sizes(renamed(names))
+
+
+def _without_sizes(names: pl.Expr) -> pl.Expr:
+    return names.str.replace_all(_TYPE, "").str.replace_all(r"\s+", " ").str.replace_all(_NUMBER, "#")
 
 
 def range_path(nvtx: pl.Expr) -> pl.Expr:

@@ -20,8 +20,15 @@ def matches(names: pl.Expr, pattern: str) -> pl.Expr:
 
 
 GENERIC = (
-    r"(?:Kernel2?|kernel|device_kernel|[a-z_]*elementwise_kernel\w*|reduce_kernel|distribution_\w+|cunn_\w+|"
-    r"DeviceReduce\w*|DeviceScan\w*|DeviceRadixSort\w*|_kernel_agent)"
+    r"(?:Kernel2?|kernel|device_kernel|"  # CUTLASS
+    r"[a-z_]*elementwise_kernel\w*|reduce_kernel|distribution_\w+|cunn_\w+|"  # PyTorch
+    r"DeviceReduce\w*|DeviceScan\w*|DeviceRadixSort\w*|Device[A-Z]\w*Kernel\w*|static_kernel|dynamic_kernel|"  # CUB
+    r"transform_kernel|_kernel_agent|launch_closure_by_\w+|"  # CUB and Thrust
+    r"cuda_parallel_launch_\w+_memory|"  # Kokkos, Kokkos_Cuda_KernelLaunch.hpp
+    r"forallp?_cuda_kernel|CudaKernelLauncher\w*|launch_\w*global_fcn|"  # RAJA, policy/cuda
+    r"launch_global|gpuKernel|CuKernel[123]D|TaskStrided[13]DLaunch|generic_kernel_\w+|"  # AMReX; alpaka; MFEM; VTK-m; Ginkgo
+    r"EigenMetaKernel\w*|Vectorized(?:Elementwise|Broadcast)Kernel|"  # Eigen, of TensorFlow; PaddlePaddle
+    r"k_bin_bcast\w*|unary_(?:gated_)?op_kernel)"  # ggml, of llama.cpp
 )
 """Names that say how a kernel runs and not what it computes: a template argument says that."""
 
