@@ -16,6 +16,7 @@ from ncuroof.compare.matching import Matching, Sureness, match
 from ncuroof.compare.noise import by_clocks, noise_of_runs
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.side import Side
+from ncuroof.compare.told_apart import told_apart
 
 _MOST_NAMES = 3
 _MOST_AT_OTHER_CLOCKS = 0.1
@@ -66,6 +67,7 @@ class Comparison:
 
 def compare(before: Side, after: Side) -> Comparison:
     """Return what changed from one run to another."""
+    before, after = told_apart(before, after)
     sides = before, after
     precisions = before.recording.precisions, after.recording.precisions
     if all(precisions) and precisions[0] != precisions[1]:  # what one run alone counted is no change of the program's

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
+
 import polars as pl
 
 _ASCII_CLASSES = {r"\w": "[0-9A-Za-z_]", r"\d": "[0-9]", r"\b": r"(?-u:\b)"}
@@ -49,3 +54,37 @@ _NUMBERS_OF_A_CALL = r", (?:seq|op_id) = \d+|, input_op_ids = \[.*\]$"
 def range_names(nvtx: pl.Expr) -> pl.Expr:
     """Return the names of open ranges, those of PyTorch's operators without the numbers that differ from call to call."""
     return nvtx.list.eval(pl.element().str.replace_all(ascii_classes(_NUMBERS_OF_A_CALL), ""))
+
+
+_WORD = re.compile(r"-?\w+(?:::\w+)*\**")
+"""A name with its namespaces, a pointer to it, or a number."""
+
+
+def differences(names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return the words by which each of several demangled names differs from the others; none for one that is alone.
+
+    The first word that differs divides the names; those that still have it in common go on to the next. Namespaces are left out
+    where the names differ without.
+    """
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(names, ())
+    groups = [list(found)]
+    while groups:
+        divided = _divided(groups.pop())
+        last = {word: word.rsplit("::", maxsplit=1)[-1] for word in divided}
+        for word, group in divided.items():
+            shown = last[word] if len(set(last.values())) == len(last) else word
+            for name in group:
+                found[name] += (shown,) if word else ()
+            groups.append(group)
+    return found
+
+
+def _divided(names: Sequence[str]) -> Mapping[str, list[str]]:
+    """Return the names by the first word in which not all are alike; nothing where there is none."""
+    for words in zip_longest(*map(_WORD.findall, names), fillvalue=""):
+        if len(set(words)) > 1:
+            groups: dict[str, list[str]] = defaultdict(list)
+            for word, name in zip(words, names, strict=True):
+                groups[word].append(name)
+            return groups
+    return {}

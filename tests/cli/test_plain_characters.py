@@ -11,6 +11,7 @@ from ncuroof.cli.plain_characters import ERRORS, replace_what_cannot_be_encoded
     ("text", "encoding", "printed"),
     [
         ("26.1 µs ×2 · 1 → 2…", "ascii", b"26.1 us x2 . 1 > 2~"),
+        ("2.04 ms ▼, 3 ms ▲", "ascii", b"2.04 ms v, 3 ms ^"),
         ("26.1 µs ×2 · 1 → 2…", "latin-1", b"26.1 \xb5s \xd72 \xb7 1 > 2~"),
         ("█▓▒░·", "ascii", b"#=+:."),
         ("±2.7 % ≥ 5 − 1 — café Aᵀ", "ascii", b"+-2.7 % >= 5 - 1 - cafe AT"),

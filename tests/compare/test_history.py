@@ -64,3 +64,26 @@ def test_what_forbids_every_comparison_is_told_alone() -> None:
     told = [line for line in history_text(found).splitlines() if "compared" in line]
     assert told == ["  0 to 1: times are not compared: the GPU differs: NVIDIA H200 before, NVIDIA B200 after"]
     assert history_document(found)["comparable"][0]["obstacle"] is None
+
+
+def test_marks_of_faster_and_slower_are_no_signs() -> None:
+    found = history([run(launch("a", us), launch("b")) for us in (900.0, 300.0, 450.0)])
+    lines = history_text(found).splitlines()
+    (a,) = (line for line in lines if line.startswith("a "))
+    assert a.split() == ["a", "900", "µs", "300", "µs", "▼", "450", "µs", "▲", "−50.0", "%"]
+    (b,) = (line for line in lines if line.startswith("b "))
+    assert b.split() == ["b", *["100", "µs"] * 3, "0", "%"]
+    assert lines[-1] == "▲ slower, ▼ faster than in the run before, beyond chance"
+    assert "▲" not in history_text(history([run(launch("b"))] * 2))
+
+
+@pytest.mark.parametrize(
+    ("us", "change"), [(100.004, "<0.1 %"), (99.996, "<0.1 %"), (101.0, "+1.0 %"), (99.0, "−1.0 %")]
+)
+def test_a_change_that_is_hardly_one_has_no_sign(us: float, change: str) -> None:
+    (line,) = (
+        each
+        for each in history_text(history([run(launch("b")), run(launch("b", us))])).splitlines()
+        if each[:2] == "b "
+    )
+    assert line.endswith(f"  {change}")

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import ncuroof
-from ncuroof.present.sentences.told_apart import differences, with_folders
+from ncuroof.metrics.names import differences
+from ncuroof.present.sentences.told_apart import with_folders
 from ncuroof.present.texts.brief import brief
 from ncuroof.present.texts.markdown import to_markdown
 from ncuroof.present.texts.terminal import to_text

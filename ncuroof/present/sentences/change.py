@@ -69,9 +69,13 @@ def factor(change_frac: float) -> str:
 
 
 def signed_share(frac: float) -> str:
-    """Return a change in percent with its sign: "−52.0 %", "+3.1 %"; a growth of 99.97 % falls short of nothing, and is rounded."""
-    size = 1.0 if 0.9995 <= frac < 1 else abs(frac)
-    return f"{'+' if frac >= 0 else '−'}{text.share(size)}"
+    """Return a change in percent with its sign: "−52.0 %", "+3.1 %"; none where it is too small to be one, "<0.1 %" or "0 %".
+
+    A growth of 99.97 % falls short of nothing, and is rounded.
+    """
+    size = text.share(1.0 if 0.9995 <= frac < 1 else abs(frac))
+    is_told = frac != 0 and not size.startswith("<")
+    return f"{'+' if frac > 0 else '−'}{size}" if is_told else size
 
 
 def _time(delta: Delta, *, is_counted: bool) -> str:

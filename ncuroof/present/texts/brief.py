@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from ncuroof.diagnosis import load_rules, with_weights
+from ncuroof.metrics.names import differences
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.documents.analysis import Document, document
@@ -26,7 +27,7 @@ from ncuroof.present.sentences.collect_options import RAW_PAGE, SHARED_SLICE, is
 from ncuroof.present.sentences.debug_build import debug_build_sentence
 from ncuroof.present.sentences.reached_roofs import reached_roof_lines
 from ncuroof.present.sentences.source_lines import first_place
-from ncuroof.present.sentences.told_apart import differences, with_folders
+from ncuroof.present.sentences.told_apart import with_folders
 from ncuroof.present.sentences.wall_time import wall_time_lines
 from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
 

@@ -14,6 +14,9 @@ SCHEMA = "ncuroof.history/1"
 
 _MOST_TRENDS = 30
 _NAME_WIDTH = 32
+_LEAST_NAME_WIDTH = 12
+_TIME_WIDTH = 10
+_SLOWER, _FASTER = "▲", "▼"
 
 
 def history_document(found: History) -> dict[str, Any]:
@@ -51,7 +54,7 @@ def history_document(found: History) -> dict[str, Any]:
 
 
 def history_text(found: History) -> str:
-    """Return the trends as lines of plain text: a column per run, changes beyond chance marked with + or -."""
+    """Return the trends as lines of plain text: a column per run, times marked that changed beyond chance."""
     lines = ["ncuroof · history"]
     lines += [
         f"  {number}: {text.printable(run.label)} · {text.duration(total_ns(run))} in {text.launches(run.n_kernels)}"
@@ -65,12 +68,14 @@ def history_text(found: History) -> str:
     lines += [
         "",
         f"{'kernel, time of one launch':<{_NAME_WIDTH}}"
-        + "".join(f"{number:>11}" for number in range(len(found.runs)))
-        + "   change",
+        + "".join(f"{number:>{_TIME_WIDTH}}  " for number in range(len(found.runs)))
+        + "  change",
     ]
     lines += [_line(trend) for trend in found.trends[:_MOST_TRENDS]]
     if len(found.trends) > _MOST_TRENDS:
         lines.append(f"{len(found.trends) - _MOST_TRENDS} more in the JSON document")
+    if any(trend.jumps for trend in found.trends[:_MOST_TRENDS]):
+        lines += ["", f"{_SLOWER} slower, {_FASTER} faster than in the run before, beyond chance"]
     return "\n".join(lines) + "\n"
 
 
@@ -83,12 +88,20 @@ def _not_compared(step: Comparison) -> list[str]:
 
 
 def _line(trend: Trend) -> str:
-    name = text.shortened(text.printable(trend.name), _NAME_WIDTH - 1)
-    cells = "".join(f"{_mark(trend, number) + text.duration(value):>11}" for number, value in enumerate(trend.mean_ns))
-    change = trend.change_frac
-    return f"{name:<{_NAME_WIDTH}}{cells}   {'' if change is None else signed_share(change)}"
+    cells = "".join(
+        f"{text.duration(value):>{_TIME_WIDTH}} {_mark(trend, number)}" for number, value in enumerate(trend.mean_ns)
+    )
+    change = "" if trend.change_frac is None else signed_share(trend.change_frac)
+    return f"{_fitted(text.printable(trend.name)):<{_NAME_WIDTH}}{cells}  {change}".rstrip()
+
+
+def _fitted(name: str) -> str:
+    """Return a name that fits its column; what tells it apart from others of the name stays."""
+    short, dot, words = name.partition(" · ")
+    tail = text.shortened(f"{dot}{words}", _NAME_WIDTH - _LEAST_NAME_WIDTH)
+    return text.shortened(short, _NAME_WIDTH - 1 - len(tail)) + tail
 
 
 def _mark(trend: Trend, number: int) -> str:
     jump = trend.jumps.get(number)
-    return "" if jump is None else ("+" if jump > 0 else "-")
+    return " " if jump is None else (_SLOWER if jump > 0 else _FASTER)
