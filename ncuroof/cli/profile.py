@@ -68,7 +68,7 @@ _REDACT = (
     "kernels",
     multiple=True,
     metavar="REGEX",
-    help="Record kernels whose function's name this is found in.",
+    help="Record kernels whose function's name this is found in; with < > or :: in it, whose whole demangled name.",
 )
 @click.option(
     "--nvtx", multiple=True, metavar="FILTER", help="Record launches in these NVTX ranges, as ncu --nvtx-include."

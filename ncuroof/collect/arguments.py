@@ -40,7 +40,8 @@ class Selection:
 def uncounted_selection(request: Request) -> Selection:
     """Return which launches to record where nothing was counted.
 
-    Patterns of --kernel are looked for in the function's name, so that ncu goes by it, and records one of several instantiations.
+    Patterns of --kernel are looked for in the function's name, so that ncu goes by it, and records one of several instantiations;
+    or in the whole demangled name, and ncu goes by that.
     """
     return Selection(
         per_shape=bool(request.per_shape),
@@ -165,6 +166,8 @@ def _filters(request: Request, selection: Selection, settings: Settings, ncu_ver
         chosen += ["--kernel-name", f"regex:{pattern}"]
     if selection.by_mangled_names:
         chosen += ["--kernel-name-base", "mangled"]
+    elif request.asks_for_whole_names:
+        chosen += ["--kernel-name-base", "demangled"]
     if (request.nvtx or request.annotates) and "--nvtx" not in request.ncu_words:
         chosen += ["--nvtx"]
     for expression in request.nvtx:

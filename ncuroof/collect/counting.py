@@ -37,14 +37,16 @@ def select_launches(request: Request, plan: Plan, settings: Settings, counts: Co
         tuple(
             kernel
             for kernel in counts.kernels
-            if _passes(kernel.name, pattern) and not (collectives and collectives.search(kernel.name))
+            if _passes(kernel.name, pattern, in_whole_name=request.asks_for_whole_names)
+            and not (collectives and collectives.search(kernel.name))
         ),
         counts.steps,
     )
     if not wanted.kernels:
         raise ProfilingError(
             f"none of the {len(counts.kernels)} kernels and shapes that were counted is wanted (no-kernels)",
-            hint=f"--kernel is looked for in the function's name; the longest is {function_name(counts.kernels[0].name):.80}",
+            hint="--kernel is looked for in the whole demangled name where it has < > or ::, else in the function's; "
+            f"that of the kernel that takes longest is {function_name(counts.kernels[0].name):.80}",
         )
     is_long = sum(kernel.n_launches for kernel in wanted.kernels) > settings.per_shape_from_launches
     is_part = request.trace is not None and request.steps is None  # of a run that may be much longer
@@ -70,8 +72,11 @@ def _once_each(request: Request, chosen: Sequence[KernelCount], functions: tuple
     """Return how to record each kernel and shape once.
 
     By the function's name ncu takes instantiations of a template with one shape for the same kernel. Where there are such it goes
-    by mangled names, and gets the functions that the patterns of --kernel chose; else the patterns stay as they are.
+    by mangled names, and gets the functions that the patterns of --kernel chose; else the patterns stay as they are. By whole
+    names ncu goes where the patterns are about those.
     """
+    if request.asks_for_whole_names:
+        return Selection(per_shape=True, n_launches=len(chosen))
     told_apart = {(function_name(kernel.name), kernel.grid, kernel.block) for kernel in chosen}
     if len(told_apart) == len(chosen):
         return Selection(functions, per_shape=True, n_launches=len(chosen))
@@ -80,10 +85,10 @@ def _once_each(request: Request, chosen: Sequence[KernelCount], functions: tuple
     return Selection(functions, per_shape=True, n_launches=len(chosen), by_mangled_names=True)
 
 
-def _passes(name: str, pattern: str | None) -> bool:
+def _passes(name: str, pattern: str | None, *, in_whole_name: bool) -> bool:
     """Return whether ncu's filter by name lets a kernel through."""
     try:
-        return pattern is None or re.search(pattern, function_name(name)) is not None
+        return pattern is None or re.search(pattern, name if in_whole_name else function_name(name)) is not None
     except re.error as error:
         raise ProfileRequestError(
             f"--kernel: a regular expression was wanted: {error}", hint="quote it for the shell"

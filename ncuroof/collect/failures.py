@@ -53,7 +53,8 @@ def why_nothing(
         return ProfilingError(
             "the program used CUDA, and no kernel was recorded (no-kernels)",
             hint=(
-                "no launch passed --kernel, --nvtx, --step or --launch-skip: look at --dry-run, and widen them"
+                "no launch passed --kernel, --nvtx, --step or --launch-skip: look at --dry-run, and widen them; --kernel is looked "
+                "for in the function's name, which all kernels of Kokkos or RAJA share, and with < or :: in it in whole names"
                 if is_filtered
                 else "it launched none: see what it printed"
             ),

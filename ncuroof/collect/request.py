@@ -10,6 +10,10 @@ from pathlib import Path
 
 from ncuroof.errors import ProfileRequestError
 
+_OF_WHOLE_NAMES = re.compile(r"[<>]|::")
+_MEANS_ANOTHER = re.compile(r"\\.|\(\?(?:P?<\w+>|<?[=!]|[:>]|[imsx-]+[:)])")
+"""What of an expression holds such signs and stands for something else: `\\<`, `(?<!…`, `(?:…`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Steps:
@@ -69,7 +73,8 @@ class Request:
         sections: asked for beside the level's.
         metrics: asked for beside the level's.
         ncu_words: passed on to ncu as they are.
-        kernels: regular expressions of function names, of which one has to be found in a kernel's; all kernels where empty.
+        kernels: regular expressions, of which one has to be found in a kernel's name (see `asks_for_whole_names`); all kernels
+            where empty.
         nvtx: NVTX filters, as `ncu --nvtx-include` takes them.
         skip: launches that match and are left out first.
         count: launches to record, or None for all.
@@ -119,6 +124,14 @@ class Request:
         return self.replay_mode in _RANGE_MODES
 
     @property
+    def asks_for_whole_names(self) -> bool:
+        """Whether the kernels' expressions are about demangled names with namespaces and template arguments.
+
+        They are where one of them has what no function's name has, `<`, `>` or `::`. Otherwise they are about the function's name.
+        """
+        return any(_OF_WHOLE_NAMES.search(_MEANS_ANOTHER.sub("", pattern)) for pattern in self.kernels)
+
+    @property
     def is_bounded(self) -> bool:
         """Whether the user says which launches to record."""
         return self.count is not None or bool(self.kernels or self.nvtx or self.skip)
@@ -133,7 +146,8 @@ def checked(request: Request) -> Request:
     """Return a request that does not contradict itself.
 
     Raises:
-        ProfileRequestError: a pattern of --kernel is no regular expression, or kernels are chosen where ranges are recorded.
+        ProfileRequestError: a pattern of --kernel is no regular expression, kernels are chosen where ranges are recorded, or
+            functions to cover among kernels that are chosen by whole names.
     """
     for pattern in request.kernels:
         error = _what_is_wrong(pattern)
@@ -142,6 +156,11 @@ def checked(request: Request) -> Request:
                 f"--kernel: a regular expression was wanted, {pattern!r} was found: {error}",
                 hint="signs that stand for themselves get a backslash: 'operator\\('",
             )
+    if request.asks_for_whole_names and request.cover_frac is not None:
+        raise ProfileRequestError(
+            "--cover: functions were wanted, --kernel chooses instantiations of them, by whole names",
+            hint="choose by --kernel alone, or without < > :: in it, by the function's name",
+        )
     about_kernels = (
         ("--kernel", request.kernels),
         ("--per-shape", request.per_shape),

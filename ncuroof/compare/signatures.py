@@ -61,7 +61,9 @@ def renamed(names: pl.Expr) -> pl.Expr:
 
 def numbered(names: pl.Expr) -> pl.Expr:
     """Return whether a compiler numbered what has the name, so that an equal number is no evidence for the same kernel."""
-    return names.str.replace(_TRITON_ARGUMENTS, "").str.contains(_NUMBERED) | _is_of_lambda(names)
+    return names.str.replace(r"\(\)$", "").str.replace(_TRITON_ARGUMENTS, "").str.contains(_NUMBERED) | _is_of_lambda(
+        names
+    )
 
 
 def _is_of_lambda(names: pl.Expr) -> pl.Expr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from itertools import pairwise
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
@@ -125,6 +126,25 @@ def test_signs_in_a_name_stand_for_themselves() -> None:
     assert pattern == r"^(?:operator<|'lambda'|a\.b\[c\]\{d\}\|e\^f\$g\\h\+i\?)$"
 
 
+@pytest.mark.parametrize(
+    ("pattern", "is_about_whole_names"),
+    [
+        ("ParallelFor<.*PairForce", True),
+        ("App::PairForce", True),
+        ("<float>", True),
+        ("gemm", False),
+        (r"\<gemm\>", False),  # a word, in Boost.Regex
+        ("(?i:gemm)|(?:copy)(?<!x)", False),
+        ("(?<kind>copy)", False),
+        ("(?i)gemm", False),
+    ],
+)
+def test_what_no_functions_name_has_is_looked_for_in_whole_names(pattern: str, *, is_about_whole_names: bool) -> None:
+    found = command(kernels=("relu", pattern))
+    assert (found[found.index("--kernel-name") + 1]).endswith(f".*(?:relu|{pattern.replace('(?i)gemm', '(?i:gemm)')})")
+    assert (("--kernel-name-base", "demangled") in pairwise(found)) is is_about_whole_names
+
+
 @pytest.mark.oracle
 def test_the_real_ncu_filters_by_our_expressions() -> None:
     """It filters what it imports by the option, and the expressions, by which it filters what it records."""
@@ -154,6 +174,10 @@ def test_the_real_ncu_filters_by_our_expressions() -> None:
     assert functions(request(kernels=("(?i)GEMM", "^copy"))) == functions(request(kernels=("gemm", "^copy")))
     assert functions(request(kernels=("gemm", "^copy"))) == [
         name for name in everything if "gemm" in name or name.startswith("copy")
+    ]
+    assert functions(request(kernels=("native::.*Functor", "multi_tensor")), base="demangled") == [
+        "multi_tensor_apply_kernel",
+        "vectorized_elementwise_kernel",
     ]
     one_each = list(dict.fromkeys(name for name in everything if name not in collectives))
     for base in ("function", "mangled"):

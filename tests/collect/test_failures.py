@@ -77,7 +77,10 @@ def test_a_program_that_failed_is_to_blame_itself() -> None:
     assert str(error) == "the program ended with status 3 before a kernel was recorded (target-failed)"
 
 
-@pytest.mark.parametrize(("is_filtered", "told"), [(True, "--dry-run"), (False, "it launched none")])
+@pytest.mark.parametrize(
+    ("is_filtered", "told"),
+    [(True, "--dry-run"), (True, "all kernels of Kokkos or RAJA share"), (False, "it launched none")],
+)
 def test_no_kernels(is_filtered: bool, told: str) -> None:
     error = why_nothing(ended(NOTHING, is_connected=True), FAILURES, is_filtered=is_filtered)
     assert str(error) == "the program used CUDA, and no kernel was recorded (no-kernels)"

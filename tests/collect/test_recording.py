@@ -583,6 +583,14 @@ def test_instantiations_with_one_shape_are_told_apart_by_the_whole_name(tmp_path
     assert kept == Selection(per_shape=True, n_launches=1)  # the pattern as it is
 
 
+def test_instantiations_are_chosen_by_what_their_whole_names_hold(tmp_path: Path) -> None:
+    chosen = recorder(tmp_path, ("train.py",), kernels=("k<.*double",), per_shape=True)
+    assert chosen.select(counts(*((name, LONG, 1.0) for name in FOUR))) == Selection(per_shape=True, n_launches=1)
+    with pytest.raises(ProfilingError, match="no-kernels") as error:
+        recorder(tmp_path, ("train.py",), kernels=("^k<",), per_shape=True).select(counts((FOUR[0], 1, 1.0)))
+    assert "in the whole demangled name where it has < > or ::" in str(error.value.hint)
+
+
 def test_fewer_launches_than_planned_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Recorder, "count", lambda _: {None: counts(*((f"k{n}", 99, 1.0) for n in range(20)))})
     monkeypatch.setenv("STAND_IN_KERNELS", "19")
@@ -614,7 +622,7 @@ def test_names_that_the_profiler_left_mangled_are_chosen_by_their_functions(tmp_
     assert chosen == Selection(per_shape=True, n_launches=1)
     with pytest.raises(ProfilingError) as error:
         recorder(tmp_path, ("train.py",), kernels=("nomatch",), per_shape=True).select(counts(("x" * 2000, 1, 1.0)))
-    assert str(error.value.hint).endswith(f"the longest is {'x' * 80}")
+    assert str(error.value.hint).endswith(f"that of the kernel that takes longest is {'x' * 80}")
 
 
 NSYS = {"nsys": Path("nsys")}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from ncuroof.collect.plan import plan_collection
-from ncuroof.collect.request import Steps, parse_cover, parse_steps, split_words
+from ncuroof.collect.request import Request, Steps, checked, parse_cover, parse_steps, split_words
 from ncuroof.collect.settings import load_settings, parse_capability, parse_version
 from ncuroof.errors import ProfileRequestError
 
@@ -99,3 +101,9 @@ def test_counters_for_several_gpus_are_those_of_all() -> None:
 def test_a_level_that_does_not_exist() -> None:
     with pytest.raises(ProfileRequestError, match="'everything' does not exist"):
         plan_collection("everything", load_settings())
+
+
+def test_functions_are_not_covered_among_instantiations() -> None:
+    with pytest.raises(ProfileRequestError, match="--cover: functions were wanted, --kernel chooses instantiations"):
+        checked(Request(("./app",), Path("run.ncu-rep"), kernels=("ParallelFor<.*Force",), cover_frac=0.9))
+    checked(Request(("./app",), Path("run.ncu-rep"), kernels=("gemm",), cover_frac=0.9))

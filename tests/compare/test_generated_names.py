@@ -95,7 +95,7 @@ def test_thousands_of_numbered_kernels_are_matched_at_once() -> None:
     [
         ("triton_per_fused_native_layer_norm_12", True),
         ("triton_poi_fused_add_0_0d1d2d", True),
-        ("triton_tem_fused_mm_3", True),
+        ("triton_tem_fused_mm_3()", True),
         ("triton_rms_norm_2", False),  # a person's
         ("fusion_16", True),
         ("gemm_fusion_dot_265", True),
