@@ -40,15 +40,18 @@ _TYPE = ascii_classes(
 )
 
 
+def without_parameters(names: pl.Expr) -> pl.Expr:
+    """Return names without unnamed namespaces, parameters, and that nothing is returned."""
+    return names.str.replace_all(UNNAMED.pattern, "").str.replace(_PARAMETERS, "").str.replace(r"^void\s+", "")
+
+
 def renamed(names: pl.Expr) -> pl.Expr:
     """Return names without unnamed namespaces, parameters, hashes and a number or version at the end.
 
     "triton_poi_fused_add_7" and "…_12" are one.
     """
     base = (
-        names.str.replace_all(UNNAMED.pattern, "")
-        .str.replace(_PARAMETERS, "")
-        .str.replace(r"^void\s+", "")
+        without_parameters(names)
         .str.replace(_TRITON_ARGUMENTS, "")
         .str.replace(_HASH_WITHIN, "$1$2")
         .str.replace_all(_HASH, "")

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import polars as pl
 
 from ncuroof.compare.side import Side
+from ncuroof.compare.signatures import without_parameters
 from ncuroof.metrics.names import differences
 
 _MOST_CHARACTERS = 60
 _MOST_OF_A_WORD = 40
 _LEAST_OF_A_NAME = 16
+
+_CAST = r"\([0-9A-Za-z_: ]+\)(-?[0-9])"
+"""As NVIDIA's demangler writes a constant: `(int)64`."""
 
 
 def told_apart(*sides: Side) -> tuple[Side, ...]:
@@ -21,17 +25,31 @@ def told_apart(*sides: Side) -> tuple[Side, ...]:
 
     All instantiations of a template have one short name, and all kernels of a program that uses Kokkos.
     """
-    full: dict[str, dict[str, None]] = defaultdict(dict)
+    full: dict[str, dict[str, str]] = defaultdict(dict)
     for side in sides:
-        for short, name in side.groups.select("short_name", "name").iter_rows():
-            full[short][name or ""] = None
-    words = {short: differences(names) for short, names in full.items() if len(names) > 1}
+        for short, name, plain in _names(side).iter_rows():
+            full[short][name] = plain
+    words = {short: _words(names) for short, names in full.items() if len(names) > 1}
     return tuple(_named(side, words) for side in sides) if words else sides
 
 
+def _names(side: Side) -> pl.DataFrame:
+    name = pl.col("name").fill_null("")
+    return side.groups.select(
+        "short_name", name.alias("name"), without_parameters(name).str.replace_all(_CAST, "$1").alias("plain")
+    )
+
+
+def _words(plain_by_name: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
+    """Return by what names differ: in their template arguments, or where these are alike, in parameters."""
+    if len(set(plain_by_name.values())) < len(plain_by_name):
+        return differences(plain_by_name)
+    by_plain = differences(plain_by_name.values())
+    return {name: by_plain[plain] for name, plain in plain_by_name.items()}
+
+
 def _named(side: Side, words: Mapping[str, Mapping[str, Sequence[str]]]) -> Side:
-    names: Iterable[tuple[str, str | None]] = side.groups.select("short_name", "name").iter_rows()
-    shown = [_with(short, words.get(short, {}).get(name or "", ())) for short, name in names]
+    shown = [_with(short, words.get(short, {}).get(name, ())) for short, name, _ in _names(side).iter_rows()]
     return replace(side, groups=side.groups.with_columns(pl.Series("short_name", shown, pl.String)))
 
 

@@ -49,6 +49,19 @@ def test_another_instantiation_in_its_place_shows_which() -> None:
     assert [delta.names for delta in comparison.deltas] == [(f"{NAME} · Force", f"{NAME} · Forces")]
 
 
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("gemm(float *, int)", "void gemm<(int)64>(int, T1 *)"), ("gemm", "gemm · 64")),  # no parameters, no `void`
+        (("gemm(float *, int)", "gemm(double *, int)"), ("gemm · float", "gemm · double")),
+        (("n::<unnamed>::gemm<float>(T1)", "gemm<float>(T1)"), ("gemm · n::gemm", "gemm · gemm")),
+    ],
+)
+def test_by_which_words_names_differ(names: tuple[str, str], expected: tuple[str, str]) -> None:
+    found = compare(*(run(launch("gemm") | {"name": name}) for name in names))
+    assert tuple(side.groups["short_name"][0] for side in (found.before, found.after)) == expected
+
+
 @pytest.mark.parametrize("short", [NAME, "n" * 80])
 def test_names_stay_short_and_keep_what_tells_them_apart(short: str) -> None:
     launches = [launch(short) | {"name": f"void f<{'x' * 50}{kind}, Agent{kind}<{kind}>>(T1)"} for kind in "ab"]
