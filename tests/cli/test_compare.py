@@ -199,7 +199,7 @@ def test_many_runs_are_a_line_per_kernel_with_jumps_marked(before: Path, tmp_pat
     assert run_main("compare", "--history", before, second, third, "-o", out, "-o", "-") == 0
     said = capfd.readouterr().out
     (line,) = [line for line in said.splitlines() if line.startswith("softmax")]
-    assert line.split() == ["softmax", "900", "µs", "903", "µs", "-450", "µs", "−50.0", "%"]
+    assert line.split() == ["softmax", "900", "µs", "903", "µs", "450", "µs", "▼", "−50.0", "%"]
     document = json.loads(out.read_text(encoding="utf-8"))
     assert document["schema"] == "ncuroof.history/1"
     first, *_ = document["trends"]
