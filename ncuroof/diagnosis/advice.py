@@ -14,26 +14,42 @@ _pattern = cache(re.compile)
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Advice for those kernels of a family whose name tells more.
+    """Advice for those kernels of a family of which name, NVTX ranges or caller tell more; each where it is given.
 
     Attributes:
         family: whose kernels they are.
-        name: regular expression that the demangled name matches.
         advice: what to do, in place of the family's.
+        name: regular expression that the demangled name matches.
+        ranges: regular expression that its open NVTX ranges match, outermost first and a line each.
+        is_from_pytorch: PyTorch launches them.
     """
 
     family: str
-    name: str
     advice: str
+    name: str = ""
+    ranges: str = ""
+    is_from_pytorch: bool = False
+
+    def holds(self, name: str, ranges: str, *, is_from_pytorch: bool) -> bool:
+        """Return whether it is for a kernel of its family of this name, in these ranges."""
+        texts = ((self.name, name), (self.ranges, ranges))
+        return self.is_from_pytorch <= is_from_pytorch and all(_pattern(each).search(text) for each, text in texts)
+
+    def where(self) -> str:
+        """Return what tells its kernels from others of the family, in words."""
+        name = f"{self.name} is in the name" if self.name else None
+        ranges = f"{self.ranges} is in the NVTX ranges" if self.ranges else None
+        caller = "PyTorch launches it" if self.is_from_pytorch else None
+        return " and ".join(filter(None, (name, ranges, caller)))
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do about a finding, by family and name.
+    """What to do about a finding, by family, name, NVTX ranges and caller.
 
     Attributes:
         by_family: what to do, by whose code it is; "user" is for code of one's own.
-        variants: what to do in place of that where the name tells more, the first that matches.
+        variants: what to do in place of that where more is told, the first that holds.
         asks_to_collect: it is what to record before anything is changed, the same for all libraries.
     """
 
@@ -41,7 +57,9 @@ class Advice:
     variants: Sequence[Variant] = ()
     asks_to_collect: bool = False
 
-    def text(self, family: str, name: str = "") -> str:
+    def text(
+        self, family: str, name: str = "", ranges: Sequence[str | None] = (), *, is_from_pytorch: bool = False
+    ) -> str:
         """Return the advice for a kernel.
 
         The finding's own for the family or its parent, else what their callers can change whatever the finding; then the same
@@ -50,12 +68,16 @@ class Advice:
         Args:
             family: whose code the kernel is.
             name: its demangled name; without it, what is told whatever the name.
+            ranges: its open NVTX ranges, outermost first.
+            is_from_pytorch: PyTorch launches it.
         """
+        path = "\n".join(filter(None, ranges))
+        told = [each for each in self.variants if each.holds(name, path, is_from_pytorch=is_from_pytorch)]
         kin = lineage(family)
         named = kin if self.asks_to_collect else tuple(each for each in kin if each.name != LIBRARY)
         for families in (named, kin):
-            own = (self._own(each.name, name) for each in families)
-            texts = (*own, *(each.advice for each in families))
+            own = (self._own(each.name, told) for each in families)
+            texts = (*own, *(each.advice_of(is_from_pytorch=is_from_pytorch) for each in families))
             if (advice := next(filter(None, texts), None)) is not None:
                 return advice
         return self.by_family[USER]
@@ -63,8 +85,7 @@ class Advice:
     def texts(self) -> Iterator[tuple[str, str]]:
         """Yield whom each text is for, and the text."""
         yield from self.by_family.items()
-        yield from ((f"{variant.family} with {variant.name} in its name", variant.advice) for variant in self.variants)
+        yield from ((f"{variant.family}, where {variant.where()}", variant.advice) for variant in self.variants)
 
-    def _own(self, family: str, name: str) -> str | None:
-        told = (each.advice for each in self.variants if each.family == family and _pattern(each.name).search(name))
-        return next(told, self.by_family.get(family))
+    def _own(self, family: str, told: Sequence[Variant]) -> str | None:
+        return next((each.advice for each in told if each.family == family), self.by_family.get(family))

@@ -19,8 +19,11 @@ LIBRARY = "library"
 """The family of other libraries, and the parent of those that are called: what is written for it names none of them."""
 
 _IDENTIFIER = r"^\w+(?:\(\))?$"
-_CUTE = "^(?:kernel_)?cutlass"
-"""What CuTe's Python names its kernels by."""
+_NOT_TRITON = r"^(?:kernel_)?cutlass|_cuda_kernel_(?:forward|backward)(?:\(\))?$"
+"""What other compilers of Python name their kernels by: CuTe's at the front, NVIDIA's Warp at the end."""
+
+_CALLS_OPERATORS = "^aten::"
+_PYTORCH, _COMPILED_BY_PYTORCH = "pytorch", "inductor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class Family:
         unless: regular expression that it must not match, or None.
         remark: why the pattern means this family.
         advice: what a caller can change whatever the finding, or None.
+        advice_from_pytorch: the same where PyTorch is the caller, if that differs.
         file: regular expression that the files of its lines match, where nothing but an identifier is its name; or None.
     """
 
@@ -45,12 +49,17 @@ class Family:
     remark: str
     unless: str | None = None
     advice: str | None = None
+    advice_from_pytorch: str | None = None
     file: str | None = None
 
     def holds(self, demangled: pl.Expr) -> pl.Expr:
         """Return whether a demangled name is one of this family."""
         fits = matches(demangled, self.pattern)
         return fits if self.unless is None else fits & ~matches(demangled, self.unless)
+
+    def advice_of(self, *, is_from_pytorch: bool) -> str | None:
+        """Return what a caller can change whatever the finding, in the words of PyTorch where that is the caller."""
+        return (self.advice_from_pytorch if is_from_pytorch else None) or self.advice
 
 
 @cache
@@ -106,7 +115,7 @@ def families_by_lines(kernels: pl.DataFrame, lines: pl.DataFrame) -> pl.Series:
         lines: LINES.
     """
     plain = kernels.filter(
-        pl.col("family") == USER, matches(pl.col("name"), _IDENTIFIER), ~matches(pl.col("name"), _CUTE)
+        pl.col("family") == USER, matches(pl.col("name"), _IDENTIFIER), ~matches(pl.col("name"), _NOT_TRITON)
     )
     files = lines.select("id", "file").unique().join(plain.select("id", "name"), on="id")
     family = kernels["family"]
@@ -116,3 +125,19 @@ def families_by_lines(kernels: pl.DataFrame, lines: pl.DataFrame) -> pl.Series:
             is_one = pl.lit(family == USER) & pl.col("name").is_in(names.implode())
             family = kernels.select(pl.when(is_one).then(pl.lit(each.name)).otherwise(family).alias("family"))["family"]
     return family
+
+
+def launched_by_pytorch(kernels: pl.DataFrame) -> pl.Series:
+    """Return whether PyTorch launches each kernel, its own or a library's.
+
+    Where a process names PyTorch's operators as NVTX ranges, one of these is open; else kernels of PyTorch run in it.
+
+    Args:
+        kernels: with source, process_id, family and nvtx.
+    """
+    process = ["source", "process_id"]
+    parts = [name for name in load_families() if _PYTORCH in {family.name for family in lineage(name)}]
+    is_operator = pl.col("nvtx").list.eval(matches(pl.element(), _CALLS_OPERATORS)).list.any().fill_null(value=False)
+    runs_its_own = pl.col("family").is_in([*parts, _COMPILED_BY_PYTORCH]).any().over(process)
+    is_launched = pl.when(is_operator.any().over(process)).then(is_operator).otherwise(runs_its_own)
+    return kernels.select(is_launched.alias("is_from_pytorch")).to_series()

@@ -146,8 +146,17 @@ def test_what_to_collect_is_the_same_for_all_libraries(finding: str, family: str
     assert FINDINGS[finding].advice.text(family) == FINDINGS[finding].advice.by_family["library"]
 
 
-@pytest.mark.parametrize("family", ["pytorch_fixed_grid", "pytorch_optimizer"])
-@pytest.mark.parametrize("finding", ["small_grid", "tail_wave", "launch_overhead", "stall_long_scoreboard"])
+_WITHOUT_BATCH = ["tail_wave", "launch_overhead", "stall_long_scoreboard"]
+
+
+@pytest.mark.parametrize(
+    ("finding", "family"),
+    [
+        ("small_grid", "pytorch_fixed_grid"),
+        ("grid_of_parameters", "pytorch_optimizer"),
+        *((finding, family) for finding in _WITHOUT_BATCH for family in ("pytorch_fixed_grid", "pytorch_optimizer")),
+    ],
+)
 def test_nobody_is_sent_to_a_larger_batch_or_a_fused_variant_in_vain(finding: str, family: str) -> None:
     assert re.match(
         r"Fuse it with|Overlap it|Replay the step|Use contiguous parameters", FINDINGS[finding].advice.text(family)
@@ -165,7 +174,13 @@ def test_a_full_pipe_is_told_of_a_narrower_type_than_its_own_alone(family: str) 
     assert "a narrower type than its own" in FINDINGS["arithmetic_roof"].advice.text(family)
 
 
+_FOREACH = (
+    "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<TensorListMetadata<1>, "
+    "at::native::(anonymous namespace)::BinaryOpScalarFunctor<float, 1, 1, 0>, std::multiplies<float>, float>(T1, T2)"
+)
+
 NAMED = {
+    "grid_of_parameters": [_FOREACH, _FOREACH.replace("BinaryOpScalar", "FusedAdamMath")],
     "attention_in_parts": [
         "void at::native::(anonymous namespace)::softmax_warp_forward<float, float, float, 10>",
         "triton_per_fused_softmax_0",

@@ -200,7 +200,7 @@ def test_advice_asks_for_nothing_that_the_name_says_is_so(finding: str, name: st
 
 
 def test_a_variant_of_a_parent_stands_before_what_helps_whatever_the_finding() -> None:
-    advice = Advice({"user": "Unroll"}, (Variant("pytorch", "nll_", "Fuse it"), Variant("pytorch", "loss", "Leave it")))
+    advice = Advice({"user": "Unroll"}, (Variant("pytorch", "Fuse it", "nll_"), Variant("pytorch", "Leave it", "loss")))
     assert advice.text("pytorch_fixed_grid", _NLL) == "Fuse it"
     assert advice.text("pytorch_fixed_grid", "mse_loss") == "Leave it"
     assert advice.text("user", _NLL) == "Unroll"

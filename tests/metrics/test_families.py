@@ -9,7 +9,7 @@ import pytest
 
 from ncuroof import resources
 from ncuroof.errors import ProfileError
-from ncuroof.metrics.families import USER, families_by_lines, families_of, lineage, load_families
+from ncuroof.metrics.families import USER, families_by_lines, families_of, launched_by_pytorch, lineage, load_families
 from ncuroof.tables import LINES
 
 NAMES = {
@@ -22,11 +22,43 @@ NAMES = {
         "void at_cuda_detail::cub::DeviceRadixSortOnesweepKernel<at_cuda_detail::cub::DeviceRadixSortPolicy<float, long>>(T1)",
         "void cub::DeviceReduceSingleTileKernel<cub::DeviceReducePolicy<int>, int *, at::native::SumOp<int>>(T1 *)",
         "void at::native::tensor_kernel_scan_innermost_dim<float, std::plus<float>>(T1 *, const T1 *, unsigned int)",
-        "void multi_tensor_apply_kernel<TensorListMetadata<(int)4>, AdamFunctor<float>, float>(long, int volatile *, T1)",
+        "void multi_tensor_apply_kernel<TensorListMetadata<(int)2>, ScaleFunctor<float, float>, float>(long, int volatile *, T1)",
+    ],
+    "pytorch_foreach": [
+        "void at::native::<unnamed>::multi_tensor_apply_kernel<at::native::<unnamed>::TensorListMetadata<(int)1>, "
+        "at::native::<unnamed>::BinaryOpScalarFunctor<float, (int)1, (int)1, (int)0>, std::multiplies<float>, float>(T1, T2)",
+        "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<TensorListMetadata<1>, "
+        "at::native::(anonymous namespace)::LpNormFunctor<float, (at::native::NormType)1, float, 1, 1, 0>>(T1, T2)",
+    ],
+    "inductor": [
+        "triton_poi_fused_mul_silu_1", "triton_red_fused__softmax_2", "triton_per_fused_sum_0()", "triton_tem_fused_mm_0",
+        "triton_for_fused_0", "triton_spl_fused_cumsum_1", "triton_poi_fused_add_0d1d2d3de",
     ],
     "triton": [
-        "triton_poi_fused_mul_silu_1", "triton_red_fused__softmax_2", "triton_per_fused_sum_0()", "triton_tem_fused_mm_0",
         "_attn_fwd_0d1d2d34d5d6de",
+        "triton_matmul", "triton_red_black_gauss_seidel", "triton_softmax", "triton_gemm_dot_kernel",
+    ],
+    "generated": [
+        "loop_add_fusion", "loop_fusion_12", "loop_dynamic_update_slice_fusion_3", "loop_select_subtract_fusion",
+        "input_reduce_fusion_92", "input_concatenate_fusion()", "wrapped_transpose", "wrapped_convert_4",
+        "gemm_fusion_dot_76_0", "gemm_fusion_dot_general_0", "triton_softmax_3_0", "triton_gemm_dot_14_0",
+        "__myl_MoveMulAdd_0x1f0ed1bba5e4e83f1f9ef19cbe6d8c1e", "__mye8037_gemm_mha_v2",
+        "_gemm_mha_v2_0x7d506f90cde376753e5ca2590e8e79f6", "generatedNativePointwise",
+        "void genericReformat::copyVectorizedKernel<double, float, __half, (bool)1, (bool)0, (int)1>(unsigned int, unsigned int)",
+        "void cuInt8::nchwToNhwcKernel<float>(int, int, int, int, int, int, int, int, bool, const T1 *, T1 *)",
+        "void nvinfer1::plugin::scaleShiftChannelsInplaceKernel<float, (int)512>(float *, int, int, const float *, const float *)",
+        "sm80_xmma_fprop_implicit_gemm_f16f16_f16f16_f16_nhwckrsc_nhwc_tilesize64x64x64_stage4_kernel_trt",
+        "trt_ampere_h16816cudnn_128x64_ldg8_relu_exp_small_nhwc_tn_v1",
+    ],
+    "open_library": [
+        "void vllm::rms_norm_kernel<c10::BFloat16>(c10::BFloat16 *, const c10::BFloat16 *, const c10::BFloat16 *, float, int, int)",
+        "void tensorrt_llm::kernels::generalLayerNorm<__half, __half, float, true>(int)",
+        "void flashinfer::norm::RMSNormKernel<(unsigned int)8, __nv_bfloat16>(T2 *, T2 *, T2 *, unsigned int, unsigned int)",
+        "void onnxruntime::cuda::_Fill<float, (int)256, (int)4>(T1 *, T1, int)",
+        "void tensorflow::functor::BiasNHWCKernel<float>(int, const T1 *, const T1 *, T1 *, int)",
+        "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<const Eigen::TensorAssignOp<float>>, int>(T1, T2)",
+        "void cudf::detail::valid_if_kernel<thrust::counting_iterator<int>, cudf::detail::Pred, (int)256>(unsigned int *, T1, int)",
+        "void raft::matrix::detail::select::radix::radix_topk_kernel<float, int, (int)11, (int)512>(const T1 *)",
     ],
     "flash_attention": [
         "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<(int)64, (int)128, (int)128, (int)4>>(Flash_fwd_params)",
@@ -74,6 +106,8 @@ NAMES = {
         "void cublasLt::splitKreduce_kernel<(int)32, (int)16, int, float, __half>(cublasLt::cublasSplitKParams<float>, const T4 *)",
         "void splitKreduce_kernel<(int)32, (int)16, int, float, float, float>(cublasSplitKParams<float>, const T4 *)",
         "void dot_kernel<float, (int)128, (int)0, cublasDotParams<cublasGemvTensor<const float>>>(T4)",
+        "void reduce_1Block_kernel<float, (int)128, (int)7, cublasGemvTensorStridedBatched<float>, "
+        "cublasGemvTensorStridedBatched<float>>(const T1 *, T1, T4, int)",
     ],
     "pytorch_fixed_grid": [
         "void at::native::<unnamed>::GammaBetaBackwardCUDAKernelTemplate<float, float, (unsigned int)32, "
@@ -84,6 +118,7 @@ NAMES = {
     "pytorch_optimizer": [
         "void at::native::<unnamed>::multi_tensor_apply_kernel<at::native::<unnamed>::FusedOptimizerTensorListMetadata<(int)4>, "
         "at::native::<unnamed>::FusedAdamMathFunctor<float, (int)4, (at::native::ADAM_MODE)1, (bool)0>>(T1, T2)",
+        "void multi_tensor_apply_kernel<TensorListMetadata<(int)4>, AdamFunctor<float>, float>(long, int volatile *, T1)",  # Apex
     ],
     "cublas_gemv": [
         "void gemvNSP_kernel<float, float, float, float, (int)1, (int)32, (int)4, (int)1024>(cublasGemvParamsEx<int, float>)",
@@ -106,8 +141,11 @@ NAMES = {
         "void cusparse::csrmv_v3_kernel<std::integral_constant<bool, (bool)0>, int, int, float>(cusparse::KernelCoeffs<float>)",
         "void regular_fft<(unsigned int)256, EPT<(unsigned int)16>, CONSTANT>(kernel_arguments_t<unsigned int>)",
         "void generate_seed_pseudo<rng_config<curandStateXORWOW, (curandOrdering)101>>(unsigned long long, curandStateXORWOW *)",
-        "sm80_xmma_fprop_implicit_gemm_f16f16_f16f16_f16_nhwckrsc_nhwc_tilesize64x64x64_stage4_kernel_trt",
-        "trt_ampere_h16816cudnn_128x64_ldg8_relu_exp_small_nhwc_tn_v1",
+        "void composite_2way_fft_c2r<(unsigned int)72, (unsigned int)8, (unsigned int)16>(kernel_arguments_t<unsigned int>)",
+        "void getrf_semiwarp<double, double, (int)2, (int)3, (bool)1>(int, const T2 *, int, T2 *, int *, int)",
+        "void potrf_alg2_cta_upper<double2, double, (int)32>(int, int, T1 *, unsigned long, int *)",
+        "void geqr2_smem_domino_fast<float, float, (int)8, (int)512>(int, int, T1 *, unsigned long, T1 *, int)",
+        "void ormtr_gemv_c<float, (int)4>(int, int, const T1 *, unsigned long)",
     ],
     # Near misses: words of a library in a name, or its types among the arguments, of a kernel that is the user's own.
     USER: [
@@ -132,6 +170,17 @@ NAMES = {
         "vector_fft(float2 *, int)",
         "init_rng(curandStateXORWOW *, unsigned long long, int)",
         "triton_like(float *)",
+        "my_fusion",
+        "loop_fusion_step",
+        "loop_fusion(float *, int)",
+        "input_lidar_fusion",
+        "wrapped_solver",
+        "gemm_fusion_of_mine",
+        "my_genericReformat(float *)",
+        "void mine::vllm::norm<float>(T1 *)",
+        "my_multi_tensor_apply_kernel(float *)",
+        "getrf_semiwarp(double *, int)",
+        "compute_forces_b3e2f1a9_cuda_kernel_forward",
         "batched::native(float *)",
     ],
 }  # fmt: skip
@@ -189,14 +238,40 @@ def test_kernels_of_python_files_are_tritons_where_their_name_is_an_identifier()
         "kernel_cutlass_gemm",
         "scale()",
         "triton_poi_fused_add_0",
+        "compute_forces_b3e2f1a9_cuda_kernel_forward",
+        "integrate_cuda_kernel_backward()",
     ]
-    kernels = pl.DataFrame({"id": range(7), "name": names}, schema={"id": pl.UInt32, "name": pl.String})
+    kernels = pl.DataFrame({"id": range(9), "name": names}, schema={"id": pl.UInt32, "name": pl.String})
     kernels = kernels.with_columns(families_of(kernels["name"]).alias("family"))
-    files = ["softmax.py", None, "add.cu", "add.py", "gemm.py", "standard.py", "add.py"]
+    files = ["softmax.py", None, "add.cu", "add.py", "gemm.py", "standard.py", "add.py", "forces.py", "forces.py"]
     rows = [{"id": number, "file": file} for number, file in enumerate(files) if file]
     lines = pl.DataFrame(rows, schema={"id": pl.UInt32, "file": pl.String})
     found = families_by_lines(kernels, lines).to_list()
-    # of the second launch no line was read
-    assert found == ["triton", "triton", USER, USER, USER, "triton", "triton"]
+    # of the second launch no line was read; the last two are Warp's
+    assert found == ["triton", "triton", USER, USER, USER, "triton", "inductor", USER, USER]
     nothing = families_by_lines(kernels, pl.DataFrame(schema=LINES)).to_list()
-    assert nothing == [USER] * 6 + ["triton"]
+    assert nothing == [USER] * 6 + ["inductor", USER, USER]
+
+
+def _process(number: int, *launches: tuple[str, list[str] | None]) -> list[dict[str, object]]:
+    return [{"source": 0, "process_id": number, "family": family, "nvtx": nvtx} for family, nvtx in launches]
+
+
+def _from_pytorch(rows: list[dict[str, object]]) -> list[bool]:
+    schema = {"source": pl.UInt32, "process_id": pl.Int64, "family": pl.String, "nvtx": pl.List(pl.String)}
+    return launched_by_pytorch(pl.DataFrame(rows, schema=schema)).to_list()
+
+
+def test_pytorch_launches_libraries_in_processes_that_run_its_kernels() -> None:
+    rows = _process(1, ("cublas", None), ("pytorch_foreach", [])) + _process(2, ("cublas", []), ("triton", None))
+    rows += _process(3, ("cudnn", None), ("inductor", None))
+    assert _from_pytorch(rows) == [True, True, False, False, True, True]
+
+
+def test_ranges_of_operators_tell_what_pytorch_launches_where_there_are_any() -> None:
+    operator = ["model", "AddmmBackward0", "aten::mm, sizes = [[4, 8], [8, 2]]"]
+    rows = _process(
+        1, ("cublas", operator), ("cublas", ["model", "my_extension"]), ("pytorch", operator), ("cublas", None)
+    )
+    assert _from_pytorch(rows) == [True, False, True, False]
+    assert _from_pytorch(_process(1, ("cublas", ["my aten::mm"]))) == [False]

@@ -14,6 +14,7 @@ import polars as pl
 from ncuroof.diagnosis import Rules, Summary, load_rules
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Catalogue, load_catalogue
+from ncuroof.metrics.families import launched_by_pytorch
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.documents.expected import expected_document
 from ncuroof.present.documents.json_text import TOOL
@@ -158,6 +159,7 @@ class _Kernels:
         self._rules = rules
         self._unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.described()}
         table = analysed.measurements.kernels.hstack(placed.bounds.drop("id")).hstack(diagnosis.verdicts.drop("id"))
+        table = table.with_columns(launched_by_pytorch(table))
         self._is_weighted = analysed.weighting is not None
         if analysed.weighting is not None:
             table = table.join(analysed.weighting.weights, on="id", how="left", maintain_order="left")
@@ -270,13 +272,13 @@ class _Kernels:
 
     def _finding(self, entry: Document, row: Mapping[str, Any], limiters: Sequence[str]) -> Document:
         rule = self._rules.findings[entry["finding"]]
+        name, ranges = row["name"] or "", row["nvtx"] or ()
+        advice = rule.advice.text(row["family"], name, ranges, is_from_pytorch=row["is_from_pytorch"])
         return {
             "id": rule.id,
             "title": rule.title,
             "severity": entry["severity"],
-            "advice": with_limits(
-                rule.advice.text(row["family"], row["name"] or ""), limiters, row, self._rules.occupancy_cures
-            ),
+            "advice": with_limits(advice, limiters, row, self._rules.occupancy_cures),
             "evidence": [
                 {"quantity": name, "value": row[name], "unit": self._unit_by_quantity.get(name, "share")}
                 for name in rule.evidence

@@ -170,7 +170,7 @@ def _advice(finding: Finding) -> Iterator[tuple[str, str]]:
         advice = finding.advice.text(family.name)
         if advice != finding.advice.text(family.parent):
             yield family.name, advice
-    yield from ((f"{each.family}, where {each.name} is in the name", each.advice) for each in finding.advice.variants)
+    yield from ((f"{each.family}, where {each.where()}", each.advice) for each in finding.advice.variants)
 
 
 def _caveat(name: str, caveat: Caveat) -> Iterator[str]:
@@ -202,6 +202,8 @@ def _family(name: str) -> Iterator[str]:
             "What to do, where a finding says nothing of it or of what it is a part of:",
             f"  {family.advice}",
         )
+    if family.advice_from_pytorch:
+        yield from ("", "The same where PyTorch launches it:", f"  {family.advice_from_pytorch}")
 
 
 def _part_of_time(name: str) -> Iterator[str]:
