@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import ncuroof
-from ncuroof.roofline.gpu_profiles import profile_by_name
+from ncuroof.roofline.gpu_names import profile_by_name
 from tests.support.constructed import Accesses, Described
 from tests.support.constructed_counters import kernel
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report

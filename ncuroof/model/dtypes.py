@@ -9,6 +9,9 @@ from types import MappingProxyType
 from ncuroof.errors import ArgumentError, UnknownNameError
 from ncuroof.words import Precision
 
+_TF32_SINCE = (8, 0)
+"""Compute capability of the first tensor cores that multiply TF32 (PTX ISA, mma: .tf32 requires sm_80)."""
+
 FP32, FP64 = (Precision.FP32.value,), (Precision.FP64.value,)
 
 
@@ -19,8 +22,8 @@ class Dtype:
     Attributes:
         name: e.g. "bf16".
         bits: of an element, shared scale factors included.
-        matrix: roofs of matrix products, the preferred first: the first one that a GPU has counts. Empty for types that no
-            product is made in.
+        matrix: roofs of matrix products, the preferred first: the first one that a GPU has counts (`is_unstated`). Empty for
+            types that no product is made in.
         vector: roof of all other arithmetic. Types narrower than FP32 are widened to FP32 for it, as PyTorch's kernels do.
     """
 
@@ -96,6 +99,18 @@ def dtype_of(name: str | Dtype) -> Dtype:
     if wanted in DTYPES:
         return DTYPES[wanted]
     raise UnknownNameError(f"no element type {name!r}", hint=f"use one of: {', '.join(DTYPES)}")
+
+
+def is_unstated(precision: str, compute_capability: str | None) -> bool:
+    """Return whether a GPU multiplies in a type all the same, though its data sheet states no peak: no other roof holds for it.
+
+    Args:
+        precision: roof, as a data sheet names it.
+        compute_capability: "8.7"; None for what is no GPU.
+    """
+    if precision != Precision.TENSOR_TF32.value or compute_capability is None:
+        return False
+    return tuple(map(int, compute_capability.split("."))) >= _TF32_SINCE
 
 
 def wider(first: Dtype, second: Dtype) -> Dtype:

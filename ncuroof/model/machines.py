@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from ncuroof import resources
 from ncuroof.errors import ArgumentError, ProfileError
-from ncuroof.roofline.gpu_profiles import profile_by_name
+from ncuroof.roofline.gpu_names import profile_by_name
 from ncuroof.words import MemoryLevel, Precision
 
 _TEXTS = ("id", "name", "vendor", "architecture")
@@ -54,6 +54,7 @@ class Accelerator:
         bandwidth_bytes_per_s: by memory level.
         peak_flop_per_s: by precision, dense.
         l2_bytes: None: models of these machines know no cache.
+        compute_capability: of a GPU whose data sheet it was made of, e.g. "9.0"; None for what is none.
         sources: document by table of numbers.
         notes: remark by what it is about.
     """
@@ -63,6 +64,7 @@ class Accelerator:
     bandwidth_bytes_per_s: Mapping[str, float] = field(hash=False)
     peak_flop_per_s: Mapping[str, float] = field(hash=False)
     l2_bytes: int | None = None
+    compute_capability: str | None = None
     sources: Mapping[str, str] = field(default_factory=dict, hash=False)
     notes: Mapping[str, str] = field(default_factory=dict, hash=False)
 
@@ -123,7 +125,8 @@ def with_measured(
         peaks = dict.fromkeys((precision.value for precision in Precision), peak_flop_per_s)
     if bandwidth_bytes_per_s is not None:
         bandwidths[MemoryLevel.DRAM.value] = bandwidth_bytes_per_s
-    return Accelerator(f"{machine.id}, as given", machine.name, bandwidths, peaks, machine.l2_bytes)
+    capability = getattr(machine, "compute_capability", None)
+    return Accelerator(f"{machine.id}, as given", machine.name, bandwidths, peaks, machine.l2_bytes, capability)
 
 
 def read_accelerator(path: Path) -> Accelerator:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ncuroof.errors import ArgumentError
+from ncuroof.model.dtypes import is_unstated
 from ncuroof.model.machines import Machine, machine_of
 from ncuroof.model.operation import Operation
 from ncuroof.roofline.bounds import LEFT_OF_RIDGE, RIGHT_OF_RIDGE
@@ -158,8 +159,10 @@ def _compute(operation: Operation, machine: Machine) -> tuple[str | None, float 
         return None, None, None, None
     flop_by_roof: dict[str, float] = {}
     for work in operation.work:
-        roof = next((name for name in work.precisions if name in machine.peak_flop_per_s), None)
-        if roof is None:
+        capability = getattr(machine, "compute_capability", None)
+        has = (name for name in work.precisions if name in machine.peak_flop_per_s or is_unstated(name, capability))
+        roof = next(has, None)
+        if roof is None or roof not in machine.peak_flop_per_s:
             return work.precisions[0], None, None, None
         flop_by_roof[roof] = flop_by_roof.get(roof, 0.0) + work.flop
     if not flop_by_roof:

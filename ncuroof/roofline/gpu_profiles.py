@@ -7,16 +7,15 @@ GPU is adding a file.
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ncuroof import resources
-from ncuroof.errors import ProfileError, UnknownNameError
+from ncuroof.errors import ProfileError
 from ncuroof.resources import Stated
-from ncuroof.words import MemoryLevel, Precision
+from ncuroof.words import SPARSE_SUFFIX, MemoryLevel, Precision
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -25,12 +24,17 @@ if TYPE_CHECKING:
 FP16_ACCUMULATE_SUFFIX = "_fp16_accumulate"
 """Ends the key of a rate that only FP16 accumulation reaches; the plain key is the FP32-accumulation rate."""
 
+FP16_ACCUMULATING = (Precision.TENSOR_FP16.value, Precision.TENSOR_FP8.value)
+"""Types whose products can add up in FP16."""
+
 _TEXTS = ("id", "name", "vendor", "architecture", "chip", "compute_capability")
 _NUMBERS = ("sm_count", "sm_boost_clock_hz")
 _OPTIONAL_NUMBERS = ("tensor_boost_clock_hz", "dram_bytes", "l2_bytes", "memory_bus_width_bits")
 _LEVELS = [level.value for level in MemoryLevel]
-_PRECISIONS = [precision.value for precision in Precision] + [
-    precision.value + FP16_ACCUMULATE_SUFFIX for precision in (Precision.TENSOR_FP16, Precision.TENSOR_FP8)
+_PRECISIONS = [
+    *(precision.value for precision in Precision),
+    *(precision + FP16_ACCUMULATE_SUFFIX for precision in FP16_ACCUMULATING),
+    *(precision.value + SPARSE_SUFFIX for precision in Precision),
 ]
 _NUMBER_TABLES: dict[str, Collection[str]] = {
     "gpu": (*_NUMBERS, *_OPTIONAL_NUMBERS),
@@ -40,7 +44,6 @@ _NUMBER_TABLES: dict[str, Collection[str]] = {
     "peak_flop_per_clock_per_sm": _PRECISIONS,
 }
 _BRAND_WORDS = frozenset({"nvidia", "geforce", "tesla", "gpu"})
-_SERIES = ("rtx ", "gtx ")
 _MIG = re.compile(r"(?<!\s)\s+mig\b.*", re.IGNORECASE | re.DOTALL)
 """Looked for once per run of blanks: names come from reports, and can be nothing but blanks."""
 
@@ -52,9 +55,9 @@ _VISIBLE_DRAM_FRAC = (0.85, 1.02)
 class GpuProfile:
     """What the documents of one GPU say.
 
-    Peaks are dense: structured sparsity doubles the tensor ones. GeForce parts run FP16 and FP8 tensor
-    operations with FP32 accumulation at half rate: there the plain key holds the half rate, and
-    `<precision>_fp16_accumulate` the full one.
+    Peaks are dense: structured sparsity doubles the tensor ones, but for those that are stated as `<precision>_sparse`.
+    GeForce parts run FP16 and FP8 tensor operations with FP32 accumulation at half rate: there the plain key holds the
+    half rate, and `<precision>_fp16_accumulate` the full one.
 
     Attributes:
         id: file stem, e.g. "h100-sxm".
@@ -102,6 +105,13 @@ class GpuProfile:
         bandwidth = self.bandwidth_bytes_per_s.get(level)
         return None if peak is None or bandwidth is None else peak / bandwidth
 
+    def stated_precision(self, precision: str) -> str:
+        """Return the name under which the sheet has the peak of `precision`.
+
+        Where it has no rate of its own for accumulation in FP16, that of FP32 holds for both.
+        """
+        return precision if precision in self.peak_flop_per_s else precision.removesuffix(FP16_ACCUMULATE_SUFFIX)
+
     def peak_at_clock_flop_per_s(self, precision: str, clock_hz: float) -> float | None:
         """Return the peak of `precision` on all SMs at `clock_hz`; None when its rate is unknown."""
         rate = self.peak_flop_per_clock_per_sm.get(precision)
@@ -124,31 +134,6 @@ def load_profiles() -> tuple[GpuProfile, ...]:
         ProfileError: a file is malformed; names the file and the key.
     """
     return tuple(read_profile(path) for path in _paths())
-
-
-def profile_by_name(name: str) -> GpuProfile:
-    """Return the profile whose id or device name is `name`, with or without RTX, else the only one that `name` is a part of.
-
-    Case, brand words, and the choice between blank, hyphen and underscore do not matter.
-
-    Raises:
-        UnknownNameError: no profile, or more than one, fits; the hint lists those or near ones.
-        ProfileError: a file is malformed.
-    """
-    wanted = normalise_device_name(name)
-    names_by_id = {
-        profile.id: [normalise_device_name(known) for known in (profile.id, *profile.device_names)]
-        for profile in load_profiles()
-    }
-    partly = [id_ for id_, names in names_by_id.items() if wanted and any(wanted in known for known in names)]
-    exactly = [id_ for id_ in partly if wanted in names_by_id[id_]]
-    of_series = [id_ for id_ in partly if any(series + wanted in names_by_id[id_] for series in _SERIES)]
-    for found in (exactly, of_series, partly):
-        if len(found) == 1:
-            return next(profile for profile in load_profiles() if profile.id == found[0])
-    near = partly or difflib.get_close_matches(name.lower(), names_by_id, n=5, cutoff=0.4) or list(names_by_id)
-    count = f"{len(partly)} GPU profiles match" if partly else "no GPU profile matches"
-    raise UnknownNameError(f"{count} {name!r}", hint=f"use one of: {', '.join(near)}")
 
 
 def match_profile(

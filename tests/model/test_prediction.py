@@ -34,6 +34,22 @@ def test_single_precision_is_not_tf32_unless_asked_for() -> None:
     assert predict(model.gemm(64, 64, 64, dtype="tf32"), H100).peak_flop_per_s == 494.5e12
 
 
+@pytest.mark.parametrize("name", ["jetson-agx-thor", "jetson-agx-orin", "jetson-orin-nano-8gb", "gb10"])
+def test_tensor_cores_of_tf32_have_no_other_roof_where_the_data_sheet_states_none(name: str) -> None:
+    machine = model.machine_by_name(name)
+    for own in (machine, model.with_measured(machine, bandwidth_bytes_per_s=2e11)):
+        found = predict(model.gemm(4096, 4096, 4096, dtype="tf32"), own)
+        assert (found.precision, found.peak_flop_per_s, found.least_ns) == ("tensor_tf32", None, None)
+    # one's own number is a roof
+    assert predict(model.gemm(64, 64, 64, dtype="tf32"), model.with_measured(machine, peak_flop_per_s=3e13)).compute_ns
+
+
+def test_tf32_runs_as_fp32_where_tensor_cores_have_none() -> None:
+    # 2 · 4096³ FLOP at the T4's 8.1 TFLOP/s of FP32: tensor cores multiply TF32 from 8.0 on, and this is 7.5
+    found = predict(model.gemm(4096, 4096, 4096, dtype="tf32"), model.machine_by_name("t4"))
+    assert (found.precision, found.least_ns) == ("fp32", pytest.approx(2 * 4096**3 / 8.1e12 * 1e9))
+
+
 def test_a_roof_that_the_data_sheet_lacks_is_not_known() -> None:
     found = predict(model.gemm(64, 64, 64, dtype="fp8"), A100)
     assert found.precision == "tensor_fp8"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.roofline.gpu_profiles import profile_by_name
+from ncuroof.roofline.gpu_names import profile_by_name
 
 # TFLOP/s of FP32; a tensor peak, dense, where one is printed; Gbit/s per pin and bits of the bus.
 PUBLISHED = [

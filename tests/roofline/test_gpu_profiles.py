@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from ncuroof import resources
-from ncuroof.errors import ProfileError, UnknownNameError
+from ncuroof.errors import ProfileError
+from ncuroof.roofline.gpu_names import profile_by_name
 from ncuroof.roofline.gpu_profiles import (
     GpuProfile,
     is_partial,
     load_profiles,
     match_profile,
     normalise_device_name,
-    profile_by_name,
     read_profile,
 )
 from ncuroof.words import MemoryLevel, Precision
@@ -315,47 +315,6 @@ def test_a_name_of_any_length_is_looked_through_once(name: str) -> None:
     assert normalise_device_name(name) in {"h100 x", "h100"}
     assert is_partial(name) == ("mig" in name)
     assert time.perf_counter() - started < 1  # minutes, where each blank is the beginning of a search
-
-
-@pytest.mark.parametrize(
-    ("name", "profile"),
-    [
-        ("h100-sxm", "h100-sxm"),
-        ("H100 SXM", "h100-sxm"),
-        ("4090", "rtx-4090"),
-        ("3080", "rtx-3080"),
-        ("4090 laptop", "rtx-4090-laptop"),
-        ("a2", "a2"),
-        ("h20", "h20"),
-        ("l4", "l4"),
-        ("RTX 4060", "rtx-4060"),
-        ("nvidia h200", "h200-sxm"),
-        ("Tesla T4", "t4"),
-        ("b200", "b200"),
-    ],
-)
-def test_a_profile_is_found_by_id_device_name_or_unique_part(name: str, profile: str) -> None:
-    assert profile_by_name(name).id == profile
-
-
-@pytest.mark.parametrize(
-    ("name", "message", "suggestion"),
-    [
-        ("h100", "3 GPU profiles match 'h100'", "h100-nvl, h100-pcie, h100-sxm"),
-        ("rtx-4091", "no GPU", "rtx-4090"),
-    ],
-)
-def test_an_unknown_or_ambiguous_name_lists_near_ones(name: str, message: str, suggestion: str) -> None:
-    with pytest.raises(UnknownNameError, match=message) as caught:
-        profile_by_name(name)
-    assert suggestion in str(caught.value.hint)
-
-
-@pytest.mark.parametrize("name", ["", "nvidia", "mi300x"])
-def test_a_name_that_resembles_nothing_still_gets_a_hint(name: str) -> None:
-    with pytest.raises(UnknownNameError) as caught:
-        profile_by_name(name)
-    assert caught.value.hint
 
 
 # Names that the corpus holds and that no profile may claim, with the reason.
