@@ -76,6 +76,7 @@ WORK = pl.Schema(
         "reliable": pl.Boolean(),  # whether a verdict may rest on it
         "peak_source": pl.String(),  # CeilingSource of the peak; null where there is none
         "is_from_chart": pl.Boolean(),  # told by a chart that the report carries, and not by the catalogue
+        "accumulates_in": pl.String(),  # "fp16", "fp32": what most of the tensor work adds up in; null where not known
     }
 )
 """One row per kernel and precision whose counters were collected; zero is measured."""

@@ -28,7 +28,9 @@ _REPEATED = "_realtime"
 """Ends a second name of the same counter."""
 
 _SPARSE_SPEEDUP = 2.0
-"""Structured sparsity doubles a tensor peak (NVIDIA A100 Tensor Core GPU Architecture, "Sparsity")."""
+"""Structured sparsity doubles a tensor peak (NVIDIA A100 Tensor Core GPU Architecture, "Sparsity").
+
+B300's of FP4 is a third higher alone; names there are split by sparsity, and paths that are need no such factor."""
 
 _WHOLE = 3
 """Least rank of a name without instruction and sparsity: it counts all paths of its types."""
@@ -45,6 +47,7 @@ class TensorPath:
         name: of the counter, without prefix and suffix.
         precision: of the inputs, with the suffix `_sparse` where the counter says so.
         rank: 0 for a single path, higher for names that count more together.
+        accumulator: type that products are added up in; None where the name does not tell.
         is_dense_and_sparse: the counter is not split by structured sparsity, though its type has it.
         is_known: the name follows the scheme.
     """
@@ -52,6 +55,7 @@ class TensorPath:
     name: str
     precision: str
     rank: int
+    accumulator: str | None = None
     is_dense_and_sparse: bool = False
     is_known: bool = True
 
@@ -66,7 +70,7 @@ def tensor_path(name: str, tensor: Tensor) -> TensorPath:
         precision += SPARSE_SUFFIX
     is_both = match["sparsity"] is None and match["src"] not in tensor.never_sparse
     rank = is_both if match["op"] else 2 + (match["sparsity"] is None)
-    return TensorPath(name, precision, rank, is_dense_and_sparse=is_both)
+    return TensorPath(name, precision, rank, match["dst"], is_dense_and_sparse=is_both)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +121,9 @@ def work_by_precision(frame: pl.DataFrame, measured: Iterable[MeasuredPath], has
 
 
 def _family(paths: Sequence[MeasuredPath], members: Sequence[int]) -> pl.Expr:
-    """Return rate, peak, fastest peak, definition and reliability of paths that add up; null where none was collected.
+    """Return rate, peak, fastest peak, definition, accumulator and reliability of paths that add up; null where none was collected.
 
-    The definition names the paths that did the work; all of them where none did any.
+    The definition names the paths that did the work; all of them where none did any. The accumulator is that of most of the work.
     """
     rates, peaks = ([pl.col(f"{kind}.{n}") for n in members] for kind in ("rate", "peak"))
     total, fastest = sum_of(rates), pl.max_horizontal(peaks)
@@ -141,8 +145,21 @@ def _family(paths: Sequence[MeasuredPath], members: Sequence[int]) -> pl.Expr:
         fastest.alias("fastest_peak_flop_per_s"),
         pl.concat_str(names, separator=" + ", ignore_nulls=True).alias("definition"),
         pl.lit(all(paths[n].path.is_known for n in members)).alias("reliable"),
+        _accumulator([paths[n].path.accumulator for n in members], rates).alias("accumulates_in"),
     )
     return pl.when(pl.any_horizontal(rate.is_not_null() for rate in rates)).then(family)
+
+
+def _accumulator(accumulators: Sequence[str | None], rates: Sequence[pl.Expr]) -> pl.Expr:
+    """Return the type in which more than half of the work of some paths adds up; null where names do not tell it."""
+    known = sorted({each for each in accumulators if each is not None})
+    in_each = {
+        name: sum_of([rate for rate, own in zip(rates, accumulators, strict=True) if own == name]) for name in known
+    }
+    return pl.coalesce(
+        pl.lit(None, pl.String),
+        *(pl.when(2 * rate > sum_of(rates)).then(pl.lit(name)) for name, rate in in_each.items()),
+    )
 
 
 def _dense_peak(measured: MeasuredPath, has_sparsity: pl.Expr) -> pl.Expr:

@@ -27,16 +27,22 @@ _SPARSE = "SP"
 _VOLTA_STEPS = re.compile(r"HMMA\.884\.F16\.F16\.STEP\d")
 """Volta adds up in FP16 in half as many steps, each of which does twice the work."""
 
+_ACCUMULATORS = {"F16": "fp16", "F32": "fp32"}
+"""By the modifier that follows the shape."""
+
 _MOST_DIGITS = 4
-_ROW = pl.Struct({"precision": pl.String(), "flop": pl.Float64(), "definition": pl.String()})
+_ROW = pl.Struct(
+    {"precision": pl.String(), "flop": pl.Float64(), "definition": pl.String(), "accumulates_in": pl.String()}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class _Product:
-    """What one instruction does: operations, and the precision of the inputs."""
+    """What one instruction does: operations, the precision of the inputs, and what they add up in, where its name tells."""
 
     flop: float
     precision: str
+    accumulator: str | None
 
 
 def opcode_work(
@@ -69,24 +75,29 @@ def opcode_work(
             pl.lit(None, pl.Float64).alias("peak_flop_per_s"),
             "definition",
             pl.lit(value=True).alias("reliable"),
+            "accumulates_in",
         )
     )
 
 
-def _rows(text: str, capability: float | None, opcodes: TensorOpcodes) -> Iterator[tuple[str, float, str]]:
-    """Yield precision, operations and definition, a row per precision."""
+def _rows(text: str, capability: float | None, opcodes: TensorOpcodes) -> Iterator[tuple[str, float, str, str | None]]:
+    """Yield precision, operations, definition, and what most of them add up in, a row per precision."""
     words = text.split(" ")
     counts = dict(zip(words[::2], map(float, words[1::2]), strict=False))
     products = {opcode: _product(opcode, opcodes) for opcode, count in counts.items() if count}
     flop: dict[str, float] = {}
     names: dict[str, list[str]] = {}
+    accumulated: dict[tuple[str, str | None], float] = {}
     for opcode, product in products.items():
         if product is None or opcodes.is_on_another_path(opcode, capability):
             return
-        flop[product.precision] = flop.get(product.precision, 0.0) + product.flop * counts[opcode]
+        done, own = product.flop * counts[opcode], (product.precision, product.accumulator)
+        flop[product.precision] = flop.get(product.precision, 0.0) + done
+        accumulated[own] = accumulated.get(own, 0.0) + done
         names.setdefault(product.precision, []).append(opcode)
     for precision, total in flop.items():
-        yield precision, total, f"2·M·N·K × {', '.join(names[precision])}, by opcode"
+        most = next((kind for (of, kind), part in accumulated.items() if of == precision and 2 * part > total), None)
+        yield precision, total, f"2·M·N·K × {', '.join(names[precision])}, by opcode", most
 
 
 @lru_cache(maxsize=1024)
@@ -94,6 +105,7 @@ def _product(opcode: str, opcodes: TensorOpcodes) -> _Product | None:
     """Return what an instruction does; None where its name does not tell."""
     mnemonic, *modifiers = opcode.split(".")
     flop = next(filter(None, map(_flop, modifiers)), None)
+    accumulator = next((_ACCUMULATORS[part] for part in modifiers if part in _ACCUMULATORS), None)
     precision = next(
         (found for part in modifiers if (found := opcodes.precision_by_modifier.get(part))),
         opcodes.precision_by_mnemonic.get(mnemonic),
@@ -102,7 +114,7 @@ def _product(opcode: str, opcodes: TensorOpcodes) -> _Product | None:
         return None
     if _VOLTA_STEPS.fullmatch(opcode):
         flop *= 2
-    return _Product(flop, precision + SPARSE_SUFFIX if _SPARSE in modifiers else precision)
+    return _Product(flop, precision + SPARSE_SUFFIX if _SPARSE in modifiers else precision, accumulator)
 
 
 def _flop(shape: str) -> float | None:

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from ncuroof.roofline.gpu_profiles import GpuProfile
+from ncuroof.roofline.gpu_profiles import FP16_ACCUMULATE_SUFFIX, FP16_ACCUMULATING, GpuProfile
+from ncuroof.roofline.sheet_roofs import sheet_precision
 from ncuroof.tables import BANDWIDTH, KERNELS, WORK, check
 from ncuroof.words import SPARSE_SUFFIX, CeilingSource, MemoryLevel
 
 _SPARSE_SPEEDUP = 2.0
-"""Structured sparsity doubles every tensor peak (NVIDIA A100 Tensor Core GPU Architecture, "Sparsity")."""
+"""Structured sparsity doubles a tensor peak (NVIDIA A100 Tensor Core GPU Architecture, "Sparsity") unless another is stated."""
 
 
 def with_datasheet_peaks(
@@ -45,8 +46,13 @@ def with_datasheet_peaks(
         orient="row",
     )
     where = kernels.select("id", "device", "sm_clock_hz", "device.sm_count")
-    joined = work.join(where, on="id", how="left", maintain_order="left").join(
-        rates, on=["device", "precision"], how="left", maintain_order="left"
+    suffix = pl.when(pl.col("precision").str.ends_with(SPARSE_SUFFIX)).then(pl.lit(SPARSE_SUFFIX)).otherwise(pl.lit(""))
+    joined = (
+        work.with_columns((sheet_precision() + suffix).alias("of_sheet"))
+        .join(where, on="id", how="left", maintain_order="left")
+        .join(
+            rates, left_on=["device", "of_sheet"], right_on=["device", "precision"], how="left", maintain_order="left"
+        )
     )
     sm_share = (pl.col("device.sm_count") / pl.col("sheet_sm_count")).clip(upper_bound=1).fill_null(1)
     sheet = pl.coalesce(
@@ -89,11 +95,19 @@ def with_datasheet_bandwidth(
 
 
 def _rates(device: int, profile: GpuProfile) -> Iterator[tuple[int, str, float | None, float, float]]:
-    for precision, at_boost in profile.peak_flop_per_s.items():
-        rate = profile.peak_flop_per_clock_per_sm.get(precision)
-        n_sms = float(profile.sm_count)
+    """Yield device, precision, FLOP per clock and SM, FLOP/s at boost clock, and SMs; of each precision the sparse one, too."""
+    peaks, rates = profile.peak_flop_per_s, profile.peak_flop_per_clock_per_sm
+    n_sms = float(profile.sm_count)
+    dense = [name for name in peaks if not name.endswith(SPARSE_SUFFIX)]
+    in_fp16 = [name + FP16_ACCUMULATE_SUFFIX for name in FP16_ACCUMULATING if name in peaks]
+    for precision in dict.fromkeys([*dense, *in_fp16]):
+        stated = profile.stated_precision(precision)
+        at_boost, rate, sparse = peaks[stated], rates.get(stated), stated + SPARSE_SUFFIX
         yield device, precision, rate, at_boost, n_sms
-        yield device, precision + SPARSE_SUFFIX, rate and _SPARSE_SPEEDUP * rate, _SPARSE_SPEEDUP * at_boost, n_sms
+        if sparse in peaks:
+            yield device, precision + SPARSE_SUFFIX, rates.get(sparse), peaks[sparse], n_sms
+        else:
+            yield device, precision + SPARSE_SUFFIX, rate and _SPARSE_SPEEDUP * rate, _SPARSE_SPEEDUP * at_boost, n_sms
 
 
 def _filled(rows: pl.DataFrame, achieved: str, peak: str, sheet: pl.Expr) -> pl.DataFrame:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ncuroof.roofline.gpu_profiles import normalise_device_name
-from ncuroof.roofline.sheet_roofs import AT_THEIR_OWN_CLOCK
+from ncuroof.roofline.sheet_roofs import AT_THEIR_OWN_CLOCK, sheet_precision
 from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, ROOF_SHARES, WORK, check, conform, finite
-from ncuroof.words import CeilingSource
+from ncuroof.words import SPARSE_SUFFIX, CeilingSource
 
 if TYPE_CHECKING:
     from ncuroof.collect.calibration import Calibration
@@ -26,7 +26,7 @@ def roof_shares(
     """Return achieved rates over the data sheet's and over reached roofs.
 
     A reached roof other than DRAM's is scaled from the SM clock it was measured at to that of the launch, where both are known.
-    The data sheet's is taken as it is, at boost clock.
+    The data sheet's is taken as it is, at boost clock; that of accumulation in FP16, where the sheet has one, for work that did so.
 
     Args:
         kernels: KERNELS with `sm_clock_hz`.
@@ -50,9 +50,15 @@ def roof_shares(
         check(table, schema, table=name)
     rates = pl.concat(
         [
-            bandwidth.select("id", pl.lit("bandwidth").alias("kind"), name="level", per_s="bytes_per_s"),
+            bandwidth.select(
+                "id", pl.lit("bandwidth").alias("kind"), name="level", per_s="bytes_per_s", fast_path="level"
+            ),
             work.filter(pl.col("reliable")).select(
-                "id", pl.lit("compute").alias("kind"), name="precision", per_s="flop_per_s"
+                "id",
+                pl.lit("compute").alias("kind"),
+                name="precision",
+                per_s="flop_per_s",
+                fast_path=pl.when(~pl.col("precision").str.ends_with(SPARSE_SUFFIX)).then(sheet_precision()),
             ),
         ]
     )
@@ -62,10 +68,13 @@ def roof_shares(
     )
     for source in (CeilingSource.DATASHEET, CeilingSource.MEASURED):
         rows = rows.join(_roofs(ceilings, source), on=["device", "kind", "name"], how="left", maintain_order="left")
+    sheet = f"roof.{CeilingSource.DATASHEET.value}"
+    fast = _roofs(ceilings, CeilingSource.DATASHEET).rename({"name": "fast_path", sheet: "roof.fast_path"})
+    rows = rows.join(fast, on=["device", "kind", "fast_path"], how="left", maintain_order="left")
     clock = pl.when(~pl.col("name").is_in(AT_THEIR_OWN_CLOCK)).then(pl.col("sm_clock_hz") / pl.col("calibrated_hz"))
     return (
         rows.with_columns(
-            (pl.col("per_s") / pl.col("roof.datasheet")).alias("datasheet_frac"),
+            (pl.col("per_s") / pl.coalesce("roof.fast_path", sheet)).alias("datasheet_frac"),
             (pl.col("per_s") / (pl.col("roof.measured") * clock.fill_null(1.0))).alias("reached_frac"),
         )
         .pipe(conform, ROOF_SHARES)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import polars as pl
+
 from ncuroof.collect.calibration import Calibration, ReachedRoof
-from ncuroof.roofline.gpu_profiles import GpuProfile, load_profiles
-from ncuroof.words import MemoryLevel, Precision
+from ncuroof.roofline.gpu_profiles import FP16_ACCUMULATE_SUFFIX, FP16_ACCUMULATING, GpuProfile, load_profiles
+from ncuroof.words import SPARSE_SUFFIX, MemoryLevel, Precision
 
 AT_THEIR_OWN_CLOCK = (MemoryLevel.DRAM.value,)
 """Levels whose rate does not go with the SM clock."""
@@ -25,6 +27,13 @@ def sheet_roof(profile: GpuProfile, kind: str, name: str) -> float | None:
         name: memory level or precision.
     """
     return (profile.bandwidth_bytes_per_s if kind == "bandwidth" else profile.peak_flop_per_s).get(name)
+
+
+def sheet_precision() -> pl.Expr:
+    """Return, of rows of WORK, the name that data sheets have the dense peak by, such as `tensor_fp16_fp16_accumulate`."""
+    dense = pl.col("precision").str.replace(f"{SPARSE_SUFFIX}$", "")
+    adds_in_fp16 = dense.is_in(FP16_ACCUMULATING) & (pl.col("accumulates_in") == Precision.FP16.value)
+    return pl.when(adds_in_fp16).then(dense + FP16_ACCUMULATE_SUFFIX).otherwise(dense)
 
 
 def states_peak(compute_capability: str, precision: Precision) -> bool:

@@ -7,9 +7,9 @@ import polars as pl
 from ncuroof.diagnosis import load_rules
 from ncuroof.metrics import largest
 from ncuroof.roofline.bounds import LEAST_UNCOUNTED_FRAC
+from ncuroof.roofline.sheet_roofs import sheet_precision
 from ncuroof.tables import KERNELS, check, conform
 from ncuroof.whatif.schemas import BUSY_TIMES
-from ncuroof.words import SPARSE_SUFFIX
 
 RESOURCES = ("dram", "l2", "l2_slice", "l1", "sm", "fp64", "fp32", "fp16", "tensor")
 """What has a peak: two memory levels, a slice of L2 that atomics on few addresses keep full while the others idle, L1 with shared
@@ -64,7 +64,7 @@ def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     Source: Wang et al., arXiv 2009.04598 (time-based roofline): bytes / bandwidth and work / peak are times.
     """
     check(kernels, KERNELS, table="KERNELS")
-    rows = kernels.join(_tensor_types(work), on="id", how="left", maintain_order="left").with_columns(
+    rows = kernels.join(tensor_types(work), on="id", how="left", maintain_order="left").with_columns(
         _tensor().alias(_TENSOR),
         *_fma_pipe(),
         _full_slice().alias(_L2_SLICE),
@@ -153,14 +153,17 @@ def _full_slice() -> pl.Expr:
     return pl.when(is_full).then("access.hottest_l2_slice_frac").otherwise(0.0)
 
 
-def _tensor_types(work: pl.DataFrame) -> pl.DataFrame:
-    """Return, per kernel, the tensor type whose work takes longest, without its sparsity, and the share of the time of all."""
+def tensor_types(work: pl.DataFrame) -> pl.DataFrame:
+    """Return, per kernel, the tensor type whose work takes longest, and the share of the time of all.
+
+    It has the name that data sheets have its peak by: without sparsity, and with the suffix of accumulation in FP16, if any.
+    """
     done = work.filter(pl.col("precision").str.starts_with("tensor_") & (pl.col("frac") > 0) & pl.col("reliable"))
     return (
         done.sort("id", "frac", maintain_order=True)
         .group_by("id", maintain_order=True)
         .agg(
-            pl.col("precision").last().str.replace(f"{SPARSE_SUFFIX}$", "").alias("tensor_precision"),
+            sheet_precision().last().alias("tensor_precision"),
             pl.col("frac").sum().alias("tensor_frac"),
         )
     )

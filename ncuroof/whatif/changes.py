@@ -20,6 +20,7 @@ from ncuroof.errors import ArgumentError, WhatIfError
 from ncuroof.expected.element_types import element_type
 from ncuroof.model.dtypes import DTYPES
 from ncuroof.roofline import GpuProfile
+from ncuroof.roofline.gpu_profiles import FP16_ACCUMULATE_SUFFIX, FP16_ACCUMULATING
 from ncuroof.tables import check
 from ncuroof.whatif.busy_times import ARITHMETIC, RESOURCES
 from ncuroof.whatif.peak_ratios import Profiles
@@ -186,15 +187,18 @@ def _retyped(busy: pl.DataFrame, dtype: str, concerns: pl.Series, profiles: Prof
         *(pl.col(name) * l1_factor for name in ("busy.l1", f"busy.{_OPERANDS}")),
         pl.col("ridge_ratio") / factor,
         pl.when(pl.lit(concerns) & is_tensor)
-        .then(pl.lit(_tensor_type(dtype)))
+        .then(_tensor_type(dtype))
         .otherwise(pl.col("to_precision"))
         .alias("to_precision"),
     )
     return _vector_moved(retyped, DTYPES[dtype].vector[0], concerns, profiles)
 
 
-def _tensor_type(dtype: str) -> str:
-    return _TENSOR_TYPE.get(dtype, DTYPES[dtype].matrix[0])
+def _tensor_type(dtype: str) -> pl.Expr:
+    """Return the tensor type of operands of `dtype`; products go on adding up in FP16 where they did and the type has that."""
+    name = _TENSOR_TYPE.get(dtype, DTYPES[dtype].matrix[0])
+    did = pl.col("to_precision").str.ends_with(FP16_ACCUMULATE_SUFFIX) & pl.lit(name in FP16_ACCUMULATING)
+    return pl.when(did).then(pl.lit(name + FP16_ACCUMULATE_SUFFIX)).otherwise(pl.lit(name))
 
 
 def _vector_moved(busy: pl.DataFrame, to: str, concerns: pl.Series, profiles: Profiles) -> pl.DataFrame:

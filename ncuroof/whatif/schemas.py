@@ -26,7 +26,7 @@ BUSY_TIMES = pl.Schema(
         "busy.fp32": pl.Float64(),
         "busy.fp16": pl.Float64(),
         "busy.tensor": pl.Float64(),
-        "tensor_precision": pl.String(),  # tensor type whose work takes longest; null where not known
+        "tensor_precision": pl.String(),  # tensor type whose work takes longest, and `_fp16_accumulate`; null where not known
         "to_precision": pl.String(),  # tensor type after a change
         "dominant_precision": pl.String(),
         "reached_frac": pl.Float64(),  # busiest resource of the SMs that had blocks, over the duration; null where not known

@@ -54,6 +54,23 @@ def test_tensor_aggregate_is_never_added_to_its_parts() -> None:
     assert work["tensor_bf16_sparse"]["flop_per_s"] == 0.0
 
 
+@pytest.mark.parametrize(
+    ("in_fp16", "in_fp32", "accumulates_in"),
+    [(300.0, 0.0, "fp16"), (0.0, 300.0, "fp32"), (100.0, 200.0, "fp32"), (150.0, 150.0, None), (0.0, 0.0, None)],
+)
+def test_most_of_the_work_tells_what_it_adds_up_in(in_fp16: float, in_fp32: float, accumulates_in: str | None) -> None:
+    counted = {
+        **tensor("op_hmma_src_fp16_dst_fp16_sparsity_off", in_fp16, 1024.0),
+        **tensor("op_hmma_src_fp16_dst_fp32_sparsity_off", in_fp32, 512.0),
+        **tensor("op_imma_src_int8_sparsity_off", 30.0, 2048.0),
+        "gpu__time_duration.sum": 1000.0,
+        **CLOCKS,
+    }
+    (work,) = work_of(counted)
+    assert work["tensor_fp16"]["accumulates_in"] == accumulates_in
+    assert work["tensor_int8"]["accumulates_in"] is None
+
+
 def test_bare_instruction_names_are_sums_over_sparsity_and_their_realtime_twins_are_nothing_new() -> None:
     (work,) = work_of(
         {

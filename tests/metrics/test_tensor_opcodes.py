@@ -56,6 +56,20 @@ def test_an_instruction_is_worth_the_operations_of_its_shape(opcode: str, precis
     assert opcode in work[precision]["definition"]
 
 
+@pytest.mark.parametrize(
+    ("counted", "accumulates_in"),
+    [
+        ("HMMA.16816.F16 20 HMMA.16816.F32 10", "fp16"),
+        ("HMMA.16816.F16 10 HMMA.16816.F32.BF16 90 HMMA.16816.F32 20", "fp32"),
+        ("HMMA.16816.F16 10 HMMA.16816.F32 10", None),
+        ("HMMA.884.F16.F16.STEP0 9", "fp16"),
+    ],
+)
+def test_opcodes_tell_what_most_of_the_work_adds_up_in(counted: str, accumulates_in: str | None) -> None:
+    (work,) = work_of({OPCODES: counted, DURATION: 500.0})
+    assert work["tensor_fp16"]["accumulates_in"] == accumulates_in
+
+
 def test_opcodes_of_a_type_add_up_and_types_stand_apart() -> None:
     text = "HMMA.1688.F32 10 HMMA.16816.F32 20 HMMA.16816.F32.BF16 5 IMMA.16832.S8.S8 0"
     (work,) = work_of({OPCODES: text, DURATION: 1.0})

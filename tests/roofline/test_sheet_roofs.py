@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 from ncuroof.collect.calibration import Calibration, ReachedRoof
-from ncuroof.roofline import profile_by_name
+from ncuroof.metrics import measure
+from ncuroof.roofline import profile_by_name, roofline
+from ncuroof.roofline.datasheet_peaks import with_datasheet_peaks
 from ncuroof.roofline.sheet_roofs import most_that_is_possible, sheet_roof_at_clock, states_peak, without_impossible
 from ncuroof.words import Precision
+from tests.support.hand_tables import work_table
+from tests.support.raw import raw_report
 
 H100 = profile_by_name("h100-sxm")
 
@@ -25,6 +30,48 @@ def test_roofs_go_with_the_sm_clock() -> None:
 def test_fp64_tensor_cores_are_those_of_data_centres() -> None:
     capabilities = ("7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
     assert [each for each in capabilities if states_peak(each, Precision.TENSOR_FP64)] == ["8.0", "9.0", "10.0"]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "precision", "accumulates_in", "tflops"),
+    [
+        ("rtx-4090", "tensor_fp16", "fp16", 330.3),
+        ("rtx-4090", "tensor_fp16", "fp32", 165.2),
+        ("rtx-4090", "tensor_fp16", None, 165.2),
+        ("rtx-4090", "tensor_fp16_sparse", "fp16", 660.6),
+        ("l40s", "tensor_fp16", "fp16", 362.05),  # one rate on its sheet
+        ("b300", "tensor_fp4", "fp32", 13500),
+        ("b300", "tensor_fp4_sparse", "fp32", 18000),  # a third more, and not twice as much
+        ("b300", "tensor_fp8_sparse", "fp32", 9000),
+    ],
+)
+def test_a_peak_that_was_not_counted_is_that_of_sparsity_and_accumulator(
+    gpu: str, precision: str, accumulates_in: str | None, tflops: float
+) -> None:
+    profile = profile_by_name(gpu)
+    kernel = {"gpu__time_duration.sum": 1000.0, "device__attribute_display_name": profile.device_names[0]}
+    kernels = measure([raw_report(kernel)]).kernels
+    work = work_table((0, precision, 1e12, None, True)).with_columns(accumulates_in=pl.lit(accumulates_in, pl.String))
+    found = with_datasheet_peaks(work, kernels, {0: profile}).row(0, named=True)
+    assert found["peak_flop_per_s"] == pytest.approx(tflops * 1e12, rel=1e-3)
+    assert (found["peak_source"], found["precision"]) == ("datasheet", precision)
+
+
+@pytest.mark.parametrize(("accumulates_in", "share"), [("fp16", 0.9), ("fp32", 1.8)])
+def test_a_share_of_the_sheet_is_that_of_its_accumulator(accumulates_in: str, share: float) -> None:
+    # 297.27 TFLOP/s on an RTX 4090, whose sheet has 330.3 in FP16 and 165.2 in FP32
+    counter = f"sm__ops_path_tensor_op_hmma_src_fp16_dst_{accumulates_in}_sparsity_off.sum"
+    kernel = {
+        "gpu__time_duration.sum": 1e6,
+        "device__attribute_display_name": "NVIDIA GeForce RTX 4090",
+        "device__attribute_compute_capability_major": 8.0,
+        "device__attribute_compute_capability_minor": 9.0,
+        "sm__cycles_elapsed.avg.per_second": 2.52e9,
+        f"{counter}.per_cycle_elapsed": 0.9 * 1024 * 128,
+        f"{counter}.peak_sustained": 1024.0 * 128,
+    }
+    (found,) = roofline(measure([raw_report(kernel)])).roof_shares.filter(name="tensor_fp16").to_dicts()
+    assert found["datasheet_frac"] == pytest.approx(share, rel=1e-3)
 
 
 @pytest.mark.parametrize(
