@@ -231,6 +231,8 @@ class Analysis:
             parse_changes,
             parse_targets,
             project,
+            recorded_dram,
+            with_recorded_dram,
         )
 
         if only is not None and not changes:
@@ -238,10 +240,12 @@ class Analysis:
                 f"only={only!r} names the kernels that changes concern, and there is none",
                 hint="pass changes=['bytes:0.5']",
             )
-        busy = busy_times(self.kernels, self.roofline_tables.work)
+        placed = self.roofline_tables
+        profiles = with_recorded_dram(placed.profiles, recorded_dram(self.kernels))
+        busy = busy_times(self.kernels, placed.work)
         for wanted in parse_changes([changes] if isinstance(changes, str) else changes):
-            busy = change(busy, wanted, only, self.roofline_tables.profiles)
-        return project(busy, self.roofline_tables.profiles, parse_targets(targets))
+            busy = change(busy, wanted, only, profiles)
+        return project(busy, profiles, parse_targets(targets))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document `ncuroof.analysis/1`."""

@@ -58,7 +58,13 @@ def test_source_tells_how_the_report_was_made(document: dict[str, Any]) -> None:
     assert "--set full" in source["command_line"]
     assert source["simulated"] is True
     assert document["devices"] == [
-        {"name": "NVIDIA H200", "compute_capability": "9.0", "sm_count": 132, "profile": "h200-sxm"}
+        {
+            "name": "NVIDIA H200",
+            "compute_capability": "9.0",
+            "sm_count": 132,
+            "dram_bytes_per_s": 4.8e12,
+            "profile": "h200-sxm",
+        }
     ]
 
 

@@ -15,7 +15,18 @@ from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.documents.projection import projection_document
 from ncuroof.present.texts.projection import to_markdown, to_text
-from ncuroof.whatif import above_boost, busy_times, change, fuse, parse_changes, parse_fusion, parse_targets, project
+from ncuroof.whatif import (
+    above_boost,
+    busy_times,
+    change,
+    fuse,
+    parse_changes,
+    parse_fusion,
+    parse_targets,
+    project,
+    recorded_dram,
+    with_recorded_dram,
+)
 
 _FORMATS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "term": to_text,
@@ -68,18 +79,20 @@ def whatif(
     targets, wanted = parse_targets(gpus), parse_changes(changes)
     keep_inputs(outputs.paths, reports)
     analysis = read(reports).analyse()
-    busy = busy_times(analysis.kernels, analysis.roofline_tables.work)
+    placed = analysis.roofline_tables
+    profiles = with_recorded_dram(placed.profiles, recorded_dram(analysis.kernels))
+    busy = busy_times(analysis.kernels, placed.work)
     for text in fusions:
         busy = fuse(busy, *parse_fusion(text, busy))
     for each in wanted:
-        busy = change(busy, each, only, analysis.roofline_tables.profiles)
-    projection = project(busy, analysis.roofline_tables.profiles, targets)
+        busy = change(busy, each, only, profiles)
+    projection = project(busy, profiles, targets)
     document = projection_document(
         busy,
         projection,
         sources=[report.file for report in analysis.reports],
         only=only,
-        remarks=above_boost(targets, analysis.roofline_tables.profiles),
+        remarks=above_boost(targets, profiles),
         changes=[*(f"{text} for {only}" if only else text for text in changes), *(f"fuse {text}" for text in fusions)],
     )
     outputs.write(lambda form: _FORMATS[form](document).encode())

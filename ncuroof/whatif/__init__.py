@@ -4,7 +4,16 @@ from ncuroof.whatif.busy_times import RESOURCES, busy_times
 from ncuroof.whatif.changes import Change, change, concerned, parse_change, parse_changes
 from ncuroof.whatif.fusion import fuse, parse_fusion
 from ncuroof.whatif.launch_limits import most_shared_bytes_per_block
-from ncuroof.whatif.peak_ratios import Target, above_boost, parse_target, parse_targets, profile_of_whole, ratios
+from ncuroof.whatif.peak_ratios import (
+    Target,
+    above_boost,
+    parse_target,
+    parse_targets,
+    profile_of_whole,
+    ratios,
+    recorded_dram,
+    with_recorded_dram,
+)
 from ncuroof.whatif.projection import WAITING, project
 from ncuroof.whatif.sums import by_kernel, by_target
 
@@ -29,4 +38,6 @@ __all__ = [
     "profile_of_whole",
     "project",
     "ratios",
+    "recorded_dram",
+    "with_recorded_dram",
 ]

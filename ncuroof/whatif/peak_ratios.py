@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from ncuroof.errors import ArgumentError, WhatIfError
+from ncuroof.resources import Stated
 from ncuroof.roofline import GpuProfile, profile_by_name
-from ncuroof.tables import check
+from ncuroof.tables import KERNELS, check
 from ncuroof.whatif.busy_times import ARITHMETIC, RESOURCES
 from ncuroof.whatif.schemas import BUSY_TIMES
+from ncuroof.words import MemoryLevel
 
 KEYS = ("device", "tensor_precision", "to_precision", "dominant_precision")
 RATIOS = pl.Schema(
@@ -129,6 +131,42 @@ def peak_ratios(busy: pl.DataFrame, profiles: Profiles, there: GpuProfile | None
     return pl.DataFrame(rows, schema=RATIOS, orient="row")
 
 
+def recorded_dram(kernels: pl.DataFrame) -> dict[int, float]:
+    """Return the DRAM bandwidth of each device in byte/s by its driver: two transfers per memory clock over the bus width.
+
+    Data sheets state the same. Counters have the clock of the moment: less than that by some per cent on GeForce cards, and by up
+    to a tenth in short launches.
+
+    Args:
+        kernels: one row per launch, as `Analysis.kernels`.
+    """
+    check(kernels, KERNELS, table="KERNELS")
+    known = kernels.select("device", "device.peak_dram_bytes_per_s").drop_nulls()
+    return dict(known.unique("device", keep="first", maintain_order=True).iter_rows())
+
+
+def with_recorded_dram(profiles: Profiles, recorded: Mapping[int, float | None]) -> dict[int, GpuProfile | None]:
+    """Return the data sheets with the DRAM bandwidth that the GPUs have: under one name cards are sold with several memories.
+
+    A data sheet that leaves the width of the bus open, since drivers disagree about it, keeps its own.
+
+    Args:
+        profiles: data sheet by device of the report; None where none fits.
+        recorded: byte/s by device (`recorded_dram`).
+    """
+    found = dict(profiles)
+    for device, profile in profiles.items():
+        bytes_per_s = recorded.get(device)
+        if profile is not None and bytes_per_s and profile.memory_bus_width_bits is not None:
+            found[device] = _with_dram(profile, bytes_per_s)
+    return found
+
+
+def _with_dram(profile: GpuProfile, bytes_per_s: float) -> GpuProfile:
+    bandwidths = {**profile.bandwidth_bytes_per_s, MemoryLevel.DRAM.value: bytes_per_s}
+    return replace(profile, bandwidth_bytes_per_s=Stated(bandwidths))
+
+
 def profile_of_whole(here: GpuProfile | None, sm_count: float | None, there: GpuProfile | None) -> GpuProfile | None:
     """Return the data sheet to project from; None for a part of a GPU (MIG), whose peaks no data sheet states.
 
@@ -162,7 +200,8 @@ def ratios(
     elif here is None:
         by_resource, clock = dict.fromkeys(RESOURCES), None
     else:
-        by_resource = {name: _ratio(name, here, there) for name in RESOURCES}
+        is_same = here.id == there.id  # whichever memory the recorded card has
+        by_resource = {name: 1.0 if is_same else _ratio(name, here, there) for name in RESOURCES}
         by_resource[_TENSOR] = _flop_ratio(here, there, tensor, to_tensor)
         clock = here.sm_boost_clock_hz / there.sm_boost_clock_hz
     sm_count = None if there is None else float(there.sm_count)
@@ -181,7 +220,10 @@ def _clock_ratios(
     if None in (here.peak_clock_hz("fp16"), there.peak_clock_hz("fp16")):
         types["fp16"] = types["fp32"]
     kind = _TENSOR if (dominant or "").startswith(_TENSOR) else dominant
-    clocks = [(here.peak_clock_hz(was), there.peak_clock_hz(becomes)) for was, becomes in types.values()]
+    clocks = [
+        (here.peak_clock_hz(here.stated_precision(was)), there.peak_clock_hz(there.stated_precision(becomes)))
+        for was, becomes in types.values()
+    ]
     found = [was / becomes if was and becomes else None for was, becomes in clocks]
     return [*found, dict(zip(types, found, strict=True)).get(kind or "")]
 
@@ -220,8 +262,8 @@ def _is_other_generation(here: GpuProfile | None, there: GpuProfile | None) -> b
 
 
 def _flop_ratio(here: GpuProfile, there: GpuProfile, before: str | None, after: str | None) -> float | None:
-    was = here.peak_flop_per_s.get(before or _TENSOR_OF_UNKNOWN_TYPE)
-    becomes = there.peak_flop_per_s.get(after or _TENSOR_OF_UNKNOWN_TYPE)
+    was = here.peak_flop_per_s.get(here.stated_precision(before or _TENSOR_OF_UNKNOWN_TYPE))
+    becomes = there.peak_flop_per_s.get(there.stated_precision(after or _TENSOR_OF_UNKNOWN_TYPE))
     return was / becomes if was and becomes else None
 
 
@@ -232,8 +274,9 @@ def _tensor_lack(
     for profile, precision in ((here, before or _TENSOR_OF_UNKNOWN_TYPE), (there, after or _TENSOR_OF_UNKNOWN_TYPE)):
         if profile is None:
             return None
-        if precision not in profile.peak_flop_per_s:
+        stated = profile.stated_precision(precision)
+        if stated not in profile.peak_flop_per_s:
             has_any = any(name.startswith(_TENSOR) for name in profile.peak_flop_per_s)
-            lack = f"the data sheet of {profile.id} states no peak of {precision}"
+            lack = f"the data sheet of {profile.id} states no peak of {stated}"
             return lack if has_any else f"{profile.id} is not known to have tensor cores"
     return None

@@ -47,12 +47,12 @@ _AT_SM_CLOCK = ("sm", _L1, _L2, "l2_slice")
 def project(busy: pl.DataFrame, profiles: Profiles, targets: Sequence[Target]) -> pl.DataFrame:
     """Return what each launch would take on each GPU.
 
-    Peaks are those of the data sheets on both sides. The SM clock is the target's, else taken to be the same share of the boost
-    clock as when recorded. Traffic, hit rates and instructions are taken to stay what they are.
+    Peaks are those of `profiles` and of the targets' data sheets. The SM clock is the target's, else taken to be the same share of
+    the boost clock as when recorded. Traffic, hit rates and instructions are taken to stay what they are.
 
     Args:
         busy: BUSY_TIMES.
-        profiles: data sheet by device of the report; None where none fits.
+        profiles: data sheet by device of the report, perhaps `with_recorded_dram`; None where none fits.
         targets: where to.
 
     Returns:

@@ -10,7 +10,7 @@ import ncuroof
 from ncuroof.present.page.whatif import scaling, targets
 from ncuroof.resources import folder
 from ncuroof.roofline import profile_by_name
-from ncuroof.whatif import Target, busy_times, change, parse_change, project
+from ncuroof.whatif import Target, busy_times, change, parse_change, project, recorded_dram, with_recorded_dram
 from tests.support import demo
 
 pytestmark = pytest.mark.browser
@@ -40,7 +40,9 @@ def test_the_page_reckons_as_the_program_does(browser, tmp_path, report):
     )
     browser.open(path)
     browser.run(f"DATA.targets = {json.dumps(data)}; 1")
-    busy = busy_times(analysis.kernels, analysis.roofline_tables.work)
+    placed = analysis.roofline_tables
+    profiles = with_recorded_dram(placed.profiles, recorded_dram(analysis.kernels))
+    busy = busy_times(analysis.kernels, placed.work)
     for changes in ({}, CHANGES):
         after = busy
         for kind, factor in changes.items():
@@ -55,7 +57,7 @@ def test_the_page_reckons_as_the_program_does(browser, tmp_path, report):
         for name in (None, *GPUS):
             gpu = -1 if name is None else data["gpus"].index(name)
             target = Target() if name is None else Target(profile_by_name(name))
-            rows = project(after, analysis.roofline_tables.profiles, [target]).to_dicts()
+            rows = project(after, profiles, [target]).to_dicts()
             own = [row for row, times in zip(rows, busy.to_dicts(), strict=True) if times["reached_frac"] is not None]
             found = browser.run(f"{json.dumps(known)}.map(row => projected(row, {json.dumps(factors)}, {gpu}))")
             for shown, row in zip(found, own, strict=True):

@@ -100,12 +100,15 @@ def _source(report: RawReport) -> Document:
 
 
 def _devices(analysed: Analysed) -> list[Document]:
-    profiles = analysed.roofline_tables.profiles
+    from ncuroof.whatif import recorded_dram  # noqa: PLC0415  the terminal's summary does without
+
+    profiles, dram = analysed.roofline_tables.profiles, recorded_dram(analysed.measurements.kernels)
     return [
         {
             "name": row["name"],
             "compute_capability": _compute_capability(row["compute_capability"]),
             "sm_count": row["sm_count"],
+            "dram_bytes_per_s": dram.get(row["device"]),
             "profile": profile.id if (profile := profiles.get(row["device"])) is not None else None,
         }
         for row in analysed.measurements.devices.iter_rows(named=True)

@@ -17,7 +17,8 @@ SCHEMA = "ncuroof.whatif/1"
 ASSUMPTIONS = (
     "A time lies between two hypotheses: the kernel reaches the same fraction of its limiting roof (expected of kernels bound by "
     "a resource), or waits as many SM cycles per wave of blocks as when recorded (expected of those bound by latency or overhead).",
-    "Peaks are those of the data sheets; the SM clock is the one given, else the same share of the boost clock as when recorded.",
+    "Peaks are those of the data sheets, DRAM's of the GPU that recorded what its driver tells; the SM clock is the one given, "
+    "else the same share of the boost clock as when recorded.",
     "Traffic, hit rates, instructions and resident blocks per SM stay what they are: a larger L2 may do better, a kernel that is "
     "not tuned for the GPU worse. L2 bandwidth grows with SMs and clock where no document states it; the shorter end of a range "
     "takes such an L2 to grow with DRAM where it was the limit, and for no limit elsewhere.",

@@ -7,7 +7,14 @@ from typing import Any
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.roofline import GpuProfile, load_profiles
-from ncuroof.whatif import RESOURCES, WAITING, most_shared_bytes_per_block, profile_of_whole, ratios
+from ncuroof.whatif import (
+    RESOURCES,
+    WAITING,
+    most_shared_bytes_per_block,
+    profile_of_whole,
+    ratios,
+    with_recorded_dram,
+)
 
 _DIGITS = 5
 
@@ -22,7 +29,12 @@ def targets(document: Record) -> dict[str, Any]:
     The first row is for the same GPU.
     """
     profiles = {profile.id: profile for profile in load_profiles()}
-    here = [(profiles.get(device.get("profile") or ""), device["sm_count"]) for device in document["devices"]]
+    devices = document["devices"]
+    sheets = {number: profiles.get(device.get("profile") or "") for number, device in enumerate(devices)}
+    recorded = {number: device.get("dram_bytes_per_s") for number, device in enumerate(devices)}
+    here = list(
+        zip(with_recorded_dram(sheets, recorded).values(), (device["sm_count"] for device in devices), strict=True)
+    )
     keys = {_key(kernel) for kernel in document["kernels"] if kernel.get("scaling")}
     return {
         "resources": {name: text.label(name) for name in RESOURCES},
