@@ -124,6 +124,11 @@ def test_names_can_be_written() -> None:
     assert TemporalBreakdown.from_dict(breakdown.to_dict()).parts[0].during == (Place("?", 1.0),)
 
 
+def test_a_step_of_the_profiler_is_no_place_even_if_it_holds_none() -> None:
+    events = [operator("ProfilerStep#3", 0, 1000, "user_annotation"), operator("train", 2000, 3000, "user_annotation")]
+    assert [each.name for each in timeline_of(events).ranges] == ["train"]
+
+
 def test_pytorchs_operators_and_annotations_name_the_places() -> None:
     events = [
         operator("ProfilerStep#3", 0, 1000, "user_annotation"),  # it holds all, and says nothing

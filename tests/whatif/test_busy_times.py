@@ -115,3 +115,23 @@ PIPES = {
 def test_operands_are_what_loads_do_not_tell_of_shared_memory(other: dict[str, float], operands_ns: float) -> None:
     row = busy_of(PIPES | other).row(0, named=True)
     assert (row["busy.l1"], row["busy.operands"]) == (pytest.approx(940), pytest.approx(operands_ns))
+
+
+def test_half_of_the_sms_are_as_busy_as_twice_their_average() -> None:
+    # 66 blocks on 132 SMs: those that have one do ALU for 80 % of the time, all of them for 40 %; DRAM knows of no SMs
+    counters = {f"sm__pipe_alu_cycles_active{PCT}": 40.0, "launch__grid_size": 66.0, "launch__sm_count": 132.0}
+    row = busy_of(counters).row(0, named=True)
+    assert (row["reached_frac"], row["limiter"]) == (pytest.approx(0.8), "sm")
+    assert (row["busy.sm"], row["busy.dram"], row["waits_ns"]) == pytest.approx((400, 100, 200))
+    # a counter of the busiest SM: no more than all of the time of half of the SMs
+    assert busy_of(counters | {f"sm__pipe_alu_cycles_active{PCT}": 60.0})["busy.sm"].item() == pytest.approx(500)
+    # were DRAM's share doubled as well, it would be the limit
+    assert busy_of(counters | {f"gpu__dram_throughput{PCT}": 50.0}).row(0, named=True)["limiter"] == "sm"
+
+
+def test_the_tensor_type_is_that_whose_work_takes_longest() -> None:
+    # 60 % of the time at the peak of sparse BF16, 25 % at that of FP16: 85 % where the pipe itself was not counted
+    work = (0, "tensor_bf16_sparse", 1.2e15, 2e15, True), (0, "tensor_fp16", 2.5e14, 1e15, True)
+    for rows in (work, work[::-1]):
+        row = busy_of({f"sm__pipe_alu_cycles_active{PCT}": 40.0}, *rows).row(0, named=True)
+        assert (row["tensor_precision"], row["busy.tensor"]) == ("tensor_bf16", pytest.approx(850))

@@ -214,8 +214,8 @@ def test_a_change_concerns_the_part_that_it_names() -> None:
 def test_what_cannot_be_fused_is_refused() -> None:
     busy = table(launch("a"), launch("b"), launch("b"), launch("f<1, 2>"), launch("c", device=1))
     assert parse_fusion("f<1, 2>,a", busy) == ("f<1, 2>", "a")
-    for wrong in ("a", "a,nothing", "a;b"):
-        with pytest.raises(WhatIfError):
+    for wrong, absent in (("a", "a"), ("a,nothing", "nothing"), ("nothing,a", "nothing"), ("a;b", "a;b")):
+        with pytest.raises(WhatIfError, match=f"none is called '{absent}'"):
             parse_fusion(wrong, busy)
     for pair in (("a", "a"), ("a", "b"), ("a", "c")):
         with pytest.raises(WhatIfError):
