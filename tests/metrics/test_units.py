@@ -11,7 +11,9 @@ from ncuroof.metrics.units import scale
     [
         ("", 1), ("%", 0.01), ("ns", 1), ("usecond", 1e3), ("ms", 1e6), ("s", 1e9),
         ("byte", 1), ("Kbyte", 1e3), ("Gbyte/s", 1e9), ("Mbyte", 1e6), ("byte/cycle", 1),
-        ("hz", 1), ("Ghz", 1e9), ("inst/cycle", 1), ("sector", 1), ("warp", 1),
+        ("hz", 1), ("Khz", 1e3), ("Mhz", 1e6), ("Ghz", 1e9), ("inst/cycle", 1), ("sector", 1), ("warp", 1), ("1/s", 1),
+        ("byte/sector", 1), ("sector/request", 1), ("inst/warp", 1), ("register/thread", 1), ("byte/block", 1),
+        ("Kbyte/block", 1e3), ("Tbyte/s", 1e12), ("%/register", 0.01), ("%/byte", 0.01), ("warp/s", 1),
     ],
 )  # fmt: skip
 def test_units_scale_to_base_units(unit: str, factor: float) -> None:

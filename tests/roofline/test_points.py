@@ -42,6 +42,8 @@ def test_a_level_that_moved_nothing_has_no_intensity() -> None:
     point = place(work_table((0, "fp32", 5e12, 1e13, True)), bandwidth_table((0, "l1", 0.0, 4e12))).row(0, named=True)
     assert point["intensity_flop_per_byte"] is None
     assert point["roof_flop_per_s"] == pytest.approx(1e13)
+    without_peak = place(work_table((0, "fp32", 5e12, None, True)), bandwidth_table((0, "l1", 0.0, 4e12)))
+    assert without_peak.select("roof_flop_per_s", "roof_frac").row(0) == (None, None)
 
 
 def test_a_precision_without_work_has_no_point() -> None:
@@ -201,6 +203,8 @@ def test_a_slower_tensor_path_has_a_roof_below_the_fastest_at_the_same_clock() -
     roofs = {row["name"]: row["per_s"] for row in placed.ceilings.to_dicts()}
     # The longest launch's clock is 2 GHz: 300 · 2 GHz, and two thirds of it.
     assert roofs == pytest.approx({"tensor_bf16": 6e11, "tensor_bf16_slower_path": 4e11})
+    idle = roofline(measure([raw_report(launch(2e6, 2e9, 0.0, 0.0))]))
+    assert idle.ceilings["name"].to_list() == ["tensor_bf16"]
 
 
 def test_loads_past_the_registers_leave_no_dot_at_l1() -> None:
