@@ -73,6 +73,34 @@ def test_sms_without_a_block_explain(
 
 
 @pytest.mark.parametrize(
+    ("quantity", "was", "told", "not_told"),
+    [
+        # amounts: 6 % of the larger or 4 % (FLOPs and DRAM, of which all matters), 12 % or 8 % of what is nearer to the SMs
+        *[(name, 1e9, 1.06e9, 1.045e9) for name in ("work.flop", "traffic_bytes.dram")],
+        *[(f"traffic_bytes.{level}", 1e9, 1.13e9, 1.09e9) for level in ("l2", "l1", "shared")],
+        *[(name, 1e9, 1.13e9, 1.09e9) for name in ("access.local_bytes", "instructions.warp_executed")],
+        # shares: 6 points or 4
+        *[
+            (name, 0.4, 0.46, 0.44)
+            for name in (
+                "access.bank_conflict_frac", "launch.sm_frac", "occupancy.achieved_frac", "access.l2_hit_frac",
+                "access.l1_hit_frac", "utilisation.tensor", "utilisation.dram", "utilisation.issue",
+            )
+        ],
+        ("sm_clock_hz", 1.5e9, 1.535e9, 1.527e9),  # 2.3 or 1.8 %
+    ],
+)  # fmt: skip
+def test_a_change_is_told_from_its_least_on(quantity: str, was: float, told: float, not_told: float) -> None:
+    def changes(became: float) -> list[str]:
+        counted = "work.fp32.flop" if quantity == "work.flop" else quantity
+        (delta,) = compare(run(launch("a", **{counted: was})), run(launch("a", **{counted: became}))).deltas
+        return [change.quantity for change in delta.changes]
+
+    assert quantity in changes(told)
+    assert quantity not in changes(not_told)
+
+
+@pytest.mark.parametrize(
     ("instructions", "words"),
     [
         (1.9e9, "instructions +90.0 %"),

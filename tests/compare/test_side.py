@@ -41,6 +41,14 @@ def test_counts_of_another_program_are_no_counts_of_the_run() -> None:
     assert run_obstacle(compare(mistaken, longer.analyse().side())) is None
 
 
+def test_a_run_tells_the_clock_of_the_launch_in_the_middle() -> None:
+    clocks = [
+        {"gpu__time_duration.sum": 1e6, "smsp__cycles_elapsed.avg.per_second": hz} for hz in (1.9e9, 1.5e9, 1.4e9)
+    ]
+    assert Reports(tuple(map(raw_report, clocks))).analyse().side().recording.sm_clock_hz == 1.5e9
+    assert Reports((raw_report({"gpu__time_duration.sum": 1e6}),)).analyse().side().recording.sm_clock_hz is None
+
+
 def test_a_run_tells_which_flops_were_counted() -> None:
     def instructions(letter: str) -> dict[str, float]:
         return {f"smsp__sass_thread_inst_executed_op_{letter}{op}_pred_on.sum": 0.0 for op in ("add", "mul", "fma")}

@@ -1,186 +1,33 @@
-"""Findings of numbers that are written here, not taken from the rules: what is told, what is not, and what it gives back."""
+"""Findings of numbers that are not taken from the rules: what is told, what is not, and what it gives back."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass, field
 
 import polars as pl
 import pytest
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.diagnosis.causes import add_firing, collect_findings
+from tests.diagnosis.cases_by_hand import CASES, Case
 from tests.diagnosis.test_findings import blank
 
 RULES = load_rules()
 
 
-@dataclass(frozen=True)
-class Case:
-    """A kernel of which a finding is told.
-
-    Attributes:
-        finding: which.
-        verdict, limiter: of the kernel.
-        told: its quantities, somewhat beyond each threshold; what is not given is not known.
-        gain: the share of the time that comes back; None where none is told.
-        silent: changes of single quantities, to somewhat short of a threshold, with each of which it is not told.
-        gains: changes of single quantities and the share that comes back then.
-    """
-
-    finding: str
-    verdict: str
-    limiter: str | None
-    told: dict[str, float | None]
-    gain: float | None = None
-    silent: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    gains: tuple[tuple[str, float | None, float | None], ...] = ()
-
-
-def waiting(finding: str, quantity: str, **silent: tuple[float, ...]) -> Case:
-    """Return a kernel whose warps wait for a reason 35 % of the time that SMs have work, 80 %: 28 % come back."""
-    reason = f"stalls.{quantity}"
-    told = {reason: 0.35, "scheduler.working_frac": 0.8, "utilisation.headroom": 0.9}
-    others = {name.replace("__", "."): values for name, values in silent.items()}
-    return Case(
-        finding, "latency", quantity, told, 0.28, {reason: (0.28,)} | others, (("utilisation.headroom", 0.2, 0.2),)
-    )
-
-
-CASES = [
-    Case(
-        "fetch_granularity", "memory", "dram",
-        {"access.l2_read_over_dram_read": 0.5, "access.load_bytes_per_sector": 24, "access.load_sectors_per_request": 9,
-         "access.load_share": 0.6, "utilisation.dram": 0.5, "traffic_bytes.dram_read": 8e6, "traffic_bytes.dram": 1e7},
-        0.5 * 0.8,
-        {"access.l2_read_over_dram_read": (0.66,), "access.load_bytes_per_sector": (31,),
-         "access.load_sectors_per_request": (7,), "access.load_share": (0.45,), "utilisation.dram": (0.35,)},
-    ),
-    Case(
-        "uncoalesced_global_store", "memory", "l2",
-        {"access.store_bytes_per_sector": 24, "access.store_sectors": 1e6, "access.store_waste_frac": 0.06,
-         "access.l2_store_waste_frac": 0.06, "access.l2_input_share": 0.8},
-        1 - 24 / 32,  # what the SMs send is full, and a quarter of it is in vain
-        {"access.store_bytes_per_sector": (31,), "access.store_sectors": (0,), "access.store_waste_frac": (0.045,),
-         "access.l2_store_waste_frac": (0.045,)},
-        (("access.l2_input_share", 0.7, 0.06),),
-    ),
-    Case(
-        "uncoalesced_global_access", "memory", "l1",
-        {"access.excess_sectors_frac": 0.15, "utilisation.memory_side": 0.9, "access.wavefronts_per_instruction": 5,
-         "launch.own_shared_bytes_per_block": 0},
-        0.8 * 0.9,  # one wavefront of five would do
-        {"access.excess_sectors_frac": (0.11,), "access.async_sectors_per_lookup": (1.2,),
-         "access.load_bytes_per_sector": (16,), "access.store_bytes_per_sector": (16,)},
-        (("access.wavefronts_per_instruction", 4.2, 0.15 * 0.9), ("launch.own_shared_bytes_per_block", 64, 0.15 * 0.9)),
-    ),
-    Case(
-        "remote_memory", "memory", "dram", {"access.remote_miss_frac": 0.45, "utilisation.l2": 0.024}, None,
-        {"access.remote_miss_frac": (0.35,), "utilisation.l2": (0.017,)},
-    ),
-    Case(
-        "cold_l2", "memory", "dram", {"access.l2_hit_frac": 0.5, "access.dram_read_over_l2_size": 0.7}, None,
-        {"access.l2_hit_frac": (0.7,), "access.dram_read_over_l2_size": (0.9, 0.017)},
-    ),
-    Case(
-        "incompressible_data", "memory", "dram",
-        {"access.compression_success_frac": 0.18, "access.compression_input_frac": 0.06}, None,
-        {"access.compression_success_frac": (0.24,), "access.compression_input_frac": (0.04,)},
-    ),
-    Case(
-        "bank_conflicts", "memory", "shared",
-        {"access.bank_conflict_frac": 0.12, "access.shared_wavefronts": 1e6, "access.shared_wavefront_share": 0.12},
-        0.12 * 0.12,
-        {"access.bank_conflict_frac": (0.09,), "access.shared_wavefronts": (0,), "access.shared_wavefront_share": (0.09,)},
-    ),
-    Case(
-        "small_grid", "latency", "grid",
-        {"occupancy.waves": 0.4, "utilisation.busiest": 0.3, "utilisation.dram": 0.2, "occupancy.empty_frac": 0.5},
-        0.5,  # half of the places for warps are empty
-        {"occupancy.waves": (1.1,), "access.idle_warp_frac": (0.6,), "utilisation.busiest": (0.85,)},
-        (("occupancy.empty_frac", 0.9, 0.6), ("utilisation.busiest", 0.7, 0.3), ("utilisation.dram", 0.75, 0.25),
-         ("occupancy.waves", 0.95, 0.05)),
-    ),
-    Case(
-        "atomic_results", "latency", "atomics",
-        {"stalls.long_scoreboard": 0.23, "access.atomic_wait_frac": 0.3, "scheduler.working_frac": 0.8,
-         "utilisation.headroom": 0.9},
-        0.23 * 0.3 * 0.8,
-        {"stalls.long_scoreboard": (0.17,), "access.atomic_wait_frac": (0.2,)},
-        (("utilisation.headroom", 0.05, 0.05),),
-    ),
-    waiting("stall_short_scoreboard", "short_scoreboard", access__shared_wavefronts=(0,)),
-    waiting("stall_mio_throttle", "mio_throttle", scheduler__xu_queue_frac=(0.35,)),
-    waiting("stall_no_instruction", "no_instruction"),
-    waiting("stall_membar", "membar"),
-    waiting("stall_sleeping", "sleeping"),
-    Case(
-        "stall_special_functions", "latency", "short_scoreboard",
-        {"stalls.short_scoreboard": 0.35, "access.shared_wavefronts": 0, "device.fp64_ratio": 64,
-         "utilisation.fp64": 0.09, "scheduler.working_frac": 0.8, "utilisation.headroom": 0.9},
-        0.28,
-        {"stalls.short_scoreboard": (0.28,), "access.shared_wavefronts": (10,), "utilisation.fp64": (0.12,)},
-    ),
-    Case(
-        "stall_slow_fp64", "latency", "short_scoreboard",
-        {"stalls.short_scoreboard": 0.35, "device.fp64_ratio": 18, "utilisation.fp64": 0.12,
-         "scheduler.working_frac": 0.8, "utilisation.memory_side": 0.4},
-        0.28,
-        {"stalls.short_scoreboard": (0.28,), "device.fp64_ratio": (14,), "utilisation.fp64": (0.09,)},
-        (("utilisation.memory_side", 0.72, 0.1),),  # memory is busy for nine tenths of the time that SMs have work
-    ),
-    Case(
-        "stall_mixed", "latency", "stall", {"limiter.stall_frac": 0.28}, None,
-        {"limiter.stall_frac": (0.32, 0.0), "scheduler.xu_queue_frac": (0.35,)},
-    ),
-    Case(
-        "l1_full_on_working_sms", "latency", "grid",
-        {"scheduler.l1_busy_frac": 0.85, "scheduler.sm_active_frac": 0.0023, "access.wavefronts_per_instruction": 5},
-        0.85 * 0.8,
-        {"scheduler.l1_busy_frac": (0.75,), "scheduler.sm_active_frac": (0.0017,)},
-        (("access.wavefronts_per_instruction", 4.2, None),),  # 16 bytes per lane take four, and nothing is in vain
-    ),
-    Case(
-        "slower_tensor_accumulation", "compute", "tensor",
-        {"roofline.tensor_path_frac": 0.9, "device.has_async_tensor_path": 0, "utilisation.memory_side": 0.6},
-        0.1,
-        {"roofline.tensor_path_frac": (0.97,), "device.has_async_tensor_path": (1,)},
-        (("utilisation.memory_side", 0.95, 0.05), ("device.has_async_tensor_path", None, 0.1)),
-    ),
-    Case(
-        "unfused_fp64", "compute", "fp64", {"arithmetic.fp64_fusable_frac": 0.11}, 0.11,
-        {"arithmetic.fp64_fusable_frac": (0.09,)},
-    ),
-    Case(
-        "dram_roof", "memory", "dram", {"utilisation.dram": 0.65, "scheduler.dram_busy_frac": 0.91}, None,
-        {"utilisation.dram": (0.55,), "scheduler.dram_busy_frac": (0.85,)},
-    ),
-    Case(
-        "dram_headroom", "memory", "dram", {"utilisation.dram": 0.65, "scheduler.dram_busy_frac": 0.72}, 1 - 0.72 / 0.9,
-        {"utilisation.dram": (0.55,), "scheduler.dram_busy_frac": (0.91,)},
-    ),
-    Case(
-        "coalesced_l2_stores", "memory", "l2",
-        {"access.store_waste_frac": 0.045, "access.l2_input_share": 0.8, "utilisation.l2": 0.45, "access.local_frac": 0.45,
-         "access.atomic_request_frac": 0.45, "utilisation.dram": 0.3},
-        0.7,
-        {"access.store_waste_frac": (0.06,), "access.l2_input_share": (0.7,), "utilisation.l2": (0.35,),
-         "access.local_frac": (0.55,), "access.atomic_request_frac": (0.55,)},
-    ),
-    Case("launch_overhead", "overhead", None, {"duration_ns": 4500}, None, {"duration_ns": (5500,)}),
-]  # fmt: skip
-
-
-def found(case: Case, **changed: float | None) -> dict[str, float | None]:
-    """Return the gains of what is told of a case's kernel, but for what is changed, as shares of its time of 1 ms."""
+def kernel(case: Case, **changed: float | None) -> pl.DataFrame:
+    """Return a case's kernel of 1 ms, but for what is changed."""
     row = blank().row(0, named=True)
     known = {"duration_ns": 1e6, "scheduler.working_frac": 1.0, "utilisation.compute": 0.1} | case.told | changed
     absent = known.keys() - row.keys()
     assert not absent
     frame = pl.DataFrame([row | known], schema=blank().schema)
-    frame = frame.with_columns(verdict=pl.lit(case.verdict), limiter=pl.lit(case.limiter, pl.String))
+    return frame.with_columns(verdict=pl.lit(case.verdict), limiter=pl.lit(case.limiter, pl.String))
+
+
+def found(case: Case, **changed: float | None) -> dict[str, float | None]:
+    """Return the gains of what is told of such a kernel, as shares of its time."""
+    frame = kernel(case, **changed)
     rows = collect_findings(add_firing(frame, RULES.findings.values()), RULES)
-    gains = rows.select("finding", pl.col("gain_ns") / known["duration_ns"])
-    return dict(gains.iter_rows())
+    return dict(rows.select("finding", pl.col("gain_ns") / frame["duration_ns"].item()).iter_rows())
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda each: each.finding)
@@ -191,6 +38,21 @@ def test_what_is_beyond_the_thresholds_is_told_with_its_gain(case: Case) -> None
     for quantity, value, gain in case.gains:
         changed = found(case, **{quantity: value})
         assert changed[case.finding] == (None if gain is None else pytest.approx(gain)), quantity
+
+
+def test_bytes_moved_in_vain_are_those_of_loads_and_stores() -> None:
+    # 15 % of 1.5 million sectors of 32 bytes in L1, 12 % of what L2 moved, 10 % of what DRAM did
+    (case,) = [case for case in CASES if case.finding == "uncoalesced_global_access"]
+    moved = {
+        "access.load_sectors": 1e6,
+        "access.store_sectors": 5e5,
+        "traffic_bytes.l2": 2e7,
+        "traffic_bytes.dram": 1e7,
+    }
+    frame = kernel(case, **moved, **{"access.l2_excess_frac": 0.12, "access.dram_excess_frac": 0.1})
+    (row,) = collect_findings(add_firing(frame, RULES.findings.values()), RULES).filter(finding=case.finding).to_dicts()
+    wasted = {level: n_bytes for level, n_bytes in row["waste_bytes"].items() if n_bytes is not None}
+    assert wasted == pytest.approx({"l1": 0.15 * 32 * 1.5e6, "l2": 2.4e6, "dram": 1e6})
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda each: each.finding)

@@ -76,3 +76,19 @@ def test_launches_count_for_those_that_they_stand_for() -> None:
     assert found is not None
     assert (found.needed_flop, found.duration_ns) == (6e5, pytest.approx(1000))
     assert (found.mfu_frac, found.memory_bound_frac) == (pytest.approx(0.6), pytest.approx(0.1))
+
+
+def test_products_add_up_and_what_is_computed_again_is_extra() -> None:
+    # two products of 400 ns, each needed for 200 ns of the peak and counted at 250: 400 and 100 of 800 ns
+    kernels, known = (
+        launches((400, "compute", None), (400, "compute", None)),
+        calls(([0], 2e5, 2.5e5), ([1], 2e5, 2.5e5)),
+    )
+    found = model_utilisation(known, kernels, {"tensor_bf16": 1e12})
+    assert found is not None
+    assert (found.mfu_frac, found.extra_work_frac) == pytest.approx((0.5, 0.125))
+    # the second does once more what was done: 200, and 300 ns that none needed
+    again = known.with_columns(pl.Series("is_recomputed", [False, True]))
+    found = model_utilisation(again, kernels, {"tensor_bf16": 1e12})
+    assert found is not None
+    assert (found.needed_flop, found.mfu_frac, found.extra_work_frac) == pytest.approx((2e5, 0.25, 0.375))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -220,6 +222,13 @@ def test_loads_past_the_registers_leave_no_dot_at_l1() -> None:
     for points in (placed.points, placed.instruction_points):
         assert points.select("id", "level").rows() == [(0, "dram"), (0, "l1"), (1, "dram")]
     assert placed.bandwidth.height == 4
+
+
+@pytest.mark.parametrize(("copied", "is_past"), [(0.55, True), (0.45, False)])
+def test_loads_are_past_the_registers_where_most_are_asynchronous_copies(copied: float, *, is_past: bool) -> None:
+    measured = measure([raw_report(uncounted(0.0))])
+    kernels = measured.kernels.with_columns(pl.lit(copied).alias("access.async_copy_frac"))
+    assert roofline(replace(measured, kernels=kernels)).bounds["roofline.past_l1"].item() == is_past
 
 
 def tensor_path_frac(*rows: tuple[str, float, float, float | None]) -> object:

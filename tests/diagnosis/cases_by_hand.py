@@ -1,0 +1,296 @@
+"""Kernels of which a finding is told, in numbers that are written here and not taken from the rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel of which a finding is told.
+
+    Attributes:
+        finding: which.
+        verdict, limiter: of the kernel.
+        told: its quantities, somewhat beyond each threshold; what is not given is not known.
+        gain: the share of the time that comes back; None where none is told.
+        silent: changes of single quantities, to somewhat short of a threshold, with each of which it is not told.
+        gains: changes of single quantities and the share that comes back then.
+    """
+
+    finding: str
+    verdict: str
+    limiter: str | None
+    told: dict[str, float | None]
+    gain: float | None = None
+    silent: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    gains: tuple[tuple[str, float | None, float | None], ...] = ()
+
+
+def waiting(finding: str, quantity: str, **silent: tuple[float, ...]) -> Case:
+    """Return a kernel whose warps wait for a reason 35 % of the time that SMs have work, 80 %: 28 % come back."""
+    reason = f"stalls.{quantity}"
+    told = {reason: 0.35, "scheduler.working_frac": 0.8, "utilisation.headroom": 0.9}
+    known = tuple((name.replace("__", "."), 1e6, 0.28) for name, values in silent.items() if values == (0,))
+    others = {name.replace("__", "."): values for name, values in silent.items()}
+    return Case(
+        finding,
+        "latency",
+        quantity,
+        told,
+        0.28,
+        {reason: (0.28,)} | others,
+        (("utilisation.headroom", 0.2, 0.2), *known),
+    )
+
+
+CASES = [
+    Case(
+        "fetch_granularity", "memory", "dram",
+        {"access.l2_read_over_dram_read": 0.5, "access.load_bytes_per_sector": 24, "access.load_sectors_per_request": 9,
+         "access.load_share": 0.6, "utilisation.dram": 0.5, "traffic_bytes.dram_read": 8e6, "traffic_bytes.dram": 1e7},
+        0.5 * 0.8,
+        {"access.l2_read_over_dram_read": (0.66,), "access.load_bytes_per_sector": (31,),
+         "access.load_sectors_per_request": (7,), "access.load_share": (0.45,), "utilisation.dram": (0.35,)},
+    ),
+    Case(
+        "uncoalesced_global_store", "memory", "l2",
+        {"access.store_bytes_per_sector": 24, "access.store_sectors": 1e6, "access.store_waste_frac": 0.06,
+         "access.l2_store_waste_frac": 0.06, "access.l2_input_share": 0.8},
+        1 - 24 / 32,  # what the SMs send is full, and a quarter of it is in vain
+        {"access.store_bytes_per_sector": (31,), "access.store_sectors": (0,), "access.store_waste_frac": (0.045,),
+         "access.l2_store_waste_frac": (0.045,)},
+        (("access.l2_input_share", 0.7, 0.06),),
+    ),
+    Case(
+        "uncoalesced_global_access", "memory", "l1",
+        {"access.excess_sectors_frac": 0.15, "utilisation.memory_side": 0.9, "access.wavefronts_per_instruction": 5,
+         "launch.own_shared_bytes_per_block": 0},
+        0.8 * 0.9,  # one wavefront of five would do
+        {"access.excess_sectors_frac": (0.11,), "access.async_sectors_per_lookup": (1.2,),
+         "access.load_bytes_per_sector": (16,), "access.store_bytes_per_sector": (16,)},
+        (("access.wavefronts_per_instruction", 4.2, 0.15 * 0.9), ("launch.own_shared_bytes_per_block", 64, 0.15 * 0.9)),
+    ),
+    Case(
+        "remote_memory", "memory", "dram", {"access.remote_miss_frac": 0.45, "utilisation.l2": 0.024}, None,
+        {"access.remote_miss_frac": (0.35,), "utilisation.l2": (0.017,)},
+    ),
+    Case(
+        "cold_l2", "memory", "dram", {"access.l2_hit_frac": 0.5, "access.dram_read_over_l2_size": 0.7}, None,
+        {"access.l2_hit_frac": (0.7,), "access.dram_read_over_l2_size": (0.9, 0.017)},
+    ),
+    Case(
+        "incompressible_data", "memory", "dram",
+        {"access.compression_success_frac": 0.18, "access.compression_input_frac": 0.06}, None,
+        {"access.compression_success_frac": (0.24,), "access.compression_input_frac": (0.04,)},
+    ),
+    Case(
+        "bank_conflicts", "memory", "shared",
+        {"access.bank_conflict_frac": 0.12, "access.shared_wavefronts": 1e6, "access.shared_wavefront_share": 0.12},
+        0.12 * 0.12,
+        {"access.bank_conflict_frac": (0.09,), "access.shared_wavefronts": (0,), "access.shared_wavefront_share": (0.09,)},
+    ),
+    Case(
+        "small_grid", "latency", "grid",
+        {"occupancy.waves": 0.4, "utilisation.busiest": 0.3, "utilisation.dram": 0.2, "occupancy.empty_frac": 0.5},
+        0.5,  # half of the places for warps are empty
+        {"occupancy.waves": (1.1,), "access.idle_warp_frac": (0.6,), "utilisation.busiest": (0.85,)},
+        (("occupancy.empty_frac", 0.9, 0.6), ("utilisation.busiest", 0.7, 0.3), ("utilisation.dram", 0.75, 0.25),
+         ("occupancy.waves", 0.95, 0.05)),
+    ),
+    Case(
+        "atomic_results", "latency", "atomics",
+        {"stalls.long_scoreboard": 0.23, "access.atomic_wait_frac": 0.3, "scheduler.working_frac": 0.8,
+         "utilisation.headroom": 0.9},
+        0.23 * 0.3 * 0.8,
+        {"stalls.long_scoreboard": (0.17,), "access.atomic_wait_frac": (0.2,)},
+        (("utilisation.headroom", 0.05, 0.05),),
+    ),
+    waiting("stall_short_scoreboard", "short_scoreboard", access__shared_wavefronts=(0,)),
+    waiting("stall_mio_throttle", "mio_throttle", scheduler__xu_queue_frac=(0.35,)),
+    waiting("stall_no_instruction", "no_instruction"),
+    waiting("stall_membar", "membar"),
+    waiting("stall_sleeping", "sleeping"),
+    waiting("stall_wait", "wait"),
+    waiting("stall_imc_miss", "imc_miss"),
+    waiting("stall_branch_resolving", "branch_resolving"),
+    waiting("stall_drain", "drain", access__colliding_atomics_frac=(0.95,)),
+    waiting("stall_tex_throttle", "tex_throttle"),
+    waiting("stall_dispatch_stall", "dispatch_stall"),
+    waiting("stall_math_pipe_throttle", "math_pipe_throttle"),
+    waiting("stall_barrier", "barrier", stalls__gmma=(0.012,)),
+    Case(
+        "stall_full_queues", "latency", "long_scoreboard",
+        {"stalls.long_scoreboard": 0.35, "scheduler.memory_queue_frac": 0.33, "scheduler.working_frac": 0.8,
+         "utilisation.headroom": 0.9},
+        0.28,
+        {"stalls.long_scoreboard": (0.28,), "scheduler.memory_queue_frac": (0.27,), "access.bulk_copy_frac": (0.55,)},
+        (("access.atomic_wait_frac", 0.25, 0.21), ("utilisation.headroom", 0.2, 0.2)),  # a quarter waits for atomics
+    ),
+    Case(
+        "stall_overlapping_loads", "latency", "long_scoreboard",
+        {"stalls.long_scoreboard": 0.35, "access.loads_by_code": 4.4, "scheduler.working_frac": 0.8,
+         "utilisation.headroom": 0.9},
+        0.28,
+        {"stalls.long_scoreboard": (0.28,), "access.loads_by_code": (3.6,), "access.bulk_copy_frac": (0.55,),
+         "scheduler.memory_queue_frac": (0.33,)},
+        (("access.atomic_wait_frac", 0.25, 0.21), ("utilisation.headroom", 0.2, 0.2)),
+    ),
+    Case(
+        "stall_xu_queue", "latency", "mio_throttle",
+        {"stalls.mio_throttle": 0.23, "scheduler.xu_queue_frac": 0.33, "scheduler.working_frac": 0.8,
+         "utilisation.headroom": 0.9},
+        0.23 * 0.8,
+        {"stalls.mio_throttle": (0.18,), "scheduler.xu_queue_frac": (0.27,)},
+        (("utilisation.headroom", 0.1, 0.1),),
+    ),
+    Case(
+        "stall_wgmma", "latency", "gmma",
+        {"stalls.gmma": 0.05, "stalls.barrier": 0.35, "scheduler.working_frac": 0.8, "utilisation.headroom": 0.9},
+        0.4 * 0.8,
+        {"stalls.gmma": (0.008,), "stalls.barrier": (0.27,)},
+    ),
+    Case(
+        "tail_wave", "latency", "tail",
+        {"occupancy.waves": 1.1, "occupancy.tail_frac": 0.22, "utilisation.busiest": 0.5, "occupancy.empty_frac": 0.3},
+        0.22,
+        {"occupancy.waves": (0.9,), "occupancy.tail_frac": (0.17,), "utilisation.busiest": (0.85,),
+         "scheduler.unequal_frac": (0.12,)},
+        (("occupancy.empty_frac", 0.1, 0.1), ("occupancy.tail_frac", 0.9, 0.3)),
+    ),
+    Case(
+        "idle_warps", "latency", "occupancy",
+        {"access.idle_warp_frac": 0.6, "occupancy.waves": 1.2, "utilisation.dram": 0.2, "utilisation.fp64": 0.3,
+         "utilisation.tensor": 0.1},
+        0.6,
+        {"access.idle_warp_frac": (0.45,), "occupancy.waves": (0.9,)},
+        (("utilisation.dram", 0.7, 0.3), ("utilisation.fp64", 0.8, 0.2), ("utilisation.tensor", 0.9, 0.1)),
+    ),
+    Case(
+        "alike_blocks", "memory", "dram",
+        {"launch.n_alike_blocks": 4, "utilisation.busiest": 0.6, "occupancy.waves": 5},
+        0.75,  # one of four is needed
+        {"launch.n_alike_blocks": (1,)},
+        (("occupancy.waves", 2, 0.6), ("occupancy.waves", 2.5, 0.6), ("utilisation.busiest", 0.9, 0.75)),
+    ),
+    Case(
+        "l2_slice_imbalance", "memory", "l2",
+        {"access.l2_slice_imbalance_frac": 0.12, "access.hottest_l2_slice_frac": 0.95},
+        0.12 * 0.95,
+        {"access.l2_slice_imbalance_frac": (0.09,), "access.hottest_l2_slice_frac": (0.8,)},
+    ),
+    Case(
+        "scattered_accesses", "memory", "l1",
+        {"access.wavefronts_per_instruction": 5, "launch.own_shared_bytes_per_block": 0, "utilisation.dram": 0.2,
+         "utilisation.l2": 0.3},
+        0.7,
+        {"access.wavefronts_per_instruction": (4.2,), "launch.own_shared_bytes_per_block": (64,),
+         "access.load_sectors_per_request": (8,), "access.excess_sectors_frac": (0.2,)},
+        (("utilisation.dram", 0.6, 0.4), ("utilisation.compute", 0.5, 0.5), ("launch.own_shared_bytes_per_block", None, None)),
+    ),
+    Case(
+        "fp64_on_slow_part", "compute", "fp64",
+        {"device.fp64_ratio": 20, "utilisation.fp64": 0.35, "utilisation.memory_side": 0.02, "utilisation.issue": 0.03},
+        1 - 1 / 20,
+        {"device.fp64_ratio": (13,), "utilisation.fp64": (0.25,)},
+        (("utilisation.memory_side", 0.4, 0.6), ("utilisation.issue", 0.2, 0.8), ("utilisation.lsu", 0.3, 0.7)),
+    ),
+    Case(
+        "arithmetic_headroom", "compute", "fp32",
+        {"utilisation.compute": 0.65, "scheduler.compute_busy_frac": 0.72}, 1 - 0.72 / 0.9,
+        {"utilisation.compute": (0.55,), "scheduler.compute_busy_frac": (0.91,), "arithmetic.integer_fma_frac": (0.9,)},
+    ),
+    Case(
+        "integer_multiply_adds", "compute", "fp32",
+        {"utilisation.compute": 0.65, "arithmetic.integer_fma_frac": 0.9, "utilisation.memory_side": 0.2,
+         "utilisation.alu": 0.3, "utilisation.xu": 0.1},
+        0.7,
+        {"utilisation.compute": (0.55,), "arithmetic.integer_fma_frac": (0.7,)},
+        (("utilisation.memory_side", 0.4, 0.6), ("utilisation.xu", 0.5, 0.5), ("roofline.vector_flop_frac", 0.6, 0.4)),
+    ),
+    Case(
+        "unfused_fp32", "compute", "issue",
+        {"arithmetic.fp32_fusable_frac": 0.12, "arithmetic.fp32_issue_frac": 0.55}, 0.12 * 0.55,
+        {"arithmetic.fp32_fusable_frac": (0.09,), "arithmetic.fp32_issue_frac": (0.45,)},
+    ),
+    Case(
+        "inlined_generator_setup", "memory", "dram",
+        {"access.generator_setup_frac": 0.7, "scheduler.n_instructions_per_warp": 2300,
+         "instructions.generator_frac": 0.6, "utilisation.dram": 0.2, "utilisation.fp64": 0.3},
+        0.6,
+        {"access.generator_setup_frac": (0.5,), "scheduler.n_instructions_per_warp": (1700,)},
+        (("utilisation.dram", 0.5, 0.5), ("utilisation.fp64", 0.7, 0.3)),
+    ),
+    Case(
+        "local_memory", "memory", "l1",
+        {"access.local_bytes": 1.2e5, "access.local_frac": 0.5, "utilisation.compute": 0.9, "utilisation.lsu": 0.9,
+         "utilisation.fp32": 0.7, "utilisation.issue": 0.8},
+        0.3,  # FP32 keeps its pipe as busy without spills, slots half as busy; without LSU, the SMs may be busy with other things
+        {"access.local_bytes": (8e4,), "access.local_frac": (0.04,)},
+        (("utilisation.fp32", 0.1, 0.5), ("utilisation.issue", 1.6, 0.2), ("utilisation.lsu", None, 0.1)),
+    ),
+    Case(
+        "combined_in_shared", "compute", "lsu",
+        {"utilisation.lsu": 0.65, "stalls.barrier": 0.12, "access.shared_wavefronts": 1e6,
+         "scheduler.n_instructions_per_warp": 180, "access.stored_over_dram_read": 0.11, "utilisation.dram": 0.3,
+         "utilisation.issue": 0.5, "arithmetic.fp32_issue_frac": 0.8, "roofline.min_time_frac": 0.2},
+        0.6,
+        {"utilisation.lsu": (0.55,), "stalls.barrier": (0.08,), "access.shared_wavefronts": (0,),
+         "scheduler.n_instructions_per_warp": (230,), "access.stored_over_dram_read": (0.14,)},
+        (("utilisation.dram", 0.7, 0.3), ("arithmetic.fp32_issue_frac", 0.2, 0.7), ("arithmetic.fp32_issue_frac", None, None)),
+    ),
+    Case(
+        "stall_special_functions", "latency", "short_scoreboard",
+        {"stalls.short_scoreboard": 0.35, "access.shared_wavefronts": 0, "device.fp64_ratio": 64,
+         "utilisation.fp64": 0.09, "scheduler.working_frac": 0.8, "utilisation.headroom": 0.9},
+        0.28,
+        {"stalls.short_scoreboard": (0.28,), "access.shared_wavefronts": (10,), "utilisation.fp64": (0.12,)},
+    ),
+    Case(
+        "stall_slow_fp64", "latency", "short_scoreboard",
+        {"stalls.short_scoreboard": 0.35, "device.fp64_ratio": 18, "utilisation.fp64": 0.12,
+         "scheduler.working_frac": 0.8, "utilisation.memory_side": 0.4},
+        0.28,
+        {"stalls.short_scoreboard": (0.28,), "device.fp64_ratio": (14,), "utilisation.fp64": (0.09,)},
+        (("utilisation.memory_side", 0.72, 0.1),),  # memory is busy for nine tenths of the time that SMs have work
+    ),
+    Case(
+        "stall_mixed", "latency", "stall", {"limiter.stall_frac": 0.28}, None,
+        {"limiter.stall_frac": (0.32, 0.0), "scheduler.xu_queue_frac": (0.35,)},
+    ),
+    Case(
+        "l1_full_on_working_sms", "latency", "grid",
+        {"scheduler.l1_busy_frac": 0.85, "scheduler.sm_active_frac": 0.0023, "access.wavefronts_per_instruction": 5},
+        0.85 * 0.8,
+        {"scheduler.l1_busy_frac": (0.75,), "scheduler.sm_active_frac": (0.0017,)},
+        (("access.wavefronts_per_instruction", 4.2, None),),  # 16 bytes per lane take four, and nothing is in vain
+    ),
+    Case(
+        "slower_tensor_accumulation", "compute", "tensor",
+        {"roofline.tensor_path_frac": 0.9, "device.has_async_tensor_path": 0, "utilisation.memory_side": 0.6},
+        0.1,
+        {"roofline.tensor_path_frac": (0.97,), "device.has_async_tensor_path": (1,)},
+        (("utilisation.memory_side", 0.95, 0.05), ("device.has_async_tensor_path", None, 0.1)),
+    ),
+    Case(
+        "unfused_fp64", "compute", "fp64", {"arithmetic.fp64_fusable_frac": 0.11}, 0.11,
+        {"arithmetic.fp64_fusable_frac": (0.09,)},
+    ),
+    Case(
+        "dram_roof", "memory", "dram", {"utilisation.dram": 0.65, "scheduler.dram_busy_frac": 0.91}, None,
+        {"utilisation.dram": (0.55,), "scheduler.dram_busy_frac": (0.85,)},
+    ),
+    Case(
+        "dram_headroom", "memory", "dram", {"utilisation.dram": 0.65, "scheduler.dram_busy_frac": 0.72}, 1 - 0.72 / 0.9,
+        {"utilisation.dram": (0.55,), "scheduler.dram_busy_frac": (0.91,)},
+    ),
+    Case(
+        "coalesced_l2_stores", "memory", "l2",
+        {"access.store_waste_frac": 0.045, "access.l2_input_share": 0.8, "utilisation.l2": 0.45, "access.local_frac": 0.45,
+         "access.atomic_request_frac": 0.45, "utilisation.dram": 0.3},
+        0.7,
+        {"access.store_waste_frac": (0.06,), "access.l2_input_share": (0.7,), "utilisation.l2": (0.35,),
+         "access.local_frac": (0.55,), "access.atomic_request_frac": (0.55,)},
+    ),
+    Case("launch_overhead", "overhead", None, {"duration_ns": 4500}, None, {"duration_ns": (5500,)}),
+]  # fmt: skip
