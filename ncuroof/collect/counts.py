@@ -123,13 +123,8 @@ def covering(counts: Counts, share_frac: float, *, once_each: bool = True) -> tu
         function = function_name(kernel.name)
         duration_ns[function] += kernel.duration_ns
         n_recorded[function] += 1 if once_each else kernel.n_launches
-    chosen: list[str] = []
-    wanted_ns, chosen_ns = share_frac * counts.duration_ns, 0.0
-    for function in sorted(duration_ns, key=lambda each: -duration_ns[each] / n_recorded[each]):
-        if chosen_ns >= wanted_ns and chosen:
-            break
-        chosen.append(function)
-        chosen_ns += duration_ns[function]
+    wanted_ns, chosen_ns = share_frac * counts.duration_ns, sum(duration_ns.values())
+    chosen = sorted(duration_ns, key=lambda each: -duration_ns[each] / n_recorded[each])
     for function in chosen[::-1]:
         if chosen_ns - duration_ns[function] >= wanted_ns and len(chosen) > 1:
             chosen.remove(function)

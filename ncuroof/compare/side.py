@@ -269,9 +269,7 @@ def _not_recorded_ns(weighting: Weighting | None) -> float | None:
 def _precisions(kernels: pl.DataFrame) -> list[str]:
     """Return of which VECTOR_PRECISIONS the FLOPs of each launch were counted."""
     columns = [f"work.{each.value}.flop" for each in VECTOR_PRECISIONS]
-    known = kernels.filter(~pl.col("failed")).select(
-        pl.col(name).is_not_null() for name in columns if name in kernels.columns
-    )
+    known = kernels.filter(~pl.col("failed")).select(pl.col(name).is_not_null() for name in columns)
     return [
         " ".join(name.split(".")[1] for name, is_known in row.items() if is_known) for row in known.unique().to_dicts()
     ]
