@@ -16,6 +16,7 @@ class Case:
         gain: the share of the time that comes back; None where none is told.
         silent: changes of single quantities, to somewhat short of a threshold, with each of which it is not told.
         gains: changes of single quantities and the share that comes back then.
+        name: of the kernel.
     """
 
     finding: str
@@ -25,6 +26,7 @@ class Case:
     gain: float | None = None
     silent: dict[str, tuple[float, ...]] = field(default_factory=dict)
     gains: tuple[tuple[str, float | None, float | None], ...] = ()
+    name: str = "kernel(float *)"
 
 
 def waiting(finding: str, quantity: str, **silent: tuple[float, ...]) -> Case:
@@ -291,6 +293,11 @@ CASES = [
         0.7,
         {"access.store_waste_frac": (0.06,), "access.l2_input_share": (0.7,), "utilisation.l2": (0.35,),
          "access.local_frac": (0.55,), "access.atomic_request_frac": (0.55,)},
+    ),
+    Case(
+        "generator_setup", "memory", "lsu", {"scheduler.n_instructions_per_warp": 2300, "utilisation.dram": 0.2}, 0.8,
+        {"scheduler.n_instructions_per_warp": (1700,)},
+        name="setup_kernel(curandStateXORWOW *)",
     ),
     Case("launch_overhead", "overhead", None, {"duration_ns": 4500}, None, {"duration_ns": (5500,)}),
 ]  # fmt: skip

@@ -15,7 +15,7 @@ RULES = load_rules()
 
 def kernel(case: Case, **changed: float | None) -> pl.DataFrame:
     """Return a case's kernel of 1 ms, but for what is changed."""
-    row = blank().row(0, named=True)
+    row = blank().row(0, named=True) | {"name": case.name}
     known = {"duration_ns": 1e6, "scheduler.working_frac": 1.0, "utilisation.compute": 0.1} | case.told | changed
     absent = known.keys() - row.keys()
     assert not absent
