@@ -295,6 +295,14 @@ CASES = [
          "access.local_frac": (0.55,), "access.atomic_request_frac": (0.55,)},
     ),
     Case(
+        "two_stage_mainloop", "latency", "long_scoreboard",
+        {"stalls.long_scoreboard": 0.23, "device.has_async_copy": 1, "scheduler.working_frac": 0.8, "utilisation.headroom": 0.9},
+        0.23 * 0.8,
+        {"stalls.long_scoreboard": (0.18,), "device.has_async_copy": (0,)},
+        (("utilisation.headroom", 0.1, 0.1),),
+        name="MmaPipelined",
+    ),
+    Case(
         "generator_setup", "memory", "lsu", {"scheduler.n_instructions_per_warp": 2300, "utilisation.dram": 0.2}, 0.8,
         {"scheduler.n_instructions_per_warp": (1700,)},
         name="setup_kernel(curandStateXORWOW *)",

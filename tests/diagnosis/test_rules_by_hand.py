@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
@@ -38,6 +40,30 @@ def test_what_is_beyond_the_thresholds_is_told_with_its_gain(case: Case) -> None
     for quantity, value, gain in case.gains:
         changed = found(case, **{quantity: value})
         assert changed[case.finding] == (None if gain is None else pytest.approx(gain)), quantity
+
+
+@pytest.mark.parametrize(
+    ("finding", "limiter", "changed", "gain"),
+    [
+        ("bank_conflicts", "l1", {}, 0.12 * 0.12),
+        ("bank_conflicts", "stall", {"scheduler.l1_busy_frac": 0.8}, 0.12 * 0.12 * 0.8),
+        ("uncoalesced_global_store", "dram", {"access.dram_store_waste_frac": 0.2}, 0.2),
+        ("uncoalesced_global_store", "l1", {"utilisation.memory_side": 0.9}, 0.06 * 0.9),
+        # of an L1 that is busy for half of the time, six tenths are accesses to global memory
+        ("uncoalesced_global_store", "shared", {"access.store_waste_frac": 0.3}, 0.3 * 0.6 * 0.5),
+        ("uncoalesced_global_access", "shared", {}, 0.15 * 0.6 * 0.5),
+        ("uncoalesced_global_access", "l2", {"access.l2_excess_frac": 0.3}, 0.3),
+        ("uncoalesced_global_access", "dram", {"access.dram_excess_frac": 0.2}, 0.2),
+        ("local_memory", "l2", {}, 0.3),
+        ("local_memory", "l2", {"utilisation.lsu": None}, 0.1),
+    ],
+)
+def test_the_gain_is_that_of_what_limits(
+    finding: str, limiter: str, changed: dict[str, float | None], gain: float
+) -> None:
+    (case,) = [case for case in CASES if case.finding == finding]
+    in_l1 = {"access.shared_wavefront_share": 0.4, "utilisation.l1": 0.5} if limiter == "shared" else {}
+    assert found(replace(case, limiter=limiter), **in_l1, **changed)[finding] == pytest.approx(gain)
 
 
 def test_bytes_moved_in_vain_are_those_of_loads_and_stores() -> None:
