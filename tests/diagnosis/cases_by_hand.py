@@ -74,8 +74,10 @@ CASES = [
         (("access.wavefronts_per_instruction", 4.2, 0.15 * 0.9), ("launch.own_shared_bytes_per_block", 64, 0.15 * 0.9)),
     ),
     Case(
-        "remote_memory", "memory", "dram", {"access.remote_miss_frac": 0.45, "utilisation.l2": 0.024}, None,
-        {"access.remote_miss_frac": (0.35,), "utilisation.l2": (0.017,)},
+        "remote_memory", "memory", "dram",
+        {"access.remote_traffic_frac": 0.45, "access.remote_as_dram_frac": 0.3, "utilisation.busiest": 0.2}, 0.7,
+        {"access.remote_traffic_frac": (0.35,)},
+        (("utilisation.busiest", 0.4, 0.6), ("access.remote_as_dram_frac", 0.1, 0.8)),
     ),
     Case(
         "cold_l2", "memory", "dram", {"access.l2_hit_frac": 0.5, "access.dram_read_over_l2_size": 0.7}, None,

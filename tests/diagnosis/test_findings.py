@@ -502,6 +502,10 @@ def test_missing_counters_name_what_collects_them() -> None:
     assert collect["stalls"] == "--section WarpStateStats"
     assert collect["work"] == "--section SpeedOfLight_RooflineChart"
     assert all(options.startswith("--") for options in collect.values())
+    tensor = {"gpu__time_duration.sum": 1e6, "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 50.0}
+    measurements = measure([raw_report(tensor)])
+    missing = diagnose(measurements, roofline(measurements)).missing.filter(quantity="work.tensor")
+    assert missing["collect"].to_list() == ["--section SpeedOfLight_HierarchicalTensorRooflineChart"]
 
 
 def test_what_tells_why_nothing_is_busy_is_asked_for_first() -> None:
