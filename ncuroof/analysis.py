@@ -178,7 +178,7 @@ class Analysis:
     @property
     def totals(self) -> pl.DataFrame:
         """TOTALS: work, rate and DRAM intensity of the whole run in each precision."""
-        return total_work(self.measurements.kernels, self.roofline_tables.work, self._weights)
+        return total_work(self.measurements.kernels, self.roofline_tables.work, self.diagnosis.verdicts, self._weights)
 
     @property
     def expected(self) -> Expected:

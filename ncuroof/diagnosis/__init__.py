@@ -16,9 +16,10 @@ from ncuroof.diagnosis.summary import (
 )
 from ncuroof.diagnosis.totals import total_work
 from ncuroof.diagnosis.wall_time import WallTime, load_parts
-from ncuroof.diagnosis.weights import Weighting, weigh
+from ncuroof.diagnosis.weights import UNEVEN, Weighting, weigh
 
 __all__ = [
+    "UNEVEN",
     "Diagnosis",
     "Rules",
     "Share",

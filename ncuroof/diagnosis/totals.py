@@ -5,20 +5,27 @@ from __future__ import annotations
 import polars as pl
 
 from ncuroof.diagnosis.summary import n_launches, with_weights
+from ncuroof.diagnosis.weights import UNEVEN
 from ncuroof.tables import KERNELS, TOTALS, WORK, check, conform
 
 _NS_PER_S = 1e9
 
 
-def total_work(kernels: pl.DataFrame, work: pl.DataFrame, weights: pl.DataFrame | None = None) -> pl.DataFrame:
+def total_work(
+    kernels: pl.DataFrame, work: pl.DataFrame, verdicts: pl.DataFrame, weights: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """Return what the run did in each precision, in the order of WORK; failed launches and unreliable counts are left out.
 
     rate = ΣFLOP / ΣT over the launches in which the precision was counted, be it as zero; intensity = ΣFLOP / Σ DRAM bytes over
     those of them whose DRAM bytes are known. Both are null where the divisor is zero or not known.
 
+    Work and bytes are those of as many launches as one stands for. Where these take other times they are of other sizes on the same
+    grid, whose work nothing counted: it is taken to go as their time, as if they were as fast as the recorded one.
+
     Args:
         kernels: KERNELS with `traffic_bytes.dram`.
         work: WORK.
+        verdicts: VERDICTS, whose caveats tell which launches stand for others of other times.
         weights: WEIGHTS, which sums and numbers of launches go by; None where each launch stands for itself.
 
     Returns:
@@ -33,8 +40,10 @@ def total_work(kernels: pl.DataFrame, work: pl.DataFrame, weights: pl.DataFrame 
     counted = work.filter(pl.col("reliable") & pl.col("flop").is_not_null()).join(
         launches, on="id", maintain_order="left"
     )
+    uneven = verdicts.filter(pl.col("caveats").list.contains(UNEVEN))["id"]
+    times_each = pl.when(pl.col("id").is_in(uneven.implode())).then("weight").otherwise("n_represented")
     counted = with_weights(counted, weights).with_columns(
-        pl.col("flop", "dram") * pl.col("n_represented"), pl.col("duration_ns") * pl.col("weight")
+        pl.col("flop", "dram") * times_each, pl.col("duration_ns") * pl.col("weight")
     )
     flop, moves = pl.col("flop"), pl.col("dram").is_not_null()
     seconds = pl.col("duration_ns").sum() / _NS_PER_S

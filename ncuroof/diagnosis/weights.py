@@ -12,6 +12,9 @@ from ncuroof.collect.kernel_names import same_kernel_key
 from ncuroof.diagnosis.wall_time import WallTime, wall_time
 from ncuroof.tables import KERNELS, WEIGHTS, check, conform
 
+UNEVEN = "uneven_launches"
+"""The caveat of a launch that stands for others of other times."""
+
 _SAME = ["source", "key", "grid", "block"]
 
 

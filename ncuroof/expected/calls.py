@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from ncuroof.diagnosis import UNEVEN
 from ncuroof.expected.element_types import element_type
 from ncuroof.expected.ranges import Place, place
 from ncuroof.expected.schemas import CALLS
@@ -52,8 +53,10 @@ def expected_calls(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataF
     if not named:
         return pl.DataFrame(schema=CALLS)
     modules, peaks = _modules_by_sequence(whole, places), peaks_by_device(ceilings)
+    sheet = peaks_by_device(ceilings.filter(pl.col("source") == CeilingSource.DATASHEET.value))
     rows = [
-        _call(number, group, named, places, modules, peaks) for number, group in enumerate(_groups(whole, work, named))
+        _weighed(_call(number, group, named, places, modules, peaks), sheet)
+        for number, group in enumerate(_groups(whole, work, named))
     ]
     return pl.DataFrame(rows, schema=CALLS).pipe(conform, CALLS)
 
@@ -116,6 +119,7 @@ def _groups(whole: pl.DataFrame, work: pl.DataFrame, named: Mapping[tuple[str, .
             pl.when(is_timed).then((pl.col("duration_ns") * pl.col("weight")).sum()).alias("represented_ns"),
             pl.col("verdict", "n_represented").sort_by("duration_ns", descending=True, nulls_last=True).first(),
             pl.col("is_counted").fill_null(value=False).all(),
+            pl.col("caveats").list.contains(UNEVEN).fill_null(value=False).any().alias("is_uneven"),
             pl.when(pl.col("traffic_bytes.dram").is_not_null().all())
             .then(pl.col("traffic_bytes.dram").sum())
             .alias("dram_bytes"),
@@ -155,7 +159,7 @@ def _call(
         "is_backward": found.is_backward,
         "is_recomputed": found.is_recomputed,
         "dtype": dtype,
-        **{name: group[name] for name in ("duration_ns", "n_represented", "represented_ns")},
+        **{name: group[name] for name in ("duration_ns", "n_represented", "represented_ns", "is_uneven")},
         "verdict": group["verdict"],
         "asked_precision": asked,
         "ran_precision": max(products, key=products.__getitem__, default=None),
@@ -165,6 +169,22 @@ def _call(
         "dram_bytes": group["dram_bytes"],
     }
     return call | {"roofline_ns": _roofline_ns(call, peaks)}
+
+
+def _weighed(call: dict[str, Any], sheet: _Peaks) -> dict[str, Any]:
+    """Return a call with what its work and bytes are to be multiplied by, to be those of the calls that it stands for.
+
+    That is their number. Where launches of the same kernel and grid differ in time, they are products of other sizes, of which only
+    time tells: they are taken to be as fast as the one that was recorded. So they are where as many as large would beat the peak
+    of the data sheet, which no clock does.
+    """
+    number, time_ns, whole_ns = call["n_represented"], call["duration_ns"], call["represented_ns"]
+    if number is None or not time_ns or whole_ns is None:
+        return call | {"work_weight": number}
+    peak = sheet.get((call["device"], call["asked_precision"]))
+    is_uneven = call["is_uneven"] or (peak is not None and number * call["needed_flop"] > peak * 1e-9 * whole_ns)
+    is_uneven = is_uneven and number != 1
+    return call | {"is_uneven": is_uneven, "work_weight": whole_ns / time_ns if is_uneven else number}
 
 
 def _needed(operation: Operation, text: str, counted: float | None) -> float:

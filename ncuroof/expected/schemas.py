@@ -18,6 +18,8 @@ CALLS = pl.Schema(
         "duration_ns": pl.Float64(),  # of all its launches; null where one is not known
         "n_represented": pl.Float64(),  # calls that it stands for: launches that its longest launch stands for; 1 without counts
         "represented_ns": pl.Float64(),  # time of all these calls; null where `duration_ns` is
+        "is_uneven": pl.Boolean(),  # it stands for calls of other sizes: they share its kernel and grid
+        "work_weight": pl.Float64(),  # its work and bytes times this are those of all: n_represented, or where uneven as time goes
         "verdict": pl.String(),  # of its longest launch
         "asked_precision": pl.String(),  # roof that its products could run under; null for other operators
         "ran_precision": pl.String(),  # where most of its products' counted work ran

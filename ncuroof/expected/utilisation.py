@@ -20,6 +20,7 @@ class ModelUtilisation:
         precision: of the peak: the one that most of the needed products could run in.
         peak_flop_per_s: of that precision: the data sheet's, or where there is none, that of the counters.
         needed_flop: of all matrix products whose work is known, those that were recomputed for gradients aside.
+        extrapolated_frac: share of it that is told from the time of launches of other sizes than the recorded ones.
         duration_ns: GPU time of the run; gaps between kernels are not in it.
         mfu_frac: needed work over peak times GPU time; a lower bound where `unknown_products_frac` is not 0.
         extra_work_frac: products did more than was needed: padding, layers computed again for gradients.
@@ -34,6 +35,7 @@ class ModelUtilisation:
     precision: str
     peak_flop_per_s: float
     needed_flop: float
+    extrapolated_frac: float
     duration_ns: float
     mfu_frac: float
     extra_work_frac: float
@@ -51,8 +53,8 @@ def model_utilisation(
     """Return the model FLOP utilisation; None where no call has products, or their peak is not known.
 
     A second of products is worth what it needed at the peak, then what it did beyond that (padding, recomputing), then what the
-    tail lost (`occupancy.tail_frac` of the launch), then whatever else; each at most what is left. Launches that stand for others
-    (WEIGHTS) count for them.
+    tail lost (`occupancy.tail_frac` of the launch), then whatever else; each at most what is left. Calls that stand for others
+    count for them (`work_weight`).
 
     Args:
         calls: CALLS.
@@ -67,7 +69,7 @@ def model_utilisation(
     check(calls, CALLS, table="CALLS")
     check(kernels, KERNELS, table="KERNELS")
     products = calls.filter((pl.col("needed_flop") > 0) & pl.col("asked_precision").is_not_null())
-    times_each = pl.col("n_represented").fill_null(1.0)
+    times_each = pl.col("work_weight").fill_null(1.0)
     by_precision = (
         products.group_by("asked_precision").agg((pl.col("needed_flop") * times_each).sum()).sort("needed_flop")
     )
@@ -84,7 +86,9 @@ def model_utilisation(
     others = whole.filter(~pl.col("id").is_in(ids.implode()))
     time_ns = float(of_products["duration_ns"].sum())
     is_first_time = ~pl.col("is_recomputed").fill_null(value=False)
-    needed = float(products.filter(is_first_time).select((pl.col("needed_flop") * times_each).sum()).item())
+    needed_once = products.filter(is_first_time).with_columns(pl.col("needed_flop") * times_each)
+    needed = float(needed_once["needed_flop"].sum())
+    of_other_sizes = float(needed_once.filter("is_uneven")["needed_flop"].sum())
     useful = min(needed / per_ns, time_ns)
     done = pl.max_horizontal("counted_flop", "needed_flop") * times_each
     extra = min((float(products.select(done.sum()).item()) - needed) / per_ns, time_ns - useful)
@@ -98,6 +102,7 @@ def model_utilisation(
         precision=precision,
         peak_flop_per_s=peaks[precision],
         needed_flop=needed,
+        extrapolated_frac=of_other_sizes / needed if needed else 0.0,
         duration_ns=total,
         mfu_frac=useful / total,
         extra_work_frac=extra / total,

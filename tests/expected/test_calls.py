@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import ncuroof
+from ncuroof.collect.counts import Counts, KernelCount, counts_path, to_json
 from ncuroof.expected.element_types import element_type
 from ncuroof.expected.ranges import place
 from tests.support.constructed import Accesses, Described
@@ -144,6 +145,25 @@ def test_a_run_without_ranges_or_sizes_expects_nothing(expected) -> None:
         assert found.calls.is_empty()
         assert found.modules.is_empty()
         assert found.utilisation is None
+
+
+@pytest.mark.parametrize(("counted_ns", "work_weight"), [(1.5e6, 10.0), (1.3e6, 6.5)])
+def test_as_many_of_the_size_as_would_beat_the_peak_are_of_other_sizes(
+    tmp_path: Path, counted_ns: float, work_weight: float
+) -> None:
+    # 4096³ in 200 µs: 687 TFLOP/s. Ten of them take 1.39 ms at the data sheet's 989: ten launches in 1.3 ms are smaller ones.
+    large = product(
+        nvtx=("aten::mm, op_id = 5, sizes = [[4096, 4096], [4096, 4096]]",), duration_ns=200_000,
+        tensor={HMMA: 2 * 4096**3}, grid=(256, 1, 1),
+    )  # fmt: skip
+    path = tmp_path / "run.ncu-rep"
+    path.write_bytes(write_report([kernel(large)]))
+    counts = Counts((KernelCount(large.name, (256, 1, 1), large.block, 10, counted_ns),))
+    counts_path(path).write_bytes(to_json(counts))
+    (call,) = ncuroof.read(path).analyse().expected.calls.to_dicts()
+    assert call["needed_flop"] == 2 * 4096**3
+    assert call["is_uneven"] is (work_weight < 10)
+    assert call["work_weight"] == pytest.approx(work_weight)
 
 
 @pytest.mark.parametrize(

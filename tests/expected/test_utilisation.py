@@ -71,11 +71,22 @@ def test_without_products_or_a_peak_there_is_none() -> None:
 def test_launches_count_for_those_that_they_stand_for() -> None:
     # The product was launched 3 times in 900 ns (recorded once, 400 ns), the other kernel once: 900 + 100 ns in all.
     kernels = launches((400, "compute", None), (100, "memory", None)).with_columns(weight=pl.Series([900 / 400, 1.0]))
-    known = calls(([0], 2e5, 2e5)).with_columns(pl.lit(3.0).alias("n_represented"))
+    known = calls(([0], 2e5, 2e5)).with_columns(pl.lit(3.0).alias("work_weight"))
     found = model_utilisation(known, kernels, {"tensor_bf16": 1e12})
     assert found is not None
     assert (found.needed_flop, found.duration_ns) == (6e5, pytest.approx(1000))
     assert (found.mfu_frac, found.memory_bound_frac) == (pytest.approx(0.6), pytest.approx(0.1))
+    assert found.extrapolated_frac == 0
+
+
+def test_how_much_of_the_work_is_told_from_time() -> None:
+    # 2.25 times 2e5 are those of other sizes, 1.5e5 are as recorded: 4.5 of 6
+    kernels = launches((400, "compute", None), (300, "compute", None))
+    weighed = pl.Series([2.25, 1.0]), pl.Series([True, False])
+    known = calls(([0], 2e5, 2e5), ([1], 1.5e5, 1.5e5)).with_columns(work_weight=weighed[0], is_uneven=weighed[1])
+    found = model_utilisation(known, kernels, {"tensor_bf16": 1e12})
+    assert found is not None
+    assert (found.needed_flop, found.extrapolated_frac) == (6e5, pytest.approx(0.75))
 
 
 def test_products_add_up_and_what_is_computed_again_is_extra() -> None:

@@ -12,7 +12,7 @@ def call(**changes: Any) -> dict[str, Any]:
     return {
         "ids": [3], "operator": "aten::mm", "range": "aten::mm, op_id = 5, sizes = [[100, 64], [64, 200]]",
         "module": "Net (Net)/Net.fc (Linear)", "is_backward": False, "dtype": "bf16", "duration_ns": 1e5,
-        "n_represented": 1.0, "represented_ns": 1e5, "verdict": "compute",
+        "n_represented": 1.0, "represented_ns": 1e5, "is_uneven": False, "work_weight": 1.0, "verdict": "compute",
         "asked_precision": "tensor_bf16", "ran_precision": "tensor_bf16", "needed_flop": 1e6, "counted_flop": 1e6,
         "compulsory_bytes": 1e6, "dram_bytes": 1e6, "roofline_ns": 5e4,
     } | changes  # fmt: skip
@@ -62,7 +62,7 @@ def test_calls_of_the_same_shapes_are_one_line_and_the_most_above_need_is_first(
 
 def test_calls_count_for_those_that_they_stand_for() -> None:
     # recorded once, 100 µs of which 50 are needed; launched 24 times in 2 ms
-    stands = call(n_represented=24.0, represented_ns=2e6)
+    stands = call(n_represented=24.0, represented_ns=2e6, work_weight=24.0)
     found = operators({"calls": [stands], "modules": [], "utilisation": None})
     assert found is not None
     (line,) = found.lines
@@ -71,6 +71,16 @@ def test_calls_count_for_those_that_they_stand_for() -> None:
     alone = operators({"calls": [call()], "modules": [], "utilisation": None})
     assert alone is not None
     assert alone.modules_remark == ""
+
+
+def test_calls_of_other_sizes_are_told_and_not_counted_as_its_own() -> None:
+    # one of 13 launches of a kernel and grid was recorded: 100 µs, of which 50 are needed; all 13 took 300 µs
+    uneven = call(n_represented=13.0, represented_ns=3e5, is_uneven=True, work_weight=3.0)
+    found = operators({"calls": [uneven], "modules": [], "utilisation": None})
+    assert found is not None
+    (line,) = found.lines
+    assert (line.n_calls, line.time, line.above) == ("1 of 13", "300 µs", "150 µs")  # 300 - 3 * 50
+    assert line.remark == "the others share its kernel and grid, and are of other sizes: the time is that of all"
 
 
 def test_unknown_is_a_dash() -> None:
@@ -86,7 +96,8 @@ def test_unknown_is_a_dash() -> None:
 
 def test_the_rest_of_the_peak_is_told_by_size() -> None:
     known = {
-        "precision": "tensor_bf16", "peak_flop_per_s": 989e12, "mfu_frac": 0.4, "extra_work_frac": 0.0, "tail_frac": 0.05,
+        "precision": "tensor_bf16", "peak_flop_per_s": 989e12, "extrapolated_frac": 0.01, "mfu_frac": 0.4,
+        "extra_work_frac": 0.0, "tail_frac": 0.05,
         "low_efficiency_frac": 0.2, "unknown_products_frac": 0.0, "memory_bound_frac": 0.3, "short_frac": 0.05, "other_frac": 0.0,
     }  # fmt: skip
     assert utilisation_sentence(known) == (
@@ -95,6 +106,14 @@ def test_the_rest_of_the_peak_is_told_by_size() -> None:
         "kernels too short for their launch."
     )
     assert utilisation_sentence(None) == ""
+    extrapolated = utilisation_sentence(known | {"extrapolated_frac": 0.33}, "the GPU time of what was recorded")
+    assert extrapolated.startswith(
+        "The model's products use about 40.0 % of the BF16 tensor peak of 989 TFLOP/s over the GPU time of what"
+    )
+    assert (
+        ". For 33.0 % of their work a launch stands for others of other sizes: theirs is told from their time"
+        in extrapolated
+    )
 
 
 def test_shapes_are_what_stands_between_sizes_and_the_numbers_of_inputs() -> None:

@@ -6,14 +6,11 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof.diagnosis import Weighting
+from ncuroof.diagnosis import UNEVEN, Weighting
 from ncuroof.present.analysed import Analysed
 
 STANDS_FOR = ("n_represented", "weight", "counted_average_ns", "counted_shortest_ns", "counted_longest_ns")
 """Of each kernel, where launches were counted."""
-
-UNEVEN = "uneven_launches"
-"""The caveat of a launch that stands for others of other times."""
 
 
 def weighting_document(analysed: Analysed) -> dict[str, Any]:

@@ -167,7 +167,7 @@ def page_context(
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
         changes=changed,
-        operators=operators(document.get("expected")),
+        operators=operators(document.get("expected"), document["summary"].get("weighting")),
         breakdowns=list(_breakdowns(document["summary"])),
         outlook=outlook(document, judged_groups(document)),
         top_kernels=_top(document, rules),

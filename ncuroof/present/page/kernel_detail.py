@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ncuroof.diagnosis import Rules
+from ncuroof.diagnosis import UNEVEN, Rules
 from ncuroof.metrics import Catalogue
 from ncuroof.metrics.families import title
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.documents.analysis import ABOVE_ROOF
-from ncuroof.present.documents.weighting import UNEVEN
 from ncuroof.present.page.flip import flip_sentence
 from ncuroof.present.page.interned import Texts
 from ncuroof.present.page.point_rows import Cell, flop_points, instruction_points

@@ -9,6 +9,7 @@ from typing import Annotated
 from ncuroof.expected.ranges import SEPARATOR
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
+from ncuroof.present.sentences.actions import gpu_time
 from ncuroof.words import Verdict
 
 _MOST_LINES = 50
@@ -19,6 +20,8 @@ _SOME_BYTES = 1e6
 _MUCH_WORK = 1.1
 _AS_RECORDED = "Launches as recorded: those that they stand for may lie in other modules."
 _AS_IT_MUST = 1.2
+_LEAST_EXTRAPOLATED_FRAC = 0.02
+"""Of the needed work: less is within what is rounded (a choice)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,9 @@ class OperatorLine:
     name: Annotated[str, "operator, and shapes of its inputs"]
     id: Annotated[str, "of its longest launch, for the link"]
     module: Annotated[str, "in which it is called; of several the first, and how many more"]
-    n_calls: Annotated[str, "how many, those that recorded ones stand for among them"]
+    n_calls: Annotated[
+        str, "how many, those that recorded ones stand for among them; of how many, where others are of other sizes"
+    ]
     time: Annotated[str, "of all launches of all calls"]
     above: Annotated[str, "time above what the needed work and bytes take at the peaks"]
     work: Annotated[str, "counted work over needed work of its products"]
@@ -59,13 +64,18 @@ class Operators:
     modules_remark: Annotated[str, "which launches modules count, where some stand for others; else empty"]
 
 
-def operators(expected: Record | None) -> Operators | None:
-    """Return what the page says of the block `expected` of a document; None where there is none."""
+def operators(expected: Record | None, weighting: Record | None = None) -> Operators | None:
+    """Return what the page says of the block `expected` of a document; None where there is none.
+
+    Args:
+        expected: of the document.
+        weighting: of its summary, where launches were counted.
+    """
     if expected is None:
         return None
     lines = sorted(_by_shapes(expected["calls"]).values(), key=lambda calls: -(_above_ns(calls) or 0.0))
     return Operators(
-        utilisation=utilisation_sentence(expected["utilisation"]),
+        utilisation=utilisation_sentence(expected["utilisation"], gpu_time(weighting)),
         lines=[_line(calls) for calls in lines[:_MOST_LINES]],
         n_more=max(len(lines) - _MOST_LINES, 0),
         modules=[_module(module) for module in expected["modules"][:_MOST_LINES] if module["module"] is not None],
@@ -73,7 +83,7 @@ def operators(expected: Record | None) -> Operators | None:
     )
 
 
-def utilisation_sentence(found: Record | None) -> str:
+def utilisation_sentence(found: Record | None, of_time: str = "the GPU time") -> str:
     """Return how much of the peak the model's products used, and what took the rest; empty where it is not known."""
     if found is None:
         return ""
@@ -88,8 +98,16 @@ def utilisation_sentence(found: Record | None) -> str:
     ]
     told = [f"{text.share(share)} {where}" for share, where in sorted(lost, reverse=True) if share >= 0.005]
     peak = f"{text.label(found['precision'])} peak of {text.flop_rate(found['peak_flop_per_s'], found['precision'])}"
-    return f"The model's products use {text.share(found['mfu_frac'])} of the {peak} over the GPU time (MFU); " + (
-        f"the rest goes {', '.join(told)}." if told else "nothing is lost."
+    about = "about " if found["extrapolated_frac"] >= _LEAST_EXTRAPOLATED_FRAC else ""
+    sentence = (
+        f"The model's products use {about}{text.share(found['mfu_frac'])} of the {peak} over {of_time} (MFU); "
+        + (f"the rest goes {', '.join(told)}." if told else "nothing is lost.")
+    )
+    if not about:
+        return sentence
+    return (
+        f"{sentence} For {text.share(found['extrapolated_frac'])} of their work a launch stands for others of other sizes: theirs "
+        "is told from their time, as if they were as fast (--no-per-shape --kernel NAME records each)."
     )
 
 
@@ -108,11 +126,12 @@ def _shapes(call: Record) -> str:
 def _line(calls: Sequence[Record]) -> OperatorLine:
     modules = list(dict.fromkeys(_innermost(call["module"]) for call in calls if call["module"]))
     longest = max(calls, key=lambda call: call["duration_ns"] or 0.0)
+    n_calls = sum(call["n_represented"] for call in calls)
     return OperatorLine(
         name=f"{calls[0]['operator']} {_shapes(calls[0])}".rstrip(),
         id=str(longest["ids"][0]),
         module=(modules[0] if modules else "") + (f" and {len(modules) - 1} more" if len(modules) > 1 else ""),
-        n_calls=f"{sum(call['n_represented'] for call in calls):.0f}",
+        n_calls=f"{len(calls)} of {n_calls:.0f}" if any(call["is_uneven"] for call in calls) else f"{n_calls:.0f}",
         time=text.duration(_sum(calls, "represented_ns")),
         above=text.duration(_above_ns(calls)),
         work=_times(_ratio(calls, "counted_flop", "needed_flop")),
@@ -127,6 +146,8 @@ def _innermost(module: str) -> str:
 
 def _remarks(calls: Sequence[Record]) -> Iterator[str]:
     first = calls[0]
+    if any(call["is_uneven"] for call in calls):
+        yield "the others share its kernel and grid, and are of other sizes: the time is that of all"
     work, traffic = _ratio(calls, "counted_flop", "needed_flop"), _ratio(calls, "dram_bytes", "compulsory_bytes")
     asked, ran = first["asked_precision"], first["ran_precision"]
     if asked and ran and asked.startswith("tensor_") and not ran.startswith("tensor_"):
@@ -155,14 +176,14 @@ def _module(module: Record) -> ModuleLine:
 
 def _above_ns(calls: Sequence[Record]) -> float | None:
     known = [call for call in calls if call["represented_ns"] is not None and call["roofline_ns"] is not None]
-    above = (call["represented_ns"] - call["n_represented"] * call["roofline_ns"] for call in known)
+    above = (call["represented_ns"] - call["work_weight"] * call["roofline_ns"] for call in known)
     return sum(max(each, 0.0) for each in above) if known else None
 
 
 def _ratio(calls: Sequence[Record], above: str, below: str) -> float | None:
     """Return a ratio of sums over the calls where both are known."""
     known = [call for call in calls if call[above] is not None and call[below]]
-    over, under = (sum(call["n_represented"] * call[key] for call in known) for key in (above, below))
+    over, under = (sum(call["work_weight"] * call[key] for call in known) for key in (above, below))
     return over / under if known else None
 
 
