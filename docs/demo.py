@@ -20,15 +20,16 @@ def page(text: str) -> str:
 
 
 def _summary() -> str:
-    """Return the device and its run, what would give most, and the first kernels."""
+    """Return the device and its run, a step's time, what would give most, and the first kernels."""
     command = [sys.executable, "-m", "ncuroof", "report", str(REPORT), "-o", "-"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)  # noqa: S603  its own interpreter
     paragraphs = [[line.rstrip() for line in paragraph.splitlines()] for paragraph in done.stdout.strip().split("\n\n")]
+    (step,) = (lines for lines in paragraphs if lines[0].startswith("a step takes"))
     (most,) = (lines for lines in paragraphs if lines[0].startswith("what would give most"))
     (table,) = (lines for lines in paragraphs if lines[0].lstrip().startswith("# "))
     starts = [number for number, line in enumerate(table) if re.match(r" *\d+ ", line)]
     head = [line for line in paragraphs[0] if not line.startswith("ncuroof · ")]
-    return "\n\n".join("\n".join(lines) for lines in (head, most, table[: starts[_N_KERNELS]])) + "\n"
+    return "\n\n".join("\n".join(lines) for lines in (head, step, most, table[: starts[_N_KERNELS]])) + "\n"
 
 
 def main() -> None:

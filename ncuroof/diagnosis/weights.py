@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ncuroof.collect.counts import Counts
-from ncuroof.collect.kernel_names import same_kernel_key
+from ncuroof.collect.kernel_names import function_name, same_kernel_key
 from ncuroof.diagnosis.wall_time import WallTime, wall_time
 from ncuroof.tables import KERNELS, WEIGHTS, check, conform
 
@@ -16,6 +16,21 @@ UNEVEN = "uneven_launches"
 """The caveat of a launch that stands for others of other times."""
 
 _SAME = ["source", "key", "grid", "block"]
+
+
+@dataclass(frozen=True, slots=True)
+class NotRecorded:
+    """Counted launches of a function of which none was recorded, or none of that shape.
+
+    Attributes:
+        name: of the function, without namespaces and template arguments.
+        n_launches: counted.
+        duration_ns: of these.
+    """
+
+    name: str
+    n_launches: int
+    duration_ns: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,6 +42,7 @@ class Weighting:
         n_launches: launches that were counted.
         duration_ns: their GPU time in the counted run, without replays.
         covered_frac: share of that time whose kernels were recorded; None where no time was counted.
+        not_recorded: whose launches the rest are, the longest together first.
         n_unmatched: recorded launches of kernels that were not counted; each stands for itself.
         wall_times: how long a step took on the wall's clock, of each counted run that tells.
     """
@@ -35,6 +51,7 @@ class Weighting:
     n_launches: int
     duration_ns: float
     covered_frac: float | None
+    not_recorded: tuple[NotRecorded, ...]
     n_unmatched: int
     wall_times: tuple[WallTime, ...]
 
@@ -104,6 +121,7 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
         n_launches=int(counted["n_counted"].sum()),
         duration_ns=total_ns,
         covered_frac=round(float(by_kernel["counted_ns"].sum()) / total_ns, 12) if total_ns else None,
+        not_recorded=_not_recorded(counted.join(whole, on=_SAME, how="anti")),
         n_unmatched=int(is_unmatched.sum()),
         wall_times=tuple(
             time
@@ -118,7 +136,7 @@ def _counted(counts_by_source: Sequence[Counts | None]) -> pl.DataFrame | None:
     """Return counts by report, kernel and shape; None where there are none."""
     rows = [
         (
-            *(source, _key(kernel.name), _text(kernel.grid), _text(kernel.block)),
+            *(source, _key(kernel.name), _text(kernel.grid), _text(kernel.block), function_name(kernel.name)),
             *(kernel.n_launches, kernel.duration_ns, kernel.shortest_ns, kernel.longest_ns),
         )
         for source, counts in enumerate(counts_by_source)
@@ -132,6 +150,7 @@ def _counted(counts_by_source: Sequence[Counts | None]) -> pl.DataFrame | None:
         "key": pl.String,
         "grid": pl.String,
         "block": pl.String,
+        "function": pl.String,
         "n_counted": pl.Int64,
         "counted_ns": pl.Float64,
         "counted_shortest_ns": pl.Float64,
@@ -142,11 +161,21 @@ def _counted(counts_by_source: Sequence[Counts | None]) -> pl.DataFrame | None:
         pl.DataFrame(rows, schema=schema, orient="row")
         .group_by(_SAME)
         .agg(
+            pl.col("function").first(),
             pl.col("n_counted", "counted_ns").sum(),
             pl.when(shortest.is_not_null().all()).then(shortest.min()),
             pl.when(longest.is_not_null().all()).then(longest.max()),
         )
     )
+
+
+def _not_recorded(counted: pl.DataFrame) -> tuple[NotRecorded, ...]:
+    by_function = (
+        counted.group_by("function", maintain_order=True)
+        .agg(pl.col("n_counted", "counted_ns").sum())
+        .sort("counted_ns", "function", descending=[True, False])
+    )
+    return tuple(NotRecorded(*row) for row in by_function.iter_rows())
 
 
 def _text(shape: tuple[int, int, int]) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from ncuroof.analysis import Analysis, Reports
 from ncuroof.collect.counts import Counts, KernelCount
+from ncuroof.diagnosis.weights import NotRecorded
 from ncuroof.present.formats import render
 from tests.support.raw import raw_report
 
@@ -53,6 +54,17 @@ def test_weights_by_hand() -> None:
     assert weighting.weights["weight"].to_list() == [7.5, 7.5, 7.5, 1]
     assert (weighting.n_launches, weighting.duration_ns, weighting.n_unmatched) == (21, 50_000.0, 1)
     assert weighting.covered_frac == pytest.approx(45 / 50)
+
+
+def test_what_was_counted_and_not_recorded_is_told_by_function() -> None:
+    # 5 launches of what is named `left out`; of k<4> 6 in another shape, and 2 of k<8>, which is another kernel of the same function
+    more = (
+        KernelCount("void ns::k<4>(float)", (4, 2, 1), (64, 1, 1), 6, 15_000.0),
+        KernelCount("void ns::k<8>(float)", (8, 1, 1), (64, 1, 1), 2, 5_000.0),
+    )
+    weighting = analysed(Counts(COUNTS.kernels + more)).weighting
+    assert weighting is not None
+    assert weighting.not_recorded == (NotRecorded("k", 8, 20_000.0), NotRecorded("out", 5, 5_000.0))
 
 
 def test_the_average_is_that_of_the_counted_launches_however_many_were_recorded() -> None:

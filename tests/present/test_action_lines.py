@@ -36,7 +36,11 @@ def test_more_work_at_once_makes_no_run_faster() -> None:
 def test_the_run_is_faster_by_what_needs_no_more_work() -> None:
     more, other = _actions(0.2, 0.3)
     said = together([other, more | {"needs_more_work": True}])
-    assert said == "together at most 50.0 %: the run up to 2 times as fast"
+    assert said == "at most 30.0 %, those per unit of work aside: the run up to 1.43 times as fast"  # 1 / 0.7
+    said = together([other, more | {"needs_more_work": True}, *_actions(0.1)])
+    assert said == "together at most 40.0 %, those per unit of work aside: the run up to 1.67 times as fast"  # 1 / 0.6
+    lines = first_actions([other, more | {"needs_more_work": True}])
+    assert [line.condition for line in lines] == ["", "per unit of work, if more of it runs at once"]
 
 
 @pytest.mark.parametrize(("gain_ns", "told"), [(9.9, False), (10.0, True), (None, False)])

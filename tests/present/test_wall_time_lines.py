@@ -10,8 +10,8 @@ import pytest
 from ncuroof.diagnosis import load_rules
 from ncuroof.present.page.headline import headline
 from ncuroof.present.page.render import render_page
-from ncuroof.present.sentences.actions import together, whole
-from ncuroof.present.sentences.wall_time import idle_sentence, wall_time_lines, wall_time_tables
+from ncuroof.present.sentences.actions import outlook, together, whole
+from ncuroof.present.sentences.wall_time import idle_line, idle_sentence, wall_time_lines, wall_time_tables
 from tests.present.documents import document, kernel
 
 
@@ -109,8 +109,57 @@ def test_idle_time_is_told_before_what_to_do_in_kernels() -> None:
     told = document(kernel())
     told["summary"]["weighting"] = weighting()
     assert headline(told, load_rules())[1] == (
-        "The GPU idles 25.0 % of a step, which no kernel gives back; most of it: launches came late. Launch less: compile."
+        "The GPU idles 25.0 % of a step, which no kernel gives back (without idle time at most 1.33 times as fast); most of it: "
+        "launches came late. Launch less: compile."
     )
+
+
+def _faster_kernels(share_frac: float) -> list[dict[str, Any]]:
+    return [{"finding": "f", "title": "T", "n_launches": 1, "gain_ns": 1.0, "share_frac": share_frac}]
+
+
+def test_idle_time_is_the_first_thing_to_do_where_it_gives_most() -> None:
+    # Kernels run for 74.75 % of a step: 33 % of theirs are 24.7 % of it, 34 % are 25.4 %.
+    told = document(kernel(), actions=_faster_kernels(0.33))
+    told["summary"]["weighting"] = weighting() | {"n_launches": 9, "covered_frac": 1.0, "n_unmatched": 0}
+    found = outlook(told, [])
+    assert found.idle is not None
+    assert (found.idle.share, found.idle.advice) == ("25.0 %", "Launch less: compile.")
+    assert (
+        found.idle.title
+        == (
+            "of a step the GPU idles, most of it: launches came late; without idle time at most 1.33 times as fast"  # 1 / 0.75
+        )
+    )
+    page = render_page(told)
+    assert "<p><strong>25.0 %</strong> of a step the GPU idles" in page
+    assert "Of the kernels, at most, as a share" in page
+    told["actions"] = _faster_kernels(0.34)
+    assert outlook(told, []).idle is None
+    assert "Of the kernels, at most, as a share" not in render_page(told)
+
+
+def test_what_idle_time_is_a_share_of() -> None:
+    profiled = idle_line(weighting(duration_ns=100e6, idle_frac=0.4), 0.0)  # nobody timed it without the profiler
+    assert profiled is not None
+    assert profiled.title.startswith("of a step, as the profiler slows it, the GPU idles")
+    whole_run = idle_line(weighting(n_steps=None), 0.0)
+    assert whole_run is not None
+    assert whole_run.title.startswith("of the run (its warm-up included, which --step leaves out) the GPU idles")
+    always = idle_line(weighting(idle_frac=0.995), 0.0)
+    assert always is not None
+    assert always.title == "of a step the GPU idles, most of it: launches came late"  # 200 times as fast says nothing
+
+
+def test_after_idle_time_what_to_do_first_is_of_the_kernels() -> None:
+    finding = {"id": "f", "title": "T", "severity": "low", "advice": "Fuse.", "evidence": [], "gain_ns": 1.0}
+    told = document(
+        kernel(findings=[finding | {"is_most_worth": True, "gain_basis": None, "waste": {}}]),
+        actions=_faster_kernels(0.1),
+    )
+    assert any(sentence.startswith("First, in saxpy") for sentence in headline(told, load_rules()))
+    told["summary"]["weighting"] = weighting()
+    assert any(sentence.startswith("Of the kernels, first in saxpy") for sentence in headline(told, load_rules()))
 
 
 def test_what_mostly_idles_is_the_first_sentence() -> None:
@@ -149,7 +198,7 @@ def test_the_page_shows_a_step_and_warns_where_sums_leave_something_out(
     more = {"n_launches": 9, "duration_ns": 1e6, "covered_frac": covered_frac, "n_unmatched": n_unmatched}
     told["summary"]["weighting"] = weighting() | more
     page = render_page(told)
-    assert "<h3>What the GPU does in a step</h3>" in page
+    assert '<h3 id="wall">What the GPU does in a step</h3>' in page
     assert 'idle, launches came late<br><span class="soft">Launch less: compile. Or look.</span></th>' in page
     assert '<p class="soft">The host waits 7.00 ms of a step for batches.</p>' in page
     assert '<p class="soft">Weighted by a run' in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import polars as pl
@@ -23,6 +24,7 @@ def weighting_document(analysed: Analysed) -> dict[str, Any]:
             "n_launches": weighting.n_launches,
             "duration_ns": weighting.duration_ns,
             "covered_frac": weighting.covered_frac,
+            "not_recorded": [asdict(each) for each in weighting.not_recorded],
             "uneven_frac": _uneven_frac(analysed, weighting),
             "n_unmatched": weighting.n_unmatched,
             "computation_frac": weighting.computation_frac,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
-from ncuroof.present.sentences.actions import gpu_time, together
+from ncuroof.present.sentences.actions import PER_WORK, gpu_time, together
 from ncuroof.present.sentences.collect_options import (
     RAW_PAGE,
     SHARED_SLICE,
@@ -104,13 +104,16 @@ def _to_do(document: Record) -> list[str]:
     if not document["actions"]:
         return [_for_the_longest(document, document["kernels"])]
     most = _most_worth(document)
-    return [] if most is None else [_first(most), _gives(document, most)]
+    if most is None:
+        return []
+    is_second = bool(idle_sentence(document["summary"].get("weighting")))
+    return [_first(most, "Of the kernels, first in" if is_second else "First, in"), _gives(document, most)]
 
 
-def _first(most: _Advice) -> str:
+def _first(most: _Advice, where: str) -> str:
     n_others = most.n_launches - 1
     others = f" (and {n_others} other {'launch' if n_others == 1 else 'launches'})" if n_others > 0 else ""
-    return f"First, in {_name(most.kernel)}{others}: {most.sentence}"
+    return f"{where} {_name(most.kernel)}{others}: {most.sentence}"
 
 
 def _for_the_longest(document: Record, kernels: Sequence[Record], which: str = "which takes the longest") -> str:
@@ -142,6 +145,8 @@ def _gives(document: Record, most: _Advice) -> str:
     weighting = document["summary"].get("weighting")
     all_together = together(actions, weighting)
     first = f"That gives back up to {text.share(most.gain_ns / duration_ns)} of {gpu_time(weighting)}"
+    if actions[0].get("needs_more_work"):
+        first += f" {PER_WORK}"
     if not all_together:
         return f"{first}."
     if len(actions) > 1:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from ncuroof.present import format as text
+from ncuroof.present.sentences.wall_time import IdleLine, idle_line
 
 _N_ACTIONS = 3
 _TOLD_SPEEDUP = 100
@@ -19,6 +20,9 @@ _AT_THE_ROOF = 0.2
 
 LEAST_GAIN = 0.1
 """Of a kernel's time: with less to gain in the kernel itself, fusing it is what makes it faster."""
+
+PER_WORK = "per unit of work, if more of it runs at once"
+"""What a larger batch gives, which no run of the same work gets."""
 
 _WORTH_TELLING, _LEAST_PART = 0.1, 0.01
 _LATE_LAUNCHES = "host_wait"
@@ -33,12 +37,14 @@ class ActionLine:
     title: Annotated[str, "of the finding"]
     launches: Annotated[str, "how many"]
     finding: Annotated[str, "its name, by which the page finds the launches"]
+    condition: Annotated[str, "under which it gives that, or empty"]
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """What to do first over the run, and what that gives."""
 
+    idle: Annotated[IdleLine | None, "idle time of the GPU, where that gives more than any of these"]
     actions: Annotated[Sequence[ActionLine], "what would give most over the run; empty where no gain can be told"]
     whole: Annotated[str, "what the gains of these are shares of"]
     together: Annotated[str, "what they give in total, or empty"]
@@ -61,6 +67,7 @@ def outlook(document: Mapping[str, Any], groups: Sequence[Mapping[str, Any]]) ->
     actions, summary = document["actions"], document["summary"]
     weighting = summary.get("weighting")
     return Outlook(
+        idle=idle_line(weighting, _of_wall_time(actions, weighting)),
         actions=first_actions(actions),
         whole=whole(weighting),
         together=together(actions, weighting),
@@ -73,7 +80,11 @@ def first_actions(actions: Sequence[Mapping[str, Any]]) -> tuple[ActionLine, ...
     """Return the first things to do, the largest gain first; empty where no gain can be told."""
     return tuple(
         ActionLine(
-            text.share(action["share_frac"]), action["title"], text.launches(action["n_launches"]), action["finding"]
+            text.share(action["share_frac"]),
+            action["title"],
+            text.launches(action["n_launches"]),
+            action["finding"],
+            PER_WORK if action.get("needs_more_work") else "",
         )
         for action in actions[:_N_ACTIONS]
     )
@@ -87,6 +98,9 @@ def most_worth(findings: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | Non
 def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] | None = None) -> str:
     """Return what the first things to do give in total; empty where not known.
 
+    Those that give it per unit of work, because more of it runs at once, make no run of the same work faster: they are left out
+    where there are others.
+
     It is "together at most 15.3 %: the run up to 1.18 times as fast", and true where nothing else is read.
 
     Shares of different launches add up, and what is left of the run's time is its new length (Amdahl, Validity of the single
@@ -99,27 +113,32 @@ def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] 
         weighting: of its summary, which may know for which share of the time kernels run, and for which share of that they were
             recorded.
     """
-    shares = [action["share_frac"] for action in actions[:_N_ACTIONS]]
+    first = actions[:_N_ACTIONS]
+    as_it_is = [action for action in first if not action.get("needs_more_work")]
+    shares = [action["share_frac"] for action in as_it_is or first]
     if not shares or None in shares or sum(shares) >= 1:
         return ""
-    computation_frac, covered_frac = (weighting or {}).get("computation_frac", 1.0), _covered_frac(weighting)
-    speedup = 1 / (1 - sum(shares) * computation_frac * covered_frac)
-    told = f"together at most {text.share(sum(shares))}" if len(shares) > 1 else ""
+    of_run_frac = _of_run_frac(weighting)
+    speedup = 1 / (1 - sum(shares) * of_run_frac)
+    told = f"{'together ' if len(shares) > 1 else ''}at most {text.share(sum(shares))}" if len(first) > 1 else ""
+    if as_it_is and len(as_it_is) < len(first):
+        told += ", those per unit of work aside"
     if speedup >= _TOLD_SPEEDUP:
         return told
-    whole_run = "the whole run" if computation_frac * covered_frac < 1 else "the run"
-    subject, condition = (
-        ("the same work", ", if more of it runs at once") if _need_more_work(actions) else (whole_run, "")
-    )
+    whole_run = "the whole run" if of_run_frac < 1 else "the run"
+    subject, condition = (whole_run, "") if as_it_is else ("the same work", ", if more of it runs at once")
     faster = f"{subject} up to {speedup:.3g} times as fast{condition}{_unless_late(weighting)}"
     return f"{told}: {faster}" if told else faster
 
 
-def _need_more_work(actions: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether most of what they give is per unit of work, and comes of more at once."""
-    first = actions[:_N_ACTIONS]
-    per_work = sum(action["share_frac"] for action in first if action.get("needs_more_work"))
-    return bool(2 * per_work > sum(action["share_frac"] for action in first))
+def _of_run_frac(weighting: Mapping[str, Any] | None) -> float:
+    """Return the share of the time on the wall's clock that shares of the recorded GPU time are of."""
+    return float((weighting or {}).get("computation_frac", 1.0)) * _covered_frac(weighting)
+
+
+def _of_wall_time(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] | None) -> float:
+    """Return the most that one thing to do gives back of the time on the wall's clock."""
+    return max((action["share_frac"] or 0.0 for action in actions), default=0.0) * _of_run_frac(weighting)
 
 
 def _unless_late(weighting: Mapping[str, Any] | None) -> str:

@@ -35,6 +35,9 @@ _LEAST_IDLE_FRAC = 0.1
 
 _MOSTLY = 0.5
 
+_TOLD_SPEEDUP = 100
+"""A bound beyond it says no more than that the GPU does almost nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class TimeRow:
@@ -56,6 +59,15 @@ class WallTimeTable:
     sentence: Annotated[str, "how long a step took, and how much of it the GPU idles"]
     batches: Annotated[str, "for how long the host waits for batches, or empty"]
     rows: Annotated[Sequence[TimeRow], "what runs, then idle time, the longest first"]
+
+
+@dataclass(frozen=True, slots=True)
+class IdleLine:
+    """Idle time as a thing to do."""
+
+    share: Annotated[str, "that is idle"]
+    title: Annotated[str, "of what, why for the most part, and what its removal gives at most"]
+    advice: Annotated[str, "what to do about most of it, or empty"]
 
 
 def wall_time_tables(weighting: Record | None) -> tuple[WallTimeTable, ...]:
@@ -96,16 +108,62 @@ def _lines(time: Record) -> Iterator[str]:
 
 def idle_sentence(weighting: Record | None) -> str:
     """Return what no kernel gives back, and what to do about most of it; empty where that is little or not known."""
-    times = [time for time in (weighting or {}).get("wall_times", ()) if time["idle_frac"] >= _LEAST_IDLE_FRAC]
-    if not times:
+    time = _most_idle(weighting)
+    if time is None:
         return ""
-    time = max(times, key=lambda each: each["idle_frac"] * each["duration_ns"] * (each["n_steps"] or 1))
-    most = next((part for part in time["parts"] if part["is_idle"]), None)
-    whole = _whole(time) if time["n_steps"] else f"{_whole(time)} ({_START[time['profiler']]})"
-    sentence = f"The GPU idles {text.share(time['idle_frac'])} of {whole}, which no kernel gives back"
+    most = _longest_idle(time)
+    sentence = f"The GPU idles {text.share(time['idle_frac'])} of {_of_which(time)}, which no kernel gives back"
+    if faster := _without_idle(time):
+        sentence += f" ({faster})"
     if most is None:
         return f"{sentence}."
     return f"{sentence}; most of it: {most['title']}{_most_in(most)}. {text.first_sentence(most['advice'])}"
+
+
+def idle_line(weighting: Record | None, of_kernels_frac: float) -> IdleLine | None:
+    """Return idle time as the first thing to do; None where it is little, or a thing to do in kernels gives more.
+
+    Args:
+        weighting: of the document's summary.
+        of_kernels_frac: share of the time on the wall's clock that is the most to give back by one thing to do in kernels.
+    """
+    time = _most_idle(weighting)
+    if time is None or time["idle_frac"] <= of_kernels_frac:
+        return None
+    most, faster = _longest_idle(time), _without_idle(time)
+    because = f", most of it: {most['title']}" if most else ""
+    return IdleLine(
+        share=text.share(time["idle_frac"]),
+        title=f"of {_of_which(time)} the GPU idles{because}" + (f"; {faster}" if faster else ""),
+        advice=text.first_sentence(most["advice"]) if most and most["advice"] else "",
+    )
+
+
+def _most_idle(weighting: Record | None) -> Record | None:
+    """Return the counted run with the most idle time; None where it is no matter."""
+    known: Sequence[Record] = (weighting or {}).get("wall_times", ())
+    times = [time for time in known if time["idle_frac"] >= _LEAST_IDLE_FRAC]
+    if not times:
+        return None
+    return max(times, key=lambda each: each["idle_frac"] * each["duration_ns"] * (each["n_steps"] or 1))
+
+
+def _longest_idle(time: Record) -> Record | None:
+    parts: Sequence[Record] = time["parts"]
+    return next((part for part in parts if part["is_idle"]), None)
+
+
+def _of_which(time: Record) -> str:
+    """Return what idle time is a share of; of a step that was timed under the profiler alone, that it was."""
+    if not time["n_steps"]:
+        return f"{_whole(time)} ({_START[time['profiler']]})"
+    return _whole(time) + ("" if time["duration_ns"] < time["profiled_ns"] else ", as the profiler slows it,")
+
+
+def _without_idle(time: Record) -> str:
+    """Return how much faster what no longer idles is at most: 1 / (1 - idle); empty where that says nothing."""
+    busy_frac = 1 - time["idle_frac"]
+    return f"without idle time at most {1 / busy_frac:.3g} times as fast" if busy_frac * _TOLD_SPEEDUP > 1 else ""
 
 
 def is_mostly_idle(weighting: Record | None) -> bool:

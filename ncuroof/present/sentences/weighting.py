@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ncuroof.present import format as text
 
@@ -11,6 +12,9 @@ _ONCE_PER_SHAPE = "--filter-mode per-launch-config"
 _CHOSEN = re.compile(r"--kernel-name (?!regex:\^\(\?!\.\*\(\?:[\w|]+\)\)(?:\s|$))")
 _NAME_BASE = "--kernel-name-base"
 """In ncu's command line: a launch per kernel and launch shape; of chosen kernels (not of all but collectives); by whole names."""
+
+_N_NAMED = 3
+"""Functions that were not recorded."""
 
 _LEAST_UNEVEN_FRAC = 0.02
 """Of the counted time: less is told by the kernels themselves alone."""
@@ -46,6 +50,7 @@ def not_the_run_sentences(
     n_launches: int,
     covered_frac: float | None,
     n_unmatched: int,
+    not_recorded: Sequence[Mapping[str, Any]] = (),
     command_lines: Iterable[str | None] = (),
     **_: object,
 ) -> list[str]:
@@ -55,6 +60,7 @@ def not_the_run_sentences(
         n_launches: that were counted.
         covered_frac: share of their GPU time whose kernels were recorded; None where not known.
         n_unmatched: recorded launches of kernels that were not counted.
+        not_recorded: functions of the launches that were not, with their time, the longest first.
         command_lines: of ncu, as the reports hold them.
     """
     if covered_frac == 0:
@@ -66,9 +72,9 @@ def not_the_run_sentences(
     if covered_frac is not None and covered_frac < 1:
         said.append(
             f"kernels with {text.share(1 - covered_frac)} of the counted run's GPU time were not recorded and are in no sum"
+            + _longest(not_recorded)
+            + _how_to_record_them([line for line in command_lines if line])
         )
-        if any(_ONCE_PER_SHAPE in line and not _CHOSEN.search(line) for line in filter(None, command_lines)):
-            said[-1] += " (ncuroof profile --no-per-shape records every launch)"
     if n_unmatched:
         one = n_unmatched == 1
         launches = (
@@ -78,6 +84,26 @@ def not_the_run_sentences(
         )
         said.append(f"{n_unmatched} recorded {launches} for itself")
     return said
+
+
+def _longest(not_recorded: Sequence[Mapping[str, Any]]) -> str:
+    names = [f"{text.printable(each['name'])} {text.duration(each['duration_ns'])}" for each in not_recorded[:_N_NAMED]]
+    n_more = len(not_recorded) - len(names)
+    return f": {', '.join(names)}" + (f" and {n_more} more" if n_more else "") if names else ""
+
+
+def _how_to_record_them(command_lines: Sequence[str]) -> str:
+    """Return what records them: of a template's kernels of one shape ncu took the first where it went by functions' names, its default.
+
+    `ncuroof profile` has it go by mangled names, each of which it records once; what is missing then was not there in one of the
+    two runs. What was not asked for is not told of.
+    """
+    once = [line for line in command_lines if _ONCE_PER_SHAPE in line and not _CHOSEN.search(line)]
+    if not once:
+        return ""
+    if not all(_NAME_BASE in line for line in once):
+        return "; ncu took one for all kernels of a template: record again, ncuroof profile tells them apart"
+    return " (ncuroof profile --no-per-shape records every launch)"
 
 
 def recorded_once_sentence(command_lines: Iterable[str | None]) -> str:

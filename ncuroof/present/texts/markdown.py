@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ncuroof._version import __version__
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.format import bound_by, share
+from ncuroof.present.sentences.actions import Outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine
 from ncuroof.present.texts.brief import KernelLine, brief
 from ncuroof.present.texts.markdown_text import escaped, table_row
@@ -28,17 +29,29 @@ def to_markdown(analysis: Analysed) -> str:
         lines += ["", "| bound by | share of time | launches |", "|---|--:|--:|"]
         lines += [table_row((part.title, share(part.share_frac), str(part.n_launches))) for part in summary.shares]
     lines += _breakdown("code", summary.families) + _breakdown("NVTX range", summary.ranges)
-    if summary.outlook.actions:
-        lines += ["", f"What would give most, at most, of {summary.outlook.whole}:", ""]
-        lines += [f"1. up to {line.gain}: {escaped(line.title)} ({line.launches})" for line in summary.outlook.actions]
-        if told := "; ".join(summary.outlook.in_total):
-            lines += ["", f"{told[0].upper()}{told[1:]}."]
+    lines += _actions(summary.outlook)
     if summary.kernels:
         lines += ["", *_kernels(summary.kernels)]
     if summary.n_more:
         of_kernels = "group of kernels is" if summary.n_more == 1 else "groups of kernels are"
         lines += ["", f"{summary.n_more} more {of_kernels} not shown."]
     return "\n".join(lines) + "\n"
+
+
+def _actions(found: Outlook) -> Iterator[str]:
+    """Yield what would give most over the run, idle time first where it does, and what that is in total."""
+    if found.idle is not None:
+        advice = f". {found.idle.advice}" if found.idle.advice else "."
+        yield from ("", f"What would give most: {found.idle.share} {escaped(f'{found.idle.title}{advice}')}")
+    if not found.actions:
+        return
+    what = "What would give most, at most" if found.idle is None else "Of the kernels, at most"
+    yield from ("", f"{what}, of {found.whole}:", "")
+    for line in found.actions:
+        condition = f", {line.condition}" if line.condition else ""
+        yield f"1. up to {line.gain}: {escaped(line.title)} ({line.launches}){condition}"
+    if told := "; ".join(found.in_total):
+        yield from ("", f"{told[0].upper()}{told[1:]}.")
 
 
 def _breakdown(title: str, parts: Sequence[BreakdownLine]) -> list[str]:

@@ -96,7 +96,7 @@ def _summary(summary: Brief, width: int) -> RenderableType:
     for title, lines in breakdowns:
         if len(lines) > 1:
             parts += [Text(), *_breakdown(title, lines, _name_width(_BREAKDOWN_WIDTHS, names, width))]
-    if summary.outlook.actions:
+    if summary.outlook.actions or summary.outlook.idle:
         parts += [Text(), *_actions(summary.outlook, width)]
     if summary.kernels:
         parts += [Text(), _kernels(summary.kernels, width)]
@@ -157,10 +157,23 @@ def _breakdown(title: str, lines: tuple[BreakdownLine, ...], name_width: int) ->
 
 def _actions(found: Outlook, width: int) -> list[Text]:
     """Return what would give most over the run, a line each, and what that is in total."""
-    header = Text(f"what would give most, at most, of {found.whole}", style="dim")
-    told = [(line.gain, f"{line.title} ({line.launches})") for line in found.actions]
-    told += [("", each) for each in found.in_total]
-    return [header, *(Text(line) for gain, words in told for line in _filled(f"{gain:>8}  ", words.split(), width))]
+    of_kernels = [
+        (line.gain, f"{line.title} ({line.launches})" + (f", {line.condition}" if line.condition else ""))
+        for line in found.actions
+    ]
+    of_kernels += [("", each) for each in found.in_total]
+    what = "what would give most, at most"
+    parts = [(f"{what}, of {found.whole}", of_kernels)]
+    if found.idle is not None:
+        idle = (what, [(found.idle.share, found.idle.title)])
+        parts = [idle, (f"of the kernels, at most, of {found.whole}", of_kernels)]
+    return [each for header, told in parts if told for each in (Text(header, style="dim"), *_told(told, width))]
+
+
+def _told(lines: Iterable[tuple[str, str]], width: int) -> Iterator[Text]:
+    """Yield things to do behind what they give."""
+    for gain, words in lines:
+        yield from map(Text, _filled(f"{gain:>8}  ", words.split(), width))
 
 
 def _kernels(lines: tuple[KernelLine, ...], width: int) -> Group:
