@@ -6,6 +6,9 @@ Anything else that escapes is a defect of ncuroof.
 
 from __future__ import annotations
 
+_N_KEYS = 4
+"""Of a JSON object, in a message."""
+
 
 class NcuroofError(Exception):
     """The root of all errors that ncuroof raises on purpose.
@@ -198,3 +201,11 @@ class CountsError(NcuroofError, ValueError):
     """The counts beside a report are not ncuroof's, or a trace is none of PyTorch's profiler or Nsight Systems."""
 
     slug = "counts"
+
+
+def found_json(content: object) -> str:
+    """Return what was found in the place of a document: "an empty JSON object", "a JSON object with 'a', 'b'", "a JSON list"."""
+    if not isinstance(content, dict):
+        return "a JSON list" if isinstance(content, list) else "a single JSON value"
+    keys = ", ".join(repr(f"{key:.40}") for key in list(content)[:_N_KEYS])
+    return f"a JSON object with {keys}{', …' if len(content) > _N_KEYS else ''}" if keys else "an empty JSON object"

@@ -87,7 +87,10 @@ class Detail {
       if (kind === "traffic") item.style.setProperty("--width", `${width}px`);
       return item;
     });
-    return [make("h3", {}, "Traffic from the SMs to DRAM"), make("ol", { class: "flow" }, ...stations)];
+    // What passed and the unit that it reached stay in one line, however narrow the window is.
+    const hops = [stations[0]];
+    for (let each = 1; each < stations.length; each += 2) hops.push(make("li", { class: "hop" }, make("ol", {}, ...stations.slice(each, each + 2))));
+    return [make("h3", {}, "Traffic from the SMs to DRAM"), make("ol", { class: "flow" }, ...hops)];
   }
 
   /** Rows of a block by its kind; those of one cell are remarks below. */

@@ -82,6 +82,14 @@ def test_the_example_of_a_comparison_is_what_the_program_prints(capfd, monkeypat
 def test_the_summary_in_the_readme_is_what_the_demo_prints() -> None:
     text = DEMO.PAGE.read_text(encoding="utf-8")
     assert "what would give most" in text
+    assert "the GPU idles" in text
+    assert DEMO.page(text) == text, "run python docs/demo.py"
+
+
+@pytest.mark.skipif(not DEMO.REPORT.exists(), reason="the embedded report is not in this checkout")
+def test_what_a_steps_time_goes_to_in_the_guide_is_what_the_demo_prints() -> None:
+    text = DEMO.STEP_PAGE.read_text(encoding="utf-8")
+    assert "<!-- step -->" in text
     assert DEMO.page(text) == text, "run python docs/demo.py"
 
 

@@ -11,7 +11,7 @@ from ncuroof.cli.options import common
 @click.argument("name", nargs=-1)
 @common
 def explain(*, name: tuple[str, ...], quiet: bool, verbose: bool, no_color: bool) -> None:  # noqa: ARG001
-    """Say what NAME means: a verdict, finding, caveat, quantity, column, limiter or family of kernels, as printed or as in a file.
+    """Say what NAME means: a verdict, finding, caveat, quantity, column, limiter, word or family of kernels, however it is written.
 
     Without NAME: what there is.
     """

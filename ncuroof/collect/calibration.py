@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ncuroof.errors import CalibrationError
+from ncuroof.errors import CalibrationError, found_json
 
 SCHEMA = "ncuroof.calibration/1"
 _HINT = "ncuroof calibrate -o FILE writes one, on the machine with the GPU"
@@ -83,12 +83,13 @@ def read_calibration(path: str | os.PathLike[str]) -> Calibration:
     path = Path(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        schema = content.pop("schema")
     except OSError as error:
         raise CalibrationError(f"{path}: {error.strerror or error}", hint=_HINT) from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise CalibrationError(f"{path}: a calibration was wanted, found {type(error).__name__}", hint=_HINT) from error
-    if schema != SCHEMA:
+    except (ValueError, RecursionError) as error:
+        raise CalibrationError(f"{path}: a calibration was wanted, found what is no JSON", hint=_HINT) from error
+    if not isinstance(content, dict) or "schema" not in content:
+        raise CalibrationError(f"{path}: a calibration was wanted, found {found_json(content)}", hint=_HINT)
+    if (schema := content.pop("schema")) != SCHEMA:
         raise CalibrationError(f"{path}: schema {SCHEMA} was wanted, found {schema}", hint=_HINT)
     try:
         roofs = tuple(_roof(entry) for entry in content.pop("roofs"))

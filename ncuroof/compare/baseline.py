@@ -12,7 +12,7 @@ import polars as pl
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.side import COUNTED, Recording, Side, shown_name
 from ncuroof.compare.signatures import renamed, variant
-from ncuroof.errors import BaselineError, ReportAccessError, ReportNotFoundError
+from ncuroof.errors import BaselineError, ReportAccessError, ReportNotFoundError, found_json
 
 SCHEMA = "ncuroof.baseline/1"
 
@@ -74,11 +74,12 @@ def read_baseline(path: str | os.PathLike[str]) -> Side:
         raise ReportAccessError(f"{path}: {error.strerror}", hint="check its permissions") from error
     try:
         content = json.loads(raw)
-        schema = content["schema"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise BaselineError(f"{path}: a baseline was wanted, found {type(error).__name__}", hint=hint) from error
-    if schema != SCHEMA:
-        raise BaselineError(f"{path}: schema {SCHEMA} was wanted, found {schema}", hint=hint)
+    except (ValueError, RecursionError) as error:
+        raise BaselineError(f"{path}: a baseline was wanted, found what is no JSON", hint=hint) from error
+    if not isinstance(content, dict) or "schema" not in content:
+        raise BaselineError(f"{path}: a baseline was wanted, found {found_json(content)}", hint=hint)
+    if content["schema"] != SCHEMA:
+        raise BaselineError(f"{path}: schema {SCHEMA} was wanted, found {content['schema']}", hint=hint)
     try:
         return _side(content)
     except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:

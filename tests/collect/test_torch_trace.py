@@ -92,9 +92,10 @@ def test_without_steps_it_is_one_run(tmp_path: Path) -> None:
     [
         (b"", "a trace of PyTorch's profiler was wanted"),
         (b"NVR\x00\xd7" + bytes(9999), "can't decode byte 0xd7 in position 4: invalid continuation byte$"),  # and no more
-        (b"not JSON", "a trace of PyTorch's profiler was wanted"),
-        (b"[1, 2]", "a trace of PyTorch's profiler was wanted"),
-        (b"{}", "a trace of PyTorch's profiler was wanted"),
+        (b"not JSON", "a trace of PyTorch's profiler was wanted, found what is no JSON"),
+        (b"[1, 2]", "was wanted, found a JSON list$"),
+        (b"{}", "was wanted, found an empty JSON object$"),
+        (b'{"schema": 1, "b": 2}', "was wanted, found a JSON object with 'schema', 'b'$"),
         (b'{"traceEvents": 3}', "no list of events"),
         (b'{"traceEvents": [3]}', "no list of events"),
         (b"\x1f\x8bnot gzip", "a trace of PyTorch's profiler was wanted"),

@@ -79,10 +79,12 @@ def test_a_baseline_of_an_earlier_version_knows_how_many_failed_and_not_which(tm
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "a baseline was wanted"),
+        (b"", "a baseline was wanted, found what is no JSON$"),
         (b"\xff\xfe", "a baseline was wanted"),
-        (b"[1, 2]", "a baseline was wanted"),
-        (b"[" * 100_000, "a baseline was wanted, found RecursionError"),
+        (b"[1, 2]", "a baseline was wanted, found a JSON list$"),
+        (b"{}", "a baseline was wanted, found an empty JSON object$"),
+        (b'{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1}', "found a JSON object with 'a', 'b', 'c', 'd', …$"),
+        (b"[" * 100_000, "a baseline was wanted, found what is no JSON$"),
         (b'{"schema": "ncuroof.analysis/1"}', "schema ncuroof.baseline/1 was wanted, found ncuroof.analysis/1"),
         (b'{"schema": "ncuroof.baseline/1"}', "the baseline is damaged"),
     ],

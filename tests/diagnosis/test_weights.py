@@ -57,7 +57,7 @@ def test_weights_by_hand() -> None:
 
 
 def test_what_was_counted_and_not_recorded_is_told_by_function() -> None:
-    # 5 launches of what is named `left out`; of k<4> 6 in another shape, and 2 of k<8>, which is another kernel of the same function
+    # 5 launches of `left out`; of k<4> 6 in another shape, and 2 of k<8>, which is another kernel of the same function
     more = (
         KernelCount("void ns::k<4>(float)", (4, 2, 1), (64, 1, 1), 6, 15_000.0),
         KernelCount("void ns::k<8>(float)", (8, 1, 1), (64, 1, 1), 2, 5_000.0),

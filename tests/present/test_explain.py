@@ -9,6 +9,7 @@ from ncuroof.metrics import load_catalogue
 from ncuroof.present.explanations.columns import columns_by_name, load_limiters
 from ncuroof.present.explanations.explain import explain, listing, names
 from ncuroof.present.explanations.path import path_lines
+from ncuroof.present.explanations.words import in_plain_words, load_words
 from ncuroof.present.format import label
 from ncuroof.present.kernel_rows import kernel_rows
 from ncuroof.present.page.explained import explained
@@ -125,6 +126,21 @@ def test_columns_and_limiters_are_explained(name: str, first: str, said: str) ->
     assert said in told
 
 
+def test_words_lead_on_to_what_is_explained() -> None:
+    words = load_words()
+    assert {"roofline", "wave", "mfu"} <= set(words)
+    for name, word in words.items():
+        assert explain(name).splitlines()[2] == word.doc
+        assert all(explain(other) for other in word.see)
+
+
+def test_every_limiter_of_latency_is_told_in_plain_words_or_is_plain() -> None:
+    assert in_plain_words("long_scoreboard") == "waits for data from memory: long scoreboard"
+    assert in_plain_words("dram") == "DRAM"
+    jargon = set(load_catalogue().stalls.reasons) - {"selected", "not_selected", "misc", "dispatch_stall"}
+    assert {name for name in jargon if in_plain_words(name) == label(name)} == set()
+
+
 @pytest.mark.parametrize(
     ("printed", "first"),
     [
@@ -150,6 +166,10 @@ def test_columns_and_limiters_are_explained(name: str, first: str, said: str) ->
         ("PyTorch, fixed grid", "pytorch_fixed_grid: family of kernels, PyTorch, fixed grid"),
         ("own code", "user: family of kernels, own code"),
         ("cuBLAS", "cublas: family of kernels"),
+        ("roofline", "roofline: word"),
+        ("wave", "wave: word"),
+        ("MFU", "mfu: word"),
+        ("Arithmetic intensity", "intensity: word"),
     ],
 )
 def test_names_may_be_written_as_they_are_printed(printed: str, first: str) -> None:

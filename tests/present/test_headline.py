@@ -41,6 +41,11 @@ def test_what_bounds_the_run_is_told_with_its_share_and_what_limits_most():
     assert said(*kernels)[0] == "65.0 % of the GPU time is memory-bound (mostly DRAM), 25.0 % latency-bound."
 
 
+def test_a_stall_reason_is_told_in_plain_words_too():
+    waiting = kernel(id=0, verdict="latency", limiter="long_scoreboard")
+    assert said(waiting)[0] == "100 % of the GPU time is latency-bound (waits for data from memory: long scoreboard)."
+
+
 def test_one_limiter_is_not_mostly_and_little_is_left_to_the_bar():
     kernels = [kernel(id=0, duration_ns=950.0), kernel(id=1, duration_ns=50.0, verdict="compute")]
     assert said(*kernels)[0] == "95.0 % of the GPU time is memory-bound (DRAM)."

@@ -38,9 +38,10 @@ def test_a_file_holds_what_was_written(tmp_path: Path) -> None:
     ("content", "said"),
     [
         (b"", "a calibration was wanted"),
-        (b"[]", "a calibration was wanted"),
+        (b"[]", "a calibration was wanted, found a JSON list$"),
+        (b"{}", "a calibration was wanted, found an empty JSON object$"),
         (b"\xff", "a calibration was wanted"),
-        (b"[" * 100_000, "a calibration was wanted, found RecursionError"),
+        (b"[" * 100_000, "a calibration was wanted, found what is no JSON$"),
         (b'{"schema": "ncuroof.analysis/1"}', "schema ncuroof.calibration/1 was wanted, found ncuroof.analysis/1"),
         (b'{"schema": "ncuroof.calibration/1"}', "damaged"),
         (write_calibration(H200).replace(b"4100000000000.0", b"-1"), "a positive rate was wanted"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -427,3 +428,19 @@ def test_autocast_that_meta_tensors_do_not_follow_is_told() -> None:
         torch.set_autocast_enabled("cuda", before)
     assert ignored.table()["dtype"].to_list() == ["fp32"]
     assert "torch.autocast('cuda') does not convert meta tensors" in str(ignored.roofline("h100-sxm"))
+
+
+@pytest.mark.skipif(not hasattr(nn, "RMSNorm"), reason="PyTorch before 2.4 has no RMSNorm")
+def test_the_network_in_the_guide_gives_the_figures_there() -> None:
+    text = (Path(__file__).parents[2] / "docs/model.md").read_text(encoding="utf-8")
+    (code, printed) = re.search(r"```python\n(import ncuroof\n.+?)```\n\n```text\n(.+?)```", text, re.DOTALL).groups()
+    defined: dict[str, object] = {}
+    exec(code, defined)
+    found = str(defined["expected"].roofline("h100-sxm")).splitlines()
+    told = printed.splitlines()
+    assert "1.44 TFLOP" in told[0]
+    assert "1.44 TFLOP" in found[0]
+    # how a norm is taken apart, and so each share of the time, is a matter of PyTorch's version
+    rows = {line.split()[4]: line.split(maxsplit=2)[2] for line in found[1:]}
+    for line in told[1:-1]:
+        assert line.split(maxsplit=2)[2] == rows[line.split()[4]]

@@ -22,7 +22,7 @@ from ncuroof.collect.traces.timeline import (
     checked_duration,
     name_of,
 )
-from ncuroof.errors import CountsError
+from ncuroof.errors import CountsError, found_json
 
 _GZIP = b"\x1f\x8b"
 _STEP = "ProfilerStep#"
@@ -41,6 +41,7 @@ _KERNEL = "kernel"
 _COPIES = ("gpu_memcpy", "gpu_memset")
 _HOST_CALLS = ("cuda_runtime", "cuda_driver")
 _ANNOTATION, _OPERATOR = "user_annotation", "cpu_op"
+_WANTED = "a trace of PyTorch's profiler was wanted"
 _HINT = "name what torch.profiler.profile.export_chrome_trace() wrote"
 
 Events = Sequence[Mapping[str, Any]]
@@ -144,15 +145,18 @@ def trace_events(path: Path) -> Events:
     """
     try:
         content = _content(path)
-        events = json.loads(content)["traceEvents"]
-        if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
-            raise TypeError("traceEvents are no list of events")
-    except (gzip.BadGzipFile, EOFError, zlib.error, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise CountsError(
-            f"{path}: a trace of PyTorch's profiler was wanted: {type(error).__name__}, {error}", hint=_HINT
-        ) from error
+        trace = json.loads(content)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise CountsError(f"{path}: {_WANTED}, found a damaged archive: {error}", hint=_HINT) from error
+    except (ValueError, RecursionError) as error:
+        raise CountsError(f"{path}: {_WANTED}, found what is no JSON: {error}", hint=_HINT) from error
     except OSError as error:
         raise CountsError(f"{path}: {error.strerror or error}", hint=_HINT) from error
+    if not isinstance(trace, dict) or "traceEvents" not in trace:
+        raise CountsError(f"{path}: {_WANTED}, found {found_json(trace)}", hint=_HINT)
+    events = trace["traceEvents"]
+    if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
+        raise CountsError(f"{path}: {_WANTED}, found traceEvents that are no list of events", hint=_HINT)
     return events
 
 

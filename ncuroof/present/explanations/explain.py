@@ -1,4 +1,4 @@
-"""What a name in the output means: a verdict, finding, caveat, quantity, column, limiter or family of kernels."""
+"""What a name in the output means: a verdict, finding, caveat, quantity, column, limiter, word or family of kernels."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ncuroof.metrics.families import LIBRARY, USER, load_families, title
 from ncuroof.present.explanations.columns import columns_by_name, load_columns, load_limiters, load_page_columns
 from ncuroof.present.explanations.path import condition, path_lines
 from ncuroof.present.explanations.printed_names import begun, meant, similar
+from ncuroof.present.explanations.words import load_words
 from ncuroof.present.sentences.collect_options import collect_options
 from ncuroof.words import Side, capability_text
 
@@ -73,6 +74,7 @@ def _names_by_kind() -> dict[str, list[str]]:
         "families of kernels": [*load_families(), USER],
         "columns of tables": list(load_columns()),
         "columns of the page": list(load_page_columns()),
+        "words": list(load_words()),
         "parts of a step's time": [f"{_WALL_TIME}{name}" for name in load_parts()],
         **quantities,
         "quantities: stalls": [f"{_STALLS}{reason}" for reason in catalogue.stalls.reasons],
@@ -100,10 +102,13 @@ def _lines(name: str, rules: Rules, catalogue: Catalogue) -> Iterator[str]:
         elif name in catalogue.counters():
             yield from _counter(name, catalogue)
         else:
-            yield from _column_or_limiter(name, rules)
+            yield from _word_column_or_limiter(name, rules)
 
 
-def _column_or_limiter(name: str, rules: Rules) -> Iterator[str]:
+def _word_column_or_limiter(name: str, rules: Rules) -> Iterator[str]:
+    if name in load_words():
+        yield from _word(name)
+        return
     column = {**load_columns(), **columns_by_name()}.get(name)
     if name in load_page_columns():
         yield from (f"{name}: column of the page, share", "", load_page_columns()[name].doc, "")
@@ -204,6 +209,18 @@ def _family(name: str) -> Iterator[str]:
         )
     if family.advice_from_pytorch:
         yield from ("", "The same where PyTorch launches it:", f"  {family.advice_from_pytorch}")
+
+
+def _word(name: str) -> Iterator[str]:
+    word = load_words()[name]
+    yield from (
+        f"{name}: word",
+        "",
+        word.doc,
+        "",
+        f"See also: {', '.join(word.see)}",
+        f"Source: {word.source}",
+    )
 
 
 def _part_of_time(name: str) -> Iterator[str]:

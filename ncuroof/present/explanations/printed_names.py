@@ -10,6 +10,7 @@ from ncuroof.metrics import load_catalogue
 from ncuroof.metrics.families import USER, load_families, title
 from ncuroof.present.explanations.columns import columns_by_name, load_columns, load_limiters, load_page_columns
 from ncuroof.present.explanations.quantity_label import quantity_label
+from ncuroof.present.explanations.words import load_words
 from ncuroof.present.format import label
 
 _CUT = "…"
@@ -62,6 +63,8 @@ def _names_by_key() -> dict[str, str]:
     whole = [*rules.verdicts, *rules.findings, *rules.caveats, *load_limiters(), *catalogue.stalls.reasons, *families]
     titled = {**load_page_columns(), **columns_by_name()}.items()
     found = {_key(printed): name for name, column in titled for printed in column.printed}
+    for word, entry in load_words().items():
+        found |= dict.fromkeys(map(_key, (word, *entry.printed)), word)
     for name in (*whole, *columns, *quantities):
         found.setdefault(_key(name), name)
     for name in whole:

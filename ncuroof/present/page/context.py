@@ -185,7 +185,7 @@ def _columns(kernels: Sequence[Record]) -> list[tuple[str, str, str]]:
 
 def _breakdowns(summary: Record) -> Iterable[Breakdown]:
     families = by_family(summary)
-    for title, lines in (("Whose code", families), ("NVTX range", by_range_path(summary))):
+    for title, lines in (("Whose code", families), ("Range of the program (NVTX)", by_range_path(summary))):
         if lines:
             yield Breakdown(title, lines is not families, lines[:_MOST_PARTS], max(len(lines) - _MOST_PARTS, 0))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
+from ncuroof.present.explanations.words import in_plain_words
 from ncuroof.present.sentences.actions import PER_WORK, gpu_time, together
 from ncuroof.present.sentences.collect_options import (
     RAW_PAGE,
@@ -61,7 +62,7 @@ def _mostly_by(document: Record, verdict: str) -> str:
     if not time_by_limiter or verdict == "overhead":
         return ""
     limiter = max(time_by_limiter, key=lambda name: time_by_limiter[name])
-    return f" ({'mostly ' if len(time_by_limiter) > 1 else ''}{text.label(limiter)})"
+    return f" ({'mostly ' if len(time_by_limiter) > 1 else ''}{in_plain_words(limiter)})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ def _longest(not_recorded: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _how_to_record_them(command_lines: Sequence[str]) -> str:
-    """Return what records them: of a template's kernels of one shape ncu took the first where it went by functions' names, its default.
+    """Return what records them: of a template's kernels of one shape ncu took the first where it went by function, its default.
 
     `ncuroof profile` has it go by mangled names, each of which it records once; what is missing then was not there in one of the
     two runs. What was not asked for is not told of.

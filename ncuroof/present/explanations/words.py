@@ -1,0 +1,57 @@
+"""What words mean that the output uses of kernels, and limiters in plain words: `profiles/words.toml`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from ncuroof.present.format import label
+from ncuroof.resources import stated
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of the field.
+
+    Attributes:
+        doc: what it means.
+        printed: how else it is written.
+        see: names that `ncuroof explain` knows and that lead on.
+        source: where it comes from.
+    """
+
+    doc: str
+    printed: tuple[str, ...]
+    see: tuple[str, ...]
+    source: str
+
+
+@cache
+def load_words() -> Mapping[str, Word]:
+    """Return the words by name.
+
+    Raises:
+        ProfileError: `profiles/words.toml` is malformed.
+    """
+    with stated("words.toml") as raw:
+        return {
+            name: Word(entry["doc"], tuple(entry.get("printed", ())), tuple(entry["see"]), entry["source"])
+            for name, entry in raw["word"].items()
+        }
+
+
+@cache
+def _limiters() -> Mapping[str, str]:
+    with stated("words.toml") as raw:
+        return dict(raw["in_plain_words"])
+
+
+def in_plain_words(limiter: str) -> str:
+    """Return what limits, with its name where that says little: "waits for data from memory: long scoreboard".
+
+    Raises:
+        ProfileError: `profiles/words.toml` is malformed.
+    """
+    plain = _limiters().get(limiter)
+    return f"{plain}: {label(limiter)}" if plain else label(limiter)
