@@ -15,7 +15,7 @@ from ncuroof.metrics.families import LIBRARY, USER, load_families, title
 from ncuroof.present.explanations.columns import columns_by_name, load_columns, load_limiters, load_page_columns
 from ncuroof.present.explanations.path import condition, path_lines
 from ncuroof.present.explanations.printed_names import begun, meant, similar
-from ncuroof.present.explanations.words import load_words
+from ncuroof.present.explanations.words import load_words, word_lines
 from ncuroof.present.sentences.collect_options import collect_options
 from ncuroof.words import Side, capability_text
 
@@ -107,7 +107,7 @@ def _lines(name: str, rules: Rules, catalogue: Catalogue) -> Iterator[str]:
 
 def _word_column_or_limiter(name: str, rules: Rules) -> Iterator[str]:
     if name in load_words():
-        yield from _word(name)
+        yield from word_lines(name)
         return
     column = {**load_columns(), **columns_by_name()}.get(name)
     if name in load_page_columns():
@@ -209,18 +209,6 @@ def _family(name: str) -> Iterator[str]:
         )
     if family.advice_from_pytorch:
         yield from ("", "The same where PyTorch launches it:", f"  {family.advice_from_pytorch}")
-
-
-def _word(name: str) -> Iterator[str]:
-    word = load_words()[name]
-    yield from (
-        f"{name}: word",
-        "",
-        word.doc,
-        "",
-        f"See also: {', '.join(word.see)}",
-        f"Source: {word.source}",
-    )
 
 
 def _part_of_time(name: str) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -39,6 +39,16 @@ def load_words() -> Mapping[str, Word]:
             name: Word(entry["doc"], tuple(entry.get("printed", ())), tuple(entry["see"]), entry["source"])
             for name, entry in raw["word"].items()
         }
+
+
+def word_lines(name: str) -> Iterator[str]:
+    """Yield what a word means, in lines.
+
+    Raises:
+        ProfileError: `profiles/words.toml` is malformed.
+    """
+    word = load_words()[name]
+    yield from (f"{name}: word", "", word.doc, "", f"See also: {', '.join(word.see)}", f"Source: {word.source}")
 
 
 @cache
