@@ -25,7 +25,10 @@ _MOSTLY = 0.5
 _TMA_IN_USE_FRAC = 0.01
 """A bulk copy moves kilobytes with one instruction: where the pipe is busy for this share of the time, it carries the traffic."""
 
-_TENSOR_TYPES_FOR_FP32_WORK = ("tensor_tf32", "tensor_bf16", "tensor_fp16")
+_TF32 = "tensor_tf32"
+_TENSOR_TYPES_FOR_FP32_WORK = (_TF32, "tensor_bf16", "tensor_fp16")
+_LEAST_SPEEDUP = 1.2
+"""Of a tensor type over FP32, to be faster: GeForce's TF32 runs at the FP32 rate, the next ones at twice it or more."""
 _NARROWER_TENSOR_TYPE = {
     "tensor_tf32": "tensor_bf16",
     "tensor_bf16": "tensor_fp8",
@@ -48,7 +51,8 @@ class Roofline:
         roof_shares: ROOF_SHARES.
         instruction_points: INSTRUCTION_POINTS.
         instruction_ceilings: CEILINGS of the instruction roofline.
-        bounds: BOUNDS with the quantities of `bound`, `device.tensor_speedup`, `device.narrower_speedup` and `roofline.past_l1`.
+        bounds: BOUNDS with the quantities of `bound`, `device.tf32_speedup`, `device.tensor_speedup`,
+            `device.narrower_speedup` and `roofline.past_l1`.
         profiles: data sheet by device, None where no profile fits.
     """
 
@@ -79,7 +83,7 @@ def roofline(measurements: Measurements, calibrations: Sequence[Calibration] = (
         ~(pl.col("id").is_in(kernels.filter(past_l1)["id"].implode()) & (pl.col("level") == "l1"))
     )
     dwarfed = bounds.filter(pl.col("roofline.uncounted_frac").is_not_null())["id"].implode()
-    speedup = {device: _tensor_speedup(profile) for device, profile in profiles.items()}
+    speedups = {device: _tensor_speedups(profile) for device, profile in profiles.items()}
     reached = by_device(calibrations, measurements.devices)
     roofs = ceilings(kernels, work, bandwidth, whole, reached)
     return Roofline(
@@ -91,9 +95,14 @@ def roofline(measurements: Measurements, calibrations: Sequence[Calibration] = (
         instruction_points=place_instructions(kernels, placed),
         instruction_ceilings=instruction_ceilings(kernels, roofs, whole),
         bounds=bounds.with_columns(
-            kernels["device"]
-            .replace_strict(list(speedup), list(speedup.values()), return_dtype=pl.Float64)
-            .alias("device.tensor_speedup"),
+            *(
+                kernels["device"]
+                .replace_strict(
+                    list(speedups), [of_device[name] for of_device in speedups.values()], return_dtype=pl.Float64
+                )
+                .alias(name)
+                for name in ("device.tf32_speedup", "device.tensor_speedup")
+            ),
             _narrower_speedups(kernels, bounds, profiles),
             past_l1.cast(pl.Float64).alias("roofline.past_l1"),
         ),
@@ -139,13 +148,17 @@ def _profile(name: str | None, compute_capability: int | None, row: Mapping[str,
     )
 
 
-def _tensor_speedup(profile: GpuProfile | None) -> float | None:
-    """Return how much faster than FP32 the GPU multiplies matrices in the least narrow tensor type; None without tensor cores."""
-    if profile is None or "fp32" not in profile.peak_flop_per_s:
-        return None
-    rates = [profile.peak_flop_per_s.get(precision) for precision in _TENSOR_TYPES_FOR_FP32_WORK]
-    known = [rate for rate in rates if rate is not None]
-    return known[0] / profile.peak_flop_per_s["fp32"] if known else None
+def _tensor_speedups(profile: GpuProfile | None) -> dict[str, float | None]:
+    """Return how much faster than FP32 the GPU multiplies matrices in TF32, and in the least narrow tensor type that is faster."""
+    peaks = {} if profile is None else profile.peak_flop_per_s
+    fp32, rates = peaks.get("fp32"), [peaks.get(precision) for precision in _TENSOR_TYPES_FOR_FP32_WORK]
+    speedups = [rate / fp32 for rate in rates if rate is not None] if fp32 is not None else []
+    return {
+        "device.tf32_speedup": speedups[0] if speedups and _TF32 in peaks else None,
+        "device.tensor_speedup": next(
+            (each for each in speedups if each > _LEAST_SPEEDUP), max(speedups, default=None)
+        ),
+    }
 
 
 def _narrower_speedups(

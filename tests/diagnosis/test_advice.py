@@ -190,6 +190,7 @@ NAMED = {
         "void cutlass::Kernel<cutlass::gemm::kernel::Gemm<cutlass::gemm::threadblock::MmaPipelined<"
     ],
     "idle_tensor_cores": ["void cutlass::Kernel<cutlass_simt_sgemm_128x128_8x2_nn_align1>", "ampere_sgemm_128x64_tn"],
+    "idle_tensor_cores_of_halves": ["volta_sgemm_128x64_nn", "sgemm_tiled(const float *, const float *, float *)"],
     "convolution_without_tensor_cores": ["void conv2d_grouped_direct_kernel<float>"],
     "random_numbers": ["void at::native::(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4>"],
     "generator_setup": ["void generate_seed_pseudo<rng_config<curandStateXORWOW>>(curandStateXORWOW*)"],
