@@ -17,6 +17,8 @@ class Case:
         silent: changes of single quantities, to somewhat short of a threshold, with each of which it is not told.
         gains: changes of single quantities and the share that comes back then.
         name: of the kernel.
+        other_names: of kernels of which it is not told.
+        others: limiters with which it is not told.
     """
 
     finding: str
@@ -27,6 +29,8 @@ class Case:
     silent: dict[str, tuple[float, ...]] = field(default_factory=dict)
     gains: tuple[tuple[str, float | None, float | None], ...] = ()
     name: str = "kernel(float *)"
+    other_names: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 def waiting(finding: str, quantity: str, **silent: tuple[float, ...]) -> Case:

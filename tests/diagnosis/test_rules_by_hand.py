@@ -9,10 +9,12 @@ import pytest
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.diagnosis.causes import add_firing, collect_findings
+from tests.diagnosis import cases_of_memory, cases_of_names, cases_of_units, cases_of_warps
 from tests.diagnosis.cases_by_hand import CASES, Case
 from tests.diagnosis.test_findings import blank
 
 RULES = load_rules()
+ALL = [*CASES, *cases_of_memory.CASES, *cases_of_warps.CASES, *cases_of_units.CASES, *cases_of_names.CASES]
 
 
 def kernel(case: Case, **changed: float | None) -> pl.DataFrame:
@@ -32,7 +34,7 @@ def found(case: Case, **changed: float | None) -> dict[str, float | None]:
     return dict(rows.select("finding", pl.col("gain_ns") / frame["duration_ns"].item()).iter_rows())
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda each: each.finding)
+@pytest.mark.parametrize("case", ALL, ids=lambda each: each.finding)
 def test_what_is_beyond_the_thresholds_is_told_with_its_gain(case: Case) -> None:
     gains = found(case)
     assert case.finding in gains
@@ -54,6 +56,17 @@ def test_what_is_beyond_the_thresholds_is_told_with_its_gain(case: Case) -> None
         ("uncoalesced_global_access", "shared", {}, 0.15 * 0.6 * 0.5),
         ("uncoalesced_global_access", "l2", {"access.l2_excess_frac": 0.3}, 0.3),
         ("uncoalesced_global_access", "dram", {"access.dram_excess_frac": 0.2}, 0.2),
+        ("uncoalesced_global_load", "l2", {"access.l2_load_waste_frac": 0.2}, 0.2),
+        # of an L1 that is busy for half of the time, six tenths are accesses to global memory, of which half is in vain
+        ("uncoalesced_global_load", "shared", {"access.load_waste_frac": 0.5}, 0.5 * 0.6 * 0.5),
+        ("uncoalesced_global_load", "l1", {"utilisation.memory_side": 0.9, "scheduler.l1_busy_frac": 0.3}, 0.052 * 0.9),
+        (
+            "uncoalesced_global_load",
+            "stall",
+            {"utilisation.memory_side": 0.3, "access.load_waste_frac": 0.4},
+            0.4 * 0.5,
+        ),
+        ("uncoalesced_global_load", "stall", {"utilisation.dram": 0.4}, 0.3 * 0.4),
         ("local_memory", "l2", {}, 0.3),
         ("local_memory", "l2", {"utilisation.lsu": None}, 0.1),
     ],
@@ -61,7 +74,7 @@ def test_what_is_beyond_the_thresholds_is_told_with_its_gain(case: Case) -> None
 def test_the_gain_is_that_of_what_limits(
     finding: str, limiter: str, changed: dict[str, float | None], gain: float
 ) -> None:
-    (case,) = [case for case in CASES if case.finding == finding]
+    case = next(case for case in ALL if case.finding == finding)
     in_l1 = {"access.shared_wavefront_share": 0.4, "utilisation.l1": 0.5} if limiter == "shared" else {}
     assert found(replace(case, limiter=limiter), **in_l1, **changed)[finding] == pytest.approx(gain)
 
@@ -81,8 +94,20 @@ def test_bytes_moved_in_vain_are_those_of_loads_and_stores() -> None:
     assert wasted == pytest.approx({"l1": 0.15 * 32 * 1.5e6, "l2": 2.4e6, "dram": 1e6})
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda each: each.finding)
+@pytest.mark.parametrize("case", ALL, ids=lambda each: each.finding)
 def test_what_is_short_of_one_threshold_is_not_told(case: Case) -> None:
     for quantity, values in case.silent.items():
         for value in values:
             assert case.finding not in found(case, **{quantity: value}), (quantity, value)
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda each: each.finding)
+def test_what_another_unit_limits_or_has_another_name_is_not_told(case: Case) -> None:
+    for limiter in case.others:
+        assert case.finding not in found(replace(case, limiter=limiter)), limiter
+    for name in case.other_names:
+        assert case.finding not in found(replace(case, name=name)), name
+
+
+def test_every_finding_has_a_case() -> None:
+    assert RULES.findings.keys() == {case.finding for case in ALL}

@@ -1,0 +1,63 @@
+"""Kernels of which a finding is told by what they are called, and others that are called much like them."""
+
+from __future__ import annotations
+
+from tests.diagnosis.cases_by_hand import Case
+
+SOFTMAX = "void at::native::<unnamed>::cunn_SoftMaxForward<4, float, float, float, at::native::<unnamed>::SoftMaxForwardEpilogue>"
+NO_ATTENTION = (
+    "void at::native::<unnamed>::cunn_SoftMaxForward<4, float, at::native::<unnamed>::LogSoftMaxForwardEpilogue>",
+    "void softmax_warp_forward<float, float, float, 10, true>",
+    "void softmax_warp_forward<float, float, float, (int)10, (bool)1, false>",
+    "softmaxLossUnnormalized(_softmaxLoss_t)",
+    "kernel(float *)",
+)
+COPY = "at::native::direct_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda(float)]"
+CONVERTING = f"void at::native::unrolled_elementwise_kernel<{COPY}, LoadWithCast<1>, StoreWithCast<1>>"
+MOVING = f"void at::native::elementwise_kernel<128, 4, void at::native::gpu_kernel_impl_nocast<{COPY}>>"
+FILLING = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char *, 1>>"
+
+CASES = [
+    Case(
+        "attention_in_parts", "memory", "dram", {"launch.is_between_products": 1}, 1, {"launch.is_between_products": (0,)},
+        name=SOFTMAX, other_names=NO_ATTENTION,
+    ),
+    Case("attention_in_parts", "memory", "dram", {"launch.is_between_products": 1}, 1, name="triton_per_fused_softmax_0"),
+    Case(
+        "attention_in_parts", "memory", "dram", {"launch.is_between_products": 1}, 1,
+        name="void softmax_warp_backward<float, float, float, 10, false>",
+    ),
+    Case(
+        "softmax_of_attention", "memory", "dram", {"duration_ns": 5100, "launch.is_between_products": 0}, None,
+        {"duration_ns": (4900,), "launch.is_between_products": (1,)},
+        (("launch.is_between_products", None, None),),
+        name=SOFTMAX, other_names=NO_ATTENTION,
+    ),
+    Case("type_conversion", "memory", "dram", {}, 1, name=CONVERTING, other_names=(MOVING, FILLING, "kernel(float *)")),
+    *(
+        Case("type_conversion", "memory", "dram", {}, 1, name=name)
+        for name in (
+            "void at::native::vectorized_elementwise_kernel<8, at::native::bfloat16_copy_kernel_cuda(at::TensorIteratorBase &)>",
+            "void at::native::vectorized_elementwise_kernel<8, at::native::float8_copy_kernel_cuda(at::TensorIteratorBase &)>",
+            "void at::native::vectorized_elementwise_kernel<4, at::native::float16tofloat32_copy_kernel_cuda()>",
+            f"void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl<{COPY}>>",
+            "triton_poi_fused__to_copy_0",
+        )
+    ),
+    Case("layout_copy", "memory", "dram", {}, 1, name=MOVING, other_names=(CONVERTING, FILLING, "kernel(float *)")),
+    *(
+        Case("layout_copy", "memory", "dram", {}, 1, name=name)
+        for name in (
+            "void at::native::<unnamed>::CatArrayBatchedCopy<float, unsigned int, 4, 64, 64>",
+            "triton_poi_fused_clone_3", "triton_poi_fused_cat_12", "triton_poi_fused_copy_0",
+        )
+    ),
+    Case(
+        "fill", "memory", "dram", {}, 1,
+        name=FILLING, other_names=(MOVING, "fill_vector(float *)", "triton_poi_fused_zeros_add_0"),
+    ),
+    *(
+        Case("fill", "memory", "dram", {}, 1, name=f"triton_poi_fused_{what}_0")
+        for what in ("zeros", "full", "new_zeros", "new_ones", "ones_like", "full_like", "fill")
+    ),
+]  # fmt: skip
