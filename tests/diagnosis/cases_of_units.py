@@ -31,6 +31,7 @@ CASES = [
         "idle_tensor_cores", "compute", "issue",
         {"utilisation.tensor": 0, "device.tf32_speedup": 8, "device.tensor_speedup": 8, "utilisation.fp32": 0.32}, 0.96,
         {"utilisation.fp32": (0.28,)},
+        (("roofline.vector_flop_frac", 0.16, 0.98),),
         name="matmul(float *)",
     ),
     Case(

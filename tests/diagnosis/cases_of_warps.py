@@ -59,6 +59,12 @@ CASES = [
         (("utilisation.busiest", 0.8, 0.2), ("occupancy.filled_frac", 0.9, 0.1)),
     ),
     Case(
+        "little_work_per_thread", "compute", "issue",
+        {"scheduler.n_instructions_per_warp": 50, "occupancy.waves": 9, "occupancy.filled_frac": 0.75, "utilisation.busiest": 0.7},
+        0.25,
+        others=("fp32", "lsu"),
+    ),
+    Case(
         "one_resident_block", "latency", "work_per_thread",
         {"occupancy.resident_blocks": 1, "occupancy.shared_bytes_frac": 1, "launch.n_threads_per_block": 512,
          "occupancy.waves": 4.1, "scheduler.n_instructions_per_warp": 98, "occupancy.achieved_frac": 0.5,
