@@ -143,6 +143,8 @@ ROWS: list[ByHand] = [
     ),
     ("occupancy.empty_frac", {WARPS: 30, THEORETICAL: 60, COMPUTE: 39, MEMORY: 30, **HALF_ACTIVE}, 0.75),
     ("occupancy.empty_frac", {WARPS: 30, THEORETICAL: 60, L1_BUSY: 41, **HALF_ACTIVE}, 0.75),
+    # half of the places, for three quarters of the time of a third of the SMs
+    ("occupancy.empty_frac", {WARPS: 30, THEORETICAL: 60, **_active(150, 600), **A_THIRD_OF_SMS}, 0.625),
     ("occupancy.empty_frac", {WARPS: 66, THEORETICAL: 60, **_active(600, 600)}, 0),
     # ---- counters that must agree: 7000 + 5000 bytes against 3 GB/s for 2 or 5 µs
     ("check.dram_closure_frac", {READ: 7000, WRITTEN: 5000, DRAM_RATE: 3e9, NS: 2000}, 0.5),

@@ -37,6 +37,8 @@ ROWS: list[ByHand] = [
     ("sm_clock_hz", {SMSP: 1.49e9, GPC: 1.5e9}, 1.49e9),
     ("sm_clock_hz", {SMSP: 1.52e9, GPC: 1.5e9}, 1.5e9),
     ("sm_clock_hz", {SM: 1.48e9, GPC: 1.5e9}, 1.5e9),
+    ("sm_clock_hz", {SMSP: 1.51e9, SM: 1.3e9, GPC: 1.5e9}, 1.51e9),
+    ("sm_clock_hz", {SMSP: 1.5e9, SM: 1.52e9, GPC: 1.5e9}, 1.5e9),
     ("sm_clock_hz", {SMSP: 1.2e9, SM: 1.3e9}, 1.2e9),
     ("sm_clock_hz", {SM: 1.3e9, "l1tex__cycles_elapsed.avg.per_second": 1.4e9}, 1.3e9),
     ("sm_clock_hz", {"l1tex__cycles_elapsed.avg.per_second": 1.4e9, "gpc__frequency": 1.1e9}, 1.4e9),
@@ -120,6 +122,10 @@ ROWS: list[ByHand] = [
     ("occupancy.next_limit_frac", {THEORETICAL: 30, **_limits(2, 2, 2, 2, 3)}, 0.45),
     ("occupancy.next_limit_frac", {THEORETICAL: 80, **_limits(2, 7, 7, 7, 7)}, 1),
     ("occupancy.next_limit_frac", _limits(2, 3, 5, 7, 11), None),
+    # two blocks have 2048 bytes each of 4096
+    ("occupancy.shared_bytes_frac",
+     {f"{ATTRIBUTE}max_shared_memory_per_multiprocessor": 4096, "launch__shared_mem_per_block": 1024,
+      f"{LIMIT}shared_mem": 1}, 0.5),
     ("occupancy.one_more_block_frac", {THEORETICAL: 80, **_limits(2, 3, 5, 7, 11)}, 1.2),
 ]  # fmt: skip
 

@@ -1,8 +1,8 @@
 """Work of the vector pipes and shares of arithmetic, by each formula of the catalogue, worked by hand.
 
 Additions, multiplications and multiply-adds are 3, 5 and 11, 3 + 5 + 2 · 11 = 30 FLOP, but where 3 + 5 + 8 = 16 is handier; packed
-ones are 13, 17 and 19: 2 · 13 + 2 · 17 + 4 · 19 = 136 more. Sub-partitions run at 2 GHz and SMs at 3 GHz, which no GPU does, so that no
-clock can stand for the other.
+ones are 13, 17 and 19: 2 · 13 + 2 · 17 + 4 · 19 = 136 more. Sub-partitions run at 2 GHz and SMs at 3 GHz, which no GPU does, so
+that no clock can stand for the other.
 """
 
 from __future__ import annotations
