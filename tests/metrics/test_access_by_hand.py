@@ -140,6 +140,7 @@ ROWS: list[ByHand] = [
     ("access.remote_traffic_frac", {**REMOTE, **_other("lts", 2900, 1000), NS: 1000}, 0),  # 124.8 kB
     ("access.remote_traffic_frac", {name: n for name, n in REMOTE.items() if name != NS}, None),
     ("access.remote_traffic_frac", chip(80), None),
+    ("utilisation.headroom", {**REMOTE, MEMORY: 50, "sm__cycles_active.max": 4, "sm__cycles_elapsed.max": 5}, 0.375),
     ("utilisation.headroom", {**REMOTE, MISSES: 9000, MEMORY: 50, "sm__cycles_active.max": 1, "sm__cycles_elapsed.max": 1}, 0),
     # 128 + 112 kB, of 96 bytes at 5 GHz for 1 µs; 96 bytes are twice 384 bits
     ("access.remote_as_dram_frac",
@@ -253,6 +254,14 @@ ROWS: list[ByHand] = [
     ("access.dram_load_waste_frac", {**USED, f"{L2_READ}_lookup_miss.sum": 300, THEORETICAL: 310, IDEAL: 300}, 0.2304),
     ("access.dram_load_waste_frac", {**USED, READ: 3000, WRITTEN: 7000, **EXCESS}, 0),
     ("access.dram_load_waste_frac", {**USED, READ: 3000, WRITTEN: 7000}, 0),
+    ("access.dram_load_waste_frac", {name: n for name, n in BESIDE.items() if name != f"{LD_BYTES}.ratio"}, None),
+    ("access.dram_store_waste_frac", {name: n for name, n in BESIDE.items() if name != f"{ST_BYTES}.ratio"}, None),
+    *(
+        (f"access.l2_{op}_waste_frac",
+         {**USED, "lts__t_sectors_srcunit_tex.sum": 500, f"{L2_READ}.sum": 90, f"{L2_WRITTEN}.sum": 40, **beside}, 0)
+        for op in ("load", "store")
+        for beside in ({}, EXCESS)
+    ),
     # 2400 bytes written in vain, and to fill sectors 1200 that no load missed, or 32 for each store that did
     ("access.dram_store_waste_frac", {**BESIDE, f"{ST_BYTES}.ratio": 32}, 0),
     ("access.dram_store_waste_frac", {**BESIDE, f"{ST_BYTES}.ratio": 31}, 0.21),  # 3100 of use: 900 in vain

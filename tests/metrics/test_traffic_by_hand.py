@@ -21,7 +21,11 @@ BY_KIND = {f"{WAVEFRONTS}_op_ld.sum": 11.0, f"{WAVEFRONTS}_op_st.sum": 13.0, f"{
 LDGSTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum"
 CHARTLESS_DRAM = {f"dram__cycles_active{ELAPSED}": 25.0, "dram__bytes.sum.peak_sustained": 96.0, DRAM_CLOCK: 5e9}
 CHARTLESS_L2 = {f"lts__lts2xbar_cycles_active{ELAPSED}": 25.0, "lts__cycles_elapsed.sum": 7000.0, **chip(89)}
-L1_PEAK = {"launch__sm_count": 66.0, "sm__cycles_elapsed.avg.per_second": 1.5e9}
+L1_PEAK = {
+    "launch__sm_count": 66.0,
+    "device__attribute_multiprocessor_count": 132.0,
+    "sm__cycles_elapsed.avg.per_second": 1.5e9,
+}
 
 ROWS: list[ByHand] = [
     ("traffic_bytes.dram_read", {READ: 7, "dram__bytes_op_read.sum": 5}, 7),

@@ -138,6 +138,7 @@ ROWS: list[ByHand] = [
     ("utilisation.lsu", {MEMORY: 50, COMPUTE: 50.03, DRAM: 30, L2: 40}, 0.5003),
     ("utilisation.lsu", {MEMORY: 50, COMPUTE: 50.07, DRAM: 30, L2: 40}, None),
     ("utilisation.lsu", {MEMORY: 50, COMPUTE: 49.93, DRAM: 30, L2: 40}, None),
+    ("utilisation.lsu", {MEMORY: 50, COMPUTE: 50, DRAM: 49.94, L2: 49.94}, 0.5),
     ("utilisation.lsu", {MEMORY: 50, COMPUTE: 50, DRAM: 49.97, L2: 40}, None),
     ("utilisation.lsu", {MEMORY: 50, COMPUTE: 50, DRAM: 30, L2: 49.97}, None),
     ("utilisation.memory_side", {MEMORY: 50, DRAM: 60, **chip(89)}, 0.5),
@@ -161,6 +162,7 @@ ROWS: list[ByHand] = [
     ("utilisation.headroom", {MEMORY: 30, COMPUTE: 40, "sm__cycles_active.max": 480, "sm__cycles_elapsed.max": 600}, 0.5),
     ("utilisation.headroom", {MEMORY: 30, COMPUTE: 90, "sm__cycles_active.max": 480, "sm__cycles_elapsed.max": 600}, 0),
     ("utilisation.lead", {MEMORY: 30, COMPUTE: 41}, -0.11),
+    ("utilisation.lead", {MEMORY: 50, L1_ACTIVE: 90, **ALWAYS_ACTIVE, **chip(75), COMPUTE: 41}, 0.49),
     ("utilisation.gap", {MEMORY: 30, COMPUTE: 41}, 0.11),
     ("utilisation.gap", {MEMORY: 41, COMPUTE: 30}, 0.11),
     *(
