@@ -18,7 +18,7 @@ class Case:
         gains: changes of single quantities and the share that comes back then.
         name: of the kernel.
         other_names: of kernels of which it is not told.
-        others: limiters with which it is not told.
+        other_limiters: limiters with which it is not told.
     """
 
     finding: str
@@ -30,7 +30,7 @@ class Case:
     gains: tuple[tuple[str, float | None, float | None], ...] = ()
     name: str = "kernel(float *)"
     other_names: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
+    other_limiters: tuple[str, ...] = ()
 
 
 def waiting(finding: str, quantity: str, **silent: tuple[float, ...]) -> Case:

@@ -14,7 +14,7 @@ CASES = [
         {"access.load_bytes_per_sector": (29, 32), "access.load_sectors_per_request": (3.7, 1), "access.load_waste_frac": (0.048,),
          "access.l2_load_waste_frac": (0.048,)},  # what L1 absorbs, and L1 is not full
         (("access.l2_load_waste_frac", None, 0.3),),
-        others=("fp32", "issue"),
+        other_limiters=("fp32", "issue"),
     ),
     *(
         Case(
@@ -35,9 +35,10 @@ CASES = [
     Case(
         "async_copy_alignment", "memory", "l2", {"access.async_sectors_per_lookup": 1.07, "access.l2_excess_frac": 0.4}, 0.4,
         {"access.async_sectors_per_lookup": (1.03,)},
-        others=("fp32",),
+        other_limiters=("fp32",),
     ),
-    Case("global_atomics", "memory", "l2", {"utilisation.atomic": 0.31}, None, {"utilisation.atomic": (0.29,)}, others=("dram",)),
+    Case("global_atomics", "memory", "l2", {"utilisation.atomic": 0.31}, None, {"utilisation.atomic": (0.29,)},
+         other_limiters=("dram",)),
     Case(
         "remote_transfer", "latency", None, {"access.remote_traffic_frac": 0.41}, None, {"access.remote_traffic_frac": (0.39,)},
         name="ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096>)",
@@ -50,7 +51,7 @@ CASES = [
         {"access.load_sectors_per_request": (0.9, 4.3, 16), "access.load_bytes_per_sector": (27,),
          "scheduler.n_threads_per_instruction": (23,)},
         (("access.load_sectors_per_request", 4, None), ("scheduler.n_threads_per_instruction", None, None)),
-        others=("dram", "fp32"),
+        other_limiters=("dram", "fp32"),
     ),
     Case(
         "colliding_atomics", "latency", "lg_throttle",
@@ -74,16 +75,16 @@ CASES = [
         0.13,  # the busiest channel is busy for 0.65 of the time, the average one for 0.52
         {"access.dram_channel_imbalance_frac": (0.096,), "access.hottest_dram_channel_frac": (0.58,)},
         (("access.dram_channel_imbalance_frac", 0.104, 0.104 * 0.65),),
-        others=("l2", "shared"),
+        other_limiters=("l2", "shared"),
     ),
     Case(
         "write_back", "memory", "dram", {"check.dram_write_share": 0.56}, None, {"check.dram_write_share": (0.54, 0.5)},
-        others=("l2",),
+        other_limiters=("l2",),
     ),
     Case(
         "scattered_compressible_writes", "memory", "dram", {"access.compression_input_frac": 4.2}, None,
         {"access.compression_input_frac": (3.8,)},
-        others=("l1", "shared"),
+        other_limiters=("l1", "shared"),
     ),
     Case(
         "large_working_set", "memory", "dram",
@@ -93,7 +94,7 @@ CASES = [
         {"access.dram_read_over_l2_size": (1.9,), "access.l2_read_over_dram_read": (1.2, 5.1),
          "access.stored_over_dram_read": (1,), "check.dram_write_share": (0.52,)},
         (("access.stored_over_dram_read", None, None), ("access.l2_read_over_dram_read", 4.9, None)),
-        others=("l2",),
+        other_limiters=("l2",),
     ),
     Case(
         "scattered_stores", "latency", "l2",
@@ -114,7 +115,7 @@ CASES = [
         {"access.l2_input_share": (0.74,), "utilisation.l2": (0.38,), "access.store_waste_frac": (0.048,),
          "access.local_frac": (0.52,), "access.atomic_request_frac": (0.52,)},
         (("access.store_waste_frac", None, 0.7), ("utilisation.compute", 0.5, 0.5)),
-        others=("dram",),
+        other_limiters=("dram",),
     ),
     *(
         Case(
@@ -137,21 +138,21 @@ CASES = [
         0.7,
         {"utilisation.memory": (0.58,), "access.l2_input_share": (0.77,), "occupancy.waves": (0.95,)},
         (("occupancy.waves", None, 0.7), ("access.l2_input_share", None, 0.7), ("utilisation.compute", 0.4, 0.6)),
-        others=("dram",),
+        other_limiters=("dram",),
     ),
     Case(
         "l2_traffic_of_few_blocks", "memory", "l2",
         {"utilisation.memory": 0.62, "access.l2_input_share": 0.73, "occupancy.waves": 0.95}, None,
         {"utilisation.memory": (0.58,), "access.l2_input_share": (0.77,), "occupancy.waves": (1.05,)},
         (("access.l2_input_share", None, None),),
-        others=("dram",),
+        other_limiters=("dram",),
     ),
     Case(
         "l1_or_shared", "memory", "l1",
         {"utilisation.l1": 0.62, "access.unsplit_shared_bytes": 1024, "stalls.lg_throttle": 0.28}, None,
         {"utilisation.l1": (0.58,), "access.unsplit_shared_bytes": (0,), "stalls.lg_throttle": (0.32,)},
         (("access.unsplit_shared_bytes", None, None), ("stalls.lg_throttle", None, None)),
-        others=("shared",),
+        other_limiters=("shared",),
     ),
     Case(
         "l1_traffic", "memory", "l1",
@@ -163,7 +164,7 @@ CASES = [
         (("access.shared_wavefront_share", 0.5, 0.6), ("utilisation.dram", 0.4, 0.6), ("utilisation.xu", 0.45, 0.55),
          ("utilisation.tensor", 0.35, 0.65), ("roofline.vector_flop_frac", 0.6, 0.4), ("roofline.vector_flop_frac", None, 0.5),
          ("utilisation.compute", 0.2, 0.8), ("arithmetic.fp32_issue_frac", None, None)),
-        others=("shared", "l2"),
+        other_limiters=("shared", "l2"),
     ),
     Case(
         "l1_traffic", "memory", "l1",
@@ -181,7 +182,7 @@ CASES = [
         (("utilisation.dram", 0.4, 0.6), ("utilisation.tensor", 0.35, 0.65), ("utilisation.fp64", 0.45, 0.55),
          ("utilisation.xu", 0.5, 0.5), ("access.shared_wavefront_share", 0.5, 0.6), ("utilisation.issue", 0.2, 0.8),
          ("arithmetic.fp32_issue_frac", None, None)),
-        others=("l1", "l2"),
+        other_limiters=("l1", "l2"),
     ),
     Case(  # a transposition: nothing is computed, and nothing used again
         "shared_traffic", "memory", "shared",

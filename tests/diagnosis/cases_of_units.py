@@ -16,7 +16,7 @@ CASES = [
         (("roofline.vector_flop_frac", 0.04, 0.895), ("roofline.vector_flop_frac", None, 0.8), ("utilisation.fp32", 0.2, 0.875),
          ("arithmetic.fp32_unfused_frac", None, 0.85), ("device.tensor_speedup", 4, 0.8)),
         name="sgemm_tiled(const float *, const float *, float *)",
-        other_names=("copy(float *)", "upsample_bilinear_kernel(float *)"), others=("dram", "xu", "fp64"),
+        other_names=("copy(float *)", "upsample_bilinear_kernel(float *)"), other_limiters=("dram", "xu", "fp64"),
     ),
     Case(
         "idle_tensor_cores", "memory", "l1",
@@ -44,7 +44,7 @@ CASES = [
         (("device.tf32_speedup", None, 0.6), ("utilisation.fp32", 0.4, 0.7), ("roofline.vector_flop_frac", None, 0.5),
          ("device.tensor_speedup", 8, 0.825), ("device.tensor_speedup", 1.25, 0.9 - 0.6 / 1.25)),
         name="sgemm_tiled(const float *, const float *, float *)",
-        other_names=("copy(float *)", "upsample_bilinear_kernel(float *)"), others=("l1", "lsu", "shared"),
+        other_names=("copy(float *)", "upsample_bilinear_kernel(float *)"), other_limiters=("l1", "lsu", "shared"),
     ),
     Case(
         "idle_tensor_cores_of_halves", "compute", "issue",
@@ -66,7 +66,7 @@ CASES = [
         {"utilisation.tensor": (0.0105,), "device.tensor_speedup": (1.15,), "arithmetic.fp32_unfused_frac": (0.52,),
          "roofline.vector_flop_frac": (0.048,)},
         name="conv2d_kernel(float *)",
-        other_names=("depthwise_conv2d(float *)", "conv2d_wgrad_kernel(float *)", "copy(float *)"), others=("xu",),
+        other_names=("depthwise_conv2d(float *)", "conv2d_wgrad_kernel(float *)", "copy(float *)"), other_limiters=("xu",),
     ),
     Case(
         "convolution_without_tensor_cores", "compute", "fp32",
@@ -80,12 +80,12 @@ CASES = [
         0.4,
         {"utilisation.tensor": (0.28,), "roofline.tensor_path_frac": (0.96,), "device.has_async_tensor_path": (0,)},
         (("utilisation.memory_side", 0.8, 0.2), ("roofline.tensor_path_frac", 0.94, 0.06)),
-        others=("fp32",),
+        other_limiters=("fp32",),
     ),
     Case(
         "narrower_type", "compute", "tensor", {"device.narrower_speedup": 1.3, "utilisation.tensor": 0.62}, None,
         {"device.narrower_speedup": (1.1,), "utilisation.tensor": (0.58,)},
-        others=("fp32",),
+        other_limiters=("fp32",),
     ),
     Case("unnamed_pipe", "compute", None, {"utilisation.compute_unnamed": 0.104}, None, {"utilisation.compute_unnamed": (0.096,)}),
     Case(
@@ -96,7 +96,7 @@ CASES = [
         {"utilisation.compute": (0.58,), "arithmetic.fp32_issue_frac": (0.82,), "arithmetic.fp16_issue_frac": (0.82,)},
         (("utilisation.memory_side", 0.4, 0.6), ("roofline.min_time_frac", 0.1, 0.8), ("arithmetic.fp32_issue_frac", None, 0.7),
          ("arithmetic.fp16_issue_frac", None, 0.7)),
-        other_names=(DRAWING,), others=("alu", "fp32", "lsu"),
+        other_names=(DRAWING,), other_limiters=("alu", "fp32", "lsu"),
     ),
     Case(
         "integer_pipe", "compute", "alu",
@@ -107,19 +107,19 @@ CASES = [
         (("utilisation.issue", 0.1, 0.8), ("utilisation.memory_side", 0.5, 0.5), ("utilisation.fp32", 0.4, 0.6),
          ("utilisation.fp64", 0.4, 0.6), ("utilisation.tensor", 0.4, 0.6), ("utilisation.xu", 0.4, 0.6),
          ("scheduler.compute_busy_frac", 0.96, None)),
-        other_names=(DRAWING,), others=("issue", "fp32"),
+        other_names=(DRAWING,), other_limiters=("issue", "fp32"),
     ),
     Case(
         "multiply_add_issue", "compute", "issue", {"arithmetic.fp32_issue_frac": 0.82, "scheduler.issue_busy_frac": 0.76}, 0.2,
         {"arithmetic.fp32_issue_frac": (0.78,), "scheduler.issue_busy_frac": (0.895,)},
         (("scheduler.issue_busy_frac", 0.88, 0.07 / 0.95),),
-        other_names=(DRAWING,), others=("fp32", "alu"),
+        other_names=(DRAWING,), other_limiters=("fp32", "alu"),
     ),
     Case(
         "half_issue", "compute", "issue", {"arithmetic.fp16_issue_frac": 0.82, "scheduler.issue_busy_frac": 0.76}, 0.2,
         {"arithmetic.fp16_issue_frac": (0.78,), "scheduler.issue_busy_frac": (0.895,)},
         (("scheduler.issue_busy_frac", 0.88, 0.07 / 0.95),),
-        other_names=(DRAWING,), others=("fp16", "alu"),
+        other_names=(DRAWING,), other_limiters=("fp16", "alu"),
     ),
     Case(
         "indexed_constants", "compute", "address",
@@ -129,7 +129,7 @@ CASES = [
     ),
     Case(
         "random_numbers", "compute", "issue", {"utilisation.compute": 0.62}, None, {"utilisation.compute": (0.58,)},
-        name=DRAWING, other_names=("kernel(float *)",), others=("fp32", "lsu"),
+        name=DRAWING, other_names=("kernel(float *)",), other_limiters=("fp32", "lsu"),
     ),
     Case(
         "lsu_instructions", "compute", "lsu",
@@ -141,7 +141,7 @@ CASES = [
         {"utilisation.lsu": (0.58,), "stalls.barrier": (0.104,)},  # with barriers `combined_in_shared`
         (("utilisation.dram", 0.4, 0.6), ("utilisation.tensor", 0.5, 0.5), ("utilisation.fp64", 0.5, 0.5),
          ("utilisation.issue", 0.2, 0.8), ("arithmetic.fp32_issue_frac", None, None)),
-        others=("dram", "shared"),
+        other_limiters=("dram", "shared"),
     ),
     *(
         Case(
@@ -160,7 +160,7 @@ CASES = [
         )
     ),
     Case(
-        "special_functions", "compute", "xu", {"utilisation.xu": 0.52}, None, {"utilisation.xu": (0.48,)}, others=("fp32",)
+        "special_functions", "compute", "xu", {"utilisation.xu": 0.52}, None, {"utilisation.xu": (0.48,)}, other_limiters=("fp32",)
     ),
     Case(
         "arithmetic_roof", "compute", "tensor",
@@ -169,7 +169,7 @@ CASES = [
         None,
         {"scheduler.compute_busy_frac": (0.885,), "scheduler.pipe_busy_frac": (0.78,), "arithmetic.integer_fma_frac": (0.82,)},
         (("arithmetic.integer_fma_frac", None, None),),
-        others=("alu", "lsu"),
+        other_limiters=("alu", "lsu"),
     ),
     *(
         Case(

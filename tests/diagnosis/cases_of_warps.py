@@ -62,7 +62,7 @@ CASES = [
         "little_work_per_thread", "compute", "issue",
         {"scheduler.n_instructions_per_warp": 50, "occupancy.waves": 9, "occupancy.filled_frac": 0.75, "utilisation.busiest": 0.7},
         0.25,
-        others=("fp32", "lsu"),
+        other_limiters=("fp32", "lsu"),
     ),
     Case(
         "one_resident_block", "latency", "work_per_thread",

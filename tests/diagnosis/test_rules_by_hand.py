@@ -103,7 +103,7 @@ def test_what_is_short_of_one_threshold_is_not_told(case: Case) -> None:
 
 @pytest.mark.parametrize("case", ALL, ids=lambda each: each.finding)
 def test_what_another_unit_limits_or_has_another_name_is_not_told(case: Case) -> None:
-    for limiter in case.others:
+    for limiter in case.other_limiters:
         assert case.finding not in found(replace(case, limiter=limiter)), limiter
     for name in case.other_names:
         assert case.finding not in found(replace(case, name=name)), name

@@ -37,3 +37,14 @@ def test_tf32_is_no_faster_than_fp32_or_clearly_so() -> None:
     speedups = [each["tensor_tf32"] / each["fp32"] for each in peaks if {"tensor_tf32", "fp32"} <= each.keys()]
     assert len(speedups) > 50
     assert not [each for each in speedups if 1.01 < each < 1.6]
+
+
+def test_where_tf32_has_no_rate_there_is_no_tf32() -> None:
+    # The advice of `idle_tensor_cores_of_halves` says so: the CUDA C++ Programming Guide has TF32 from compute capability 8.0 on.
+    without = [
+        each
+        for each in load_profiles()
+        if "tensor_tf32" not in each.peak_flop_per_s and {"tensor_bf16", "tensor_fp16"} & each.peak_flop_per_s.keys()
+    ]
+    assert len(without) > 10
+    assert [each.name for each in without if float(each.compute_capability) >= 8] == []
