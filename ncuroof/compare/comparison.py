@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from importlib import import_module
 
-from ncuroof.collect.kernel_names import function_name
 from ncuroof.compare.comparable import Comparable, comparable
 from ncuroof.compare.deltas import Delta, deltas
 from ncuroof.compare.matching import Matching, Sureness, match
 from ncuroof.compare.noise import by_clocks, noise_of_runs
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.side import Side
-from ncuroof.compare.told_apart import told_apart
+from ncuroof.compare.told_apart import names_of_failed, told_apart
 
 _MOST_NAMES = 3
 _MOST_AT_OTHER_CLOCKS = 0.1
@@ -88,7 +87,7 @@ def run_obstacle(comparison: Comparison) -> str | None:
     Launches failed or were counted in one of them alone, other time was left out of the sums, or the clocks are others.
     """
     return (
-        _failed_otherwise(comparison.before.failed, comparison.after.failed)
+        _failed_otherwise(comparison.before, comparison.after)
         or _counted_otherwise(comparison.before, comparison.after)
         or _at_other_clocks(comparison)
     )
@@ -154,25 +153,26 @@ def _clock_change(comparison: Comparison) -> float:
     return moved / total if total else 0.0
 
 
-def _failed_otherwise(before: Sequence[str], after: Sequence[str]) -> str:
+def _failed_otherwise(before: Side, after: Side) -> str:
     """Return which launches failed in one run alone; "" where as many failed in both, and none of them is known to be another."""
-    if "" in (*before, *after):
+    if "" in (*before.failed, *after.failed):
+        n_failed = len(before.failed), len(after.failed)
         return (
-            "" if len(before) == len(after) else f"launches failed to profile: {len(before)} before, {len(after)} after"
+            ""
+            if n_failed[0] == n_failed[1]
+            else f"launches failed to profile: {n_failed[0]} before, {n_failed[1]} after"
         )
-    failed = Counter(before), Counter(after)
-    only = [", ".join(_short_list(part)) for part in (failed[0] - failed[1], failed[1] - failed[0])]
+    failed = Counter(before.failed), Counter(after.failed)
+    shown = names_of_failed(before, after)
+    only = [", ".join(_short_list(part, shown)) for part in (failed[0] - failed[1], failed[1] - failed[0])]
     return ", ".join(
         f"{names} failed to profile {when}" for names, when in zip(only, ("before", "after"), strict=True) if names
     )
 
 
-def _short_list(names: Counter[str]) -> list[str]:
-    """Return some of the names, those of the functions, and their numbers."""
-    told = [
-        f"{count} launches of {function_name(name)}" if count > 1 else function_name(name)
-        for name, count in names.items()
-    ]
+def _short_list(names: Counter[str], shown: Mapping[str, str]) -> list[str]:
+    """Return some of the names, as they are shown, and their numbers."""
+    told = [f"{count} launches of {shown[name]}" if count > 1 else shown[name] for name, count in names.items()]
     return told if len(told) <= _MOST_NAMES else [*told[:_MOST_NAMES], f"{len(told) - _MOST_NAMES} more"]
 
 

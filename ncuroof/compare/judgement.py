@@ -13,14 +13,15 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from ncuroof.collect.kernel_names import function_name
 from ncuroof.compare.comparison import Comparison, run_change, run_obstacle, total_ns
 from ncuroof.compare.deltas import Delta
 from ncuroof.compare.gates import Gate
 from ncuroof.compare.matching import How, Sureness
 from ncuroof.compare.noise import is_beyond
 from ncuroof.compare.side import Side
+from ncuroof.compare.signatures import numbered
 from ncuroof.compare.together import WORK_WORDS, Row, is_other_work
+from ncuroof.compare.told_apart import names_of_failed
 from ncuroof.diagnosis import load_rules
 from ncuroof.words import Verdict
 
@@ -152,7 +153,8 @@ def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
     before, rows = (_named(gate.pattern, side) for side in (comparison.before, comparison.after))
     failed = {name for name in _unjudged(gate, comparison) if gate.pattern.search(name)}
     if failed:
-        told = ", ".join(sorted(map(function_name, failed)))
+        shown = names_of_failed(comparison.before, comparison.after)
+        told = _some(sorted(shown[name] for name in failed))
         return GateResult(gate.text, has_passed=False, reasons=(f"{told} failed to profile",))
     if gate.limit_frac is not None and (before or rows):
         return _kernel_times(gate, comparison, *({row["group"] for row in side} for side in (before, rows)))
@@ -193,7 +195,10 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
     found = [delta for delta in comparison.deltas if before & set(delta.match.before) or after & set(delta.match.after)]
     judged = [delta for delta in found if delta.match.sureness is not Sureness.GUESS]
     not_judged = _not_judged(comparison, before, after, found)
-    of_other_work = tuple(told for delta in found if (told := _of_other_work(delta)))
+    is_numbered = comparison.after.groups.select(numbered(pl.col("name"))).to_series().to_list()
+    of_other_work = tuple(
+        told for delta in found if not is_numbered[delta.match.after[0]] and (told := _of_other_work(delta))
+    )
     if not judged and not of_other_work:
         reason = ", ".join(("none of these kernels is surely in both runs", *not_judged))
         return GateResult(gate.text, has_passed=False, reasons=(reason,))

@@ -12,7 +12,7 @@ import polars as pl
 from ncuroof.compare.pairing import is_equal_work, is_same_work, pairs, pairs_of_same_work
 from ncuroof.compare.place import match_by_place
 from ncuroof.compare.side import Side
-from ncuroof.compare.signatures import numbered, with_arguments
+from ncuroof.compare.signatures import numbered, with_arguments, without_versions
 from ncuroof.compare.together import DRAM_BYTES, FLOP, INSTRUCTIONS, Row, Together, aligned, is_other_work, work_ratio
 
 
@@ -112,13 +112,27 @@ _BY_REST = (
 )
 """The stages, what asks for the most first; of equal ones `pairs` tells which goes with which."""
 
-_OF_A_ROW = ("n_launches", "renamed", "workload", "is_numbered", "with_arguments", FLOP, INSTRUCTIONS, DRAM_BYTES)
+_OF_A_ROW = (
+    *_NAME,
+    *_SHAPE,
+    "range",
+    "n_launches",
+    "renamed",
+    "is_numbered",
+    "with_arguments",
+    FLOP,
+    INSTRUCTIONS,
+    DRAM_BYTES,
+)
 
 
 def match(before: Side, after: Side) -> Matching:
     """Return which groups are the same; every group is in one match, removed, added, or failed to profile in the other run."""
+    name = pl.col("name")
     groups = [
-        side.groups.with_columns(is_numbered=numbered(pl.col("name")), with_arguments=with_arguments(pl.col("name")))
+        side.groups.with_columns(
+            name=without_versions(name), is_numbered=numbered(name), with_arguments=with_arguments(name)
+        )
         for side in (before, after)
     ]
     n_by_name = [Counter(each.select(_RENAMED).iter_rows()) for each in groups]
@@ -127,7 +141,9 @@ def match(before: Side, after: Side) -> Matching:
         for stage in stages:
             left, right = (each.filter(of_these) for each in groups)
             found = [
-                Match((old["group"],), (new["group"],), stage.how, _sureness(stage, old, new, n_by_name))
+                Match(
+                    (old["group"],), (new["group"],), _how_named(stage, old, new), _sureness(stage, old, new, n_by_name)
+                )
                 for old, new in _equal(left, right, stage)
             ]
             for number, taken in enumerate(([each.before[0] for each in found], [each.after[0] for each in found])):
@@ -142,8 +158,8 @@ def match(before: Side, after: Side) -> Matching:
     new_groups = {group for found in matches for group in found.after}
     return Matching(
         matches=tuple(sorted(matches, key=lambda found: (found.after, found.before))),
-        removed=_alone(before.groups, old_groups, after.failed),
-        added=_alone(after.groups, new_groups, before.failed),
+        removed=_alone(groups[0], old_groups, after.failed),
+        added=_alone(groups[1], new_groups, before.failed),
     )
 
 
@@ -159,6 +175,15 @@ def _alone(groups: pl.DataFrame, matched: set[int], failed: Sequence[str]) -> tu
         else:
             found.append(group)
     return tuple(found)
+
+
+def _how_named(stage: _Stage, old: Row, new: Row) -> How:
+    """Return by what a match was made: a numbered name that stayed as it is is not another, however little that number says."""
+    if stage.how is not How.RENAMED or old["name"] != new["name"]:
+        return stage.how
+    if any(old[key] != new[key] for key in _SHAPE):
+        return How.SHAPE
+    return How.SAME if old["range"] == new["range"] else How.MOVED
 
 
 def _sureness(stage: _Stage, old: Row, new: Row, n_by_name: Sequence[Counter[tuple[str, ...]]]) -> Sureness:

@@ -7,6 +7,10 @@ import polars as pl
 from ncuroof.collect.kernel_names import UNNAMED
 from ncuroof.metrics.names import GENERIC, ascii_classes
 
+_LIBRARY_VERSION = ascii_classes(r"\b(?:CUB|THRUST|_V)_\d\d\d\d\d\d\w*::|\b__\d+::")
+"""Inline namespaces of NVIDIA's CCCL: version and architectures of CUB and Thrust (`CUB_200200_800_900_NS`, `CUB_300001_SM_900`,
+`_V_300304_SM_890`: cub/util_namespace.cuh), version of libcu++'s ABI (`cuda::std::__4`). A toolkit or `-arch` more has others."""
+
 _PARAMETERS = r"\((?:[^()]|\([^()]*\))*\)\s*(?:\[clone [^\]]*\])?$"
 _TRITON_ARGUMENTS = r"_0d1d\w*$"
 _HASH = r"_?\b[0-9a-f]*\d[0-9a-f]*[a-f][0-9a-f]{5,}\b|_0x[0-9a-f]{16,}|_[0-9a-f]{8,}$"
@@ -15,6 +19,12 @@ _HASH_WITHIN = r"_[0-9a-f]{8}(_cuda_kernel_(?:forward|backward))$|^(__omp_offloa
 
 _NUMBERS_OF_NVFUSER = r"_f\d+_c\d+_r\d+_g\d+$"
 _LAST_NUMBER = r"(?:[._]{0,2}v?\d+)+$"
+_LINE = ascii_classes(
+    r"(__omp_offloading_\w*_l)\d+(?:_\d+)?$"  # Clang: the line of the target region, and which of several that a macro put there
+    r"|(_F)\d+L\d+_\d+_?$|_\d+(_gpu(?:__red)?)$"  # NVIDIA's HPC compilers: OpenMP's nvkernel_main_F1L34_2, OpenACC's main_34_gpu
+)
+"""The line of the source that a compiler makes a part of a kernel's name."""
+
 _NUMBERED = ascii_classes(
     r"^triton_[a-z]{3}_fused_\w*\d$|^triton_(?:softmax|gemm)\w*$"  # PyTorch's Inductor; XLA
     r"|(?:^|_)fusion(?:_[a-z]+)*(?:[._]+\d+)*$|^wrapped_[a-z_]+\d*$"  # XLA, the first of a name without a number
@@ -40,13 +50,23 @@ _TYPE = ascii_classes(
 )
 
 
+def without_versions(names: pl.Expr) -> pl.Expr:
+    """Return names without the namespaces that say for what and of which version CUB, Thrust and libcu++ were compiled."""
+    return names.str.replace_all(_LIBRARY_VERSION, "")
+
+
 def without_parameters(names: pl.Expr) -> pl.Expr:
-    """Return names without unnamed namespaces, parameters, and that nothing is returned."""
-    return names.str.replace_all(UNNAMED.pattern, "").str.replace(_PARAMETERS, "").str.replace(r"^void\s+", "")
+    """Return names without versions of libraries, unnamed namespaces, parameters, and that nothing is returned."""
+    return (
+        without_versions(names)
+        .str.replace_all(UNNAMED.pattern, "")
+        .str.replace(_PARAMETERS, "")
+        .str.replace(r"^void\s+", "")
+    )
 
 
 def renamed(names: pl.Expr) -> pl.Expr:
-    """Return names without unnamed namespaces, parameters, hashes and a number or version at the end.
+    """Return names without unnamed namespaces, parameters, hashes, lines of the source and a number or version at the end.
 
     "triton_poi_fused_add_7" and "…_12" are one.
     """
@@ -54,6 +74,7 @@ def renamed(names: pl.Expr) -> pl.Expr:
         without_parameters(names)
         .str.replace(_TRITON_ARGUMENTS, "")
         .str.replace(_HASH_WITHIN, "$1$2")
+        .str.replace(_LINE, "$1$2$3")
         .str.replace_all(_HASH, "")
         .str.replace(_NUMBERS_OF_NVFUSER, "")
         .str.strip_chars()
@@ -63,9 +84,12 @@ def renamed(names: pl.Expr) -> pl.Expr:
 
 
 def numbered(names: pl.Expr) -> pl.Expr:
-    """Return whether a compiler numbered what has the name, so that an equal number is no evidence for the same kernel."""
-    return names.str.replace(r"\(\)$", "").str.replace(_TRITON_ARGUMENTS, "").str.contains(_NUMBERED) | _is_of_lambda(
-        names
+    """Return whether a compiler numbered what has the name, or named it by a line: an equal number is no evidence."""
+    plain = names.str.replace(r"\(\)$", "")
+    return (
+        plain.str.replace(_TRITON_ARGUMENTS, "").str.contains(_NUMBERED)
+        | plain.str.contains(_LINE)
+        | _is_of_lambda(names)
     )
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import polars as pl
 
+from ncuroof.collect.kernel_names import function_name
 from ncuroof.compare.side import Side
-from ncuroof.compare.signatures import without_parameters
+from ncuroof.compare.signatures import without_parameters, without_versions
 from ncuroof.metrics.names import differences
 
+_NAMES = ("name", "short_name")
 _MOST_CHARACTERS = 60
 _MOST_OF_A_WORD = 40
 _LEAST_OF_A_NAME = 16
@@ -23,19 +25,39 @@ _CAST = r"\([0-9A-Za-z_: ]+\)(-?[0-9])"
 def told_apart(*sides: Side) -> tuple[Side, ...]:
     """Return runs whose groups of one short name have others where their names differ: "launch_global · advance".
 
-    All instantiations of a template have one short name, and all kernels of a program that uses Kokkos.
+    All instantiations of a template have one short name, and all kernels of a program that uses Kokkos. Names of launches that
+    failed are without versions of libraries, so that those of both runs are equal.
     """
+    words = _words_by_short(name for side in sides for name in _names(side.groups).iter_rows())
+    return tuple(_named(side, words) for side in sides)
+
+
+def names_of_failed(*sides: Side) -> Mapping[str, str]:
+    """Return what to call the launches that failed to profile, by their names: the function, told apart from all of the runs."""
+    failed = {name for side in sides for name in side.failed}
+    if not failed:
+        return {}
+    names = pl.concat(side.groups.select("name") for side in sides)["name"].fill_null("").to_list()
+    shorts = {name: function_name(name) for name in (*failed, *names)}
+    table = pl.DataFrame(
+        {"name": shorts.keys(), "short_name": shorts.values()}, schema=dict.fromkeys(_NAMES, pl.String)
+    )
+    words = _words_by_short(_names(table).iter_rows())
+    return {name: _with(shorts[name], words.get(shorts[name], {}).get(name, ())) for name in failed}
+
+
+def _words_by_short(names: Iterable[tuple[str, str, str]]) -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """Return by what the names differ that share a short one, of rows of `_names`."""
     full: dict[str, dict[str, str]] = defaultdict(dict)
-    for side in sides:
-        for short, name, plain in _names(side).iter_rows():
-            full[short][name] = plain
-    words = {short: _words(names) for short, names in full.items() if len(names) > 1}
-    return tuple(_named(side, words) for side in sides) if words else sides
+    for short, name, plain in names:
+        full[short][name] = plain
+    return {short: _words(plain_by_name) for short, plain_by_name in full.items() if len(plain_by_name) > 1}
 
 
-def _names(side: Side) -> pl.DataFrame:
-    name = pl.col("name").fill_null("")
-    return side.groups.select(
+def _names(groups: pl.DataFrame) -> pl.DataFrame:
+    """Return short names, names, and these without parameters."""
+    name = without_versions(pl.col("name").fill_null(""))
+    return groups.select(
         "short_name", name.alias("name"), without_parameters(name).str.replace_all(_CAST, "$1").alias("plain")
     )
 
@@ -49,8 +71,13 @@ def _words(plain_by_name: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
 
 
 def _named(side: Side, words: Mapping[str, Mapping[str, Sequence[str]]]) -> Side:
-    shown = [_with(short, words.get(short, {}).get(name, ())) for short, name, _ in _names(side).iter_rows()]
-    return replace(side, groups=side.groups.with_columns(pl.Series("short_name", shown, pl.String)))
+    shown = [_with(short, words.get(short, {}).get(name, ())) for short, name, _ in _names(side.groups).iter_rows()]
+    failed = pl.DataFrame({"name": side.failed}, schema={"name": pl.String}).select(without_versions(pl.col("name")))
+    return replace(
+        side,
+        groups=side.groups.with_columns(pl.Series("short_name", shown, pl.String)),
+        failed=tuple(failed["name"]),
+    )
 
 
 def _with(short: str, words: Sequence[str]) -> str:

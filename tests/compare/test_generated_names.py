@@ -8,10 +8,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ncuroof.compare import How, Sureness
+from ncuroof.compare import How, Sureness, compare, judge, parse_gate
+from ncuroof.compare.comparison import run_obstacle
 from ncuroof.compare.matching import match
 from ncuroof.compare.pairing import pairs_of_same_work
 from ncuroof.compare.signatures import numbered, renamed, variant
+from ncuroof.present.documents.comparison import comparison_document
+from ncuroof.present.texts.comparison import how_matched
 from tests.compare.sides import launch, run
 
 
@@ -78,7 +81,108 @@ def test_numbered_kernels_of_other_or_unknown_work(
     ]
     found = match(*sides).matches
     assert [(each.before[0], each.after[0], each.sureness) for each in found] == expected
-    assert {each.how for each in found} == {How.RENAMED}
+    assert {each.how for each in found} == {How.SAME}  # by name and shape, however little the number says
+
+
+@pytest.mark.parametrize(
+    ("changes", "how"),
+    [
+        ({}, "same"),
+        ({"nvtx": ["backward"]}, "moved"),
+        ({"grid": [64, 1, 1]}, "shape"),
+        ({"name": TRITON(4)}, "renamed"),
+    ],
+)
+def test_a_number_that_stayed_is_not_told_as_another(changes: dict[str, Any], how: str) -> None:
+    comparison = compare(run(generated(TRITON(3), 1)), run(generated(TRITON(3), 1.5) | changes))
+    (told,) = comparison_document(comparison)["matches"]
+    assert (told["how"], told["sureness"]) == (how, "likely")
+    assert how_matched(told).startswith(f"{how}, likely")
+
+
+def test_far_other_work_under_a_number_that_stayed_is_no_reason_to_fail() -> None:
+    # in its place may stand any other, with another grid
+    sides = [
+        run(launch("a"), generated(TRITON(3), n, grid=[n, 1, 1], **{"traffic_bytes.dram": 1e6 * n})) for n in (1, 64)
+    ]
+    comparison = compare(*sides)
+    assert {(each.match.how, each.match.sureness) for each in comparison.deltas} == {
+        (How.SAME, Sureness.CERTAIN),
+        (How.SHAPE, Sureness.GUESS),
+    }
+    (found,) = judge([parse_gate("kernel(.*).time:+5%")], comparison)
+    assert (found.has_passed, found.reasons) == (
+        True,
+        ("1 kernel within the limit, 1 matched by a guess and not judged",),
+    )
+
+
+LINES = [
+    "__omp_offloading_fd02_3231c15__Z3foov_l{}".format,  # Clang
+    "__omp_offloading_fd02_3231c15__Z3foov_l{}_1".format,  # of two regions in a macro
+    "nvkernel_main_F1L{}_2".format,  # NVIDIA's compilers, of OpenMP
+    "nvkernel_add2s2_omp__F1L{}_25_".format,
+    "foo_{}_gpu".format,  # of OpenACC and of `do concurrent`
+    "foo_{}_gpu__red".format,
+]
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_line_of_the_source_says_no_more_than_a_number(name: Any) -> None:
+    # 9 lines came before: what stands at line 40 now is what stood at line 31
+    before = run(generated(name(31), 1), generated(name(40), 2))
+    after = run(generated(name(40), 1), generated(name(49), 2))
+    assert [(each.before, each.after, each.how, each.sureness) for each in match(before, after).matches] == [
+        ((0,), (0,), How.RENAMED, Sureness.LIKELY),
+        ((1,), (1,), How.RENAMED, Sureness.LIKELY),
+    ]
+    assert {each.how for each in match(before, before).matches} == {How.SAME}
+
+
+def test_of_names_with_lines_the_function_stays() -> None:
+    names = [line(31).replace("foo", function) for line in LINES for function in ("foo", "bar")]
+    # Z3foov_l31 and Z3foov_l31_1 are one; add2s2_omp, main, foo_gpu and foo_gpu__red are others
+    assert pl.DataFrame({"name": names}).select(renamed(pl.col("name"))).n_unique() == 2 + 2 + 2 + 2
+
+
+CCCL = [
+    "void cub::{}::detail::reduce::DeviceReduceKernel<cub::{}::Policy, cuda::std::{}::plus<float>>(T1)".format(*each)
+    for each in (
+        ("CUB_200200_800_900_NS", "CUB_200200_800_900_NS", "__4"),
+        ("CUB_200200___CUDA_ARCH_LIST___NS", "CUB_200200___CUDA_ARCH_LIST___NS", "__4"),
+        ("CUB_300001_SM_900", "CUB_300001_SM_900", "__4"),
+        ("_V_300304_SM_800_900_NVHPC", "_V_300304_SM_800_900_NVHPC", "__5"),
+    )
+] + [
+    "void cub::detail::reduce::DeviceReduceKernel<cub::Policy, cuda::std::plus<float>>(T1)",
+]
+
+
+@pytest.mark.parametrize("after", CCCL[1:])
+def test_namespaces_of_a_version_and_of_architectures_are_no_part_of_a_name(after: str) -> None:
+    other = [name.replace("plus", "maximum") for name in (CCCL[0], after)]
+    sides = [run(*[generated(each, 1) for each in names]) for names in ((CCCL[0], other[0]), (other[1], after))]
+    comparison = compare(*sides)
+    assert [
+        (each.match.before, each.match.after, each.match.how, each.match.sureness) for each in comparison.deltas
+    ] == [
+        ((1,), (0,), How.SAME, Sureness.CERTAIN),
+        ((0,), (1,), How.SAME, Sureness.CERTAIN),
+    ]
+    assert comparison.after.groups["name"].to_list() == [other[1], after]  # as recorded
+
+
+def test_two_versions_of_a_library_are_no_words_that_tell_kernels_apart() -> None:
+    sides = [run(launch("DeviceReduceKernel") | {"name": name}) for name in CCCL[:3:2]]
+    assert [each.names for each in compare(*sides).deltas] == [("DeviceReduceKernel", "DeviceReduceKernel")]
+
+
+def test_what_failed_with_another_version_of_a_library_was_launched_there_too() -> None:
+    before, after = (launch("DeviceReduceKernel") | {"name": name} for name in CCCL[:3:2])
+    comparison = compare(run(launch("a"), before), run(launch("a"), after | {"failed": True}))
+    assert comparison.matching.removed == ()
+    both = compare(*(run(launch("a"), each | {"failed": True}) for each in (before, after)))
+    assert run_obstacle(both) is None
 
 
 def test_thousands_of_numbered_kernels_are_matched_at_once() -> None:
@@ -106,6 +210,7 @@ def test_thousands_of_numbered_kernels_are_matched_at_once() -> None:
         ("julia_step_6928(CuDeviceArray<Int32, (int)1, (int)1>)", True),
         ("__myl_MulAdd_myl0_12", True),
         ("rmsnorm_v2(float *)", False),
+        ("gemm_64_gpu(float *)", False),
         ("void launch<__nv_dl_wrapper_t<__nv_dl_tag<void (*)(int), &run, (unsigned int)2>>>(T1)", True),
         ("void at::native::copy<at::native::copy(at::Tensor &)::[lambda() (instance 2)]>(T1)", False),  # a type's
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.compare import compare, judge, parse_gate
+from ncuroof.compare.comparison import run_obstacle
 from ncuroof.compare.history import history
 from ncuroof.present.documents.comparison import comparison_document
 from ncuroof.present.page.changes import changes
@@ -42,6 +43,22 @@ def test_instantiations_of_a_template_are_told_apart() -> None:
 def test_one_of_a_name_needs_no_more_words() -> None:
     comparison = compare(run(instantiation("App::Force", 100.0, 1)), run(instantiation("App::Force", 300.0, 1)))
     assert [delta.names for delta in comparison.deltas] == [(NAME, NAME)]
+
+
+def test_of_launches_that_failed_it_is_told_which() -> None:
+    failed = {"failed": True}
+    after = run(
+        instantiation("App::Force", 100.0, 1) | failed,
+        *(instantiation(f"App::{name}", 100.0, 2) for name in ("Move", "Gone")),
+    )
+    comparison = compare(BEFORE, after)
+    assert run_obstacle(comparison) == f"{NAME} · Force failed to profile after"
+    for gate in ("kernel(launch).time:+5%", "kernel(Force).duration_ns<1e9"):
+        (found,) = judge([parse_gate(gate)], comparison)
+        assert (found.has_passed, found.reasons) == (False, (f"{NAME} · Force failed to profile",))
+    alone = compare(*[run(launch("a"), instantiation("App::Force", 100.0, 1) | failed)] * 2)
+    (found,) = judge([parse_gate("kernel(.*).duration_ns<1e9")], alone)
+    assert found.reasons == (f"{NAME} failed to profile",)
 
 
 def test_another_instantiation_in_its_place_shows_which() -> None:

@@ -221,7 +221,7 @@ def how_matched(match: Record) -> str:
     """Return by what kernels were matched, how sure that is, and their shapes where these differ; "" for the very same."""
     before, after = match["before"], match["after"]
     shapes = [_launched(side[0]) for side in (before, after)] if len(before) == len(after) == 1 else ["", ""]
-    if match["how"] == "same" and shapes[0] == shapes[1]:
+    if (match["how"], match["sureness"]) == ("same", "certain") and shapes[0] == shapes[1]:
         return ""
     sure = "" if match["sureness"] == "certain" else f", {match['sureness']}"
     return f"{match['how']}{sure}" + (f": {shapes[0]} → {shapes[1]}" if shapes[0] != shapes[1] else "")
