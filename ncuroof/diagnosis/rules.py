@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from ncuroof.diagnosis.advice import Advice, Variant
-from ncuroof.errors import ProfileError
+from ncuroof.diagnosis.conditions import Condition, read_condition
 from ncuroof.metrics.families import USER
 from ncuroof.metrics.formula import Formula, parse
 from ncuroof.resources import stated
@@ -21,34 +21,6 @@ DEFAULT = "default"
 """Names a finding's gain for limiters that have none of their own."""
 
 _ROUNDING = 1.001
-
-_COMPARISONS: Mapping[str, Callable[[pl.Expr, float], pl.Expr]] = {
-    "<": lambda value, threshold: value < threshold,
-    "<=": lambda value, threshold: value <= threshold,
-    ">": lambda value, threshold: value > threshold,
-    ">=": lambda value, threshold: value >= threshold,
-    "not <": lambda value, threshold: (value >= threshold).fill_null(True),  # that much, or missing
-    "not >": lambda value, threshold: (value <= threshold).fill_null(True),
-    "not >=": lambda value, threshold: (value < threshold).fill_null(True),
-    "known >": lambda value, threshold: (value > threshold).fill_null(False),  # more, and not missing
-}
-_IS_MISSING = "missing"
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A comparison of a quantity with a threshold, or the claim that the quantity is missing."""
-
-    quantity: str
-    op: str
-    threshold: float | None
-
-    def holds(self) -> pl.Expr:
-        """Return true, false, or null where the quantity is missing; of "not" and "missing" true, of "known" false."""
-        value = pl.col(self.quantity)
-        if self.threshold is None:
-            return value.is_null()
-        return _COMPARISONS[self.op](value, self.threshold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,41 +221,37 @@ def load_rules() -> Rules:
 
 
 def _node(entry: Mapping[str, Any]) -> Node:
-    return Node(entry["id"], entry["question"], _condition(entry), entry["yes"], entry["no"], entry["unknown"])
-
-
-def _condition(entry: Mapping[str, Any]) -> Condition:
-    op = entry["op"]
-    if op == _IS_MISSING:
-        return Condition(entry["quantity"], op, None)
-    if op not in _COMPARISONS:
-        raise ProfileError(f"rules.toml: comparison {op!r} is not one of {', '.join(_COMPARISONS)}, {_IS_MISSING}")
-    return Condition(entry["quantity"], op, float(entry["threshold"]))
+    return Node(entry["id"], entry["question"], read_condition(entry), entry["yes"], entry["no"], entry["unknown"])
 
 
 def _caveat(entry: Mapping[str, Any]) -> Caveat:
     return Caveat(
         entry["doc"],
-        tuple(map(_condition, entry.get("when", ()))),
-        tuple(map(_condition, entry.get("when_any", ()))),
+        tuple(map(read_condition, entry.get("when", ()))),
+        tuple(map(read_condition, entry.get("when_any", ()))),
         entry.get("weakens", False),
         tuple(entry.get("explained_by", ())),
     )
+
+
+def _variant(entry: Mapping[str, Any]) -> Variant:
+    told = {name: value for name, value in entry.items() if name != "when"}
+    return Variant(**told, all_of=tuple(map(read_condition, entry.get("when", ()))))
 
 
 def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
     by_family = {USER: entry["advice"]} | {
         key.removeprefix("advice_"): text for key, text in entry.items() if key.startswith("advice_")
     }
-    variants = tuple(Variant(**variant) for variant in entry.get("variant", ()))
+    variants = tuple(map(_variant, entry.get("variant", ())))
     return Finding(
         id=name,
         title=entry["title"],
         group=entry.get("group", name),
         verdicts=tuple(entry["verdicts"]),
         limiters=tuple(entry.get("limiters", ())),
-        all_of=tuple(map(_condition, entry.get("when", ()))),
-        any_of=tuple(map(_condition, entry.get("when_any", ()))),
+        all_of=tuple(map(read_condition, entry.get("when", ()))),
+        any_of=tuple(map(read_condition, entry.get("when_any", ()))),
         name_pattern=entry.get("name"),
         excluded_name_pattern=entry.get("not_name"),
         gain_by_limiter={key: parse(text) for key, text in entry.get("gain", {}).items() if text},

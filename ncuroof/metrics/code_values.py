@@ -12,6 +12,10 @@ from ncuroof.ingest import BY_LANE, RawReport
 LOADS_BY_CODE, ATOMIC_WAIT = "access.loads_by_code", "access.atomic_wait_frac"
 
 N_ALIKE = ("launch.n_alike_threads", "launch.n_alike_blocks")
+MOST_EXECUTIONS = "access.most_executions"
+
+BY_CODE = (LOADS_BY_CODE, ATOMIC_WAIT, *N_ALIKE, MOST_EXECUTIONS)
+"""What `values_by_code` returns."""
 
 _GENERATOR_PARTS = {
     "access.generator_setup_frac": ("global_loads", "memory_instructions"),
@@ -21,19 +25,28 @@ _GENERATOR_PARTS = {
 
 _GENERATOR_HEADER = "curand_kernel.h"
 
+_EXECUTED, _THREADS, _THREADS_ON = "inst_executed", "thread_inst_executed", "thread_inst_executed_true"
+_MEMORY_TYPE, _GLOBAL = "memory_type", 4
+"""As in the lines of profiles/metrics.toml."""
+
 _WARP = 32
 _LEAST_SAMPLES = 30
 _LEAST_KNOWN_FRAC = 0.5
 """Of the samples, those at instructions that wait for loads: copies and atomics are waited for as well."""
 
 
-def waits_by_code(report: RawReport, waits: Collection[str]) -> list[pl.Series]:
-    """Return LOADS_BY_CODE and ATOMIC_WAIT of each workload; null where its code, or what its warps wait for, is not known.
+def values_by_code(report: RawReport, waits: Collection[str]) -> pl.DataFrame:
+    """Return BY_CODE, a row per workload.
 
     Args:
         report: as it was read.
         waits: counters of samples that found a warp waiting for data.
     """
+    return pl.DataFrame([*_waits(report, waits), *_alike(report), _most_executions(report)])
+
+
+def _waits(report: RawReport, waits: Collection[str]) -> list[pl.Series]:
+    """Return LOADS_BY_CODE and ATOMIC_WAIT of each workload; null where its code, or what its warps wait for, is not known."""
     counted = [pl.col(name) for name in sorted(waits) if name in report.instructions.columns]
     n_rows = report.workloads.height
     if not counted:
@@ -49,24 +62,41 @@ def waits_by_code(report: RawReport, waits: Collection[str]) -> list[pl.Series]:
         .then(n_samples.filter("waits_for_atomic").sum() / n_samples.sum())
         .alias(ATOMIC_WAIT),
     )
-    rows = pl.DataFrame({"row": range(n_rows)}, schema={"row": pl.UInt32})
-    return rows.join(of_kernel, on="row", how="left", maintain_order="left").drop("row").get_columns()
+    return _by_workload(of_kernel, report).get_columns()
 
 
-def alike_by_code(report: RawReport) -> list[pl.Series]:
-    """Return N_ALIKE of each workload: threads of a block, and blocks, that its code cannot tell apart; null where not known.
+def _by_workload(of_kernel: pl.DataFrame, report: RawReport) -> pl.DataFrame:
+    """Return what is known of some kernels of a report, by row, as a row per workload."""
+    rows = pl.DataFrame({"row": range(report.workloads.height)}, schema={"row": pl.UInt32})
+    return rows.join(of_kernel, on="row", how="left", maintain_order="left").drop("row")
 
-    Args:
-        report: as it was read.
+
+def _most_executions(report: RawReport) -> pl.Series:
+    """Return MOST_EXECUTIONS of each workload; null where its instructions are not known, or none accesses global memory.
+
+    An instruction whose lanes were all on was executed as often as it was counted. Of others, counts hold executions with all lanes
+    predicated off: as many accessed memory as it takes at least for the lanes that were on.
     """
+    n_executions = (
+        pl.when(pl.col(_THREADS_ON) == pl.col(_THREADS)).then(_EXECUTED).otherwise(pl.col(_THREADS_ON) / _WARP)
+    )
+    if not {_EXECUTED, _THREADS, _THREADS_ON, _MEMORY_TYPE} <= set(report.instructions.columns):
+        return pl.Series(MOST_EXECUTIONS, [None] * report.workloads.height, pl.Float64)
+    accesses = report.instructions.filter(pl.col(_MEMORY_TYPE) == _GLOBAL)
+    of_kernel = accesses.group_by("row").agg(n_executions.max().alias(MOST_EXECUTIONS))
+    return _by_workload(of_kernel, report)[MOST_EXECUTIONS]
+
+
+def _alike(report: RawReport) -> list[pl.Series]:
+    """Return N_ALIKE of each workload: threads of a block, and blocks, that its code cannot tell apart; null where not known."""
     unread = report.unread_indices or (None,) * report.workloads.height
     extents = report.counters.select(pl.selectors.starts_with("launch__block_dim_", "launch__grid_dim_"))
     launches = extents.iter_rows(named=True) if report.unread_indices else iter([{}] * len(unread))
-    found = [_alike(names, launch) for names, launch in zip(unread, launches, strict=True)]
+    found = [_n_alike(names, launch) for names, launch in zip(unread, launches, strict=True)]
     return [pl.Series(name, [each[index] for each in found], pl.Float64) for index, name in enumerate(N_ALIKE)]
 
 
-def _alike(unread: frozenset[str] | None, launch: Mapping[str, float | None]) -> tuple[float | None, ...]:
+def _n_alike(unread: frozenset[str] | None, launch: Mapping[str, float | None]) -> tuple[float | None, ...]:
     """Return N_ALIKE of a launch whose code leaves indices along these extents unread."""
     if unread is None:
         return None, None

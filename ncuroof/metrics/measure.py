@@ -11,14 +11,7 @@ from ncuroof.errors import UnitError
 from ncuroof.ingest import CounterSelection, RawReport
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME, Catalogue, load_catalogue
 from ncuroof.metrics.chart_values import with_chart_values
-from ncuroof.metrics.code_values import (
-    ATOMIC_WAIT,
-    LOADS_BY_CODE,
-    N_ALIKE,
-    alike_by_code,
-    generator_shares,
-    waits_by_code,
-)
+from ncuroof.metrics.code_values import BY_CODE, generator_shares, values_by_code
 from ncuroof.metrics.families import families_by_lines, families_of
 from ncuroof.metrics.lines import measure_lines
 from ncuroof.metrics.names import range_names, short_name
@@ -95,7 +88,7 @@ def measure(
     catalogue = catalogue or load_catalogue()
     dropped: list[str] = []
     table = CounterTable(pl.concat([_in_base_units(report, dropped) for report in reports], how="diagonal"))
-    by_code = [pl.DataFrame([*waits_by_code(report, _waits(catalogue)), *alike_by_code(report)]) for report in reports]
+    by_code = [values_by_code(report, _waits(catalogue)) for report in reports]
     table.add(pl.concat(by_code).get_columns())
     workloads = _workloads(reports)
     table.add([sheet_bandwidths(table, workloads, sheet_bandwidth)])
@@ -125,9 +118,7 @@ def measure(
             *_busiest_counters(workloads, table, catalogue),
             *top_stall(catalogue.stalls),
             *(pl.col(quantity.name) for quantity in catalogue.quantities),
-            LOADS_BY_CODE,
-            ATOMIC_WAIT,
-            *N_ALIKE,
+            *BY_CODE,
             SHEET_BANDWIDTH,
             *(
                 pl.col(f"{DEFINITION_PREFIX}{quantity.name}")

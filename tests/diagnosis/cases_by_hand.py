@@ -104,7 +104,7 @@ CASES = [
         0.5,  # half of the places for warps are empty
         {"occupancy.waves": (1.1,), "access.idle_warp_frac": (0.6,), "utilisation.busiest": (0.85,)},
         (("occupancy.empty_frac", 0.9, 0.6), ("utilisation.busiest", 0.7, 0.3), ("utilisation.dram", 0.75, 0.25),
-         ("occupancy.waves", 0.95, 0.05)),
+         ("utilisation.l2", 0.65, 0.35), ("occupancy.waves", 0.95, 0.05)),
     ),
     Case(
         "atomic_results", "latency", "atomics",
@@ -164,15 +164,15 @@ CASES = [
         0.22,
         {"occupancy.waves": (0.9,), "occupancy.tail_frac": (0.17,), "utilisation.busiest": (0.85,),
          "scheduler.unequal_frac": (0.12,)},
-        (("occupancy.empty_frac", 0.1, 0.1), ("occupancy.tail_frac", 0.9, 0.3)),
+        (("occupancy.empty_frac", 0.1, 0.1), ("occupancy.tail_frac", 0.9, 0.3), ("utilisation.l2", 0.9, 0.1)),
     ),
     Case(
         "idle_warps", "latency", "occupancy",
-        {"access.idle_warp_frac": 0.6, "occupancy.waves": 1.2, "utilisation.dram": 0.2, "utilisation.fp64": 0.3,
-         "utilisation.tensor": 0.1},
-        0.6,
+        {"access.idle_warp_frac": 0.6, "access.most_idle_warp_frac": 0.7, "occupancy.waves": 1.2, "utilisation.dram": 0.2,
+         "utilisation.fp64": 0.8, "utilisation.tensor": 0.1},
+        0.7,  # FP64 may be what warps compute before they leave
         {"access.idle_warp_frac": (0.45,), "occupancy.waves": (0.9,)},
-        (("utilisation.dram", 0.7, 0.3), ("utilisation.fp64", 0.8, 0.2), ("utilisation.tensor", 0.9, 0.1)),
+        (("access.most_idle_warp_frac", 0.65, 0.65), ("utilisation.dram", 0.75, 0.25), ("utilisation.tensor", 0.9, 0.1)),
     ),
     Case(
         "alike_blocks", "memory", "dram",

@@ -176,6 +176,29 @@ def test_elementwise_kernels_have_no_rows_to_sort(name: str) -> None:
     assert "sm_imbalance" not in found(frame)
 
 
+@pytest.mark.parametrize(
+    ("name", "is_collective"),
+    [
+        ("void tensorrt_llm::kernels::oneShotAllReduceKernel<__half, (int)8>(AllReduceParams)", True),
+        ("void c10d::symmetric_memory::one_shot_all_reduce_kernel<float>(T1 **)", True),
+        ("all_reduce(float *)", True),
+        ("_all_reduce_fused_kernel", True),
+        ("nvlinkAllReduce(float *)", True),
+        ("allgather_kernel(float *)", True),
+        ("quick_all_reduce(float *)", True),
+        ("sharp_allreduce(float *)", True),
+        ("void block_all_reduce_sum_f32_f32_kernel<(int)256>(float *, float *, int)", False),
+        ("void f<oneflow::cuda::softmax::BlockAllReduce<SumOp, float, (int)256>>(float *)", False),
+        ("void g<WelfordWarpAllReduce<float>>(float *)", False),
+        ("warp_allreduce_sum(float *)", False),
+    ],
+)
+def test_a_reduction_of_a_block_moves_nothing_between_gpus(name: str, *, is_collective: bool) -> None:
+    frame = row_for(RULES.findings["remote_memory"]).with_columns(name=pl.lit(name))
+    expected = "remote_transfer" if is_collective else "remote_memory"
+    assert set(found(frame)) & {"remote_transfer", "remote_memory"} == {expected}
+
+
 @pytest.mark.parametrize("finding", ["stall_lg_throttle", "stall_drain"])
 @pytest.mark.parametrize("hottest_frac", [None, 0.5, 0.97])
 def test_atomics_that_collide_are_told_once(finding: str, hottest_frac: float | None) -> None:
@@ -209,3 +232,16 @@ def test_a_softmax_by_itself_may_be_attention(name: str, is_told: bool) -> None:
 
 def test_a_product_that_mostly_writes_is_told_of_a_consumer_to_fuse() -> None:
     assert "scaled_dot_product_attention" in RULES.findings["write_back"].advice.text("cublas")
+
+
+def test_what_leaves_l2_its_work_is_bounded_by_how_busy_it_is() -> None:
+    """Repeated blocks left out are less work, and data fetched from elsewhere keeps L2 busy with the link."""
+    busiest, lessens_it = "utilisation.busiest", {"alike_blocks", "remote_memory"}
+    quantities = {
+        (name, limiter): formula.quantities
+        for name, rule in RULES.findings.items()
+        for limiter, formula in rule.gain_by_limiter.items()
+    }
+    bounded = {name for (name, _), read in quantities.items() if busiest in read} - lessens_it
+    assert {"small_grid", "tail_wave", "low_occupancy", "divergence", "sm_imbalance"} <= bounded
+    assert bounded == {name for (name, _), read in quantities.items() if {busiest, "utilisation.l2"} <= set(read)}

@@ -10,7 +10,8 @@ import pytest
 import ncuroof
 from ncuroof.diagnosis import diagnose, load_rules
 from ncuroof.diagnosis.causes import add_firing, add_latency_limiter, collect_findings
-from ncuroof.diagnosis.rules import Condition, Finding
+from ncuroof.diagnosis.conditions import Condition
+from ncuroof.diagnosis.rules import Finding
 from ncuroof.metrics import load_catalogue, measure
 from ncuroof.metrics.measure import SENDS
 from ncuroof.present.explanations.quantity_label import quantity_label
@@ -423,7 +424,8 @@ def test_warps_without_work_stand_before_making_them_do_more() -> None:
     little = row_for(RULES.findings["little_work_per_thread"], **{"scheduler.n_instructions_per_warp": 12.0})
     changed = {
         "access.idle_warp_frac": 0.82,
-        "utilisation.fp64": 0.41,
+        "access.most_idle_warp_frac": 0.82,
+        "utilisation.dram": 0.41,
         "utilisation.busiest": 0.41,
         "occupancy.filled_frac": 0.1,
     }
@@ -431,7 +433,7 @@ def test_warps_without_work_stand_before_making_them_do_more() -> None:
     row = little.with_columns(*(pl.lit(value).alias(name) for name, value in changed.items()))
     rows = collect_findings(add_firing(row, RULES.findings.values()), RULES)
     assert rows["finding"].to_list()[:2] == ["idle_warps", "little_work_per_thread"]
-    # FP64 is what the others do: 1 - 0.41
+    # DRAM is what the others fill: 1 - 0.41
     assert rows["gain_ns"][0] == pytest.approx(0.59 * row["duration_ns"].item())
 
 

@@ -303,7 +303,7 @@ def _analysis(path: Path) -> dict[str, Any]:
     """Return the document without what was taken out, and without NVIDIA's texts, compared before.
 
     With the code go lines of the source, and what is told by them or by the code: loads in flight, indices that are
-    read, generators, Triton.
+    read, executions of single instructions, generators, Triton.
     """
     found = ncuroof.read(path).analyse().to_dict()
     for source in found["sources"]:
@@ -316,6 +316,8 @@ def _analysis(path: Path) -> dict[str, Any]:
         each["access"].pop("loads_in_flight")
         each["access"].pop("loads_by_code")
         each["access"].pop("atomic_wait_frac")
+        each["access"].pop("most_executions")
+        each["access"].pop("most_idle_warp_frac")
         each["access"].pop("generator_setup_frac")
         (each["instructions"] or {}).pop("generator_frac", None)
         each["launch"].pop("n_alike_threads")

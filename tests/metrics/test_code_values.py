@@ -93,6 +93,42 @@ def test_waits_for_atomics_are_told_from_those_for_loads() -> None:
     assert measure((raw_report(counters),)).kernels["access.atomic_wait_frac"].to_list() == [None]
 
 
+@pytest.mark.parametrize(
+    ("instructions", "n_executions"),
+    [
+        # executed, threads, of these on, memory type: a load and a store by 500 of 10 000 warps, arithmetic by all
+        ([(500, 16_000, 16_000, 4), (500, 16_000, 16_000, 4), (10_000, 320_000, 320_000, None)], 500),
+        ([(10_000, 320_000, 16_000, 4)], 500),  # all execute a store that is predicated off in most
+        (
+            [(400, 400, 400, 4), (10_000, 320_000, 320_000, 16)],
+            400,
+        ),  # by one lane of each warp; shared memory is another
+        ([(300, 9_600, 9_600, 4), (200, 6_400, 6_400, 4)], 300),  # branches that exclude each other: 500 at most
+        ([(10_000, 320_000, 320_000, None)], None),
+    ],
+)
+def test_no_more_warps_are_idle_than_those_beyond_the_executions_of_one_access(
+    instructions: list[tuple[float, float, float, float | None]], n_executions: float | None
+) -> None:
+    counted = (EXECUTED, "thread_inst_executed", "thread_inst_executed_true", MEMORY_TYPE)
+    table = pl.DataFrame(instructions, schema=dict.fromkeys(counted, pl.Float64), orient="row")
+    others = [pl.lit(None, dtype).alias(name) for name, dtype in RAW_INSTRUCTIONS.items() if name != "row"]
+    row = pl.lit(0, RAW_INSTRUCTIONS["row"]).alias("row")
+    n_requests = {f"l1tex__t_requests_pipe_lsu_mem_global_op_{kind}.sum": 500.0 for kind in ("ld", "st")}
+    none = {f"l1tex__t_requests_pipe_lsu_mem_global_op_{kind}.sum": 0.0 for kind in ("atom", "red")}
+    launch = {"launch__block_size": 256.0, "launch__grid_size": 1250.0}  # 10 000 warps
+    shared = {"l1tex__data_pipe_lsu_wavefronts_mem_shared.sum": 0.0}
+    report_of_one = replace(
+        raw_report(n_requests | none | launch | shared), instructions=table.with_columns(row, *others)
+    )
+    found = measure([report_of_one]).kernels.row(0, named=True)
+    assert found["access.most_executions"] == n_executions
+    assert found["access.idle_warp_frac"] == pytest.approx(0.9)  # at least
+    assert found["access.most_idle_warp_frac"] == pytest.approx(
+        0.9 if n_executions is None else 1 - n_executions / 10_000
+    )
+
+
 def test_what_curands_header_does_is_told_by_lines() -> None:
     header, own = "curand_kernel.h", "monte_carlo.cu"
     rows = [

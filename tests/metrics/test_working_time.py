@@ -47,6 +47,18 @@ def test_the_busiest_unit_has_room_while_blocks_can_run(busy_pct: float, headroo
     assert row["utilisation.headroom"] == pytest.approx(headroom)
 
 
+def test_less_waiting_leaves_l2_what_its_own_throughput_counts() -> None:
+    counters = {
+        "sm__cycles_active.max": 9e4,
+        f"sm__throughput{PCT}": 17.2,
+        f"gpu__compute_memory_throughput{PCT}": 17.1,
+        f"lts__throughput{PCT}": 45.0,  # more than the memory's total: fills, and the fabric between partitions
+    }
+    row = launched(40, waves=0.4, resident=1, duration_ns=1e6, active_frac=0.3, **counters)
+    assert row["utilisation.headroom"] == pytest.approx(0.5)  # of the 90 % of the time in which blocks can run
+    assert row["utilisation.busiest"] == pytest.approx(0.172)  # what verdicts go by
+
+
 def test_a_launch_takes_two_microseconds() -> None:
     def working(duration_ns: float, **more: float) -> object:
         row = launched(40, waves=0.4, resident=1, duration_ns=duration_ns, active_frac=0.1, **more)

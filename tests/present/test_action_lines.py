@@ -87,14 +87,14 @@ def _group(
     [
         (
             (("memory", "dram", 300.0, 59.0), ("overhead", "launch", 50.0)),
-            "30.0 % at DRAM's roof, 5.0 % in tiny launches",
+            "30.0 % near DRAM's roof, 5.0 % in tiny launches",
         ),
         (
             (("memory", "dram", 300.0, 60.0), ("overhead", "launch", 100.0)),
             "10.0 % in tiny launches",
         ),  # a fifth to gain
         ((("memory", "l2", 900.0), ("overhead", "launch", 99.0)), None),
-        ((("memory", "dram", 120.0, 0.0), ("overhead", "launch", 9.0)), "12.0 % at DRAM's roof"),
+        ((("memory", "dram", 120.0, 0.0), ("overhead", "launch", 9.0)), "12.0 % near DRAM's roof"),
         ((("memory", "dram", 900.0, None),), None),  # nobody knows where the roof is
         ((("memory", "dram", 900.0, 0.0, True), ("overhead", "launch", 99.0)), None),  # coalescing gives it back
         ((("memory", "dram", None, None),), None),
@@ -102,5 +102,5 @@ def _group(
 )
 def test_what_only_fusing_makes_less_of(groups: tuple[tuple[str, str, float | None], ...], told: str | None) -> None:
     said = without_gain([_group(*group) for group in groups], 1000.0)
-    assert said == ("" if told is None else f"besides {told}: fuse kernels")
+    assert said == ("" if told is None else f"for more, fuse kernels: {told}")
     assert without_gain([_group(*group) for group in groups], None) == ""

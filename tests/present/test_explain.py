@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 import ncuroof
-from ncuroof.diagnosis.rules import Condition, Node
+from ncuroof.diagnosis.conditions import Condition
+from ncuroof.diagnosis.rules import Node
 from ncuroof.errors import UnknownNameError
 from ncuroof.metrics import load_catalogue
 from ncuroof.present.explanations.columns import columns_by_name, load_limiters

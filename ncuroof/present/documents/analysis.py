@@ -276,7 +276,7 @@ class _Kernels:
     def _finding(self, entry: Document, row: Mapping[str, Any], limiters: Sequence[str]) -> Document:
         rule = self._rules.findings[entry["finding"]]
         name, ranges = row["name"] or "", row["nvtx"] or ()
-        advice = rule.advice.text(row["family"], name, ranges, is_from_pytorch=row["is_from_pytorch"])
+        advice = rule.advice.text(row["family"], name, ranges, is_from_pytorch=row["is_from_pytorch"], quantities=row)
         return {
             "id": rule.id,
             "title": rule.title,

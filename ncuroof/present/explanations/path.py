@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ncuroof.diagnosis.rules import VERDICT_PREFIX, Condition, Node
+from ncuroof.diagnosis.conditions import Condition
+from ncuroof.diagnosis.rules import VERDICT_PREFIX, Node
 from ncuroof.present import format as text
 
 _YES, _NO, _NOT_KNOWN = "yes", "no", "not known"

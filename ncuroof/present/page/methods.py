@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ncuroof.diagnosis import Rules
-from ncuroof.diagnosis.rules import Condition
+from ncuroof.diagnosis.conditions import Condition
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.views import VIEWS, View

@@ -158,8 +158,8 @@ def beyond_roofline(actions: Sequence[Mapping[str, Any]], recoverable_ns: float 
 def without_gain(groups: Sequence[Mapping[str, Any]], duration_ns: float | None) -> str:
     """Return how much of the time is in kernels of which no change to the kernel itself gives much back; empty where it is little.
 
-    These are kernels at DRAM's roof and launches that are shorter than launching them: a gain can come of fusing them alone, which
-    no counter of a kernel tells.
+    These are kernels near DRAM's roof and launches that are shorter than launching them: more than the little that the first things
+    to do may give them comes of fusing alone, which no counter of a kernel tells.
 
     Args:
         groups: of launches, with verdict, limiter, whether a finding tells a gain, and time and time above the roofline in
@@ -178,10 +178,10 @@ def without_gain(groups: Sequence[Mapping[str, Any]], duration_ns: float | None)
     )
     if not duration_ns or at_roof_ns + short_ns < _WORTH_TELLING * duration_ns:
         return ""
-    places = ((at_roof_ns, "at DRAM's roof"), (short_ns, "in tiny launches"))
+    places = ((at_roof_ns, "near DRAM's roof"), (short_ns, "in tiny launches"))
     parts = [(part_ns / duration_ns, where) for part_ns, where in places]
     told = ", ".join(f"{text.share(frac)} {where}" for frac, where in parts if frac >= _LEAST_PART)
-    return f"besides {told}: fuse kernels"
+    return f"for more, fuse kernels: {told}"
 
 
 def judged_groups(document: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -1,0 +1,71 @@
+"""Conditions on quantities, of which the rules are made."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from ncuroof.errors import ProfileError
+
+_COMPARISONS: Mapping[str, tuple[Callable[[Any, float], Any], bool | None]] = {
+    "<": (operator.lt, None),
+    "<=": (operator.le, None),
+    ">": (operator.gt, None),
+    ">=": (operator.ge, None),
+    "not <": (operator.ge, True),  # that much, or missing
+    "not >": (operator.le, True),
+    "not >=": (operator.lt, True),
+    "known >": (operator.gt, False),  # more, and not missing
+}
+"""What compares a value with the threshold, and what holds of a missing one: None where that is not known."""
+
+_IS_MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A comparison of a quantity with a threshold, or the claim that the quantity is missing."""
+
+    quantity: str
+    op: str
+    threshold: float | None
+
+    def __str__(self) -> str:
+        """Return it as the rules write it."""
+        threshold = "" if self.threshold is None else f" {self.threshold:g}"
+        return f"{self.quantity} {self.op}{threshold}"
+
+    def holds(self) -> pl.Expr:
+        """Return true, false, or null where the quantity is missing; of "not" and "missing" true, of "known" false."""
+        value = pl.col(self.quantity)
+        if self.threshold is None:
+            return value.is_null()
+        compare, of_missing = _COMPARISONS[self.op]
+        held: pl.Expr = compare(value, self.threshold)
+        return held if of_missing is None else held.fill_null(of_missing)
+
+    def holds_for(self, quantities: Mapping[str, Any]) -> bool:
+        """Return whether it holds for one kernel's quantities; false where that is not known."""
+        value = quantities.get(self.quantity)
+        if self.threshold is None:
+            return value is None
+        compare, of_missing = _COMPARISONS[self.op]
+        return bool(of_missing) if value is None else bool(compare(value, self.threshold))
+
+
+def read_condition(entry: Mapping[str, Any]) -> Condition:
+    """Return the condition that an entry of `profiles/rules.toml` states.
+
+    Raises:
+        ProfileError: there is no such comparison.
+    """
+    op = entry["op"]
+    if op == _IS_MISSING:
+        return Condition(entry["quantity"], op, None)
+    if op not in _COMPARISONS:
+        raise ProfileError(f"rules.toml: comparison {op!r} is not one of {', '.join(_COMPARISONS)}, {_IS_MISSING}")
+    return Condition(entry["quantity"], op, float(entry["threshold"]))
