@@ -219,6 +219,7 @@ _BY_CODE = (
     "alike_threads",
     "alike_blocks",
     "atomic_results",
+    "idle_warps",
     "inlined_generator_setup",
     "serial_loads",
     "stall_long_scoreboard",
