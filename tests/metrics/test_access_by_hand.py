@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from ncuroof.metrics import Measurements
-from tests.support.by_hand import ACTIVE, ELAPSED, ByHand, Counters, chip, holds, labels, measured
+from tests.support.by_hand import ACTIVE, ELAPSED, ByHand, Counters, chip, each_row_holds
 
 NS, CLOCK = "gpu__time_duration.sum", "sm__cycles_elapsed.avg.per_second"
 LD, ST, LOCAL_LD, LOCAL_ST = (
@@ -287,11 +284,4 @@ ROWS: list[ByHand] = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def found() -> Measurements:
-    return measured([counters for _, counters, _ in ROWS])
-
-
-@pytest.mark.parametrize("number", range(len(ROWS)), ids=labels(ROWS))
-def test_value_is_what_the_counters_give_by_hand(found: Measurements, number: int) -> None:
-    holds(ROWS, found, number)
+test_value_is_what_the_counters_give_by_hand = each_row_holds(ROWS)

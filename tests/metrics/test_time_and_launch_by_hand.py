@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-from ncuroof.metrics import Measurements, load_catalogue
-from tests.support.by_hand import ByHand, Counters, chip, holds, labels, measured
+from ncuroof.metrics import load_catalogue
+from tests.support.by_hand import ByHand, Counters, chip, each_row_holds, measured
 
 SMSP, SM, GPC = (f"{unit}__cycles_elapsed.avg.per_second" for unit in ("smsp", "sm", "gpc"))
 ATTRIBUTE = "device__attribute_"
@@ -130,14 +128,7 @@ ROWS: list[ByHand] = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def found() -> Measurements:
-    return measured([counters for _, counters, _ in ROWS])
-
-
-@pytest.mark.parametrize("number", range(len(ROWS)), ids=labels(ROWS))
-def test_value_is_what_the_counters_give_by_hand(found: Measurements, number: int) -> None:
-    holds(ROWS, found, number)
+test_value_is_what_the_counters_give_by_hand = each_row_holds(ROWS)
 
 
 CHIPS = {

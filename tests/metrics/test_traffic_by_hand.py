@@ -5,8 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from ncuroof.metrics import Measurements
-from tests.support.by_hand import ELAPSED, HALF_ACTIVE, ByHand, Counters, chip, holds, labels, measured
+from tests.support.by_hand import ELAPSED, HALF_ACTIVE, ByHand, Counters, chip, each_row_holds, measured
 
 NS = {"gpu__time_duration.sum": 2000.0}
 READ, WRITTEN, MOVED = "dram__bytes_read.sum", "dram__bytes_write.sum", "dram__bytes.sum"
@@ -102,14 +101,7 @@ ROWS: list[ByHand] = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def found() -> Measurements:
-    return measured([counters for _, counters, _ in ROWS])
-
-
-@pytest.mark.parametrize("number", range(len(ROWS)), ids=labels(ROWS))
-def test_bytes_are_what_the_counters_give_by_hand(found: Measurements, number: int) -> None:
-    holds(ROWS, found, number)
+test_bytes_are_what_the_counters_give_by_hand = each_row_holds(ROWS)
 
 
 Roof = tuple[str, Counters, float, float | None]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.metrics import Measurements, measure
-from tests.support.by_hand import ACTIVE, ELAPSED, HALF_ACTIVE, ByHand, Counters, chip, holds, labels, measured
+from ncuroof.metrics import measure
+from tests.support.by_hand import ACTIVE, ELAPSED, HALF_ACTIVE, ByHand, Counters, chip, each_row_holds
 from tests.support.raw import raw_report
 
 PIPES = {
@@ -198,14 +198,7 @@ ROWS: list[ByHand] = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def found() -> Measurements:
-    return measured([counters for _, counters, _ in ROWS])
-
-
-@pytest.mark.parametrize("number", range(len(ROWS)), ids=labels(ROWS))
-def test_utilisation_is_what_the_counters_give_by_hand(found: Measurements, number: int) -> None:
-    holds(ROWS, found, number)
+test_utilisation_is_what_the_counters_give_by_hand = each_row_holds(ROWS)
 
 
 def test_what_l2_missed_is_judged_by_the_data_sheet_where_the_cpu_shares_the_memory() -> None:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from ncuroof.metrics import Measurements
-from tests.support.by_hand import ELAPSED, ByHand, Counters, chip, holds, labels, measured
+from tests.support.by_hand import ELAPSED, ByHand, Counters, chip, each_row_holds, measured
 
 THREADS = "{}__sass_thread_inst_executed_op_{}_pred_on"
 CLOCKS: Counters = {
@@ -139,11 +138,4 @@ ROWS: list[ByHand] = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def found() -> Measurements:
-    return measured([counters for _, counters, _ in ROWS])
-
-
-@pytest.mark.parametrize("number", range(len(ROWS)), ids=labels(ROWS))
-def test_share_is_what_the_counters_give_by_hand(found: Measurements, number: int) -> None:
-    holds(ROWS, found, number)
+test_share_is_what_the_counters_give_by_hand = each_row_holds(ROWS)

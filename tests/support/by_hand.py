@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import pytest
@@ -31,13 +32,15 @@ def measured(kernels: Sequence[Counters]) -> Measurements:
     return measure([raw_report(*({name: float(value) for name, value in each.items()} for each in kernels))])
 
 
-def labels(rows: Sequence[ByHand]) -> list[str]:
-    """Return the name of each row for pytest: the quantity and its number."""
-    return [f"{number}-{name}" for number, (name, _, _) in enumerate(rows)]
+def each_row_holds(rows: Sequence[ByHand]) -> Callable[[int], None]:
+    """Return a test of each row: its quantity has its value. All rows are measured at once, with the first that is tested."""
+    kernels = cache(lambda: measured([counters for _, counters, _ in rows]).kernels)
+    labels = [f"{number}-{name}" for number, (name, _, _) in enumerate(rows)]
 
+    @pytest.mark.parametrize("number", range(len(rows)), ids=labels)
+    def holds(number: int) -> None:
+        name, counters, expected = rows[number]
+        row: dict[str, Any] = kernels().row(number, named=True)
+        assert row[name] == (None if expected is None else pytest.approx(expected, rel=1e-9)), (name, dict(counters))
 
-def holds(rows: Sequence[ByHand], found: Measurements, number: int) -> None:
-    """Assert that a row's quantity has its value."""
-    name, counters, expected = rows[number]
-    row: dict[str, Any] = found.kernels.row(number, named=True)
-    assert row[name] == (None if expected is None else pytest.approx(expected, rel=1e-9)), (name, dict(counters))
+    return holds
