@@ -75,7 +75,8 @@ CASES = [
         0.8 * 0.9,  # one wavefront of five would do
         {"access.excess_sectors_frac": (0.11,), "access.async_sectors_per_lookup": (1.2,),
          "access.load_bytes_per_sector": (16,), "access.store_bytes_per_sector": (16,)},
-        (("access.wavefronts_per_instruction", 4.2, 0.15 * 0.9), ("launch.own_shared_bytes_per_block", 64, 0.15 * 0.9)),
+        (("access.wavefronts_per_instruction", 4.2, 0.15 * 0.9), ("access.wavefronts_per_instruction", 4.6, (1 - 1 / 4.6) * 0.9),
+         ("launch.own_shared_bytes_per_block", 64, 0.15 * 0.9)),
     ),
     Case(
         "remote_memory", "memory", "dram",
@@ -179,7 +180,7 @@ CASES = [
         {"launch.n_alike_blocks": 4, "utilisation.busiest": 0.6, "occupancy.waves": 5},
         0.75,  # one of four is needed
         {"launch.n_alike_blocks": (1,)},
-        (("occupancy.waves", 2, 0.6), ("occupancy.waves", 2.5, 0.6), ("utilisation.busiest", 0.9, 0.75)),
+        (("occupancy.waves", 2, 0.6), ("occupancy.waves", 3, 2 / 3), ("utilisation.busiest", 0.9, 0.75)),
     ),
     Case(
         "l2_slice_imbalance", "memory", "l2",
@@ -271,7 +272,8 @@ CASES = [
         {"scheduler.l1_busy_frac": 0.85, "scheduler.sm_active_frac": 0.0023, "access.wavefronts_per_instruction": 5},
         0.85 * 0.8,
         {"scheduler.l1_busy_frac": (0.75,), "scheduler.sm_active_frac": (0.0017,)},
-        (("access.wavefronts_per_instruction", 4.2, None),),  # 16 bytes per lane take four, and nothing is in vain
+        (("access.wavefronts_per_instruction", 4.6, 0.85 * (1 - 1 / 4.6)),
+         ("access.wavefronts_per_instruction", 4.2, None)),  # 16 bytes per lane take four, and nothing is in vain
     ),
     Case(
         "slower_tensor_accumulation", "compute", "tensor",

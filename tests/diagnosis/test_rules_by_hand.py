@@ -11,6 +11,7 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.diagnosis.causes import add_firing, collect_findings
 from tests.diagnosis import cases_of_memory, cases_of_names, cases_of_units, cases_of_warps
 from tests.diagnosis.cases_by_hand import CASES, Case
+from tests.diagnosis.edges_by_hand import EDGES, Edge
 from tests.diagnosis.test_findings import blank
 
 RULES = load_rules()
@@ -69,6 +70,7 @@ def test_what_is_beyond_the_thresholds_is_told_with_its_gain(case: Case) -> None
         ("uncoalesced_global_load", "stall", {"utilisation.dram": 0.4}, 0.3 * 0.4),
         ("local_memory", "l2", {}, 0.3),
         ("local_memory", "l2", {"utilisation.lsu": None}, 0.1),
+        ("local_memory", "l2", {"utilisation.issue": 1.6}, 0.2),  # half of the slots are taken without spills
     ],
 )
 def test_the_gain_is_that_of_what_limits(
@@ -107,6 +109,15 @@ def test_what_another_unit_limits_or_has_another_name_is_not_told(case: Case) ->
         assert case.finding not in found(replace(case, limiter=limiter)), limiter
     for name in case.other_names:
         assert case.finding not in found(replace(case, name=name)), name
+
+
+@pytest.mark.parametrize("edge", EDGES, ids=lambda each: f"{each.finding}-{each.quantity}")
+def test_a_threshold_lies_where_it_is_said_to_lie(edge: Edge) -> None:
+    def is_told(case: Case, value: float) -> bool:
+        return edge.finding in found(case, **{**edge.beside, edge.quantity: value})
+
+    cases = [case for case in ALL if case.finding == edge.finding]
+    assert any(is_told(case, edge.told) and not is_told(case, edge.silent) for case in cases)
 
 
 def test_every_finding_has_a_case() -> None:
