@@ -243,7 +243,9 @@ class Analysis:
         placed = self.roofline_tables
         profiles = with_recorded_dram(placed.profiles, recorded_dram(self.kernels))
         busy = busy_times(self.kernels, placed.work)
-        for wanted in parse_changes([changes] if isinstance(changes, str) else changes):
+        is_one = isinstance(changes, str) or not isinstance(changes, Iterable)
+        texts: Any = [changes] if is_one else changes
+        for wanted in parse_changes(texts):
             busy = change(busy, wanted, only, profiles)
         return project(busy, profiles, parse_targets(targets))
 

@@ -49,7 +49,7 @@ def read(
         MissingExtraError: NVIDIA's module is asked for and not installed.
         CountsError: the counts beside a report are not what ncuroof writes.
         UnknownNameError: there is no such reader.
-        ArgumentError: something else than a path is named.
+        ArgumentError: something else than a path is named, or the number of processes is none.
     """
     if reader not in READERS:
         raise UnknownNameError(f"no reader {reader!r}", hint=f"use one of: {', '.join(READERS)}")
@@ -58,6 +58,11 @@ def read(
     files: list[PathLike] = list(named)
     if wrong := [type(each).__name__ for each in files if not isinstance(each, (str, os.PathLike))]:
         raise ArgumentError(f"the path of a report was wanted, found {wrong[0]}", hint="pass a path, or a list of them")
+    if not isinstance(n_processes, int):
+        found = type(n_processes).__name__
+        raise ArgumentError(
+            f"a number of processes was wanted, found {found}", hint="pass a whole number, as n_processes=4"
+        )
     if not files:
         raise ReportNotFoundError("a report was wanted, none was named", hint="name one .ncu-rep file or more")
     every = open_reports(
