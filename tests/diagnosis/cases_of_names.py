@@ -15,6 +15,9 @@ NO_ATTENTION = (
 COPY = "at::native::direct_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda(float)]"
 CONVERTING = f"void at::native::unrolled_elementwise_kernel<{COPY}, LoadWithCast<1>, StoreWithCast<1>>"
 MOVING = f"void at::native::elementwise_kernel<128, 4, void at::native::gpu_kernel_impl_nocast<{COPY}>>"
+THRUST = (
+    "void thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__parallel_for::ParallelForAgent<thrust::cuda_cub::"
+)
 FILLING = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char *, 1>>"
 
 CASES = [
@@ -55,6 +58,10 @@ CASES = [
     Case(
         "fill", "memory", "dram", {}, 1,
         name=FILLING, other_names=(MOVING, "fill_vector(float *)", "triton_poi_fused_zeros_add_0"),
+    ),
+    Case(
+        "fill", "overhead", "launch", {}, 1, name=f"{THRUST}__uninitialized_fill::functor<thrust::device_ptr<int>, int>>>",
+        other_names=(f"{THRUST}__uninitialized_copy::functor<int *, int *>>>", f"my_kernel<{THRUST}__fill::functor<int *, int>>>"),
     ),
     *(
         Case("fill", "memory", "dram", {}, 1, name=f"triton_poi_fused_{what}_0")

@@ -233,7 +233,13 @@ NAMED = {
         "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096>)",
         "void vllm::cross_device_reduce_2stage<__nv_bfloat16, 8>(vllm::RankData *)",
     ],
-    "fill": ["void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>"],
+    "fill": [
+        "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>",
+        "void thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__parallel_for::ParallelForAgent<"
+        "thrust::cuda_cub::__uninitialized_fill::functor<thrust::device_ptr<int>, int>, unsigned long>>",
+        "void cub::CUB_200800_900_NS::detail::for_each::static_kernel<cub::policy, long, "
+        "thrust::THRUST_200800_900_NS::cuda_cub::__fill::functor<int *, int>>",
+    ],
 }
 """Findings that speak of some names alone, and names that they mean."""
 
