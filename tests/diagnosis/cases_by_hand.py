@@ -170,10 +170,11 @@ CASES = [
     Case(
         "idle_warps", "latency", "occupancy",
         {"access.idle_warp_frac": 0.6, "access.most_idle_warp_frac": 0.7, "occupancy.waves": 1.2, "utilisation.dram": 0.2,
-         "utilisation.fp64": 0.8, "utilisation.tensor": 0.1},
-        0.7,  # FP64 may be what warps compute before they leave
+         "utilisation.fp64": 0.1, "utilisation.tensor": 0.1},
+        0.7,
         {"access.idle_warp_frac": (0.45,), "occupancy.waves": (0.9,)},
-        (("access.most_idle_warp_frac", 0.65, 0.65), ("utilisation.dram", 0.75, 0.25), ("utilisation.tensor", 0.9, 0.1)),
+        (("access.most_idle_warp_frac", 0.65, 0.65), ("utilisation.dram", 0.75, 0.25), ("utilisation.tensor", 0.9, 0.1),
+         ("utilisation.l2", 0.6, 0.4), ("utilisation.fp64", 0.41, 0.59)),  # what those with data do stays
     ),
     Case(
         "alike_blocks", "memory", "dram",
