@@ -58,6 +58,10 @@ _FLAGS = frozenset(
         "--verbose",
     }
 )
+# Options that leave out launches between recorded ones; --launch-skip and --launch-count alone leave out those around them.
+_CHOICES = frozenset(
+    {"-k", "--kernel-name", "--kernel-id", "--kernel-regex", "--filter-mode", "--nvtx-include", "--nvtx-exclude"}
+)
 _SIMULATED_MARK = "--simulated-by-ncuroof"
 _WORD = re.compile(r'(?:"[^"]*"|[^\s"])+')
 
@@ -122,6 +126,11 @@ class Session:
     def is_simulated(self) -> bool:
         """Whether ncuroof wrote the report itself; whatever shows it says so."""
         return _SIMULATED_MARK in (self.command_line or "")
+
+    @property
+    def chooses_launches(self) -> bool:
+        """Whether launches between two recorded ones may have been left out, as the command line tells."""
+        return any(name in _CHOICES for name, _ in _options(self.command_line or ""))
 
 
 def read_session(headers: Iterable[wire.Bytes]) -> Session:

@@ -135,19 +135,29 @@ class ByLine:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """How a launch between two matrix products is told.
+    """How launches between two matrix products are told, and chains of pointwise kernels.
 
     Attributes:
         product: pattern of the names of matrix products.
         pointwise: of pointwise kernels.
         most_pointwise: how many of these may lie between.
         most_work_ratio: how far the work of the two products may differ.
+        in_chain: pattern of the names of pointwise kernels that one compiled kernel could replace.
+        foreach: of such kernels that work on lists of tensors in several launches.
+        copy: of those that only copy, convert or fill.
+        narrow: of those that work on types of 16 bits or fewer.
+        most_mismatch: by which share of its bytes a tensor may differ that one writes and the next one reads.
     """
 
     product: str
     pointwise: str
     most_pointwise: int
     most_work_ratio: float
+    in_chain: str
+    foreach: str
+    copy: str
+    narrow: str
+    most_mismatch: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -15,7 +15,7 @@ from ncuroof.metrics.code_values import BY_CODE, generator_shares, values_by_cod
 from ncuroof.metrics.families import families_by_lines, families_of
 from ncuroof.metrics.lines import measure_lines
 from ncuroof.metrics.names import range_names, short_name
-from ncuroof.metrics.neighbours import between_products
+from ncuroof.metrics.neighbours import between_products, fusable_share
 from ncuroof.metrics.quantities import DEFINITION_PREFIX, CounterTable, add_quantities, largest, top_stall
 from ncuroof.metrics.sheet_bandwidths import SHEET_BANDWIDTH, SheetBandwidth, sheet_bandwidths
 from ncuroof.metrics.tensor import tensor_split_error
@@ -74,7 +74,11 @@ def selection(*, lines: bool = True) -> CounterSelection:
 
 
 def measure(
-    reports: Sequence[RawReport], catalogue: Catalogue | None = None, sheet_bandwidth: SheetBandwidth | None = None
+    reports: Sequence[RawReport],
+    catalogue: Catalogue | None = None,
+    sheet_bandwidth: SheetBandwidth | None = None,
+    *,
+    with_gaps: Collection[int] = (),
 ) -> Measurements:
     """Return the canonical quantities of all workloads of `reports`.
 
@@ -84,6 +88,7 @@ def measure(
         reports: as they were read.
         catalogue: None for that of profiles/metrics.toml.
         sheet_bandwidth: looks up what a GPU's data sheet says of its memory; None where no data sheets are at hand.
+        with_gaps: indexes of reports that hold one launch for many, beside those whose command line says so.
     """
     catalogue = catalogue or load_catalogue()
     dropped: list[str] = []
@@ -142,7 +147,9 @@ def measure(
         reports,
         catalogue,
     )
-    kernels = finite(kernels.with_columns(between_products(kernels, work, catalogue.neighbours)))
+    gaps = {index for index, report in enumerate(reports) if report.session.chooses_launches}.union(with_gaps)
+    around = between_products(kernels, work, catalogue.neighbours), fusable_share(kernels, catalogue.neighbours, gaps)
+    kernels = finite(kernels.with_columns(around))
     return Measurements(
         kernels=check(kernels.select(*KERNELS, pl.exclude(*KERNELS)), KERNELS, table="KERNELS"),
         work=check(work, WORK, table="WORK"),

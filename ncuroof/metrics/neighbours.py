@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import polars as pl
 
 from ncuroof.metrics.entries import Neighbours
 from ncuroof.metrics.names import matches
 
 _QUEUE = ("source", "process_id", "context", "stream")
+_SECTOR_BYTES = 32
+_ELEMENT_RATIOS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""Bytes of as many elements of other types, of 1 to 8 bytes."""
+
+_SMALLEST_ELEMENT_RATIO = 0.25
+"""Of a tensor's bytes: as many elements of a byte (a mask) beside floats; what is read is a multiple of it."""
+
 _OTHER = -1.0
 """In place of a product's FLOPs: a launch that is none, and not pointwise either."""
 
@@ -39,3 +48,86 @@ def between_products(kernels: pl.DataFrame, work: pl.DataFrame, known: Neighbour
     are_alike = (before > 0) & (behind > 0) & (before <= most_ratio * behind) & (behind <= most_ratio * before)
     told = kernels.with_columns(flop["flop"]).select(are_alike.fill_null(value=False).cast(pl.Float64))
     return told.to_series().alias("launch.is_between_products")
+
+
+def fusable_share(kernels: pl.DataFrame, known: Neighbours, with_gaps: Collection[int] = ()) -> pl.Series:
+    """Return the share of each kernel's bytes that it would not move in one kernel with the pointwise ones beside it.
+
+    Of two launches in a row, what the first writes (W bytes) is taken for handed on where the second reads as much or more, and
+    what it reads and writes can be as many elements: R / W is a multiple of 1/4 from 1 on, and its own W a power of 2 of it. In one
+    kernel the first does not write it, and the second does not read it: (W handed on + W taken over) / bytes, of L2's and of DRAM's
+    (there of what it wrote or read at most), whichever is less. That the tensors are the same no counter tells: equal sizes are
+    what is asked. A launch of a foreach operation beside one of the same name is a part of the same operation.
+
+    Args:
+        kernels: KERNELS with quantities, in the order of the run.
+        known: of the catalogue.
+        with_gaps: sources in which launches between the recorded ones may have been left out.
+
+    Returns:
+        From 0 to 1; 0 for what has no such neighbour; null in sources with gaps, and where the bytes of a pointwise kernel are not
+        known.
+    """
+    name = pl.col("name")
+    stores = _SECTOR_BYTES * pl.col("access.store_sectors")
+    through_l1 = _SECTOR_BYTES * (pl.col("access.load_sectors") + pl.col("access.store_sectors"))
+    # what hits in L1 is not read again
+    moved = pl.when(through_l1.is_not_null()).then(pl.min_horizontal(through_l1, "traffic_bytes.l2"))
+    is_foreach = matches(name, known.foreach)
+    told = kernels.select(
+        *_QUEUE,
+        "name",
+        "traffic_bytes.dram_read",
+        "traffic_bytes.dram_write",
+        is_in_chain=(matches(name, known.in_chain) | is_foreach) & ~matches(name, known.copy),
+        is_foreach=is_foreach,
+        is_narrow=matches(name, known.narrow),
+        written=stores,
+        read=moved - stores,
+        moved=moved,
+    )
+    handed_on = pl.when(_is_handed_on(known).shift(-1).over(_QUEUE)).then("written").otherwise(0.0)
+    told = told.with_columns(handed_on=handed_on)
+    told = told.with_columns(taken_over=pl.col("handed_on").shift(1).over(_QUEUE).fill_null(0.0))
+    of_l2 = (pl.col("handed_on") + pl.col("taken_over")) / pl.col("moved")
+    in_dram = pl.min_horizontal("handed_on", "traffic_bytes.dram_write") + pl.min_horizontal(
+        "taken_over", "traffic_bytes.dram_read"
+    )
+    of_dram = in_dram / (pl.col("traffic_bytes.dram_read") + pl.col("traffic_bytes.dram_write"))
+    share = pl.min_horizontal(of_l2, of_dram.fill_nan(None), 1.0)
+    return (
+        told.select(
+            pl.when(pl.col("source").is_in(list(with_gaps)))
+            .then(None)
+            .when(~pl.col("is_in_chain"))
+            .then(0.0)
+            .when(pl.col("moved") > 0)
+            .then(share)
+            .cast(pl.Float64)
+        )
+        .to_series()
+        .alias("launch.fusable_frac")
+    )
+
+
+def _is_handed_on(known: Neighbours) -> pl.Expr:
+    """Return whether a launch can have read what the one before it in its stream wrote; null for the first one."""
+
+    def before(column: str) -> pl.Expr:
+        return pl.col(column).shift(1).over(_QUEUE)
+
+    tensor = before("written")
+    read, written = pl.col("read") / tensor, pl.col("written") / tensor
+    whole = (read / _SMALLEST_ELEMENT_RATIO).round() * _SMALLEST_ELEMENT_RATIO
+    is_other_part = pl.col("is_foreach") & (pl.col("name") == before("name"))
+    return (
+        pl.col("is_in_chain")
+        & before("is_in_chain")
+        & (pl.col("is_foreach") == before("is_foreach"))
+        & ~is_other_part
+        & (pl.col("is_narrow") == before("is_narrow"))
+        & (tensor > 0)
+        & (read >= 1 - known.most_mismatch)
+        & ((read - whole).abs() <= known.most_mismatch)
+        & pl.any_horizontal((written / ratio - 1).abs() <= known.most_mismatch for ratio in _ELEMENT_RATIOS)
+    ).fill_null(value=False)

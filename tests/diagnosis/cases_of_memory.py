@@ -32,6 +32,26 @@ CASES = [
          "stalls.lg_throttle": 0.4, "scheduler.working_frac": 0.5},
         0.1,  # half of what warps wait for, for half of the time
     ),
+    *(
+        Case(
+            "pointwise_chain", verdict, limiter,
+            {"launch.fusable_frac": 0.5, "utilisation.dram": 0.4, "utilisation.l2": 0.3, "utilisation.memory_side": 0.6}, gain,
+            {"launch.fusable_frac": (0.09, 0)},
+            gains,
+            name=name,
+            other_names=("triton_poi_fused_cos_0", "add(float *)", "void at::native::reduce_kernel<512, 1>(T3)"),
+            other_limiters=other_limiters,
+        )
+        for verdict, limiter, gain, gains, name, other_limiters in (
+            # what limits takes half of the time for half of the bytes, and no less than the SMs are busy
+            ("memory", "dram", 0.5, (("launch.fusable_frac", 0.11, 0.11), ("utilisation.compute", 0.7, 0.3)),
+             "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>(int)", ("l1", "shared")),
+            ("memory", "l2", 0.5, (), "void at::native::multi_tensor_apply_kernel<TensorListMetadata<1>>(T1)", ()),
+            # what waits for something else gives back half of the time in which DRAM, or L2, is busy
+            ("latency", "long_scoreboard", 0.2, (("utilisation.l2", 0.5, 0.25), ("launch.fusable_frac", 1, 0.4)),
+             "void at::native::elementwise_kernel<128, 4, at::native::AddFunctor<float>>(int)", ()),
+        )
+    ),
     Case(
         "async_copy_alignment", "memory", "l2", {"access.async_sectors_per_lookup": 1.07, "access.l2_excess_frac": 0.4}, 0.4,
         {"access.async_sectors_per_lookup": (1.03,)},

@@ -216,6 +216,10 @@ NAMED = {
         "void at::native::(anonymous namespace)::softmax_warp_forward<float, float, float, 10>",
         "triton_per_fused_softmax_0",
     ],
+    "pointwise_chain": [
+        "void at::native::vectorized_elementwise_kernel<4, at::native::AUnaryFunctor<float, float, float>>(int)",
+        _FOREACH,
+    ],
     "softmax_of_attention": ["void at::native::(anonymous namespace)::cunn_SoftMaxForward<4, float>"],
     "two_stage_mainloop": [
         "void cutlass::Kernel<cutlass::gemm::kernel::Gemm<cutlass::gemm::threadblock::MmaPipelined<"

@@ -78,7 +78,14 @@ def test_products_of_pytorch_are_not_told_what_only_a_caller_of_cublas_can_do(fa
     assert "max-autotune" in RULES.findings["stall_mixed"].advice.text("cublas", _NVJET, is_from_pytorch=True)
 
 
-_OF_FOREACH = ["grid_of_parameters", "serial_loads", "stall_long_scoreboard", "dram_headroom", "dram_roof"]
+_OF_FOREACH = [
+    "pointwise_chain",
+    "grid_of_parameters",
+    "serial_loads",
+    "stall_long_scoreboard",
+    "dram_headroom",
+    "dram_roof",
+]
 
 
 @pytest.mark.parametrize("finding", [*_OF_FOREACH, "launch_overhead", "tail_wave"])

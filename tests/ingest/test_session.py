@@ -105,6 +105,22 @@ def test_options_are_read_in_both_spellings() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "chooses"),
+    [
+        ("--launch-skip 10 --launch-count 100", False),
+        ("-k regex:elementwise", True),
+        ("--kernel-name=add", True),
+        ("--filter-mode per-launch-config --launch-count 1", True),
+        ("--nvtx --nvtx-include step/", True),
+        ("--nvtx", False),
+        ("./program -k 3", False),  # the program's own
+    ],
+)
+def test_options_that_leave_out_launches_between_others_are_known(options: str, *, chooses: bool) -> None:
+    assert _read_line(f"ncu {options} ./program").chooses_launches == chooses
+
+
 def test_modes_that_were_not_asked_for_are_none() -> None:
     session = _read_line("ncu -o report ./program")
     assert (session.clock_control, session.cache_control, session.replay_mode) == (None, None, None)

@@ -1,4 +1,4 @@
-"""Launches between two matrix products, by hand-made sequences of names and FLOPs."""
+"""Launches between two matrix products, and chains of pointwise kernels, by hand-made sequences of names, FLOPs and bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from ncuroof.metrics.catalogue import load_catalogue
-from ncuroof.metrics.neighbours import between_products
+from ncuroof.metrics.neighbours import between_products, fusable_share
 
 P, Q = (
     "nvjet_sm90_tst_64x512_64x4_2x1_v_bz_TNT",
@@ -53,3 +53,111 @@ def test_another_stream_is_no_neighbour() -> None:
 def test_products_of_attention_are_as_large_as_each_other(first: float | None, second: float, told: float) -> None:
     # A classifier's last product, and the first one of its next call, are not.
     assert between(P, SOFTMAX, Q, flop=[first, 5.0, second]) == [0, told, 0]
+
+
+MIB = 2**20
+COS = "void at::native::vectorized_elementwise_kernel<4, at::native::cos_kernel_cuda(at::TensorIteratorBase &)>(int)"
+ADD_BF16 = "void at::native::vectorized_elementwise_kernel<8, at::native::CUDAFunctor_add<c10::BFloat16>>(int)"
+TO_BF16 = "void at::native::vectorized_elementwise_kernel<4, at::native::bfloat16_copy_kernel_cuda(int)>(int)"
+COPY = "void at::native::elementwise_kernel<128, 4, at::native::direct_copy_kernel_cuda(int)>(int)"
+ZERO = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int)"
+FOREACH = "void at::native::<unnamed>::multi_tensor_apply_kernel<TensorListMetadata<1>, {}<float>>(T1)"
+MULTIPLY, ADD = FOREACH.format("BinaryOpScalarFunctor"), FOREACH.format("PointwiseOpScalarFunctor")
+FUSED = FOREACH.format("FusedAdamMathFunctor")
+
+
+def fusable(*launches: tuple[str, float, float], **columns: list[float | None] | float | None) -> list[float | None]:
+    """Return what is told of launches: name, MiB that the SMs read, MiB that they write, in DRAM as many unless it is said."""
+    names = [name for name, *_ in launches]
+    reads, writes = ([float(each[place]) for each in launches] for place in (1, 2))
+    kernels = pl.DataFrame(
+        {"id": range(len(names)), "name": names, "source": 0, "process_id": 1, "context": 1, "stream": 7}
+        | {"access.load_sectors": [read * MIB / 32 for read in reads]}
+        | {"access.store_sectors": [written * MIB / 32 for written in writes]}
+        | {"traffic_bytes.l2": [(read + written) * MIB for read, written in zip(reads, writes, strict=True)]}
+        | {"traffic_bytes.dram_read": [read * MIB for read in reads]}
+        | {"traffic_bytes.dram_write": [written * MIB for written in writes]}
+    )
+    changed = [
+        pl.Series(name, values, kernels.schema[name])
+        if isinstance(values, list)
+        else pl.lit(values, kernels.schema[name]).alias(name)
+        for name, values in columns.items()
+    ]
+    return fusable_share(kernels.with_columns(changed), load_catalogue().neighbours).to_list()
+
+
+@pytest.mark.parametrize(
+    ("launches", "told"),
+    [
+        # reads 4, writes 4: in one kernel the first does not write, and the second does not read
+        ([(COS, 4, 4), (COS, 4, 4)], [1 / 2, 1 / 2]),
+        ([(COS, 4, 4), (COS, 4, 4), (COS, 4, 4)], [1 / 2, 1, 1 / 2]),  # nothing is left to move for the one between
+        ([(COS, 4, 4)], [0]),
+        ([(COS, 4, 4), (SCALE, 8, 4)], [4 / 8, 4 / 12]),  # x * y of a cosine x
+        (
+            [(SCALE, 4, 1), (SCALE, 5, 4)],
+            [1 / 5, 1 / 9],
+        ),  # x > 0, a byte each, and where(): both read x, which is not seen
+        ([(COS, 4, 4), (SCALE, 4.05, 4)], [4 / 8, 4 / 8.05]),  # and a row that all add
+        ([(COS, 4, 4), (SCALE, 4.4, 4)], [0, 0]),
+        ([(COS, 4, 4), (SCALE, 3.8, 3.8)], [0, 0]),  # reads less than what was written
+        ([(COS, 4, 4), (SCALE, 3.95, 3.95)], [4 / 8, 1 / 2]),
+        ([(COS, 4, 4), (SCALE, 8, 3)], [0, 0]),  # three quarters as many elements
+        ([(COS, 4, 4), (NORM, 4, 4), (COS, 4, 4)], [0, 0, 0]),
+        ([(COS, 4, 4), (P, 4, 4)], [0, 0]),
+        ([(COS, 4, 4), ("triton_poi_fused_cos_0", 4, 4)], [0, 0]),  # what a compiler left apart
+        ([(COS, 4, 4), (COPY, 4, 4), (COS, 4, 4)], [0, 0, 0]),  # left out by another finding, whole
+        ([(COS, 4, 4), (TO_BF16, 4, 2), (ADD_BF16, 4, 2)], [0, 0, 0]),
+        ([(ZERO, 0, 4), (SCALE, 8, 4)], [0, 0]),
+        ([(ADD_BF16, 8, 4), (COS, 4, 4)], [0, 0]),  # twice as many elements of half the size
+        ([(ADD_BF16, 8, 4), (ADD_BF16, 8, 4)], [4 / 12, 4 / 12]),
+        ([(MULTIPLY, 4, 4), (ADD, 12, 4)], [4 / 8, 4 / 16]),
+        ([(MULTIPLY, 4, 4), (MULTIPLY, 4, 4)], [0, 0]),  # the same operation on the next tensors
+        ([(MULTIPLY, 4, 4), (COS, 4, 4)], [0, 0]),  # a list of tensors, and one
+        ([(MULTIPLY, 4, 4), (FUSED, 16, 12)], [0, 0]),
+    ],
+)
+def test_what_one_pointwise_kernel_writes_and_the_next_one_reads(
+    launches: list[tuple[str, float, float]], told: list[float]
+) -> None:
+    assert fusable(*launches) == pytest.approx(told)
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"stream": [7, 8]}, [0, 0]),
+        ({"context": [1, 2]}, [0, 0]),
+        ({"process_id": [1, 2]}, [0, 0]),
+        ({"source": [0, 1]}, [0, 0]),
+        ({"stream": None}, [0.5, 0.5]),  # of old reports
+        # L2 keeps what the first wrote until it ends: DRAM's bytes give nothing back there, and all that the second reads
+        ({"traffic_bytes.dram_write": 0.0}, [0, 0.5]),
+        ({"traffic_bytes.dram_read": None, "traffic_bytes.dram_write": None}, [0.5, 0.5]),  # L2's alone
+        ({"traffic_bytes.dram_read": 0.0, "traffic_bytes.dram_write": 0.0}, [0.5, 0.5]),
+        ({"access.load_sectors": [None, MIB / 8]}, [None, 0.5]),  # what the first writes is known
+        ({"traffic_bytes.l2": None}, [0.5, 0.5]),
+        ({"access.load_sectors": [MIB / 4, MIB / 8]}, [0.5, 0.5]),  # x * x: the second load finds it in L1
+    ],
+)
+def test_the_same_queue_and_known_bytes_are_asked_for(
+    columns: dict[str, list[float | None] | float | None], told: list[float | None]
+) -> None:
+    assert fusable((COS, 4, 4), (COS, 4, 4), **columns) == told
+
+
+def test_launches_of_other_streams_may_lie_between() -> None:
+    assert fusable((COS, 4, 4), (NORM, 4, 4), (COS, 4, 4), stream=[7, 8, 7]) == [0.5, 0, 0.5]
+
+
+def test_nothing_is_told_where_launches_between_were_left_out() -> None:
+    kernels = pl.DataFrame({"name": [COS, NORM], "process_id": 1, "context": 1, "stream": 7, "source": [0, 1]})
+    sizes = [
+        "access.load_sectors",
+        "access.store_sectors",
+        *(f"traffic_bytes.{where}" for where in ("l2", "dram_read", "dram_write")),
+    ]
+    kernels = kernels.with_columns(pl.lit(32.0).alias(name) for name in sizes)
+    for gaps, told in (((), [0, 0]), ((0,), [None, 0]), ((0, 1), [None, None])):
+        assert fusable_share(kernels, load_catalogue().neighbours, with_gaps=gaps).to_list() == told
