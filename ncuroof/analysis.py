@@ -89,12 +89,7 @@ class Reports:
         if wrong := [type(each).__name__ for each in reached if not isinstance(each, Calibration)]:
             raise ArgumentError(f"a calibration was wanted, found {wrong[0]}", hint="pass read_calibration(path)")
         counts = [each and each.renamed(report.demangled) for report, each in zip(self.raw, self.counts, strict=False)]
-        with_gaps = [
-            index
-            for index, (report, each) in enumerate(zip(self.raw, counts, strict=False))
-            if each is not None and each.n_launches != report.workloads.height
-        ]
-        measurements = measure(self.raw, sheet_bandwidth=sheet_dram_bandwidth, with_gaps=with_gaps)
+        measurements = measure(self.raw, sheet_bandwidth=sheet_dram_bandwidth, counts=counts)
         placed = roofline(measurements, reached)
         weighting = weigh(measurements.kernels, counts)
         weights = None if weighting is None else weighting.weights

@@ -3,7 +3,8 @@
 It lies beside a report (`run.counts.json` beside `run.ncu-rep`) that holds one launch for many, and says for how many each stands.
 
 Schema history:
-    1  2026-11-20  first version; 2026-11-22 adds breakdown; 2026-11-23 adds shortest_ns and longest_ns of a kernel.
+    1  2026-11-20  first version; 2026-11-22 adds breakdown; 2026-11-23 adds shortest_ns and longest_ns of a kernel;
+        2026-11-24 adds its predecessors.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.kernel_names import function_name
+from ncuroof.collect.predecessors import KernelKey, Predecessor, kernel_key, predecessors_of, summed
 from ncuroof.collect.traces.temporal_breakdown import TemporalBreakdown
 from ncuroof.collect.traces.timeline import MOST_NS, Shape, Timeline, as_shape
 from ncuroof.errors import CountsError
@@ -27,7 +29,6 @@ _SUFFIX = ".counts.json"
 _HINT = "remove the file, or count again with ncuroof profile --per-shape"
 _MOST_BYTES = 64 * 2**20
 _MOST_LAUNCHES = 10**12
-_NO_SHAPE = (0, 0, 0)
 
 PROFILERS = {"torch.profiler": "PyTorch's profiler", "nsys": "Nsight Systems"}
 """What each source of counts is called."""
@@ -44,6 +45,7 @@ class KernelCount:
         n_launches: how often it ran.
         duration_ns: of all launches together.
         shortest_ns, longest_ns: of a launch; None where the counts do not tell.
+        predecessors: what ran right before in the same stream, the most often first; a copy is none. None where not known.
     """
 
     name: str
@@ -53,6 +55,7 @@ class KernelCount:
     duration_ns: float
     shortest_ns: float | None = None
     longest_ns: float | None = None
+    predecessors: tuple[Predecessor, ...] | None = None
 
     def with_launches_of(self, other: KernelCount) -> KernelCount:
         """Return the launches of both, which are of the same kernel and shape."""
@@ -64,6 +67,9 @@ class KernelCount:
             duration_ns=self.duration_ns + other.duration_ns,
             shortest_ns=min(known) if len(known) == len(ends) else None,
             longest_ns=max(known) if len(known) == len(ends) else None,
+            predecessors=None
+            if self.predecessors is None or other.predecessors is None
+            else summed(*self.predecessors, *other.predecessors),
         )
 
 
@@ -95,9 +101,14 @@ class Counts:
 
     def renamed(self, names: Mapping[str, str]) -> Counts:
         """Return the counts with other names for some kernels, such as demangled ones by mangled ones."""
-        return replace(
-            self, kernels=tuple(replace(kernel, name=names.get(kernel.name, kernel.name)) for kernel in self.kernels)
-        )
+
+        def with_name(kernel: KernelCount) -> KernelCount:
+            before = kernel.predecessors and tuple(
+                replace(each, name=names.get(each.name, each.name)) for each in kernel.predecessors
+            )
+            return replace(kernel, name=names.get(kernel.name, kernel.name), predecessors=before)
+
+        return replace(self, kernels=tuple(map(with_name, self.kernels)))
 
 
 def counts_path(report: Path) -> Path:
@@ -146,12 +157,15 @@ def count_launches(timeline: Timeline, *, source: str) -> Counts:
         timeline: of a run.
         source: of `PROFILERS`, the tool that recorded it.
     """
-    launches: dict[tuple[str, Shape, Shape], list[float]] = {}
+    launches: dict[KernelKey, list[float]] = {}
     for activity in timeline.activities:
         if not activity.is_copy:
-            key = (activity.name, *(activity.shape or (_NO_SHAPE, _NO_SHAPE)))
-            launches.setdefault(key, []).append(activity.duration_ns)
-    kernels = (KernelCount(*key, len(each), sum(each), min(each), max(each)) for key, each in launches.items())
+            launches.setdefault(kernel_key(activity), []).append(activity.duration_ns)
+    before = predecessors_of(timeline)
+    kernels = (
+        KernelCount(*key, len(each), sum(each), min(each), max(each), None if before is None else before[key])
+        for key, each in launches.items()
+    )
     return Counts(_by_time(kernels), source=source)
 
 
@@ -160,7 +174,7 @@ def together(counts: Iterable[Counts]) -> Counts:
     all_counts = list(counts)
     if len(all_counts) == 1:
         return all_counts[0]
-    totals: dict[tuple[str, Shape, Shape], KernelCount] = {}
+    totals: dict[KernelKey, KernelCount] = {}
     for kernel in (kernel for each in all_counts for kernel in each.kernels):
         key = (kernel.name, kernel.grid, kernel.block)
         totals[key] = totals[key].with_launches_of(kernel) if key in totals else kernel
@@ -173,6 +187,7 @@ def _by_time(kernels: Iterable[KernelCount]) -> tuple[KernelCount, ...]:
 
 def to_json(counts: Counts) -> bytes:
     """Return the document `ncuroof.counts/1`."""
+    places = {(kernel.name, kernel.grid, kernel.block): place for place, kernel in enumerate(counts.kernels)}
     document = {
         "schema": SCHEMA,
         "source": counts.source,
@@ -189,6 +204,11 @@ def to_json(counts: Counts) -> bytes:
                 "duration_ns": kernel.duration_ns,
                 "shortest_ns": kernel.shortest_ns,
                 "longest_ns": kernel.longest_ns,
+                "predecessors": kernel.predecessors
+                and [
+                    {"kernel": places[each.name, each.grid, each.block], "n_launches": each.n_launches}
+                    for each in kernel.predecessors
+                ],
             }
             for kernel in counts.kernels
         ],
@@ -224,7 +244,7 @@ def read_counts(path: Path) -> Counts:
     if found != SCHEMA:
         raise CountsError(f"{path}: the schema {SCHEMA} was wanted, {found!r} was found", hint=_HINT)
     try:
-        kernels, found = tuple(map(_kernel, document["kernels"])), document.get("breakdown")
+        kernels, found = _kernels(document["kernels"]), document.get("breakdown")
         breakdown = None if found is None else TemporalBreakdown.from_dict(found)
         source = document.get("source", "torch.profiler")
         if source not in PROFILERS:
@@ -232,6 +252,23 @@ def read_counts(path: Path) -> Counts:
         return Counts(kernels, document.get("steps"), breakdown, source)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise CountsError(f"{path}: {error!r} in an entry", hint=_HINT) from error
+
+
+def _kernels(entries: Sequence[Mapping[str, Any]]) -> tuple[KernelCount, ...]:
+    kernels = tuple(map(_kernel, entries))
+
+    def predecessor(entry: Mapping[str, Any], most: int) -> Predecessor:
+        place, n_launches = int(entry["kernel"]), int(entry["n_launches"])
+        if not (0 <= place < len(kernels) and 1 <= n_launches <= most):
+            raise ValueError(f"{n_launches} launches after kernel {place}")
+        return Predecessor(kernels[place].name, kernels[place].grid, kernels[place].block, n_launches)
+
+    return tuple(
+        kernel
+        if (before := entry.get("predecessors")) is None
+        else replace(kernel, predecessors=tuple(predecessor(each, kernel.n_launches) for each in before))
+        for kernel, entry in zip(kernels, entries, strict=True)
+    )
 
 
 def _kernel(entry: Mapping[str, Any]) -> KernelCount:
@@ -243,7 +280,7 @@ def _kernel(entry: Mapping[str, Any]) -> KernelCount:
     if known != sorted(known) or not all(map(_is_time, known)):
         raise ValueError(f"launches of {ends[0]} to {ends[1]} ns")
     return KernelCount(
-        str(entry["name"]), as_shape(entry["grid"]), as_shape(entry["block"]), n_launches, duration_ns, *ends
+        str(entry["name"]), as_shape(entry["grid"]), as_shape(entry["block"]), n_launches, duration_ns, ends[0], ends[1]
     )
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
+from ncuroof.collect.counts import Counts
 from ncuroof.errors import UnitError
 from ncuroof.ingest import CounterSelection, RawReport
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME, Catalogue, load_catalogue
 from ncuroof.metrics.chart_values import with_chart_values
 from ncuroof.metrics.code_values import BY_CODE, generator_shares, values_by_code
 from ncuroof.metrics.families import families_by_lines, families_of
+from ncuroof.metrics.launch_order import gaps_of
 from ncuroof.metrics.lines import measure_lines
 from ncuroof.metrics.names import range_names, short_name
 from ncuroof.metrics.neighbours import between_products, fusable_share
@@ -78,7 +80,7 @@ def measure(
     catalogue: Catalogue | None = None,
     sheet_bandwidth: SheetBandwidth | None = None,
     *,
-    with_gaps: Collection[int] = (),
+    counts: Sequence[Counts | None] = (),
 ) -> Measurements:
     """Return the canonical quantities of all workloads of `reports`.
 
@@ -88,7 +90,7 @@ def measure(
         reports: as they were read.
         catalogue: None for that of profiles/metrics.toml.
         sheet_bandwidth: looks up what a GPU's data sheet says of its memory; None where no data sheets are at hand.
-        with_gaps: indexes of reports that hold one launch for many, beside those whose command line says so.
+        counts: by report, what a first run counted; None, or too few, for those without.
     """
     catalogue = catalogue or load_catalogue()
     dropped: list[str] = []
@@ -147,7 +149,7 @@ def measure(
         reports,
         catalogue,
     )
-    gaps = {index for index, report in enumerate(reports) if report.session.chooses_launches}.union(with_gaps)
+    gaps = gaps_of(reports, counts)
     around = between_products(kernels, work, catalogue.neighbours), fusable_share(kernels, catalogue.neighbours, gaps)
     kernels = finite(kernels.with_columns(around))
     return Measurements(

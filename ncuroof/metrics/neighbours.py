@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import polars as pl
 
+from ncuroof.collect.counts import Counts
 from ncuroof.metrics.entries import Neighbours
+from ncuroof.metrics.launch_order import QUEUE, launch_pairs
 from ncuroof.metrics.names import matches
 
-_QUEUE = ("source", "process_id", "context", "stream")
 _SECTOR_BYTES = 32
 _ELEMENT_RATIOS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Bytes of as many elements of other types, of 1 to 8 bytes."""
@@ -42,15 +44,17 @@ def between_products(kernels: pl.DataFrame, work: pl.DataFrame, known: Neighbour
         .when(~matches(pl.col("name"), known.pointwise))
         .then(pl.lit(_OTHER))
     )
-    before = around.forward_fill(limit=known.most_pointwise).shift(1).over(_QUEUE)
-    behind = around.backward_fill(limit=known.most_pointwise).shift(-1).over(_QUEUE)
+    before = around.forward_fill(limit=known.most_pointwise).shift(1).over(QUEUE)
+    behind = around.backward_fill(limit=known.most_pointwise).shift(-1).over(QUEUE)
     most_ratio = known.most_work_ratio
     are_alike = (before > 0) & (behind > 0) & (before <= most_ratio * behind) & (behind <= most_ratio * before)
     told = kernels.with_columns(flop["flop"]).select(are_alike.fill_null(value=False).cast(pl.Float64))
     return told.to_series().alias("launch.is_between_products")
 
 
-def fusable_share(kernels: pl.DataFrame, known: Neighbours, with_gaps: Collection[int] = ()) -> pl.Series:
+def fusable_share(
+    kernels: pl.DataFrame, known: Neighbours, with_gaps: Mapping[int, Counts | None] = MappingProxyType({})
+) -> pl.Series:
     """Return the share of each kernel's bytes that it would not move in one kernel with the pointwise ones beside it.
 
     Of two launches in a row, what the first writes (W bytes) is taken for handed on where the second reads as much or more, and
@@ -62,20 +66,41 @@ def fusable_share(kernels: pl.DataFrame, known: Neighbours, with_gaps: Collectio
     Args:
         kernels: KERNELS with quantities, in the order of the run.
         known: of the catalogue.
-        with_gaps: sources in which launches between the recorded ones may have been left out.
+        with_gaps: by source in which launches between the recorded ones may have been left out, what a first run counted.
 
     Returns:
-        From 0 to 1; 0 for what has no such neighbour; null in sources with gaps, and where the bytes of a pointwise kernel are not
-        known.
+        From 0 to 1, on average over the launches that each stands for; 0 for what has no such neighbour; null in sources with gaps
+        whose predecessors were not counted, and where the bytes of a pointwise kernel are not known.
     """
+    moves = _moves(kernels, known)
+    pairs = launch_pairs(kernels, with_gaps)
+    beside = pairs.join(
+        moves.select(pl.all().name.suffix("_before")), left_on="before", right_on="id_before", maintain_order="left"
+    ).join(moves, left_on="behind", right_on="id", maintain_order="left")
+    beside = beside.filter(_is_handed_on(known))
+    tensor, in_dram = pl.col("written_before"), pl.col("traffic_bytes.dram_write_before")
+    given = _sums(beside, "before", "of_before", tensor, in_dram)
+    taken = _sums(beside, "behind", "of_behind", tensor, pl.col("traffic_bytes.dram_read"))
+    spared = pl.concat([given, taken]).group_by("id", maintain_order=True).agg(pl.col("spared", "spared_in_dram").sum())
+    told = moves.join(spared, on="id", how="left", maintain_order="left")
+    told = told.with_columns(pl.col("spared", "spared_in_dram").fill_null(0.0))
+    untold = [source for source, counts in with_gaps.items() if not _tells_order(counts)]
+    share = pl.when(pl.col("is_in_chain")).then(pl.when(pl.col("moved") > 0).then(_share())).otherwise(0.0)
+    is_untold = pl.col("source").is_in(untold)
+    return told.select(pl.when(~is_untold).then(share).alias("launch.fusable_frac")).to_series()
+
+
+def _moves(kernels: pl.DataFrame, known: Neighbours) -> pl.DataFrame:
+    """Return what a launch is by its name, and the bytes that it reads, writes, and moves in both directions."""
     name = pl.col("name")
     stores = _SECTOR_BYTES * pl.col("access.store_sectors")
     through_l1 = _SECTOR_BYTES * (pl.col("access.load_sectors") + pl.col("access.store_sectors"))
     # what hits in L1 is not read again
     moved = pl.when(through_l1.is_not_null()).then(pl.min_horizontal(through_l1, "traffic_bytes.l2"))
     is_foreach = matches(name, known.foreach)
-    told = kernels.select(
-        *_QUEUE,
+    return kernels.select(
+        "id",
+        "source",
         "name",
         "traffic_bytes.dram_read",
         "traffic_bytes.dram_write",
@@ -86,35 +111,31 @@ def fusable_share(kernels: pl.DataFrame, known: Neighbours, with_gaps: Collectio
         read=moved - stores,
         moved=moved,
     )
-    handed_on = pl.when(_is_handed_on(known).shift(-1).over(_QUEUE)).then("written").otherwise(0.0)
-    told = told.with_columns(handed_on=handed_on)
-    told = told.with_columns(taken_over=pl.col("handed_on").shift(1).over(_QUEUE).fill_null(0.0))
-    of_l2 = (pl.col("handed_on") + pl.col("taken_over")) / pl.col("moved")
-    in_dram = pl.min_horizontal("handed_on", "traffic_bytes.dram_write") + pl.min_horizontal(
-        "taken_over", "traffic_bytes.dram_read"
+
+
+def _tells_order(counts: Counts | None) -> bool:
+    return counts is not None and any(kernel.predecessors is not None for kernel in counts.kernels)
+
+
+def _sums(beside: pl.DataFrame, which: str, share: str, tensor: pl.Expr, in_dram: pl.Expr) -> pl.DataFrame:
+    """Return the bytes that launches are spared on one side: of L2's, and of DRAM's, which moves the tensor's or fewer."""
+    return beside.group_by(pl.col(which).alias("id"), maintain_order=True).agg(
+        spared=(pl.col(share) * tensor).sum(), spared_in_dram=(pl.col(share) * pl.min_horizontal(tensor, in_dram)).sum()
     )
-    of_dram = in_dram / (pl.col("traffic_bytes.dram_read") + pl.col("traffic_bytes.dram_write"))
-    share = pl.min_horizontal(of_l2, of_dram.fill_nan(None), 1.0)
-    return (
-        told.select(
-            pl.when(pl.col("source").is_in(list(with_gaps)))
-            .then(None)
-            .when(~pl.col("is_in_chain"))
-            .then(0.0)
-            .when(pl.col("moved") > 0)
-            .then(share)
-            .cast(pl.Float64)
-        )
-        .to_series()
-        .alias("launch.fusable_frac")
-    )
+
+
+def _share() -> pl.Expr:
+    """Return what a launch is spared, of L2's bytes or of DRAM's, whichever is less."""
+    in_dram = pl.col("traffic_bytes.dram_read") + pl.col("traffic_bytes.dram_write")
+    of_dram = (pl.col("spared_in_dram") / in_dram).fill_nan(None)
+    return pl.min_horizontal(pl.col("spared") / pl.col("moved"), of_dram, 1.0)
 
 
 def _is_handed_on(known: Neighbours) -> pl.Expr:
-    """Return whether a launch can have read what the one before it in its stream wrote; null for the first one."""
+    """Return whether a launch can have read what the one before it in its stream wrote."""
 
     def before(column: str) -> pl.Expr:
-        return pl.col(column).shift(1).over(_QUEUE)
+        return pl.col(f"{column}_before")
 
     tensor = before("written")
     read, written = pl.col("read") / tensor, pl.col("written") / tensor

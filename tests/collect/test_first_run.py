@@ -15,6 +15,7 @@ from ncuroof.collect.counts import KernelCount
 from ncuroof.collect.first_run import RUNNER, FirstRun
 from ncuroof.collect.machine import find_nsys
 from ncuroof.collect.nsys_run import run_nsys
+from ncuroof.collect.predecessors import Predecessor
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.request import Steps
 from ncuroof.collect.settings import load_settings
@@ -34,7 +35,8 @@ def first_run(words: tuple[str, ...], nsys: Path | None, said: list[str] | None 
 def test_nsys_counts_a_program(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     database = write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1), Ran(20, 30, 2)])
     (counts,) = first_run(HELLO, stand_in_nsys(tmp_path, database)).count().values()
-    assert counts.kernels == (KernelCount("void gemm<float>(T1 *)", (8, 1, 1), (64, 1, 1), 2, 20e3, 10e3, 10e3),)
+    gemm = ("void gemm<float>(T1 *)", (8, 1, 1), (64, 1, 1))
+    assert counts.kernels == (KernelCount(*gemm, 2, 20e3, 10e3, 10e3, (Predecessor(*gemm, 1),)),)
     assert (counts.source, counts.steps) == ("nsys", None)
     assert tuple(capfd.readouterr()) == ("hello\n", "dear\n")
 

@@ -20,10 +20,12 @@ from ncuroof.collect.counts import (
     functions_of,
     read_counts,
     to_json,
+    together,
 )
 from ncuroof.collect.kernel_names import function_name, same_kernel_key
 from ncuroof.collect.traces.read import read_trace
 from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
+from ncuroof.collect.traces.timeline import Activity, Timeline
 from ncuroof.collect.traces.torch_profiler import timeline_of
 from ncuroof.errors import CountsError
 
@@ -219,6 +221,43 @@ def test_counts_come_back_as_they_were_written(tmp_path: Path) -> None:
     assert json.loads(path.read_bytes())["schema"] == "ncuroof.counts/1"
 
 
+def ran(name: str, start_ns: float, stream: int | None = 7, *, is_copy: bool = False) -> Activity:
+    return Activity(name, start_ns, 5.0, 0, None, None if is_copy else (ONE, ONE), is_copy, stream)
+
+
+ONE = (1, 1, 1)
+
+
+def before(kernels: tuple[KernelCount, ...]) -> dict[str, dict[str, int] | None]:
+    """Return by kernel how often which one ran right before it."""
+    return {
+        kernel.name: None
+        if kernel.predecessors is None
+        else {each.name: each.n_launches for each in kernel.predecessors}
+        for kernel in kernels
+    }
+
+
+def test_predecessors_are_those_of_the_stream_and_come_back_as_they_were_written(tmp_path: Path) -> None:
+    launches = [ran("b", 10), ran("a", 0), ran("other", 15, 8), ran("b", 20), ran("a", 30), ran("", 40, is_copy=True)]
+    counts = count_launches(Timeline([*launches, ran("b", 50), ran("a", 60)], []), source="nsys")
+    # a b b a, a copy, b a; beside them one on another stream
+    assert before(counts.kernels) == {"a": {"b": 2}, "b": {"a": 1, "b": 1}, "other": {}}
+    path = tmp_path / "run.counts.json"
+    path.write_bytes(to_json(counts))
+    assert read_counts(path) == counts
+    assert before(together([counts, counts]).kernels) == {"a": {"b": 4}, "b": {"a": 2, "b": 2}, "other": {}}
+    assert before(counts.renamed({"a": "A"}).kernels) == {"A": {"b": 2}, "b": {"A": 1, "b": 1}, "other": {}}
+
+
+def test_predecessors_are_not_known_where_streams_are_not_or_counts_are_older() -> None:
+    counts = count_launches(Timeline([ran("a", 0), ran("b", 10, None)], []), source="nsys")
+    assert before(counts.kernels) == {"a": None, "b": None}
+    (kernel, *_) = count_launches(Timeline([ran("a", 0), ran("b", 10)], []), source="nsys").kernels
+    older = replace(kernel, predecessors=None)
+    assert kernel.with_launches_of(older).predecessors is None
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -243,6 +282,19 @@ def test_counts_come_back_as_they_were_written(tmp_path: Path) -> None:
                 b'"duration_ns": 9, "shortest_ns": -5, "longest_ns": 0',
                 b'"duration_ns": 9, "shortest_ns": 9, "longest_ns": 8',
                 b'"duration_ns": 9, "shortest_ns": 1e-320, "longest_ns": 9',
+            )
+        ),
+        *(
+            b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k", "grid": [1, 1, 1], "block": [1, 1, 1], "n_launches": 2, "duration_ns": 9, "predecessors": %b}]}'  # noqa: E501
+            % before
+            for before in (
+                b"3",
+                b"[3]",
+                b'[{"kernel": 0}]',
+                b'[{"kernel": 1, "n_launches": 1}]',
+                b'[{"kernel": -1, "n_launches": 1}]',
+                b'[{"kernel": 0, "n_launches": 0}]',
+                b'[{"kernel": 0, "n_launches": 3}]',
             )
         ),
         b'{"schema": "ncuroof.counts/1", "kernels": 3}',

@@ -14,6 +14,7 @@ import pytest
 
 from ncuroof.collect.counts import KernelCount
 from ncuroof.collect.machine import find_nsys
+from ncuroof.collect.predecessors import Predecessor
 from ncuroof.collect.settings import load_settings
 from ncuroof.collect.traces import nsight_systems as nsys_trace
 from ncuroof.collect.traces.nsight_systems import read_nsys_trace
@@ -56,10 +57,12 @@ def test_a_database_counts_kernels_and_tells_what_the_gpu_did(tmp_path: Path) ->
     counts = read_trace(path)
     assert counts.source == "nsys"
     assert counts.kernels == (
-        KernelCount(GEMM, (8, 1, 1), (64, 1, 1), 2, 109e3, 9e3, 100e3),
-        KernelCount(GEMM, (9, 1, 1), (64, 1, 1), 1, 10e3, 10e3, 10e3),
-        KernelCount(RAN[-1].name, (8, 1, 1), (64, 1, 1), 1, 10e3, 10e3, 10e3),
-        KernelCount("relu", (2, 3, 4), (32, 2, 1), 1, 8e3, 8e3, 8e3),
+        KernelCount(GEMM, (8, 1, 1), (64, 1, 1), 2, 109e3, 9e3, 100e3, (Predecessor(GEMM, (9, 1, 1), (64, 1, 1), 1),)),
+        KernelCount(
+            GEMM, (9, 1, 1), (64, 1, 1), 1, 10e3, 10e3, 10e3, ()
+        ),  # a copy lies before it, and a memset before the next
+        KernelCount(RAN[-1].name, (8, 1, 1), (64, 1, 1), 1, 10e3, 10e3, 10e3, ()),
+        KernelCount("relu", (2, 3, 4), (32, 2, 1), 1, 8e3, 8e3, 8e3, (Predecessor(GEMM, (8, 1, 1), (64, 1, 1), 1),)),
     )
     assert parts(path) == {
         "computation": (127, None),
@@ -114,7 +117,9 @@ def test_graphs_recorded_as_wholes_are_no_idle_time(tmp_path: Path) -> None:
     graphs = [Ran(start, start + 90, number, table="GRAPH_TRACE") for number, start in enumerate((10, 100))]
     path = write_database(tmp_path / "run.sqlite", [Ran(0, 10, 7), *graphs])
     assert parts(path) == {"computation": (190, None)}
-    assert KernelCount("CUDA graph", (0, 0, 0), (0, 0, 0), 2, 180e3, 90e3, 90e3) in read_trace(path).kernels
+    (graph,) = [kernel for kernel in read_trace(path).kernels if kernel.name == "CUDA graph"]
+    before = (Predecessor(GEMM, (8, 1, 1), (64, 1, 1), 1), Predecessor("CUDA graph", (0, 0, 0), (0, 0, 0), 1))
+    assert graph == KernelCount("CUDA graph", (0, 0, 0), (0, 0, 0), 2, 180e3, 90e3, 90e3, before)
 
 
 def test_graphs_taken_apart_say_nothing_of_gaps(tmp_path: Path) -> None:

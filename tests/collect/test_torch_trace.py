@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,14 @@ def test_a_real_step_is_read_as_a_few_lines_read_it() -> None:
     counts = read_trace(STEP)
     assert (counts.n_launches, len(counts.kernels)) == (321, 88)
     assert counts.duration_ns == pytest.approx(3762.296e3)
+    in_order = sorted(on_gpu, key=lambda each: each["ts"])  # all on one stream
+    n_after_kernels = sum(first["cat"] == second["cat"] == "kernel" for first, second in pairwise(in_order))
+    assert {each["args"]["stream"] for each in on_gpu} == {7}
+    assert (
+        sum(each.n_launches for kernel in counts.kernels for each in kernel.predecessors or ())
+        == n_after_kernels
+        == 273
+    )
     assert counts.breakdown is not None
     assert sum(part.duration_ns for part in counts.breakdown.parts) == pytest.approx(1e3 * duration_us, abs=10)
     (computation,) = [part for part in counts.breakdown.parts if part.name == "computation"]

@@ -12,6 +12,7 @@ import pytest
 import ncuroof
 from ncuroof.analysis import Analysis, Reports
 from ncuroof.collect.counts import Counts, KernelCount
+from ncuroof.collect.predecessors import Predecessor
 
 FOLDER = Path(__file__).parents[2] / "fixtures/h100-80gb-hbm3"
 CHAIN = "pointwise_chain"
@@ -67,11 +68,32 @@ def test_compiled_and_fused_kernels_and_copies_are_in_no_chain() -> None:
     assert not told["name"].str.contains("triton|Fused|CatArray|direct_copy").any()
 
 
-@pytest.mark.parametrize(("n_counted", "is_told"), [(2, True), (4, False)])
-def test_a_report_that_holds_one_launch_for_many_tells_no_neighbours(n_counted: int, *, is_told: bool) -> None:
-    reports = recorded("cos_cos_eager")
+@pytest.mark.parametrize(
+    ("n_counted", "n_behind_itself", "share"),
+    [
+        (2, None, 0.498),  # both were recorded, in their order
+        (4, None, None),
+        (4, 0, 0.0),
+        (4, 2, 0.498),  # as two pairs
+        (8, 2, 0.249),
+    ],
+)
+def test_a_report_that_holds_one_launch_for_many_goes_by_the_order_that_was_counted(
+    n_counted: int, n_behind_itself: int | None, share: float | None
+) -> None:
     kernel = analysed("cos_cos_eager").kernels.row(0, named=True)
-    counts = Counts((KernelCount(kernel["name"], tuple(kernel["grid"]), tuple(kernel["block"]), n_counted, 1.4e6),))
-    analysis = replace(reports, counts=(counts,)).analyse()
-    assert analysis.kernels["launch.fusable_frac"].is_null().to_list() == [not is_told] * 2
-    assert (CHAIN in analysis.findings["finding"].to_list()) == is_told
+    key = (kernel["name"], tuple(kernel["grid"]), tuple(kernel["block"]))
+    before = (Predecessor(*key, n_behind_itself),) if n_behind_itself else ()
+    counted = KernelCount(*key, n_counted, 1.4e6, predecessors=None if n_behind_itself is None else before)
+    analysis = replace(recorded("cos_cos_eager"), counts=(Counts((counted,)),)).analyse()
+    found = analysis.kernels["launch.fusable_frac"]
+    assert found.mean() == (None if share is None else pytest.approx(share, abs=0.002))
+    assert (CHAIN in analysis.findings["finding"].to_list()) == bool(share)
+
+
+def test_a_step_whose_pointwise_kernels_stand_between_conversions_is_told_of_none() -> None:
+    """Of two launches in a row of its 321, one is a copy, a conversion or a fill, a part of a foreach, or no pointwise kernel."""
+    trace = Path(__file__).parents[1] / "collect/traces/h100-training-step.json.gz"
+    analysis = ncuroof.read(FOLDER / "train_transformer.roofline.ncu-repz").weighted_by(trace).analyse()
+    assert analysis.kernels["launch.fusable_frac"].to_list() == [0.0] * 69
+    assert CHAIN not in analysis.findings["finding"].to_list()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from ncuroof.collect.counts import Counts, KernelCount
+from ncuroof.collect.predecessors import Predecessor
 from ncuroof.metrics.catalogue import load_catalogue
 from ncuroof.metrics.neighbours import between_products, fusable_share
 
@@ -66,11 +68,11 @@ MULTIPLY, ADD = FOREACH.format("BinaryOpScalarFunctor"), FOREACH.format("Pointwi
 FUSED = FOREACH.format("FusedAdamMathFunctor")
 
 
-def fusable(*launches: tuple[str, float, float], **columns: list[float | None] | float | None) -> list[float | None]:
-    """Return what is told of launches: name, MiB that the SMs read, MiB that they write, in DRAM as many unless it is said."""
+def moving(*launches: tuple[str, float, float]) -> pl.DataFrame:
+    """Return launches of one stream: name, MiB that the SMs read, MiB that they write, and in DRAM as many."""
     names = [name for name, *_ in launches]
     reads, writes = ([float(each[place]) for each in launches] for place in (1, 2))
-    kernels = pl.DataFrame(
+    return pl.DataFrame(
         {"id": range(len(names)), "name": names, "source": 0, "process_id": 1, "context": 1, "stream": 7}
         | {"access.load_sectors": [read * MIB / 32 for read in reads]}
         | {"access.store_sectors": [written * MIB / 32 for written in writes]}
@@ -78,6 +80,11 @@ def fusable(*launches: tuple[str, float, float], **columns: list[float | None] |
         | {"traffic_bytes.dram_read": [read * MIB for read in reads]}
         | {"traffic_bytes.dram_write": [written * MIB for written in writes]}
     )
+
+
+def fusable(*launches: tuple[str, float, float], **columns: list[float | None] | float | None) -> list[float | None]:
+    """Return what is told of launches, but for what is changed of them."""
+    kernels = moving(*launches)
     changed = [
         pl.Series(name, values, kernels.schema[name])
         if isinstance(values, list)
@@ -151,13 +158,53 @@ def test_launches_of_other_streams_may_lie_between() -> None:
     assert fusable((COS, 4, 4), (NORM, 4, 4), (COS, 4, 4), stream=[7, 8, 7]) == [0.5, 0, 0.5]
 
 
-def test_nothing_is_told_where_launches_between_were_left_out() -> None:
-    kernels = pl.DataFrame({"name": [COS, NORM], "process_id": 1, "context": 1, "stream": 7, "source": [0, 1]})
-    sizes = [
-        "access.load_sectors",
-        "access.store_sectors",
-        *(f"traffic_bytes.{where}" for where in ("l2", "dram_read", "dram_write")),
-    ]
-    kernels = kernels.with_columns(pl.lit(32.0).alias(name) for name in sizes)
-    for gaps, told in (((), [0, 0]), ((0,), [None, 0]), ((0, 1), [None, None])):
-        assert fusable_share(kernels, load_catalogue().neighbours, with_gaps=gaps).to_list() == told
+def counted(*launches: tuple[str, int, dict[str, int] | None]) -> Counts:
+    """Return the counts of kernels of one shape: name, launches, and how many of them ran behind which."""
+    one = (1, 1, 1)
+    return Counts(
+        tuple(
+            KernelCount(name, one, one, n, 1000.0, predecessors=before if before is None else tuple(
+                Predecessor(each, one, one, times) for each, times in before.items()
+            ))
+            for name, n, before in launches
+        )
+    )  # fmt: skip
+
+
+def as_counted(counts: Counts | None, *launches: tuple[str, float, float]) -> list[float | None]:
+    one = [[1, 1, 1]] * len(launches)
+    kernels = moving(*launches).with_columns(pl.Series("grid", one), pl.Series("block", one), failed=False)
+    return fusable_share(kernels, load_catalogue().neighbours, {0: counts}).to_list()
+
+
+ONE, TWO = (COS, 4.0, 4.0), (SCALE, 4.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("counts", "launches", "told"),
+    [
+        (None, (ONE, TWO), [None, None]),
+        (counted((COS, 8, None), (SCALE, 8, None)), (ONE, TWO), [None, None]),  # of an earlier version
+        # recorded beside each other, and never run so
+        (counted((COS, 8, {NORM: 8}), (SCALE, 8, {NORM: 8})), (ONE, TWO), [0, 0]),
+        (counted((COS, 8, {NORM: 8}), (SCALE, 8, {COS: 8})), (ONE, TWO), [1 / 2, 1 / 2]),
+        (counted((COS, 8, {NORM: 8}), (SCALE, 8, {COS: 8})), (TWO, (NORM, 4.0, 4.0), ONE), [1 / 2, 0, 1 / 2]),
+        # a quarter of the 8 cosines hands on, which is what half of the 4 products take over
+        (counted((COS, 8, {NORM: 8}), (SCALE, 4, {COS: 2, NORM: 2})), (ONE, TWO), [1 / 8, 1 / 4]),
+        # of the two products that were recorded each stands for half of them
+        (counted((COS, 8, {NORM: 8}), (SCALE, 4, {COS: 4})), (ONE, TWO, TWO), [1 / 4, 1 / 2, 1 / 2]),
+        # of which one is of other bytes, and reads nothing that a cosine wrote
+        (counted((COS, 8, {NORM: 8}), (SCALE, 4, {COS: 4})), (ONE, TWO, (SCALE, 2.0, 2.0)), [1 / 8, 1 / 2, 0]),
+        # a loop of it alone: seven of eight hand on, and seven take over
+        (counted((COS, 8, {COS: 7})), (ONE,), [7 / 8]),
+    ],
+)
+def test_where_launches_stand_for_others_their_neighbours_are_those_that_were_counted(
+    counts: Counts | None, launches: tuple[tuple[str, float, float], ...], told: list[float | None]
+) -> None:
+    assert as_counted(counts, *launches) == pytest.approx(told)
+
+
+def test_a_report_with_gaps_takes_no_neighbours_from_another() -> None:
+    two = moving(ONE, TWO, ONE, TWO).with_columns(pl.Series("source", [0, 0, 1, 1]))
+    assert fusable_share(two, load_catalogue().neighbours, {0: None}).to_list() == [None, None, 0.5, 0.5]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ncuroof.analysis import Analysis, Reports
 from ncuroof.cli.main import program
 from ncuroof.collect.calibration import Calibration, ReachedRoof, write_calibration
 from ncuroof.collect.counts import Counts, KernelCount, to_json
+from ncuroof.collect.predecessors import Predecessor
 from ncuroof.collect.traces.idle_places import Place
 from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.compare import judge, parse_gate
@@ -56,7 +58,8 @@ _BREAKDOWN = TemporalBreakdown(
 )
 _RECORDED = KernelCount("gemm_bf16", (10, 1, 1), (256, 1, 1), 3, 70_000.0)
 _NOT_RECORDED = KernelCount("gelu", (10, 1, 1), (256, 1, 1), 3, 7_000.0)
-_COUNTS = Counts((_RECORDED, _NOT_RECORDED), "1-3", _BREAKDOWN)
+_BEFORE = Predecessor(_NOT_RECORDED.name, _NOT_RECORDED.grid, _NOT_RECORDED.block, 1)
+_COUNTS = Counts((replace(_RECORDED, predecessors=(_BEFORE,)), _NOT_RECORDED), "1-3", _BREAKDOWN)
 _SWEEP = ("gemm", "1:1024", "4096", "4096", "--gpu", "h100-sxm", "--gpu", "a100-sxm-80gb")
 _MEASURED = ("gemm", "4096", "4096", "4096", "--gpu", "h100-sxm", "--achieved-time", "300us")
 _PRODUCT = ("Net (Net) [100, 64]", "aten::mm, seq = 3, op_id = 5, sizes = [[100, 64], [64, 200]]")

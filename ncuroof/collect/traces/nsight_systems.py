@@ -45,7 +45,7 @@ _RANGES = "NVTX_EVENTS"
 _PUSHED = (59, 70)
 """NvtxPushPopRange and NvtxtPushPopRange, of ENUM_NSYS_EVENT_TYPE."""
 
-_TIMES = "start, end, deviceId, globalPid, correlationId"
+_TIMES = "start, end, deviceId, globalPid, correlationId, contextId, streamId"
 _RECORD = "record it with nsys profile --trace=cuda; nsys export --type=sqlite makes the database"
 
 _Told = TypeVar("_Told")
@@ -149,10 +149,10 @@ def _others(connection: sqlite3.Connection, table: str) -> Iterator[Activity]:
 
 
 def _activity(times: Sequence[Any], name: str, **more: Any) -> Activity:
-    start, end, device, process, correlation = times
+    start, end, device, process, correlation, context, stream = times
     duration = checked_duration(start, end - start)
     launch = None if correlation is None else (process, correlation)
-    return Activity(name, start, duration, (process, device), launch, **more)
+    return Activity(name, start, duration, (process, device), launch, stream=(process, context, stream), **more)
 
 
 def _calls(connection: sqlite3.Connection) -> Iterator[Call]:

@@ -38,6 +38,7 @@ class Activity:
         launch: the launch that it came from; equal to that of a call.
         shape: grid and block of a kernel; None for a copy, and for a graph.
         is_copy: a copy or memset.
+        stream: tells streams apart, of all GPUs and processes; None where the tool does not say.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Activity:
     launch: Hashable
     shape: tuple[Shape, Shape] | None = None
     is_copy: bool = False
+    stream: Hashable = None
 
     @property
     def end_ns(self) -> float:

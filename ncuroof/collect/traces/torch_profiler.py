@@ -93,7 +93,9 @@ def _activity(event: Mapping[str, Any], origin_us: float) -> Activity:
     is_copy = event["cat"] in _COPIES
     shape = None if is_copy else (as_shape(arguments["grid"]), as_shape(arguments["block"]))
     gpu, launch = _identifier(arguments.get("device")), _identifier(arguments.get("correlation"))
-    return Activity(name_of(event["name"]), *_times_ns(event, origin_us), gpu, launch, shape, is_copy)
+    number = _identifier(arguments.get("stream"))
+    stream = None if number is None else (gpu, number)
+    return Activity(name_of(event["name"]), *_times_ns(event, origin_us), gpu, launch, shape, is_copy, stream)
 
 
 def _call(event: Mapping[str, Any], origin_us: float) -> Call:

@@ -1,0 +1,58 @@
+"""What ran right before each kernel in its stream, from a timeline."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from ncuroof.collect.traces.timeline import Activity, Shape, Timeline
+
+KernelKey = tuple[str, Shape, Shape]
+"""Name, grid and block: what launches of one kernel have in common."""
+
+_NO_SHAPE = (0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Predecessor:
+    """A kernel and shape that ran right before another one in its stream.
+
+    Attributes:
+        name: as the profiler writes it.
+        grid: x, y, z.
+        block: x, y, z.
+        n_launches: how often it did.
+    """
+
+    name: str
+    grid: Shape
+    block: Shape
+    n_launches: int
+
+
+def predecessors_of(timeline: Timeline) -> dict[KernelKey, tuple[Predecessor, ...]] | None:
+    """Return what ran right before each kernel in its stream; None where streams are not known."""
+    if any(activity.stream is None for activity in timeline.activities):
+        return None
+    found: dict[KernelKey, list[Predecessor]] = defaultdict(list)
+    last: dict[Hashable, Activity] = {}
+    for activity in sorted(timeline.activities, key=lambda each: each.start_ns):
+        previous = last.get(activity.stream)
+        if not activity.is_copy and previous is not None and not previous.is_copy:
+            found[kernel_key(activity)].append(Predecessor(*kernel_key(previous), 1))
+        last[activity.stream] = activity
+    return defaultdict(tuple, {key: summed(*each) for key, each in found.items()})
+
+
+def summed(*predecessors: Predecessor) -> tuple[Predecessor, ...]:
+    """Return each predecessor once, the most frequent first."""
+    counted: Counter[KernelKey] = Counter()
+    for each in predecessors:
+        counted[each.name, each.grid, each.block] += each.n_launches
+    return tuple(Predecessor(*key, n_launches) for key, n_launches in counted.most_common())
+
+
+def kernel_key(activity: Activity) -> KernelKey:
+    """Return what tells the kernel of an activity; grid and block of a graph as a whole are 0."""
+    return (activity.name, *(activity.shape or (_NO_SHAPE, _NO_SHAPE)))

@@ -1,0 +1,102 @@
+"""Which launch ran right before which in its stream: as recorded, or as a first run counted them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from ncuroof.collect.counts import Counts
+from ncuroof.collect.kernel_names import same_kernel_key
+from ncuroof.ingest import RawReport
+
+QUEUE = ("source", "process_id", "context", "stream")
+_SAME = ["source", "key", "grid", "block"]
+
+
+def gaps_of(reports: Sequence[RawReport], counts: Sequence[Counts | None]) -> dict[int, Counts | None]:
+    """Return the reports that may lack launches between the recorded ones, by their index, with what a first run counted.
+
+    With counts, those that hold another number of launches; without, those whose command line chooses launches.
+    """
+    known = dict(enumerate(counts))
+    return {
+        index: counted
+        for index, report in enumerate(reports)
+        for counted in (known.get(index),)
+        if (report.session.chooses_launches if counted is None else counted.n_launches != report.workloads.height)
+    }
+
+
+def launch_pairs(kernels: pl.DataFrame, with_gaps: Mapping[int, Counts | None]) -> pl.DataFrame:
+    """Return pairs of launches of which the second ran right behind the first in its stream.
+
+    In a report without gaps each launch has one predecessor at most, the one that was recorded before it. Where recorded launches
+    stand for others, a pair holds for a share of what each stands for: of a kernel that was counted N times, n of them behind
+    another that was recorded r times, `n / (N r)` of each recorded launch has one of these r before it.
+
+    Args:
+        kernels: KERNELS, in the order of the run.
+        with_gaps: by source in which launches between the recorded ones may have been left out, what a first run counted.
+
+    Returns:
+        `before` and `behind`, ids; `of_before` and `of_behind`, the shares of the launches that each stands for, from 0 to 1.
+    """
+    as_recorded = kernels.filter(~pl.col("source").is_in(list(with_gaps))).select(
+        pl.col("id").shift(1).over(QUEUE).alias("before"),
+        pl.col("id").alias("behind"),
+        of_before=pl.lit(1.0),
+        of_behind=pl.lit(1.0),
+    )
+    counted = {source: counts for source, counts in with_gaps.items() if counts is not None}
+    pairs = as_recorded.drop_nulls("before")
+    return pl.concat([pairs, _as_counted(kernels, counted)]) if counted else pairs
+
+
+def _as_counted(kernels: pl.DataFrame, counted: Mapping[int, Counts]) -> pl.DataFrame:
+    """Return the pairs of reports whose launches stand for others."""
+    keys = {name: _key(name) for name in kernels["name"].drop_nulls().unique()}
+    recorded = kernels.filter(pl.col("source").is_in(list(counted)), ~pl.col("failed")).select(
+        "id",
+        "source",
+        pl.col("name").replace_strict(keys, default=None, return_dtype=pl.String).alias("key"),
+        *(pl.col(axis).list.eval(pl.element().cast(pl.String)).list.join("x") for axis in ("grid", "block")),
+    )
+    recorded = recorded.with_columns(pl.len().over(_SAME).alias("n_recorded"))
+    schema = {"source": pl.UInt32, "key": pl.String, "grid": pl.String, "block": pl.String, "n": pl.Int64}
+    each = [
+        (source, kernel, (source, *_shape_of(kernel.name, kernel.grid, kernel.block)))
+        for source, counts in counted.items()
+        for kernel in counts.kernels
+    ]
+    totals = pl.DataFrame([(*row, kernel.n_launches) for _, kernel, row in each], schema=schema, orient="row")
+    launches = recorded.join(totals.group_by(_SAME).agg(pl.col("n").sum().alias("n_counted")), on=_SAME)
+    following = pl.DataFrame(
+        [
+            (*row, *_shape_of(before.name, before.grid, before.block), before.n_launches)
+            for _, kernel, row in each
+            for before in kernel.predecessors or ()
+        ],
+        schema={name: kind for name, kind in schema.items() if name != "n"}
+        | {f"{name}_before": pl.String for name in _SAME[1:]}
+        | {"n": pl.Int64},
+        orient="row",
+    )
+    following = following.group_by(*_SAME, *(f"{name}_before" for name in _SAME[1:])).agg(pl.col("n").sum())
+    both = following.join(launches, on=_SAME).join(
+        launches, left_on=["source", *(f"{name}_before" for name in _SAME[1:])], right_on=_SAME, suffix="_before"
+    )
+    return both.select(
+        pl.col("id_before").alias("before"),
+        pl.col("id").alias("behind"),
+        of_before=pl.col("n") / (pl.col("n_counted_before") * pl.col("n_recorded")),
+        of_behind=pl.col("n") / (pl.col("n_counted") * pl.col("n_recorded_before")),
+    ).sort("before", "behind")
+
+
+def _shape_of(name: str, *extents: tuple[int, int, int]) -> tuple[str, ...]:
+    return (_key(name), *("x".join(map(str, extent)) for extent in extents))
+
+
+def _key(name: str) -> str:
+    return " ".join(same_kernel_key(name))
