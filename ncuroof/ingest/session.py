@@ -107,6 +107,7 @@ class Session:
         processes: in the order of their first block.
         devices: in the order of the report.
         created_s: when the session began, in seconds since 1970 (UTC).
+        chooses_launches: whether ncu's command line leaves out launches between recorded ones.
     """
 
     ncu_version: str | None
@@ -121,16 +122,12 @@ class Session:
     processes: tuple[Process, ...]
     devices: tuple[Device, ...]
     created_s: int | None = None
+    chooses_launches: bool | None = None
 
     @property
     def is_simulated(self) -> bool:
         """Whether ncuroof wrote the report itself; whatever shows it says so."""
         return _SIMULATED_MARK in (self.command_line or "")
-
-    @property
-    def chooses_launches(self) -> bool:
-        """Whether launches between two recorded ones may have been left out, as the command line tells."""
-        return any(name in _CHOICES for name, _ in _options(self.command_line or ""))
 
 
 def read_session(headers: Iterable[wire.Bytes]) -> Session:
@@ -160,6 +157,7 @@ def read_session(headers: Iterable[wire.Bytes]) -> Session:
         processes=processes,
         devices=tuple(_devices(session)),
         created_s=_created(session),
+        chooses_launches=any(name in _CHOICES for name, _ in options) if ncu_command_line else None,
     )
 
 

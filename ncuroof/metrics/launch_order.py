@@ -12,19 +12,27 @@ from ncuroof.ingest import RawReport
 
 QUEUE = ("source", "process_id", "context", "stream")
 _SAME = ["source", "key", "grid", "block"]
+_BEFORE = [f"{name}_before" for name in _SAME[1:]]
+
+_MOST_SAMPLED = 8
+"""Recorded launches of a kernel and shape that stand for all of these beside another one."""
 
 
 def gaps_of(reports: Sequence[RawReport], counts: Sequence[Counts | None]) -> dict[int, Counts | None]:
     """Return the reports that may lack launches between the recorded ones, by their index, with what a first run counted.
 
-    With counts, those that hold another number of launches; without, those whose command line chooses launches.
+    With counts, those that hold another number of launches; without, those whose command line chooses launches or is not known.
     """
     known = dict(enumerate(counts))
     return {
         index: counted
         for index, report in enumerate(reports)
         for counted in (known.get(index),)
-        if (report.session.chooses_launches if counted is None else counted.n_launches != report.workloads.height)
+        if (
+            report.session.chooses_launches is not False
+            if counted is None
+            else counted.n_launches != report.workloads.height
+        )
     }
 
 
@@ -33,7 +41,8 @@ def launch_pairs(kernels: pl.DataFrame, with_gaps: Mapping[int, Counts | None]) 
 
     In a report without gaps each launch has one predecessor at most, the one that was recorded before it. Where recorded launches
     stand for others, a pair holds for a share of what each stands for: of a kernel that was counted N times, n of them behind
-    another that was recorded r times, `n / (N r)` of each recorded launch has one of these r before it.
+    another, each recorded launch has the other before it in `n / N`. Which of the other's recorded ones is not known: it is paired
+    with each of them, and with a sample where they are many.
 
     Args:
         kernels: KERNELS, in the order of the run.
@@ -62,7 +71,6 @@ def _as_counted(kernels: pl.DataFrame, counted: Mapping[int, Counts]) -> pl.Data
         pl.col("name").replace_strict(keys, default=None, return_dtype=pl.String).alias("key"),
         *(pl.col(axis).list.eval(pl.element().cast(pl.String)).list.join("x") for axis in ("grid", "block")),
     )
-    recorded = recorded.with_columns(pl.len().over(_SAME).alias("n_recorded"))
     schema = {"source": pl.UInt32, "key": pl.String, "grid": pl.String, "block": pl.String, "n": pl.Int64}
     each = [
         (source, kernel, (source, *_shape_of(kernel.name, kernel.grid, kernel.block)))
@@ -71,6 +79,9 @@ def _as_counted(kernels: pl.DataFrame, counted: Mapping[int, Counts]) -> pl.Data
     ]
     totals = pl.DataFrame([(*row, kernel.n_launches) for _, kernel, row in each], schema=schema, orient="row")
     launches = recorded.join(totals.group_by(_SAME).agg(pl.col("n").sum().alias("n_counted")), on=_SAME)
+    every_nth = (pl.len() / _MOST_SAMPLED).ceil().cast(pl.Int64).over(_SAME)
+    sample = launches.filter(pl.int_range(pl.len()).over(_SAME) % every_nth == 0)
+    sample = sample.drop("n_counted").with_columns(pl.len().over(_SAME).alias("n_sampled"))
     following = pl.DataFrame(
         [
             (*row, *_shape_of(before.name, before.grid, before.block), before.n_launches)
@@ -78,20 +89,24 @@ def _as_counted(kernels: pl.DataFrame, counted: Mapping[int, Counts]) -> pl.Data
             for before in kernel.predecessors or ()
         ],
         schema={name: kind for name, kind in schema.items() if name != "n"}
-        | {f"{name}_before": pl.String for name in _SAME[1:]}
+        | dict.fromkeys(_BEFORE, pl.String)
         | {"n": pl.Int64},
         orient="row",
     )
-    following = following.group_by(*_SAME, *(f"{name}_before" for name in _SAME[1:])).agg(pl.col("n").sum())
-    both = following.join(launches, on=_SAME).join(
-        launches, left_on=["source", *(f"{name}_before" for name in _SAME[1:])], right_on=_SAME, suffix="_before"
-    )
-    return both.select(
-        pl.col("id_before").alias("before"),
-        pl.col("id").alias("behind"),
-        of_before=pl.col("n") / (pl.col("n_counted_before") * pl.col("n_recorded")),
-        of_behind=pl.col("n") / (pl.col("n_counted") * pl.col("n_recorded_before")),
-    ).sort("before", "behind")
+    following = following.group_by(*_SAME, *_BEFORE).agg(pl.col("n").sum())
+    share = pl.col("n") / (pl.col("n_counted") * pl.col("n_sampled"))
+    sides = [
+        _both(following, sample, launches).with_columns(of_before=pl.lit(0.0), of_behind=share),
+        _both(following, launches, sample).with_columns(of_before=share, of_behind=pl.lit(0.0)),
+    ]
+    return pl.concat(each.select("before", "behind", "of_before", "of_behind") for each in sides).sort(pl.all())
+
+
+def _both(following: pl.DataFrame, before: pl.DataFrame, behind: pl.DataFrame) -> pl.DataFrame:
+    """Return each row of `following` with a launch of the one kernel and one of the other, for all of both."""
+    first = before.rename({"id": "before", **{name: f"{name}_before" for name in _SAME[1:]}})
+    second = behind.rename({"id": "behind"})
+    return following.join(first, on=["source", *_BEFORE]).join(second, on=_SAME)
 
 
 def _shape_of(name: str, *extents: tuple[int, int, int]) -> tuple[str, ...]:

@@ -17,7 +17,8 @@ from ncuroof.metrics.families import families_by_lines, families_of
 from ncuroof.metrics.launch_order import gaps_of
 from ncuroof.metrics.lines import measure_lines
 from ncuroof.metrics.names import range_names, short_name
-from ncuroof.metrics.neighbours import between_products, fusable_share
+from ncuroof.metrics.neighbours import between_products
+from ncuroof.metrics.pointwise_chains import fusable_share
 from ncuroof.metrics.quantities import DEFINITION_PREFIX, CounterTable, add_quantities, largest, top_stall
 from ncuroof.metrics.sheet_bandwidths import SHEET_BANDWIDTH, SheetBandwidth, sheet_bandwidths
 from ncuroof.metrics.tensor import tensor_split_error
@@ -149,9 +150,8 @@ def measure(
         reports,
         catalogue,
     )
-    gaps = gaps_of(reports, counts)
-    around = between_products(kernels, work, catalogue.neighbours), fusable_share(kernels, catalogue.neighbours, gaps)
-    kernels = finite(kernels.with_columns(around))
+    known, gaps = catalogue.neighbours, gaps_of(reports, counts)
+    kernels = finite(kernels.with_columns(between_products(kernels, work, known), fusable_share(kernels, known, gaps)))
     return Measurements(
         kernels=check(kernels.select(*KERNELS, pl.exclude(*KERNELS)), KERNELS, table="KERNELS"),
         work=check(work, WORK, table="WORK"),

@@ -44,6 +44,7 @@ EDGES = [
     *(Edge(f"stall_{reason}", f"stalls.{reason}", 0.3, 0.288) for reason in _WAITS),
     Edge("alike_threads", "launch.n_alike_threads", 2, 1.92),
     Edge("alike_blocks", "launch.n_alike_blocks", 2, 1.92),
+    Edge("pointwise_chain", "launch.fusable_frac", 0.1, 0.096),
     Edge("fetch_granularity", "access.l2_read_over_dram_read", 0.5645, 0.588),
     Edge("fetch_granularity", "access.load_bytes_per_sector", 26.88, 28),
     Edge("fetch_granularity", "access.load_sectors_per_request", 8, 7.68),

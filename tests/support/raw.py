@@ -10,7 +10,7 @@ from ncuroof.ingest.raw_report import RAW_PROCESSES, RAW_RULES, RAW_WORKLOADS, R
 from ncuroof.ingest.session import Session
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME
 
-EMPTY_SESSION = Session(None, None, None, None, None, None, None, (), (), (), ())
+EMPTY_SESSION = Session(None, None, None, None, None, None, None, (), (), (), (), chooses_launches=False)
 
 
 def raw_report(*kernels: Mapping[str, float | str], names: Sequence[str] | None = None) -> RawReport:

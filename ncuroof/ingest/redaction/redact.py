@@ -40,6 +40,9 @@ _RULES_BY_KIND = {"source": SOURCE, "kernel": KERNEL, "range": RANGE, "cmdlist":
 _OPTION_VALUE = re.compile(r"[\w.-]{1,64}")
 _UNKNOWN = removed(UNKNOWN)
 
+_SOME_LAUNCHES = "--kernel-name regex:."
+"""In place of what chose launches: between those that were recorded others may have run."""
+
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
@@ -129,7 +132,8 @@ def _command_line(session: Session) -> bytes:
         *(("--section", name) for name in session.sections),
     ]
     words = [f"{name} {value}" for name, value in options if value and _OPTION_VALUE.fullmatch(value)]
-    return " ".join(["ncu", *words]).encode()
+    chosen = [_SOME_LAUNCHES] if session.chooses_launches else []
+    return " ".join(["ncu", *words, *chosen]).encode()
 
 
 def _verify(result: bytes, cleaning: Cleaning, where: str) -> None:
