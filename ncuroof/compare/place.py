@@ -88,7 +88,7 @@ def _within(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> Iterator[Pl
         return
     left = list(old)
     for row in new:
-        for one in [other for other in left if _agrees([other], [row])][:1]:
+        if (one := next((other for other in left if _agrees([other], [row])), None)) is not None:
             left.remove(one)
             yield Placed((one["group"],), (row["group"],), is_same_work=False)  # others may be meant: a guess
 

@@ -122,7 +122,7 @@ def test_options_that_leave_out_launches_between_others_are_known(options: str, 
 
 
 def test_without_a_command_line_of_ncu_it_is_not_known_whether_launches_were_left_out() -> None:
-    assert _read(report_writer.Session(executable=("/opt/program", "-k"))).chooses_launches is None
+    assert _read(report_writer.Session(command_line="", executable=("/opt/program", "-k"))).chooses_launches is None
 
 
 def test_modes_that_were_not_asked_for_are_none() -> None:
