@@ -88,9 +88,9 @@ def _within(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> Iterator[Pl
         return
     left = list(old)
     for row in new:
-        if (one := next((other for other in left if _agrees([other], [row])), None)) is not None:
-            left.remove(one)
-            yield Placed((one["group"],), (row["group"],), is_same_work=False)  # others may be meant: a guess
+        if (alike := next((other for other in left if _agrees([other], [row])), None)) is not None:
+            left.remove(alike)
+            yield Placed((alike["group"],), (row["group"],), is_same_work=False)  # others may be meant: a guess
 
 
 def _is_marked(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
