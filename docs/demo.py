@@ -26,12 +26,12 @@ def _text(paragraphs: tuple[list[str], ...]) -> str:
 
 
 def _summary() -> tuple[list[str], list[str], list[str], list[str]]:
-    """Return the lines on the device and its run, a step's time, what would give most, and the first kernels."""
+    """Return the lines on the device and its run, a step's time, the largest savings, and the first kernels."""
     command = [sys.executable, "-m", "ncuroof", "report", str(REPORT), "-o", "-"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)  # noqa: S603  its own interpreter
     paragraphs = [[line.rstrip() for line in paragraph.splitlines()] for paragraph in done.stdout.strip().split("\n\n")]
     (step,) = (lines for lines in paragraphs if lines[0].startswith("a step takes"))
-    (most,) = (lines for lines in paragraphs if lines[0].startswith("what would give most"))
+    (most,) = (lines for lines in paragraphs if lines[0].startswith("largest potential savings"))
     (table,) = (lines for lines in paragraphs if lines[0].lstrip().startswith("# "))
     starts = [number for number, line in enumerate(table) if re.match(r" *\d+ ", line)]
     head = [line for line in paragraphs[0] if not line.startswith("ncuroof · ")]

@@ -37,13 +37,13 @@ class Detail {
     if (where) parts.push(make("p", {}, "Where: ", isolated(where), "."));
     const source = this.words(finding.source);
     if (source) parts.push(make("code", { class: "source", tabindex: "0" }, source));
-    if (finding.waste.length) parts.push(make("p", {}, `Moved in vain: ${finding.waste.join(", ")}.`));
+    if (finding.waste.length) parts.push(make("p", {}, `Wasted traffic: ${finding.waste.join(", ")}.`));
     if (evidence.length) parts.push(make("p", { class: "soft" }, "Evidence: ", ...evidence));
     return make("article", { class: `finding ${finding.severity}` }, ...parts);
   }
 
   findings() {
-    const none = make("p", { class: "soft" }, "None: nothing in the counters that were collected points to a cause.");
+    const none = make("p", { class: "soft" }, "None: the collected counters point to no cause.");
     const { findings } = this.detail;
     return [make("h3", {}, "Findings"), ...(findings.length ? findings.map((finding) => this.finding(finding)) : [none])];
   }
@@ -60,7 +60,7 @@ class Detail {
     const names = quantities.flatMap((quantity, index) => [index ? ", " : "", this.quantity(quantity)]);
     return [
       make("h3", {}, "Not collected"),
-      make("p", {}, ...names, ". These options of ncu collect them:"),
+      make("p", {}, ...names, ". These ncu options collect them:"),
       make("code", { class: "options", tabindex: "0" }, this.words(options)),
     ];
   }
@@ -154,7 +154,7 @@ function rawCounters(position) {
     if (!part.open || part.children.length > 1) return;
     const counters = await countersOf(position);
     const rows = (counters ?? []).map(([name, value, unit]) => [name, String(value), unit]);
-    const none = make("p", { class: "soft" }, "Not in this page: ncu --import REPORT --page raw prints them.");
+    const none = make("p", { class: "soft" }, "Not in this page; ncu --import REPORT --page raw prints them.");
     part.append(counters ? makeTable(["counter", "value", "unit"], rows, { numbers: [1], label: "Counters as recorded" }) : none);
   });
   return part;
@@ -174,7 +174,7 @@ function alike(position) {
   const group = ROWS.groups.find((row) => row.launches.includes(position));
   if (!group || group.launches.length < 2) return [];
   const options = group.launches.map((each) => [String(each), `#${LAUNCHES.id[each]}, ${duration(LAUNCHES.duration_ns[each])}`]);
-  return [make("p", {}, choice(`One of ${group.launches.length}${LAUNCHES.n_represented ? " recorded" : ""} launches that are alike:`, options, String(position), { id: "alike" }, (value) => choose(Number(value))))];
+  return [make("p", {}, choice(`One of ${group.launches.length}${LAUNCHES.n_represented ? " profiled" : ""} similar launches:`, options, String(position), { id: "alike" }, (value) => choose(Number(value))))];
 }
 
 /** Sliders for a launch whose busy times are known. */

@@ -63,12 +63,12 @@ function inWords(rows) {
   const n = rows.reduce((sum, row) => sum + row.launches.length, 0);
   const frac = shareOfRun(timeOf(rows) ?? 0);
   const part = frac === null ? "" : `, ${share(frac)} of ${DATA.gpuTime}`;
-  const finding = filter.finding && `: most worth to them is “${DATA.findings[filter.finding]}”`;
+  const finding = filter.finding && `, whose largest saving is “${DATA.findings[filter.finding]}”`;
   const all = LAUNCHES.id.length;
   if (!LAUNCHES.n_represented) return `${n} of ${counted(all, "launch", "launches")}${part}${finding}`;
   const stoodFor = rows.reduce((sum, row) => sum + row.n, 0);
-  const recorded = counted(all, "recorded launch", "recorded launches");
-  return `${n === all ? recorded : `${n} of ${recorded}`} standing for ${launchCount(Math.round(stoodFor))}${part}${finding}`;
+  const recorded = counted(all, "profiled launch", "profiled launches");
+  return `${n === all ? recorded : `${n} of ${recorded}`} representing ${launchCount(Math.round(stoodFor))}${part}${finding}`;
 }
 
 /** Take filters, all others off, and show them in the controls. */
@@ -99,7 +99,7 @@ function filterControls(onChange) {
   const choices = [
     ["Verdict", "verdict", met(LAUNCHES.id.map((_, position) => verdictOf(position)), { ...DATA.verdicts, [FAILED]: FAILED })],
     ["Finding", "finding", met(LAUNCHES.worth, DATA.findings)],
-    ["Whose code", "family", met(LAUNCHES.family, DATA.families)],
+    ["Source", "family", met(LAUNCHES.family, DATA.families)],
     ["Precision", "precision", met(LAUNCHES.precision, DATA.precisions)],
     ["NVTX range", "range", DATA.ranges.length > 1 ? [["", "all"], ...DATA.ranges.map((range, index) => [String(index), range])] : []],
   ];
@@ -108,6 +108,6 @@ function filterControls(onChange) {
     make("label", {}, "Search ", search),
     ...choices.filter(([, , options]) => options.length).map(([label, key, options]) => choice(label, options, "", { id: `${key}-filter` }, set(key))),
     ...(changedPositions.size ? [control("checkbox", " changed only", false, { id: "changed-only" }, set("isChangedOnly"))] : []),
-    ...(hasGroups ? [control("checkbox", " each launch by itself", false, { id: "each-launch" }, (isChecked) => set("isGrouped")(!isChecked))] : []),
+    ...(hasGroups ? [control("checkbox", " show each launch", false, { id: "each-launch" }, (isChecked) => set("isGrouped")(!isChecked))] : []),
   ];
 }

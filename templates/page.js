@@ -45,7 +45,7 @@ function setBy(position, dot) {
   const efficiency = LAUNCHES.efficiency[position];
   const by = words(LAUNCHES.min_time_by[position]);
   if (!dot || !by || efficiency === null || Math.abs(efficiency - dot.roof) <= A_POINT) return "";
-  return `; roofline time is ${share(efficiency)} of its time, set by ${by}`;
+  return `; roofline time is ${share(efficiency)} of its duration, set by ${by}`;
 }
 
 /** The charts of the GPU in view, or null. */
@@ -121,8 +121,8 @@ async function showChart() {
   document.getElementById("chart-buttons").hidden = !hasDots;
   document.getElementById("chart-legend").replaceChildren(...(hasDots ? verdictsOf(rows).map((verdict) => make("li", {}, verdictMark(verdict))) : []));
   document.getElementById("chart-note").textContent = hasDots
-    ? "Size: time. A click on a dot leads to its detail. Drag to zoom, double-click to reset the zoom. Arrow keys walk over the dots (with Shift: move the view), Enter opens one, Escape lets go."
-    : state.view === BARS ? "" : shown?.noChart ?? "There is no chart: no GPU is known.";
+    ? "Dot size: time. Click a dot for its detail. Drag to zoom, double-click to reset. Arrow keys move between dots (with Shift: pan), Enter opens a dot, Escape deselects it."
+    : state.view === BARS ? "" : shown?.noChart ?? "No chart: the report names no GPU.";
   const hasBars = state.view === BARS || !hasDots;
   document.getElementById("bars").replaceChildren(...(hasBars ? [utilisationBars(rows)] : []));
   if (!hasDots) return;

@@ -184,7 +184,7 @@ class RooflineChart {
     const { plane, lanes } = this;
     if (!lanes.length) return [];
     const n = this.marks.filter(({ isOnPlane }) => !isOnPlane).length;
-    const title = [`Without a dot here (${n}):`, "by utilisation of the busier side"];
+    const title = [`No dot here (${n}):`, "by utilisation of the busier side"];
     const titleLines = plane.isNarrow ? title : [title.join(" ")];
     const ticks = (plane.isNarrow ? [0, 0.25, 0.5, 0.75, 1] : [0, 0.2, 0.4, 0.6, 0.8, 1]).map((frac) => ({ px: plane.stripX(frac), text: `${Math.round(frac * 100)} %` }));
     return [

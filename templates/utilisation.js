@@ -25,9 +25,9 @@ function averageByTime(rows, column) {
 /** The bars of the rows in view, those with the most time. */
 function utilisationBars(rows) {
   const resources = Object.keys(LAUNCHES.utilisation).filter((name) => rows.some((row) => LAUNCHES.utilisation[name][row.position] !== null));
-  if (!resources.length) return make("p", { class: "soft" }, "No utilisation was collected: --section SpeedOfLight collects it.");
+  if (!resources.length) return make("p", { class: "soft" }, "Utilisation was not collected; --section SpeedOfLight collects it.");
   const byTime = [...rows].sort((a, b) => (b.time ?? 0) - (a.time ?? 0));
-  const average = ["all in view, by time", "", ...resources.map((name) => meter(averageByTime(rows, LAUNCHES.utilisation[name])))];
+  const average = ["all in view, time-weighted", "", ...resources.map((name) => meter(averageByTime(rows, LAUNCHES.utilisation[name])))];
   const lines = byTime.slice(0, MOST_BARS).map((row) => [
     kernelLink(row.position), TEXTS.share(row), ...resources.map((name) => meter(LAUNCHES.utilisation[name][row.position])),
   ]);
@@ -35,6 +35,6 @@ function utilisationBars(rows) {
     numbers: [1], label: "Utilisation per resource",
   });
   table.classList.add("meters");
-  if (rows.length > MOST_BARS) table.append(make("p", { class: "soft" }, `The ${MOST_BARS} with the most time of ${rows.length}; filter to see others.`));
+  if (rows.length > MOST_BARS) table.append(make("p", { class: "soft" }, `The ${MOST_BARS} longest of ${rows.length}; filter to see others.`));
   return table;
 }

@@ -89,14 +89,14 @@ class WhatIf {
     const [, , recorded] = this.scaling;
     const flop = this.factor("flop");
     this.moveDot(found && isMoved ? { x: flop / this.factor("bytes"), y: (flop * recorded) / found.expected } : null);
-    this.said.textContent = found ? this.sentence(found, recorded) : "Not known: a data sheet lacks a peak that this launch needs, or the GPU the shared memory.";
+    this.said.textContent = found ? this.sentence(found, recorded) : "Unknown: a data sheet lacks a peak that this launch needs, or the GPU lacks the shared memory.";
   }
 
   sentence({ expected, least, most, limiter, isLimitAssumed }, recorded) {
     const between = most - least < 0.005 * most ? "" : `, between ${duration(least)} and ${duration(most)}`;
     const [ratio, word] = expected <= recorded ? [recorded / expected, "faster"] : [expected / recorded, "slower"];
     const change = Math.abs(expected / recorded - 1) < 0.0005 ? "as recorded" : `${scaled(ratio)}× ${word}`;
-    return `Expected: ${duration(expected)}${between}; ${change}. Needed longest: ${isLimitAssumed ? "an assumed " : ""}${DATA.targets.resources[limiter]}.`;
+    return `Expected: ${duration(expected)}${between}; ${change}. Limited by ${isLimitAssumed ? "an assumed " : ""}${DATA.targets.resources[limiter]}.`;
   }
 
   elements() {
@@ -111,7 +111,7 @@ class WhatIf {
       make("h3", {}, "What if"),
       make("div", { class: "sliders" }, gpus, ...sliders),
       this.said,
-      make("p", { class: "soft" }, "Between two hypotheses: it reaches the same share of its limiting roof, or it waits as long as it did."),
+      make("p", { class: "soft" }, "The range spans two hypotheses: the kernel reaches the same share of its limiting roof, or it waits as long as it did."),
     ];
   }
 }

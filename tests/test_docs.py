@@ -81,8 +81,8 @@ def test_the_example_of_a_comparison_is_what_the_program_prints(capfd, monkeypat
 @pytest.mark.skipif(not DEMO.REPORT.exists(), reason="the embedded report is not in this checkout")
 def test_the_summary_in_the_readme_is_what_the_demo_prints() -> None:
     text = DEMO.PAGE.read_text(encoding="utf-8")
-    assert "what would give most" in text
-    assert "the GPU idles" in text
+    assert "largest potential savings" in text
+    assert "the GPU is idle" in text
     assert DEMO.page(text) == text, "run python docs/demo.py"
 
 

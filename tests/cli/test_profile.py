@@ -73,9 +73,9 @@ def test_a_program_is_counted_by_nsys_and_weighted(
     )
     assert output.out.startswith("simulating\nsimulating\n")
     whole_ms = 4 * len(launched) - 3
-    assert f"the run takes {whole_ms} ms from first kernel to last, of which the GPU idles " in output.out
+    assert f"the run takes {whole_ms} ms from first kernel to last; the GPU is idle for " in output.out
     assert "under Nsight Systems:" in output.out
-    told = f"17 recorded launches standing for {len(launched)}, {len(launched)} ms of GPU time"
+    told = f"17 profiled launches representing {len(launched)}, {len(launched)} ms of GPU time"
     assert told in " ".join(output.out.split())
     assert json.loads((folder / "run.counts.json").read_bytes())["source"] == "nsys"
 

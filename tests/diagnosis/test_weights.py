@@ -123,7 +123,7 @@ def test_the_share_of_time_in_launches_that_stand_for_uneven_ones() -> None:
     document = analysed(Counts((uneven, even))).to_dict()
     assert document["summary"]["weighting"]["uneven_frac"] == pytest.approx(30 / 45)
     assert [kernel["caveats"].count("uneven_launches") for kernel in document["kernels"]] == [1, 1, 0, 0]
-    assert "stands for others that take longer or shorter" in " ".join(
+    assert "represents launches that take longer or shorter" in " ".join(
         render(analysed(Counts((uneven, even))), "term").decode().split()
     )
 
@@ -178,8 +178,8 @@ def test_counts_hold_for_their_own_report_alone() -> None:
 
 
 def test_screen_and_page_say_so() -> None:
-    told = "eighted by a run without replays, which counted 21 launches"
-    left_out = "ernels with 10.0 % of the counted run"
+    told = "eighted by a counting run without ncu"
+    left_out = "10.0 % of the counting run"
     for form in ("term", "md", "html"):
         text = " ".join(render(analysed(), form).decode().split())
         assert told in text, form
@@ -195,7 +195,7 @@ def test_launches_recorded_once_and_not_counted_are_told() -> None:
     )
     once = Reports((replace(report, session=session),)).analyse()
     for form in ("term", "html"):
-        assert "ecorded once per kernel and launch shape" in " ".join(render(once, form).decode().split())
+        assert "rofiled once per kernel and launch shape" in " ".join(render(once, form).decode().split())
 
 
 def test_a_run_can_have_more_launches_than_32_bits_count() -> None:

@@ -15,9 +15,9 @@ def _actions(*shares: float | None) -> list[dict[str, object]]:
     ("shares", "told"),
     [
         ((), ""),
-        ((0.2,), "the run up to 1.25 times as fast"),  # 1 / 0.8
-        ((0.3, 0.2, 0.1), "together at most 60.0 %: the run up to 2.5 times as fast"),  # 1 / 0.4
-        ((0.3, 0.2, 0.1, 0.05), "together at most 60.0 %: the run up to 2.5 times as fast"),  # the fourth is not shown
+        ((0.2,), "speedup up to 1.25×"),  # 1 / 0.8
+        ((0.3, 0.2, 0.1), "together at most 60.0 %: speedup up to 2.5×"),  # 1 / 0.4
+        ((0.3, 0.2, 0.1, 0.05), "together at most 60.0 %: speedup up to 2.5×"),  # the fourth is not shown
         ((0.999,), ""),
         ((0.3, None), ""),  # nobody measured the run's time
         ((0.6, 0.4), ""),  # nothing would be left
@@ -30,17 +30,17 @@ def test_shares_add_up_and_shorten_the_run(shares: tuple[float | None, ...], tol
 def test_more_work_at_once_makes_no_run_faster() -> None:
     (action,) = _actions(0.5)
     said = together([action | {"needs_more_work": True, "n_launches": 4}])
-    assert said == "the same work up to 2 times as fast, if more of it runs at once"
+    assert said == "speedup per unit of work up to 2×, if more of it runs in parallel"
 
 
 def test_the_run_is_faster_by_what_needs_no_more_work() -> None:
     more, other = _actions(0.2, 0.3)
     said = together([other, more | {"needs_more_work": True}])
-    assert said == "at most 30.0 %, those per unit of work aside: the run up to 1.43 times as fast"  # 1 / 0.7
+    assert said == "at most 30.0 % (not counting savings per unit of work): speedup up to 1.43×"  # 1 / 0.7
     said = together([other, more | {"needs_more_work": True}, *_actions(0.1)])
-    assert said == "together at most 40.0 %, those per unit of work aside: the run up to 1.67 times as fast"  # 1 / 0.6
+    assert said == "together at most 40.0 % (not counting savings per unit of work): speedup up to 1.67×"  # 1 / 0.6
     lines = first_actions([other, more | {"needs_more_work": True}])
-    assert [line.condition for line in lines] == ["", "per unit of work, if more of it runs at once"]
+    assert [line.condition for line in lines] == ["", "per unit of work, if more of it runs in parallel"]
 
 
 @pytest.mark.parametrize(("gain_ns", "told"), [(9.9, False), (10.0, True), (None, False)])
@@ -67,7 +67,7 @@ def test_gains_past_the_roofline_say_that_it_moves(recoverable_ns: float | None,
     actions = [{"gain_ns": gain_ns} for gain_ns in (50.0, 30.0, 20.0, 10.0)]
     told = beyond_roofline(actions, recoverable_ns)
     assert told == (
-        "more than the time above the roofline, because these changes lower the roofline time itself" if is_told else ""
+        "this exceeds the time above the roofline because these changes also lower the roofline time" if is_told else ""
     )
 
 
@@ -87,14 +87,14 @@ def _group(
     [
         (
             (("memory", "dram", 300.0, 59.0), ("overhead", "launch", 50.0)),
-            "30.0 % near DRAM's roof, 5.0 % in tiny launches",
+            "30.0 % of the time is already near the DRAM roof, 5.0 % is in launches too short to optimise alone",
         ),
         (
             (("memory", "dram", 300.0, 60.0), ("overhead", "launch", 100.0)),
-            "10.0 % in tiny launches",
+            "10.0 % is in launches too short to optimise alone",
         ),  # a fifth to gain
         ((("memory", "l2", 900.0), ("overhead", "launch", 99.0)), None),
-        ((("memory", "dram", 120.0, 0.0), ("overhead", "launch", 9.0)), "12.0 % near DRAM's roof"),
+        ((("memory", "dram", 120.0, 0.0), ("overhead", "launch", 9.0)), "12.0 % of the time is already near the DRAM roof"),
         ((("memory", "dram", 900.0, None),), None),  # nobody knows where the roof is
         ((("memory", "dram", 900.0, 0.0, True), ("overhead", "launch", 99.0)), None),  # coalescing gives it back
         ((("memory", "dram", None, None),), None),
@@ -102,5 +102,5 @@ def _group(
 )
 def test_what_only_fusing_makes_less_of(groups: tuple[tuple[str, str, float | None], ...], told: str | None) -> None:
     said = without_gain([_group(*group) for group in groups], 1000.0)
-    assert said == ("" if told is None else f"for more, fuse kernels: {told}")
+    assert said == ("" if told is None else f"to save more, fuse kernels: {told}")
     assert without_gain([_group(*group) for group in groups], None) == ""

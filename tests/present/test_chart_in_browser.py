@@ -26,7 +26,7 @@ pytestmark = pytest.mark.browser
 
 
 def strip(browser):
-    return browser.run(f"{TICKS}.filter(t => t[0].startsWith('Without a dot')).map(t => t[0])")
+    return browser.run(f"{TICKS}.filter(t => t[0].startsWith('No dot')).map(t => t[0])")
 
 
 def choose(browser, value):
@@ -55,7 +55,7 @@ def test_what_is_told_of_a_dot(visit):
     )
     assert told == [
         "#10 alpha",
-        "100 µs, 100 % of the GPU time; memory-bound, DRAM",
+        "100 µs, 100 % of GPU time; memory-bound, DRAM",
         "DRAM, FP32: 0.500 FLOP/B, 1.00 TFLOP/s, 80.0 % of its roof",
         "above the roofline: 20.0 µs",
     ]
@@ -72,12 +72,12 @@ def test_shares_are_of_what_was_recorded_where_not_all_of_the_run_was(visit):
         name, time = browser.run("[...document.querySelectorAll('.tip div')].slice(0, 2).map(d => d.textContent)")
         told[name] = time
     # 100 of 500 µs that were recorded, of a run of 1000
-    assert told["#3 gamma"] == "100 µs, 20.0 % of the GPU time of what was recorded; memory-bound, DRAM"
+    assert told["#3 gamma"] == "100 µs, 20.0 % of profiled GPU time; memory-bound, DRAM"
 
 
 def test_where_another_roof_sets_the_roofline_time_a_dot_says_which(visit):
     # 80 µs of 100 are what its DRAM traffic takes, and the dot's roof; 90 µs are XU's.
-    for by, least_ns, told in (("dram", 8e4, ""), ("xu", 9e4, "; roofline time is 90.0 % of its time, set by XU")):
+    for by, least_ns, told in (("dram", 8e4, ""), ("xu", 9e4, "; roofline time is 90.0 % of its duration, set by XU")):
         own = kernel(id=10, recoverable_ns=2e4, min_time_ns=least_ns, min_time_by=by)
         browser = visit(document(own), "#k10")
         assert point_at(browser, *place(browser, 0.5, 1e12))[3] == f"above the roofline: 20.0 µs{told}"
@@ -138,7 +138,7 @@ def test_a_click_on_a_dot_opens_its_kernel_and_joins_its_points(visit):
 
 def test_kernels_without_flop_are_in_the_strip_by_their_utilisation(visit):
     browser = visit(three_kernels())
-    assert strip(browser) == ["Without a dot here (1): by utilisation of the busier side"]
+    assert strip(browser) == ["No dot here (1): by utilisation of the busier side"]
     ticks = browser.run(TICKS)
     marks = {label: px for label, px, _, anchor in ticks if anchor == "middle" and label.endswith("%")}
     (lane,) = [py for label, _, py, anchor in ticks if anchor == "end" and label == "latency"]
@@ -158,7 +158,7 @@ def test_no_text_of_the_axes_and_the_strip_is_cut_off(visit, width):
         "t.textContent, t.getBoundingClientRect().left, t.getBoundingClientRect().right])"
     )
     assert {"1000", "100 %"} <= {text for text, _, _ in texts}
-    assert "Without a dot here (1): by utilisation of the busier side" in " ".join(text for text, _, _ in texts)
+    assert "No dot here (1): by utilisation of the busier side" in " ".join(text for text, _, _ in texts)
     assert [text for text, left, right in texts if left < chart[0] or right > chart[1]] == []
     shares = [(left, right) for text, left, right in texts if text.endswith(" %")]
     assert all(one[1] + 3 < other[0] for one, other in itertools.pairwise(shares))
@@ -300,7 +300,7 @@ def test_the_view_of_utilisations_has_a_bar_per_resource_and_an_average_by_time(
     rows = browser.run("[...document.querySelectorAll('#bars tr')].map(tr => [...tr.cells].map(c => c.textContent))")
     assert rows == [
         ["Kernel", "Share", "memory", "compute"],
-        ["all in view, by time", "", "70.0 %", "20.0 %"],  # (0.8 · 3 + 0.4) / 4; compute is known of the first alone
+        ["all in view, time-weighted", "", "70.0 %", "20.0 %"],  # (0.8 · 3 + 0.4) / 4; compute is known of the first alone
         ["alpha", "75.0 %", "80.0 %", "20.0 %"],
         ["beta", "25.0 %", "40.0 %", "—"],
     ]

@@ -14,34 +14,34 @@ COMPILED = "compiled for debugging (nvcc -G), without optimisation"
     ("n_debug_builds", "share_frac", "told"),
     [
         (0, 0.0, ""),
-        (3, 1.0, f"all 3 kernels were {COMPILED}: build with optimisation and record again before anything else"),
+        (3, 1.0, f"all 3 kernels were {COMPILED}: rebuild with optimisation and record again before anything else"),
         (
             2,
             0.943,
-            f"2 of 3 kernels were {COMPILED}, and take 94.3 % of the GPU time: "
-            "build with optimisation and record again before anything else",
+            f"2 of 3 kernels were {COMPILED}, and take 94.3 % of GPU time: "
+            "rebuild with optimisation and record again before anything else",
         ),
         (
             1,
             0.05,
-            f"1 of 3 kernels was {COMPILED}, and takes 5.0 % of the GPU time: "
-            "build it with optimisation and record again before changing it",
+            f"1 of 3 kernels was {COMPILED}, and takes 5.0 % of GPU time: "
+            "rebuild it with optimisation and record again before changing it",
         ),
         (
             2,
             None,
-            f"2 of 3 kernels were {COMPILED}: build them with optimisation and record again before changing them",
+            f"2 of 3 kernels were {COMPILED}: rebuild them with optimisation and record again before changing them",
         ),
     ],
 )
 def test_how_much_is_of_debug_builds_and_what_comes_before_what(
     n_debug_builds: int, share_frac: float | None, told: str
 ) -> None:
-    assert debug_build_sentence(n_debug_builds, 3, share_frac, "the GPU time") == told
+    assert debug_build_sentence(n_debug_builds, 3, share_frac, "GPU time") == told
 
 
 def test_a_single_kernel_is_the_kernel() -> None:
-    assert debug_build_sentence(1, 1, None, "the GPU time").startswith(f"the kernel was {COMPILED}: build with")
+    assert debug_build_sentence(1, 1, None, "GPU time").startswith(f"the kernel was {COMPILED}: rebuild with")
 
 
 def test_their_share_is_of_the_time_that_each_stands_for() -> None:

@@ -38,17 +38,17 @@ def test_what_bounds_the_run_is_told_with_its_share_and_what_limits_most():
         kernel(id=2, duration_ns=250.0, verdict="latency", limiter="tail"),
         kernel(id=3, duration_ns=100.0, verdict="compute", limiter="fp32"),
     ]
-    assert said(*kernels)[0] == "65.0 % of the GPU time is memory-bound (mostly DRAM), 25.0 % latency-bound."
+    assert said(*kernels)[0] == "65.0 % of GPU time is memory-bound (mostly DRAM), 25.0 % latency-bound."
 
 
 def test_a_stall_reason_is_told_in_plain_words_too():
     waiting = kernel(id=0, verdict="latency", limiter="long_scoreboard")
-    assert said(waiting)[0] == "100 % of the GPU time is latency-bound (waits for data from memory: long scoreboard)."
+    assert said(waiting)[0] == "100 % of GPU time is latency-bound (waits for data from memory: long scoreboard)."
 
 
 def test_one_limiter_is_not_mostly_and_little_is_left_to_the_bar():
     kernels = [kernel(id=0, duration_ns=950.0), kernel(id=1, duration_ns=50.0, verdict="compute")]
-    assert said(*kernels)[0] == "95.0 % of the GPU time is memory-bound (DRAM)."
+    assert said(*kernels)[0] == "95.0 % of GPU time is memory-bound (DRAM)."
 
 
 def test_the_first_thing_to_do_is_told_in_the_words_that_give_most_and_for_the_launches_with_these_words():
@@ -59,30 +59,29 @@ def test_the_first_thing_to_do_is_told_in_the_words_that_give_most_and_for_the_l
         kernel(id=2, short_name="small", duration_ns=50.0, findings=[finding(20.0, advice=widen + " And no more.")]),
     ]
     _, first, gives = said(*kernels, actions=[action(0.45, n_launches=3), action(0.05, "tail_wave")])
-    assert first == "First, in large (and 1 other launch): Widen the loads."
+    assert first == "Start with large and 1 other launch: Widen the loads."
     # 30 + 20 of 200 ns; 1 / (1 - 0.5) = 2
     assert gives == (
-        "That gives back up to 25.0 % of the GPU time; the first 2 things to do, together at most 50.0 %: "
-        "the run up to 2 times as fast."
+        "That saves up to 25.0 % of GPU time; the top 2 changes, together at most 50.0 %: speedup up to 2×."
     )
     alone = said(*kernels, actions=[action(0.45, n_launches=3)])[2]
     # 1 / (1 - 0.45) = 1.82
     assert alone == (
-        "That gives back up to 25.0 % of the GPU time; the same elsewhere, in all 45.0 %: the run up to 1.82 times as fast."
+        "That saves up to 25.0 % of GPU time; the same finding everywhere, up to 45.0 %: speedup up to 1.82×."
     )
 
 
 def test_one_thing_to_do_is_not_summed_up_with_others():
     gives = said(kernel(duration_ns=20.0, findings=[finding(10.0)]), actions=[action(0.5)])[2]
-    assert gives == "That gives back up to 50.0 % of the GPU time: the run up to 2 times as fast."
+    assert gives == "That saves up to 50.0 % of GPU time: speedup up to 2×."
 
 
 def test_where_launches_were_counted_each_counts_with_those_that_it_stands_for():
     counted = {"n_represented": 8.0, "weight": 4.0, "duration_ns": 100.0}
     _, first, gives = said(kernel(findings=[finding(10.0)], **counted), actions=[action(0.1, n_launches=8)])
-    assert first == "First, in saxpy (and 7 other launches): Move fewer bytes."
+    assert first == "Start with saxpy and 7 other launches: Move fewer bytes."
     # 4 · 10 ns of what the document says is 100 ns
-    assert gives.startswith("That gives back up to 40.0 % of the GPU time")
+    assert gives.startswith("That saves up to 40.0 % of GPU time")
 
 
 def test_without_a_gain_the_longest_kernels_advice_is_told():
@@ -90,7 +89,7 @@ def test_without_a_gain_the_longest_kernels_advice_is_told():
         kernel(id=0, short_name="short", duration_ns=1.0),
         kernel(id=1, short_name="long", duration_ns=2.0, findings=[finding(None)]),
     ]
-    assert said(*kernels)[1:] == ("In long, which takes the longest: Move fewer bytes.",)
+    assert said(*kernels)[1:] == ("Start with long, the longest kernel: Move fewer bytes.",)
 
 
 def test_without_findings_it_is_told_how_to_record_more():
@@ -100,7 +99,7 @@ def test_without_findings_it_is_told_how_to_record_more():
     )
 
 
-PRINT = "To learn more, print the raw page, which holds all that was collected: ncu --page raw --csv (--import REPORT)."
+PRINT = "To learn more, print the raw page, which holds everything that was collected: ncu --page raw --csv (--import REPORT)."
 
 
 @pytest.mark.parametrize(
@@ -140,7 +139,7 @@ def test_a_run_of_which_nothing_is_known_is_left_alone():
 
 def test_time_that_the_report_does_not_explain_is_told_as_such():
     kernels = [kernel(id=0, duration_ns=750.0, verdict="unknown", limiter=None), kernel(id=1, duration_ns=250.0)]
-    assert said(*kernels)[0] == "For 75.0 % of the GPU time the report does not tell what bounds it."
+    assert said(*kernels)[0] == "For 75.0 % of GPU time, the report lacks the counters for a verdict."
 
 
 def test_where_most_of_the_time_is_in_debug_builds_these_come_first_and_no_gain_is_told():
@@ -148,6 +147,6 @@ def test_where_most_of_the_time_is_in_debug_builds_these_come_first_and_no_gain_
     slow = {"short_name": "slow", "check": {"debug_build": 1.0}, "findings": [debug]}
     kernels = [kernel(id=0, duration_ns=300.0, **slow), kernel(id=1, duration_ns=200.0, findings=[finding(40.0)])]
     told = said(*kernels, actions=[action(0.08)])[1:]
-    assert told == ("In slow, the longest of the debug builds: Build it with optimisation before anything else.",)
+    assert told == ("Start with slow, the longest debug build: Build it with optimisation before anything else.",)
     kernels[0] |= {"duration_ns": 100.0}  # of 300 ns
-    assert said(*kernels, actions=[action(0.08)])[1].startswith("First, in saxpy: Move fewer bytes.")
+    assert said(*kernels, actions=[action(0.08)])[1].startswith("Start with saxpy: Move fewer bytes.")

@@ -26,13 +26,13 @@ def remark(**changes: Any) -> str:
 
 def test_remarks_say_what_is_more_than_needed() -> None:
     assert remark() == ""
-    assert remark(counted_flop=1.64e6) == "does 1.64× the arithmetic it needs: padding to tiles, or recomputing"
+    assert remark(counted_flop=1.64e6) == "does 1.64× the arithmetic it needs: tile padding or recomputation"
     assert remark(counted_flop=1.09e6) == ""
-    assert remark(dram_bytes=3e6) == "moves 3× what it must"
-    assert remark(dram_bytes=3e6, verdict="memory") == "moves 3× what it must: read it once, fuse it"
+    assert remark(dram_bytes=3e6) == "moves 3× the bytes it must"
+    assert remark(dram_bytes=3e6, verdict="memory") == "moves 3× the bytes it must: read each input once, fuse it"
     # 384 bytes that 104 kB move for: not of the operator's doing
     assert remark(dram_bytes=104e3, compulsory_bytes=384.0) == ""
-    assert remark(ran_precision="fp32") == "could run on BF16 tensor cores, ran in FP32"
+    assert remark(ran_precision="fp32") == "could run on BF16 tensor cores, but ran in FP32"
     pointwise = {
         "needed_flop": 0,
         "counted_flop": None,
@@ -40,7 +40,7 @@ def test_remarks_say_what_is_more_than_needed() -> None:
         "ran_precision": None,
         "verdict": "memory",
     }
-    assert remark(**pointwise) == "moves what it must: only fusing it with its neighbours makes it faster"
+    assert remark(**pointwise) == "moves only the bytes it must: only fusion with its neighbours makes it faster"
     assert remark(**pointwise, dram_bytes=None) == ""
 
 
@@ -67,7 +67,7 @@ def test_calls_count_for_those_that_they_stand_for() -> None:
     assert found is not None
     (line,) = found.lines
     assert (line.n_calls, line.time, line.above) == ("24", "2.00 ms", "800 µs")  # 2000 - 24 * 50
-    assert found.modules_remark.startswith("Launches as recorded")
+    assert found.modules_remark.startswith("Counts profiled launches only")
     alone = operators({"calls": [call()], "modules": [], "utilisation": None})
     assert alone is not None
     assert alone.modules_remark == ""
@@ -80,7 +80,7 @@ def test_calls_of_other_sizes_are_told_and_not_counted_as_its_own() -> None:
     assert found is not None
     (line,) = found.lines
     assert (line.n_calls, line.time, line.above) == ("1 of 13", "300 µs", "150 µs")  # 300 - 3 * 50
-    assert line.remark == "the others share its kernel and grid, and are of other sizes: the time is that of all"
+    assert line.remark == "the time includes calls of other sizes that share its kernel and grid"
 
 
 def test_unknown_is_a_dash() -> None:
@@ -101,17 +101,17 @@ def test_the_rest_of_the_peak_is_told_by_size() -> None:
         "low_efficiency_frac": 0.2, "unknown_products_frac": 0.0, "memory_bound_frac": 0.3, "short_frac": 0.05, "other_frac": 0.0,
     }  # fmt: skip
     assert utilisation_sentence(known) == (
-        "The model's products use 40.0 % of the BF16 tensor peak of 989 TFLOP/s over the GPU time (MFU); the rest goes "
-        "30.0 % to memory-bound kernels, 20.0 % to products below the peak, 5.0 % to last waves that are not full, 5.0 % to "
+        "MFU: the model's matrix products reach 40.0 % of the BF16 tensor peak of 989 TFLOP/s over GPU time; the rest goes 30.0 % to "
+        "memory-bound kernels, 20.0 % to matrix products running below the peak, 5.0 % to partial last waves (tail effect), 5.0 % to "
         "kernels too short for their launch."
     )
     assert utilisation_sentence(None) == ""
-    extrapolated = utilisation_sentence(known | {"extrapolated_frac": 0.33}, "the GPU time of what was recorded")
+    extrapolated = utilisation_sentence(known | {"extrapolated_frac": 0.33}, "profiled GPU time")
     assert extrapolated.startswith(
-        "The model's products use about 40.0 % of the BF16 tensor peak of 989 TFLOP/s over the GPU time of what"
+        "MFU: the model's matrix products reach about 40.0 % of the BF16 tensor peak of 989 TFLOP/s over profiled GPU time; "
     )
     assert (
-        ". For 33.0 % of their work a launch stands for others of other sizes: theirs is told from their time"
+        ". 33.0 % of their work is extrapolated from time: a profiled launch represents launches of other sizes"
         in extrapolated
     )
 

@@ -43,7 +43,7 @@ def test_a_link_with_a_kernels_number_opens_its_detail(visit):
         "Is any unit busy?",
         "busiest unit: 80.0 %, needs ≥ 60 %",
         "up to 10.0 µs (10.0 % of its time)",
-        "6.00 MB at L1 (75.0 % of what passed it)",
+        "6.00 MB at L1 (75.0 % of its traffic)",
         "--section SchedulerStats --metrics lts__t_sector_hit_rate.pct",
         "epoch › step",
         "Measured as zero: FP64.",
@@ -69,7 +69,7 @@ def test_the_way_of_the_bytes_is_shown_with_hit_rates(visit):
         "8.00 GB",
         "L1|50.0 % hits; bulk copies (TMA) not counted",
         "4.00 GB",
-        "L2|6.00 GB looked up in all",
+        "L2|6.00 GB looked up in total",
         "2.00 GB|1.50 GB read, 500 MB written",
         "DRAM",
     ]
@@ -92,7 +92,7 @@ def test_findings_say_at_which_line_and_the_lines_with_most_samples_are_listed(b
     where = f"Where: inlined.h:9, called at inlined.cu:4 (98.3 %, waits for {awaited}) of the samples of this stall."
     assert where in browser.run("document.querySelector('#detail .finding').textContent")
     assert browser.run("document.querySelector('#detail .finding .source').textContent") == "return b + x[j];"
-    title = "[...document.querySelectorAll('#detail h3')].find(h => h.textContent.startsWith('Lines of the source'))"
+    title = "[...document.querySelectorAll('#detail h3')].find(h => h.textContent.startsWith('Source lines'))"
     rows = browser.run(
         f"[...{title}.parentElement.querySelectorAll('tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
     )
@@ -130,7 +130,7 @@ def test_time_above_the_roofline_has_one_name_and_is_told_from_what_findings_giv
     shown = browser.run("document.body.innerText")
     assert "recoverable" not in shown.lower()
     assert (
-        "Time above the roofline is what kernels take beyond the least that the GPU needs for the same bytes and arithmetic"
+        "Time above the roofline is the time beyond the minimum that this GPU needs for the same bytes and arithmetic"
         in shown
     )
     facts = browser.run("[...document.querySelectorAll('#detail dt')].map(dt => dt.textContent)")
@@ -277,7 +277,7 @@ def test_the_picture_can_be_saved(visit):
     assert "DRAM 2.50 TB/s" in picture
     for said in (
         "FLOP roofline: run.ncu-rep",
-        "GPU 0: NVIDIA Imaginary · Bytes counted at DRAM · 3 of 3 launches, 100 % of the GPU time",
+        "GPU 0: NVIDIA Imaginary · Bytes counted at DRAM · 3 of 3 launches, 100 % of GPU time",
         "FLOP per byte of DRAM",
         "memory-bound",
         "compute-bound",
@@ -360,7 +360,7 @@ def test_on_a_telephone_the_answer_comes_first_and_only_what_is_not_the_run_is_a
     assert browser.run("document.querySelector('.headline').getBoundingClientRect().top") < 844 / 2
     warnings = browser.run("[...document.querySelectorAll('.warning:not([hidden])')].map(e => e.textContent)")
     assert warnings == [
-        "Kernels with 25.0 % of the counted run's GPU time were not recorded and are in no sum: multi_tensor_apply_kernel 472 µs, "
+        "25.0 % of the counting run's GPU time was not profiled and is missing from all totals: multi_tensor_apply_kernel 472 µs, "
         "vectorized_elementwise_kernel 242 µs, elementwise_kernel 166 µs and 1 more; ncu took one for all kernels of a template: "
         "record again, ncuroof profile tells them apart."
     ]
@@ -436,12 +436,12 @@ def test_the_bars_are_of_units_and_say_what_nvidias_total_leaves_out(visit):
     browser = visit(document(kernel(utilisation=units | terms | {"l1_beyond": 0.9}, path=[step])), "#k0")
     browser.wait_for("document.querySelector('#detail .bars') !== null")
     remark = (
-        "Memory is the total of NVIDIA's Speed of Light, by which the verdict goes. It leaves out a part of L2's own "
-        "throughput, which is higher here."
+        "Memory is NVIDIA's Speed of Light total, which the verdict uses. It excludes part of L2's own throughput, which is "
+        "higher here."
     )
     assert block(browser, "How busy each unit is") == ["L2", "70.0 %", "memory", "40.0 %", "compute", "10.0 %", remark]
     path = browser.run("document.querySelector('.path').textContent")
-    assert "busiest unit: 40.0 %, needs ≥ 60 %; without L2's own throughput, 70.0 %" in path
+    assert "busiest unit: 40.0 %, needs ≥ 60 %; excludes L2's own throughput, 70.0 %" in path
 
 
 def test_numbers_that_nvidias_sections_show_are_in_sight_and_all_others_with_what_they_mean(visit):
@@ -475,4 +475,4 @@ def test_checks_are_counted_but_for_those_that_a_caveat_tells(visit):
     check = {"clock_drift_frac": 0.05, "l2_lookup_frac": 0.01, "fp32_over_pipe_frac": -1.0, "dram_closure_frac": None}
     browser = visit(document(kernel(check=check, caveats=["clock_drift"])), "#k0")
     browser.wait_for("document.querySelector('#detail .bars') !== null")
-    assert block(browser, "Counters checked against each other") == ["clock drift share", "5.0 %", "1 check holds."]
+    assert block(browser, "Consistency checks") == ["clock drift share", "5.0 %", "1 check passes."]

@@ -8,7 +8,7 @@ from ncuroof.present.page.interned import Texts
 from ncuroof.present.page.quantity_cells import ACCESS, QuantityCells
 from tests.present.documents import kernel
 
-NO_VALUE = "No value (not collected, not on this chip, or a share of nothing)"
+NO_VALUE = "No value (not collected, not available on this chip, or a ratio with a zero denominator)"
 
 
 def test_a_share_of_nothing_is_not_said_to_be_missing() -> None:

@@ -58,16 +58,16 @@ def test_a_search_looks_in_names_numbers_and_ranges(visit):
         assert shown_names(browser) == found
     search(browser, "ALP")
     # 100 of 600 µs
-    assert in_view(browser) == "1 of 3 launches, 16.7 % of the GPU time"
+    assert in_view(browser) == "1 of 3 launches, 16.7 % of GPU time"
 
 
 def test_all_launches_are_all_of_the_time_though_rows_are_rounded(visit):
     # Rows have six digits: 3 · 333 333 ns for a run of 3 · 333 333.4 ns, and 123 457 ns for one of 123 456.7 ns.
     browser = visit(document(*[kernel(id=number, duration_ns=333_333.4) for number in range(3)]))
-    assert in_view(browser) == "3 of 3 launches, 100 % of the GPU time"
+    assert in_view(browser) == "3 of 3 launches, 100 % of GPU time"
     assert "3 of 3 launches, 100 % of" in browser.run("document.getElementById('chart').getAttribute('aria-label')")
     browser = visit(document(kernel(id=0, duration_ns=123_456.7)))
-    assert in_view(browser) == "1 of 1 launch, 100 % of the GPU time"
+    assert in_view(browser) == "1 of 1 launch, 100 % of GPU time"
     assert browser.run("document.querySelector('#table tbody tr').cells[4].textContent") == "100 %"
 
 
@@ -95,7 +95,7 @@ def test_the_filter_holds_for_the_chart_as_well(visit):
     assert browser.run(labels) == ["beta"]  # the longer of two at one place
     search(browser, "alp")
     browser.wait_for(f"{labels}.join() === 'alpha'")
-    assert "Without a dot" not in browser.run("document.getElementById('chart').textContent")
+    assert "No dot" not in browser.run("document.getElementById('chart').textContent")
 
 
 def many(n):
@@ -237,7 +237,7 @@ def test_a_thing_to_do_first_leads_to_its_launches_and_back(visit):
     browser.run(f"{links}[0].click()")
     assert sorted(shown_names(browser)) == ["alpha", "beta"]  # and the search is taken back
     # 200 of 400 µs
-    assert in_view(browser) == "2 of 3 launches, 50.0 % of the GPU time: most worth to them is “The grid is small”"
+    assert in_view(browser) == "2 of 3 launches, 50.0 % of GPU time, whose largest saving is “The grid is small”"
     assert browser.run("document.getElementById('finding-filter').value") == "small_grid"
     assert browser.run("document.getElementById('search').value") == ""
     assert browser.run("document.activeElement.id") == "roofline-title"
@@ -319,14 +319,14 @@ def test_where_launches_were_counted_rows_show_all_that_a_recorded_one_stands_fo
         ("beta", "4", "200 µs", "40.0 %", "80.0 µs"),
         ("alpha", "5", "200 µs", "40.0 %", "20.0 µs"),
     ]
-    assert in_view(browser) == "4 recorded launches standing for 10, 100 % of the GPU time"
+    assert in_view(browser) == "4 profiled launches representing 10, 100 % of GPU time"
     browser.run("navigator.clipboard.writeText = async text => { window.copied = text }; 1")
     browser.run("document.querySelector('#table-buttons button').click()")
     browser.wait_for("window.copied !== undefined")
     copied = list(csv.DictReader(io.StringIO(browser.run("window.copied"))))
     assert [(row["launches"], row["time_ns"]) for row in copied] == [("1", "100000"), ("4", "200000"), ("5", "200000")]
     search(browser, "beta")
-    assert in_view(browser) == "1 of 4 recorded launches standing for 4, 40.0 % of the GPU time"
+    assert in_view(browser) == "1 of 4 profiled launches representing 4, 40.0 % of GPU time"
     search(browser, "")
     browser.run("document.getElementById('each-launch').click()")
     assert [(row[2], row[3]) for row in browser.run(CELLS)][2:] == [("2.50", "150 µs"), ("2.50", "50.0 µs")]
@@ -345,9 +345,9 @@ def test_rows_are_the_same_with_scripts_and_without(visit, browser, tmp_path):
 def test_the_run_and_a_launch_say_what_was_recorded_and_what_it_stands_for(visit):
     browser = visit(weighted_document(), "#k2")
     totals = browser.run("document.querySelector('.totals').textContent")
-    assert "4 recorded, standing for 10" in totals
+    assert "4 profiled, representing 10" in totals
     assert "500 µs, 10 launches" in browser.run("document.querySelector('.shares').textContent")
     browser.wait_for("document.getElementById('detail-title').textContent === '#2 beta'")
-    assert "stands for 4 launches, 200 µs together" in browser.run(
+    assert "represents 4 launches, 200 µs together" in browser.run(
         "document.querySelector('#detail-body p').textContent"
     )

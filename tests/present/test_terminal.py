@@ -251,5 +251,5 @@ def test_debug_builds_are_told_with_their_share_of_the_time_as_on_the_page():
     share = text.share(longest["duration_ns"] / analysis.summary.duration_ns)
     (note,) = (note for note in brief(analysis).notes if "debugging" in note)
     assert note.startswith(f"1 of {n} kernels was compiled for debugging")
-    assert f", and takes {share} of the GPU time: " in note
+    assert f", and takes {share} of GPU time: " in note
     assert note[1:] in html.unescape(render_page(analysis.to_dict()))

@@ -59,49 +59,49 @@ def weighting(**changes: Any) -> dict[str, Any]:
 
 def test_lines_for_the_terminal() -> None:
     assert wall_time_lines(weighting()) == (
-        "a step takes 80.0 ms, of which the GPU idles 25.0 %",
-        "under PyTorch's profiler 100 ms:",
+        "a step takes 80.0 ms; the GPU is idle for 25.0 % of it",
+        "under PyTorch's profiler it takes 100 ms:",
         "  59.8 %  kernels",  # copies alone, 0.2 %, are no line
-        "  25.0 %  idle, launches came late (500 times 50.0 µs on average)",
+        "  25.0 %  idle: launches came late (500 gaps, 50.0 µs on average)",
         "          → Launch less: compile.",  # the longest part's advice, and the first sentence of it
-        "  11.0 %  idle, until the first launch",
-        "   4.0 %  idle, between queued kernels (40 times 100 µs on average)",
-        "the host waits 7.00 ms of a step for batches",
+        "  11.0 %  idle: until the first launch",
+        "   4.0 %  idle: between queued kernels (40 gaps, 100 µs on average)",
+        "the host waits for batches for 7.00 ms of a step",
     )
 
 
 def test_long_gaps_among_short_ones_are_told() -> None:
     late = PARTS[2] | {"half_in_gaps_of_ns": 2e6}  # 500 gaps of 50 µs on average
     line = wall_time_lines(weighting(parts=[late]))[2]
-    assert line == "  25.0 %  idle, launches came late (500 times 50.0 µs on average, half of it 2.00 ms or longer)"
+    assert line == "  25.0 %  idle: launches came late (500 gaps, 50.0 µs on average, half of the time in gaps of 2.00 ms or longer)"
     even = PARTS[2] | {"half_in_gaps_of_ns": 200e3}
     assert wall_time_lines(weighting(parts=[even]))[2].endswith("50.0 µs on average)")
 
 
 def test_a_step_that_nobody_saw_without_the_profiler() -> None:
     lines = wall_time_lines(weighting(duration_ns=100e6, idle_frac=0.4, batches_ns=0.5e6))
-    assert lines[:2] == ("a step takes 100 ms, of which the GPU idles 40.0 %", "under PyTorch's profiler:")
-    assert lines[-1].endswith("(40 times 100 µs on average)")  # half a percent of waiting for batches is no line
+    assert lines[:2] == ("a step takes 100 ms; the GPU is idle for 40.0 % of it", "under PyTorch's profiler:")
+    assert lines[-1].endswith("(40 gaps, 100 µs on average)")  # half a percent of waiting for batches is no line
 
 
 def test_a_whole_run() -> None:
     told = weighting(n_steps=None, duration_ns=100e6, batches_ns=None)
-    assert wall_time_lines(told)[0] == "the run takes 100 ms from first kernel to last, of which the GPU idles 25.0 %"
-    assert wall_time_tables(told)[0].title == "What the GPU does in the run"
+    assert wall_time_lines(told)[0] == "the run takes 100 ms from first kernel to last; the GPU is idle for 25.0 % of it"
+    assert wall_time_tables(told)[0].title == "What the GPU does during the run"
     assert idle_sentence(told).startswith(
-        "The GPU idles 25.0 % of the run (its warm-up included, which --step leaves out), "
+        "The GPU is idle for 25.0 % of the run (including its warm-up, which --step leaves out), "
     )
 
 
 def test_the_pages_table_advises_where_it_pays() -> None:
     (table,) = wall_time_tables(weighting())
-    assert table.sentence == "a step takes 80.0 ms, of which the GPU idles 25.0 %; under PyTorch's profiler 100 ms:"
+    assert table.sentence == "a step takes 80.0 ms; the GPU is idle for 25.0 % of it; under PyTorch's profiler it takes 100 ms:"
     assert [(row.title, row.share, row.advice) for row in table.rows] == [
         ("kernels", "59.8 %", ""),
         ("copies alone", "0.2 %", ""),
-        ("idle, launches came late", "25.0 %", "Launch less: compile. Or look."),
-        ("idle, until the first launch", "11.0 %", "Load ahead."),
-        ("idle, between queued kernels", "4.0 %", ""),  # below 5 %
+        ("idle: launches came late", "25.0 %", "Launch less: compile. Or look."),
+        ("idle: until the first launch", "11.0 %", "Load ahead."),
+        ("idle: between queued kernels", "4.0 %", ""),  # below 5 %
     ]
 
 
@@ -109,8 +109,8 @@ def test_idle_time_is_told_before_what_to_do_in_kernels() -> None:
     told = document(kernel())
     told["summary"]["weighting"] = weighting()
     assert headline(told, load_rules())[1] == (
-        "The GPU idles 25.0 % of a step, which no kernel gives back (without idle time at most 1.33 times as fast); most of it: "
-        "launches came late. Launch less: compile."
+        "The GPU is idle for 25.0 % of a step, mostly launches came late. Without idle time: speedup up to 1.33×, which no change "
+        "to a kernel gives. Launch less: compile."
     )
 
 
@@ -128,27 +128,27 @@ def test_idle_time_is_the_first_thing_to_do_where_it_gives_most() -> None:
     assert (
         found.idle.title
         == (
-            "of a step the GPU idles, most of it: launches came late; without idle time at most 1.33 times as fast"  # 1 / 0.75
+            "of a step the GPU is idle, mostly launches came late; without idle time, speedup up to 1.33×"  # 1 / 0.75
         )
     )
     page = render_page(told)
-    assert "<p><strong>25.0 %</strong> of a step the GPU idles" in page
-    assert "Of the kernels, at most, as a share" in page
+    assert "<p><strong>25.0 %</strong> of a step the GPU is idle" in page
+    assert "In kernels: upper bounds, as a share" in page
     told["actions"] = _faster_kernels(0.34)
     assert outlook(told, []).idle is None
-    assert "Of the kernels, at most, as a share" not in render_page(told)
+    assert "In kernels: upper bounds, as a share" not in render_page(told)
 
 
 def test_what_idle_time_is_a_share_of() -> None:
     profiled = idle_line(weighting(duration_ns=100e6, idle_frac=0.4), 0.0)  # nobody timed it without the profiler
     assert profiled is not None
-    assert profiled.title.startswith("of a step, as the profiler slows it, the GPU idles")
+    assert profiled.title.startswith("of a step under the profiler the GPU is idle")
     whole_run = idle_line(weighting(n_steps=None), 0.0)
     assert whole_run is not None
-    assert whole_run.title.startswith("of the run (its warm-up included, which --step leaves out) the GPU idles")
+    assert whole_run.title.startswith("of the run (including its warm-up, which --step leaves out) the GPU is idle")
     always = idle_line(weighting(idle_frac=0.995), 0.0)
     assert always is not None
-    assert always.title == "of a step the GPU idles, most of it: launches came late"  # 200 times as fast says nothing
+    assert always.title == "of a step the GPU is idle, mostly launches came late"  # a speedup of 200 says nothing
 
 
 def test_after_idle_time_what_to_do_first_is_of_the_kernels() -> None:
@@ -157,15 +157,15 @@ def test_after_idle_time_what_to_do_first_is_of_the_kernels() -> None:
         kernel(findings=[finding | {"is_most_worth": True, "gain_basis": None, "waste": {}}]),
         actions=_faster_kernels(0.1),
     )
-    assert any(sentence.startswith("First, in saxpy") for sentence in headline(told, load_rules()))
+    assert any(sentence.startswith("Start with saxpy") for sentence in headline(told, load_rules()))
     told["summary"]["weighting"] = weighting()
-    assert any(sentence.startswith("Of the kernels, first in saxpy") for sentence in headline(told, load_rules()))
+    assert any(sentence.startswith("Among kernels, start with saxpy") for sentence in headline(told, load_rules()))
 
 
 def test_what_mostly_idles_is_the_first_sentence() -> None:
     told = document(kernel())
     told["summary"]["weighting"] = weighting(idle_frac=0.5)
-    assert headline(told, load_rules())[0].startswith("The GPU idles 50.0 % of a step")
+    assert headline(told, load_rules())[0].startswith("The GPU is idle for 50.0 % of a step")
 
 
 def test_long_advice_is_one_line_which_terminals_break_as_they_are_wide() -> None:
@@ -177,9 +177,9 @@ def test_long_advice_is_one_line_which_terminals_break_as_they_are_wide() -> Non
 def test_shorter_kernels_give_less_where_launches_come_late() -> None:
     actions = [{"share_frac": 0.5, "title": "spills", "n_launches": 1}]
     late = {"computation_frac": 0.8, "wall_times": [{"parts": [PARTS[2]]}]}  # 25 % of the time waits for launches
-    assert together(actions, late) == "the whole run up to 1.67 times as fast, less while launches come late"
+    assert together(actions, late) == "speedup of the whole run up to 1.67×, less while the GPU waits for launches"
     some = late | {"wall_times": [{"parts": [PARTS[2] | {"share_frac": 0.09}, PARTS[4]]}]}
-    assert together(actions, some) == "the whole run up to 1.67 times as fast"
+    assert together(actions, some) == "speedup of the whole run up to 1.67×"
 
 
 @pytest.mark.parametrize(
@@ -187,8 +187,8 @@ def test_shorter_kernels_give_less_where_launches_come_late() -> None:
     [
         (1.0, 0, None),
         (None, 0, None),
-        (0.9, 0, "Kernels with 10.0 % of the counted run"),
-        (1.0, 2, "2 recorded launches were not in the counted run"),
+        (0.9, 0, "10.0 % of the counting run"),
+        (1.0, 2, "2 profiled launches were not in the counting run"),
     ],
 )
 def test_the_page_shows_a_step_and_warns_where_sums_leave_something_out(
@@ -198,10 +198,10 @@ def test_the_page_shows_a_step_and_warns_where_sums_leave_something_out(
     more = {"n_launches": 9, "duration_ns": 1e6, "covered_frac": covered_frac, "n_unmatched": n_unmatched}
     told["summary"]["weighting"] = weighting() | more
     page = render_page(told)
-    assert '<h3 id="wall">What the GPU does in a step</h3>' in page
-    assert 'idle, launches came late<br><span class="soft">Launch less: compile. Or look.</span></th>' in page
-    assert '<p class="soft">The host waits 7.00 ms of a step for batches.</p>' in page
-    assert '<p class="soft">Weighted by a run' in page
+    assert '<h3 id="wall">What the GPU does during a step</h3>' in page
+    assert 'idle: launches came late<br><span class="soft">Launch less: compile. Or look.</span></th>' in page
+    assert '<p class="soft">The host waits for batches for 7.00 ms of a step.</p>' in page
+    assert '<p class="soft">Weighted by a counting run' in page
     warnings = re.findall(r'<p class="warning" role="note">(.*?)<', page)
     assert [warning.startswith(why or "") for warning in warnings] == [True] * (why is not None)
 
@@ -214,12 +214,12 @@ def test_little_idle_time_is_no_sentence(known: dict[str, Any] | None) -> None:
 def test_idle_time_stays_where_kernels_become_faster() -> None:
     actions = [{"share_frac": 0.5, "title": "spills", "n_launches": 1}]
     # Half of 80 % of the time goes: 1 / (1 - 0.4).
-    assert together(actions, {"computation_frac": 0.8}) == "the whole run up to 1.67 times as fast"
-    assert together(actions, {"computation_frac": 1.0}) == "the run up to 2 times as fast"
+    assert together(actions, {"computation_frac": 0.8}) == "speedup of the whole run up to 1.67×"
+    assert together(actions, {"computation_frac": 1.0}) == "speedup up to 2×"
     # Half of 80 % of 50 %: 1 / (1 - 0.2). What the kernels were not recorded of stays as well.
     some = {"computation_frac": 0.8, "covered_frac": 0.5}
-    assert together(actions, some) == "the whole run up to 1.25 times as fast"
-    assert whole(some) == "the GPU time of what was recorded"
+    assert together(actions, some) == "speedup of the whole run up to 1.25×"
+    assert whole(some) == "profiled GPU time"
     assert whole({"covered_frac": 1.0}) == whole({"covered_frac": None}) == whole(None) == "the run's GPU time"
 
 
@@ -243,24 +243,24 @@ def test_places_of_idle_time_are_told() -> None:
     late, *others = [PARTS[2] | {"during": LATE, "before": NEXT}, PARTS[4] | {"before": NEXT}]  # 25 %, and 4 %
     told = weighting(parts=[late, *others])
     assert wall_time_lines(told)[2:6] == (
-        "  25.0 %  idle, launches came late (500 times 50.0 µs on average)",
-        "            in Optimizer.step#AdamW.step 15.0 %, what the trace does not name 6.0 %, aten::linear 3.0 %",
+        "  25.0 %  idle: launches came late (500 gaps, 50.0 µs on average)",
+        "            in Optimizer.step#AdamW.step 15.0 %, not named in the trace 6.0 %, aten::linear 3.0 %",
         "          → Launch less: compile.",
-        "   4.0 %  idle, between queued kernels (40 times 100 µs on average)",  # too little for more
+        "   4.0 %  idle: between queued kernels (40 gaps, 100 µs on average)",  # too little for more
     )
     rows = wall_time_tables(told)[0].rows
     assert [row.places for row in rows] == [
         [
-            "in Optimizer.step#AdamW.step 15.0 %, what the trace does not name 6.0 %, aten::linear 3.0 %, aten::mean 1.0 %",
+            "in Optimizer.step#AdamW.step 15.0 %, not named in the trace 6.0 %, aten::linear 3.0 %, aten::mean 1.0 %",
             "before multi_tensor_apply_kernel 13.0 %",
         ],
         [],
     ]
-    assert idle_sentence(told).endswith(
-        "most of it: launches came late, most of that in Optimizer.step#AdamW.step. Launch less: compile."
+    assert idle_sentence(told).startswith(
+        "The GPU is idle for 25.0 % of a step, mostly launches came late, most of that in Optimizer.step#AdamW.step. Without idle"
     )
     nobody = weighting(parts=[late | {"during": []}])
     assert wall_time_lines(nobody)[3] == "            before multi_tensor_apply_kernel 13.0 %"
     assert "most of that before multi_tensor_apply_kernel." in idle_sentence(nobody)
     unnamed = weighting(parts=[late | {"during": [LATE[1] | {"duration_ns": 25e6}], "before": []}])
-    assert "launches came late. Launch" in idle_sentence(unnamed)
+    assert "launches came late. Without idle" in idle_sentence(unnamed)

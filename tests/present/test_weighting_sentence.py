@@ -12,9 +12,9 @@ from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_
     [
         (1.0, 0, []),
         (None, 0, []),
-        (0.75, 0, ["kernels with 25.0 % of the counted run's GPU time were not recorded and are in no sum"]),
-        (None, 1, ["1 recorded launch was not in the counted run, and stands for itself"]),
-        (1.0, 2, ["2 recorded launches were not in the counted run, and each stands for itself"]),
+        (0.75, 0, ["25.0 % of the counting run's GPU time was not profiled and is missing from all totals"]),
+        (None, 1, ["1 profiled launch was not in the counting run, and represents only itself"]),
+        (1.0, 2, ["2 profiled launches were not in the counting run, and represent only themselves"]),
     ],
 )
 def test_why_sums_are_not_those_of_the_counted_run(
@@ -23,7 +23,7 @@ def test_why_sums_are_not_those_of_the_counted_run(
     found = {"n_launches": 640, "covered_frac": covered_frac, "n_unmatched": n_unmatched}
     assert not_the_run_sentences(**found) == why
     (said,) = weighting_sentences(**found)
-    assert said.startswith("weighted by a run without replays, which counted 640 launches")
+    assert said.startswith("weighted by a counting run without ncu (640 launches)")
     assert said.endswith("single launches are ncu's")
 
 
@@ -31,13 +31,13 @@ def test_a_counted_run_of_another_program_weighs_nothing() -> None:
     found = {"n_launches": 640, "covered_frac": 0.0, "n_unmatched": 16}
     assert weighting_sentences(**found) == []
     (said,) = not_the_run_sentences(**found)
-    assert said.startswith("a run without replays counted 640 launches, and none of the kernels here was among them")
-    assert said.endswith("Each launch here stands for itself")
+    assert said.startswith("the counting run without ncu (640 launches) has none of these kernels")
+    assert said.endswith("Each launch represents only itself")
 
 
 def test_launches_that_stand_for_others_of_other_times_are_told() -> None:
     said = weighting_sentences(n_launches=9, covered_frac=1.0, uneven_frac=0.101)
-    assert said[1].startswith("in 10.1 % of that run's GPU time a launch stands for others that take longer or shorter")
+    assert said[1].startswith("10.1 % of that run's GPU time is extrapolated: there, one profiled launch represents launches that take longer or")
     little = weighting_sentences(n_launches=9, covered_frac=1.0, uneven_frac=0.019)
     assert little == weighting_sentences(n_launches=9, covered_frac=1.0)
 
@@ -47,9 +47,9 @@ def test_what_was_not_recorded_is_named() -> None:
     lacking = [{"name": name, "n_launches": 1, "duration_ns": time_ns} for name, time_ns in times_ns.items()]
     found = {"n_launches": 9, "covered_frac": 0.5, "n_unmatched": 0}
     (said,) = not_the_run_sentences(**found, not_recorded=lacking)
-    assert said.endswith("are in no sum: a 400 µs, b 300 µs, c 200 µs and 2 more")
+    assert said.endswith("is missing from all totals: a 400 µs, b 300 µs, c 200 µs and 2 more")
     (said,) = not_the_run_sentences(**found, not_recorded=[lacking[0] | {"name": "a\x1b[31m"}])
-    assert said.endswith("are in no sum: a\\u001b[31m 400 µs")
+    assert said.endswith("is missing from all totals: a\\u001b[31m 400 µs")
 
 
 BY_NAME = "--kernel-name-base mangled"
@@ -59,10 +59,10 @@ ONCE = "ncu --filter-mode per-launch-config --launch-count 1 ./app"
 @pytest.mark.parametrize(
     ("command_line", "cure"),
     [
-        (f"{ONCE} {BY_NAME}", "ncuroof profile --no-per-shape records every launch"),
-        (f"ncu --kernel-name regex:^(?!.*(?:nccl|nvshmem)) {BY_NAME} {ONCE}", "ncuroof profile --no-per-shape records"),
+        (f"{ONCE} {BY_NAME}", "ncuroof profile --no-per-shape profiles every launch"),
+        (f"ncu --kernel-name regex:^(?!.*(?:nccl|nvshmem)) {BY_NAME} {ONCE}", "ncuroof profile --no-per-shape profiles"),
         # by functions' names, of all kernels of a template one is recorded
-        (ONCE, "record again, ncuroof profile tells them apart"),
+        (ONCE, "record again with ncuroof profile, which distinguishes them"),
         # what is missing was not asked for: --cover, by functions' names and by mangled ones, and --kernel
         (f"ncu --kernel-name regex:^(?!.*(?:nccl|nvshmem))(?:gemm)$ {ONCE}", None),
         (f"ncu --kernel-name regex:^(?!.*(?:nccl|nvshmem))(?:(?:gemm)$|.*(?:4gemm)) {ONCE}", None),
@@ -73,11 +73,11 @@ ONCE = "ncu --filter-mode per-launch-config --launch-count 1 ./app"
 )
 def test_what_records_the_rest_is_told_where_it_was_wanted(command_line: str | None, cure: str | None) -> None:
     (said,) = not_the_run_sentences(n_launches=9, covered_frac=0.7, n_unmatched=0, command_lines=[command_line])
-    assert cure in said if cure else said.endswith("are in no sum")
+    assert cure in said if cure else said.endswith("is missing from all totals")
     assert not_the_run_sentences(n_launches=9, covered_frac=1.0, n_unmatched=0, command_lines=[command_line]) == []
 
 
 def test_by_what_launches_were_told_apart() -> None:
-    assert recorded_once_sentence([ONCE]).startswith("recorded once per function and launch shape")
-    assert recorded_once_sentence([f"{ONCE} --kernel-name-base mangled"]).startswith("recorded once per kernel and")
+    assert recorded_once_sentence([ONCE]).startswith("profiled once per function and launch shape")
+    assert recorded_once_sentence([f"{ONCE} --kernel-name-base mangled"]).startswith("profiled once per kernel and")
     assert recorded_once_sentence(["ncu ./app", None]) == ""

@@ -185,7 +185,7 @@ def _columns(kernels: Sequence[Record]) -> list[tuple[str, str, str]]:
 
 def _breakdowns(summary: Record) -> Iterable[Breakdown]:
     families = by_family(summary)
-    for title, lines in (("Whose code", families), ("Range of the program (NVTX)", by_range_path(summary))):
+    for title, lines in (("Source of the kernels", families), ("NVTX range", by_range_path(summary))):
         if lines:
             yield Breakdown(title, lines is not families, lines[:_MOST_PARTS], max(len(lines) - _MOST_PARTS, 0))
 
@@ -218,7 +218,7 @@ def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules) -
 
 
 def _top(document: Record, rules: Rules) -> list[KernelRow]:
-    """Return the rows that stand for the first groups."""
+    """Return the rows of the first groups."""
     kernels, total_ns = document["kernels"], document["summary"]["duration_ns"]
     rows = [_row(kernels[row.position], row, total_ns, rules) for row in launch_rows(document)[:_N_TOP]]
     return [
@@ -260,8 +260,8 @@ def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str,
     return text.gpu_name(device), [
         ("SMs", text.quantity(device.get("sm_count"), "count")),
         ("compute capability", device.get("compute_capability") or text.MISSING),
-        ("SM clock, measured", middle if low == high else f"{middle}, {low} to {high}"),
-        ("data sheet", device.get("profile") or "none of this GPU"),
+        ("SM clock, measured", middle if low == high else f"{middle} (median; {low} to {high})"),
+        ("data sheet", device.get("profile") or "none for this GPU"),
     ]
 
 
@@ -272,7 +272,7 @@ def _totals(summary: Record) -> list[tuple[str, str]]:
     return [
         ("GPU time", text.duration(duration_ns)),
         ("above the roofline", text.duration(recoverable_ns) + part),
-        ("launches", recorded + (f" recorded, standing for {summary['n_launches']}" if "weighting" in summary else "")),
+        ("launches", recorded + (f" profiled, representing {summary['n_launches']}" if "weighting" in summary else "")),
         ("failed to profile", text.quantity(summary["n_failed"], "count")),
     ]
 

@@ -20,10 +20,10 @@ def flip_sentence(kernel: Mapping[str, Any], rules: Rules) -> str:
     becomes, factor = rules.verdicts[flip["becomes"]].title, 1 + flip["change_frac"]
     group, _, key = flip["quantity"].partition(".")
     if key not in _SIDES:
-        return f"Would become {becomes} if its intensity were {factor:.3g} times what it is."
+        return f"Would become {becomes} at {factor:.3g} times its intensity."
     side = _SIDES[key]
     if kernel["verdict"] == Verdict.LATENCY:
         now = kernel[group][key]
         wanted = text.share(now * factor)
-        return f"Would count as {becomes} if {side} were busy for {wanted} of the time instead of {text.share(now)}."
+        return f"Would be {becomes} if {side} were {wanted} busy instead of {text.share(now)}."
     return f"Would become {becomes} if {side} had {text.share(1 - factor)} less to do."

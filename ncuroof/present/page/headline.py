@@ -1,4 +1,4 @@
-"""The run in a few sentences: what it is bound by, whether the GPU idles, what to do first, and what that gives."""
+"""The run in a few sentences: what it is bound by, whether the GPU is idle, what to do first, and what that saves."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def _bound_by(document: Record, rules: Rules, of_time: str) -> str:
         return ""
     first, *others = ranked
     if first == "unknown":
-        return f"For {text.share(shares[first])} of {of_time} the report does not tell what bounds it."
+        return f"For {text.share(shares[first])} of {of_time}, the report lacks the counters for a verdict."
     sentence = f"{text.share(shares[first])} of {of_time} is {rules.verdicts[first].title}{_mostly_by(document, first)}"
     if others and shares[others[0]] >= _LEAST_SECOND_FRAC:
-        other = "not told" if others[0] == "unknown" else rules.verdicts[others[0]].title
+        other = "undetermined" if others[0] == "unknown" else rules.verdicts[others[0]].title
         sentence += f", {text.share(shares[others[0]])} {other}"
     return f"{sentence}."
 
@@ -67,7 +67,7 @@ def _mostly_by(document: Record, verdict: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Advice:
-    """An advice, the launch that gains the most by it, and how many launches have the same one and what they gain together."""
+    """An advice, the launch that saves the most by it, how many launches share it, and what they save together."""
 
     sentence: str
     kernel: Record
@@ -101,36 +101,36 @@ def _to_do(document: Record) -> list[str]:
     """
     if come_first(debug_build_frac(document)):
         debug_builds = [kernel for kernel in document["kernels"] if is_debug_build(kernel)]
-        return [_for_the_longest(document, debug_builds, "the longest of the debug builds")]
+        return [_for_the_longest(document, debug_builds, "the longest debug build")]
     if not document["actions"]:
         return [_for_the_longest(document, document["kernels"])]
     most = _most_worth(document)
     if most is None:
         return []
     is_second = bool(idle_sentence(document["summary"].get("weighting")))
-    return [_first(most, "Of the kernels, first in" if is_second else "First, in"), _gives(document, most)]
+    return [_first(most, "Among kernels, start with" if is_second else "Start with"), _gives(document, most)]
 
 
 def _first(most: _Advice, where: str) -> str:
     n_others = most.n_launches - 1
-    others = f" (and {n_others} other {'launch' if n_others == 1 else 'launches'})" if n_others > 0 else ""
+    others = f" and {n_others} other {'launch' if n_others == 1 else 'launches'}" if n_others > 0 else ""
     return f"{where} {_name(most.kernel)}{others}: {most.sentence}"
 
 
-def _for_the_longest(document: Record, kernels: Sequence[Record], which: str = "which takes the longest") -> str:
+def _for_the_longest(document: Record, kernels: Sequence[Record], which: str = "the longest kernel") -> str:
     timed = [kernel for kernel in kernels if kernel["duration_ns"]]
     if not timed:
         return ""
     longest = max(timed, key=lambda kernel: kernel["duration_ns"] * kernel.get("weight", 1.0))
     finding = next(iter(longest.get("findings") or ()), None)
     if finding is not None:
-        return f"In {_name(longest)}, {which}: {text.first_sentence(finding['advice'])}"
+        return f"Start with {_name(longest)}, {which}: {text.first_sentence(finding['advice'])}"
     if is_on_shared_slice(longest):
         return f"To learn more, {SHARED_SLICE}."
     options = collect_options(entry["collect"] for entry in longest.get("missing") or ())
     if raw_page_tells(longest, document["sources"]):
         return (
-            f"To learn more, print the raw page, which holds all that was collected: ncu {RAW_PAGE} (--import REPORT)."
+            f"To learn more, print the raw page, which holds everything that was collected: ncu {RAW_PAGE} (--import REPORT)."
         )
     return f"To learn more, record again with ncu {options}." if options else ""
 
@@ -145,13 +145,13 @@ def _gives(document: Record, most: _Advice) -> str:
         return ""
     weighting = document["summary"].get("weighting")
     all_together = together(actions, weighting)
-    first = f"That gives back up to {text.share(most.gain_ns / duration_ns)} of {gpu_time(weighting)}"
+    first = f"That saves up to {text.share(most.gain_ns / duration_ns)} of {gpu_time(weighting)}"
     if actions[0].get("needs_more_work"):
         first += f" {PER_WORK}"
     if not all_together:
         return f"{first}."
     if len(actions) > 1:
-        return f"{first}; the first {min(len(actions), 3)} things to do, {all_together}."
+        return f"{first}; the top {min(len(actions), 3)} changes, {all_together}."
     if most.n_launches < actions[0]["n_launches"]:
-        return f"{first}; the same elsewhere, in all {text.share(actions[0]['share_frac'])}: {all_together}."
+        return f"{first}; the same finding everywhere, up to {text.share(actions[0]['share_frac'])}: {all_together}."
     return f"{first}: {all_together}."

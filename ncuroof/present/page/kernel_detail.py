@@ -24,17 +24,17 @@ from ncuroof.present.sentences.source_lines import line_text, place, waits_for, 
 SECTIONS = (
     ("facts", "Launch", "facts", ()),
     ("utilisation", "How busy each unit is", "bars", ()),
-    ("stalls", "What the warps wait for", "bars", ()),
+    ("stalls", "What warps wait for (stall reasons)", "bars", ()),
     (
         "lines",
-        "Lines of the source with most samples",
+        "Source lines with the most samples",
         "table",
         ("share", "line", "mostly waiting for", "samples"),
     ),
     ("occupancy", "Occupancy and scheduling", "numbers", ()),
     ("access", "Access pattern", "numbers", ()),
     ("traffic_bytes", "Traffic, both directions", "table", ("level", "bytes", "what is counted")),
-    ("check", "Counters checked against each other", "numbers", ()),
+    ("check", "Consistency checks", "numbers", ()),
     (
         "bandwidth",
         "Bandwidth",
@@ -64,12 +64,11 @@ SECTIONS = (
 """Blocks of the detail: key, title, how to lay it out, column titles of a table."""
 
 _BEYOND = (
-    "Memory is the total of NVIDIA's Speed of Light, by which the verdict goes. It leaves out a part of L2's own throughput, which "
-    "is higher here."
+    "Memory is NVIDIA's Speed of Light total, which the verdict uses. It excludes part of L2's own throughput, which is higher here."
 )
 _NO_LINES = (
-    "Not known. They need code with a line table (nvcc -lineinfo), --section SourceCounters (ncuroof profile --lines), and "
-    "a few dozen samples; of many launches, one of each kernel and shape comes first, the longest first."
+    "Not available. Source lines need a line table (nvcc -lineinfo), --section SourceCounters (ncuroof profile --lines) and "
+    "a few dozen samples; with many launches, the longest of each kernel and shape get them first."
 )
 _MARKUP = re.compile(r"@(\w+):([^:@]*):([^@]*)@")
 """NVIDIA's messages link as `@url:text:address@` and `@section:identifier:text@`."""
@@ -122,9 +121,9 @@ class KernelDetails:
         meaning = rules[name].doc if name in rules else name
         if name == ABOVE_ROOF:
             cause = rules.get(kernel.get("above_roof_cause") or "")
-            meaning += " No check of this kernel explains it." if cause is None else f" Likely cause: {cause.doc}"
+            meaning += " None of this kernel's checks explains it." if cause is None else f" Likely cause: {cause.doc}"
         if name == UNEVEN:
-            meaning += f" This one took {text.duration(kernel['duration_ns'])}; it stands for {_stood_for(kernel)}."
+            meaning += f" This one took {text.duration(kernel['duration_ns'])}; it represents {_stood_for(kernel)}."
         return self._texts.add(meaning)
 
     def _summary(self, kernel: Record) -> Cell:
@@ -138,7 +137,7 @@ class KernelDetails:
             parts.append(f"DRAM intensity {sides[kernel['side']]}")
         if (stood_for := kernel.get("n_represented")) not in {None, 1} and kernel["duration_ns"] is not None:
             together = text.duration(kernel["duration_ns"] * kernel["weight"])
-            parts.append(f"stands for {text.launch_count(stood_for)} launches, {together} together")
+            parts.append(f"represents {text.launch_count(stood_for)} launches, {together} together")
         return self._texts.add("; ".join(parts))
 
     def _step(self, step: Record, kernel: Record) -> list[Any]:
@@ -154,7 +153,7 @@ class KernelDetails:
             if is_known
             else f"{text.operator(step['op'])} {text.threshold(step['threshold'], self._cells.unit(quantity))}",
             step["outcome"],
-            f"without L2's own throughput, {text.share(beyond)}" if is_beyond else "",
+            f"excludes L2's own throughput, {text.share(beyond)}" if is_beyond else "",
         ]
 
     def _beyond(self, kernel: Record) -> list[list[Cell]]:
@@ -176,7 +175,7 @@ class KernelDetails:
             "gain": gain if gain_ns is not None else None,
             "basis": self._texts.add(finding.get("gain_basis") or ""),
             "waste": [
-                f"{text.byte_count(waste['bytes'])} at {text.label(level)} ({text.share(waste['frac'])} of what passed it)"
+                f"{text.byte_count(waste['bytes'])} at {text.label(level)} ({text.share(waste['frac'])} of its traffic)"
                 for level, waste in finding.get("waste", {}).items()
             ],
             "evidence": [self._cells.row(item["quantity"], item["value"]) for item in finding.get("evidence") or ()],
@@ -190,7 +189,7 @@ class KernelDetails:
         return {
             "verdict": self._texts.add(self._vendor_sentence(vendor, kernel["verdict"])),
             "rules": [self._vendor_rule(rule) for rule in rules if rule["type"] != "error"],
-            "broken": f"{n_broken} messages of rules that failed inside ncu are left out" if n_broken else "",
+            "broken": f"{n_broken} messages from rules that failed inside ncu are not shown" if n_broken else "",
         }
 
     def _vendor_sentence(self, vendor: Record, ours: str) -> str:
@@ -227,7 +226,7 @@ class KernelDetails:
             "above the roofline": text.duration(kernel.get("recoverable_ns")),
         }
         launched = {
-            "stands for": _stood_for(kernel),
+            "represents": _stood_for(kernel),
             "grid": text.extent(kernel.get("grid")),
             "block": text.extent(kernel.get("block")),
             "registers per thread": text.quantity(launch.get("n_registers_per_thread"), "count"),
@@ -239,7 +238,7 @@ class KernelDetails:
             "stream": _written(kernel.get("stream")),
             "context": _written(kernel.get("context")),
             "kind": kernel.get("workload") or text.MISSING,
-            "written by": title(family) if (family := kernel.get("family")) else text.MISSING,
+            "source": title(family) if (family := kernel.get("family")) else text.MISSING,
             "report": self._file_by_source.get(kernel.get("source", -1), text.MISSING),
         }
         known = {label: value for label, value in launched.items() if value != text.MISSING}
@@ -269,7 +268,7 @@ def _written(number: int | None) -> str:
 
 
 def _stood_for(kernel: Record) -> str:
-    """Return for how many launches a recorded one stands, and how long those of its kernel and shape took."""
+    """Return how many launches a profiled one represents, and how long those of its kernel and shape took."""
     n_launches = kernel.get("n_represented")
     if n_launches is None or n_launches == 1:
         return text.MISSING
@@ -280,5 +279,5 @@ def _stood_for(kernel: Record) -> str:
         else f", from {text.duration(shortest_ns)} to {text.duration(longest_ns)}"
     )
     average_ns = kernel.get("counted_average_ns")
-    average = "" if average_ns is None else f", which take {text.duration(average_ns)} on average"
+    average = "" if average_ns is None else f", {text.duration(average_ns)} on average"
     return f"{text.launch_count(n_launches)} launches{average}{ends}"

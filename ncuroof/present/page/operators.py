@@ -16,9 +16,9 @@ _MOST_LINES = 50
 _MUCH_TRAFFIC = 1.5
 """DRAM bytes over compulsory bytes: less is padding, write-backs and the like (a choice)."""
 _SOME_BYTES = 1e6
-"""Moved in vain by a call: of less nothing is said, since tables, arguments and neighbours in L2 move as much (a choice)."""
+"""Unneeded bytes of a call: fewer are not reported, since tables, arguments and neighbours in L2 move as much (a choice)."""
 _MUCH_WORK = 1.1
-_AS_RECORDED = "Launches as recorded: those that they stand for may lie in other modules."
+_AS_RECORDED = "Counts profiled launches only: the launches that they represent may belong to other modules."
 _AS_IT_MUST = 1.2
 _LEAST_EXTRAPOLATED_FRAC = 0.02
 """Of the needed work: less is within what is rounded (a choice)."""
@@ -32,7 +32,7 @@ class OperatorLine:
     id: Annotated[str, "of its longest launch, for the link"]
     module: Annotated[str, "in which it is called; of several the first, and how many more"]
     n_calls: Annotated[
-        str, "how many, those that recorded ones stand for among them; of how many, where others are of other sizes"
+        str, "how many, including represented ones; of how many, where others have other sizes"
     ]
     time: Annotated[str, "of all launches of all calls"]
     above: Annotated[str, "time above what the needed work and bytes take at the peaks"]
@@ -61,7 +61,7 @@ class Operators:
     lines: Annotated[Sequence[OperatorLine], "the most time above what is needed first"]
     n_more: Annotated[int, "operators that are not shown"]
     modules: Annotated[Sequence[ModuleLine], "the longest first"]
-    modules_remark: Annotated[str, "which launches modules count, where some stand for others; else empty"]
+    modules_remark: Annotated[str, "which launches modules count, where some represent others; else empty"]
 
 
 def operators(expected: Record | None, weighting: Record | None = None) -> Operators | None:
@@ -83,15 +83,15 @@ def operators(expected: Record | None, weighting: Record | None = None) -> Opera
     )
 
 
-def utilisation_sentence(found: Record | None, of_time: str = "the GPU time") -> str:
+def utilisation_sentence(found: Record | None, of_time: str = "GPU time") -> str:
     """Return how much of the peak the model's products used, and what took the rest; empty where it is not known."""
     if found is None:
         return ""
     lost = [
-        (found["extra_work_frac"], "to work beyond what is needed"),
-        (found["tail_frac"], "to last waves that are not full"),
-        (found["low_efficiency_frac"], "to products below the peak"),
-        (found["unknown_products_frac"], "to tensor-core kernels of no known operator, whose products are not counted"),
+        (found["extra_work_frac"], "to work beyond what the operators need"),
+        (found["tail_frac"], "to partial last waves (tail effect)"),
+        (found["low_efficiency_frac"], "to matrix products running below the peak"),
+        (found["unknown_products_frac"], "to tensor-core kernels without a known operator, whose work is not counted"),
         (found["memory_bound_frac"], "to memory-bound kernels"),
         (found["short_frac"], "to kernels too short for their launch"),
         (found["other_frac"], "to other kernels"),
@@ -100,14 +100,14 @@ def utilisation_sentence(found: Record | None, of_time: str = "the GPU time") ->
     peak = f"{text.label(found['precision'])} peak of {text.flop_rate(found['peak_flop_per_s'], found['precision'])}"
     about = "about " if found["extrapolated_frac"] >= _LEAST_EXTRAPOLATED_FRAC else ""
     sentence = (
-        f"The model's products use {about}{text.share(found['mfu_frac'])} of the {peak} over {of_time} (MFU); "
+        f"MFU: the model's matrix products reach {about}{text.share(found['mfu_frac'])} of the {peak} over {of_time}; "
         + (f"the rest goes {', '.join(told)}." if told else "nothing is lost.")
     )
     if not about:
         return sentence
     return (
-        f"{sentence} For {text.share(found['extrapolated_frac'])} of their work a launch stands for others of other sizes: theirs "
-        "is told from their time, as if they were as fast (--no-per-shape --kernel NAME records each)."
+        f"{sentence} {text.share(found['extrapolated_frac'])} of their work is extrapolated from time: a profiled launch represents "
+        "launches of other sizes, assumed to run at the same rate (--no-per-shape --kernel NAME profiles each of them)."
     )
 
 
@@ -147,18 +147,18 @@ def _innermost(module: str) -> str:
 def _remarks(calls: Sequence[Record]) -> Iterator[str]:
     first = calls[0]
     if any(call["is_uneven"] for call in calls):
-        yield "the others share its kernel and grid, and are of other sizes: the time is that of all"
+        yield "the time includes calls of other sizes that share its kernel and grid"
     work, traffic = _ratio(calls, "counted_flop", "needed_flop"), _ratio(calls, "dram_bytes", "compulsory_bytes")
     asked, ran = first["asked_precision"], first["ran_precision"]
     if asked and ran and asked.startswith("tensor_") and not ran.startswith("tensor_"):
-        yield f"could run on {text.label(asked)} cores, ran in {text.label(ran)}"
+        yield f"could run on {text.label(asked)} cores, but ran in {text.label(ran)}"
     if work is not None and work >= _MUCH_WORK:
-        yield f"does {work:.3g}× the arithmetic it needs: padding to tiles, or recomputing"
+        yield f"does {work:.3g}× the arithmetic it needs: tile padding or recomputation"
     is_memory_bound = first["verdict"] == Verdict.MEMORY
     if traffic is not None and traffic >= _MUCH_TRAFFIC and _moved_in_vain(calls) >= _SOME_BYTES:
-        yield f"moves {traffic:.3g}× what it must" + (": read it once, fuse it" if is_memory_bound else "")
+        yield f"moves {traffic:.3g}× the bytes it must" + (": read each input once, fuse it" if is_memory_bound else "")
     elif is_memory_bound and not first["needed_flop"] and traffic is not None and traffic <= _AS_IT_MUST:
-        yield "moves what it must: only fusing it with its neighbours makes it faster"
+        yield "moves only the bytes it must: only fusion with its neighbours makes it faster"
 
 
 def _module(module: Record) -> ModuleLine:

@@ -41,7 +41,7 @@ _OF_THE_TREE = frozenset(
 _CHECK = "check."
 _OTHERS = ("utilisation", "occupancy", "scheduler", "access", "arithmetic", "check")
 _SHARED_MEMORY = "shared_bytes"
-_NO_VALUE = "No value (not collected, not on this chip, or a share of nothing)"
+_NO_VALUE = "No value (not collected, not available on this chip, or a ratio with a zero denominator)"
 _SAME = 0.01
 """Between two utilisations: a point more says nothing else."""
 
@@ -107,7 +107,7 @@ class QuantityCells:
         rows = [self.row(name, value) for name, value in known.items() if name in failed]
         if not held:
             return rows
-        return [*rows, [f"{text.counted(len(held), 'check')} {'holds' if len(held) == 1 else 'hold'}."]]
+        return [*rows, [f"{text.counted(len(held), 'check')} {'passes' if len(held) == 1 else 'pass'}."]]
 
     def others(self, kernel: Record) -> list[list[Cell]]:
         """Return number and value of all quantities that no other block of the detail shows."""

@@ -58,7 +58,7 @@ def _looked_up(traffic: Record) -> str:
     asked, looked_up = traffic.get("l2"), traffic.get("l2_all")
     if asked is None or looked_up is None or looked_up <= _MUCH_MORE * asked:
         return ""
-    return f"{text.byte_count(looked_up)} looked up in all"
+    return f"{text.byte_count(looked_up)} looked up in total"
 
 
 def _directions(name: str, traffic: Record) -> str:

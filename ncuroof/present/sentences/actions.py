@@ -1,4 +1,4 @@
-"""What would give most over the run, and what that gives in total, as texts ready to show."""
+"""The largest potential savings over the run, and what they save together, as texts ready to show."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AT_THE_ROOF = 0.2
 LEAST_GAIN = 0.1
 """Of a kernel's time: with less to gain in the kernel itself, fusing it is what makes it faster."""
 
-PER_WORK = "per unit of work, if more of it runs at once"
+PER_WORK = "per unit of work, if more of it runs in parallel"
 """What a larger batch gives, which no run of the same work gets."""
 
 _WORTH_TELLING, _LEAST_PART = 0.1, 0.01
@@ -33,7 +33,7 @@ _LATE_LAUNCHES = "host_wait"
 class ActionLine:
     """A thing to do in one or many launches."""
 
-    gain: Annotated[str, "at most, of the GPU time of what was recorded"]
+    gain: Annotated[str, "at most, of the profiled GPU time"]
     title: Annotated[str, "of the finding"]
     launches: Annotated[str, "how many"]
     finding: Annotated[str, "its name, by which the page finds the launches"]
@@ -44,12 +44,12 @@ class ActionLine:
 class Outlook:
     """What to do first over the run, and what that gives."""
 
-    idle: Annotated[IdleLine | None, "idle time of the GPU, where that gives more than any of these"]
-    actions: Annotated[Sequence[ActionLine], "what would give most over the run; empty where no gain can be told"]
-    whole: Annotated[str, "what the gains of these are shares of"]
-    together: Annotated[str, "what they give in total, or empty"]
-    beyond_roofline: Annotated[str, "why that is more than lies above the roofline, or empty"]
-    without_gain: Annotated[str, "how much of the time only fusing kernels makes less of, or empty"]
+    idle: Annotated[IdleLine | None, "idle time of the GPU, where removing it saves more than any of these"]
+    actions: Annotated[Sequence[ActionLine], "the largest savings over the run; empty where no gain is known"]
+    whole: Annotated[str, "what their gains are shares of"]
+    together: Annotated[str, "what they save together, or empty"]
+    beyond_roofline: Annotated[str, "why that exceeds the time above the roofline, or empty"]
+    without_gain: Annotated[str, "how much of the time only kernel fusion can reduce, or empty"]
 
     @property
     def in_total(self) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] 
     Those that give it per unit of work, because more of it runs at once, make no run of the same work faster: they are left out
     where there are others.
 
-    It is "together at most 15.3 %: the run up to 1.18 times as fast", and true where nothing else is read.
+    It is "together at most 15.3 %: speedup up to 1.18×", and true where nothing else is read.
 
     Shares of different launches add up, and what is left of the run's time is its new length (Amdahl, Validity of the single
     processor approach to achieving large scale computing capabilities, AFIPS 1967). Time in which no kernel runs, or one that
@@ -122,12 +122,12 @@ def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] 
     speedup = 1 / (1 - sum(shares) * of_run_frac)
     told = f"{'together ' if len(shares) > 1 else ''}at most {text.share(sum(shares))}" if len(first) > 1 else ""
     if as_it_is and len(as_it_is) < len(first):
-        told += ", those per unit of work aside"
+        told += " (not counting savings per unit of work)"
     if speedup >= _TOLD_SPEEDUP:
         return told
-    whole_run = "the whole run" if of_run_frac < 1 else "the run"
-    subject, condition = (whole_run, "") if as_it_is else ("the same work", ", if more of it runs at once")
-    faster = f"{subject} up to {speedup:.3g} times as fast{condition}{_unless_late(weighting)}"
+    of_run = "speedup of the whole run" if of_run_frac < 1 else "speedup"
+    of_what, condition = (of_run, "") if as_it_is else ("speedup per unit of work", ", if more of it runs in parallel")
+    faster = f"{of_what} up to {speedup:.3g}×{condition}{_unless_late(weighting)}"
     return f"{told}: {faster}" if told else faster
 
 
@@ -144,7 +144,7 @@ def _of_wall_time(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, 
 def _unless_late(weighting: Mapping[str, Any] | None) -> str:
     parts = (part for time in (weighting or {}).get("wall_times", ()) for part in time["parts"])
     is_late = any(part["name"] == _LATE_LAUNCHES and part["share_frac"] >= _WORTH_TELLING for part in parts)
-    return ", less while launches come late" if is_late else ""
+    return ", less while the GPU waits for launches" if is_late else ""
 
 
 def beyond_roofline(actions: Sequence[Mapping[str, Any]], recoverable_ns: float | None) -> str:
@@ -152,7 +152,7 @@ def beyond_roofline(actions: Sequence[Mapping[str, Any]], recoverable_ns: float 
     gain_ns = sum(action["gain_ns"] for action in actions[:_N_ACTIONS])
     if recoverable_ns is None or gain_ns <= recoverable_ns * _ROUNDING:
         return ""
-    return "more than the time above the roofline, because these changes lower the roofline time itself"
+    return "this exceeds the time above the roofline because these changes also lower the roofline time"
 
 
 def without_gain(groups: Sequence[Mapping[str, Any]], duration_ns: float | None) -> str:
@@ -178,10 +178,10 @@ def without_gain(groups: Sequence[Mapping[str, Any]], duration_ns: float | None)
     )
     if not duration_ns or at_roof_ns + short_ns < _WORTH_TELLING * duration_ns:
         return ""
-    places = ((at_roof_ns, "near DRAM's roof"), (short_ns, "in tiny launches"))
+    places = ((at_roof_ns, "of the time is already near the DRAM roof"), (short_ns, "is in launches too short to optimise alone"))
     parts = [(part_ns / duration_ns, where) for part_ns, where in places]
     told = ", ".join(f"{text.share(frac)} {where}" for frac, where in parts if frac >= _LEAST_PART)
-    return f"for more, fuse kernels: {told}"
+    return f"to save more, fuse kernels: {told}"
 
 
 def judged_groups(document: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -203,13 +203,13 @@ def judged_groups(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def gpu_time(weighting: Mapping[str, Any] | None) -> str:
-    """Return what shares of time are of where no run is spoken of: the GPU time, or that of what was recorded of it."""
-    return "the GPU time" if _covered_frac(weighting) == 1 else "the GPU time of what was recorded"
+    """Return what shares of time are of, where the run is not named: GPU time, or the profiled part of it."""
+    return "GPU time" if _covered_frac(weighting) == 1 else "profiled GPU time"
 
 
 def whole(weighting: Mapping[str, Any] | None) -> str:
-    """Return what the shares of things to do are of: the run's GPU time, or that of what was recorded of it."""
-    return "the run's GPU time" if _covered_frac(weighting) == 1 else "the GPU time of what was recorded"
+    """Return what the shares of things to do are of: the run's GPU time, or the profiled part of it."""
+    return "the run's GPU time" if _covered_frac(weighting) == 1 else "profiled GPU time"
 
 
 def _covered_frac(weighting: Mapping[str, Any] | None) -> float:

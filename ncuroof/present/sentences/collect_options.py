@@ -13,7 +13,7 @@ RAW_PAGE = "--page raw --csv"
 
 
 SHARED_SLICE = (
-    "record it in a MIG compute instance that has all of its GPU instance: in a shared one L2 and DRAM have no counters"
+    "record it in a MIG compute instance that owns its whole GPU instance: a shared one has no counters for L2 and DRAM"
 )
 
 

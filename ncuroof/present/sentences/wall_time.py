@@ -1,4 +1,4 @@
-"""How long a step takes on the wall's clock and why the GPU idles in it, as texts ready to show."""
+"""How long a step takes (wall-clock time) and why the GPU is idle in it, as texts ready to show."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 
 _START = {
-    "torch.profiler": "its warm-up included, which --step leaves out",
-    "nsys": "from its first kernel on, its start included",
+    "torch.profiler": "including its warm-up, which --step leaves out",
+    "nsys": "from its first kernel on, including start-up",
 }
 """What a whole run holds that a step of it does not, by profiler."""
 
@@ -28,7 +28,7 @@ _UNEVEN = 4
 _N_PLACES_TOLD = 3
 """On a line of the terminal."""
 
-_NOT_NAMED = "what the trace does not name"
+_NOT_NAMED = "not named in the trace"
 
 _LEAST_IDLE_FRAC = 0.1
 """Of a step: less is no matter for the first sentences about a run."""
@@ -78,7 +78,7 @@ def wall_time_tables(weighting: Record | None) -> tuple[WallTimeTable, ...]:
     """
     return tuple(
         WallTimeTable(
-            title=f"What the GPU does in {_whole(time)}",
+            title=f"What the GPU does during {_whole(time)}",
             sentence="; ".join(_sentences(time)),
             batches=_batches(time),
             rows=tuple(_row(part) for part in time["parts"]),
@@ -107,17 +107,16 @@ def _lines(time: Record) -> Iterator[str]:
 
 
 def idle_sentence(weighting: Record | None) -> str:
-    """Return what no kernel gives back, and what to do about most of it; empty where that is little or not known."""
+    """Return how long the GPU is idle and what to do about most of it; empty where that is little or not known."""
     time = _most_idle(weighting)
     if time is None:
         return ""
     most = _longest_idle(time)
-    sentence = f"The GPU idles {text.share(time['idle_frac'])} of {_of_which(time)}, which no kernel gives back"
-    if faster := _without_idle(time):
-        sentence += f" ({faster})"
-    if most is None:
-        return f"{sentence}."
-    return f"{sentence}; most of it: {most['title']}{_most_in(most)}. {text.first_sentence(most['advice'])}"
+    cause = f", mostly {most['title']}{_most_in(most)}" if most else ""
+    speedup = _without_idle(time)
+    saves = f" Without idle time: {speedup}, which no change to a kernel gives." if speedup else ""
+    advice = f" {text.first_sentence(most['advice'])}" if most and most["advice"] else ""
+    return f"The GPU is idle for {text.share(time['idle_frac'])} of {_of_which(time)}{cause}.{saves}{advice}"
 
 
 def idle_line(weighting: Record | None, of_kernels_frac: float) -> IdleLine | None:
@@ -131,10 +130,10 @@ def idle_line(weighting: Record | None, of_kernels_frac: float) -> IdleLine | No
     if time is None or time["idle_frac"] <= of_kernels_frac:
         return None
     most, faster = _longest_idle(time), _without_idle(time)
-    because = f", most of it: {most['title']}" if most else ""
+    cause = f", mostly {most['title']}" if most else ""
     return IdleLine(
         share=text.share(time["idle_frac"]),
-        title=f"of {_of_which(time)} the GPU idles{because}" + (f"; {faster}" if faster else ""),
+        title=f"of {_of_which(time)} the GPU is idle{cause}" + (f"; without idle time, {faster}" if faster else ""),
         advice=text.first_sentence(most["advice"]) if most and most["advice"] else "",
     )
 
@@ -157,13 +156,13 @@ def _of_which(time: Record) -> str:
     """Return what idle time is a share of; of a step that was timed under the profiler alone, that it was."""
     if not time["n_steps"]:
         return f"{_whole(time)} ({_START[time['profiler']]})"
-    return _whole(time) + ("" if time["duration_ns"] < time["profiled_ns"] else ", as the profiler slows it,")
+    return _whole(time) + ("" if time["duration_ns"] < time["profiled_ns"] else " under the profiler")
 
 
 def _without_idle(time: Record) -> str:
-    """Return how much faster what no longer idles is at most: 1 / (1 - idle); empty where that says nothing."""
+    """Return the most that removing all idle time speeds it up: 1 / (1 - idle); empty where that says nothing."""
     busy_frac = 1 - time["idle_frac"]
-    return f"without idle time at most {1 / busy_frac:.3g} times as fast" if busy_frac * _TOLD_SPEEDUP > 1 else ""
+    return f"speedup up to {1 / busy_frac:.3g}×" if busy_frac * _TOLD_SPEEDUP > 1 else ""
 
 
 def is_mostly_idle(weighting: Record | None) -> bool:
@@ -174,15 +173,16 @@ def is_mostly_idle(weighting: Record | None) -> bool:
 def _sentences(time: Record) -> tuple[str, str]:
     takes = f"takes {text.duration(time['duration_ns'])}"
     whole = f"a step {takes}" if time["n_steps"] else f"the run {takes} from first kernel to last"
-    profiled = f" {text.duration(time['profiled_ns'])}" if time["duration_ns"] < time["profiled_ns"] else ""
+    is_slowed = time["duration_ns"] < time["profiled_ns"]
+    profiled = f" it takes {text.duration(time['profiled_ns'])}" if is_slowed else ""
     return (
-        f"{whole}, of which the GPU idles {text.share(time['idle_frac'])}",
+        f"{whole}; the GPU is idle for {text.share(time['idle_frac'])} of it",
         f"under {PROFILERS[time['profiler']]}{profiled}:",
     )
 
 
 def _title(part: Record) -> str:
-    return f"idle, {part['title']}" if part["is_idle"] else str(part["title"])
+    return f"idle: {part['title']}" if part["is_idle"] else str(part["title"])
 
 
 def _row(part: Record) -> TimeRow:
@@ -221,15 +221,15 @@ def _gaps(part: Record) -> str:
     if not n_gaps or n_gaps < 2:
         return ""
     average_ns, half_ns = part["duration_ns"] / n_gaps, part["half_in_gaps_of_ns"]
-    longer = f", half of it {text.duration(half_ns)} or longer" if (half_ns or 0.0) > _UNEVEN * average_ns else ""
-    return f"{n_gaps:.0f} times {text.duration(average_ns)} on average{longer}"
+    longer = f", half of the time in gaps of {text.duration(half_ns)} or longer" if (half_ns or 0.0) > _UNEVEN * average_ns else ""
+    return f"{n_gaps:.0f} gaps, {text.duration(average_ns)} on average{longer}"
 
 
 def _batches(time: Record) -> str:
     batches_ns = time["batches_ns"]
     if not batches_ns or batches_ns < _LEAST_TOLD_FRAC * time["profiled_ns"]:
         return ""
-    return f"the host waits {text.duration(batches_ns)} of a step for batches"
+    return f"the host waits for batches for {text.duration(batches_ns)} of a step"
 
 
 def _whole(time: Record) -> str:

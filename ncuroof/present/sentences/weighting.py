@@ -33,14 +33,14 @@ def weighting_sentences(
     if covered_frac == 0:
         return []
     said = [
-        f"weighted by a run without replays, which counted {n_launches} launches: sums, shares and gains are of that run, "
-        "times of single launches are ncu's"
+        f"weighted by a counting run without ncu ({text.launches(n_launches)}): totals, shares and savings refer to that run, times of "
+        "single launches are ncu's"
     ]
     if uneven_frac is not None and uneven_frac >= _LEAST_UNEVEN_FRAC:
         said.append(
-            f"in {text.share(uneven_frac)} of that run's GPU time a launch stands for others that take longer or shorter: other "
-            "sizes on the same grid, of which one is judged, and what lies above the roofline is told from it (--no-per-shape "
-            "--kernel NAME records each)"
+            f"{text.share(uneven_frac)} of that run's GPU time is extrapolated: there, one profiled launch represents launches that take "
+            "longer or shorter (other sizes on the same grid), and their verdict and time above the roofline are its own "
+            "(--no-per-shape --kernel NAME profiles each of them)"
         )
     return said
 
@@ -65,24 +65,20 @@ def not_the_run_sentences(
     """
     if covered_frac == 0:
         return [
-            f"a run without replays counted {n_launches} launches, and none of the kernels here was among them: was it of the "
-            "same program? Each launch here stands for itself"
+            f"the counting run without ncu ({text.launches(n_launches)}) has none of these kernels: was it the same program? Each launch "
+            "represents only itself"
         ]
     said = []
     if covered_frac is not None and covered_frac < 1:
         said.append(
-            f"kernels with {text.share(1 - covered_frac)} of the counted run's GPU time were not recorded and are in no sum"
+            f"{text.share(1 - covered_frac)} of the counting run's GPU time was not profiled and is missing from all totals"
             + _longest(not_recorded)
             + _how_to_record_them([line for line in command_lines if line])
         )
     if n_unmatched:
-        one = n_unmatched == 1
-        launches = (
-            "launch was not in the counted run, and stands"
-            if one
-            else "launches were not in the counted run, and each stands"
-        )
-        said.append(f"{n_unmatched} recorded {launches} for itself")
+        launches = "launch was" if n_unmatched == 1 else "launches were"
+        only = "represents only itself" if n_unmatched == 1 else "represent only themselves"
+        said.append(f"{n_unmatched} profiled {launches} not in the counting run, and {only}")
     return said
 
 
@@ -102,8 +98,8 @@ def _how_to_record_them(command_lines: Sequence[str]) -> str:
     if not once:
         return ""
     if not all(_NAME_BASE in line for line in once):
-        return "; ncu took one for all kernels of a template: record again, ncuroof profile tells them apart"
-    return " (ncuroof profile --no-per-shape records every launch)"
+        return "; ncu profiled one instantiation per template: record again with ncuroof profile, which distinguishes them"
+    return " (ncuroof profile --no-per-shape profiles every launch)"
 
 
 def recorded_once_sentence(command_lines: Iterable[str | None]) -> str:
@@ -119,6 +115,6 @@ def recorded_once_sentence(command_lines: Iterable[str | None]) -> str:
         return ""
     kernel = "kernel" if all(_NAME_BASE in line for line in once) else "function"
     return (
-        f"recorded once per {kernel} and launch shape, and not counted: "
-        "sums and shares are of what was recorded, and not of the run"
+        f"profiled once per {kernel} and launch shape, without launch counts: "
+        "totals and shares are those of the profiled launches, not of the run"
     )

@@ -57,7 +57,7 @@ class KernelLine:
     """A group of equal launches as a line: texts ready to show.
 
     Attributes:
-        number: of the launch that stands for the group.
+        number: of the launch that represents the group.
         name: short name.
         differs_in: words of its full name by which it differs from others shown of this short name.
         gpu: on which it ran, where there are several; else empty.
@@ -186,7 +186,7 @@ def _totals(analysed: Analysed) -> str:
     summary = analysed.summary
     launches = text.launches(summary.n_kernels)
     if analysed.weighting is not None:
-        launches = launches.replace(" ", " recorded ", 1) + f" standing for {summary.n_launches}"
+        launches = launches.replace(" ", " profiled ", 1) + f" representing {summary.n_launches}"
     known = summary.duration_ns is not None
     parts = [
         f"{launches}, {text.duration(summary.duration_ns)} of GPU time" if known else f"{launches}, GPU time unknown"

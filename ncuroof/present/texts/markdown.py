@@ -39,14 +39,14 @@ def to_markdown(analysis: Analysed) -> str:
 
 
 def _actions(found: Outlook) -> Iterator[str]:
-    """Yield what would give most over the run, idle time first where it does, and what that is in total."""
+    """Yield the largest potential savings over the run, idle time first where it leads, and what they save together."""
     if found.idle is not None:
         advice = f". {found.idle.advice}" if found.idle.advice else "."
-        yield from ("", f"What would give most: {found.idle.share} {escaped(f'{found.idle.title}{advice}')}")
+        yield from ("", f"Largest potential saving: {found.idle.share} {escaped(f'{found.idle.title}{advice}')}")
     if not found.actions:
         return
-    what = "What would give most, at most" if found.idle is None else "Of the kernels, at most"
-    yield from ("", f"{what}, of {found.whole}:", "")
+    what = "Largest potential savings" if found.idle is None else "In kernels"
+    yield from ("", f"{what} (upper bounds, share of {found.whole}):", "")
     for line in found.actions:
         condition = f", {line.condition}" if line.condition else ""
         yield f"1. up to {line.gain}: {escaped(line.title)} ({line.launches}){condition}"

@@ -156,22 +156,22 @@ def _breakdown(title: str, lines: tuple[BreakdownLine, ...], name_width: int) ->
 
 
 def _actions(found: Outlook, width: int) -> list[Text]:
-    """Return what would give most over the run, a line each, and what that is in total."""
+    """Return the largest potential savings over the run, a line each, and what they save together."""
     of_kernels = [
         (line.gain, f"{line.title} ({line.launches})" + (f", {line.condition}" if line.condition else ""))
         for line in found.actions
     ]
     of_kernels += [("", each) for each in found.in_total]
-    what = "what would give most, at most"
-    parts = [(f"{what}, of {found.whole}", of_kernels)]
+    what = "largest potential savings"
+    parts = [(f"{what} (upper bounds, share of {found.whole})", of_kernels)]
     if found.idle is not None:
         idle = (what, [(found.idle.share, found.idle.title)])
-        parts = [idle, (f"of the kernels, at most, of {found.whole}", of_kernels)]
+        parts = [idle, (f"in kernels (upper bounds, share of {found.whole})", of_kernels)]
     return [each for header, told in parts if told for each in (Text(header, style="dim"), *_told(told, width))]
 
 
 def _told(lines: Iterable[tuple[str, str]], width: int) -> Iterator[Text]:
-    """Yield things to do behind what they give."""
+    """Yield things to do behind what they save."""
     for gain, words in lines:
         yield from map(Text, _filled(f"{gain:>8}  ", words.split(), width))
 
