@@ -94,7 +94,10 @@ def _group(
             "10.0 % is in launches too short to optimise alone",
         ),  # a fifth to gain
         ((("memory", "l2", 900.0), ("overhead", "launch", 99.0)), None),
-        ((("memory", "dram", 120.0, 0.0), ("overhead", "launch", 9.0)), "12.0 % of the time is already near the DRAM roof"),
+        (
+            (("memory", "dram", 120.0, 0.0), ("overhead", "launch", 9.0)),
+            "12.0 % of the time is already near the DRAM roof",
+        ),
         ((("memory", "dram", 900.0, None),), None),  # nobody knows where the roof is
         ((("memory", "dram", 900.0, 0.0, True), ("overhead", "launch", 99.0)), None),  # coalescing gives it back
         ((("memory", "dram", None, None),), None),

@@ -300,7 +300,12 @@ def test_the_view_of_utilisations_has_a_bar_per_resource_and_an_average_by_time(
     rows = browser.run("[...document.querySelectorAll('#bars tr')].map(tr => [...tr.cells].map(c => c.textContent))")
     assert rows == [
         ["Kernel", "Share", "memory", "compute"],
-        ["all in view, time-weighted", "", "70.0 %", "20.0 %"],  # (0.8 · 3 + 0.4) / 4; compute is known of the first alone
+        [
+            "all in view, time-weighted",
+            "",
+            "70.0 %",
+            "20.0 %",
+        ],  # (0.8 · 3 + 0.4) / 4; compute is known of the first alone
         ["alpha", "75.0 %", "80.0 %", "20.0 %"],
         ["beta", "25.0 %", "40.0 %", "—"],
     ]

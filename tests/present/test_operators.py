@@ -101,9 +101,9 @@ def test_the_rest_of_the_peak_is_told_by_size() -> None:
         "low_efficiency_frac": 0.2, "unknown_products_frac": 0.0, "memory_bound_frac": 0.3, "short_frac": 0.05, "other_frac": 0.0,
     }  # fmt: skip
     assert utilisation_sentence(known) == (
-        "MFU: the model's matrix products reach 40.0 % of the BF16 tensor peak of 989 TFLOP/s over GPU time; the rest goes 30.0 % to "
-        "memory-bound kernels, 20.0 % to matrix products running below the peak, 5.0 % to partial last waves (tail effect), 5.0 % to "
-        "kernels too short for their launch."
+        "MFU: the model's matrix products reach 40.0 % of the BF16 tensor peak of 989 TFLOP/s over GPU time; the rest goes "
+        "30.0 % to memory-bound kernels, 20.0 % to matrix products running below the peak, 5.0 % to partial last waves (tail "
+        "effect), 5.0 % to kernels too short for their launch."
     )
     assert utilisation_sentence(None) == ""
     extrapolated = utilisation_sentence(known | {"extrapolated_frac": 0.33}, "profiled GPU time")

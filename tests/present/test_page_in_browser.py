@@ -361,10 +361,10 @@ def test_on_a_telephone_the_answer_comes_first_and_only_what_is_not_the_run_is_a
     warnings = browser.run("[...document.querySelectorAll('.warning:not([hidden])')].map(e => e.textContent)")
     assert warnings == [
         "25.0 % of the counting run's GPU time was not profiled and is missing from all totals: multi_tensor_apply_kernel 472 µs, "
-        "vectorized_elementwise_kernel 242 µs, elementwise_kernel 166 µs and 1 more; ncu took one for all kernels of a template: "
-        "record again, ncuroof profile tells them apart."
+        "vectorized_elementwise_kernel 242 µs, elementwise_kernel 166 µs and 1 more; ncu profiled one instantiation per template: "
+        "record again with ncuroof profile, which distinguishes them."
     ]
-    assert "Weighted by a run without replays, which counted 321 launches" in browser.run(
+    assert "Weighted by a counting run without ncu (321 launches)" in browser.run(
         "document.getElementById('summary').textContent"
     )
 

@@ -37,7 +37,9 @@ def test_a_counted_run_of_another_program_weighs_nothing() -> None:
 
 def test_launches_that_stand_for_others_of_other_times_are_told() -> None:
     said = weighting_sentences(n_launches=9, covered_frac=1.0, uneven_frac=0.101)
-    assert said[1].startswith("10.1 % of that run's GPU time is extrapolated: there, one profiled launch represents launches that take longer or")
+    assert said[1].startswith(
+        "10.1 % of that run's GPU time is extrapolated: there, one profiled launch represents launches"
+    )
     little = weighting_sentences(n_launches=9, covered_frac=1.0, uneven_frac=0.019)
     assert little == weighting_sentences(n_launches=9, covered_frac=1.0)
 
@@ -60,7 +62,10 @@ ONCE = "ncu --filter-mode per-launch-config --launch-count 1 ./app"
     ("command_line", "cure"),
     [
         (f"{ONCE} {BY_NAME}", "ncuroof profile --no-per-shape profiles every launch"),
-        (f"ncu --kernel-name regex:^(?!.*(?:nccl|nvshmem)) {BY_NAME} {ONCE}", "ncuroof profile --no-per-shape profiles"),
+        (
+            f"ncu --kernel-name regex:^(?!.*(?:nccl|nvshmem)) {BY_NAME} {ONCE}",
+            "ncuroof profile --no-per-shape profiles",
+        ),
         # by functions' names, of all kernels of a template one is recorded
         (ONCE, "record again with ncuroof profile, which distinguishes them"),
         # what is missing was not asked for: --cover, by functions' names and by mangled ones, and --kernel

@@ -129,9 +129,7 @@ def _for_the_longest(document: Record, kernels: Sequence[Record], which: str = "
         return f"To learn more, {SHARED_SLICE}."
     options = collect_options(entry["collect"] for entry in longest.get("missing") or ())
     if raw_page_tells(longest, document["sources"]):
-        return (
-            f"To learn more, print the raw page, which holds everything that was collected: ncu {RAW_PAGE} (--import REPORT)."
-        )
+        return f"To learn more, print the raw page, which holds everything that was collected: ncu {RAW_PAGE} (--import REPORT)."
     return f"To learn more, record again with ncu {options}." if options else ""
 
 

@@ -64,7 +64,8 @@ SECTIONS = (
 """Blocks of the detail: key, title, how to lay it out, column titles of a table."""
 
 _BEYOND = (
-    "Memory is NVIDIA's Speed of Light total, which the verdict uses. It excludes part of L2's own throughput, which is higher here."
+    "Memory is NVIDIA's Speed of Light total, which the verdict uses. It excludes part of L2's own throughput, which is "
+    "higher here."
 )
 _NO_LINES = (
     "Not available. Source lines need a line table (nvcc -lineinfo), --section SourceCounters (ncuroof profile --lines) and "

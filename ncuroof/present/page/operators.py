@@ -31,9 +31,7 @@ class OperatorLine:
     name: Annotated[str, "operator, and shapes of its inputs"]
     id: Annotated[str, "of its longest launch, for the link"]
     module: Annotated[str, "in which it is called; of several the first, and how many more"]
-    n_calls: Annotated[
-        str, "how many, including represented ones; of how many, where others have other sizes"
-    ]
+    n_calls: Annotated[str, "how many, including represented ones; of how many, where others have other sizes"]
     time: Annotated[str, "of all launches of all calls"]
     above: Annotated[str, "time above what the needed work and bytes take at the peaks"]
     work: Annotated[str, "counted work over needed work of its products"]
@@ -106,8 +104,8 @@ def utilisation_sentence(found: Record | None, of_time: str = "GPU time") -> str
     if not about:
         return sentence
     return (
-        f"{sentence} {text.share(found['extrapolated_frac'])} of their work is extrapolated from time: a profiled launch represents "
-        "launches of other sizes, assumed to run at the same rate (--no-per-shape --kernel NAME profiles each of them)."
+        f"{sentence} {text.share(found['extrapolated_frac'])} of their work is extrapolated from time: a profiled launch "
+        "represents launches of other sizes, assumed to run at the same rate (--no-per-shape --kernel NAME profiles each of them)."
     )
 
 

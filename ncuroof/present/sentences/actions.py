@@ -178,7 +178,10 @@ def without_gain(groups: Sequence[Mapping[str, Any]], duration_ns: float | None)
     )
     if not duration_ns or at_roof_ns + short_ns < _WORTH_TELLING * duration_ns:
         return ""
-    places = ((at_roof_ns, "of the time is already near the DRAM roof"), (short_ns, "is in launches too short to optimise alone"))
+    places = (
+        (at_roof_ns, "of the time is already near the DRAM roof"),
+        (short_ns, "is in launches too short to optimise alone"),
+    )
     parts = [(part_ns / duration_ns, where) for part_ns, where in places]
     told = ", ".join(f"{text.share(frac)} {where}" for frac, where in parts if frac >= _LEAST_PART)
     return f"to save more, fuse kernels: {told}"

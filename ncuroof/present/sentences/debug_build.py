@@ -31,8 +31,8 @@ def debug_build_sentence(n_debug_builds: int, n_kernels: int, share_frac: float 
     is_first = n_debug_builds == n_kernels or come_first(share_frac)
     them = "" if is_first else " it" if one else " them"
     return (
-        f"{compiled} compiled for debugging (nvcc -G), without optimisation{takes}: rebuild{them} with optimisation and record again "
-        f"before {'anything else' if is_first else f'changing{them}'}"
+        f"{compiled} compiled for debugging (nvcc -G), without optimisation{takes}: rebuild{them} with optimisation and record "
+        f"again before {'anything else' if is_first else f'changing{them}'}"
     )
 
 

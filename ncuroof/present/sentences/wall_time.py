@@ -221,7 +221,11 @@ def _gaps(part: Record) -> str:
     if not n_gaps or n_gaps < 2:
         return ""
     average_ns, half_ns = part["duration_ns"] / n_gaps, part["half_in_gaps_of_ns"]
-    longer = f", half of the time in gaps of {text.duration(half_ns)} or longer" if (half_ns or 0.0) > _UNEVEN * average_ns else ""
+    longer = (
+        f", half of the time in gaps of {text.duration(half_ns)} or longer"
+        if (half_ns or 0.0) > _UNEVEN * average_ns
+        else ""
+    )
     return f"{n_gaps:.0f} gaps, {text.duration(average_ns)} on average{longer}"
 
 

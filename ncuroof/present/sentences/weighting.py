@@ -33,13 +33,13 @@ def weighting_sentences(
     if covered_frac == 0:
         return []
     said = [
-        f"weighted by a counting run without ncu ({text.launches(n_launches)}): totals, shares and savings refer to that run, times of "
-        "single launches are ncu's"
+        f"weighted by a counting run without ncu ({text.launches(n_launches)}): totals, shares and savings refer to that run, "
+        "times of single launches are ncu's"
     ]
     if uneven_frac is not None and uneven_frac >= _LEAST_UNEVEN_FRAC:
         said.append(
-            f"{text.share(uneven_frac)} of that run's GPU time is extrapolated: there, one profiled launch represents launches that take "
-            "longer or shorter (other sizes on the same grid), and their verdict and time above the roofline are its own "
+            f"{text.share(uneven_frac)} of that run's GPU time is extrapolated: there, one profiled launch represents launches "
+            "that take longer or shorter (other sizes on the same grid), and their verdict and time above the roofline are its own "
             "(--no-per-shape --kernel NAME profiles each of them)"
         )
     return said
@@ -65,8 +65,8 @@ def not_the_run_sentences(
     """
     if covered_frac == 0:
         return [
-            f"the counting run without ncu ({text.launches(n_launches)}) has none of these kernels: was it the same program? Each launch "
-            "represents only itself"
+            f"the counting run without ncu ({text.launches(n_launches)}) has none of these kernels: was it the same program? Each "
+            "launch represents only itself"
         ]
     said = []
     if covered_frac is not None and covered_frac < 1:
@@ -98,7 +98,9 @@ def _how_to_record_them(command_lines: Sequence[str]) -> str:
     if not once:
         return ""
     if not all(_NAME_BASE in line for line in once):
-        return "; ncu profiled one instantiation per template: record again with ncuroof profile, which distinguishes them"
+        return (
+            "; ncu profiled one instantiation per template: record again with ncuroof profile, which distinguishes them"
+        )
     return " (ncuroof profile --no-per-shape profiles every launch)"
 
 
