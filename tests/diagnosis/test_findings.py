@@ -154,7 +154,10 @@ def test_the_basis_of_a_gain_names_what_the_report_does_not_tell() -> None:
     finding = RULES.findings["fp64_on_slow_part"]
     known = {"device.fp64_ratio": 32.0, "utilisation.issue": 0.1, "utilisation.alu": 0.1, "utilisation.lsu": 0.1}
     kernel = {**known, "utilisation.memory_side": 0.2, "limiter": "fp64", "recoverable_ns": 900.0}
-    rests_on = "upper bound: FP32 rate over FP64 rate of this GPU, until the memory system is full"
+    rests_on = (
+        "upper bound: FP64 arithmetic at the FP32 rate of this GPU, "
+        "until the memory system, the issue slots, ALU or LSU become the limit"
+    )
     assert finding.basis(kernel, None, str) is None
     assert finding.basis(kernel, 800.0, str) == rests_on
     assert finding.basis(

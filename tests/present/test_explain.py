@@ -196,8 +196,8 @@ def test_words_of_the_field_propose_what_they_are_in(asked: str, proposed: str) 
 def test_a_family_says_how_it_is_told_and_what_to_do() -> None:
     told = explain("pytorch_fixed_grid")
     assert "\nA part of pytorch, PyTorch.\n" in told
-    assert "\nHow that is known: before PyTorch, of which it is a part: the gradient of a norm's weights" in told
-    assert "\n  Fuse it with its neighbours: torch.compile" in told
+    assert "\nHow that is known: listed before PyTorch, of which it is a part: the gradient of a norm's weights" in told
+    assert "\n  Fuse it with its neighbours (torch.compile" in told
     assert "\n  or, where no family's does, some of its lines are of a file that matches \\.py$\n" in explain("triton")
 
 
