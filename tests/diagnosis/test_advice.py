@@ -143,7 +143,7 @@ def test_advice_falls_back_along_the_parents() -> None:
     ("finding", "start"),
     [
         ("debug_build", "Use a cuBLAS that was built with optimisation"),
-        ("launch_overhead", "Use one strided-batched or grouped product"),
+        ("launch_overhead", "Use one strided-batched or grouped GEMM"),
         ("remote_memory", "Keep its operands in this GPU's memory"),
         ("cold_l2", "Check whether the data is in L2"),
         ("small_grid", "Give it more to do at once: several vectors in one call"),  # its own, and not cuBLAS's
