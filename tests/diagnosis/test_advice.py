@@ -145,8 +145,8 @@ def test_advice_falls_back_along_the_parents() -> None:
         ("debug_build", "Use a cuBLAS that was built with optimisation"),
         ("launch_overhead", "Use one strided-batched or grouped GEMM"),
         ("remote_memory", "Keep its operands in this GPU's memory"),
-        ("cold_l2", "Check whether the data is in L2"),
-        ("small_grid", "Give it more to do at once: several vectors in one call"),  # its own, and not cuBLAS's
+        ("cold_l2", "Check with --cache-control none whether the data is in L2"),
+        ("small_grid", "Multiply several vectors in one call (a matrix product)"),  # its own, and not cuBLAS's
         (
             "stall_long_scoreboard",
             "Move fewer bytes (a narrower type, quantised weights)",

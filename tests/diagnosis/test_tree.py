@@ -76,7 +76,7 @@ def test_a_launch_too_small_to_matter_needs_no_utilisation() -> None:
 def test_without_a_duration_the_verdict_is_unknown() -> None:
     row, path = diagnosed({MEMORY: 90.0, COMPUTE: 10.0})
     assert row["verdict"] == "unknown"
-    # "Did the collection succeed and give a duration?" has an answer.
+    # "Did profiling succeed and give a duration?" has an answer.
     assert [(step["node"], step["outcome"]) for step in path] == [("ran", False)]
 
 

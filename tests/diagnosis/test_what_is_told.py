@@ -186,7 +186,7 @@ def test_unaligned_copies_are_told_with_what_l2_sent_for_them_where_l2_is_the_li
         ("dram_headroom", _NLL, "let vectorised kernels run", "already"),
         ("uncoalesced_global_load", _NLL, "cross_entropy", "contiguous"),
         ("uncoalesced_global_load", "void at::native::reduce_kernel<(int)512, float>", "contiguous", "cross_entropy"),
-        ("narrow_loads", _SOFTMAX, "whatever the layout", "Give it contiguous"),
+        ("narrow_loads", _SOFTMAX, "whatever the layout", "Pass contiguous"),
         ("local_memory", _FLASH, "fits its registers", "head dimension is above 128"),
         ("shared_traffic", _FLASH, "tuned for", "neither 64 nor 128"),
         ("uncoalesced_global_access", "my_kernel", "stage a tile through shared memory", "asynchronous"),

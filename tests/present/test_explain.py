@@ -71,17 +71,17 @@ def test_a_misspelt_name_is_found() -> None:
 def test_a_verdict_says_the_whole_way_to_it() -> None:
     assert explain("overhead").splitlines()[4:] == [
         "Reached by, beginning with 1:",
-        "  1. Did the collection succeed and give a duration? (duration_ns > 0): yes → 2",
-        "  2. Does it run longer than launching it costs? (duration_ns ≥ 5000): no → 3",
-        "  3. Does its grid fill the GPU once? (occupancy.waves ≥ 1): no → overhead",
+        "  1. Did profiling succeed and give a duration? (duration_ns > 0): yes → 2",
+        "  2. Does the kernel run longer than its launch costs? (duration_ns ≥ 5000): no → 3",
+        "  3. Does the grid fill at least one wave? (occupancy.waves ≥ 1): no → overhead",
     ]
 
 
 def test_answers_that_no_launch_can_give_are_left_out() -> None:
     told = explain("unknown")
     assert "give a duration? (duration_ns > 0): yes → 2, no → unknown\n" in told
-    assert "launching it costs? (duration_ns ≥ 5000): yes → 4, no → 3\n" in told
-    assert "Is its intensity clearly left of the ridge?" not in told
+    assert "its launch costs? (duration_ns ≥ 5000): yes → 4, no → 3\n" in told
+    assert "Is the arithmetic intensity clearly left of the ridge?" not in told
 
 
 _NODES = (
@@ -155,13 +155,13 @@ def test_every_limiter_of_latency_is_told_in_plain_words_or_is_plain() -> None:
         ("achieved occupancy", "occupancy.achieved_frac: quantity"),
         ("memory-bound", "memory: verdict"),
         ("reduced clock", "reduced_clock: caveat"),
-        ("The grid does not fill the GPU once", "small_grid: finding"),
+        ("Small grid: too few blocks to fill the GPU", "small_grid: finding"),
         ("launches came late", "wall_time.host_wait: part"),
         ("FP32", "fp32: limiter"),
         ("Of roofline", "efficiency: column of the page"),
         ("ridge", "side: column"),
         ("DRAM FLOP/B", "intensity.dram: column, flop/byte"),
-        ("The grid does not fill…", "small_grid: finding"),
+        ("Small grid: too few…", "small_grid: finding"),
         ("near_ridge", "side: column"),
         ("near the ridge", "side: column"),
         ("PyTorch, fixed grid", "pytorch_fixed_grid: family of kernels, PyTorch, fixed grid"),
