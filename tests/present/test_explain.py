@@ -156,7 +156,7 @@ def test_every_limiter_of_latency_is_told_in_plain_words_or_is_plain() -> None:
         ("memory-bound", "memory: verdict"),
         ("reduced clock", "reduced_clock: caveat"),
         ("The grid does not fill the GPU once", "small_grid: finding"),
-        ("launches came late", "wall_time.host_wait: part"),
+        ("waiting for kernel launches (CPU-bound)", "wall_time.host_wait: part"),
         ("FP32", "fp32: limiter"),
         ("Of roofline", "efficiency: column of the page"),
         ("ridge", "side: column"),
@@ -244,8 +244,8 @@ def test_what_was_cut_short_and_begins_several_names_proposes_them() -> None:
 
 def test_a_stall_says_first_what_the_warp_does() -> None:
     lines = explain("drain").splitlines()
-    assert lines[2].startswith("The warp has ended and waits for its outstanding memory operations")
-    assert lines[4].startswith("Here: a reason's share of the time that a warp spends between two issued instructions,")
+    assert lines[2].startswith("The warp has exited and waits for its outstanding memory operations")
+    assert lines[4].startswith("Here: a stall reason's share of the time that a warp spends between two issued instructions,")
 
 
 def test_what_is_printed_for_a_limiter_can_be_asked_for() -> None:
@@ -278,13 +278,13 @@ def test_without_a_name_the_command_lists_what_there_is(capfd: pytest.CaptureFix
 
 def test_a_finding_says_of_which_lines_it_speaks() -> None:
     told = explain("global_atomics")
-    assert "the atomics on global memory: inst_executed, where memory_type is 4 and memory_access_type is 0" in told
+    assert "the global atomics: inst_executed, where memory_type is 4 and memory_access_type is 0" in told
     assert "Placed at the lines" not in explain("tail_wave")
 
 
 def test_a_part_of_a_steps_time_is_explained_beside_a_verdict_of_its_name() -> None:
     assert explain("host_wait") == explain("wall_time.host_wait")
-    assert explain("host_wait").startswith("wall_time.host_wait: part of a step's time, idle, launches came late")
+    assert explain("host_wait").startswith("wall_time.host_wait: part of a step's time, idle, waiting for kernel launches (CPU-bound)")
     assert "memory: verdict" in explain("memory")
     assert "Copies or memsets run, and no kernel." in explain("wall_time.memory")
 
