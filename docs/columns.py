@@ -22,8 +22,8 @@ _ABOUT = """# Tables
 The columns of the CSV and Parquet files that ncuroof writes. Units are base units, and shares are 0..1. Null (in CSV: empty)
 means *not known*; zero is a measured value. In CSV, lists are joined by semicolons, control characters are written as `\\u…`,
 line ends as spaces, and a quote precedes text that a spreadsheet would run as a formula. `ncuroof explain NAME` prints the same
-descriptions. Columns may be added; none is renamed or removed without a new schema number. Generated from [columns.toml](../profiles/columns.toml) and
-[metrics.toml](../profiles/metrics.toml) by `python docs/generate.py`.
+descriptions. Columns may be added; none is renamed or removed without a new schema number. Generated from
+[columns.toml](../profiles/columns.toml) and [metrics.toml](../profiles/metrics.toml) by `python docs/generate.py`.
 """
 _KERNELS = """## `ncuroof.kernels/1`
 

@@ -233,7 +233,9 @@ def test_a_counter_of_tensor_instructions_is_read_for_tensor_work() -> None:
 
 
 def test_a_counter_in_no_formula_tells_which_launch_it_was() -> None:
-    no_formula = {name for name in load_catalogue().counters() if "not used in the formula of any quantity" in explain(name)}
+    no_formula = {
+        name for name in load_catalogue().counters() if "not used in the formula of any quantity" in explain(name)
+    }
     assert {"launch__stream_id", "launch__context_id"} <= no_formula
     # which are numbers that name a launch, and no measurements of it
     assert all(name.startswith(("launch__", "device__attribute_compute_capability")) for name in no_formula)
