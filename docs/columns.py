@@ -19,36 +19,36 @@ FILE = Path(__file__).with_name("columns.md")
 
 _ABOUT = """# Tables
 
-The columns of what ncuroof writes as CSV and Parquet. Units are base units, shares are 0..1, and null (in CSV: empty) is
-*not known*; zero is measured. CSV joins lists by semicolons, writes what a terminal would obey as `\\u…`, line ends as blanks,
-and a quote before what a spreadsheet would run. `ncuroof explain NAME` prints what is said here. Columns may be
-added; none is renamed or dropped without a new number. Generated from [columns.toml](../profiles/columns.toml) and
-[metrics.toml](../profiles/metrics.toml) by `python docs/generate.py`.
+The columns of the CSV and Parquet files that ncuroof writes. Units are base units, and shares are 0..1. Null (in CSV: empty)
+means *not known*; zero is a measured value. In CSV, lists are joined by semicolons, control characters are written as `\\u…`,
+line ends as spaces, and a quote precedes text that a spreadsheet would run as a formula. `ncuroof explain NAME` prints the same
+descriptions. Columns may be added; none is renamed or removed without a new schema number. Generated from
+[columns.toml](../profiles/columns.toml) and [metrics.toml](../profiles/metrics.toml) by `python docs/generate.py`.
 """
 _KERNELS = """## `ncuroof.kernels/1`
 
-`ncuroof report -o run.csv`, `-o run.parquet`, `Analysis.write`: a row per recorded launch, with the same columns whatever the
-report holds, so that tables of several reports can be put below each other; `report_sha256` and `id` find the launch in the
-JSON document. Work of a type that came out after this version has columns of its own, after all others. A Parquet file names
-schema and version in its metadata (`ncuroof.schema`, `ncuroof.version`).
+`ncuroof report -o run.csv`, `-o run.parquet` and `Analysis.write` write one row per profiled launch. The columns are the same
+for every report, so tables of several reports can be concatenated; `report_sha256` and `id` identify the launch in the JSON
+document. Work of a precision that is newer than this version has its own columns, after all others. A Parquet file contains the
+schema and the version in its metadata (`ncuroof.schema`, `ncuroof.version`).
 
-In Python, `Analysis.kernels` has the same columns for every report, too: these but `report_file`, `report_sha256`, `gpu_name`,
-`findings` and `gains_ns` (which are in `Analysis.reports`, `.measurements.devices` and `.findings`), and how numbers came about
-(`check.*`, `definition.*`, `limiter.memory_counter`, `limiter.compute_counter`).
+In Python, `Analysis.kernels` has the same columns for every report too: these except `report_file`, `report_sha256`, `gpu_name`,
+`findings` and `gains_ns` (which are in `Analysis.reports`, `.measurements.devices` and `.findings`), plus columns on how the
+numbers were obtained (`check.*`, `definition.*`, `limiter.memory_counter`, `limiter.compute_counter`).
 """
 _QUANTITIES = (
-    "Beside them, a Float64 column for every [quantity](quantities/README.md) of a fixed name but checks (`check.*`), "
+    "In addition, one Float64 column for every [quantity](quantities/README.md) with a fixed name except checks (`check.*`), "
     "and one for each stall reason (`stalls.*`)."
 )
 _FLEET = """## `ncuroof.fleet/1`
 
-The files of a dataset of [`ncuroof ingest`](fleet.md), and the table `kernels` of `ncuroof fleet --sql`, where each label is a
-column of its own besides (`"label.commit"`). Each file names the schema in its metadata (`ncuroof.schema`); one that lacks a
-column reads as null.
+The files of a dataset written by [`ncuroof ingest`](fleet.md), and the table `kernels` of `ncuroof fleet --sql`, which also has
+one column per label (`"label.commit"`). Each file contains the schema in its metadata (`ncuroof.schema`); columns that a file
+lacks are read as null.
 """
 _FAILURES = """## Failures
 
-The table `failures` of `ncuroof fleet --sql`: reports that could not be taken in when they were last tried.
+The table `failures` of `ncuroof fleet --sql`: reports that could not be ingested at the last attempt.
 """
 
 

@@ -1,6 +1,6 @@
-"""Writes docs/quantities/: a page per quantity, from profiles/metrics.toml and docs/availability.toml; and docs/columns.md.
+"""Writes docs/quantities/, one page per quantity, from profiles/metrics.toml and docs/availability.toml; and docs/columns.md.
 
-Run `python docs/generate.py` after a change of either; the tests compare.
+Run `python docs/generate.py` after changing either; the tests compare.
 """
 
 from __future__ import annotations
@@ -47,31 +47,32 @@ _WIDTH = 110
 """Characters of a formula that stay on one line."""
 
 _N_NAMED = 3
-"""Counters that a note names; of the others it gives the number."""
+"""Counters that a note names; the others it only counts."""
 
 _COUNTER = re.compile(r"\b[a-z0-9]+__[\w.{},]*[\w}]")
 _NAME = re.compile(r"(?<![\w./])[a-z]\w*(?:\.[a-z]\w*)+(?!\w)")
 
 _ABOUT = (
-    "A page per quantity: from which counters it comes, which architectures have these, and what it does not count. On the "
-    "terminal, `ncuroof explain NAME` gives the formulas. Generated from [metrics.toml](../../profiles/metrics.toml) and "
+    "One page per quantity: the counters it comes from, which architectures have them, and what it does not count. In the "
+    "terminal, `ncuroof explain NAME` prints the same formulas. Generated from [metrics.toml](../../profiles/metrics.toml) and "
     "[availability.toml](../availability.toml) by `python docs/generate.py`."
 )
 _FIRST_WINS = (
-    "The first whose counters a report holds gives the value; without any it is null. Counters enter in base units: shares "
-    "instead of percent, bytes, hertz, nanoseconds. `{name}` is another quantity; `max`, `min` and `sum` take what is there."
+    "The first formula whose counters are all in the report gives the value; if there is none, the quantity is null. Counters "
+    "are in base units: shares instead of percent, bytes, hertz, nanoseconds. `{name}` is another quantity; `max`, `min` and "
+    "`sum` use those of their arguments that are available."
 )
-_IF_IT_HOLDS = " What ends in `if` counts only where that is known to hold."
+_IF_IT_HOLDS = " A formula with `if` applies only where its condition is known to hold."
 _PAIRS_WIN = (
-    "The first whose counters a report holds gives achieved and peak together; one without a peak counts only where none is "
-    "complete. A total is divided by the duration. Counters enter in base units; `{name}` is another quantity."
+    "The first pair whose counters are all in the report gives the achieved value and its peak; one without a peak is used only "
+    "where no pair is complete. A total is divided by the duration. Counters are in base units; `{name}` is another quantity."
 )
 _FINEST_WIN = (
-    "1. Operations of every `{prefix}*` of a type. Of a type's names those that split it finest are summed: `op_*`, else the "
+    "1. Operations of every `{prefix}*` of a type. The counters with the finest split of a type are summed: `op_*`, else the "
     "split by sparsity, else the bare name, which is the sum of the others."
 )
 _LEGEND = (
-    "yes: the architecture has it · –: it has not · ?: not known. Sources: [availability.toml](../availability.toml)."
+    "yes: the architecture has it · –: it does not · ?: not known. Sources: [availability.toml](../availability.toml)."
 )
 _CELLS = {True: "yes", False: "–", None: "?"}
 
@@ -103,7 +104,7 @@ class Writer:
 
     @cached_property
     def _readers(self) -> Mapping[str, list[str]]:
-        """The quantities that read a quantity."""
+        """The quantities that use a quantity."""
         readers: dict[str, list[str]] = {}
         for quantity in self._quantities:
             for name in self._read_by(quantity):
@@ -130,11 +131,11 @@ class Writer:
         yield from self._counters(quantity)
         reads, readers = self._read_by(quantity), self._readers.get(quantity.name, [])
         if reads or readers:
-            yield from ("", "## Quantities beside it", "")
+            yield from ("", "## Related quantities", "")
             if reads:
-                yield f"- Reads: {', '.join(map(_link, reads))}"
+                yield f"- Computed from: {', '.join(map(_link, reads))}"
             if readers:
-                yield f"- Read by: {', '.join(map(_link, readers))}"
+                yield f"- Used by: {', '.join(map(_link, readers))}"
         yield from ("", f"[All quantities]({INDEX})")
 
     def _excluded(self, quantity: Quantity) -> Iterator[str]:
@@ -168,7 +169,7 @@ class Writer:
         elif quantity in self.catalogue.measured:
             yield from self._of_tensor()
         else:
-            yield "None over counters: it is computed from other numbers, as the sentence above says."
+            yield "No formula over counters: it is computed from other values, as described above."
 
     def _source(self, number: int, source: Source, name: str) -> Iterator[str]:
         formula = source.formula
@@ -182,19 +183,19 @@ class Writer:
         formulas = [("total" if pair.is_count else "achieved", pair.achieved), ("peak", pair.peak)]
         yield from _code([laid_out(f"{what} = {formula.text}") for what, formula in formulas if formula is not None])
         if not pair.is_reliable:
-            yield from ("", "   A bound or an estimate: no verdict rests on it.")
+            yield from ("", "   A bound or an estimate: verdicts do not use it.")
 
     def _of_stalls(self) -> Iterator[str]:
         stalls = self.catalogue.stalls
-        yield "For each of these reasons; samples stand in where the counters are missing."
+        yield "For each of these reasons; samples are used where the counters are missing."
         yield from ("", "| reason | what the warp does |", "|---|---|")
         yield from (f"| {reason} | {doc} |" for reason, doc in stalls.reasons.items())
-        yield from ("", "1. By its counters")
+        yield from ("", "1. From its counters")
         yield from _code([f"{stalls.counter} / {stalls.total}"])
         absent = " and ".join(stalls.only_on_some_chips)
         yield from (
             "",
-            f"   Where the total is missing, over the sum of all reasons ({absent} are not there on all chips).",
+            f"   Where the total is missing, over the sum of all reasons (not every chip has {absent}).",
         )
         for number, sampled in enumerate(stalls.sampled_counters, start=2):
             yield from ("", f"{number}. Samples of the reason over the samples of all reasons")
@@ -204,7 +205,7 @@ class Writer:
     def _of_tensor(self) -> Iterator[str]:
         tensor = self.catalogue.tensor
         yield _FINEST_WIN.format(prefix=tensor.counter_prefix)
-        yield "2. Where none was counted, and marked unreliable: instructions, times what one of the kernel's shape is worth"
+        yield "2. Where none was counted, and marked unreliable: instructions × operations per instruction of the kernel's shape"
         yield from _code([f"{tensor.instruction_rate.text} * operations of an instruction"])
         yield ""
         for instruction in tensor.instructions:
@@ -225,7 +226,7 @@ class Writer:
         yield from ("", _LEGEND, *self._notes(counters))
 
     def _notes(self, counters: Iterable[str]) -> Iterator[str]:
-        """Yield what is to be said of counters that are not a chip's."""
+        """Yield the notes on counters that are not hardware counters of a chip."""
         counters_by_note: dict[str, list[str]] = {}
         for counter in counters:
             note = self.availability.group_by_counter[counter].note
@@ -265,19 +266,19 @@ class Writer:
         return list(dict.fromkeys(read))
 
     def _collected(self, quantity: Quantity) -> str:
-        """Return the options of ncu: those that the catalogue names, else those for the counters of the first formula."""
+        """Return the ncu options: those that the catalogue names, else those for the counters of the first formula."""
         if quantity.collect:
             return f"`{quantity.collect}`"
         if not quantity.sources:
-            return "what its parts are collected with"
+            return "the same options as its parts"
         first = quantity.sources[0].formula
         counters = _in_order(first.text, first.counters)
         groups = {counter: self.availability.group_by_counter[_base_name(counter)] for counter in counters}
         of_chips = [counter for counter, group in groups.items() if group.note is None]
         options = [f"`--metrics {','.join(of_chips)}`"] if of_chips else []
         options += dict.fromkeys(f"`{group.collect}`" for group in groups.values() if group.collect)
-        options += ["what the quantities that it reads are collected with"] if first.quantities else []
-        return " and ".join(options) or "nothing, reports hold it unasked"
+        options += ["the options of the quantities that it is computed from"] if first.quantities else []
+        return " and ".join(options) or "no option: every report contains it"
 
     def _prose(self, text: str, own_name: str = "") -> str:
         """Return `text` with counters as code and the names of other quantities as links."""
@@ -316,7 +317,7 @@ def _in_order(text: str, names: Iterable[str]) -> list[str]:
 
 
 def _limits(capabilities: Sequence[int]) -> str:
-    return f"; on compute capability {', '.join(map(capability_text, capabilities))} alone" if capabilities else ""
+    return f"; only on compute capability {', '.join(map(capability_text, capabilities))}" if capabilities else ""
 
 
 def _base_name(counter: str) -> str:
@@ -345,7 +346,7 @@ def pages() -> dict[str, str]:
 
 
 def main() -> None:
-    """Write the pages, and remove those of quantities that are no more."""
+    """Write the pages, and remove those of quantities that no longer exist."""
     written = pages()
     FOLDER.mkdir(exist_ok=True)
     for stray in {path.name for path in FOLDER.glob("*.md")} - written.keys():

@@ -1,7 +1,7 @@
-"""The tables that flow between the rooms: their columns, one by one.
+"""The tables that the rooms exchange, column by column.
 
-Canonical quantities keep the dotted name that they have in the JSON document and in the rules (`utilisation.memory`), so
-that one name serves as column, key, evidence and documentation. They are all Float64 and null where not known;
+Canonical quantities keep their dotted name of the JSON document and the rules (`utilisation.memory`), so that one name
+serves as column, key, evidence and documentation. They are all Float64 and null where not known;
 `profiles/metrics.toml` lists them.
 Shares are 0..1. Tables that belong to a kernel carry its `id`, the row number over all reports of one analysis.
 """
@@ -22,10 +22,10 @@ KERNELS = pl.Schema(
         "source": pl.UInt32(),  # index of the report
         "device": pl.UInt32(),  # `device` of DEVICES
         "name": pl.String(),  # demangled, with template arguments and parameters
-        "short_name": pl.String(),  # fit for a table
-        "family": pl.String(),  # whose code the kernel is: a name of profiles/families.toml, or user
+        "short_name": pl.String(),  # short name, for tables
+        "family": pl.String(),  # source of the kernel: a name of profiles/families.toml, or user
         "workload": WORKLOAD,
-        "failed": pl.Boolean(),  # the collection failed: no counter holds a number
+        "failed": pl.Boolean(),  # the collection failed: no counter has a value
         "grid": pl.List(pl.Int64),  # x, y, z
         "block": pl.List(pl.Int64),  # x, y, z
         "stream": pl.Int64(),
@@ -33,9 +33,7 @@ KERNELS = pl.Schema(
         "process_id": pl.Int64(),
         "process_name": pl.String(),
         "nvtx": pl.List(pl.String),  # open ranges, outermost first
-        "nvtx_recorded": pl.List(
-            pl.String
-        ),  # the same as recorded: PyTorch's operators with the numbers of their calls
+        "nvtx_recorded": pl.List(pl.String),  # the same as recorded: PyTorch's operators keep their call numbers
         "compute_capability": pl.Int32(),  # major × 10 + minor
         "clock_control": pl.String(),  # of the session: base, none, …; null where the report does not say
         "is_damaged_report": pl.Boolean(),
@@ -44,7 +42,7 @@ KERNELS = pl.Schema(
         "limiter.memory_counter": pl.String(),  # that counter
         "limiter.compute": pl.String(),  # resource of the busiest SM-side counter, if about as busy as the side
         "limiter.compute_counter": pl.String(),  # that counter
-        "limiter.stall": pl.String(),  # stall reason with the largest share, issue and selection aside
+        "limiter.stall": pl.String(),  # stall reason with the largest share, not counting selected and not selected
         "limiter.stall_frac": pl.Float64(),  # its share of the time between two issued instructions of a warp
         "duration_ns": pl.Float64(),
     }
@@ -54,14 +52,14 @@ KERNELS = pl.Schema(
 WEIGHTS = pl.Schema(
     {
         "id": pl.UInt32(),
-        "n_represented": pl.Float64(),  # launches that the recorded one stands for
-        "weight": pl.Float64(),  # what its times are multiplied by in sums over the run
+        "n_represented": pl.Float64(),  # launches that the profiled one represents
+        "weight": pl.Float64(),  # factor for its times in sums over the run
         "counted_average_ns": pl.Float64(),  # of the launches of its kernel and shape; null where not counted
-        "counted_shortest_ns": pl.Float64(),  # of the launches that it stands for; null where the counts do not tell
+        "counted_shortest_ns": pl.Float64(),  # of the launches that it represents; null where the counts do not contain it
         "counted_longest_ns": pl.Float64(),
     }
 )
-"""One row per workload, where launches were counted; 1 for what was not."""
+"""One row per workload, where launches were counted; weight 1 for those that were not."""
 
 WORK = pl.Schema(
     {
@@ -73,13 +71,13 @@ WORK = pl.Schema(
         "fastest_peak_flop_per_s": pl.Float64(),  # of the fastest path of this precision, where it has several
         "frac": pl.Float64(),  # flop_per_s / peak_flop_per_s
         "definition": pl.String(),  # what was counted
-        "reliable": pl.Boolean(),  # whether a verdict may rest on it
+        "reliable": pl.Boolean(),  # whether verdicts may use it
         "peak_source": pl.String(),  # CeilingSource of the peak; null where there is none
-        "is_from_chart": pl.Boolean(),  # told by a chart that the report carries, and not by the catalogue
-        "accumulates_in": pl.String(),  # "fp16", "fp32": what most of the tensor work adds up in; null where not known
+        "is_from_chart": pl.Boolean(),  # defined by a chart in the report, not by the catalogue
+        "accumulates_in": pl.String(),  # "fp16", "fp32": accumulation type of most of the tensor work; null where unknown
     }
 )
-"""One row per kernel and precision whose counters were collected; zero is measured."""
+"""One row per kernel and precision whose counters were collected; zero is a measured value."""
 
 BANDWIDTH = pl.Schema(
     {
@@ -89,9 +87,9 @@ BANDWIDTH = pl.Schema(
         "peak_bytes_per_s": pl.Float64(),
         "frac": pl.Float64(),  # bytes_per_s / peak_bytes_per_s
         "definition": pl.String(),  # which traffic the pair counts
-        "reliable": pl.Boolean(),  # whether the traffic was counted where it flows, and not estimated
+        "reliable": pl.Boolean(),  # whether the traffic was counted where it flows, rather than estimated
         "peak_source": pl.String(),  # CeilingSource of the peak; null where there is none
-        "is_from_chart": pl.Boolean(),  # told by a chart that the report carries, and not by the catalogue
+        "is_from_chart": pl.Boolean(),  # defined by a chart in the report, not by the catalogue
     }
 )
 """One row per kernel and memory level with roof traffic: achieved and peak of the same counter."""
@@ -113,14 +111,14 @@ POINTS = pl.Schema(
         "id": pl.UInt32(),
         "level": pl.String(),
         "precision": pl.String(),
-        "intensity_flop_per_byte": pl.Float64(),  # null when the level moved nothing
+        "intensity_flop_per_byte": pl.Float64(),  # null where the level moved nothing
         "flop_per_s": pl.Float64(),
         "roof_flop_per_s": pl.Float64(),  # min(peak, intensity × bandwidth)
         "ridge_flop_per_byte": pl.Float64(),  # peak / bandwidth
-        "roof_frac": pl.Float64(),  # flop_per_s / roof_flop_per_s; above 1 is shown as it is
+        "roof_frac": pl.Float64(),  # flop_per_s / roof_flop_per_s; values above 1 are not capped
     }
 )
-"""One row per kernel, memory level and precision that it used."""
+"""One row per kernel, memory level and precision used."""
 
 INSTRUCTION_POINTS = pl.Schema(
     {
@@ -130,7 +128,7 @@ INSTRUCTION_POINTS = pl.Schema(
         "inst_per_s": pl.Float64(),  # warp instructions
         "roof_inst_per_s": pl.Float64(),  # min(issue peak, intensity × transactions per second)
         "ridge_inst_per_transaction": pl.Float64(),  # issue peak / transactions per second
-        "roof_frac": pl.Float64(),  # inst_per_s / roof_inst_per_s; above 1 is shown as it is
+        "roof_frac": pl.Float64(),  # inst_per_s / roof_inst_per_s; values above 1 are not capped
         "definition": pl.String(),  # which traffic the transactions are of, and their size
     }
 )
@@ -146,7 +144,7 @@ CEILINGS = pl.Schema(
         "definition": pl.String(),
     }
 )
-"""The roofs to draw for each device, several sources of the same roof side by side."""
+"""The roofs to draw for each device; the same roof can have several sources, a row each."""
 
 ROOF_SHARES = pl.Schema(
     {
@@ -154,10 +152,10 @@ ROOF_SHARES = pl.Schema(
         "kind": pl.String(),  # bandwidth or compute
         "name": pl.String(),  # MemoryLevel or precision
         "datasheet_frac": pl.Float64(),  # of the data sheet's roof, at boost clock
-        "reached_frac": pl.Float64(),  # of the roof that a calibration reached, at the launch's clock
+        "reached_frac": pl.Float64(),  # of the roof that a calibration measured, at the launch's clock
     }
 )
-"""One row per kernel and roof: what it reached of the roofs that its own counters do not know."""
+"""One row per kernel and roof: its share of the roofs that its own counters do not give."""
 
 BOUNDS = pl.Schema(
     {
@@ -165,11 +163,11 @@ BOUNDS = pl.Schema(
         "side": pl.String(),  # Side; null where intensity or ridge is not known
         "dominant_precision": pl.String(),  # the one whose work takes longest at its peak
         "min_time_ns": pl.Float64(),  # roofline time
-        "min_time_by": pl.String(),  # which roof it is at: dram, a precision, or a pipe; null where nothing took any time
-        "recoverable_ns": pl.Float64(),  # duration less roofline time, at least 0
+        "min_time_by": pl.String(),  # roof that determines it: dram, a precision or a pipe; null where nothing took time
+        "recoverable_ns": pl.Float64(),  # duration minus roofline time, at least 0
     }
 )
-"""One row per kernel: how close it could come, and on which side of the ridge it lies."""
+"""One row per kernel: its roofline time, and its side of the ridge."""
 
 VERDICTS = pl.Schema(
     {
@@ -195,31 +193,31 @@ PATH = pl.Schema(
         "margin_frac": pl.Float64(),  # distance of the value from the threshold, over the threshold
     }
 )
-"""The decisions that led to a verdict, in order."""
+"""The decisions on the path to a verdict, in order."""
 
 FLIPS = pl.Schema(
     {
         "id": pl.UInt32(),
         "becomes": pl.String(),  # Verdict
         "quantity": pl.String(),
-        "change_frac": pl.Float64(),  # of the quantity, relative to what it is
+        "change_frac": pl.Float64(),  # relative change of the quantity
     }
 )
-"""One row per kernel with a verdict that a change of one quantity would turn into another."""
+"""One row per kernel whose verdict a change of a single quantity would flip."""
 
 WASTE_LEVELS = ("shared", "l1", "l2", "dram")
-"""Memory levels at which waste can land, from the SM outwards: values of MemoryLevel."""
+"""Memory levels at which waste can occur, from the SM outwards: values of MemoryLevel."""
 
 FINDINGS = pl.Schema(
     {
         "id": pl.UInt32(),
         "finding": pl.String(),
         "severity": pl.String(),
-        "gain_ns": pl.Float64(),  # null where the counters cannot tell
-        "is_most_worth": pl.Boolean(),  # of the kernel's findings the one that things to do over the run count
+        "gain_ns": pl.Float64(),  # null where the counters do not show it
+        "is_most_worth": pl.Boolean(),  # whether the run's list of things to do counts this finding of the kernel
         "waste_bytes": pl.Struct(
             dict.fromkeys(WASTE_LEVELS, pl.Float64())
-        ),  # moved in vain, by level; null where not known
+        ),  # unneeded bytes, by level; null where unknown
     }
 )
 """One row per kernel and finding, by gain within a kernel."""
@@ -230,17 +228,17 @@ LINES = pl.Schema(
         "measure": pl.String(),  # of `by_line` in profiles/metrics.toml
         "file": pl.String(),
         "line": pl.Int64(),
-        "text": pl.String(),  # of the line; null where the report does not carry its file
-        "callers": pl.String(),  # of an inlined line: FILE:LINE of each call, the innermost first, line by line; else null
+        "text": pl.String(),  # of the line; null where the report does not contain its file
+        "callers": pl.String(),  # of an inlined line: FILE:LINE of each call, innermost first, one per line; else null
         "value": pl.Float64(),
         "frac": pl.Float64(),  # of the kernel's total
-        "stall": pl.String(),  # the reason that most samples of the line show, issue and selection aside; null without samples
+        "stall": pl.String(),  # most frequent stall reason, without selected and not selected; null without samples
         "awaits": pl.List(  # lines of results and barriers that its stalled warps wait for, most samples first; else null
             pl.Struct({"file": pl.String(), "line": pl.Int64(), "callers": pl.String(), "frac": pl.Float64()})
         ),
     }
 )
-"""One row per kernel, measure and line: the first lines of each by value."""
+"""One row per kernel, measure and line: the lines with the largest values of each measure."""
 
 MISSING = pl.Schema(
     {
@@ -255,26 +253,26 @@ TOTALS = pl.Schema(
     {
         "precision": pl.String(),  # Precision, or with the suffix `_sparse`
         "flop": pl.Float64(),  # summed over launches
-        "n_launches": pl.Int64(),  # in which it was counted, be it as zero
-        "flop_per_s": pl.Float64(),  # summed work over summed time
-        "intensity_flop_per_byte": pl.Float64(),  # summed work over summed DRAM bytes
+        "n_launches": pl.Int64(),  # in which it was counted, even as zero
+        "flop_per_s": pl.Float64(),  # total work over total time
+        "intensity_flop_per_byte": pl.Float64(),  # total work over total DRAM bytes
     }
 )
-"""One row per precision that was counted in any launch of the run: sums, and ratios of sums."""
+"""One row per precision that was counted in any launch of the run: totals, and ratios of totals."""
 
 GROUPS = pl.Schema(
     {
-        "id": pl.UInt32(),  # the longest launch of the group stands for it
+        "id": pl.UInt32(),  # the longest launch, which represents the group
         "launches": pl.List(pl.UInt32()),  # its launches, in file order
         "n_launches": pl.Int64(),
-        "duration_ns": pl.Float64(),  # summed over launches; null where not known for any of them
-        "recoverable_ns": pl.Float64(),  # summed over launches; null where not known for any of them
+        "duration_ns": pl.Float64(),  # summed over launches; null where unknown for any of them
+        "recoverable_ns": pl.Float64(),  # summed over launches; null where unknown for any of them
         "min_duration_ns": pl.Float64(),  # of the shortest launch
         "max_duration_ns": pl.Float64(),  # of the longest launch
         "duration_cv": pl.Float64(),  # standard deviation over mean; null for fewer than two launches
     }
 )
-"""Launches of one kernel, shape, device and verdict together, by recoverable time, then by duration."""
+"""Launches grouped by kernel, shape, device and verdict, in order of recoverable time, then of duration."""
 
 BREAKDOWN_KINDS = ("family", "nvtx", "nvtx_path")
 """Family, outermost NVTX range, whole path of NVTX ranges."""
@@ -284,12 +282,12 @@ BREAKDOWNS = pl.Schema(
         "kind": pl.Enum(BREAKDOWN_KINDS),
         "key": pl.String(),  # family, range, or path of ranges joined by "/"; null outside any range
         "n_launches": pl.Int64(),
-        "duration_ns": pl.Float64(),  # summed over launches; null where not known for any of them
+        "duration_ns": pl.Float64(),  # summed over launches; null where unknown for any of them
         "share_frac": pl.Float64(),  # of the run's GPU time
-        "recoverable_ns": pl.Float64(),  # summed over launches; null where not known for any of them
+        "recoverable_ns": pl.Float64(),  # summed over launches; null where unknown for any of them
     }
 )
-"""The run by family and by NVTX range, failed launches left out, the longest time first; each kind adds up to the run."""
+"""The run by family and by NVTX range, without failed launches, the longest time first; each kind adds up to the run."""
 
 ACTIONS = pl.Schema(
     {
@@ -299,18 +297,18 @@ ACTIONS = pl.Schema(
         "share_frac": pl.Float64(),  # of the run's GPU time
     }
 )
-"""What to do, by what it gives over the whole run; each launch counts once, under the finding that gives it most."""
+"""What to do, by potential savings over the run; each launch counts once, under the finding that saves it most."""
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
 def conform(frame: Frame, schema: pl.Schema) -> Frame:
-    """Return the columns of `schema` alone, in its order and with its types."""
+    """Return only the columns of `schema`, in its order and with its types."""
     return frame.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
 
 
 def finite(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a table with null for what is no finite number: ratios of a damaged report's counters can be anything."""
+    """Return a table with null for non-finite numbers: ratios of a damaged report's counters can be anything."""
     numbers = pl.selectors.float()
     return frame.with_columns(pl.when(numbers.is_finite()).then(numbers))
 

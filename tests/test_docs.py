@@ -110,11 +110,11 @@ def test_every_quantity_has_a_page_and_a_line_in_the_index() -> None:
 def test_a_page_has_formulas_exclusions_and_counters() -> None:
     page = GENERATE.pages()["traffic_bytes.dram.md"]
     assert "32 * sum(lts__t_sectors_aperture_sysmem_lookup_miss.sum" in page
-    assert "on compute capability 7.2, 8.7, 11.0, 12.1 alone" in page
+    assert "only on compute capability 7.2, 8.7, 11.0, 12.1" in page
     assert "## What it does not count\n\nSystem memory" in page
     # Orin, Thor and GB10 have no DRAM counters.
     assert "| `dram__bytes` | yes | yes | yes | yes | – | yes | yes | yes | yes | – | yes | – |" in page
-    assert "- Read by: [bandwidth.dram](bandwidth.dram.md)" in page
+    assert "- Used by: [bandwidth.dram](bandwidth.dram.md)" in page
 
 
 def test_a_formula_loses_nothing_in_its_lines() -> None:

@@ -11,9 +11,9 @@ from ncuroof.cli.options import common
 @click.argument("name", nargs=-1)
 @common
 def explain(*, name: tuple[str, ...], quiet: bool, verbose: bool, no_color: bool) -> None:  # noqa: ARG001
-    """Say what NAME means: a verdict, finding, caveat, quantity, column, limiter, word or family of kernels, however it is written.
+    """Explain NAME: a verdict, finding, caveat, quantity, column, limiter, term or kernel family, as named or as printed.
 
-    Without NAME: what there is.
+    Without NAME, list every name.
     """
     from ncuroof.present.explanations.explain import explain as explained  # noqa: PLC0415
     from ncuroof.present.explanations.explain import listing  # noqa: PLC0415

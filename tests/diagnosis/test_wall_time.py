@@ -91,16 +91,16 @@ def test_counts_without_times_leave_the_whole_run_to_the_kernels() -> None:
 @pytest.mark.parametrize(
     ("part", "place", "profiler", "advice"),
     [
-        ("host_wait", ("enumerate(DataLoader)", 25e3), "torch.profiler", "The host waits for the next batch"),
-        ("host_wait", ("enumerate(DataLoader)", 24e3), "torch.profiler", "Launch less, or larger: torch.compile"),  # less than half
-        ("host_wait", ("Optimizer.step#AdamW.step", 50e3), "torch.profiler", "The optimizer launches one small kernel"),
-        ("host_wait", ("aten::linear", 50e3), "torch.profiler", "Launch less, or larger: torch.compile"),
-        ("host_wait", None, "nsys", "Launch less, or larger: launches that repeat as a CUDA graph"),
-        ("synchronisation", ("aten::item", 30e3), "torch.profiler", "A value of a tensor is read on the host"),
-        ("synchronisation", ("aten::to", 30e3), "torch.profiler", "Tensors are copied between host and GPU"),
-        ("synchronisation", ("aten::index", 30e3), "torch.profiler", "An operator whose result has a size"),
-        ("synchronisation", ("aten::index_select", 30e3), "torch.profiler", "Let the host run ahead: no .item()"),
-        ("synchronisation", None, "nsys", "Let the host run ahead: no cudaDeviceSynchronize"),
+        ("host_wait", ("enumerate(DataLoader)", 25e3), "torch.profiler", "Speed up data loading"),
+        ("host_wait", ("enumerate(DataLoader)", 24e3), "torch.profiler", "Launch fewer or larger kernels: torch"),  # less than half
+        ("host_wait", ("Optimizer.step#AdamW.step", 50e3), "torch.profiler", "Create the optimizer with fused=True"),
+        ("host_wait", ("aten::linear", 50e3), "torch.profiler", "Launch fewer or larger kernels: torch.compile"),
+        ("host_wait", None, "nsys", "Launch fewer or larger kernels: record repeating launches as a CUDA graph"),
+        ("synchronisation", ("aten::item", 30e3), "torch.profiler", "Keep tensor values on the GPU"),
+        ("synchronisation", ("aten::to", 30e3), "torch.profiler", "Copy tensors asynchronously between host and GPU"),
+        ("synchronisation", ("aten::index", 30e3), "torch.profiler", "Keep shapes fixed with torch.where"),
+        ("synchronisation", ("aten::index_select", 30e3), "torch.profiler", "Remove host synchronisations from the step"),
+        ("synchronisation", None, "nsys", "Remove host synchronisations between launches: no cudaDeviceSynchronize"),
         ("kernel_wait", None, "nsys", "Fuse small kernels"),
     ],
 )  # fmt: skip
@@ -117,10 +117,10 @@ def test_advice_is_for_the_place_where_most_of_it_is(
 @pytest.mark.parametrize(
     ("half_ns", "place", "advice"),
     [
-        (200e3, None, "Half of this time is in gaps that are far longer than launches take"),
-        (199e3, None, "Launch less, or larger: torch.compile"),
-        (None, None, "Launch less, or larger: torch.compile"),  # counts of an earlier version
-        (900e3, "enumerate(DataLoader)", "The host waits for the next batch"),
+        (200e3, None, "Move other host work out of the step, such as reading data"),
+        (199e3, None, "Launch fewer or larger kernels: torch.compile"),
+        (None, None, "Launch fewer or larger kernels: torch.compile"),  # counts of an earlier version
+        (900e3, "enumerate(DataLoader)", "Speed up data loading"),
     ],
 )
 def test_long_gaps_are_no_matter_of_launches(half_ns: float | None, place: str | None, advice: str) -> None:

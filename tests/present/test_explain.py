@@ -70,7 +70,7 @@ def test_a_misspelt_name_is_found() -> None:
 
 def test_a_verdict_says_the_whole_way_to_it() -> None:
     assert explain("overhead").splitlines()[4:] == [
-        "Reached by, beginning with 1:",
+        "Decision path, starting at 1:",
         "  1. Did profiling succeed and give a duration? (duration_ns > 0): yes → 2",
         "  2. Does the kernel run longer than its launch costs? (duration_ns ≥ 5000): no → 3",
         "  3. Does the grid fill at least one wave? (occupancy.waves ≥ 1): no → overhead",
@@ -106,17 +106,17 @@ def test_a_quantity_is_there_where_every_way_to_a_question_says_so() -> None:
 def test_a_formula_says_on_which_gpus_it_holds() -> None:
     told = explain("device.l2_sectors_per_slice_cycle").splitlines()
     assert "  lts__t_sectors.avg.peak_sustained" in told
-    assert "  1  (on compute capability 7.0, 7.5, 8.6 alone)" in told
+    assert "  1  (only on compute capability 7.0, 7.5, 8.6)" in told
 
 
 @pytest.mark.parametrize(
     ("name", "first", "said"),
     [
-        ("recoverable_ns", "recoverable_ns: column, ns", "the duration less the roofline time"),
+        ("recoverable_ns", "recoverable_ns: column, ns", "duration minus roofline time"),
         ("work.fp32.flop", "work.fp32.flop: column, flop", "Work of the launch in fp32."),
         ("bandwidth.dram.frac", "bandwidth.dram.frac: column, share", "Roof traffic of dram over its peak"),
         ("intensity.<level>", "intensity.<level>: column, flop/byte", "Arithmetic intensity at <level>"),
-        ("alu", "alu: limiter", "The pipe for integer"),
+        ("alu", "alu: limiter", "The ALU pipe: integer"),
         ("dram", "dram: limiter", "Findings for kernels that it limits: uncoalesced_global_load,"),
         ("grid", "grid: column", "grid: limiter\n\nThe grid has too few blocks"),
     ],
@@ -156,21 +156,21 @@ def test_every_limiter_of_latency_is_told_in_plain_words_or_is_plain() -> None:
         ("memory-bound", "memory: verdict"),
         ("reduced clock", "reduced_clock: caveat"),
         ("Small grid: too few blocks to fill the GPU", "small_grid: finding"),
-        ("launches came late", "wall_time.host_wait: part"),
+        ("waiting for launches (CPU-bound)", "wall_time.host_wait: part"),
         ("FP32", "fp32: limiter"),
-        ("Of roofline", "efficiency: column of the page"),
+        ("Of roofline", "efficiency: page column"),
         ("ridge", "side: column"),
         ("DRAM FLOP/B", "intensity.dram: column, flop/byte"),
         ("Small grid: too few…", "small_grid: finding"),
         ("near_ridge", "side: column"),
         ("near the ridge", "side: column"),
-        ("PyTorch, fixed grid", "pytorch_fixed_grid: family of kernels, PyTorch, fixed grid"),
-        ("own code", "user: family of kernels, own code"),
-        ("cuBLAS", "cublas: family of kernels"),
-        ("roofline", "roofline: word"),
-        ("wave", "wave: word"),
-        ("MFU", "mfu: word"),
-        ("Arithmetic intensity", "intensity: word"),
+        ("PyTorch, fixed grid", "pytorch_fixed_grid: kernel family, PyTorch, fixed grid"),
+        ("own code", "user: kernel family, own code"),
+        ("cuBLAS", "cublas: kernel family"),
+        ("roofline", "roofline: term"),
+        ("wave", "wave: term"),
+        ("MFU", "mfu: term"),
+        ("Arithmetic intensity", "intensity: term"),
     ],
 )
 def test_names_may_be_written_as_they_are_printed(printed: str, first: str) -> None:
@@ -195,10 +195,13 @@ def test_words_of_the_field_propose_what_they_are_in(asked: str, proposed: str) 
 
 def test_a_family_says_how_it_is_told_and_what_to_do() -> None:
     told = explain("pytorch_fixed_grid")
-    assert "\nA part of pytorch, PyTorch.\n" in told
-    assert "\nHow that is known: listed before PyTorch, of which it is a part: the gradient of a norm's weights" in told
+    assert "\nPart of pytorch, PyTorch.\n" in told
+    assert "\nBasis: listed before PyTorch, of which it is a part: the gradient of a norm's weights" in told
     assert "\n  Fuse it with its neighbours (torch.compile" in told
-    assert "\n  or, where no family's does, some of its lines are of a file that matches \\.py$\n" in explain("triton")
+    assert (
+        "\n  or, where no family's name pattern matches, some of its source lines are in a file that matches \\.py$\n"
+        in explain("triton")
+    )
 
 
 def test_a_verdict_called_as_a_side_of_the_ridge_says_so() -> None:
@@ -217,20 +220,22 @@ def test_a_verdict_and_its_limiter_are_explained_together() -> None:
 
 def test_a_counter_says_what_it_is_read_for() -> None:
     said = explain("sm__sass_thread_inst_executed_op_ffma_pred_on.sum").splitlines()
-    assert said[:3] == ["sm__sass_thread_inst_executed_op_ffma_pred_on.sum: counter of NVIDIA's", "", "Read for:"]
+    assert said[:3] == ["sm__sass_thread_inst_executed_op_ffma_pred_on.sum: NVIDIA counter", "", "Used for:"]
     assert any(line.startswith("  work.fp32: ") for line in said)
     assert "  stalls.wait" in explain("smsp__average_warps_issue_stalled_wait_per_issue_active.ratio").splitlines()
 
 
 def test_a_counter_of_tensor_instructions_is_read_for_tensor_work() -> None:
     said = explain("smsp__inst_executed_pipe_tensor.sum.per_cycle_elapsed").splitlines()
-    assert said[2] == "Read for:"
+    assert said[2] == "Used for:"
     assert [line.split(":")[0] for line in said[3:]] == ["  work.tensor"]
     assert "\n  work.tensor: " in explain("sm__cycles_elapsed.avg.per_second")
 
 
 def test_a_counter_in_no_formula_tells_which_launch_it_was() -> None:
-    no_formula = {name for name in load_catalogue().counters() if "in no formula" in explain(name)}
+    no_formula = {
+        name for name in load_catalogue().counters() if "not used in the formula of any quantity" in explain(name)
+    }
     assert {"launch__stream_id", "launch__context_id"} <= no_formula
     # which are numbers that name a launch, and no measurements of it
     assert all(name.startswith(("launch__", "device__attribute_compute_capability")) for name in no_formula)
@@ -244,8 +249,10 @@ def test_what_was_cut_short_and_begins_several_names_proposes_them() -> None:
 
 def test_a_stall_says_first_what_the_warp_does() -> None:
     lines = explain("drain").splitlines()
-    assert lines[2].startswith("The warp has ended and waits for its outstanding memory operations")
-    assert lines[4].startswith("Here: a reason's share of the time that a warp spends between two issued instructions,")
+    assert lines[2].startswith("The warp has exited and waits for its outstanding memory operations")
+    assert lines[4].startswith(
+        "Here: a stall reason's share of the time that a warp spends between two issued instructions,"
+    )
 
 
 def test_what_is_printed_for_a_limiter_can_be_asked_for() -> None:
@@ -278,13 +285,15 @@ def test_without_a_name_the_command_lists_what_there_is(capfd: pytest.CaptureFix
 
 def test_a_finding_says_of_which_lines_it_speaks() -> None:
     told = explain("global_atomics")
-    assert "the atomics on global memory: inst_executed, where memory_type is 4 and memory_access_type is 0" in told
-    assert "Placed at the lines" not in explain("tail_wave")
+    assert "the global atomics: inst_executed, where memory_type is 4 and memory_access_type is 0" in told
+    assert "Attributed to the source lines" not in explain("tail_wave")
 
 
 def test_a_part_of_a_steps_time_is_explained_beside_a_verdict_of_its_name() -> None:
     assert explain("host_wait") == explain("wall_time.host_wait")
-    assert explain("host_wait").startswith("wall_time.host_wait: part of a step's time, idle, launches came late")
+    assert explain("host_wait").startswith(
+        "wall_time.host_wait: part of a step's time, idle, waiting for launches (CPU-bound)"
+    )
     assert "memory: verdict" in explain("memory")
     assert "Copies or memsets run, and no kernel." in explain("wall_time.memory")
 

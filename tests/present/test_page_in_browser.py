@@ -456,15 +456,15 @@ def test_numbers_that_nvidias_sections_show_are_in_sight_and_all_others_with_wha
     rows = dict(zip(others[1::2], others[2::2], strict=True))
     assert list(rows) == [
         "busiest unit",
-        "empty places in the last wave",
+        "empty block slots in the last wave",
         "theoretical occupancy with one more block",
         "L1 hit share",
         "load sectors",
         "unsplit shared bytes",
     ]
-    assert rows["empty places in the last wave"].startswith("0 % ")
+    assert rows["empty block slots in the last wave"].startswith("0 % ")
     assert rows["theoretical occupancy with one more block"] == (
-        "133.3 % Theoretical occupancy if one more block fitted on an SM; above 1 where its warps would be too many."
+        "133.3 % Theoretical occupancy if one more block fitted on an SM; above 1 where its warps would exceed the warp slots."
     )
     assert rows["load sectors"].startswith("16.5 k ")
     assert rows["unsplit shared bytes"].startswith("129 KiB ")

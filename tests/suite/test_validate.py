@@ -77,12 +77,12 @@ def test_the_command_prints_tables_and_ends_with_0(right: Path) -> None:
     assert "| copy_16 | full | memory · dram | memory · dram |" in done.stdout
     assert "| planted, ncuroof says | compute | memory |" in done.stdout
     assert "| planted, NVIDIA says |" in done.stdout
-    assert f"without a judgement: {len(SUITE.cases) - 2} of {len(SUITE.cases)} cases: copy_4, " in done.stdout
+    assert f"not judged: {len(SUITE.cases) - 2} of {len(SUITE.cases)} cases: copy_4, " in done.stdout
     assert done.stdout.endswith(
-        "amounts amiss: 0 of 2; they do not count for the share\n"
-        "recorded and not judged: 0; the exit status is 1 while there is one, whatever the share\n"
-        "right by what was planted: 100.0%; 0 answers were revised after recording\n"
-        "right: 100.0% of 2; at least 95% are wanted\n"
+        "amounts that differ from paper: 0 of 2; they do not affect the share\n"
+        "recorded but not judged: 0; the exit status is 1 unless this is 0\n"
+        "right by the answers as planted: 100.0%; 0 answers were revised after recording\n"
+        "right: 100.0% of 2; at least 95% are required\n"
     )
 
 
@@ -151,7 +151,7 @@ def test_what_cannot_be_judged_is_told(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "case no_such of copy_16.ncu-rep is not in cases.toml" in done.stdout
     assert "case copy_16: a launch whose name matches" in done.stdout
-    assert "recorded and not judged: 2; " in done.stdout
+    assert "recorded but not judged: 2; " in done.stdout
 
 
 def test_a_case_that_a_cut_call_lost_and_another_recorded_is_judged_once(right: Path, tmp_path: Path) -> None:

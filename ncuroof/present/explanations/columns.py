@@ -1,4 +1,4 @@
-"""What the columns mean that are no quantities, and the limiters: `profiles/columns.toml`."""
+"""What the columns that are not quantities mean, and the limiters: `profiles/columns.toml`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Column:
     """A column of a table that ncuroof writes.
 
     Attributes:
-        name: of the column; `<level>` and `<precision>` stand for each of them.
+        name: of the column; `<level>` and `<precision>` stand for each level and precision.
         unit: of the value, or None.
         doc: what it means.
-        printed: titles that it has on the terminal and on the page.
+        printed: its titles in the terminal and on the page.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Column:
     printed: tuple[str, ...] = ()
 
     def expanded(self) -> Iterator[Column]:
-        """Yield the column for each level or precision that its name stands for, or as it is."""
+        """Yield the column for each level or precision that its name covers, or unchanged."""
         for place, names in ((LEVEL, levels()), (PRECISION, precisions())):
             if place in self.name:
                 yield from (
@@ -53,7 +53,7 @@ def levels() -> tuple[str, ...]:
 
 @cache
 def load_columns() -> Mapping[str, Column]:
-    """Return the columns by name as the file has them: one for all levels or precisions.
+    """Return the columns by name as in the file: one for all levels or precisions.
 
     Raises:
         ProfileError: `profiles/columns.toml` is malformed.
@@ -68,7 +68,7 @@ def columns_by_name() -> Mapping[str, Column]:
 
 @cache
 def load_limiters() -> Mapping[str, str]:
-    """Return what each limiter stands for, by name; those of latency-bound launches that are stall reasons are not among them.
+    """Return what each limiter means, by name; the stall reasons of latency-bound launches are not among them.
 
     Raises:
         ProfileError: `profiles/columns.toml` is malformed.
@@ -79,7 +79,7 @@ def load_limiters() -> Mapping[str, str]:
 
 @cache
 def load_page_columns() -> Mapping[str, Column]:
-    """Return the columns of the page that no table has, by name.
+    """Return the columns that only the page has, by name.
 
     Raises:
         ProfileError: `profiles/columns.toml` is malformed.

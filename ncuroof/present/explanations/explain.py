@@ -1,4 +1,4 @@
-"""What a name in the output means: a verdict, finding, caveat, quantity, column, limiter, word or family of kernels."""
+"""What a name in the output means: a verdict, finding, caveat, quantity, column, limiter, term or kernel family."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _JOINT = " · "
 def explain(name: str) -> str:
     """Return what `name` means, as lines of plain text.
 
-    It may be written as it is printed ("long scoreboard", "above roof", "latency · grid"), or be a counter of NVIDIA's.
+    It may be written as printed ("long scoreboard", "above roof", "latency · grid"), or be an NVIDIA counter.
 
     Raises:
-        UnknownNameError: there is nothing of that name.
+        UnknownNameError: the name is unknown.
     """
     rules, catalogue = load_rules(), load_catalogue()
     parts = name.split(_JOINT)
@@ -52,7 +52,7 @@ def names() -> list[str]:
 
 
 def listing() -> str:
-    """Return every name that can be explained, by what it is, as lines of plain text."""
+    """Return every name that can be explained, by kind, as lines of plain text."""
     page = textwrap.TextWrapper(_WIDTH, "  ", "  ", break_on_hyphens=False, break_long_words=False)
     lines = []
     for kind, listed in _names_by_kind().items():
@@ -71,10 +71,10 @@ def _names_by_kind() -> dict[str, list[str]]:
         "findings": list(rules.findings),
         "caveats": list(rules.caveats),
         "limiters": list(load_limiters()),
-        "families of kernels": [*load_families(), USER],
-        "columns of tables": list(load_columns()),
-        "columns of the page": list(load_page_columns()),
-        "words": list(load_words()),
+        "kernel families": [*load_families(), USER],
+        "table columns": list(load_columns()),
+        "page columns": list(load_page_columns()),
+        "terms": list(load_words()),
         "parts of a step's time": [f"{_WALL_TIME}{name}" for name in load_parts()],
         **quantities,
         "quantities: stalls": [f"{_STALLS}{reason}" for reason in catalogue.stalls.reasons],
@@ -111,7 +111,7 @@ def _word_column_or_limiter(name: str, rules: Rules) -> Iterator[str]:
         return
     column = {**load_columns(), **columns_by_name()}.get(name)
     if name in load_page_columns():
-        yield from (f"{name}: column of the page, share", "", load_page_columns()[name].doc, "")
+        yield from (f"{name}: page column, share", "", load_page_columns()[name].doc, "")
     elif column is None and name not in load_limiters():
         raise _unknown(name)
     if column is not None:
@@ -130,14 +130,14 @@ def _unknown(name: str) -> UnknownNameError:
         or similar(name)
     )
     hint = f"did you mean {', '.join(near[:_MOST_PROPOSED])}?" if near else "ncuroof explain lists every name"
-    return UnknownNameError(f"nothing that is explained is called {name!r}", hint=hint)
+    return UnknownNameError(f"unknown name {name!r}", hint=hint)
 
 
 def _verdict(name: str, rules: Rules) -> Iterator[str]:
     yield from (f"{name}: verdict, {rules.verdicts[name].title}", "", rules.verdicts[name].doc)
-    yield from ("", "Reached by, beginning with 1:", *path_lines(name, rules.nodes))
+    yield from ("", "Decision path, starting at 1:", *path_lines(name, rules.nodes))
     if name in {side.value for side in Side}:
-        yield from ("", "Of the ridge, it is a side: ncuroof explain side")
+        yield from ("", "It is also a side of the ridge: ncuroof explain side")
 
 
 def _finding(finding: Finding, catalogue: Catalogue) -> Iterator[str]:
@@ -150,16 +150,16 @@ def _finding(finding: Finding, catalogue: Catalogue) -> Iterator[str]:
         yield from ("", f"Gain, as a share of the duration: {finding.gain_basis}.")
         yield from (f"  {limiter}: {formula.text}" for limiter, formula in finding.gain_by_limiter.items())
     if finding.waste_by_level:
-        yield from ("", "Bytes moved in vain:")
+        yield from ("", "Unneeded bytes:")
         yield from (f"  {level}: {formula.text}" for level, formula in finding.waste_by_level.items())
     yield from ("", "What to do:")
     yield from (f"  {family}: {advice}" for family, advice in _advice(finding))
     if finding.lines:
-        yield from ("", "Placed at the lines of the source with most of")
+        yield from ("", "Attributed to the source lines with the most of:")
         yield from (f"  {_by_line(catalogue.by_line[name])}" for name in finding.lines)
     collect = _collect(finding.evidence, catalogue)
     if collect:
-        yield from ("", f"Its evidence is collected with: {collect}")
+        yield from ("", f"Collect its evidence with: {collect}")
 
 
 def _by_line(measure: ByLine) -> str:
@@ -169,7 +169,7 @@ def _by_line(measure: ByLine) -> str:
 
 
 def _advice(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Yield what to do by family, for those that are told something else than their parent, and by what a name tells."""
+    """Yield the advice by family, for those whose advice differs from their parent's, and by kernel name."""
     yield USER, finding.advice.text(USER)
     for family in reversed(tuple(load_families().values())):
         advice = finding.advice.text(family.name)
@@ -181,34 +181,34 @@ def _advice(finding: Finding) -> Iterator[tuple[str, str]]:
 def _caveat(name: str, caveat: Caveat) -> Iterator[str]:
     yield from (f"{name}: caveat", "", caveat.doc, "", "Holds where:", *_conditions(caveat))
     if caveat.explained_by:
-        yield from ("", f"Likely causes, the likeliest first: {', '.join(caveat.explained_by)}.")
+        yield from ("", f"Likely causes, most likely first: {', '.join(caveat.explained_by)}.")
     if caveat.weakens:
-        yield from ("", "It takes a step off the verdict's confidence.")
+        yield from ("", "It lowers the verdict's confidence by one step.")
 
 
 def _family(name: str) -> Iterator[str]:
-    """Yield whose code the kernels of a family are, how that is told, and what their caller can do."""
-    yield from (f"{name}: family of kernels, {title(name)}", "")
+    """Yield where the kernels of a family come from, how they are recognised, and what their caller can do."""
+    yield from (f"{name}: kernel family, {title(name)}", "")
     if name == USER:
-        yield "Kernels that no other family's pattern matches: code of one's own, or of a library that is not known."
+        yield "Kernels that match no other family's pattern: your own code, or an unknown library's."
         return
     family = load_families()[name]
     if family.parent not in {USER, LIBRARY}:
-        yield from (f"A part of {family.parent}, {title(family.parent)}.", "")
-    yield from ("Told by, where no family listed before it is:", f"  kernel name matches {family.pattern}")
+        yield from (f"Part of {family.parent}, {title(family.parent)}.", "")
+    yield from ("Recognised where no family listed before it matches:", f"  kernel name matches {family.pattern}")
     if family.unless:
         yield f"  kernel name does not match {family.unless}"
     if family.file:
-        yield f"  or, where no family's does, some of its lines are of a file that matches {family.file}"
-    yield from ("", f"How that is known: {family.remark}.")
+        yield f"  or, where no family's name pattern matches, some of its source lines are in a file that matches {family.file}"
+    yield from ("", f"Basis: {family.remark}.")
     if family.advice:
         yield from (
             "",
-            "What to do, where a finding says nothing of it or of what it is a part of:",
+            "What to do, where a finding has no advice for this family or its parent:",
             f"  {family.advice}",
         )
     if family.advice_from_pytorch:
-        yield from ("", "The same where PyTorch launches it:", f"  {family.advice_from_pytorch}")
+        yield from ("", "What to do where PyTorch launches it:", f"  {family.advice_from_pytorch}")
 
 
 def _part_of_time(name: str) -> Iterator[str]:
@@ -276,7 +276,7 @@ def _quantity(quantity: Quantity, pairs: Sequence[Pair]) -> Iterator[str]:
 
 
 def _counter(name: str, catalogue: Catalogue) -> Iterator[str]:
-    yield from (f"{name}: counter of NVIDIA's", "")
+    yield from (f"{name}: NVIDIA counter", "")
     found = []
     of_tensor = {catalogue.tensor.cycles_per_second, *catalogue.tensor.instruction_rate.counters}
     for quantity in (*catalogue.described(), *catalogue.measured):
@@ -287,8 +287,8 @@ def _counter(name: str, catalogue: Catalogue) -> Iterator[str]:
             found.append(f"  {quantity.name}: {quantity.doc}")
     reasons = catalogue.stalls.reasons
     found += [f"  {_STALLS}{reason}" for reason in reasons if name in _counters_of_stall(reason, catalogue)]
-    identity = "It tells which launch it was (its block, stream, context and GPU), and is in no formula of a quantity."
-    yield from ("Read for:", *found) if found else (identity,)
+    identity = "It identifies the launch (block, stream, context, GPU) and is not used in the formula of any quantity."
+    yield from ("Used for:", *found) if found else (identity,)
 
 
 def _counters_of_stall(reason: str, catalogue: Catalogue) -> tuple[str, ...]:
@@ -306,10 +306,10 @@ def _pair(pair: Pair) -> Iterator[str]:
 
 
 def _remarks(note: str | None, capabilities: Sequence[int]) -> str:
-    """Return what limits a formula: what it misses, and on which compute capabilities alone it holds."""
+    """Return what limits a formula: what it misses, and the only compute capabilities on which it holds."""
     alone = ", ".join(map(capability_text, capabilities))
     parts = [note] if note else []
-    parts += [f"on compute capability {alone} alone"] if alone else []
+    parts += [f"only on compute capability {alone}"] if alone else []
     return f"  ({'; '.join(parts)})" if parts else ""
 
 

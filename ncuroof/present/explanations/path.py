@@ -1,4 +1,4 @@
-"""The way to a verdict through the tree, for people: the questions that lead to it, and which answers lead on."""
+"""The path to a verdict through the decision tree, as text: the questions on it, and where each answer leads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ncuroof.present import format as text
 
 _YES, _NO, _NOT_KNOWN = "yes", "no", "not known"
 _ALWAYS_ANSWERED = ("not ", "known ", "missing")
-"""Begin the comparisons that say yes or no of a missing quantity."""
+"""Begin the comparisons that have an answer for a missing quantity too."""
 
 
 def path_lines(verdict: str, nodes: Sequence[Node]) -> Iterator[str]:
@@ -40,7 +40,7 @@ def path_lines(verdict: str, nodes: Sequence[Node]) -> Iterator[str]:
 
 
 def answers_by_target(node: Node, nodes: Sequence[Node]) -> dict[str, list[str]]:
-    """Return which answers of a question lead where; "not known" only where the quantity can be missing then."""
+    """Return where each answer of a question leads; "not known" only where the quantity can be missing."""
     ways = [(node.yes, _YES), (node.no, _NO)]
     if _can_be_missing(node, nodes):
         ways.append((node.unknown, _NOT_KNOWN))
@@ -51,7 +51,7 @@ def answers_by_target(node: Node, nodes: Sequence[Node]) -> dict[str, list[str]]
 
 
 def _can_be_missing(node: Node, nodes: Sequence[Node]) -> bool:
-    """Return whether a question can meet a missing quantity: not where every question before it settled that it is there."""
+    """Return whether a question's quantity can be missing: not where every question before it established that it is known."""
     if node.condition.op.startswith(_ALWAYS_ANSWERED):
         return False
     before = [parent for parent in nodes if node.id in (parent.yes, parent.no, parent.unknown)]
@@ -59,7 +59,7 @@ def _can_be_missing(node: Node, nodes: Sequence[Node]) -> bool:
 
 
 def _settles(parent: Node, node: Node) -> bool:
-    """Return whether the way from one question to another says that the quantity of both is there."""
+    """Return whether the answer that leads from one question to the next establishes that the quantity of both is known."""
     if parent.condition.quantity != node.condition.quantity:
         return False
     if parent.condition.op.startswith(_ALWAYS_ANSWERED):

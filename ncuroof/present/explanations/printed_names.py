@@ -1,4 +1,4 @@
-"""From a name as the terminal, the page or a table prints it to the name that is explained."""
+"""Maps names as the terminal, the page or a table prints them to the names that can be explained."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ncuroof.present.format import label
 _CUT = "…"
 _BETWEEN_WORDS = re.compile(r"[\s_.·-]+")
 _ENDINGS = re.compile(r"(?<=\w{4})(ing|ed|es|s)$")
-"""Of English words: "spills" and "coalescing" are looked for as "spill" and "coalesc"."""
+"""Endings of English words: "spills" and "coalescing" are searched as "spill" and "coalesc"."""
 _LITTLE_WORDS = (
     "a", "an", "and", "are", "at", "by", "for", "in", "is", "it", "not", "of", "on", "or", "that", "the", "to", "with",
 )  # fmt: skip
-"""They are in much that is printed, and ask for nothing."""
+"""Too common to search for."""
 
 
 def meant(name: str) -> str:
-    """Return the name that a printed one stands for ("long scoreboard", "LSU", "above roof"); the same where none does."""
+    """Return the name behind a printed one ("long scoreboard", "LSU", "above roof"); the same where there is none."""
     if name.endswith(_CUT):
         found = begun(name)
         return found[0] if len(found) == 1 else name
@@ -32,7 +32,7 @@ def meant(name: str) -> str:
 
 
 def begun(name: str) -> list[str]:
-    """Return the names that stand for what begins like a printed text that was cut, "The grid does not…"; none for another."""
+    """Return the names whose printed text begins like one that was cut off ("The grid does not…"); none if it was not cut off."""
     if not name.endswith(_CUT):
         return []
     key = _key(name.removesuffix(_CUT))
@@ -40,7 +40,7 @@ def begun(name: str) -> list[str]:
 
 
 def similar(name: str) -> list[str]:
-    """Return the names that most words of `name` are in, or in what is printed for them; none where it is not half of the words."""
+    """Return the names that contain most words of `name`, themselves or as printed; none where fewer than half match."""
     words = [_ENDINGS.sub("", word) for word in _key(name).split() if word not in _LITTLE_WORDS]
     names: dict[int, dict[str, None]] = {}
     for printed, known in _names_by_key().items():
@@ -51,7 +51,7 @@ def similar(name: str) -> list[str]:
 
 @cache
 def _names_by_key() -> dict[str, str]:
-    """Return the names by what is printed for them; where two print alike, the one that more output has."""
+    """Return the names by their printed form; where two print alike, the more common one."""
     rules, catalogue = load_rules(), load_catalogue()
     titles = {verdict.title: name for name, verdict in rules.verdicts.items()}
     titles |= {finding.title: name for name, finding in rules.findings.items()}

@@ -1,4 +1,4 @@
-"""What people call a quantity."""
+"""Display names of quantities."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from ncuroof.present import format as text
 
 @cache
 def quantity_label(name: str) -> str:
-    """Return the label that the catalogue gives a quantity, else the words of its name: "achieved occupancy", "L1 hit share"."""
+    """Return a quantity's label from the catalogue, else the words of its name: "achieved occupancy", "L1 hit share"."""
     label = {quantity.name: quantity.label for quantity in load_catalogue().described()}.get(name)
     return label or text.label(name.rpartition(".")[2].removesuffix("_ns"))

@@ -1,4 +1,4 @@
-"""What words mean that the output uses of kernels, and limiters in plain words: `profiles/words.toml`."""
+"""Terms that the output uses, and limiters in plain words: `profiles/words.toml`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ncuroof.resources import stated
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of the field.
+    """A term of the field.
 
     Attributes:
         doc: what it means.
         printed: how else it is written.
-        see: names that `ncuroof explain` knows and that lead on.
+        see: related names that `ncuroof explain` knows.
         source: where it comes from.
     """
 
@@ -48,7 +48,7 @@ def word_lines(name: str) -> Iterator[str]:
         ProfileError: `profiles/words.toml` is malformed.
     """
     word = load_words()[name]
-    yield from (f"{name}: word", "", word.doc, "", f"See also: {', '.join(word.see)}", f"Source: {word.source}")
+    yield from (f"{name}: term", "", word.doc, "", f"See also: {', '.join(word.see)}", f"Source: {word.source}")
 
 
 @cache
@@ -58,7 +58,7 @@ def _limiters() -> Mapping[str, str]:
 
 
 def in_plain_words(limiter: str) -> str:
-    """Return what limits, with its name where that says little: "waits for data from memory: long scoreboard".
+    """Return a limiter in plain words followed by its name, or the name alone: "waits for data from memory: long scoreboard".
 
     Raises:
         ProfileError: `profiles/words.toml` is malformed.
