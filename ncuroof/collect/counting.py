@@ -97,14 +97,15 @@ def _passes(name: str, pattern: str | None, *, in_whole_name: bool) -> bool:
 
 def _recorded(request: Request, chosen: Sequence[KernelCount], counts: Counts, *, per_shape: bool) -> str:
     """Return in words which launches are recorded; ncu takes --launch-count of each kernel and shape where it tells these apart."""
+    is_all, some = len(chosen) == len(counts.kernels), f"{len(chosen)} of these {len(counts.kernels)}"
     if per_shape:
         is_once = request.count is None or request.count == 1
         most = "one launch" if is_once else f"at most {request.count} launches"
-        return f"{most} of each{'' if len(chosen) == len(counts.kernels) else f' of {len(chosen)} of these'}"
+        return f"{most} of each" if is_all else f"{some}, {most} each"
     n_launches = sum(kernel.n_launches for kernel in chosen)
     if request.count is not None and request.count < n_launches:
         return f"at most {request.count} of {n_launches} launches"
-    return "every launch" if len(chosen) == len(counts.kernels) else f"every launch of {len(chosen)} of these"
+    return "every launch" if is_all else f"every launch of {some}"
 
 
 def _cost(request: Request, chosen: Sequence[KernelCount], plan: Plan, settings: Settings, *, per_shape: bool) -> str:

@@ -60,7 +60,7 @@ def test_what_is_no_report_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[
 
 def test_a_folder_is_no_file_name(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("redact", report, f"{report.parent}/shared/") == 1
-    assert "shared/: a file was wanted, found a folder's name\n" in capfd.readouterr().err
+    assert "shared/: expected a file, found a folder's name\n" in capfd.readouterr().err
     assert list(report.parent.iterdir()) == [report]
 
 

@@ -285,7 +285,7 @@ def test_units_may_stand_behind_their_numbers(tmp_path: Path, gap: str) -> None:
 
 def test_a_known_label_whose_number_is_not_read_is_told_as_damage(tmp_path: Path) -> None:
     report = _read(tmp_path, log(SPEED, "    Eligible Warps Per Scheduler    3.14 or so\n    L2 Hit Rate    9\n"))
-    assert report.damage == "2 of its rows are cut or malformed and lost"
+    assert report.damage == "2 of its rows are truncated or malformed and lost"
 
 
 OTHER = LAUNCH.replace("fn", "other")
@@ -336,7 +336,7 @@ def test_sections_below_a_process_without_a_launch_are_told_as_damage(tmp_path: 
     rows = [("Registers Per Thread", "register/thread", "40"), ("Block Size", "", "256")]
     lost = f"[4242] app@127.0.0.1\n{section(LAUNCH_STATS, rows)}"
     report = _read(tmp_path, f"{log(SPEED)}```\n{lost}```\nBlock Size 64\n[4242] app@127.0.0.1\n{OTHER}\n{SPEED}")
-    assert report.damage == "2 of its rows are cut or malformed and lost"
+    assert report.damage == "2 of its rows are truncated or malformed and lost"
     assert "launch__registers_per_thread" not in report.counters.columns
 
 
@@ -376,14 +376,14 @@ def test_lines_of_several_ranks_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "found", "hint"),
     [
-        ("Epoch 1\nDuration us 5\n", "a text file was found", "--page raw --csv"),
-        (log(), "kernels' names without any were found", "sections with their tables"),
-        (f"    Section: {SPEED_OF_LIGHT}\n", "wanted, sections without any were found", "sections with their tables"),
-        (f"fn (1, 1, 1)x(32, 1, 1)\n{SPEED}", "sections below other lines were found", "Context 1"),
+        ("Epoch 1\nDuration us 5\n", "found another text file", "--page raw --csv"),
+        (log(), "values, found kernels' names without any", "sections with their tables"),
+        (f"    Section: {SPEED_OF_LIGHT}\n", "values, found sections without any", "sections with their tables"),
+        (f"fn (1, 1, 1)x(32, 1, 1)\n{SPEED}", "expected a line with the kernel's name and context above its sections", "Context 1"),
         (
             "  fn(int) (1, 1, 1)x(32, 1, 1), Device 0, CC 8.0, Invocations 2\n"
             "    Metric Name          Metric Unit Minimum Maximum Average\n",
-            "sums over several launches (--print-summary) were found",
+            "found sums over several launches (--print-summary)",
             "--page raw --csv",
         ),
     ],
