@@ -41,7 +41,7 @@ def decompress(stored: Content, *, where: str) -> tuple[Content, str | None]:
         n_bytes = content.tell()
         if not n_bytes:
             raise ReportFormatError(
-                f"{where}: the compressed report cannot be read: {loss or 'it is empty'}",
+                f"{where}: the compressed report cannot be read: {loss or 'nothing in it can be decompressed'}",
                 hint="copy or record it again",
             )
         content.seek(0)

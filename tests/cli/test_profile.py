@@ -129,7 +129,7 @@ def test_two_runs_at_once_get_two_names(folder: Path, capfd: pytest.CaptureFixtu
         assert run_main("profile", "-q", "--no-per-shape", "-o", "train", "train.py") == 1
         output = capfd.readouterr()
     assert "trained" not in output.out
-    assert "train.ncu-rep.recording: another run records train.ncu-rep, or was killed" in output.err
+    assert "train.ncu-rep.recording: another run is recording train.ncu-rep, or was killed" in output.err
     assert sorted(path.name for path in folder.glob("train*")) == ["train-2.html", "train-2.ncu-rep", "train.py"]
 
 
@@ -160,7 +160,7 @@ def test_a_failure_is_one_line_and_a_hint(
     assert (
         lines[-2] == "ncuroof: this user may not read the GPU's performance counters (ERR_NVGPUCTRPERM) (no-permission)"
     )
-    assert lines[-1].startswith("  hint: as root: echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0'")
+    assert lines[-1].startswith("  hint: echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0'")
     assert not list(folder.glob("*.ncu-rep"))
 
 
@@ -223,7 +223,7 @@ def test_what_is_asked_for_besides_takes_more_passes_than_are_told(
     plain = ("profile", "--compute-capability", "9.0", "--no-per-shape")
     for more, told in (
         ((), "10 passes per launch\n"),
-        (("--lines",), "10 passes per launch; more for what is asked for besides\n"),
+        (("--lines",), "10 passes per launch; more for the added sections and counters\n"),
     ):
         assert run_main(*plain, "--level", "quick", *more, "--dry-run", "train.py") == 0
         assert told in capfd.readouterr().err
@@ -246,9 +246,9 @@ def test_lines_ask_for_source_counters_and_sources(folder: Path, capfd: pytest.C
         (("--step", "1", "./app"), "expected a Python script"),
         (("--compute-capability", "90", "train.py"), "expected a compute capability"),
         (("-o", "nowhere/..", "train.py"), "-o: expected a file name, found 'nowhere/..'"),
-        (("--remote-plan", "p.sh", "--cover", "95%", "train.py"), "--cover counts launches first"),
+        (("--remote-plan", "p.sh", "--cover", "95%", "train.py"), "--cover needs launch counts"),
         (("--", "--set=full", "--", "./app"), "--set for ncu: ncuroof sets this option of ncu itself"),
-        (("--", "--call-stack", "-kfoo", "--", "./app"), "hint: before the first `--`: -k REGEX"),
+        (("--", "--call-stack", "-kfoo", "--", "./app"), "hint: ask ncuroof instead, before the first `--`: -k REGEX"),
         (("--step-of", "dataloader", "train.py"), "--step-of: needs --step"),
         (("--no-stop-after", "train.py"), "--no-stop-after: needs --step"),
         (("--clock-control", "boost", "train.py"), "--clock-control boost needs ncu 2024.2 or later, found 20"),

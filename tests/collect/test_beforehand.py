@@ -98,7 +98,7 @@ def test_a_function_of_what_runs_with_dash_m_is_refused_before_it_runs(tmp_path:
 
 def test_a_machine_that_cannot_profile(tmp_path: Path, script: str) -> None:
     one = recorder(tmp_path, (script,))
-    with pytest.raises(ProfilingError, match="Nsight Compute supports 7.0"):
+    with pytest.raises(ProfilingError, match=r"Nsight Compute supports 7\.0"):
         look_before(one, machine(**OLD))
     look_before(with_launcher(one), machine(**OLD))  # ranks may run elsewhere
 

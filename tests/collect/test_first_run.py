@@ -83,7 +83,9 @@ def test_a_script_without_pytorch_is_counted_by_nsys(tmp_path: Path) -> None:
     said: list[str] = []
     assert first_run(words, None, said).count() == {}
     assert first_run(words, nsys, said, steps=Steps(2, 2)).count() == {}
-    assert said[1::2] == 2 * ["the script's Python has no PyTorch: launches are not counted, and every launch is recorded"]
+    assert said[1::2] == 2 * [
+        "the script's Python has no PyTorch: launches are not counted, and every launch is recorded"
+    ]
 
 
 def test_each_rank_is_counted(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -125,7 +127,9 @@ def test_operators_are_recorded_of_annotated_steps(more: dict[str, Any], tells_o
 
 def test_without_nsys_a_program_is_not_counted() -> None:
     assert not first_run(("./app",), None).is_possible
-    with pytest.raises(ProfileRequestError, match=r"'\./app' is not a Python script, and nsys .* was not found") as error:
+    with pytest.raises(
+        ProfileRequestError, match=r"'\./app' is not a Python script, and nsys .* was not found"
+    ) as error:
         first_run(("./app",), None, cover_frac=0.9).count()
     assert "--trace" in str(error.value.hint)
     with pytest.raises(NcuNotFoundError, match="cannot be run"):

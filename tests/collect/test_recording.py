@@ -115,9 +115,7 @@ def test_a_first_step_without_pytorch_is_told(tmp_path: Path, monkeypatch: pytes
     steps = Steps(1, 1, of="textwrap:dedent", stops_after=False)
     with pytest.raises(ProfilingError) as error:
         recorder(tmp_path, (str(script),), steps=steps, per_shape=False).record()
-    assert str(error.value.hint).startswith(
-        "the script made 2 steps (textwrap:dedent), but did not use the GPU"
-    )
+    assert str(error.value.hint).startswith("the script made 2 steps (textwrap:dedent), but did not use the GPU")
 
 
 @pytest.mark.parametrize("steps", [Steps(1, 1, of="textwrap:dedent"), Steps(3, 3, of="textwrap:dedent")])
@@ -682,9 +680,7 @@ def test_a_cost_is_of_the_launches_that_are_recorded(tmp_path: Path) -> None:
     assert "recording at most 5 of 1000 launches: 40 to 45 replays, about 0:41 to 0:46 at" in said[-1]
     # 500 of them: 8 × 500 × 1.03 s = 4120 s and 9 × 515 s = 4635 s.
     recorder(tmp_path, ("t.py",), cover_frac=0.5, per_shape=False, said=said).select(thousand)
-    assert (
-        "recording every launch of 500 of these 1000: 4000 to 4500 replays, about 1:08:40 to 1:17:15" in said[-1]
-    )
+    assert "recording every launch of 500 of these 1000: 4000 to 4500 replays, about 1:08:40 to 1:17:15" in said[-1]
     # ncu counts by kernel and shape: two of the three `a`, the only `b`; 8 × (2 × 1 s + 4 s + 3 × 0.03 s) = 48.72 s
     twice = recorder(tmp_path, ("t.py",), count=2, per_shape=True, said=said)
     twice.select(counts(("a", 3, 3e9), ("b", 1, 4e9)))
@@ -743,9 +739,7 @@ def test_ranks_are_weighted_by_their_own_counts(tmp_path: Path, monkeypatch: pyt
     ranks = dataclasses.replace(recorder(tmp_path, said=said, nsys=Path("nsys")), program=program)
     found = ranks.record()
     # 211 launches are more than 200: once per shape, of all ranks together.
-    assert said[0].startswith(
-        "211 launches of 2 kernels and shapes, 13.0 ms of GPU time; recording one launch of each"
-    )
+    assert said[0].startswith("211 launches of 2 kernels and shapes, 13.0 ms of GPU time; recording one launch of each")
     assert found.counts == counts(("gemm", 210, 12e6), ("relu", 1, 1e6))
     counted = {report.name: counts_path(report) for report in found.reports}
     assert read_counts(counted["run.rank0.ncu-rep"]) == by_rank[0]
@@ -853,7 +847,9 @@ def test_other_optimizers_steps_are_told_where_too_few_counted(tmp_path: Path) -
 def test_a_function_that_is_never_called_by_its_name_may_be_in_a_registry(tmp_path: Path) -> None:
     asked = recorder(tmp_path, ("train.py",), steps=Steps(5, 5, of="train_step")).request
     assert "made no step (train_step)" in str(steps_hint(asked, [{"event": "began"}]))
-    assert "as a registry does, is called uncounted: name one that it calls" in str(steps_hint(asked, [{"event": "began"}]))
+    assert "as a registry does, is called uncounted: name one that it calls" in str(
+        steps_hint(asked, [{"event": "began"}])
+    )
 
 
 @pytest.mark.parametrize("trace", ['{"traceEvents": []}', ""])

@@ -26,7 +26,7 @@ def test_options_for_ncu_stand_between_two_dashes(words: tuple[str, ...], expect
 
 @pytest.mark.parametrize("words", [(), ("--call-stack",), ("--call-stack", "--")])
 def test_a_program_is_needed(words: tuple[str, ...]) -> None:
-    with pytest.raises(ProfileRequestError, match="^expected a .*program"):
+    with pytest.raises(ProfileRequestError, match=r"^expected a .*program"):
         split_words(words)
 
 
@@ -104,6 +104,8 @@ def test_a_level_that_does_not_exist() -> None:
 
 
 def test_functions_are_not_covered_among_instantiations() -> None:
-    with pytest.raises(ProfileRequestError, match="--cover chooses whole functions, but --kernel .* chooses single instantiations"):
+    with pytest.raises(
+        ProfileRequestError, match=r"--cover chooses whole functions, but --kernel .* chooses single instantiations"
+    ):
         checked(Request(("./app",), Path("run.ncu-rep"), kernels=("ParallelFor<.*Force",), cover_frac=0.9))
     checked(Request(("./app",), Path("run.ncu-rep"), kernels=("gemm",), cover_frac=0.9))

@@ -348,7 +348,7 @@ def test_other_texts_are_refused_by_name(table: Path) -> None:
 
 
 def test_nvidias_module_is_not_asked(table: Path) -> None:
-    with pytest.raises(ReaderDeclinedError, match="not tables that ncu printed"):
+    with pytest.raises(ReaderDeclinedError, match="not tables printed by ncu"):
         _read(table, wide_table([TIMED]), reader="nvidia")
 
 
