@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import click
 
 from ncuroof.cli.file_option import FileOrFolder
 from ncuroof.cli.kept_inputs import keep_inputs
-from ncuroof.cli.options import EXIT_INTERRUPTED, common, say
+from ncuroof.cli.options import EXIT_INTERRUPTED, Command, common, say
 from ncuroof.cli.remote_plan import write_remote_plan
 from ncuroof.cli.report_place import in_a_place_of_its_own, wanted_report
 from ncuroof.collect.arguments import Selection
@@ -43,6 +44,11 @@ _REDACT = (
 )
 
 
+def _choice(name: str, *choices: str, text: str) -> Callable[[Command], Command]:
+    """Return an option with these choices; the first is the default."""
+    return click.option(name, type=click.Choice(choices), default=choices[0], show_default=True, help=text)
+
+
 @click.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[NCU_OPTIONS --] PROGRAM [ARGS]…")
 @click.option(
@@ -60,7 +66,7 @@ _REDACT = (
 @click.option(
     "--lines",
     is_flag=True,
-    help="Show source lines: collects source counters (a few more passes) and imports sources compiled with -lineinfo.",
+    help="Show source lines: adds source counters (a few passes) and the sources of -lineinfo builds.",
 )
 @click.option(
     "-k",
@@ -68,22 +74,17 @@ _REDACT = (
     "kernels",
     multiple=True,
     metavar="REGEX",
-    help="Record kernels whose function name contains a match; with < > or :: in REGEX, whose whole demangled name does.",
+    help="Record kernels whose function name matches anywhere; with < > or :: in REGEX, whose whole demangled name does.",
 )
 @click.option(
-    "--nvtx",
-    multiple=True,
-    metavar="FILTER",
-    help="Record launches inside these NVTX ranges, as ncu --nvtx-include does.",
+    "--nvtx", multiple=True, metavar="FILTER", help="Record launches inside these NVTX ranges (ncu --nvtx-include)."
 )
-@click.option(
-    "--launch-skip", metavar="N", type=click.IntRange(0), default=0, help="Skip the first N matching launches."
-)
+@click.option("--launch-skip", metavar="N", type=click.IntRange(0), default=0, help="Skip N matching launches first.")
 @click.option(
     "--launch-count",
     metavar="N",
     type=click.IntRange(1),
-    help="Record at most N matching launches; with --per-shape, N per kernel and shape.",
+    help="Record at most N; with --per-shape, N of each kernel and shape.",
 )
 @click.option(
     "--per-shape/--no-per-shape",
@@ -96,60 +97,31 @@ _REDACT = (
 @click.option(
     "--trace",
     type=click.Path(path_type=Path),
-    help="Trace of the same program from PyTorch's profiler or Nsight Systems, used in place of the counting run.",
+    help="Trace from PyTorch's profiler or Nsight Systems, used instead of a counting run.",
 )
-@click.option(
-    "--step", metavar="N[:M]", help="Profile only these steps of a PyTorch script, counted from 1: 10, or 10:12."
-)
+@click.option("--step", metavar="N[:M]", help="Profile only these steps of a PyTorch script, counted from 1.")
 @click.option(
     "--step-of",
     metavar="WHAT",
     help="What counts as a step: optimizer (the default), dataloader, or a function: NAME in the script, or MODULE:NAME.",
 )
 @click.option(
-    "--stop-after/--no-stop-after",
-    default=None,
-    help="End the script after the last profiled step (the default), or let it run on.",
+    "--stop-after/--no-stop-after", default=None, help="End the script after the last profiled step (default)."
 )
-@click.option(
-    "--annotate", is_flag=True, help="Add NVTX ranges with input shapes around PyTorch modules and operators."
-)
+@click.option("--annotate", is_flag=True, help="Add NVTX ranges with shapes around PyTorch modules and operators.")
 @click.option("--with-collectives", is_flag=True, help="Also replay NCCL and NVSHMEM kernels, which can hang.")
-@click.option(
+@_choice(
     "--replay-mode",
-    type=click.Choice(["kernel", "application", "range", "app-range"]),
-    default="kernel",
-    show_default=True,
-    help="kernel: replay each kernel; application: rerun the program for each pass; range, app-range: record whole ranges.",
+    "kernel",
+    "application",
+    "range",
+    "app-range",
+    text="kernel: replay kernels; application: rerun the program for each pass; range, app-range: record whole ranges.",
 )
-@click.option(
-    "--clock-control",
-    type=click.Choice(["none", "base", "boost"]),
-    default="none",
-    show_default=True,
-    help="none: clocks as in production; base, boost: locked.",
-)
-@click.option(
-    "--cache-control",
-    type=click.Choice(["all", "none"]),
-    default="all",
-    show_default=True,
-    help="all: flush caches before each pass.",
-)
-@click.option(
-    "--graph-profiling",
-    type=click.Choice(["node", "graph"]),
-    default="node",
-    show_default=True,
-    help="Record CUDA graphs kernel by kernel (node), or as a whole (graph).",
-)
-@click.option(
-    "--target-processes",
-    type=click.Choice(["all", "application-only"]),
-    default="all",
-    show_default=True,
-    help="all: child processes too.",
-)
+@_choice("--clock-control", "none", "base", "boost", text="none: clocks as in production; base, boost: locked.")
+@_choice("--cache-control", "all", "none", text="all: flush caches before each pass.")
+@_choice("--graph-profiling", "node", "graph", text="CUDA graphs kernel by kernel (node), or as a whole (graph).")
+@_choice("--target-processes", "all", "application-only", text="all: child processes too.")
 @click.option(
     "--rank-variable",
     metavar="NAME",
@@ -161,13 +133,13 @@ _REDACT = (
     "capabilities",
     multiple=True,
     metavar="X.Y",
-    help="Compute capability of the GPU to profile on, if it is not in this machine. Repeatable.",
+    help="Of the GPU to profile on, if it is not in this machine. Repeatable.",
 )
 @click.option("--dry-run", is_flag=True, help="Print the commands and exit.")
 @click.option(
     "--remote-plan",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a shell script for a machine that has only ncu, and exit.",
+    help="Write a shell script for a machine with only ncu, and exit.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing report, and files that ncuroof did not write.")
 @common

@@ -117,7 +117,7 @@ def kernel_pattern(request: Request, selection: Selection, settings: Settings) -
 
 
 def leaves_collectives_out(request: Request) -> bool:
-    """Return whether kernels that wait for other GPUs are left out, because replayed alone they would wait for ever."""
+    """Return whether kernels that wait for other GPUs are left out, because replayed alone they would wait forever."""
     return not request.with_collectives and request.replay_mode == _KERNEL_REPLAY
 
 

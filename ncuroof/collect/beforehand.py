@@ -117,7 +117,7 @@ def _ask_ncu(recorder: Recorder) -> None:
                 timeout=_PATIENCE_S,
                 check=False,
             )
-        except (OSError, subprocess.TimeoutExpired):  # what runs the program will tell
+        except (OSError, subprocess.TimeoutExpired):  # the recording itself will fail and say why
             return
     error = refusal(done.stdout + done.stderr, recorder.settings.failures) if done.returncode else None
     passed_over = (*_OF_NOTHING, *([_NO_DRIVER] if recorder.program.launcher else []))

@@ -96,7 +96,7 @@ def _passes(name: str, pattern: str | None, *, in_whole_name: bool) -> bool:
 
 
 def _recorded(request: Request, chosen: Sequence[KernelCount], counts: Counts, *, per_shape: bool) -> str:
-    """Return in words which launches are recorded; ncu takes --launch-count of each kernel and shape where it tells these apart."""
+    """Return in words which launches are recorded; --launch-count is per kernel and shape if ncu records by these."""
     is_all, some = len(chosen) == len(counts.kernels), f"{len(chosen)} of these {len(counts.kernels)}"
     if per_shape:
         is_once = request.count is None or request.count == 1

@@ -242,7 +242,9 @@ def read_counts(path: Path) -> Counts:
         raise CountsError(f"{path}: is not JSON: {error}", hint=_HINT) from error
     found = document.get("schema") if isinstance(document, dict) else None
     if found != SCHEMA:
-        raise CountsError(f"{path}: expected schema {SCHEMA}, found {found!r}", hint=_HINT)
+        raise CountsError(
+            f"{path}: expected schema {SCHEMA}, found {'none' if found is None else repr(found)}", hint=_HINT
+        )
     try:
         kernels, found = _kernels(document["kernels"]), document.get("breakdown")
         breakdown = None if found is None else TemporalBreakdown.from_dict(found)

@@ -11,7 +11,7 @@ def plan_lines(recorder: Recorder, *, counts_first: bool) -> list[str]:
 
     Args:
         recorder: of the request.
-        counts_first: whether a first run counts launches.
+        counts_first: whether a counting run comes first.
     """
     plan, request = recorder.plan, recorder.request
     asked = [f"level {plan.level}", *([f"set {plan.set}"] if plan.set else []), f"{len(plan.sections)} sections"]
@@ -45,7 +45,7 @@ def _counted_by(recorder: Recorder) -> str:
 
 def _passes(passes: tuple[int, int] | None, *, is_gpu_known: bool) -> str:
     if passes is None:
-        reason = "for this GPU" if is_gpu_known else "without a GPU, which --compute-capability can name"
+        reason = "for this GPU" if is_gpu_known else "without a GPU (--compute-capability names one)"
         return f"passes per launch unknown {reason}"
     low, high = passes
     return f"about {low} passes per launch" if low == high else f"{low} to {high} passes per launch"

@@ -33,8 +33,8 @@ _NEWER_NCU = (
     "ncu --list-chips lists the chips that an ncu supports"
 )
 _ELSEWHERE = (
-    "write a script for a machine that can profile with ncuroof profile --remote-plan FILE, and read its report here "
-    "with ncuroof report run.ncu-rep"
+    "profile on another machine: ncuroof profile --remote-plan FILE writes a script for it, "
+    "ncuroof report run.ncu-rep reads its report here"
 )
 
 

@@ -105,7 +105,7 @@ class FirstRun:
     # ---- a script, with PyTorch's profiler
 
     def _with_torch(self, folder: Path) -> list[str]:
-        # What the host does is told where the user wants names, of steps alone: each operator takes a microsecond or two.
+        # Operators are traced only with --annotate and --step: each one costs the host a microsecond or two.
         tells_operators = self.request.annotates and self.request.steps is not None
         asked = [*step_words(self.request.steps), *(["--operators"] if tells_operators else [])]
         trace, journal = (f"{self._named(folder, stem)}{suffix}" for stem, suffix in (_TORCH_TRACE, _JOURNAL))

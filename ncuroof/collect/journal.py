@@ -1,4 +1,4 @@
-"""What the runner's journal tells: the steps that were seen, and why there is nothing where there is nothing."""
+"""What the runner's journal says: the steps that were seen, and why nothing was counted or recorded."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def why_not_counted(journals: Iterable[Journal]) -> str:
 
 
 def steps_hint(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return what to do where the wanted steps were not reached; None where they were, or none was wanted."""
+    """Return what to do if the requested steps were not reached; None if they were, or none were requested."""
     if request.steps is None or not journal:
         return None
     n_steps = sum(entry.get("event") == "step" for entry in journal)

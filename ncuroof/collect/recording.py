@@ -108,7 +108,7 @@ class Recorder:
 
     @property
     def counts_first(self) -> bool:
-        """Whether a first run counts launches.
+        """Whether a counting run comes first.
 
         It does where the user asks for it, and for a program of which nothing says which launches to record: a long run would
         replay for hours what can be recorded once.

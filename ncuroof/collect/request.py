@@ -46,7 +46,7 @@ def parse_steps(text: str | None, *, of: str | None = None, stops_after: bool | 
     if text is None:
         for option, value in (("--step-of", of), ("--stop-after and --no-stop-after", stops_after)):
             if value is not None:
-                raise ProfileRequestError(f"{option}: needs --step", hint="add --step 10")
+                raise ProfileRequestError(f"{option}: only with --step", hint="add --step 10")
         return None
     match = re.fullmatch(r"(\d+)(?::(\d+))?", text)
     first = int(match[1]) if match else 0
@@ -80,7 +80,7 @@ class Request:
         count: launches to record, or None for all.
         per_shape: one launch per kernel and launch shape; None leaves it to the run's length.
         cover_frac: least share of GPU time that the kernels of recorded functions make up; None for all.
-        trace: of PyTorch's profiler or Nsight Systems, which tells of launches in place of a first run; or None.
+        trace: of PyTorch's profiler or Nsight Systems, used in place of the counting run; or None.
         steps: of a PyTorch script, or None for the whole run.
         annotates: NVTX ranges for modules and operators.
         with_collectives: replay NCCL's and NVSHMEM's kernels as well.

@@ -249,8 +249,8 @@ def test_lines_ask_for_source_counters_and_sources(folder: Path, capfd: pytest.C
         (("--remote-plan", "p.sh", "--cover", "95%", "train.py"), "--cover needs launch counts"),
         (("--", "--set=full", "--", "./app"), "--set for ncu: ncuroof sets this option of ncu itself"),
         (("--", "--call-stack", "-kfoo", "--", "./app"), "hint: ask ncuroof instead, before the first `--`: -k REGEX"),
-        (("--step-of", "dataloader", "train.py"), "--step-of: needs --step"),
-        (("--no-stop-after", "train.py"), "--no-stop-after: needs --step"),
+        (("--step-of", "dataloader", "train.py"), "--step-of: only with --step"),
+        (("--no-stop-after", "train.py"), "--no-stop-after: only with --step"),
         (("--clock-control", "boost", "train.py"), "--clock-control boost needs ncu 2024.2 or later, found 20"),
         (("-k", "gemm", "-k", "(", "train.py"), "--kernel: expected a regular expression, found '(': missing )"),
         (
