@@ -1,9 +1,9 @@
-"""A training step of a small transformer, to try `ncuroof profile` on; it runs on a GPU, and on the CPU where there is none.
+"""Trains a small transformer on random tokens, to try `ncuroof profile` on; runs on a GPU, or on the CPU if there is none.
 
     python examples/train_transformer.py --steps 12
     ncuroof profile --step 10 --annotate examples/train_transformer.py
 
-The first steps warm up (memory is allocated, libraries choose their kernels); the tenth is as good as any later one.
+The first steps warm up (memory is allocated, libraries choose their kernels); the tenth is representative of later ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, Dataset
 
 
 class RandomTokens(Dataset[torch.Tensor]):
-    """Sequences of tokens out of a random generator: the kernels do not care."""
+    """Sequences of random tokens."""
 
     def __init__(self, n_sequences: int, n_tokens: int, n_words: int) -> None:
         self._tokens = torch.randint(n_words, (n_sequences, n_tokens + 1), generator=torch.Generator().manual_seed(0))
@@ -46,7 +46,7 @@ class LanguageModel(nn.Module):
 
 
 def batches(loader: DataLoader[torch.Tensor], n_steps: int) -> Iterator[torch.Tensor]:
-    """Yield `n_steps` batches, beginning anew where the data ends."""
+    """Yield `n_steps` batches, starting over when the data ends."""
     while True:
         for batch in loader:
             if n_steps == 0:

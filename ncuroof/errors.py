@@ -1,4 +1,4 @@
-"""Every error that ncuroof raises on purpose: what was wanted, what was found, where, and what to do.
+"""Every error that ncuroof raises on purpose: what was expected, what was found, where, and what to do.
 
 The command line turns a `NcuroofError` into one line on standard error plus its hint, and exits with its `exit_code`.
 Anything else that escapes is a defect of ncuroof.
@@ -52,13 +52,13 @@ class ReportAccessError(NcuroofError, OSError):
 
 
 class ReaderDeclinedError(NcuroofError, ValueError):
-    """ncuroof's own reader cannot be sure to read this report as NVIDIA's module does, and the module was not to be had."""
+    """ncuroof's own reader cannot be sure to read this report as NVIDIA's module does, and the module is not available."""
 
     slug = "reader-declined"
 
 
 class RedactionError(NcuroofError, ValueError):
-    """Something that was to be taken out of a report is still in it; nothing was written."""
+    """Something that should have been removed from a report is still in it; nothing was written."""
 
     slug = "redaction"
 
@@ -76,13 +76,13 @@ class OutputFormatError(NcuroofError, ValueError):
 
 
 class UnitError(NcuroofError, ValueError):
-    """A metric carries a unit that ncuroof does not know; guessing a scale would give a wrong number."""
+    """A metric has a unit that ncuroof does not know; guessing a scale would give a wrong number."""
 
     slug = "unit"
 
 
 class ProfileError(NcuroofError, ValueError):
-    """A file of `profiles/` is malformed: a key is missing, unknown, or of the wrong kind."""
+    """A file of `profiles/` is malformed: a key is missing, unknown, or of the wrong type."""
 
     slug = "profile"
 
@@ -103,7 +103,7 @@ class UnknownNameError(NcuroofError, KeyError):
 
 
 class ArgumentError(NcuroofError, TypeError):
-    """A verb of Python was given something of another kind than it takes."""
+    """A Python function got an argument of the wrong type."""
 
     slug = "argument"
 
@@ -115,47 +115,47 @@ class MissingExtraError(NcuroofError, ImportError):
 
 
 class ModelError(NcuroofError, ValueError):
-    """An operation model was asked for sizes or options that make no sense."""
+    """Sizes or options of an operation make no sense."""
 
     slug = "model"
     exit_code = 2
 
 
 class GateError(NcuroofError, ValueError):
-    """A gate is not written as gates are."""
+    """A gate is malformed."""
 
     slug = "gate"
     exit_code = 2
 
 
 class BaselineError(NcuroofError, ValueError):
-    """A file is no baseline that ncuroof wrote, or is damaged."""
+    """A file is not a baseline written by ncuroof, or is damaged."""
 
     slug = "baseline"
 
 
 class CalibrationError(NcuroofError, ValueError):
-    """A file is no calibration that ncuroof wrote, or is damaged; or there is nothing to calibrate."""
+    """A file is not a calibration written by ncuroof, or is damaged; or there is nothing to calibrate."""
 
     slug = "calibration"
 
 
 class WhatIfError(NcuroofError, ValueError):
-    """A change, a fusion or a projection that cannot be made was asked for."""
+    """An impossible change, fusion or projection was requested."""
 
     slug = "what-if"
     exit_code = 2
 
 
 class GatesFailedError(NcuroofError):
-    """Some gates did not hold: what was compared has been written all the same."""
+    """Some gates failed; the comparison was written nevertheless."""
 
     slug = "gates-failed"
     exit_code = 3
 
 
 class DatasetError(NcuroofError, OSError):
-    """A dataset of reports is not there, is of another schema, or cannot be read or written."""
+    """There is no dataset of reports, it has another schema, or it cannot be read or written."""
 
     slug = "dataset"
 
@@ -167,38 +167,38 @@ class ClusterError(NcuroofError, ConnectionError):
 
 
 class IngestIncompleteError(NcuroofError):
-    """Some reports could not be taken into the dataset; all the others are in it."""
+    """Some reports could not be loaded into the dataset; all others are in it."""
 
     slug = "ingest-incomplete"
 
 
 class QueryError(NcuroofError, ValueError):
-    """A question to a dataset is not written as it should be: SQL, a label, a date."""
+    """A query of a dataset is malformed: SQL, a label, a date."""
 
     slug = "query"
 
 
 class NcuNotFoundError(NcuroofError, FileNotFoundError):
-    """NVIDIA's `ncu` is not on this machine, or what was named is not it."""
+    """NVIDIA's `ncu` is not on this machine, or what `NCUROOF_NCU` names is not ncu."""
 
     slug = "ncu-not-found"
 
 
 class ProfileRequestError(NcuroofError, ValueError):
-    """What `ncuroof profile` was asked for contradicts itself, or names something that is not there."""
+    """The options of `ncuroof profile` contradict each other, or name something that does not exist."""
 
     slug = "profile-request"
     exit_code = 2
 
 
 class ProfilingError(NcuroofError, RuntimeError):
-    """ncu recorded nothing, or stopped; its own words were turned into a reason and a fix."""
+    """ncu recorded nothing, or stopped; its messages were turned into a reason and a fix."""
 
     slug = "profiling"
 
 
 class CountsError(NcuroofError, ValueError):
-    """The counts beside a report are not ncuroof's, or a trace is none of PyTorch's profiler or Nsight Systems."""
+    """The counts beside a report were not written by ncuroof, or a trace not by PyTorch's profiler or Nsight Systems."""
 
     slug = "counts"
 

@@ -74,8 +74,8 @@ def stated(name: str) -> Iterator[dict[str, Any]]:
     except ProfileError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError, re.error) as error:
-        hint = "reinstall, or mend your change"
-        raise ProfileError(f"{name}: a key is missing or of the wrong kind: {error!r}", hint=hint) from error
+        hint = "reinstall, or fix your change"
+        raise ProfileError(f"{name}: a key is missing or of the wrong type: {error!r}", hint=hint) from error
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from ncuroof.collect.settings import load_settings
 @click.command()
 @common
 def doctor(*, quiet: bool, verbose: bool, no_color: bool) -> int:  # noqa: ARG001
-    """Say whether this machine can profile: ncu, driver, GPUs, counter permission, other profilers.
+    """Check whether this machine can profile: ncu, driver, GPUs, counter permission, other profilers.
 
-    Exits with 1 where it cannot.
+    Exits with 1 if it cannot.
     """
     from ncuroof.present.format import printable  # noqa: PLC0415  loads polars
 

@@ -27,7 +27,7 @@ class FileToWrite(click.Path):
         """
         if _names_folder(value):
             raise OutputError(
-                f"{value}: a file was wanted, found a folder's name", hint=f"name a file in it: {value}NAME"
+                f"{value}: expected a file, found a folder's name", hint=f"name a file in it: {value}NAME"
             )
         return value if value == STANDARD_OUTPUT else super().convert(value, param, ctx)
 
@@ -45,7 +45,7 @@ class FileOrFolder(click.Path):
             OutputError: it ends in a slash, and no folder is there.
         """
         if _names_folder(value) and not Path(value).is_dir():
-            raise OutputError(f"{value}: a folder was wanted, none is there", hint=f"mkdir -p {value}")
+            raise OutputError(f"{value}: no such folder", hint=f"create it: mkdir -p {value}")
         return super().convert(value, param, ctx)
 
 

@@ -19,8 +19,8 @@ def keep_inputs(outputs: Iterable[str | Path | None], inputs: Iterable[Path]) ->
     for output in (Path(name) for name in outputs if name is not None):
         if any(_is_same_or_within(output, path) for path in read):
             raise OutputError(
-                f"{output}: is read by this command, and would be lost",
-                hint="choose another name; --force does not replace what is read",
+                f"{output}: is an input of this command and would be overwritten",
+                hint="choose another name; --force never overwrites an input",
             )
 
 

@@ -21,18 +21,18 @@ from ncuroof.errors import NcuroofError
 _N_OBJECTS_BETWEEN_SEARCHES = 100_000
 
 _SUMMARY_BY_COMMAND = {
-    "profile": "Run a program under ncu, keep the report, diagnose it.",
+    "profile": "Profile a program with ncu, keep the report, diagnose every kernel.",
     "report": "Read reports, diagnose every kernel, write a summary and a page.",
-    "compare": "Compare two runs: what changed, by how much, why; gates for CI.",
-    "whatif": "Project a run onto other GPUs, or try changes before writing them.",
-    "calibrate": "Measure what this GPU reaches, for roofs to judge reports against.",
-    "model": "Say how fast an operation can be at best, before there is any code.",
-    "ingest": "Take many reports into a dataset, on this machine or a cluster.",
-    "fleet": "Ask a dataset: slowest kernels, regressions, other GPUs.",
-    "redact": "Write a report without what tells on machine, user and program.",
-    "explain": "Say what a verdict, finding, caveat, quantity or column means.",
-    "gpus": "Show the GPUs whose data sheets ncuroof knows.",
-    "doctor": "Say whether this machine can profile, and how to mend what is missing.",
+    "compare": "Compare two runs: what changed, by how much, and why; gates for CI.",
+    "whatif": "Estimate a run on other GPUs, or a change before you write it.",
+    "calibrate": "Measure the bandwidth and FLOP rates that this GPU really reaches.",
+    "model": "Estimate the best possible time of an operation, before any code.",
+    "ingest": "Load many reports into a dataset, on this machine or a cluster.",
+    "fleet": "Query a dataset: slowest kernels, regressions, other GPUs.",
+    "redact": "Strip machine, user, program and source details from a report.",
+    "explain": "Explain a verdict, finding, caveat, quantity or column.",
+    "gpus": "List the GPUs whose data sheets ncuroof knows.",
+    "doctor": "Check whether this machine can profile, and how to fix it if not.",
 }
 """A command is a module of this package with the same name; it is loaded when it runs."""
 
@@ -78,7 +78,7 @@ class _Commands(click.Group):
 @click.version_option(__version__, prog_name="ncuroof")
 @common
 def program(*, quiet: bool, verbose: bool, no_color: bool) -> None:
-    """Every kernel of a CUDA run on a hierarchical roofline: what bounds it, why, and what to change."""
+    """Place every kernel of a CUDA run on a hierarchical roofline: what bounds it, why, and what to change."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -113,8 +113,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Files that cannot be read or written have errors of their own; what is left is standard output.
         _abandon_output()
         _fail(
-            f"ncuroof: standard output cannot be written: {error.strerror or error}",
-            "free some space, or send it elsewhere",
+            f"ncuroof: cannot write to standard output: {error.strerror or error}",
+            "free some disk space, or redirect the output elsewhere",
             1,
         )
 

@@ -13,9 +13,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 EXIT_INTERRUPTED = 130
 
 _HELP_BY_FLAGS = {
-    ("--no-color",): "Plain text; NO_COLOR in the environment does the same.",
-    ("-v", "--verbose"): "Say more about what is going on, on standard error.",
-    ("-q", "--quiet"): "Say nothing on standard error but errors.",
+    ("--no-color",): "Plain text without colours, as with NO_COLOR in the environment.",
+    ("-v", "--verbose"): "Print more detail on standard error.",
+    ("-q", "--quiet"): "Print nothing but errors on standard error.",
 }
 
 

@@ -102,15 +102,15 @@ def written_as(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., An
             multiple=True,
             type=FileToWrite(),
             metavar="FILE",
-            help="File to write, its suffix names the format; '-' is standard output. Again for more.",
+            help="File to write; its suffix sets the format. '-' is standard output. Repeatable.",
         )
         @click.option(
             "--format",
             "form",
             type=click.Choice(formats),
-            help="Format of standard output, and of files whose suffix names none.",
+            help="Format of standard output, and of files whose suffix sets none.",
         )
-        @click.option("--force", is_flag=True, help="Replace files that ncuroof did not write.")
+        @click.option("--force", is_flag=True, help="Overwrite files that ncuroof did not write.")
         @functools.wraps(command)
         def with_outputs(names: tuple[Path | str, ...], form: str | None, *, force: bool, **given: Any) -> Any:
             return command(_chosen(names, form, formats, force=force), **given)
@@ -133,6 +133,6 @@ def _chosen(names: Sequence[Path | str], form: str | None, formats: Sequence[str
     is_printed = not names or STANDARD_OUTPUT in names
     if form is not None and not is_printed and form not in {each for _, each in files}:
         raise click.UsageError(
-            f"--format {form}: the suffix of each file names another format; add -o - for standard output"
+            f"--format {form} applies to no output: each file's suffix sets another; add -o - for standard output"
         )
     return Outputs(files, (form or _TEXT) if is_printed else None, not names and form is None, force)

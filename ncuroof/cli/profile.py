@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import click
 
 from ncuroof.cli.file_option import FileOrFolder
 from ncuroof.cli.kept_inputs import keep_inputs
-from ncuroof.cli.options import EXIT_INTERRUPTED, common, say
+from ncuroof.cli.options import EXIT_INTERRUPTED, Command, common, say
 from ncuroof.cli.remote_plan import write_remote_plan
 from ncuroof.cli.report_place import in_a_place_of_its_own, wanted_report
 from ncuroof.collect.arguments import Selection
@@ -38,29 +39,34 @@ _AS_THEY_ARE = (
 )  # fmt: skip
 """Options that the request takes as click gives them."""
 _REDACT = (
-    "the report holds the environment, the host's name and the command line, which ncu records: "
-    "strip them with ncuroof redact before you share it"
+    "the report contains the environment variables, host name and command line that ncu records: "
+    "remove them with ncuroof redact before you share it"
 )
+
+
+def _choice(name: str, *choices: str, text: str) -> Callable[[Command], Command]:
+    """Return an option with these choices; the first is the default."""
+    return click.option(name, type=click.Choice(choices), default=choices[0], show_default=True, help=text)
 
 
 @click.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[NCU_OPTIONS --] PROGRAM [ARGS]…")
 @click.option(
-    "-o", "--output", type=FileOrFolder(), help="Report to write, or folder for it; by default PROGRAM.ncu-rep here."
+    "-o", "--output", type=FileOrFolder(), help="Report to write, or folder for it. Default: PROGRAM.ncu-rep here."
 )
 @click.option(
     "--level",
     type=click.Choice(["quick", "roofline", "full"]),
     default="roofline",
     show_default=True,
-    help="How much to collect.",
+    help="quick: verdicts; roofline: all that the diagnosis reads; full: every page of NVIDIA's GUI.",
 )
-@click.option("--section", "sections", multiple=True, help="Section to collect besides.")
-@click.option("--metrics", multiple=True, help="Counters to collect besides, separated by commas.")
+@click.option("--section", "sections", multiple=True, help="ncu section to collect in addition.")
+@click.option("--metrics", multiple=True, help="Counters to collect in addition, separated by commas.")
 @click.option(
     "--lines",
     is_flag=True,
-    help="Tell lines of the source: source counters, a few passes more, and the sources of code compiled with -lineinfo.",
+    help="Show source lines: adds source counters (a few passes) and the sources of -lineinfo builds.",
 )
 @click.option(
     "-k",
@@ -68,90 +74,86 @@ _REDACT = (
     "kernels",
     multiple=True,
     metavar="REGEX",
-    help="Record kernels whose function's name this is found in; with < > or :: in it, whose whole demangled name.",
+    help="Record kernels whose function name matches anywhere; with < > or :: in REGEX, whose whole demangled name does.",
 )
 @click.option(
-    "--nvtx", multiple=True, metavar="FILTER", help="Record launches in these NVTX ranges, as ncu --nvtx-include."
+    "--nvtx", multiple=True, metavar="FILTER", help="Record launches inside these NVTX ranges (ncu --nvtx-include)."
 )
-@click.option("--launch-skip", type=click.IntRange(0), default=0, help="Matching launches to leave out first.")
-@click.option("--launch-count", type=click.IntRange(1), help="Matching launches to record.")
+@click.option("--launch-skip", metavar="N", type=click.IntRange(0), default=0, help="Skip N matching launches first.")
+@click.option(
+    "--launch-count",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Record at most N; with --per-shape, N of each kernel and shape.",
+)
 @click.option(
     "--per-shape/--no-per-shape",
     default=None,
-    help="One launch per kernel and launch shape, weighted by counts; by default for long runs.",
+    help="Record one launch per kernel and launch shape, weighted by a counting run; the default for long runs.",
 )
-@click.option("--cover", metavar="SHARE", help="Record functions that make up at least this share of GPU time: 95%.")
+@click.option(
+    "--cover", metavar="SHARE", help="Record only functions that make up at least this share of GPU time, such as 95%."
+)
 @click.option(
     "--trace",
     type=click.Path(path_type=Path),
-    help="Trace of the same program, of PyTorch's profiler or Nsight Systems, which tells of its launches in place of a first run.",
+    help="Trace from PyTorch's profiler or Nsight Systems, used instead of a counting run.",
 )
-@click.option("--step", metavar="N[:M]", help="Profile these steps of a PyTorch script, counted from 1.")
+@click.option("--step", metavar="N[:M]", help="Profile only these steps of a PyTorch script, counted from 1.")
 @click.option(
     "--step-of",
     metavar="WHAT",
-    help="A step: optimizer (the default), dataloader, or a function: NAME in the script, or MODULE:NAME.",
+    help="What counts as a step: optimizer (the default), dataloader, or a function: NAME in the script, or MODULE:NAME.",
 )
 @click.option(
-    "--stop-after/--no-stop-after", default=None, help="End the script after the last profiled step (the default)."
+    "--stop-after/--no-stop-after", default=None, help="End the script after the last profiled step (default)."
 )
-@click.option("--annotate", is_flag=True, help="NVTX ranges with shapes for the modules and operators of PyTorch.")
-@click.option("--with-collectives", is_flag=True, help="Replay NCCL's and NVSHMEM's kernels too, which can hang.")
-@click.option(
+@click.option("--annotate", is_flag=True, help="Add NVTX ranges with shapes around PyTorch modules and operators.")
+@click.option("--with-collectives", is_flag=True, help="Also replay NCCL and NVSHMEM kernels, which can hang.")
+@_choice(
     "--replay-mode",
-    type=click.Choice(["kernel", "application", "range", "app-range"]),
-    default="kernel",
-    show_default=True,
+    "kernel",
+    "application",
+    "range",
+    "app-range",
+    text="kernel: replay kernels; application: rerun the program for each pass; range, app-range: record whole ranges.",
 )
-@click.option(
-    "--clock-control",
-    type=click.Choice(["none", "base", "boost"]),
-    default="none",
-    show_default=True,
-    help="none: clocks as in production.",
-)
-@click.option(
-    "--cache-control",
-    type=click.Choice(["all", "none"]),
-    default="all",
-    show_default=True,
-    help="all: caches are flushed before each pass.",
-)
-@click.option(
-    "--graph-profiling",
-    type=click.Choice(["node", "graph"]),
-    default="node",
-    show_default=True,
-    help="CUDA graphs by node, or as a whole.",
-)
-@click.option("--target-processes", type=click.Choice(["all", "application-only"]), default="all", show_default=True)
+@_choice("--clock-control", "none", "base", "boost", text="none: clocks as in production; base, boost: locked.")
+@_choice("--cache-control", "all", "none", text="all: flush caches before each pass.")
+@_choice("--graph-profiling", "node", "graph", text="CUDA graphs kernel by kernel (node), or as a whole (graph).")
+@_choice("--target-processes", "all", "application-only", text="all: child processes too.")
 @click.option(
     "--rank-variable",
     metavar="NAME",
-    help="Variable of a rank's number, for launchers other than torchrun, accelerate, deepspeed, mpirun, mpiexec and srun.",
+    help="Environment variable with the rank, for launchers other than torchrun, accelerate, deepspeed, mpirun, mpiexec, srun.",
 )
-@click.option("--python", metavar="PATH", help="Interpreter for scripts; by default the one that runs ncuroof.")
+@click.option("--python", metavar="PATH", help="Interpreter for .py scripts. Default: the one that runs ncuroof.")
 @click.option(
     "--compute-capability",
     "capabilities",
     multiple=True,
     metavar="X.Y",
-    help="Of the GPU, where it is not this machine's.",
+    help="Of the GPU to profile on, if it is not in this machine. Repeatable.",
 )
-@click.option("--dry-run", is_flag=True, help="Print the command and end.")
+@click.option("--dry-run", is_flag=True, help="Print the commands and exit.")
 @click.option(
     "--remote-plan",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a shell script for a machine that has only ncu, and end.",
+    help="Write a shell script for a machine with only ncu, and exit.",
 )
-@click.option("--force", is_flag=True, help="Replace a report, and files that ncuroof did not write.")
+@click.option("--force", is_flag=True, help="Overwrite an existing report, and files that ncuroof did not write.")
 @common
 def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: bool, **asked: Any) -> int:
     """Run PROGRAM under NVIDIA's ncu, keep the report, and say what bounds each kernel.
 
-    A script that ends in .py runs with the current interpreter. Options of ncuroof stand before the program, options for ncu
-    between two `--`: ncuroof profile --level quick -- --call-stack -- ./app --size 3
-    """
+    \b
+    ncuroof profile --step 10 train.py                one training step
+    ncuroof profile -k gemm -- ./app --size 3         some kernels
+    ncuroof profile -- ./app --size 3                 a whole program
+    ncuroof profile -- --call-stack -- ./app          options for ncu: between two `--`
+
+    ncuroof's own options go before the program. A .py script runs with the current interpreter.
+    """  # noqa: D301  click keeps the lines of a paragraph that begins with \b
     recorder = _recorder(words, asked, quiet=quiet)
     _keep_what_runs(recorder.request, asked["remote_plan"])
     if asked["remote_plan"] is not None:
@@ -229,11 +231,11 @@ def _request(
     if wanted is not None:
         output = wanted if is_kept or asked["force"] else free_report(wanted)
     if output.name in ("", ".."):
-        raise ProfileRequestError(f"-o: a file's name was wanted, {str(output)!r} was found", hint="-o run.ncu-rep")
+        raise ProfileRequestError(f"-o: expected a file name, found {str(output)!r}", hint="-o run.ncu-rep")
     if is_kept and asked["cover"] is not None and asked["trace"] is None:
         raise ProfileRequestError(
-            "--cover counts launches first, which a script for another machine cannot",
-            hint="count them with --trace FILE, or choose kernels with --kernel, or record each launch shape once with --per-shape",
+            "--cover needs launch counts, and a script for another machine has no counting run",
+            hint="take them from a trace with --trace FILE, choose kernels with --kernel, or use --per-shape instead",
         )
     asked = {**asked, "per_shape": _once_per_shape(asked, is_kept=is_kept)}
     return checked(
@@ -318,7 +320,7 @@ def _report(recording: Recording, *, force: bool, quiet: bool, no_color: bool) -
             say(f"warning: {recording.shortfall}")
         say(_REDACT)
         if recording.exit_status:
-            say(f"the program ended with status {recording.exit_status}")
+            say(f"the program exited with status {recording.exit_status}")
     return EXIT_INTERRUPTED if recording.is_interrupted else recording.exit_status
 
 

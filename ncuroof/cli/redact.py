@@ -24,9 +24,9 @@ from ncuroof.present.output import write_whole
     "--keep",
     multiple=True,
     type=click.Choice(KEEPABLE),
-    help="Code that stays: machine code (sass), ptx, or CUDA source; again for more.",
+    help="Code to keep: machine code (sass), PTX, or CUDA source. Repeatable.",
 )
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @common
 def redact(
     *,
@@ -38,13 +38,13 @@ def redact(
     verbose: bool,  # noqa: ARG001
     no_color: bool,  # noqa: ARG001
 ) -> None:
-    """Write the report IN to OUT without what tells on machine, user, program and source; counters stay as they are.
+    """Write the report IN to OUT without machine, user, program and source details; counters stay unchanged.
 
-    OUT is compressed where it ends in .ncu-repz; - is standard output. What was taken out is told on standard error.
+    OUT is compressed if its name ends in .ncu-repz; - is standard output. Standard error lists what was removed.
     """
     keep_inputs([target], [source])
     if target == STANDARD_OUTPUT:
-        check_standard_output("a report", hint="name a file in place of -")
+        check_standard_output("a report", hint="name a file instead of -")
     content, loss = report_content(source)
     done = redact_report(content, where=source.name, keep=keep)
     if isinstance(target, Path):
@@ -57,19 +57,22 @@ def redact(
 
 
 def _tell(done: Redaction, target: Path | str, lost: str | None) -> None:
-    say(f"{target}: left out or overwritten:")
+    say(f"{target}: removed or overwritten:")
     for kind, number in done.removed.items():
         say(f"  {number:>7}  {kind}")
-    say(f"searched for {done.n_searched} host names, accounts, addresses and home folders: none is left" + _but(done))
+    say(
+        f"searched the result for {done.n_searched} host names, accounts, addresses and home folders: none left"
+        + _but(done)
+    )
     for place, word, times in done.left:
-        say(f"warning: {word!r} stays in {place} ({times} times)")
+        say(f"warning: {word!r} remains in {place} ({times} times)")
     if done.unsearched:
         say(
-            f"note: too short or too common to search for, their fields are left out: {', '.join(map(repr, done.unsearched))}"
+            f"note: removed as fields, but too short or too common to search for: {', '.join(map(repr, done.unsearched))}"
         )
     if lost is not None:
         say(f"warning: the report is damaged: {lost}")
 
 
 def _but(done: Redaction) -> str:
-    return ", but where said below" if done.left else ""
+    return ", except as listed below" if done.left else ""

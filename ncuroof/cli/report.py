@@ -34,22 +34,22 @@ if TYPE_CHECKING:
     "calibrations",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Roofs that a GPU was seen to reach, as ncuroof calibrate writes them; again for more GPUs.",
+    help="Roofs measured by ncuroof calibrate; repeat for more GPUs.",
 )
 @click.option(
     "--trace",
     "traces",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Trace of the same program, of PyTorch's profiler or Nsight Systems: weights sums by how often and how long kernels ran "
-    "in it, and says how much the GPU idles; one for each report.",
+    help="Trace of the same program from PyTorch's profiler or Nsight Systems: weights sums by how often and how long each "
+    "kernel ran in it, and shows how long the GPU idles. One per report.",
 )
 @click.option(
     "--reader",
     type=click.Choice(READERS),
     default="auto",
     show_default=True,
-    help="What reads the reports: ncuroof itself (native), NVIDIA's module (nvidia), or ncuroof, and the module where it declines.",
+    help="Reader to use: ncuroof's own (native), NVIDIA's Python module (nvidia), or native with nvidia as fallback (auto).",
 )
 @common
 def report(  # noqa: PLR0913  an argument per option
@@ -63,9 +63,9 @@ def report(  # noqa: PLR0913  an argument per option
     verbose: bool,
     no_color: bool,
 ) -> None:
-    """Read REPORTS (.ncu-rep, or what ncu --page raw --csv prints), diagnose every kernel, and write what was found.
+    """Read REPORTS (.ncu-rep, or the output of ncu --page raw --csv), diagnose every kernel, and write the results.
 
-    Without options: a summary on the terminal, and a page beside the first report.
+    Without options: a summary on the terminal, and an HTML page beside the first report.
     """
     with reading_progress(quiet=quiet) as progress:
         found = read(reports, reader=reader, n_processes=available_cores(), on_progress=progress)
@@ -80,7 +80,7 @@ def report(  # noqa: PLR0913  an argument per option
     if verbose:
         for line in (f"{raw.file}: {remark}" for raw in found.raw for remark in raw.remarks):
             say(line)
-        say(f"read {analysis.summary.n_kernels} kernels of {len(found.raw)} reports")
+        say(f"read {analysis.summary.n_kernels} kernels from {len(found.raw)} reports")
     if outputs.is_default:
         show_summary(analysis, no_color=no_color)
         write_page(analysis, reports[0], force=outputs.force)
@@ -97,9 +97,9 @@ def _warn_of_unused(paths: Sequence[Path], calibrations: Sequence[Calibration], 
         if any(calibration is each for each in used):
             continue
         fits = any(by_device([calibration], devices).values())
-        why = "of which an earlier file has roofs" if fits else "which no report is of"
+        why = "for which an earlier file has roofs" if fits else "which is in no report"
         gpu = f"{printable(calibration.gpu)} ({calibration.sm_count} SMs)"
-        say(f"warning: {printable(path.name)} was measured on {gpu}, {why}: its roofs are left out")
+        say(f"warning: {printable(path.name)} was measured on {gpu}, {why}: its roofs are not used")
 
 
 def _read_calibrations(paths: Sequence[Path]) -> list[Calibration]:

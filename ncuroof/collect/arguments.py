@@ -117,7 +117,7 @@ def kernel_pattern(request: Request, selection: Selection, settings: Settings) -
 
 
 def leaves_collectives_out(request: Request) -> bool:
-    """Return whether kernels that wait for other GPUs are left out, because replayed alone they would wait for ever."""
+    """Return whether kernels that wait for other GPUs are left out, because replayed alone they would wait forever."""
     return not request.with_collectives and request.replay_mode == _KERNEL_REPLAY
 
 
@@ -145,7 +145,7 @@ def _with_flags_inside(pattern: str) -> str:
 
 def _control(request: Request, settings: Settings, ncu_version: Version) -> list[str]:
     if request.clock_control == "boost" and not _has(_BOOST, settings, ncu_version):
-        raise _too_old(_BOOST, settings)
+        raise _too_old(_BOOST, settings, ncu_version)
     chosen = [
         *("--replay-mode", request.replay_mode),
         *("--clock-control", request.clock_control),
@@ -155,7 +155,7 @@ def _control(request: Request, settings: Settings, ncu_version: Version) -> list
     if _has("--graph-profiling", settings, ncu_version):
         chosen += ["--graph-profiling", request.graph_profiling]
     elif request.graph_profiling != "node":
-        raise _too_old("--graph-profiling", settings)
+        raise _too_old("--graph-profiling", settings, ncu_version)
     return chosen
 
 
@@ -178,7 +178,7 @@ def _filters(request: Request, selection: Selection, settings: Settings, ncu_ver
         chosen += ["--launch-skip", str(request.skip)]
     if selection.per_shape:
         if not _has("--filter-mode", settings, ncu_version):
-            raise _too_old("--filter-mode", settings)
+            raise _too_old("--filter-mode", settings, ncu_version)
         chosen += ["--filter-mode", "per-launch-config"]
     count = 1 if selection.per_shape and request.count is None else request.count
     return [*chosen, *(["--launch-count", str(count)] if count is not None else [])]
@@ -188,13 +188,13 @@ def _has(option: str, settings: Settings, version: Version) -> bool:
     return not version or version >= settings.option_since[option]
 
 
-def _too_old(option: str, settings: Settings) -> ProfileRequestError:
-    since = ".".join(map(str, settings.option_since[option]))
+def _too_old(option: str, settings: Settings, ncu_version: Version) -> ProfileRequestError:
+    since, found = (".".join(map(str, version)) for version in (settings.option_since[option], ncu_version))
     return ProfileRequestError(
-        f"{option} was wanted, which ncu has from {since} on",
-        hint="name a newer ncu in NCUROOF_NCU, or do without: --no-per-shape"
+        f"{option} needs ncu {since} or later, found {found}",
+        hint="point NCUROOF_NCU to a newer ncu, or record every launch with --no-per-shape"
         if option == "--filter-mode"
-        else "name a newer ncu in NCUROOF_NCU",
+        else "point NCUROOF_NCU to a newer ncu",
     )
 
 

@@ -1,4 +1,4 @@
-"""What can be known before a program runs is looked at before: a first run may take long, and would be for nothing."""
+"""Checks before anything runs: a counting run may take long, and would be wasted if the recording cannot work."""
 
 from __future__ import annotations
 
@@ -51,11 +51,12 @@ def _look_at_program(recorder: Recorder) -> None:
     first = (program.launcher or program.words)[0]
     if shutil.which(first) is None and not os.access(first, os.X_OK):
         raise ProfilingError(
-            f"{first}: no such program (program-not-found)", hint="give its path; for scripts, --python PATH"
+            f"{first}: no such program (program-not-found)",
+            hint="give its path; the Python of a script is chosen with --python PATH",
         )
     script = None if program.launcher or program.script is None else program.words[program.script]
     if script not in (None, "-m") and not Path(str(script)).exists():
-        raise ProfileRequestError(f"{script}: no such script", hint="give its path")
+        raise ProfileRequestError(f"{script}: no such script", hint="check its path")
     if recorder.request.steps is not None and program.script is not None:
         _look_at_steps(recorder.request.steps.of, str(program.words[program.script]))
 
@@ -66,16 +67,17 @@ def _look_at_steps(of: str, script: str) -> None:
         return
     if script == "-m":
         raise ProfileRequestError(
-            f"--step-of {of}: calls of a function cannot be counted in a module that runs with -m",
-            hint="run the module's file instead, or name a function of a module that it imports, as MODULE:NAME",
+            f"--step-of {of}: calls of a function cannot be counted in a module run with -m",
+            hint="run the module's file instead, or name a function of a module that it imports as MODULE:NAME",
         )
     functions = functions_in(Path(script))
     if functions is None or of in functions:
         return
     alike = [name for name in functions if name.split(".")[-1] == of.rsplit(".", maxsplit=1)[-1]]
-    found = f"did you mean {' or '.join(alike)}" if alike else f"it has {', '.join(functions[:_MOST_NAMED]) or 'none'}"
+    defined = f"it defines {', '.join(functions[:_MOST_NAMED]) or 'no function'}"
+    found = f"did you mean {' or '.join(alike)}?" if alike else f"{defined};"
     raise ProfileRequestError(
-        f"--step-of {of}: {script} has no such function", hint=f"{found}; functions of modules are MODULE:NAME"
+        f"--step-of {of}: {script} has no such function", hint=f"{found} name functions of other modules as MODULE:NAME"
     )
 
 
@@ -115,7 +117,7 @@ def _ask_ncu(recorder: Recorder) -> None:
                 timeout=_PATIENCE_S,
                 check=False,
             )
-        except (OSError, subprocess.TimeoutExpired):  # what runs the program will tell
+        except (OSError, subprocess.TimeoutExpired):  # the recording itself will fail and say why
             return
     error = refusal(done.stdout + done.stderr, recorder.settings.failures) if done.returncode else None
     passed_over = (*_OF_NOTHING, *([_NO_DRIVER] if recorder.program.launcher else []))

@@ -11,7 +11,7 @@ from typing import Any
 from ncuroof.errors import CalibrationError, found_json
 
 SCHEMA = "ncuroof.calibration/1"
-_HINT = "ncuroof calibrate -o FILE writes one, on the machine with the GPU"
+_HINT = "create one on the machine with the GPU: ncuroof calibrate -o FILE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,11 @@ def read_calibration(path: str | os.PathLike[str]) -> Calibration:
     except OSError as error:
         raise CalibrationError(f"{path}: {error.strerror or error}", hint=_HINT) from error
     except (ValueError, RecursionError) as error:
-        raise CalibrationError(f"{path}: a calibration was wanted, found what is no JSON", hint=_HINT) from error
+        raise CalibrationError(f"{path}: expected a calibration, found a file that is not JSON", hint=_HINT) from error
     if not isinstance(content, dict) or "schema" not in content:
-        raise CalibrationError(f"{path}: a calibration was wanted, found {found_json(content)}", hint=_HINT)
+        raise CalibrationError(f"{path}: expected a calibration, found {found_json(content)}", hint=_HINT)
     if (schema := content.pop("schema")) != SCHEMA:
-        raise CalibrationError(f"{path}: schema {SCHEMA} was wanted, found {schema}", hint=_HINT)
+        raise CalibrationError(f"{path}: expected schema {SCHEMA}, found {schema}", hint=_HINT)
     try:
         roofs = tuple(_roof(entry) for entry in content.pop("roofs"))
         absent = tuple((str(name), str(reason)) for name, reason in content.pop("not_measured"))
@@ -102,5 +102,5 @@ def read_calibration(path: str | os.PathLike[str]) -> Calibration:
 def _roof(entry: dict[str, Any]) -> ReachedRoof:
     roof = ReachedRoof(**entry)
     if roof.kind not in ("bandwidth", "compute") or not 0 < roof.per_s < float("inf"):
-        raise ValueError(f"{roof.kind} {roof.name}: a positive rate was wanted, found {roof.per_s!r}")
+        raise ValueError(f"{roof.kind} {roof.name}: expected a positive rate, found {roof.per_s!r}")
     return roof

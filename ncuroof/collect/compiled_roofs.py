@@ -97,5 +97,5 @@ def _compiled(torch: Any, name: str) -> Any:
 
 def _properties(torch: Any, device: str) -> Any:
     if device == "cpu":
-        raise RuntimeError("a GPU was wanted, found the CPU")
+        raise RuntimeError("expected a GPU, found the CPU")
     return torch.cuda.get_device_properties(device)

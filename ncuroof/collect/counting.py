@@ -1,4 +1,4 @@
-"""From a first run's counts to the launches that are recorded, and what recording them costs."""
+"""From the counting run's counts to the launches that are recorded, and what recording them costs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def select_launches(request: Request, plan: Plan, settings: Settings, counts: Co
     """
     if request.graph_profiling == "node" and any(kernel.name == WHOLE_GRAPH for kernel in counts.kernels):
         raise ProfileRequestError(
-            "--trace: single kernels were wanted, CUDA graphs recorded as wholes were found",
+            "--trace: expected single kernels, found CUDA graphs traced as a whole",
             hint="trace again with nsys profile --cuda-graph-trace=node",
         )
     pattern = kernel_pattern(request, Selection(), settings)
@@ -44,9 +44,9 @@ def select_launches(request: Request, plan: Plan, settings: Settings, counts: Co
     )
     if not wanted.kernels:
         raise ProfilingError(
-            f"none of the {len(counts.kernels)} kernels and shapes that were counted is wanted (no-kernels)",
-            hint="--kernel is looked for in the whole demangled name where it has < > or ::, else in the function's; "
-            f"that of the kernel that takes longest is {function_name(counts.kernels[0].name):.80}",
+            f"none of the {len(counts.kernels)} counted kernels and shapes passes the filters (no-kernels)",
+            hint="--kernel searches the function name, or the whole demangled name if it contains < > or ::; "
+            f"the function that takes longest is {function_name(counts.kernels[0].name):.80}",
         )
     is_long = sum(kernel.n_launches for kernel in wanted.kernels) > settings.per_shape_from_launches
     is_part = request.trace is not None and request.steps is None  # of a run that may be much longer
@@ -91,19 +91,21 @@ def _passes(name: str, pattern: str | None, *, in_whole_name: bool) -> bool:
         return pattern is None or re.search(pattern, name if in_whole_name else function_name(name)) is not None
     except re.error as error:
         raise ProfileRequestError(
-            f"--kernel: a regular expression was wanted: {error}", hint="quote it for the shell"
+            f"--kernel: expected a regular expression: {error}", hint="quote it for the shell"
         ) from error
 
 
 def _recorded(request: Request, chosen: Sequence[KernelCount], counts: Counts, *, per_shape: bool) -> str:
-    """Return in words which launches are recorded; ncu takes --launch-count of each kernel and shape where it tells these apart."""
+    """Return in words which launches are recorded; --launch-count is per kernel and shape if ncu records by these."""
+    is_all, some = len(chosen) == len(counts.kernels), f"{len(chosen)} of these {len(counts.kernels)}"
     if per_shape:
         is_once = request.count is None or request.count == 1
-        return f"{len(chosen)} of them, {'once' if is_once else f'at most {request.count} times'} each"
+        most = "one launch" if is_once else f"at most {request.count} launches"
+        return f"{most} of each" if is_all else f"{some}, {most} each"
     n_launches = sum(kernel.n_launches for kernel in chosen)
     if request.count is not None and request.count < n_launches:
         return f"at most {request.count} of {n_launches} launches"
-    return "every launch" if len(chosen) == len(counts.kernels) else f"every launch of {len(chosen)} of them"
+    return "every launch" if is_all else f"every launch of {some}"
 
 
 def _cost(request: Request, chosen: Sequence[KernelCount], plan: Plan, settings: Settings, *, per_shape: bool) -> str:
@@ -116,8 +118,8 @@ def _cost(request: Request, chosen: Sequence[KernelCount], plan: Plan, settings:
     replays = _range(*(str(n_launches * passes) for passes in plan.passes))
     times = _range(*(clock(passes * (n_launches * settings.replay_s + duration_s)) for passes in plan.passes))
     return (
-        f": {replays} replays, which take about {times} at "
-        f"{settings.replay_s * 1e3:.0f} ms a replay beside GPU time, as on an H100's machine"
+        f": {replays} replays, about {times} at "
+        f"{settings.replay_s * 1e3:.0f} ms per replay plus GPU time, as measured on an H100"
     )
 
 

@@ -1,6 +1,6 @@
-"""How often each kernel ran and how long, from a first run without replays: the document `ncuroof.counts/1`.
+"""How often each kernel ran and how long, from a counting run without ncu: the document `ncuroof.counts/1`.
 
-It lies beside a report (`run.counts.json` beside `run.ncu-rep`) that holds one launch for many, and says for how many each stands.
+It lies beside a report (`run.counts.json` beside `run.ncu-rep`) and says how many launches each recorded launch represents.
 
 Schema history:
     1  2026-11-20  first version; 2026-11-22 adds breakdown; 2026-11-23 adds shortest_ns and longest_ns of a kernel;
@@ -26,7 +26,7 @@ from ncuroof.errors import CountsError
 
 SCHEMA = "ncuroof.counts/1"
 _SUFFIX = ".counts.json"
-_HINT = "remove the file, or count again with ncuroof profile --per-shape"
+_HINT = "delete the file, or count again with ncuroof profile --per-shape"
 _MOST_BYTES = 64 * 2**20
 _MOST_LAUNCHES = 10**12
 
@@ -234,7 +234,7 @@ def read_counts(path: Path) -> Counts:
     """
     try:
         if path.stat().st_size > _MOST_BYTES:
-            raise CountsError(f"{path}: counts of at most 64 MiB were wanted, it is larger", hint=_HINT)
+            raise CountsError(f"{path}: expected counts of at most 64 MiB, found a larger file", hint=_HINT)
         document = json.loads(path.read_bytes())
     except OSError as error:
         raise CountsError(f"{path}: cannot be read: {error.strerror}", hint=_HINT) from error
@@ -242,16 +242,18 @@ def read_counts(path: Path) -> Counts:
         raise CountsError(f"{path}: is not JSON: {error}", hint=_HINT) from error
     found = document.get("schema") if isinstance(document, dict) else None
     if found != SCHEMA:
-        raise CountsError(f"{path}: the schema {SCHEMA} was wanted, {found!r} was found", hint=_HINT)
+        raise CountsError(
+            f"{path}: expected schema {SCHEMA}, found {'none' if found is None else repr(found)}", hint=_HINT
+        )
     try:
         kernels, found = _kernels(document["kernels"]), document.get("breakdown")
         breakdown = None if found is None else TemporalBreakdown.from_dict(found)
         source = document.get("source", "torch.profiler")
         if source not in PROFILERS:
-            raise ValueError(f"a source {source!r:.80}")
+            raise ValueError(f"unknown source {source!r:.80}")
         return Counts(kernels, document.get("steps"), breakdown, source)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise CountsError(f"{path}: {error!r} in an entry", hint=_HINT) from error
+        raise CountsError(f"{path}: an entry is malformed: {error!r}", hint=_HINT) from error
 
 
 def _kernels(entries: Sequence[Mapping[str, Any]]) -> tuple[KernelCount, ...]:

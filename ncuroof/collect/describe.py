@@ -1,4 +1,4 @@
-"""The plan in words: what is asked for, of which launches, what it costs, what it leaves out."""
+"""The plan in words: what is collected, of which launches, what it costs, what is skipped."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ def plan_lines(recorder: Recorder, *, counts_first: bool) -> list[str]:
 
     Args:
         recorder: of the request.
-        counts_first: whether a first run counts launches.
+        counts_first: whether a counting run comes first.
     """
     plan, request = recorder.plan, recorder.request
     asked = [f"level {plan.level}", *([f"set {plan.set}"] if plan.set else []), f"{len(plan.sections)} sections"]
     asked += [f"{len(plan.metrics)} counters"] if plan.metrics else []
     if len(plan.capabilities) > 1:
         asked += [f"for {' and '.join(map(capability_text, sorted(plan.capabilities)))}"]
-    lines = [f"plan: {' · '.join(asked)} · {_passes(plan.passes)}{_replays(recorder)}"]
+    lines = [
+        f"plan: {' · '.join(asked)} · {_passes(plan.passes, is_gpu_known=bool(plan.capabilities))}{_replays(recorder)}"
+    ]
     if plan.passes is not None and (request.sections or request.metrics):
-        lines[0] += "; more for what is asked for besides"
+        lines[0] += "; more for the added sections and counters"
     lines.append(
         f"  {_clocks(request.clock_control)} · {_caches(request.cache_control)} · {request.replay_mode} replay · "
         f"report {request.report}{' per rank' if recorder.program.rank_variable else ''}"
@@ -28,11 +30,11 @@ def plan_lines(recorder: Recorder, *, counts_first: bool) -> list[str]:
     if counts_first:
         lines.append(
             f"  the program runs twice: first to count its launches{_counted_by(recorder)}, then under ncu; "
-            "--no-per-shape runs it once and records all"
+            "--no-per-shape skips the counting run and records every launch"
         )
     if not request.with_collectives and request.replay_mode == "kernel":
         lines.append(
-            "  NCCL and NVSHMEM kernels are left out: replayed alone they would wait for the other GPUs for ever"
+            "  NCCL and NVSHMEM kernels are skipped: replayed alone, they would wait for the other GPUs forever"
         )
     return lines
 
@@ -41,9 +43,10 @@ def _counted_by(recorder: Recorder) -> str:
     return "" if recorder.program.script is not None else " with Nsight Systems"
 
 
-def _passes(passes: tuple[int, int] | None) -> str:
+def _passes(passes: tuple[int, int] | None, *, is_gpu_known: bool) -> str:
     if passes is None:
-        return "passes per launch not known for this GPU"
+        reason = "for this GPU" if is_gpu_known else "without a GPU (--compute-capability names one)"
+        return f"passes per launch unknown {reason}"
     low, high = passes
     return f"about {low} passes per launch" if low == high else f"{low} to {high} passes per launch"
 
@@ -56,10 +59,10 @@ def _replays(recorder: Recorder) -> str:
 
 
 def _clocks(clock_control: str) -> str:
-    return {"none": "clocks as they are", "base": "clocks locked to base", "boost": "clocks locked to boost"}[
+    return {"none": "clocks not locked", "base": "clocks locked to base", "boost": "clocks locked to boost"}[
         clock_control
     ]
 
 
 def _caches(cache_control: str) -> str:
-    return "caches flushed before each pass" if cache_control == "all" else "caches as they are"
+    return "caches flushed before each pass" if cache_control == "all" else "caches not flushed"

@@ -1,4 +1,4 @@
-"""Can this machine profile, and if not, what to do: one check after the other, each with what was found and a fix."""
+"""Can this machine profile, and if not, how to fix it: one check after the other, each with what was found and a fix."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _SYS_ADMIN, _PERFMON = 21, 38
 """Numbers of the capabilities that let a process read counters (linux/capability.h)."""
 
 _PERMISSION_FIX = (
-    "as root: echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' > /etc/modprobe.d/ncuroof.conf, "
-    "update-initramfs -u (or dracut -f), reboot; "
+    "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | sudo tee /etc/modprobe.d/ncuroof.conf, "
+    "then sudo update-initramfs -u (or sudo dracut -f) and reboot; "
     "in a container: docker run --cap-add=SYS_ADMIN --gpus all … (Kubernetes: securityContext.capabilities.add: [SYS_ADMIN]); "
-    "on a cluster: ask the administrators for one of the two, or for a partition that has it (often srun --constraint=nvperf)"
+    "on a cluster: ask the administrators for either, or for nodes that allow profiling (often srun --constraint=nvperf)"
 )
 _NEWER_NCU = (
-    "install the Nsight Compute of a CUDA toolkit that knows the GPU, or name its ncu in NCUROOF_NCU; "
-    "ncu --list-chips lists what one knows"
+    "install the Nsight Compute of a CUDA toolkit that supports this GPU, or point NCUROOF_NCU to its ncu; "
+    "ncu --list-chips lists the chips that an ncu supports"
 )
 _ELSEWHERE = (
-    "write a script for a machine that can, with ncuroof profile --remote-plan FILE, and read its report here: "
-    "ncuroof report run.ncu-rep"
+    "profile on another machine: ncuroof profile --remote-plan FILE writes a script for it, "
+    "ncuroof report run.ncu-rep reads its report here"
 )
 
 
@@ -120,15 +120,15 @@ def _ncu(machine: Surroundings, settings: Settings) -> Check:
         return Check(
             "ncu",
             FAILED,
-            f"{path}, version {said}: {oldest} or later is needed",
-            "install a newer Nsight Compute, or name one in NCUROOF_NCU",
+            f"{path}, version {said}: ncu {oldest} or later is needed",
+            "install a newer Nsight Compute, or point NCUROOF_NCU to a newer ncu",
         )
     return Check("ncu", OK, f"{path}, version {said}")
 
 
 def _nsys(machine: Surroundings) -> Check:
     path = machine.find_nsys(machine.environment)
-    missing = "not there, and not needed: it counts the launches of programs that are no PyTorch scripts"
+    missing = "not found; optional: it counts the launches of programs that are not PyTorch scripts"
     return Check("nsys", OK, missing if path is None else str(path))
 
 
@@ -139,7 +139,7 @@ def _gpus(machine: Surroundings) -> tuple[Gpu, ...] | None:
 
 def _driver(gpus: tuple[Gpu, ...] | None) -> Check:
     if not gpus:
-        found = "nvidia-smi is not there or does not work" if gpus is None else "nvidia-smi lists no GPU"
+        found = "nvidia-smi is missing or fails" if gpus is None else "nvidia-smi lists no GPU"
         return Check(
             "driver",
             FAILED,
@@ -163,20 +163,20 @@ def _devices(gpus: tuple[Gpu, ...], chips: frozenset[str], settings: Settings) -
     for number, gpu in enumerate(gpus):
         name = f"GPU {number}"
         if gpu.capability is None:
-            checks.append(Check(name, UNKNOWN, f"{gpu.name}, compute capability not told"))
+            checks.append(Check(name, UNKNOWN, f"{gpu.name}, compute capability not reported"))
             continue
         said = f"{gpu.name}, compute capability {capability_text(gpu.capability)}"
         if gpu.capability < 70:
-            checks.append(Check(name, FAILED, f"{said}: Nsight Compute begins with 7.0", _ELSEWHERE))
+            checks.append(Check(name, FAILED, f"{said}: Nsight Compute supports 7.0 and later", _ELSEWHERE))
         elif chips and gpu.capability in settings.chips and settings.chips[gpu.capability] not in chips:
-            checks.append(Check(name, FAILED, f"{said}: this ncu does not know it", _NEWER_NCU))
+            checks.append(Check(name, FAILED, f"{said}: this ncu does not support it", _NEWER_NCU))
         elif gpu.capability not in settings.capabilities:
             checks.append(
                 Check(
                     name,
                     WARNING,
-                    f"{said}: its counters are not listed",
-                    "only counters that every listed chip has are asked for; --level full takes NVIDIA's own sets",
+                    f"{said}: ncuroof has no counter list for it",
+                    "only counters that every listed chip has are collected; --level full collects NVIDIA's own sets",
                 )
             )
         else:
@@ -186,8 +186,8 @@ def _devices(gpus: tuple[Gpu, ...], chips: frozenset[str], settings: Settings) -
                 Check(
                     f"{name}, MIG",
                     WARNING,
-                    "divided into instances: units that these share cannot be counted, clocks cannot be locked",
-                    "keep --clock-control none; profile on a whole GPU where device memory's counters are missing",
+                    "MIG instances: units that they share cannot be counted, and clocks cannot be locked",
+                    "keep --clock-control none; if DRAM counters are missing, profile on a whole GPU",
                 )
             )
     if all(check.state == FAILED for check in checks):
@@ -206,26 +206,31 @@ def _permission(machine: Surroundings, *, has_gpu: bool) -> Check:
     if is_privileged or (capabilities is None and machine.user_id == 0):
         return Check(PERMISSION, OK, "this process has the privilege (CAP_SYS_ADMIN or CAP_PERFMON)")
     if restricted is None:
-        return Check(PERMISSION, UNKNOWN, "the driver's parameters cannot be read", _PERMISSION_FIX if has_gpu else "")
-    return Check(PERMISSION, FAILED, "for administrators alone (ERR_NVGPUCTRPERM)", _PERMISSION_FIX)
+        return Check(
+            PERMISSION,
+            UNKNOWN,
+            "the driver's parameters (/proc/driver/nvidia/params) cannot be read",
+            _PERMISSION_FIX if has_gpu else "",
+        )
+    return Check(PERMISSION, FAILED, "restricted to administrators (ERR_NVGPUCTRPERM)", _PERMISSION_FIX)
 
 
 def _other_profilers(machine: Surroundings, *, has_gpu: bool) -> Check:
     """Look for programs that hold the counters: DCGM's host engine, Nsight Systems, another ncu."""
     name = "other profilers"
     if not has_gpu:
-        return Check(name, UNKNOWN, "no GPU to look at")
+        return Check(name, UNKNOWN, "not checked without a GPU")
     running = machine.run(["ps", "-eo", "comm="])
     if running is None:
-        return Check(name, UNKNOWN, "ps does not work here: a profiler outside this container cannot be seen")
+        return Check(name, UNKNOWN, "ps does not work here, so running profilers cannot be seen")
     found = sorted(
         {word for word in running.split() if re.fullmatch(r"nv-hostengine|dcgm-exporter|nsys|ncu|nvprof", word)}
     )
     if not found:
-        return Check(name, OK, "none runs here (outside of a container one may)")
+        return Check(name, OK, "none running (outside a container, one would not be seen)")
     dcgm = any(word in ("nv-hostengine", "dcgm-exporter") for word in found)
-    fix = "dcgmi profile --pause, and dcgmi profile --resume afterwards" if dcgm else "let it end first"
-    return Check(name, WARNING, f"{', '.join(found)} runs, and may hold the counters", fix)
+    fix = "dcgmi profile --pause, and dcgmi profile --resume afterwards" if dcgm else "wait until it ends, or stop it"
+    return Check(name, WARNING, f"{', '.join(found)} running, and may hold the counters", fix)
 
 
 def _wsl(machine: Surroundings) -> list[Check]:
@@ -235,9 +240,9 @@ def _wsl(machine: Surroundings) -> list[Check]:
         Check(
             "WSL",
             WARNING,
-            "Windows Subsystem for Linux: the Windows driver decides",
-            "in Windows' NVIDIA Control Panel: Desktop, Enable Developer Settings; "
-            "Developer, Manage GPU Performance Counters, Allow access to all users",
+            "Windows Subsystem for Linux: the Windows driver controls counter access",
+            "in the NVIDIA Control Panel of Windows: Desktop > Enable Developer Settings, "
+            "then Developer > Manage GPU Performance Counters > Allow access to all users",
         )
     ]
 
@@ -252,7 +257,12 @@ def _space(machine: Surroundings) -> Check:
     if not os.access(folder, os.W_OK):
         return Check("temporary files", FAILED, f"{said}, not writable", "set TMPDIR to a folder of your own")
     if free_bytes < 1e9:
-        return Check("temporary files", WARNING, said, "application replay and large reports need more: set TMPDIR")
+        return Check(
+            "temporary files",
+            WARNING,
+            said,
+            "application replay and large reports need more: set TMPDIR to a folder with more space",
+        )
     return Check("temporary files", OK, said)
 
 

@@ -13,9 +13,9 @@ _MARK = re.compile(r"==(?:ERROR|WARNING)== ")
 _ERROR = "==ERROR== "
 _EXIT_STATUS = "The application returned an error code"
 _NOTHING = re.compile(r"No (?:kernels|graphs|ranges) were")
-_LOOK_AT_COMMAND = "--dry-run shows the command, ncuroof doctor looks at the machine"
-_LOOK_ABOVE = f"what it printed stands above; {_LOOK_AT_COMMAND}"
-RUN_IT_ALONE = "run it without ncuroof first; what it printed stands above"
+_LOOK_AT_COMMAND = "--dry-run shows the command, ncuroof doctor checks the machine"
+_LOOK_ABOVE = f"its output is above; {_LOOK_AT_COMMAND}"
+RUN_IT_ALONE = "its output is above; first make it run without ncuroof"
 
 
 def known_failure(messages: Iterable[str], failures: Sequence[Failure]) -> Failure | None:
@@ -43,7 +43,7 @@ def why_nothing(
         return ProfilingError(f"{failure.message} ({failure.id})", hint=failure.hint)
     if exit_status:
         return ProfilingError(
-            f"the program ended with status {exit_status} before a kernel was recorded (target-failed)",
+            f"the program exited with status {exit_status} before a kernel was recorded (target-failed)",
             hint=RUN_IT_ALONE,
         )
     others = _other_words(messages)
@@ -51,22 +51,22 @@ def why_nothing(
         return ProfilingError(f"ncu recorded nothing: {others[0]}", hint=_LOOK_ABOVE)
     if outcome.progress.is_connected:
         return ProfilingError(
-            "the program used CUDA, and no kernel was recorded (no-kernels)",
+            "the program used CUDA, but no kernel was recorded (no-kernels)",
             hint=(
-                "no launch passed --kernel, --nvtx, --step or --launch-skip: look at --dry-run, and widen them; --kernel is looked "
-                "for in the function's name, which all kernels of Kokkos or RAJA share, and with < or :: in it in whole names"
+                "no launch passed --kernel, --nvtx, --step or --launch-skip: widen them (--dry-run shows the command); --kernel "
+                "searches the function name, which all Kokkos or RAJA kernels share, or with < or :: in it the whole name"
                 if is_filtered
-                else "it launched none: see what it printed"
+                else "it launched none: check its output"
             ),
         )
     if outcome.status:
         ended = "the launcher" if has_ranks else "ncu"
         return ProfilingError(
-            f"{ended} ended with status {outcome.status} before a program used CUDA", hint=_LOOK_ABOVE
+            f"{ended} exited with status {outcome.status} before any program used CUDA", hint=_LOOK_ABOVE
         )
     return ProfilingError(
         "ncu saw no process that uses CUDA (no-kernels)",
-        hint="look whether the program uses this GPU; child processes count with --target-processes all",
+        hint="check that the program uses this GPU; child processes are profiled with --target-processes all",
     )
 
 
@@ -86,7 +86,7 @@ def refusal(said: str, failures: Sequence[Failure]) -> ProfilingError | None:
             hint=failure.hint,
         )
     others = _other_words(errors)
-    return ProfilingError(f"ncu does not begin: {others[0]}", hint=_LOOK_AT_COMMAND) if others else None
+    return ProfilingError(f"ncu does not start: {others[0]}", hint=_LOOK_AT_COMMAND) if others else None
 
 
 def _other_words(messages: Iterable[str]) -> list[str]:

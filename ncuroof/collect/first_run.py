@@ -1,4 +1,4 @@
-"""The first of two runs: the program without replays, under a profiler that counts its launches."""
+"""The counting run: the program without ncu, under a profiler that counts its launches."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _TORCH_TRACE, _NSYS_TRACE, _JOURNAL = ("trace", ".json"), ("trace", ".sqlite"), 
 _LONG_BYTES = 50e6
 """Half a million launches made 360 MB, which took 25 s and 1.8 GB to read."""
 
-OTHER_STEPS = "--step-of says what a step is: optimizer, dataloader, NAME in the script, or MODULE:NAME"
-_ALL_ARE_RECORDED = "launches are not counted, and all are recorded"
+OTHER_STEPS = "--step-of sets what counts as a step: optimizer, dataloader, NAME in the script, or MODULE:NAME"
+_ALL_ARE_RECORDED = "launches are not counted, and every launch is recorded"
 _NOT_COUNTED_HINT = (
-    "choose kernels with --kernel, or steps with --step; --per-shape records one launch per kernel and shape; "
-    "--trace takes what a profiler recorded elsewhere"
+    "choose kernels with --kernel or steps with --step, record one launch per kernel and shape with --per-shape, "
+    "or pass a trace recorded elsewhere with --trace"
 )
 
 
@@ -99,13 +99,13 @@ class FirstRun:
         with tempfile.TemporaryDirectory(prefix="ncuroof-") as name:
             folder = Path(name)
             words = self.command(folder)
-            self.say("counting launches in a first run, without replays")
+            self.say("counting run: the program runs once without ncu")
             return self._torch_counts(words, folder) if self._is_script else self._nsys_counts(words, folder)
 
     # ---- a script, with PyTorch's profiler
 
     def _with_torch(self, folder: Path) -> list[str]:
-        # What the host does is told where the user wants names, of steps alone: each operator takes a microsecond or two.
+        # Operators are traced only with --annotate and --step: each one costs the host a microsecond or two.
         tells_operators = self.request.annotates and self.request.steps is not None
         asked = [*step_words(self.request.steps), *(["--operators"] if tells_operators else [])]
         trace, journal = (f"{self._named(folder, stem)}{suffix}" for stem, suffix in (_TORCH_TRACE, _JOURNAL))
@@ -122,25 +122,25 @@ class FirstRun:
         if exit_status and not traces:
             raise _failed(exit_status)
         if any(entry.get("event") == _NO_TORCH for journal in journals.values() for entry in journal):
-            return self._without_torch(folder, "PyTorch is not installed there")
+            return self._without_torch(folder, "the script's Python has no PyTorch")
         longest = max(journals.values(), key=len, default=[])
         unreached = steps_hint(self.request, longest)
         if unreached and not exit_status:
-            raise ProfilingError("no launch was counted, for the steps were not reached (no-kernels)", hint=unreached)
+            raise ProfilingError("no launch was counted: the steps were never reached (no-kernels)", hint=unreached)
         if not traces and is_cut_off(journals.values()):
             raise ProfilingError(
-                f"the first run's trace could not be written to {folder.parent}",
-                hint="free space there, or set TMPDIR to a folder on another disk",
+                f"the counting run's trace could not be written to {folder.parent}",
+                hint="free some space there, or set TMPDIR to a folder on another disk",
             )
         if not traces:
             return self._without_torch(folder, why_not_counted(journals.values()))
         found = {rank: self._count_torch_trace(trace, journals.get(rank, [])) for rank, trace in traces.items()}
-        counted = self._with_kernels(found, "PyTorch saw no kernel in the script's own process", exit_status)
+        counted = self._with_kernels(found, "PyTorch's profiler saw no kernel in the script's own process", exit_status)
         self._warn(exit_status, cut_short(self.request, longest))
         return counted
 
     def _warn(self, exit_status: int, cut: str | None) -> None:
-        for warning in (cut, f"the program ended with status {exit_status}" if exit_status else None):
+        for warning in (cut, f"the program exited with status {exit_status}" if exit_status else None):
             if warning is not None:
                 self.say(f"warning: {warning}")
 
@@ -155,8 +155,8 @@ class FirstRun:
         size_bytes = trace.stat().st_size
         if size_bytes > _LONG_BYTES:
             self.say(
-                f"reading a trace of {size_bytes / 1e6:.0f} MB, which takes time and some five times the memory: "
-                "--step N or --step N:M counts a part of the run"
+                f"reading a trace of {size_bytes / 1e6:.0f} MB, which takes time and about five times as much memory: "
+                "--step N or --step N:M counts only part of the run"
             )
         with _of_first_run():
             timeline = timeline_of(trace_events(trace))
@@ -172,9 +172,9 @@ class FirstRun:
     def _under_nsys(self, folder: Path) -> list[str]:
         if self.nsys is None:
             raise ProfileRequestError(
-                "--cover counts launches first: a Python script, or nsys (Nsight Systems) for other programs was wanted, "
-                f"{self.program.words[0]!r} and no nsys were found",
-                hint=f"install Nsight Systems, or put its nsys on PATH; {_NOT_COUNTED_HINT}",
+                f"--cover needs a counting run: {self.program.words[0]!r} is not a Python script, and nsys (Nsight Systems), "
+                "which counts other programs, was not found",
+                hint=f"install Nsight Systems and put nsys on PATH; or {_NOT_COUNTED_HINT}",
             )
         output = f"--output={self._named(folder, _NSYS_TRACE[0])}"
         return [*self.program.launcher, str(self.nsys), *self.settings.nsys_options, output, *self.program.words]
@@ -184,7 +184,7 @@ class FirstRun:
         exit_status = run_to_end(words, self.program.environment) if has_ranks else run_nsys(words)
         databases = self._left(folder, *_NSYS_TRACE)
         if not databases:
-            self._tell_nothing(f"nsys ended with status {exit_status} and left no trace")
+            self._tell_nothing(f"nsys exited with status {exit_status} and left no trace")
             return {}
         found = {rank: self._count_nsys_trace(database) for rank, database in databases.items()}
         counted = self._with_kernels(found, "nsys saw no kernel on a GPU", exit_status)
@@ -229,27 +229,27 @@ class FirstRun:
             return
         raise ProfilingError(
             f"{found} (no-kernels)",
-            hint=f"look whether the program uses the GPU (nvidia-smi, torch.cuda.is_available()); else {_NOT_COUNTED_HINT}",
+            hint=f"check that the program uses the GPU (nvidia-smi, torch.cuda.is_available()); or {_NOT_COUNTED_HINT}",
         )
 
 
 def _failed(exit_status: int) -> ProfilingError:
     """Return the error for a program that failed before a launch was counted."""
     return ProfilingError(
-        f"the program ended with status {exit_status} before its launches were counted (target-failed)",
-        hint=f"{RUN_IT_ALONE}; where it works so, leave the first run out: --no-per-shape",
+        f"the program exited with status {exit_status} before its launches were counted (target-failed)",
+        hint=f"{RUN_IT_ALONE}; if it does, skip the counting run with --no-per-shape",
     )
 
 
 @contextmanager
 def _of_first_run() -> Iterator[None]:
-    """Say of a trace that cannot be read that it is the first run's, and what to do about that."""
+    """Say of a trace that cannot be read that it is the counting run's, and what to do about that."""
     try:
         yield
     except CountsError as error:
         raise CountsError(
-            f"the first run's trace cannot be counted: {error}",
-            hint="choose launches with --kernel, --launch-count or --step, or count nothing: --no-per-shape",
+            f"the counting run's trace cannot be read: {error}",
+            hint="choose launches with --kernel, --launch-count or --step, or skip the counting run with --no-per-shape",
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""What the runner's journal tells: the steps that were seen, and why there is nothing where there is nothing."""
+"""What the runner's journal says: the steps that were seen, and why nothing was counted or recorded."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def why_not_counted(journals: Iterable[Journal]) -> str:
     """Return why there is no trace of a script that ran to its end."""
     events = {str(each.get("event")) for journal in journals for each in journal}
     if "not-counted" in events:
-        return "the script uses the GPU in a thread, where PyTorch's profiler cannot count"
+        return "the script uses the GPU from a thread of its own, where PyTorch's profiler cannot count"
     if "start" in events and "stop" not in events:
-        return "the script ended by os._exit, before PyTorch's profiler could write what it had counted"
+        return "the script ended with os._exit, before PyTorch's profiler could write its counts"
     return "PyTorch did not use the GPU in the script's own process"
 
 
 def steps_hint(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return what to do where the wanted steps were not reached; None where they were, or none was wanted."""
+    """Return what to do if the requested steps were not reached; None if they were, or none were requested."""
     if request.steps is None or not journal:
         return None
     n_steps = sum(entry.get("event") == "step" for entry in journal)
@@ -53,20 +53,20 @@ def steps_hint(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | 
         return None
     if n_steps >= request.steps.first:
         return (
-            f"the script made {n_steps} steps ({request.steps.of}), and did not begin to use the GPU with PyTorch; "
-            "the steps of another library's script can be profiled from the second: --step 2"
+            f"the script made {n_steps} steps ({request.steps.of}), but did not use the GPU through PyTorch; "
+            "with another library, steps can be profiled from the second on: --step 2"
         )
     made = (
-        f"the script made {n_steps} steps ({request.steps.of}), --step {request.steps.text} was never reached; "
+        f"the script made {n_steps} steps ({request.steps.of}) and never reached --step {request.steps.text}; "
         if n_steps
-        else f"the script made no step ({request.steps.of}) in its own process, and those of processes that it starts "
-        "are not counted; "
+        else f"the script made no step ({request.steps.of}) in its own process, and steps of processes that it "
+        "starts are not counted; "
     )
     n_others = sum(entry.get("n_steps", 0) for entry in journal if entry.get("event") == "passed-over")
     others = f"{n_others} steps of other optimizers do not count; " if n_others else ""
     if not n_steps and request.steps.of not in ("optimizer", "dataloader"):
-        others = "what a decorator keeps for itself, as a registry does, is called uncounted: name what it calls; "
-    return f"{made}{others}--step-of says what a step is"
+        others = "a function that a decorator keeps for itself, as a registry does, is called uncounted: name one that it calls; "
+    return f"{made}{others}--step-of sets what counts as a step"
 
 
 def cut_short(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | None:
@@ -76,8 +76,8 @@ def cut_short(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | N
         return None
     n_steps = stop["after"]
     return (
-        f"the script ended after step {n_steps}: of --step {steps.text} "
-        f"{n_steps - steps.first + 1} of {steps.last - steps.first + 1} steps were seen"
+        f"the script ended after step {n_steps}: {n_steps - steps.first + 1} of the "
+        f"{steps.last - steps.first + 1} steps of --step {steps.text} were seen"
     )
 
 

@@ -19,8 +19,8 @@ _PATIENCE_S = 60.0
 _NCU_ROOTS = (Path("/usr/local"), Path("/opt/nvidia/nsight-compute"))
 _NSYS_ROOTS = (Path("/usr/local"), Path("/opt/nvidia/nsight-systems"))
 _HINT = (
-    "install NVIDIA Nsight Compute (it is part of the CUDA toolkit), put ncu on PATH, or name it in NCUROOF_NCU; "
-    "for a machine where only ncu is installed: --remote-plan FILE"
+    "install NVIDIA Nsight Compute (part of the CUDA toolkit) and put ncu on PATH, or set NCUROOF_NCU to its path; "
+    "to profile on another machine that has ncu: ncuroof profile --remote-plan FILE"
 )
 
 
@@ -29,7 +29,7 @@ RECORDS_HERE = os.name == "posix"
 NOT_HERE = (
     "recording needs Linux, this is Windows",
     "use WSL, write a script for a Linux machine with ncuroof profile --remote-plan FILE, or record with ncu itself; "
-    "its report is read here: ncuroof report run.ncu-rep",
+    "read its report here with ncuroof report run.ncu-rep",
 )
 """What to say where it cannot, and what to do."""
 
@@ -65,11 +65,11 @@ def find_ncu(environment: Mapping[str, str], roots: Sequence[Path] = _NCU_ROOTS)
     if named:
         found = shutil.which(named, path=environment.get("PATH"))
         if found is None:
-            raise NcuNotFoundError(f"{VARIABLE} names {named}, which is no program that can be run", hint=_HINT)
+            raise NcuNotFoundError(f"{VARIABLE} is set to {named}, which is not an executable program", hint=_HINT)
         return Path(found)
     ncu = _find("ncu", environment, roots)
     if ncu is None:
-        raise NcuNotFoundError("ncu was wanted, it is neither on PATH nor in a CUDA toolkit", hint=_HINT)
+        raise NcuNotFoundError("ncu not found, neither on PATH nor in a CUDA toolkit", hint=_HINT)
     return ncu
 
 
@@ -112,7 +112,7 @@ def ncu_version(ncu: Path) -> Version:
     said = output_of([str(ncu), "--version"]) or ""
     match = re.search(r"Version (\d{4}(?:\.\d+)+)", said)
     if match is None:
-        raise NcuNotFoundError(f"{ncu} does not tell a version as ncu does", hint=_HINT)
+        raise NcuNotFoundError(f"{ncu} is not a working ncu: --version prints no version of Nsight Compute", hint=_HINT)
     return parse_version(match[1])
 
 

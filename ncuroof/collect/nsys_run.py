@@ -66,7 +66,9 @@ def _running(
     try:
         process = subprocess.Popen(words, stdout=stdout, env={**environment, **os.environ})  # noqa: S603  the arguments as given, no shell
     except OSError as error:
-        raise NcuNotFoundError(f"{words[0]} cannot be run: {error.strerror}", hint="ncuroof doctor") from error
+        raise NcuNotFoundError(
+            f"{words[0]} cannot be run: {error.strerror}", hint="check the machine with ncuroof doctor"
+        ) from error
     with process, forwarding_signals(process):
         try:
             yield process

@@ -65,11 +65,11 @@ def plan_collection(
         ProfileRequestError: there is no such level, or ncu is too old.
     """
     if level not in settings.levels:
-        raise ProfileRequestError(f"level {level!r} does not exist", hint=f"levels: {', '.join(settings.levels)}")
+        raise ProfileRequestError(f"unknown level {level!r}", hint=f"levels: {', '.join(settings.levels)}")
     if ncu_version and ncu_version < settings.oldest_ncu:
         found, oldest = (".".join(map(str, version)) for version in (ncu_version, settings.oldest_ncu))
         raise ProfileRequestError(
-            f"ncu {oldest} or later was wanted, {found} was found", hint="name another in NCUROOF_NCU"
+            f"ncu {oldest} or later is needed, found {found}", hint="point NCUROOF_NCU to a newer ncu"
         )
     wanted, asked = settings.levels[level], tuple(sections)
     known = tuple(dict.fromkeys(capabilities))

@@ -55,8 +55,8 @@ class Program:
         """
         if self.script is None:
             raise ProfileRequestError(
-                f"a Python script was wanted, {self.words[0]!r} was found",
-                hint="--step and --annotate need a script: ncuroof profile [OPTIONS] train.py",
+                f"expected a Python script, found {self.words[0]!r}",
+                hint="--step and --annotate work on Python scripts only: ncuroof profile [OPTIONS] train.py",
             )
         words = (*self.words[: self.script], *runner, *self.words[self.script :])
         return replace(self, words=words, script=self.script + len(runner))
@@ -126,7 +126,7 @@ def _python_call(words: Sequence[str]) -> tuple[tuple[str, ...], int | None]:
             module = (value, *words[place + 1 :]) if value else tuple(words[place + 1 :])
             if not module:
                 raise ProfileRequestError(
-                    f"{words[0]} -m: a module was wanted, none was found", hint="-m package.train"
+                    f"{words[0]} -m: expected a module, found none", hint="name one: -m package.train"
                 )
             flags = (f"-{before}",) if before else ()
             return (*words[:place], *flags, _MODULE, *module), place + len(flags)
@@ -170,8 +170,8 @@ def _checked(words: Sequence[str], place: int) -> int:
     if place < len(words):
         return place
     raise ProfileRequestError(
-        f"a program for {words[0]} to start was wanted, none was found",
-        hint="write the program with its path, or `--` before it",
+        f"expected a program for {words[0]} to start, found none",
+        hint="give the program's path, or put `--` before it",
     )
 
 

@@ -151,12 +151,14 @@ def _builders(torch: Any, device: str, matrix: int, has_fp64_tensor_cores: bool)
         yield f"dram {name}", lambda name=name: _dram(torch, device, name, matrix)  # type: ignore[misc]
     yield (
         "l2 read",
-        lambda: Case("bandwidth", "l2", *l2_read(torch, device), "reads of a buffer of a quarter of L2, past L1"),
+        lambda: Case(
+            "bandwidth", "l2", *l2_read(torch, device), "reads of a buffer a quarter the size of L2, bypassing L1"
+        ),
     )
     yield (
         "shared read",
         lambda: Case(
-            "bandwidth", "shared", *shared_read(torch, device), "16-byte reads of shared memory, no conflicts"
+            "bandwidth", "shared", *shared_read(torch, device), "16-byte reads of shared memory without bank conflicts"
         ),
     )
     if has_fp64_tensor_cores:
@@ -187,7 +189,7 @@ def _dram(torch: Any, device: str, name: str, matrix: int) -> Case:
 def _product(torch: Any, device: str, precision: str, matrix: int) -> Case:
     """Return a matrix product."""
     flop, shape = 2.0 * matrix**3, (matrix, matrix)
-    how = f"product of {matrix} × {matrix} random numbers"
+    how = f"product of {matrix} × {matrix} random matrices"
     if precision == "tensor_int8":
         a, b = (torch.randint(-128, 128, shape, dtype=torch.int8, device=device) for _ in range(2))
         # tensor cores of Hopper take 8-bit operands along the inner dimension only: by rows and by columns

@@ -70,8 +70,8 @@ class Recording:
         ):
             return None
         return (
-            f"{self.n_recorded} of the {self.n_planned} launches that were planned were recorded: ncu took some kernels for the "
-            "same, or they were not launched again; --no-per-shape records every launch"
+            f"only {self.n_recorded} of the {self.n_planned} planned launches were recorded: ncu took different kernels for the "
+            "same one, or some were not launched again; --no-per-shape records every launch"
         )
 
 
@@ -108,7 +108,7 @@ class Recorder:
 
     @property
     def counts_first(self) -> bool:
-        """Whether a first run counts launches.
+        """Whether a counting run comes first.
 
         It does where the user asks for it, and for a program of which nothing says which launches to record: a long run would
         replay for hours what can be recorded once.
@@ -225,7 +225,7 @@ class Recorder:
         if self.request.per_shape:
             self.say(
                 "warning: launches are not counted, and each kernel and shape is recorded once: "
-                "sums and shares are of what was recorded, and not of the run"
+                "sums and shares cover the profiled launches, not the whole run"
             )
         return uncounted_selection(self.request)
 
@@ -237,7 +237,7 @@ class Recorder:
         except OSError as error:
             path.unlink(missing_ok=True)
             self.say(
-                f"warning: {path}: cannot be written: {error.strerror}: sums are of what was recorded, and not of the run"
+                f"warning: {path}: cannot be written: {error.strerror}; sums cover the profiled launches, not the whole run"
             )
 
     def _to_replace(self) -> list[Path]:
@@ -247,7 +247,7 @@ class Recorder:
         counts = dict.fromkeys(map(counts_path, (self.request.report, *reports)))
         existing = [*reports, *filter(Path.exists, counts)]
         if existing and not self.request.force:
-            raise OutputError(f"{existing[0]}: is there already", hint="choose another name with -o, or add --force")
+            raise OutputError(f"{existing[0]}: already exists", hint="choose another name with -o, or add --force")
         return existing
 
     def _reports(self) -> dict[int | None, Path]:

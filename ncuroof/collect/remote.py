@@ -36,15 +36,15 @@ def remote_script(
     words = [*before, '"$@"', *after]
     lines = [
         "#!/bin/sh",
-        "# Written by ncuroof profile --remote-plan. Needs NVIDIA's ncu, on PATH or named in NCUROOF_NCU.",
+        "# Written by ncuroof profile --remote-plan. Needs NVIDIA's ncu, on PATH or in NCUROOF_NCU.",
         "set -eu",
         "ncu=${NCUROOF_NCU:-ncu}",
-        'command -v "$ncu" >/dev/null || { echo "ncu was not found: put it on PATH, or set NCUROOF_NCU" >&2; exit 1; }',
+        'command -v "$ncu" >/dev/null || { echo "ncu not found: put it on PATH, or set NCUROOF_NCU to its path" >&2; exit 1; }',
         *_choice(collection, collection_by_capability),
         *(_carried(runner_sources) if _RUNNER_PLACE in words else []),
         "status=0",
         f"{' '.join(words)} || status=$?",
-        f"echo {shlex.quote(f'then, where ncuroof is: ncuroof report {reports}')} >&2",
+        f"echo {shlex.quote(f'next, on a machine with ncuroof: ncuroof report {reports}')} >&2",
         "exit $status",
     ]
     return "\n".join([*lines, ""])

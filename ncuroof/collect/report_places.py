@@ -25,7 +25,7 @@ def look_at_place(report: Path) -> None:
     """
     folder = report.parent
     if not folder.is_dir():
-        raise OutputError(f"{folder}: is no folder", hint="make it, or choose another with -o")
+        raise OutputError(f"{folder}: is not a folder", hint="create it, or choose another with -o")
     if report.is_dir():
         raise OutputError(f"{report}: is a folder", hint="choose another name with -o")
     try:
@@ -76,7 +76,7 @@ def claimed(report: Path) -> Iterator[None]:
         os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
     except FileExistsError:
         raise OutputError(
-            f"{claim}: another run records {report.name}, or was killed while it did",
+            f"{claim}: another run is recording {report.name}, or was killed while recording it",
             hint=f"choose another name with -o, or delete {claim.name}",
         ) from None
     except OSError:  # nothing can be written there, which is told elsewhere

@@ -46,14 +46,14 @@ def parse_steps(text: str | None, *, of: str | None = None, stops_after: bool | 
     if text is None:
         for option, value in (("--step-of", of), ("--stop-after and --no-stop-after", stops_after)):
             if value is not None:
-                raise ProfileRequestError(f"{option}: --step was wanted, it is not there", hint="--step 10")
+                raise ProfileRequestError(f"{option}: only with --step", hint="add --step 10")
         return None
     match = re.fullmatch(r"(\d+)(?::(\d+))?", text)
     first = int(match[1]) if match else 0
     last = int(match[2] or match[1]) if match else 0
     if first < 1 or last < first:
         raise ProfileRequestError(
-            f"--step: a number from 1 on, or a range N:M was wanted, {text!r} was found",
+            f"--step: expected a number from 1, or a range N:M, found {text!r}",
             hint="--step 10 profiles the tenth step, --step 10:12 three steps",
         )
     return Steps(first, last, of or "optimizer", stops_after is not False)
@@ -80,7 +80,7 @@ class Request:
         count: launches to record, or None for all.
         per_shape: one launch per kernel and launch shape; None leaves it to the run's length.
         cover_frac: least share of GPU time that the kernels of recorded functions make up; None for all.
-        trace: of PyTorch's profiler or Nsight Systems, which tells of launches in place of a first run; or None.
+        trace: of PyTorch's profiler or Nsight Systems, used in place of the counting run; or None.
         steps: of a PyTorch script, or None for the whole run.
         annotates: NVTX ranges for modules and operators.
         with_collectives: replay NCCL's and NVSHMEM's kernels as well.
@@ -153,13 +153,13 @@ def checked(request: Request) -> Request:
         error = _what_is_wrong(pattern)
         if error is not None:
             raise ProfileRequestError(
-                f"--kernel: a regular expression was wanted, {pattern!r} was found: {error}",
-                hint="signs that stand for themselves get a backslash: 'operator\\('",
+                f"--kernel: expected a regular expression, found {pattern!r}: {error}",
+                hint="escape characters to be matched literally: 'operator\\('",
             )
     if request.asks_for_whole_names and request.cover_frac is not None:
         raise ProfileRequestError(
-            "--cover: functions were wanted, --kernel chooses instantiations of them, by whole names",
-            hint="choose by --kernel alone, or without < > :: in it, by the function's name",
+            "--cover chooses whole functions, but --kernel with < > or :: chooses single instantiations",
+            hint="use --kernel alone, or match the function name, without < > ::",
         )
     about_kernels = (
         ("--kernel", request.kernels),
@@ -170,8 +170,8 @@ def checked(request: Request) -> Request:
     for option, is_asked in about_kernels:
         if request.replays_ranges and is_asked:
             raise ProfileRequestError(
-                f"{option}: kernels were wanted, with --replay-mode {request.replay_mode} ncu records ranges as wholes",
-                hint="choose ranges with --step or --nvtx, or replay kernels: --replay-mode application",
+                f"{option} chooses kernels, but with --replay-mode {request.replay_mode} ncu records whole ranges",
+                hint="choose ranges with --step or --nvtx, or record kernels with --replay-mode application",
             )
     return request
 
@@ -196,14 +196,14 @@ def split_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...
     if words and words[0].startswith("-"):
         if "--" not in words:
             raise ProfileRequestError(
-                f"a program was wanted, the option {words[0]} was found",
-                hint="options of ncuroof stand before the program; options for ncu stand between two `--`",
+                f"expected a program, found the option {words[0]}",
+                hint="ncuroof's options go before the program; options for ncu go between two `--`: -- --call-stack -- ./app",
             )
         place = words.index("--")
         ncu_words, words = words[:place], words[place + 1 :]
     if not words:
         raise ProfileRequestError(
-            "a script or program to profile was wanted, none was found", hint="ncuroof profile train.py --epochs 1"
+            "expected a script or program to profile, found none", hint="ncuroof profile train.py --epochs 1"
         )
     return ncu_words, words
 
@@ -222,8 +222,8 @@ def refuse_what_is_given(ncu_words: Iterable[str], given: Mapping[str, str]) -> 
         option = word.partition("=")[0] if word.startswith("--") else word[:2]
         if option in given:
             raise ProfileRequestError(
-                f"{option} for ncu: ncuroof gives ncu this option itself",
-                hint=f"before the first `--`: {given[option]}",
+                f"{option} for ncu: ncuroof sets this option of ncu itself",
+                hint=f"ask ncuroof instead, before the first `--`: {given[option]}",
             )
 
 
@@ -237,6 +237,6 @@ def parse_cover(text: str) -> float:
     share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
     if not 0 < share <= 1:
         raise ProfileRequestError(
-            f"--cover: a share of GPU time was wanted, {text!r} was found", hint="--cover 95%, or --cover 0.95"
+            f"--cover: expected a share of GPU time, found {text!r}", hint="--cover 95%, or --cover 0.95"
         )
     return share

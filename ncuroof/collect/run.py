@@ -120,7 +120,9 @@ def run_ncu(
                 words, stdout=ends.get(_STDOUT), stderr=ends.get(_STDERR), env={**environment, **os.environ}
             )
         except OSError as error:
-            raise NcuNotFoundError(f"{words[0]} cannot be run: {error.strerror}", hint="ncuroof doctor") from error
+            raise NcuNotFoundError(
+                f"{words[0]} cannot be run: {error.strerror}", hint="check the machine with ncuroof doctor"
+            ) from error
         finally:
             for end in set(ends.values()):
                 os.close(end)
@@ -219,7 +221,7 @@ class _Watch:
                     deadline = time.monotonic() + grace_s
             except KeyboardInterrupt:
                 if deadline == math.inf:
-                    self._tell("interrupted: ncu closes its report (again to end it at once)")
+                    self._tell("interrupted: ncu is closing its report (interrupt again to stop it at once)")
                 else:
                     self._process.terminate()
                     endings.clear()

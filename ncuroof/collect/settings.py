@@ -152,7 +152,7 @@ def parse_capability(text: str) -> int:
     match = re.fullmatch(r"(\d+)\.(\d)", text)
     if match is None:
         raise ProfileRequestError(
-            f"a compute capability was wanted, {text!r} was found",
+            f"expected a compute capability, found {text!r}",
             hint="--compute-capability 9.0; ncuroof gpus lists them",
         )
     return 10 * int(match[1]) + int(match[2])

@@ -1,4 +1,4 @@
-"""Signals that would end us at once: they end as Ctrl-C does, what we started first, so that it can close its report."""
+"""Signals that would end ncuroof at once are treated as Ctrl-C: the child is interrupted first, so that it can close its report."""
 
 from __future__ import annotations
 

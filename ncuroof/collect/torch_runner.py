@@ -58,7 +58,7 @@ def run_script(path: str, *, step_name: str | None, window: Window, steps: Any) 
             transform = steps.Decorate(step_name)
             tree = transform.visit(tree)
             if not transform.is_found:
-                window.refuse(f"{path} has no function {step_name!r} to count the calls of")
+                window.refuse(f"{path} has no function {step_name!r} whose calls could be counted")
             module.__dict__[steps.STEP_NAME] = steps.counted(window, step_name)
         code = compile(tree, path, "exec", dont_inherit=True)
         module.__dict__["__ncuroof_runner__"] = sys.modules["__main__"]  # keeps this module's globals
@@ -146,7 +146,7 @@ def main(words: list[str]) -> None:
     step_name = steps.count_steps(options.of, window, moments.after_import) if options.step else None
     if is_module and step_name is not None:
         window.refuse(
-            f"{step_name!r} cannot be counted in a module that runs with -m: --step-of MODULE:NAME, or run its file"
+            f"calls of {step_name!r} cannot be counted in a module run with -m: use --step-of MODULE:NAME, or run its file"
         )
     window.before_first()
     try:

@@ -79,7 +79,9 @@ class Window:
             if self._stops_after:
                 raise SystemExit(0)  # past handlers of Exception, through finally clauses
         elif self._n_done == self._last + 1 and self._stops_after:
-            sys.stderr.write("ncuroof: the script catches what ends it after the last step, and goes on\n")
+            sys.stderr.write(
+                "ncuroof: the script catches the SystemExit that ends it after the last step, and runs on\n"
+            )
         elif self._n_done == self._first - 1:
             self._open()
         elif self._is_open and not self._at_work:
@@ -216,7 +218,7 @@ def counted(window: Window, name: str) -> Callable[[Any], Any]:
         kind = "a class" if isinstance(function, type) else "" if callable(function) else type(function).__name__
         if kind or flags & _IS_ASYNC_GENERATOR:
             kind = kind or "an asynchronous generator"
-            window.refuse(f"calls of {name} cannot be counted: a function was wanted, it is {kind}")
+            window.refuse(f"calls of {name} cannot be counted: expected a function, found {kind}")
         if not isinstance(function, types.FunctionType):
             return _Callable(window, function)
         is_of_kind = [kind for kind in (_IS_COROUTINE, _IS_GENERATOR) if flags & kind]

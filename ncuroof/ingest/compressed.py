@@ -41,7 +41,7 @@ def decompress(stored: Content, *, where: str) -> tuple[Content, str | None]:
         n_bytes = content.tell()
         if not n_bytes:
             raise ReportFormatError(
-                f"{where}: a compressed report was wanted, {loss or 'nothing comes out of it'}",
+                f"{where}: the compressed report cannot be read: {loss or 'nothing in it can be decompressed'}",
                 hint="copy or record it again",
             )
         content.seek(0)
@@ -73,8 +73,8 @@ def _decompress_into(content: IO[bytes], stored: Content, where: str) -> str | N
                 content.write(chunk)
                 if content.tell() > limit:
                     raise ReportFormatError(
-                        f"{where}: decompresses to more than a report of its size does ({limit} bytes)",
-                        hint="the file is not what it says; record it again",
+                        f"{where}: decompresses to more than {limit} bytes, too much for a report of its size",
+                        hint="the file is not an intact report; record it again",
                     )
     except zstandard.ZstdError as error:
         return f"the compression is damaged: {error}"

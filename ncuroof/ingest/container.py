@@ -67,12 +67,12 @@ _KIND_BY_MAGIC = {
 }
 
 _HINT_BY_KIND = {
-    FileKind.ZSTD: "name a compressed report *.ncu-repz, or decompress it: zstd -d -o REPORT.ncu-rep FILE",
+    FileKind.ZSTD: "rename a compressed report to *.ncu-repz, or decompress it: zstd -d -o REPORT.ncu-rep FILE",
     FileKind.GIT_LFS: "fetch the report itself: git lfs pull",
     FileKind.GZIP: "unpack it first",
     FileKind.ZIP: "unpack it first",
-    FileKind.TEXT: "give the .ncu-rep file itself, not what ncu printed",
-    FileKind.SQLITE: "an Nsight Systems export is a timeline; record with Nsight Compute (ncu -o FILE …)",
+    FileKind.TEXT: "pass the .ncu-rep file itself, not the output of ncu",
+    FileKind.SQLITE: "an Nsight Systems export is a timeline without kernel counters; record with Nsight Compute: ncu -o FILE …",
 }
 
 
@@ -207,21 +207,21 @@ def _file_header(content: Content, where: str) -> tuple[int, int]:
     kind = sniff(part(content, 0, min(SNIFF_BYTES, len(content))))
     if kind is not FileKind.REPORT:
         raise ReportFormatError(
-            f"{where}: an Nsight Compute report (it begins with NVR) was wanted, {kind.value} was found",
-            hint=_HINT_BY_KIND.get(kind, "name the .ncu-rep file that ncu wrote (ncu -o NAME …)"),
+            f"{where}: expected an Nsight Compute report (it begins with NVR), found {kind.value}",
+            hint=_HINT_BY_KIND.get(kind, "pass the .ncu-rep file that ncu wrote (ncu -o NAME …)"),
         )
     try:
         size, start = _length_prefix(content, len(MAGIC))
         if size > len(content) - start:
-            raise wire.WireError(f"a header of {size} bytes where {len(content) - start} are left")
+            raise wire.WireError(f"a header of {size} bytes where only {len(content) - start} are left")
         for number, _, value in wire.fields(part(content, start, start + size)):
             if number == FILE_VERSION:
                 return wire.as_int(value), start + size
         raise wire.WireError("no version")
     except wire.WireError as err:
         raise ReportFormatError(
-            f"{where}: a file header was wanted after the magic of an Nsight Compute report, found: {err}",
-            hint="the file is cut or overwritten; record it again",
+            f"{where}: expected the file header of an Nsight Compute report, found: {err}",
+            hint="the file is truncated or overwritten; copy or record it again",
         ) from err
 
 
@@ -229,7 +229,7 @@ def _block(content: Content, offset: int) -> Block:
     try:
         size, start = _length_prefix(content, offset)
     except wire.WireError as err:
-        raise _DamageError(f"the file is cut inside the length of the block at offset {offset}") from err
+        raise _DamageError(f"the file is truncated inside the length of the block at offset {offset}") from err
     payload_offset = start + size
     if payload_offset > len(content):
         raise _DamageError(
@@ -283,7 +283,7 @@ def _payload_spans(content: Content, offset: int, counts: Mapping[int, int]) -> 
     except wire.WireError as err:
         raise _DamageError(f"the payload at offset {offset} is malformed: {err}") from err
     if len(found) < n_wanted:
-        raise _DamageError(f"the payload at offset {offset} should have {n_wanted} entries, it has {len(found)}")
+        raise _DamageError(f"the payload at offset {offset} should have {n_wanted} entries, but has {len(found)}")
     return tuple(found)
 
 
@@ -293,11 +293,11 @@ def _spans(content: Content, offset: int, end: int) -> Iterator[Span]:
     while position < end:
         start = position + LENGTH.size
         if start > end:
-            raise wire.WireError(f"a length is cut at offset {position - offset}")
+            raise wire.WireError(f"a length is truncated at offset {position - offset}")
         (size,) = LENGTH.unpack(part(content, position, start))
         position = start + size
         if position > end:
-            raise wire.WireError(f"an entry of {size} bytes begins where {end - start} are left")
+            raise wire.WireError(f"an entry of {size} bytes where only {end - start} are left")
         yield start, position
 
 
@@ -305,6 +305,6 @@ def _length_prefix(content: Content, position: int) -> tuple[int, int]:
     """Return the length stored at `position` and the position after it."""
     end = position + LENGTH.size
     if end > len(content):
-        raise wire.WireError(f"a length is cut at offset {position}")
+        raise wire.WireError(f"a length is truncated at offset {position}")
     (size,) = LENGTH.unpack(part(content, position, end))
     return size, end

@@ -56,6 +56,6 @@ class CounterChoice:
         n_families = len({name.partition(".")[0] for name in self._found_names})
         if len(self._found_names) > _MAX_NAMES or n_families > _MAX_FAMILIES:
             raise ReportFormatError(
-                f"{self._report}: lists more counters of a kind than any GPU has ({len(self._found_names)})",
-                hint="the file is damaged, or was made to do harm; record it again",
+                f"{self._report}: lists {len(self._found_names)} counters of one kind, more than any GPU has",
+                hint="the file is damaged or malicious; record it again",
             )

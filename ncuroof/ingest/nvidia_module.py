@@ -92,8 +92,8 @@ def _module() -> Any:
         import ncu_report  # noqa: PLC0415  only this reader needs it
     except ImportError as error:
         raise MissingExtraError(
-            f"NVIDIA's module ncu_report was wanted, it cannot be imported: {error}",
-            hint="pip install ncu-report, or read with --reader native",
+            f"NVIDIA's module ncu_report cannot be imported: {error}",
+            hint="install it with pip install ncu-report, or use --reader native",
         ) from error
     return ncu_report
 

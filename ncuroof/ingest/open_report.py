@@ -126,7 +126,7 @@ def _read(
     n_read = contents.workloads.height
     if n_read == 0:
         raise ReportFormatError(
-            f"{name}: a report with profiled kernels was wanted, its reader finds none in it",
+            f"{name}: none of the report's kernels can be read",
             hint="the file is damaged; copy or record it again",
         )
     session = read_session(block.header for block in container.blocks)
@@ -165,7 +165,7 @@ def report_content(path: Path) -> tuple[bytes, str | None]:
     with _refusals(readable(str(path))):
         kind = _kind(path)
         if kind is FileKind.TEXT:
-            raise ReportFormatError(f"{name}: a report was wanted, found text", hint="name a .ncu-rep file")
+            raise ReportFormatError(f"{name}: expected a report, found text", hint="pass a .ncu-rep file")
         with _opened(path, name, kind) as stored:
             return bytes(part(stored.content, 0, len(stored.content))), stored.loss
 
@@ -210,7 +210,7 @@ def _printed(path: Path, name: str, selection: CounterSelection | None, reader: 
     """Return what a table holds that ncu printed; its reader is loaded where there is such a table."""
     if reader == "nvidia":
         raise ReaderDeclinedError(
-            f"{name}: NVIDIA's module reads reports, not tables that ncu printed", hint="leave out --reader nvidia"
+            f"{name}: NVIDIA's module reads reports, not tables printed by ncu", hint="leave out --reader nvidia"
         )
     from ncuroof.ingest.printed.report import read_printed  # noqa: PLC0415
 
@@ -226,9 +226,9 @@ def _refusals(where: str) -> Iterator[None]:
         raise
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
         if where == "-":
-            raise ReportNotFoundError("-: standard input cannot be read", hint="name a file") from error
+            raise ReportNotFoundError("-: a report cannot be read from standard input", hint="pass a file") from error
         raise ReportNotFoundError(
-            f"{where}: no such file", hint="check the path; ncu adds .ncu-rep to the name given with -o"
+            f"{where}: no such file", hint="check the path; ncu -o NAME writes NAME.ncu-rep"
         ) from error
     except OSError as error:
         raise ReportAccessError(f"{where}: cannot be read: {error.strerror}", hint="check its permissions") from error
@@ -238,12 +238,12 @@ def _require_file(mode: int, where: str) -> None:
     """Refuse what never ends, or ends only when someone else writes."""
     if stat.S_ISDIR(mode):
         raise ReportNotFoundError(
-            f"{where}: a report file was wanted, a directory was found",
-            hint="name the .ncu-rep file inside it",
+            f"{where}: expected a report file, found a directory",
+            hint="pass the .ncu-rep file inside it",
         )
     if not stat.S_ISREG(mode):
         raise ReportAccessError(
-            f"{where}: a report file was wanted, a pipe or device was found",
+            f"{where}: expected a report file, found a pipe or device",
             hint="write the report to a file first",
         )
 
@@ -252,17 +252,17 @@ def _nothing_inside(name: str, loss: str | None) -> ReportFormatError | ReportEm
     if loss is not None:
         return ReportFormatError(
             f"{name}: no complete kernel is left in the file: {loss}",
-            hint="the file was cut or damaged, perhaps while copying; copy or record it again",
+            hint="the file was truncated or damaged, perhaps while copying; copy or record it again",
         )
     return ReportEmptyError(
-        f"{name}: a report with profiled kernels was wanted, it holds none",
-        hint="ncu profiled no kernel: check its filters (--kernel-name, --launch-skip, --nvtx-include) and its output",
+        f"{name}: the report contains no profiled kernel",
+        hint="check ncu's filters (--kernel-name, --launch-skip, --nvtx-include) and what it printed",
     )
 
 
 def _damage(loss: str | None, *, n_read: int, n_workloads: int) -> str | None:
     if loss is not None:
-        return f"{loss}; what follows it is lost"
+        return f"{loss}; everything after it is lost"
     if n_read < n_workloads:
         return f"{n_workloads - n_read} of {n_workloads} results are malformed and lost"
     return None
@@ -271,4 +271,4 @@ def _damage(loss: str | None, *, n_read: int, n_workloads: int) -> str | None:
 def _newer(version: int) -> str | None:
     if version <= KNOWN_VERSION:
         return None
-    return f"its file version {version} is newer than {KNOWN_VERSION}, the last that is known: what is new in it is not read"
+    return f"its file version {version} is newer than {KNOWN_VERSION}, the latest known: what is new in it is not read"

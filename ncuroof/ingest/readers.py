@@ -63,7 +63,7 @@ def read_results(source: ReportSource, reader: ReaderName) -> tuple[Contents, st
 
 
 def _refusal(source: ReportSource, declined: DeclinedError, hint: str) -> ReaderDeclinedError:
-    return ReaderDeclinedError(f"{source.name}: ncuroof's own reader declines: {declined}", hint=hint)
+    return ReaderDeclinedError(f"{source.name}: ncuroof's own reader declines it: {declined}", hint=hint)
 
 
 def _with_module(source: ReportSource) -> Contents:
@@ -92,6 +92,6 @@ def _from_copy(source: ReportSource) -> Contents:
         raise
     except OSError as error:
         raise ReportAccessError(
-            f"{source.name}: a copy of its undamaged part cannot be written: {error.strerror}",
-            hint="point TMPDIR to a folder with more space, or read with --reader native",
+            f"{source.name}: cannot write a copy of its undamaged part for NVIDIA's module: {error.strerror}",
+            hint="set TMPDIR to a folder with more space, or use --reader native",
         ) from error

@@ -62,7 +62,7 @@ class StoredFile:
         while len(found) < n_bytes:  # the system may give less than was asked for
             more = self._file.read(n_bytes - len(found))
             if not more:
-                raise OSError(errno.EIO, "it was cut while it was read")
+                raise OSError(errno.EIO, "it was truncated while being read")
             found += more
         return found
 
@@ -169,8 +169,8 @@ def sha256(path: Path) -> str:
 
 def _gone(where: str, error: OSError) -> ReportAccessError:
     return ReportAccessError(
-        f"{where}: cannot be read any more: {error.strerror or error}",
-        hint="read it again when nothing writes it, or look after the disk or network that it lies on",
+        f"{where}: can no longer be read: {error.strerror or error}",
+        hint="read it again when nothing is writing it, or check the disk or network it is on",
     )
 
 

@@ -67,7 +67,9 @@ def fields(message: Bytes) -> Iterator[Field]:
         if width < 0:
             raise WireError(f"wire type {wire_type} at offset {position}")
         if width > n_bytes - position:
-            raise WireError(f"field {number} wants {width} bytes at offset {position}, {n_bytes - position} are left")
+            raise WireError(
+                f"field {number} needs {width} bytes at offset {position}, only {n_bytes - position} are left"
+            )
         yield number, wire_type, view[position : position + width]
         position += width
 
@@ -137,7 +139,7 @@ def as_int(value: int | memoryview) -> int:
         WireError: the field is not a varint.
     """
     if not isinstance(value, int):
-        raise WireError(f"an integer was wanted, a field of {len(value)} bytes was found")
+        raise WireError(f"expected an integer, found a field of {len(value)} bytes")
     return value
 
 
@@ -152,12 +154,12 @@ def as_float(value: int | memoryview) -> float:
         return float(struct.unpack("<d", view)[0])
     if len(view) == 4:
         return float(struct.unpack("<f", view)[0])
-    raise WireError(f"a float of 4 or 8 bytes was wanted, {len(view)} were found")
+    raise WireError(f"expected a float of 4 or 8 bytes, found {len(view)}")
 
 
 def _view(value: int | memoryview) -> memoryview:
     if isinstance(value, int):
-        raise WireError(f"bytes were wanted, the integer {value} was found")
+        raise WireError(f"expected bytes, found the integer {value}")
     return value
 
 
@@ -171,7 +173,7 @@ def _varint(view: memoryview, position: int) -> tuple[int, int]:
     value = 0
     for shift in range(0, 7 * _MAX_VARINT_BYTES, 7):
         if position >= len(view):
-            raise WireError(f"a varint is cut at offset {position}")
+            raise WireError(f"a varint is truncated at offset {position}")
         byte = view[position]
         position += 1
         value |= (byte & _LAST_OF_ONE_BYTE) << shift

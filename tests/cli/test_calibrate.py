@@ -73,7 +73,7 @@ def test_a_second_calibration_of_a_gpu_is_told(tmp_path: Path, capfd) -> None:
     assert run_main("report", demo.REPORT, "--calibration", first, "--calibration", second, "-o", "-") == 0
     said = capfd.readouterr().err
     assert said.startswith(
-        "warning: second.json was measured on NVIDIA H200 (132 SMs), of which an earlier file has roofs"
+        "warning: second.json was measured on NVIDIA H200 (132 SMs), for which an earlier file has roofs"
     )
 
 
@@ -84,7 +84,7 @@ def test_a_calibration_of_another_gpu_is_told(tmp_path: Path, capfd) -> None:
     printed, said = capfd.readouterr()
     assert "measured roof" not in printed
     assert (
-        said == "warning: c.json was measured on NVIDIA H200 (114 SMs), which no report is of: its roofs are left out\n"
+        said == "warning: c.json was measured on NVIDIA H200 (114 SMs), which is in no report: its roofs are not used\n"
     )
     assert run_main("report", demo.REPORT, "--calibration", calibration, "-o", "-", "--quiet") == 0
     assert capfd.readouterr().err == ""

@@ -23,8 +23,8 @@ def report(tmp_path: Path) -> Path:
 
 def _assert_refused(capfd: pytest.CaptureFixture[str]) -> None:
     message, hint = capfd.readouterr().err.splitlines()
-    assert message.endswith("is read by this command, and would be lost")
-    assert hint == "  hint: choose another name; --force does not replace what is read"
+    assert message.endswith("is an input of this command and would be overwritten")
+    assert hint == "  hint: choose another name; --force never overwrites an input"
 
 
 @pytest.mark.parametrize(

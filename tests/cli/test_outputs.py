@@ -61,7 +61,7 @@ def test_a_format_is_that_of_standard_output_and_of_names_that_say_nothing(comma
 
 def test_a_format_that_nothing_would_have_is_wrong_usage(command: list[str], capfd) -> None:
     assert run_main(*command, "-o", "a.txt", "--format", "json") == 2
-    assert "--format json: the suffix of each file names another format; add -o -" in capfd.readouterr().err
+    assert "--format json applies to no output: each file's suffix sets another; add -o -" in capfd.readouterr().err
     assert not Path("a.txt").exists()
     assert run_main(*command, "-o", "a.json", "--format", "json") == 0
 
@@ -78,7 +78,7 @@ def test_a_wrong_suffix_among_right_ones_writes_nothing(command: list[str], capf
 
 def test_a_folder_is_not_taken_for_a_file(command: list[str], capfd) -> None:
     assert run_main(*command, "-o", "a.json/") == 1
-    said = "a.json/: a file was wanted, found a folder's name\n  hint: name a file in it: a.json/NAME\n"
+    said = "a.json/: expected a file, found a folder's name\n  hint: name a file in it: a.json/NAME\n"
     assert said in capfd.readouterr().err
     assert not Path("a.json").exists()
 

@@ -46,7 +46,7 @@ def test_a_folder_for_the_report_has_to_be_there(folder: Path, capfd: pytest.Cap
     for times in range(2):
         assert run_main("profile", "--no-per-shape", "-o", "runs/", "train.py") == (0 if times else 1)
         (folder / "runs").mkdir(exist_ok=True)
-    assert "runs/: a folder was wanted, none is there" in capfd.readouterr().err
+    assert "runs/: no such folder" in capfd.readouterr().err
     assert (folder / "runs" / "train.ncu-rep").exists()
     assert not (folder / "runs.ncu-rep").exists()
 
@@ -129,7 +129,7 @@ def test_two_runs_at_once_get_two_names(folder: Path, capfd: pytest.CaptureFixtu
         assert run_main("profile", "-q", "--no-per-shape", "-o", "train", "train.py") == 1
         output = capfd.readouterr()
     assert "trained" not in output.out
-    assert "train.ncu-rep.recording: another run records train.ncu-rep, or was killed" in output.err
+    assert "train.ncu-rep.recording: another run is recording train.ncu-rep, or was killed" in output.err
     assert sorted(path.name for path in folder.glob("train*")) == ["train-2.html", "train-2.ncu-rep", "train.py"]
 
 
@@ -147,7 +147,7 @@ def test_the_programs_status_is_passed_on_after_the_report(folder: Path, capfd: 
     assert run_main("profile", "--no-per-shape", "train.py") == 7
     output = capfd.readouterr()
     assert "page: train.html" in output.out
-    assert "the program ended with status 7" in output.err
+    assert "the program exited with status 7" in output.err
 
 
 def test_a_failure_is_one_line_and_a_hint(
@@ -160,7 +160,7 @@ def test_a_failure_is_one_line_and_a_hint(
     assert (
         lines[-2] == "ncuroof: this user may not read the GPU's performance counters (ERR_NVGPUCTRPERM) (no-permission)"
     )
-    assert lines[-1].startswith("  hint: as root: echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0'")
+    assert lines[-1].startswith("  hint: echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0'")
     assert not list(folder.glob("*.ncu-rep"))
 
 
@@ -169,7 +169,7 @@ def test_without_ncu_it_says_where_to_get_it(
 ) -> None:
     monkeypatch.setenv("NCUROOF_NCU", "/nowhere/ncu")
     assert run_main("profile", "train.py") == 1
-    assert "NCUROOF_NCU names /nowhere/ncu" in capfd.readouterr().err
+    assert "NCUROOF_NCU is set to /nowhere/ncu" in capfd.readouterr().err
 
 
 def test_a_dry_run_prints_the_command_and_runs_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -223,7 +223,7 @@ def test_what_is_asked_for_besides_takes_more_passes_than_are_told(
     plain = ("profile", "--compute-capability", "9.0", "--no-per-shape")
     for more, told in (
         ((), "10 passes per launch\n"),
-        (("--lines",), "10 passes per launch; more for what is asked for besides\n"),
+        (("--lines",), "10 passes per launch; more for the added sections and counters\n"),
     ):
         assert run_main(*plain, "--level", "quick", *more, "--dry-run", "train.py") == 0
         assert told in capfd.readouterr().err
@@ -240,27 +240,27 @@ def test_lines_ask_for_source_counters_and_sources(folder: Path, capfd: pytest.C
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ((), "a script or program to profile was wanted"),
-        (("--step", "0", "train.py"), "--step: a number from 1 on"),
-        (("--cover", "200%", "train.py"), "--cover: a share of GPU time was wanted"),
-        (("--step", "1", "./app"), "a Python script was wanted"),
-        (("--compute-capability", "90", "train.py"), "a compute capability was wanted"),
-        (("-o", "nowhere/..", "train.py"), "-o: a file's name was wanted, 'nowhere/..' was found"),
-        (("--remote-plan", "p.sh", "--cover", "95%", "train.py"), "--cover counts launches first"),
-        (("--", "--set=full", "--", "./app"), "--set for ncu: ncuroof gives ncu this option itself"),
-        (("--", "--call-stack", "-kfoo", "--", "./app"), "hint: before the first `--`: -k REGEX"),
-        (("--step-of", "dataloader", "train.py"), "--step-of: --step was wanted"),
-        (("--no-stop-after", "train.py"), "--no-stop-after: --step was wanted"),
-        (("--clock-control", "boost", "train.py"), "--clock-control boost was wanted, which ncu has from 2024.2 on"),
-        (("-k", "gemm", "-k", "(", "train.py"), "--kernel: a regular expression was wanted, '(' was found: missing )"),
+        ((), "expected a script or program to profile"),
+        (("--step", "0", "train.py"), "--step: expected a number from 1"),
+        (("--cover", "200%", "train.py"), "--cover: expected a share of GPU time"),
+        (("--step", "1", "./app"), "expected a Python script"),
+        (("--compute-capability", "90", "train.py"), "expected a compute capability"),
+        (("-o", "nowhere/..", "train.py"), "-o: expected a file name, found 'nowhere/..'"),
+        (("--remote-plan", "p.sh", "--cover", "95%", "train.py"), "--cover needs launch counts"),
+        (("--", "--set=full", "--", "./app"), "--set for ncu: ncuroof sets this option of ncu itself"),
+        (("--", "--call-stack", "-kfoo", "--", "./app"), "hint: ask ncuroof instead, before the first `--`: -k REGEX"),
+        (("--step-of", "dataloader", "train.py"), "--step-of: only with --step"),
+        (("--no-stop-after", "train.py"), "--no-stop-after: only with --step"),
+        (("--clock-control", "boost", "train.py"), "--clock-control boost needs ncu 2024.2 or later, found 20"),
+        (("-k", "gemm", "-k", "(", "train.py"), "--kernel: expected a regular expression, found '(': missing )"),
         (
             ("--replay-mode", "range", "-k", "gemm", "train.py"),
-            "--kernel: kernels were wanted, with --replay-mode range ncu",
+            "--kernel chooses kernels, but with --replay-mode range ncu",
         ),
-        (("--replay-mode", "app-range", "--per-shape", "./app"), "--per-shape: kernels were wanted"),
-        (("--replay-mode", "range", "--cover", "95%", "train.py"), "--cover: kernels were wanted"),
-        (("--replay-mode", "range", "--trace", "t.json", "train.py"), "--trace: kernels were wanted"),
-        (("python", "-m"), "python -m: a module was wanted"),
+        (("--replay-mode", "app-range", "--per-shape", "./app"), "--per-shape chooses kernels"),
+        (("--replay-mode", "range", "--cover", "95%", "train.py"), "--cover chooses kernels"),
+        (("--replay-mode", "range", "--trace", "t.json", "train.py"), "--trace chooses kernels"),
+        (("python", "-m"), "python -m: expected a module, found none"),
         (("--level", "huge", "train.py"), "Invalid value for '--level'"),
     ],
 )

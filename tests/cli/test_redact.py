@@ -29,7 +29,7 @@ def test_the_result_is_a_report_of_the_kind_its_name_says(
     said = capfd.readouterr()
     assert said.out == ""
     assert "host names" in said.err
-    assert "none is left" in said.err
+    assert "none left" in said.err
     assert (target.read_bytes()[:4] == b"NVR\0") == (name == "out.ncu-rep")
     assert ncuroof.read(target).analyse().kernels["duration_ns"].to_list() == [1e3]
 
@@ -60,7 +60,7 @@ def test_what_is_no_report_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[
 
 def test_a_folder_is_no_file_name(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("redact", report, f"{report.parent}/shared/") == 1
-    assert "shared/: a file was wanted, found a folder's name\n" in capfd.readouterr().err
+    assert "shared/: expected a file, found a folder's name\n" in capfd.readouterr().err
     assert list(report.parent.iterdir()) == [report]
 
 
@@ -82,7 +82,7 @@ def test_a_result_that_nothing_takes_is_refused(
 ) -> None:
     code, said = run_with_closed_output("redact", report, "-")
     assert code == 1
-    assert said == b"ncuroof: standard output is closed\n  hint: name a file in place of -\n"
+    assert said == b"ncuroof: standard output is closed\n  hint: name a file instead of -\n"
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert run_main("redact", report, "-") == 1
     out, err = capsys.readouterr()

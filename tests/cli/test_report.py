@@ -169,9 +169,9 @@ def test_several_reports_are_one_analysis(report: Path, small: Path) -> None:
     ("content", "said"),
     [
         (None, "no such file"),
-        (b"hello", "a text file was found"),
+        (b"hello", "found another text file"),
         (SMALL[:200], "no complete kernel is left"),
-        (write_report([]), "it holds none"),
+        (write_report([]), "contains no profiled kernel"),
     ],
 )
 def test_a_bad_report_is_one_line_and_a_hint(
@@ -290,7 +290,7 @@ def test_a_full_standard_output_is_one_line_and_exit_1(small: Path, arguments: l
     with Path("/dev/full").open("wb") as full:
         arguments = [str(small) if argument == "REPORT" else argument for argument in arguments]
         done = _run(*arguments, stdout=full)
-    assert done.stderr.decode().splitlines()[0] == "ncuroof: standard output cannot be written: No space left on device"
+    assert done.stderr.decode().splitlines()[0] == "ncuroof: cannot write to standard output: No space left on device"
     assert done.returncode == 1
 
 
@@ -321,7 +321,7 @@ def test_an_encoding_without_our_characters_is_no_defect(report: Path) -> None:
 
 def test_standard_input_is_not_read(capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("report", "-") == 1
-    _assert_one_error(capfd, "-: standard input cannot be read")
+    _assert_one_error(capfd, "-: a report cannot be read from standard input")
 
 
 @pytest.mark.parametrize(

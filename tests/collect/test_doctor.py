@@ -30,7 +30,7 @@ def machine(**more: Any) -> Surroundings:
 
     def find(_: object) -> Path:
         if more.get("ncu") is None and "ncu" in more:
-            raise NcuNotFoundError("ncu was wanted, it is not there", hint="install it")
+            raise NcuNotFoundError("ncu is not there", hint="install it")
         return Path("/usr/local/cuda/bin/ncu")
 
     return Surroundings(
@@ -76,7 +76,7 @@ def test_nsys_is_looked_for_where_ncu_is(tmp_path: Path) -> None:
 
 def test_nsys_is_told_and_not_needed() -> None:
     assert checks(nsys=Path("/usr/local/cuda/bin/nsys"))["nsys"] == Check("nsys", "ok", "/usr/local/cuda/bin/nsys")
-    assert checks()["nsys"].found.startswith("not there, and not needed")
+    assert checks()["nsys"].found.startswith("not found; optional")
 
 
 def test_without_permission_the_three_fixes_are_told() -> None:
@@ -107,15 +107,15 @@ def test_what_cannot_be_seen_is_unknown_and_does_not_fail() -> None:
     [
         ({"ncu": None}, "ncu", "failed", "is not there"),
         ({"ncu": (2020, 1)}, "ncu", "failed", "2021.3 or later is needed"),
-        ({"smi": None}, "driver", "failed", "nvidia-smi is not there"),
+        ({"smi": None}, "driver", "failed", "nvidia-smi is missing"),
         ({"smi": ""}, "driver", "failed", "lists no GPU"),
-        ({"smi": "Tesla P100, 6.0, 535.1, [N/A]\n"}, "GPU 0", "failed", "begins with 7.0"),
-        ({"smi": "NVIDIA R100, 13.0, 600.1, Disabled\n"}, "GPU 0", "warning", "not listed"),
-        ({"smi": "NVIDIA X, [N/A], 600.1, Disabled\n"}, "GPU 0", "unknown", "not told"),
+        ({"smi": "Tesla P100, 6.0, 535.1, [N/A]\n"}, "GPU 0", "failed", "supports 7.0 and later"),
+        ({"smi": "NVIDIA R100, 13.0, 600.1, Disabled\n"}, "GPU 0", "warning", "no counter list"),
+        ({"smi": "NVIDIA X, [N/A], 600.1, Disabled\n"}, "GPU 0", "unknown", "not reported"),
         ({"smi": "NVIDIA A100-SXM4-40GB, 8.0, 570.1, Enabled\n"}, "GPU 0, MIG", "warning", "cannot be counted"),
-        ({"ps": "nv-hostengine\nbash\n"}, "other profilers", "warning", "nv-hostengine runs"),
-        ({"ps": "nsys\n"}, "other profilers", "warning", "nsys runs"),
-        ({"version": "Linux 5.15 Microsoft WSL2"}, "WSL", "warning", "the Windows driver decides"),
+        ({"ps": "nv-hostengine\nbash\n"}, "other profilers", "warning", "nv-hostengine running"),
+        ({"ps": "nsys\n"}, "other profilers", "warning", "nsys running"),
+        ({"version": "Linux 5.15 Microsoft WSL2"}, "WSL", "warning", "the Windows driver controls counter access"),
         ({"tmp": "/no/such/folder"}, "temporary files", "failed", "No such file"),
     ],
 )
@@ -185,13 +185,13 @@ def test_ncu_is_looked_for_in_order(tmp_path: Path) -> None:
     assert find_ncu({"PATH": "/nowhere", "CUDA_HOME": str(old.parents[1])}, [toolkits]) == old
     with pytest.raises(NcuNotFoundError, match="neither on PATH nor in a CUDA toolkit"):
         find_ncu({"PATH": "/nowhere"}, [tmp_path / "none"])
-    with pytest.raises(NcuNotFoundError, match="NCUROOF_NCU names /nowhere/ncu"):
+    with pytest.raises(NcuNotFoundError, match="NCUROOF_NCU is set to /nowhere/ncu"):
         find_ncu({"NCUROOF_NCU": "/nowhere/ncu"}, [toolkits])
 
 
 def test_the_version_is_asked_for(tmp_path: Path) -> None:
     assert ncu_version(_executable(tmp_path / "ncu", "echo 'Version 2025.3.1.0 (build 1)'")) == (2025, 3, 1, 0)
-    with pytest.raises(NcuNotFoundError, match="does not tell a version"):
+    with pytest.raises(NcuNotFoundError, match="is not a working ncu"):
         ncu_version(_executable(tmp_path / "other", "echo hello"))
 
 
@@ -208,7 +208,7 @@ def test_a_gpu_that_is_too_old_is_in_nobodys_way_where_another_is_not() -> None:
 def test_a_gpu_that_this_ncu_does_not_know(chips: str | None, state: str) -> None:
     gpu = checks(smi="NVIDIA B200, 10.0, 570.86.15, Disabled\n", chips=chips)["GPU 0"]
     assert gpu.state == state
-    assert ("this ncu does not know it" in gpu.found) is (state == "failed")
+    assert ("this ncu does not support it" in gpu.found) is (state == "failed")
 
 
 @pytest.mark.oracle

@@ -74,23 +74,23 @@ def test_the_root_is_told_before_what_follows_from_it() -> None:
 
 def test_a_program_that_failed_is_to_blame_itself() -> None:
     error = why_nothing(ended(NOTHING, exit_status=3), FAILURES, is_filtered=False)
-    assert str(error) == "the program ended with status 3 before a kernel was recorded (target-failed)"
+    assert str(error) == "the program exited with status 3 before a kernel was recorded (target-failed)"
 
 
 @pytest.mark.parametrize(
     ("is_filtered", "told"),
-    [(True, "--dry-run"), (True, "all kernels of Kokkos or RAJA share"), (False, "it launched none")],
+    [(True, "--dry-run"), (True, "all Kokkos or RAJA kernels share"), (False, "it launched none")],
 )
 def test_no_kernels(is_filtered: bool, told: str) -> None:
     error = why_nothing(ended(NOTHING, is_connected=True), FAILURES, is_filtered=is_filtered)
-    assert str(error) == "the program used CUDA, and no kernel was recorded (no-kernels)"
+    assert str(error) == "the program used CUDA, but no kernel was recorded (no-kernels)"
     assert told in str(error.hint)
 
 
 def test_a_program_is_said_to_have_used_cuda_only_where_ncu_says_so() -> None:
     assert str(why_nothing(ended(NOTHING), FAILURES, is_filtered=True)).startswith("ncu saw no process that uses CUDA")
     error = why_nothing(ended(status=127), FAILURES, is_filtered=False, has_ranks=True)
-    assert str(error) == "the launcher ended with status 127 before a program used CUDA"
+    assert str(error) == "the launcher exited with status 127 before any program used CUDA"
 
 
 def test_words_that_are_not_known_are_passed_on() -> None:

@@ -50,7 +50,7 @@ def test_a_program_that_fails_is_counted_as_far_as_it_came(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("ran", "told"),
     [
-        (None, "nsys ended with status 0 and left no trace"),
+        (None, "nsys exited with status 0 and left no trace"),
         ([Ran(0, 1, 1, table="MEMSET")], "nsys saw no kernel on a GPU"),
     ],
 )
@@ -60,7 +60,7 @@ def test_what_nsys_cannot_count_is_recorded_whole_unless_counts_are_needed(
     nsys = stand_in_nsys(tmp_path, None if ran is None else write_database(tmp_path / "made.sqlite", ran))
     said: list[str] = []
     assert first_run(HELLO, nsys, said).count() == {}
-    assert said[-1] == f"{told}: launches are not counted, and all are recorded"
+    assert said[-1] == f"{told}: launches are not counted, and every launch is recorded"
     with pytest.raises(ProfilingError, match=rf"{told} \(no-kernels\)"):
         first_run(HELLO, nsys, cover_frac=0.9).count()
 
@@ -69,7 +69,7 @@ def test_a_trace_that_cannot_be_counted_is_no_reason_to_record_all(tmp_path: Pat
     """It may be too large, and then so would be the recording."""
     (tmp_path / "made.sqlite").write_bytes(b"SQLite format 3\0")
     with pytest.raises(
-        CountsError, match=r"the first run's trace cannot be counted: .*: a trace of Nsight Systems was wanted"
+        CountsError, match=r"the counting run's trace cannot be read: .*: expected a trace of Nsight Systems"
     ):
         first_run(HELLO, stand_in_nsys(tmp_path, tmp_path / "made.sqlite")).count()
 
@@ -83,7 +83,9 @@ def test_a_script_without_pytorch_is_counted_by_nsys(tmp_path: Path) -> None:
     said: list[str] = []
     assert first_run(words, None, said).count() == {}
     assert first_run(words, nsys, said, steps=Steps(2, 2)).count() == {}
-    assert said[1::2] == 2 * ["PyTorch is not installed there: launches are not counted, and all are recorded"]
+    assert said[1::2] == 2 * [
+        "the script's Python has no PyTorch: launches are not counted, and every launch is recorded"
+    ]
 
 
 def test_each_rank_is_counted(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -125,7 +127,9 @@ def test_operators_are_recorded_of_annotated_steps(more: dict[str, Any], tells_o
 
 def test_without_nsys_a_program_is_not_counted() -> None:
     assert not first_run(("./app",), None).is_possible
-    with pytest.raises(ProfileRequestError, match=r"'\./app' and no nsys were found") as error:
+    with pytest.raises(
+        ProfileRequestError, match=r"'\./app' is not a Python script, and nsys .* was not found"
+    ) as error:
         first_run(("./app",), None, cover_frac=0.9).count()
     assert "--trace" in str(error.value.hint)
     with pytest.raises(NcuNotFoundError, match="cannot be run"):
@@ -243,6 +247,6 @@ def test_nsys_itself_runs_a_program_that_uses_no_gpu(capfd: pytest.CaptureFixtur
         "--output=x",
     )
     assert first_run(program, find_nsys(os.environ), said).count() == {}
-    assert said[-1] == "nsys saw no kernel on a GPU: launches are not counted, and all are recorded"
+    assert said[-1] == "nsys saw no kernel on a GPU: launches are not counted, and every launch is recorded"
     assert capfd.readouterr().out == "['a b', '$HOME', '--output=x']\n"
     assert run_nsys([str(find_nsys(os.environ)), "profile", "--no-such-option", "true"]) != 0

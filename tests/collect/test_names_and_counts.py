@@ -165,7 +165,7 @@ def test_launches_are_counted_by_kernel_and_shape() -> None:
 
 
 def test_an_event_without_a_grid_is_told() -> None:
-    with pytest.raises(CountsError, match="an event is not as it should be: KeyError\\('grid'\\)"):
+    with pytest.raises(CountsError, match="an event is malformed: KeyError\\('grid'\\)"):
         timeline_of([{"cat": "kernel", "name": "k", "ts": 0, "dur": 1.0, "args": {}}])
 
 

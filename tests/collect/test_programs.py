@@ -99,16 +99,16 @@ def test_the_runner_goes_before_the_script() -> None:
 
 
 def test_steps_of_a_binary_are_refused() -> None:
-    with pytest.raises(ProfileRequestError, match=r"a Python script was wanted, './app' was found"):
+    with pytest.raises(ProfileRequestError, match=r"expected a Python script, found './app'"):
         find("./app").inside(["runner.py"])
 
 
 @pytest.mark.parametrize("words", [("mpirun", "-n", "4"), ("srun", "-p"), ("torchrun",), ("mpirun", "--")])
 def test_a_launcher_without_a_program_is_refused(words: tuple[str, ...]) -> None:
-    with pytest.raises(ProfileRequestError, match=f"a program for {words[0]} to start was wanted"):
+    with pytest.raises(ProfileRequestError, match=f"expected a program for {words[0]} to start, found none"):
         find(*words)
 
 
 def test_python_without_a_module_is_refused() -> None:
-    with pytest.raises(ProfileRequestError, match="python -m: a module was wanted"):
+    with pytest.raises(ProfileRequestError, match="python -m: expected a module, found none"):
         find("python", "-m")

@@ -21,7 +21,7 @@ def test_each_way_is_measured_or_says_why_not() -> None:
         ("tensor_bf16", "product"),
     ):
         assert expected in measured
-    assert ("l2 read", "a GPU was wanted, found the CPU") in found.not_measured
+    assert ("l2 read", "expected a GPU, found the CPU") in found.not_measured
     assert all(roof.per_s > 0 and roof.n_repeats >= 5 for roof in found.roofs)
 
 

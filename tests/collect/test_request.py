@@ -26,7 +26,7 @@ def test_options_for_ncu_stand_between_two_dashes(words: tuple[str, ...], expect
 
 @pytest.mark.parametrize("words", [(), ("--call-stack",), ("--call-stack", "--")])
 def test_a_program_is_needed(words: tuple[str, ...]) -> None:
-    with pytest.raises(ProfileRequestError, match="was wanted"):
+    with pytest.raises(ProfileRequestError, match=r"^expected a .*program"):
         split_words(words)
 
 
@@ -38,7 +38,7 @@ def test_steps() -> None:
 
 @pytest.mark.parametrize("text", ["0", "", "3:2", "a", "1:", "-1", "1:2:3", "0:4"])
 def test_steps_that_are_none(text: str) -> None:
-    with pytest.raises(ProfileRequestError, match="--step: a number from 1 on"):
+    with pytest.raises(ProfileRequestError, match="--step: expected a number from 1"):
         parse_steps(text)
 
 
@@ -74,7 +74,7 @@ def test_sections_that_an_old_ncu_lacks_are_left_out() -> None:
     assert newer not in plan_collection("quick", load_settings(), ncu_version=(2023, 3)).sections
     assert newer not in plan_collection("quick", load_settings()).sections
     assert newer in plan_collection("quick", load_settings(), sections=[newer]).sections
-    with pytest.raises(ProfileRequestError, match=r"ncu 2021\.3 or later was wanted, 2020\.1\.2 was found"):
+    with pytest.raises(ProfileRequestError, match=r"ncu 2021\.3 or later is needed, found 2020\.1\.2"):
         plan_collection("roofline", load_settings(), ncu_version=(2020, 1, 2))
 
 
@@ -99,11 +99,13 @@ def test_counters_for_several_gpus_are_those_of_all() -> None:
 
 
 def test_a_level_that_does_not_exist() -> None:
-    with pytest.raises(ProfileRequestError, match="'everything' does not exist"):
+    with pytest.raises(ProfileRequestError, match="unknown level 'everything'"):
         plan_collection("everything", load_settings())
 
 
 def test_functions_are_not_covered_among_instantiations() -> None:
-    with pytest.raises(ProfileRequestError, match="--cover: functions were wanted, --kernel chooses instantiations"):
+    with pytest.raises(
+        ProfileRequestError, match=r"--cover chooses whole functions, but --kernel .* chooses single instantiations"
+    ):
         checked(Request(("./app",), Path("run.ncu-rep"), kernels=("ParallelFor<.*Force",), cover_frac=0.9))
     checked(Request(("./app",), Path("run.ncu-rep"), kernels=("gemm",), cover_frac=0.9))

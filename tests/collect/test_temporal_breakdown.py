@@ -124,7 +124,7 @@ def test_without_work_or_where_gaps_say_nothing_nothing_is_told() -> None:
     ],
 )  # fmt: skip
 def test_an_event_that_is_none_is_told(broken: dict[str, Any]) -> None:
-    with pytest.raises(CountsError, match="PyTorch's trace: an event is not as it should be"):
+    with pytest.raises(CountsError, match="PyTorch's trace: an event is malformed"):
         timeline_of([ran(-9, -8), ran(0, 1) | broken])
 
 

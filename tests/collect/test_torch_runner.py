@@ -503,7 +503,7 @@ def test_a_linked_script_finds_what_lies_beside_it_as_under_python(run: Callable
 
 def test_a_function_of_a_module_that_runs_is_refused(run: Callable[[str], Run]) -> None:
     assert run("function with -m").status == 1
-    assert "'helper' cannot be counted in a module that runs with -m" in run("function with -m").stderr
+    assert "'helper' cannot be counted in a module run with -m" in run("function with -m").stderr
 
 
 def test_a_profiler_of_the_scripts_own_records_nothing_and_is_in_nobodys_way(run: Callable[[str], Run]) -> None:
@@ -526,7 +526,7 @@ def test_a_function_that_a_module_lacks_is_told(run: Callable[[str], Run]) -> No
 def test_a_script_that_catches_its_end_is_told_of_it(run: Callable[[str], Run]) -> None:
     found = run("catching all")
     assert found.stdout == "the end\n"
-    assert found.stderr == "ncuroof: the script catches what ends it after the last step, and goes on\n"
+    assert found.stderr == "ncuroof: the script catches the SystemExit that ends it after the last step, and runs on\n"
     assert found.events() == ["step 1", "start 2", "step 2", "stop 2", "step 3", "step 4"]
 
 

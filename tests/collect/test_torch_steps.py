@@ -111,9 +111,9 @@ def test_a_generator_that_is_not_exhausted_has_made_no_step(told: list[Any]) -> 
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("Trainer.limit", "a function was wanted, it is int"),
-        ("Trainer.streams", "a function was wanted, it is an asynchronous generator"),
-        ("Trainer", "a function was wanted, it is a class"),
+        ("Trainer.limit", "expected a function, found int"),
+        ("Trainer.streams", "expected a function, found an asynchronous generator"),
+        ("Trainer", "expected a function, found a class"),
         ("Trainer.nothing", "has no attribute 'nothing'"),
     ],
 )

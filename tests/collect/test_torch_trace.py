@@ -99,18 +99,18 @@ def test_without_steps_it_is_one_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"", "a trace of PyTorch's profiler was wanted"),
+        (b"", "expected a trace of PyTorch's profiler"),
         (b"NVR\x00\xd7" + bytes(9999), "can't decode byte 0xd7 in position 4: invalid continuation byte$"),  # and no more
-        (b"not JSON", "a trace of PyTorch's profiler was wanted, found what is no JSON"),
-        (b"[1, 2]", "was wanted, found a JSON list$"),
-        (b"{}", "was wanted, found an empty JSON object$"),
-        (b'{"schema": 1, "b": 2}', "was wanted, found a JSON object with 'schema', 'b'$"),
-        (b'{"traceEvents": 3}', "no list of events"),
-        (b'{"traceEvents": [3]}', "no list of events"),
-        (b"\x1f\x8bnot gzip", "a trace of PyTorch's profiler was wanted"),
-        (gzip.compress(b'{"traceEvents": []}', mtime=0)[:-9], "a trace of PyTorch's profiler was wanted"),
-        (b'{"traceEvents": []}', "the trace holds none"),
-        (b'{"traceEvents": [{"cat": "kernel", "name": "k", "ts": 0, "dur": -1, "args": {}}]}', "not as it should be"),
+        (b"not JSON", "expected a trace of PyTorch's profiler, found a file that is not JSON"),
+        (b"[1, 2]", "expected a trace of PyTorch's profiler, found a JSON list$"),
+        (b"{}", "expected a trace of PyTorch's profiler, found an empty JSON object$"),
+        (b'{"schema": 1, "b": 2}', "profiler, found a JSON object with 'schema', 'b'$"),
+        (b'{"traceEvents": 3}', "not a list of events"),
+        (b'{"traceEvents": [3]}', "not a list of events"),
+        (b"\x1f\x8bnot gzip", "expected a trace of PyTorch's profiler"),
+        (gzip.compress(b'{"traceEvents": []}', mtime=0)[:-9], "expected a trace of PyTorch's profiler"),
+        (b'{"traceEvents": []}', "the trace contains no GPU kernels"),
+        (b'{"traceEvents": [{"cat": "kernel", "name": "k", "ts": 0, "dur": -1, "args": {}}]}', "an event is malformed"),
     ],
 )  # fmt: skip
 def test_what_is_no_trace_is_refused(tmp_path: Path, content: bytes, told: str) -> None:
@@ -140,7 +140,7 @@ def test_pytorch_writes_what_is_looked_for(tmp_path: Path) -> None:
     profile.export_chrome_trace(str(path))
     told = [(event.get("cat"), event["name"]) for event in json.loads(path.read_bytes())["traceEvents"]]
     assert ("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__") in told
-    with pytest.raises(CountsError, match="the trace holds none"):  # no kernels: there is no GPU here
+    with pytest.raises(CountsError, match="the trace contains no GPU kernels"):  # no kernels: there is no GPU here
         read_trace(path)
 
 

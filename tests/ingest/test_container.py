@@ -120,7 +120,7 @@ def test_fewer_entries_than_the_header_counts_is_damage() -> None:
     container = walk(_with_block(integer(2, 2) + integer(5, len(payload)), payload))
     assert container.intact_bytes == len(REPORT)
     assert container.damage is not None
-    assert "should have 2 entries, it has 1" in container.damage
+    assert "should have 2 entries, but has 1" in container.damage
 
 
 def test_payload_larger_than_the_file_is_damage() -> None:
@@ -172,8 +172,8 @@ def test_file_of_another_kind_is_refused_by_its_name(head: bytes, kind: FileKind
     with pytest.raises(ReportFormatError) as caught:
         walk(head, where="run.ncu-rep")
     message = str(caught.value)
-    assert message.startswith("run.ncu-rep: an Nsight Compute report")
-    assert message.endswith(f"was wanted, {kind.value} was found")
+    assert message.startswith("run.ncu-rep: expected an Nsight Compute report")
+    assert message.endswith(f": expected an Nsight Compute report (it begins with NVR), found {kind.value}")
 
 
 def test_report_is_sniffed_by_its_magic() -> None:
@@ -185,7 +185,7 @@ def test_report_is_sniffed_by_its_magic() -> None:
     [b"NVR\0", b"NVR\0\x02\0\0\0", b"NVR\0\x02\0\0\0\x08", b"NVR\0\0\0\0\0", b"NVR\0\x01\0\0\0\xff"],
 )
 def test_broken_file_header_is_refused(head: bytes) -> None:
-    with pytest.raises(ReportFormatError, match="a file header was wanted"):
+    with pytest.raises(ReportFormatError, match="expected the file header"):
         walk(head)
 
 

@@ -90,7 +90,7 @@ def test_what_follows_a_whole_report_is_told_and_left_out(tmp_path: Path, extra:
     assert isinstance(result, Analysis)
     assert result.kernels["short_name"].to_list() == NAMES
     assert result.reports[0].damage
-    assert "what follows it is lost" in result.reports[0].damage
+    assert "everything after it is lost" in result.reports[0].damage
 
 
 def test_zeros_in_place_of_the_last_block_lose_it_alone(tmp_path: Path) -> None:

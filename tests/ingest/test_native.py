@@ -390,12 +390,12 @@ def test_deep_nesting_is_a_named_error(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_counter_of_unknown_unit_is_left_to_the_module(tmp_path: Path) -> None:
     path = _written(tmp_path / "new.ncu-rep", Kernel("k", {**TIMED, UNKNOWN: 1.0}))
-    with pytest.raises(ReaderDeclinedError, match=f"the unit of {UNKNOWN} is not known") as caught:
+    with pytest.raises(ReaderDeclinedError, match=f"unknown unit of {UNKNOWN}") as caught:
         open_report(path, selection=selection(), reader="native")
     assert "--reader nvidia" in str(caught.value.hint)
     report = open_report(path, selection=selection())
     assert report.counters[UNKNOWN].to_list() == [1.0]
-    assert report.remarks == (f"read with NVIDIA's module: the unit of {UNKNOWN} is not known",)
+    assert report.remarks == (f"read with NVIDIA's module: unknown unit of {UNKNOWN}",)
 
 
 def test_without_the_module_reports_are_read_and_what_is_declined_says_so(

@@ -172,7 +172,7 @@ def test_numbers_of_any_country_are_read(table: Path, written: list[str], expect
     "written", [["1.5", "2,5"], ["27.595.520", "65.77"], ["1,234,567", "0,5"], ["1.234,5", "1,234.5"]]
 )
 def test_numbers_written_in_two_ways_are_refused(table: Path, written: list[str]) -> None:
-    with pytest.raises(ReportFormatError, match="numbers are written in two ways"):
+    with pytest.raises(ReportFormatError, match="numbers are written in two notations"):
         _read(table, wide_table([{"a__b": ("", text)} for text in written]))
 
 
@@ -222,7 +222,7 @@ def test_a_table_without_units_is_refused(table: Path) -> None:
     # As after `grep '^"[0-9I]'`: 4.10 µs would be read as 4.10 ns.
     header, _, row = wide_table([TIMED]).splitlines(keepends=True)
     for text in (header + row, long_table([TIMED]).replace("Metric Unit", "Something")):
-        with pytest.raises(ReportFormatError, match="units of its counters was wanted"):
+        with pytest.raises(ReportFormatError, match="expected a table with the units of its counters"):
             _read(table, text)
 
 
@@ -337,18 +337,18 @@ def test_a_table_cut_anywhere_is_a_named_error_or_what_is_whole(table: Path) -> 
 
 
 def test_other_texts_are_refused_by_name(table: Path) -> None:
-    with pytest.raises(ReportFormatError, match="a text file was found"):
+    with pytest.raises(ReportFormatError, match="found another text file"):
         _read(table, "hello\n")
-    with pytest.raises(ReportEmptyError, match="it holds none"):
+    with pytest.raises(ReportEmptyError, match="contains no profiled kernel"):
         _read(table, wide_table([]))
-    with pytest.raises(ReportFormatError, match="no whole row, 1 are cut"):
+    with pytest.raises(ReportFormatError, match="no row of ncu's table is whole, 1 are truncated"):
         _read(table, wide_table([TIMED])[:-9])
     with pytest.raises(ReportFormatError, match="a line of more than"):
         _read(table, "x" * (1 << 23))
 
 
 def test_nvidias_module_is_not_asked(table: Path) -> None:
-    with pytest.raises(ReaderDeclinedError, match="not tables that ncu printed"):
+    with pytest.raises(ReaderDeclinedError, match="not tables printed by ncu"):
         _read(table, wide_table([TIMED]), reader="nvidia")
 
 
@@ -357,7 +357,7 @@ def test_any_columns_are_read_or_refused_by_name(table: Path) -> None:
     assert _read(table, wide_table([{}]), selection=selection()).workloads.height == 1
     header, *rows = long_table([TIMED], rules=True).splitlines(keepends=True)
     moved = header.replace('"Metric Name"', '"Name"').replace("Estimated Speedup Type", "Metric Name")
-    with pytest.raises(ReportFormatError, match="no whole row"):
+    with pytest.raises(ReportFormatError, match="no row of ncu's table is whole"):
         _read(table, moved + rows[0])
     doubled = wide_table([{**TIMED, "x": ("", "9")}]).replace('"x"', f'"{DURATION}"')
     assert _read(table, doubled).counters[DURATION].to_list() == [4100.0]
@@ -386,7 +386,7 @@ def test_a_quote_that_is_never_closed_loses_one_row_in_linear_time(table: Path) 
     start = time.monotonic()
     report = _read(table, header + units + '"0","open\n' + "x\n" * 500_000 + row)
     assert time.monotonic() - start < LONGEST_S
-    assert (report.workloads.height, report.damage) == (1, "1 of its rows are cut or malformed and lost")
+    assert (report.workloads.height, report.damage) == (1, "1 of its rows are truncated or malformed and lost")
 
 
 def test_rows_of_a_table_within_are_not_lost(table: Path) -> None:
@@ -396,7 +396,7 @@ def test_rows_of_a_table_within_are_not_lost(table: Path) -> None:
     report = _read(table, header + units + row + within + row.replace('"0"', '"1"', 1))
     assert (report.workloads.height, report.damage) == (2, None)
     cut = _read(table, header + units + row + within + row + '"0","1","2","3"\n')
-    assert cut.damage == "1 of its rows are cut or malformed and lost"
+    assert cut.damage == "1 of its rows are truncated or malformed and lost"
 
 
 # ---- the whole way -----------------------------------------------------------------------------------

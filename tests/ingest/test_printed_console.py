@@ -285,7 +285,7 @@ def test_units_may_stand_behind_their_numbers(tmp_path: Path, gap: str) -> None:
 
 def test_a_known_label_whose_number_is_not_read_is_told_as_damage(tmp_path: Path) -> None:
     report = _read(tmp_path, log(SPEED, "    Eligible Warps Per Scheduler    3.14 or so\n    L2 Hit Rate    9\n"))
-    assert report.damage == "2 of its rows are cut or malformed and lost"
+    assert report.damage == "2 of its rows are truncated or malformed and lost"
 
 
 OTHER = LAUNCH.replace("fn", "other")
@@ -300,7 +300,7 @@ def test_tables_apart_from_any_name_are_told_where_there_are_several_kernels(tmp
     report = _read(tmp_path, named + apart)
     assert _values(report, "smsp__warps_eligible.avg.per_cycle_active") == [[None, 3.14]]
     assert report.warnings == (
-        "tables that stand apart from any kernel's name are counted for the last one named before them: 1 for other",
+        "tables apart from any kernel's name are assigned to the last kernel named before them: 1 for other",
     )
     assert _read(tmp_path, f"```\n{log(SPEED)}```\n{apart}").warnings == ()  # no other kernel to mean
     prompt = _read(tmp_path, f"{log(SPEED)}{OTHER}\n{SPEED}[me@host ~]$ /opt/ncu --section SchedulerStats\n{eligible}")
@@ -321,11 +321,11 @@ def test_a_text_that_names_no_launch_is_one_of_a_kernel_without_a_name(tmp_path:
     report = _read(tmp_path, f"My kernel:\n```\n{SPEED}```\nand\n```\n{registers}```\n")
     assert report.workloads.select("function_name", "demangled_name", "workload").rows() == [(None, None, "kernel")]
     assert _values(report, DURATION, "launch__registers_per_thread") == [[1234500.0], [40.0]]
-    assert report.warnings == ("no line names a kernel: its sections are counted for one launch",)
+    assert report.warnings == ("no line names a kernel: the sections are read as one launch",)
     twice = _read(tmp_path, f"before\n{SPEED}{registers}after\n{SPEED.replace('12.50', '25.00')}")
     assert _values(twice, DRAM, "launch__registers_per_thread") == [[12.5, 25.0], [40.0, None]]
     assert twice.warnings == (
-        "no line names a kernel: its sections are counted for 2 launches, a new one from each section that comes again",
+        "no line names a kernel: the sections are read as 2 launches, a new one from each section that repeats",
     )
 
 
@@ -336,7 +336,7 @@ def test_sections_below_a_process_without_a_launch_are_told_as_damage(tmp_path: 
     rows = [("Registers Per Thread", "register/thread", "40"), ("Block Size", "", "256")]
     lost = f"[4242] app@127.0.0.1\n{section(LAUNCH_STATS, rows)}"
     report = _read(tmp_path, f"{log(SPEED)}```\n{lost}```\nBlock Size 64\n[4242] app@127.0.0.1\n{OTHER}\n{SPEED}")
-    assert report.damage == "2 of its rows are cut or malformed and lost"
+    assert report.damage == "2 of its rows are truncated or malformed and lost"
     assert "launch__registers_per_thread" not in report.counters.columns
 
 
@@ -376,14 +376,18 @@ def test_lines_of_several_ranks_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "found", "hint"),
     [
-        ("Epoch 1\nDuration us 5\n", "a text file was found", "--page raw --csv"),
-        (log(), "kernels' names without any were found", "sections with their tables"),
-        (f"    Section: {SPEED_OF_LIGHT}\n", "wanted, sections without any were found", "sections with their tables"),
-        (f"fn (1, 1, 1)x(32, 1, 1)\n{SPEED}", "sections below other lines were found", "Context 1"),
+        ("Epoch 1\nDuration us 5\n", "found another text file", "--page raw --csv"),
+        (log(), "values, found kernels' names without any", "sections with their tables"),
+        (f"    Section: {SPEED_OF_LIGHT}\n", "values, found sections without any", "sections with their tables"),
+        (
+            f"fn (1, 1, 1)x(32, 1, 1)\n{SPEED}",
+            "expected a line with the kernel's name and context above its sections",
+            "Context 1",
+        ),
         (
             "  fn(int) (1, 1, 1)x(32, 1, 1), Device 0, CC 8.0, Invocations 2\n"
             "    Metric Name          Metric Unit Minimum Maximum Average\n",
-            "sums over several launches (--print-summary) were found",
+            "found sums over several launches (--print-summary)",
             "--page raw --csv",
         ),
     ],

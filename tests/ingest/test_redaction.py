@@ -77,10 +77,10 @@ def test_what_was_taken_out_is_counted(report: bytes) -> None:
     n_blocks = len(container.walk(report).blocks)
     # The process of each block has a host and a path; system information stands in two blocks.
     assert removed["host names"] == n_blocks + 2
-    assert removed["folders of programs"] == n_blocks
+    assert removed["program folders"] == n_blocks
     assert removed["command lines"] == 1
-    assert removed["programs with folder, arguments and environment"] == 1
-    assert removed["paths and names in texts"] == 2  # the rule of two kernels
+    assert removed["program paths, arguments and environments"] == 1
+    assert removed["paths and names in messages"] == 2  # the rule of two kernels
     assert removed["names in labels"] == 2  # a range of two kernels
 
 
@@ -158,7 +158,9 @@ def test_code_is_left_out_unless_it_is_asked_for(keep: tuple[str, ...], kept: tu
 def test_a_string_that_slipped_through_stops_the_command(report: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     rules = {**redaction_module.KERNEL, 19: lambda content, _: content}
     monkeypatch.setitem(redaction_module._RULES_BY_KIND, "kernel", rules)
-    with pytest.raises(RedactionError, match=r"'/home/lovelace' was to be taken out, and stands in the result 2 times"):
+    with pytest.raises(
+        RedactionError, match=r"'/home/lovelace' should have been removed, but is still in the result 2 times"
+    ):
         redact(report, where="r")
 
 

@@ -56,7 +56,7 @@ def test_a_report_that_is_cut_while_it_is_read_is_refused(tmp_path: Path, monkey
         return read(self, start, end)
 
     monkeypatch.setattr(stored.StoredFile, "part", cut_first)
-    with pytest.raises(ReportAccessError, match=r"run\.ncu-rep: cannot be read any more: it was cut") as raised:
+    with pytest.raises(ReportAccessError, match=r"run\.ncu-rep: can no longer be read: it was truncated") as raised:
         open_report(path)
     assert raised.value.hint
 
@@ -68,5 +68,5 @@ def test_a_report_that_goes_away_while_it_is_hashed_is_refused(tmp_path: Path, m
     monkeypatch.setattr(Thread, "run", lambda _: None)
     with LoadedFile(path) as loaded:
         path.unlink()
-        with pytest.raises(ReportAccessError, match="cannot be read any more: No such file"):
+        with pytest.raises(ReportAccessError, match="can no longer be read: No such file"):
             loaded.sha256()

@@ -179,7 +179,7 @@ def test_real_reports_keep_their_metrics_and_lose_their_machine(corpus: list[Pat
 
 
 def _secrets(report: bytes) -> set[bytes]:
-    """Return host names, and the folders of programs under a user's home, that a report's headers tell."""
+    """Return host names, and the program folders under a user's home, that a report's headers tell."""
     found = set()
     for block in container.walk(report).blocks:
         for number, _, value in wire.fields(block.header):

@@ -46,7 +46,7 @@ _PUSHED = (59, 70)
 """NvtxPushPopRange and NvtxtPushPopRange, of ENUM_NSYS_EVENT_TYPE."""
 
 _TIMES = "start, end, deviceId, globalPid, correlationId, contextId, streamId"
-_RECORD = "record it with nsys profile --trace=cuda; nsys export --type=sqlite makes the database"
+_RECORD = "record it with nsys profile --trace=cuda, and convert it with nsys export --type=sqlite"
 
 _Told = TypeVar("_Told")
 
@@ -82,20 +82,20 @@ def read_nsys_trace(path: Path, *, waiting_calls: str) -> Timeline:
 
 def _export(report: Path, database: Path) -> None:
     """Have nsys write a report as a database."""
-    by_hand = f"nsys export --type=sqlite {report.name}, and name the .sqlite file"
+    by_hand = f"nsys export --type=sqlite {report.name}, then pass the .sqlite file"
     if not report.is_file():
-        raise CountsError(f"{report}: is no file", hint=_RECORD)
+        raise CountsError(f"{report}: no such file", hint=_RECORD)
     nsys = find_nsys(os.environ)
     if nsys is None:
         raise CountsError(
-            f"{report}: nsys was wanted to read it, it is neither on PATH nor in a CUDA toolkit",
-            hint=f"install Nsight Systems, or where it is installed: {by_hand}",
+            f"{report}: reading it needs nsys, which is neither on PATH nor in a CUDA toolkit",
+            hint=f"install Nsight Systems, or on a machine that has it: {by_hand}",
         )
     words = [str(nsys), "export", "--type=sqlite", "--quiet=true", f"--output={database}", str(report.resolve())]
     done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603  no shell
     if not database.is_file():
-        said = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
-        raise CountsError(f"{report}: nsys cannot export it, and says: {said[-1][:200]}", hint=by_hand)
+        said = (done.stderr or done.stdout).strip().splitlines() or ["it gives no reason"]
+        raise CountsError(f"{report}: nsys cannot export it: {said[-1][:200]}", hint=by_hand)
 
 
 def _read_database(database: Path, named: Path, waiting_calls: str) -> Timeline:
@@ -105,7 +105,7 @@ def _read_database(database: Path, named: Path, waiting_calls: str) -> Timeline:
             connection.text_factory = lambda text: text.decode("utf-8", errors="replace")
             return _timeline(connection, re.compile(waiting_calls))
     except (sqlite3.Error, OverflowError, TypeError, ValueError) as error:
-        raise CountsError(f"{named}: a trace of Nsight Systems was wanted: {error!s:.200}", hint=_RECORD) from error
+        raise CountsError(f"{named}: expected a trace of Nsight Systems: {error!s:.200}", hint=_RECORD) from error
 
 
 def _timeline(connection: sqlite3.Connection, waiting: re.Pattern[str]) -> Timeline:
@@ -190,5 +190,5 @@ def _at_most(found: Iterable[_Told]) -> list[_Told]:
     """
     kept = list(islice(found, _MOST_ROWS + 1))
     if len(kept) > _MOST_ROWS:
-        raise ValueError(f"more than {_MOST_ROWS:,} of a kind: trace a shorter time")
+        raise ValueError(f"more than {_MOST_ROWS:,} entries of one kind: trace a shorter time")
     return kept

@@ -38,7 +38,7 @@ def read_trace(path: str | os.PathLike[str]) -> Counts:
         timeline, steps = read_torch_trace(path)
         counts = counts_of(timeline, settings, source="torch.profiler", steps=steps)
     if not counts.kernels:
-        raise CountsError(f"{path}: kernels on a GPU were wanted, the trace holds none", hint=_RECORD[counts.source])
+        raise CountsError(f"{path}: the trace contains no GPU kernels", hint=_RECORD[counts.source])
     return counts
 
 

@@ -41,8 +41,8 @@ _KERNEL = "kernel"
 _COPIES = ("gpu_memcpy", "gpu_memset")
 _HOST_CALLS = ("cuda_runtime", "cuda_driver")
 _ANNOTATION, _OPERATOR = "user_annotation", "cpu_op"
-_WANTED = "a trace of PyTorch's profiler was wanted"
-_HINT = "name what torch.profiler.profile.export_chrome_trace() wrote"
+_WANTED = "expected a trace of PyTorch's profiler"
+_HINT = "pass the file that torch.profiler.profile.export_chrome_trace() wrote"
 
 Events = Sequence[Mapping[str, Any]]
 
@@ -83,9 +83,7 @@ def timeline_of(events: Events) -> Timeline:
             ],
         )
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-        raise CountsError(
-            f"PyTorch's trace: an event is not as it should be: {error!r:.200}", hint="update PyTorch"
-        ) from error
+        raise CountsError(f"PyTorch's trace: an event is malformed: {error!r:.200}", hint="update PyTorch") from error
 
 
 def _activity(event: Mapping[str, Any], origin_us: float) -> Activity:
@@ -151,14 +149,14 @@ def trace_events(path: Path) -> Events:
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise CountsError(f"{path}: {_WANTED}, found a damaged archive: {error}", hint=_HINT) from error
     except (ValueError, RecursionError) as error:
-        raise CountsError(f"{path}: {_WANTED}, found what is no JSON: {error}", hint=_HINT) from error
+        raise CountsError(f"{path}: {_WANTED}, found a file that is not JSON: {error}", hint=_HINT) from error
     except OSError as error:
         raise CountsError(f"{path}: {error.strerror or error}", hint=_HINT) from error
     if not isinstance(trace, dict) or "traceEvents" not in trace:
         raise CountsError(f"{path}: {_WANTED}, found {found_json(trace)}", hint=_HINT)
     events = trace["traceEvents"]
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
-        raise CountsError(f"{path}: {_WANTED}, found traceEvents that are no list of events", hint=_HINT)
+        raise CountsError(f"{path}: {_WANTED}, found traceEvents that are not a list of events", hint=_HINT)
     return events
 
 

@@ -60,7 +60,7 @@ class Image:
             self._names = content[headers[names_at][4] :]
             self.compute_capability = content[_FLAGS + 1 if content[_ABI_VERSION] >= _CUDA_13 else _FLAGS]
         except (struct.error, IndexError, OverflowError) as error:
-            raise WireError("the code of a kernel is no whole ELF image") from error
+            raise WireError("the code of a kernel is not a whole ELF image") from error
         self.sections = [
             Section(number, self._name(at), kind, start, length, at)
             for number, (at, kind, _, _, start, length) in enumerate(headers)

@@ -164,7 +164,7 @@ def _units(section: bytes) -> Iterator[_Unit]:
     while start < len(section):
         end = start + 4 + int.from_bytes(section[start : start + 4], "little")
         if end > len(section):
-            raise WireError("a line table is cut")
+            raise WireError("a line table is truncated")
         if int.from_bytes(section[start + 4 : start + 6], "little") in _VERSIONS:
             yield _Unit(section, start, end)
         start = end
@@ -261,7 +261,7 @@ class _Unit:
 
     def _byte(self) -> int:
         if self._at >= self._end:
-            raise WireError("a line table is cut")
+            raise WireError("a line table is truncated")
         self._at += 1
         return self._code[self._at - 1]
 
@@ -269,7 +269,7 @@ class _Unit:
         start = self._at
         self._at = self._code.find(b"\0", start, self._end) + 1
         if not self._at:
-            raise WireError("a line table is cut")
+            raise WireError("a line table is truncated")
         return self._code[start : self._at - 1]
 
     def _number(self, *, is_signed: bool = False) -> int:

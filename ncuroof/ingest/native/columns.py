@@ -73,7 +73,7 @@ class CounterColumns:
 
     def __init__(self, names: Sequence[str | None], choice: CounterChoice) -> None:
         if len(names) > _N_LONG_NAMES:
-            raise DeclinedError(f"it has {len(names)} names of counters")
+            raise DeclinedError(f"it has {len(names)} counter names")
         self._names = names
         self._choice = choice
         self._prefix_bytes = _SHORT_PREFIX_BYTES if len(names) <= _N_SHORT_NAMES else _LONG_PREFIX_BYTES

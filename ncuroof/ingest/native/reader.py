@@ -200,5 +200,5 @@ def _units(counters: list[str]) -> dict[str, str]:
     unknown = [counter for counter, unit in unit_by_counter.items() if unit is None]
     if unknown:
         more = f" and of {len(unknown) - _N_UNITS_TOLD} more" if len(unknown) > _N_UNITS_TOLD else ""
-        raise DeclinedError(f"the unit of {', '.join(unknown[:_N_UNITS_TOLD])}{more} is not known")
+        raise DeclinedError(f"unknown unit of {', '.join(unknown[:_N_UNITS_TOLD])}{more}")
     return {counter: unit for counter, unit in unit_by_counter.items() if unit is not None}

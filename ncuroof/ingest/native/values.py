@@ -216,4 +216,4 @@ def name_id(metric: bytes, n_prefix: int) -> tuple[int, int]:
         identifier |= (byte & 0x7F) << 7 * index
         if byte < 0x80:
             return identifier, 2 + index
-    raise WireError("the name of a counter is cut or too long")
+    raise WireError("the name of a counter is truncated or too long")

@@ -76,8 +76,8 @@ def notation(columns: Iterable[pl.Series], where: str) -> Notation:
     for one, other in ((decimals["."], decimals[","]), *((decimals[sign], groups[sign]) for sign in ".,")):
         if one is not None and other is not None:
             raise ReportFormatError(
-                f"{where}: numbers are written in two ways, as in {one} and in {other}",
-                hint="write the file again in one language: LC_ALL=C ncu --import REPORT --page raw --csv",
+                f"{where}: numbers are written in two notations, as in {one} and in {other}",
+                hint="print it again in one locale: LC_ALL=C ncu --import REPORT --page raw --csv",
             )
     is_point_grouping = decimals["."] is None and text.str.contains(".", literal=True).any()
     decimal = "," if decimals[","] is not None or is_point_grouping else "."

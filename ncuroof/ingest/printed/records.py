@@ -143,7 +143,7 @@ def printed_lines(path: Path, where: str) -> Iterator[str]:
         while line := text.readline(_LONGEST_LINE):
             if len(line) == _LONGEST_LINE and not line.endswith("\n"):
                 raise ReportFormatError(
-                    f"{where}: a table that ncu printed was wanted, a line of more than {_LONGEST_LINE} characters was found",
-                    hint="the file is not what ncu prints",
+                    f"{where}: expected a table printed by ncu, found a line of more than {_LONGEST_LINE} characters",
+                    hint="pass a .ncu-rep file, or the output of ncu --import REPORT --page raw --csv",
                 )
             yield line

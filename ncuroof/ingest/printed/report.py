@@ -72,7 +72,7 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
         texts=with_listings(values.texts, values.numbers),
         rules=_rules(gathered.rules, labels),
         sections=tuple(dict.fromkeys(labels.section(each) for each in gathered.sections)),
-        damage=f"{records.n_lost} of its rows are cut or malformed and lost" if records.n_lost else None,
+        damage=f"{records.n_lost} of its rows are truncated or malformed and lost" if records.n_lost else None,
         warnings=tuple(_warnings(gathered, records)),
         remarks=tuple(_remarks(gathered)),
         is_printed=True,
@@ -95,8 +95,8 @@ def _gathered(
         found = Gatherer(choice, labels, name).gather(console)
     if console.is_mixed:
         raise ReportFormatError(
-            f"{name}: what ncu prints of one rank was wanted, lines of several ranks among each other were found",
-            hint="take a log per rank (srun --output=%j.%t.log, mpirun --output-filename), or one of them: grep '^0: '",
+            f"{name}: expected the output of one rank, found interleaved lines of several ranks",
+            hint="write one log per rank (srun --output=%j.%t.log, mpirun --output-filename), or pick one rank: grep '^0: '",
         )
     return console, found
 
@@ -106,32 +106,32 @@ def _require_launches(gathered: Gathered, records: PrintedRecords | ConsoleRecor
         return
     if isinstance(records, ConsoleRecords) and records.is_summary:
         raise ReportFormatError(
-            f"{name}: what ncu prints of each launch was wanted, sums over several launches (--print-summary) were found",
+            f"{name}: expected ncu's output for each launch, found sums over several launches (--print-summary)",
             hint=_RAW_PAGE,
         )
     if isinstance(records, ConsoleRecords) and records.n_tables == 0 and records.has_sections:
         raise ReportFormatError(
-            f"{name}: the line with a kernel's name and its context was wanted, sections below other lines were found",
+            f"{name}: expected a line with the kernel's name and context above its sections, found none",
             hint="add it above the first section of each kernel: `fn(int) (1, 1, 1)x(32, 1, 1), Context 1`",
         )
     if records.n_tables == 0:
         raise ReportFormatError(
-            f"{name}: an Nsight Compute report, or what ncu printed of one, was wanted, a text file was found",
-            hint="give the .ncu-rep file itself, or what `ncu --import REPORT --page raw --csv` prints",
+            f"{name}: expected an Nsight Compute report or output of ncu, found another text file",
+            hint="pass the .ncu-rep file itself, or the output of `ncu --import REPORT --page raw --csv`",
         )
     if isinstance(records, ConsoleRecords):
         found = "sections" if records.is_unnamed else "kernels' names"
         raise ReportFormatError(
-            f"{name}: tables of labels, units and values were wanted, {found} without any were found",
-            hint="keep all that ncu prints of a kernel: its sections with their tables",
+            f"{name}: expected tables of labels, units and values, found {found} without any",
+            hint="keep all of ncu's output for a kernel: its sections with their tables",
         )
     if records.n_lost:
         raise ReportFormatError(
-            f"{name}: the table of ncu holds no whole row, {records.n_lost} are cut or malformed", hint=_RAW_PAGE
+            f"{name}: no row of ncu's table is whole, {records.n_lost} are truncated or malformed", hint=_RAW_PAGE
         )
     raise ReportEmptyError(
-        f"{name}: a table of profiled kernels was wanted, it holds none",
-        hint="ncu profiled no kernel: check its filters (--kernel-name, --launch-skip, --nvtx-include) and its output",
+        f"{name}: the table contains no profiled kernel",
+        hint="check ncu's filters (--kernel-name, --launch-skip, --nvtx-include) and what it printed",
     )
 
 
@@ -139,7 +139,7 @@ def _require_counters(gathered: Gathered, values: Values, name: str) -> None:
     if gathered.unknown_labels and not values.numbers.width:
         some = ", ".join(repr(label) for label in list(gathered.unknown_labels)[:3])
         raise ReportFormatError(
-            f"{name}: names of counters were wanted, labels that can mean several of them were found: {some}",
+            f"{name}: expected counter names, found labels that can mean several counters: {some}",
             hint=_RAW_PAGE,
         )
 
@@ -224,17 +224,17 @@ def _warnings(gathered: Gathered, records: PrintedRecords | ConsoleRecords) -> I
     names = {launch.get("Kernel Name") for launch in gathered.launches}
     if records.is_unnamed:
         n = len(gathered.launches)
-        launches = "one launch" if n == 1 else f"{n} launches, a new one from each section that comes again"
-        yield f"no line names a kernel: its sections are counted for {launches}"
+        launches = "one launch" if n == 1 else f"{n} launches, a new one from each section that repeats"
+        yield f"no line names a kernel: the sections are read as {launches}"
     counted = ", ".join(f"{n} for {function_name(name)}" for name, n in records.n_apart.items() if n)
     if counted and len(names) > 1:
-        yield f"tables that stand apart from any kernel's name are counted for the last one named before them: {counted}"
+        yield f"tables apart from any kernel's name are assigned to the last kernel named before them: {counted}"
 
 
 def _remarks(gathered: Gathered) -> Iterable[str]:
     yield (
-        "a table that ncu printed: its numbers are rounded, least of all with --print-units auto, and versions, command line and "
-        "clock control are not known"
+        "a table printed by ncu: its numbers are rounded (least with --print-units auto), and versions, command line and "
+        "clock control are unknown"
     )
     if gathered.unknown_labels:
-        yield f"labels left out, because no one counter is meant: {', '.join(gathered.unknown_labels)}"
+        yield f"labels left out because they do not name a single counter: {', '.join(gathered.unknown_labels)}"

@@ -88,8 +88,8 @@ class Gatherer:
                 table = self._tables[header.number] = kind(header, self._found, self._choice, self._labels)
             if not table.add(cells):
                 raise ReportFormatError(
-                    f"{self._where}: a table with the units of its counters was wanted, one without was found",
-                    hint="keep all that ncu prints: the line below the header (raw page), the column Metric Unit (details page)",
+                    f"{self._where}: expected a table with the units of its counters, found one without",
+                    hint="keep all of ncu's output: the line below the header (raw page), the column Metric Unit (details page)",
                 )
         for table in self._tables.values():
             table.finish()

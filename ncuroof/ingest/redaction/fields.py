@@ -15,7 +15,7 @@ from ncuroof.ingest.redaction.debug_sections import outline, without_debug_paths
 from ncuroof.ingest.redaction.secrets import base_name, homes_in, masked, without_folders
 from ncuroof.ingest.wire_rewriting import Treatment, rewritten
 
-UNKNOWN = "fields that are not known"
+UNKNOWN = "unknown fields"
 
 
 @dataclass(slots=True)
@@ -123,10 +123,10 @@ def where_kept(choice: str, kind: str, rule: Rule) -> Rule:
 
 
 _unknown = removed(UNKNOWN)
-_text = changed("paths and names in texts", lambda text, cleaning: masked(without_folders(text), cleaning.needles))
+_text = changed("paths and names in messages", lambda text, cleaning: masked(without_folders(text), cleaning.needles))
 _label = changed("names in labels", lambda label, cleaning: masked(label, cleaning.needles))
-_program = changed("folders of programs", lambda path, cleaning: masked(base_name(path), cleaning.needles))
-_file = changed("folders of source files", lambda path, _: base_name(path))
+_program = changed("program folders", lambda path, cleaning: masked(base_name(path), cleaning.needles))
+_file = changed("source folders", lambda path, _: base_name(path))
 _definition = kept("section definitions")
 _kernel_name = kept("kernel names")
 _numbers = message({})
@@ -136,14 +136,14 @@ def _metric(content: bytes, cleaning: Cleaning) -> bytes | None:
     return content if _NUMBERS_ONLY.fullmatch(content) else _metric_with_text(content, cleaning)
 
 
-_value = message({1: kept("texts of counters")})
+_value = message({1: kept("counter texts")})
 _metric_with_text = message({2: _value, 3: message({1: _value, 2: _value})})
 
 _system = message(
     {
-        1: kept("name of the operating system"),
-        2: removed("builds of operating systems"),
-        3: kept("name of the processor"),
+        1: kept("operating system name"),
+        2: removed("operating system builds"),
+        3: kept("processor name"),
         4: kept("architecture"),
         5: removed("host names"),
         7: removed("addresses"),
@@ -166,10 +166,10 @@ _session = message(
         3: _system,
         4: _system,
         5: removed("device properties"),
-        6: message({2: kept("name of the GPU"), 3: message({1: kept("device attributes"), 2: _value})}),
+        6: message({2: kept("GPU name"), 3: message({1: kept("device attributes"), 2: _value})}),
         7: removed("comments"),
         8: message({1: kept("versions"), 2: kept("versions")}),
-        9: removed("programs with folder, arguments and environment"),
+        9: removed("program paths, arguments and environments"),
         10: _settings,
         11: changed("command lines", lambda _, cleaning: cleaning.command_line),
     }
@@ -177,7 +177,7 @@ _session = message(
 
 BLOCK_HEADER: Mapping[int, Rule] = {
     3: _session,
-    4: message({1: kept("names of counters")}),
+    4: message({1: kept("counter names")}),
     6: message({2: removed("host names"), 3: _program}),
 }
 
@@ -185,32 +185,32 @@ _nvtx_attributes = message({3: _numbers, 4: message({8: removed("NVTX payloads")
 _nvtx_strings = message({2: _label})
 _nvtx = message(
     {
-        1: message({2: _label, 3: _nvtx_strings, 4: removed("NVTX names of threads and devices")}),
+        1: message({2: _label, 3: _nvtx_strings, 4: removed("NVTX thread and device names")}),
         2: message({2: message({3: message({1: _label, 2: _nvtx_attributes})})}),
         3: message({3: message({2: _label, 3: _nvtx_attributes})}),
     }
 )
-_drawing = kept("tables and charts of rules")
-_focus = message({2: kept("names of counters"), 5: _text})
+_drawing = kept("rule tables and charts")
+_focus = message({2: kept("counter names"), 5: _text})
 _rule = message(
     {
-        1: kept("names of rules"),
-        2: kept("names of rules"),
+        1: kept("rule names"),
+        2: kept("rule names"),
         3: message(
             {
                 1: message(
                     {
                         1: message({1: _text, 4: _text}),
                         **dict.fromkeys((2, 3, 4, 5, 7, 9, 11), _drawing),
-                        6: message({1: kept("names of rules")}),
+                        6: message({1: kept("rule names")}),
                         8: _focus,
                         10: _numbers,
                     }
                 )
             }
         ),
-        4: kept("names of sections"),
-        5: message({4: _text, 6: where_kept("source", "names of source files", _file)}),
+        4: kept("section names"),
+        5: message({4: _text, 6: where_kept("source", "source file names", _file)}),
     }
 )
 
@@ -235,7 +235,7 @@ SOURCE: Mapping[int, Rule] = {
     3: where_kept("ptx", "PTX code", changed("paths in PTX code", lambda ptx, cleaning: masked(ptx, cleaning.needles))),
     4: _machine_code,
     8: where_kept("source", "source files", message({1: message({1: _file, 2: kept("source code")})})),
-    9: where_kept("sass", "symbols of machine code", message({1: _symbols, 2: _symbols})),
+    9: where_kept("sass", "machine code symbols", message({1: _symbols, 2: _symbols})),
 }
 
 KERNEL: Mapping[int, Rule] = {

@@ -1,7 +1,7 @@
-"""A report that can be shown: without what tells on machine, user, program and source, with every counter as it was.
+"""A report fit to share: without machine, user, program and source details, with every counter unchanged.
 
 What stays is on an allow-list (`redaction_fields`), and keeps its bytes where nothing in it changes. Host names, accounts,
-addresses and home folders that the report tells of itself are overwritten in texts as well, and searched for in the result.
+addresses and home folders that the report names are overwritten in texts as well, and searched for in the result.
 """
 
 from __future__ import annotations
@@ -144,8 +144,8 @@ def _verify(result: bytes, cleaning: Cleaning, where: str) -> None:
         n_found = small.count(needle)
         if n_found > n_seen:
             raise RedactionError(
-                f"{where}: {needle.decode('utf-8', 'replace')!r} was to be taken out, and stands in the result "
-                f"{n_found - n_seen} times where it was not expected",
+                f"{where}: {needle.decode('utf-8', 'replace')!r} should have been removed, but is still in the result "
+                f"{n_found - n_seen} times",
                 hint="nothing was written; please report this with the version of Nsight Compute that recorded the report",
             )
 
@@ -155,4 +155,4 @@ def _prefixed(encoded: bytes) -> bytes:
 
 
 def _lost(container: Container) -> str | None:
-    return None if container.damage is None else f"{container.damage}; what follows it is left out"
+    return None if container.damage is None else f"{container.damage}; everything after it is left out"
