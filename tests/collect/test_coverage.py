@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -211,8 +210,8 @@ def test_an_unknown_chip_is_asked_for_what_every_chip_has() -> None:
 def test_sections_bring_what_is_said_of_them() -> None:
     """Every counter of a pattern stands in NVIDIA's section file, in the headers, bodies or metrics that it collects."""
     ncu = find_ncu()
-    folder = Path() if ncu is None else ncu.parent / "sections"
-    if not folder.is_dir():
+    folder = None if ncu is None else ncu.parent / "sections"
+    if folder is None or not folder.is_dir():
         pytest.skip("NVIDIA's section files are not unpacked")
     text_by_section = {
         match[1]: text
