@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from ncuroof.compare.comparison import Comparison, run_change, run_obstacle, total_ns
+from ncuroof.compare.comparison import Comparison, run_change, run_obstacle, some, total_ns
 from ncuroof.compare.deltas import Delta
 from ncuroof.compare.gates import Gate
 from ncuroof.compare.matching import How, Sureness
@@ -35,8 +35,6 @@ _OPS: Mapping[str, Callable[[float, float], bool]] = {
 }
 _SUMS = {"duration_ns", "recoverable_ns", "recoverable_frac"}
 """Of a run, over its launches: those that failed to profile are missing in them."""
-
-_MOST_NAMES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +108,7 @@ def _run(gate: Gate, comparison: Comparison) -> GateResult:
     unknown = after.groups.filter(pl.col("recoverable_ns" if is_share else "duration_ns").is_null())
     if unknown.is_empty():
         return found
-    told = f"not known of {_some(unknown['short_name'].to_list())}"
+    told = f"not known of {some(unknown['short_name'].to_list())}"
     return replace(found, has_passed=is_share, reasons=(*found.reasons, told) if is_share else (told,))
 
 
@@ -128,7 +126,7 @@ def _findings(gate: Gate, comparison: Comparison) -> GateResult:
     if groups.is_empty():
         return GateResult(gate.text, has_passed=False, reasons=("no launch was profiled",))
     if unknown := groups.filter(pl.col("verdict") == Verdict.UNKNOWN.value)["short_name"].to_list():
-        told = f"nothing can be found in {_some(unknown)}: too little was collected of it"
+        told = f"nothing can be found in {some(unknown)}: too little was collected of it"
         return GateResult(gate.text, has_passed=False, reasons=(told,))
     return replace(found, reasons=found.reasons + _not_looked_for(groups))
 
@@ -154,7 +152,7 @@ def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
     failed = {name for name in _unjudged(gate, comparison) if gate.pattern.search(name)}
     if failed:
         shown = names_of_failed(comparison.before, comparison.after)
-        told = _some(sorted(shown[name] for name in failed))
+        told = some(sorted(shown[name] for name in failed))
         return GateResult(gate.text, has_passed=False, reasons=(f"{told} failed to profile",))
     if gate.limit_frac is not None and (before or rows):
         return _kernel_times(gate, comparison, *({row["group"] for row in side} for side in (before, rows)))
@@ -248,15 +246,8 @@ def _not_judged(comparison: Comparison, before: set[int], after: set[int], found
         rows = comparison.before.groups.filter(pl.col("group").is_in(list(gone))).sort(
             "duration_ns", descending=True, nulls_last=True
         )
-        told.append(f"not in the run any more: {_some(rows['short_name'].to_list())}")
+        told.append(f"not in the run any more: {some(rows['short_name'].to_list())}")
     return tuple(told)
-
-
-def _some(names: Sequence[str]) -> str:
-    """Return the first of some names, each once, and how many more there are."""
-    known = list(dict.fromkeys(names))
-    more = [f"{len(known) - _MOST_NAMES} more"] if len(known) > _MOST_NAMES else []
-    return ", ".join(known[:_MOST_NAMES] + more)
 
 
 def _of_unknown_time(deltas: Iterable[Delta]) -> tuple[str, ...]:

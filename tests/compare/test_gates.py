@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ncuroof.compare import How, Sureness, compare, judge, parse_gate
+from ncuroof.compare import How, Sureness, compare, judge, matched_change, parse_gate, run_change
 from ncuroof.errors import GateError
 from tests.compare.sides import RECORDING, launch, run
 
@@ -218,6 +218,34 @@ def test_a_sum_without_what_failed_to_profile_meets_no_limit(metric: str) -> Non
 def test_a_run_of_which_not_every_time_is_known_is_not_short() -> None:
     found = result("run.duration_ns<1e12", run(launch("flash_fwd", 1000.0), launch("norm", None)))
     assert (found.has_passed, found.reasons) == (False, ("not known of norm",))
+
+
+@pytest.mark.parametrize("unknown", [None, 0.0])
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_a_sum_without_a_kernel_whose_time_is_not_known_is_not_the_time_of_the_run(
+    where: str, unknown: float | None
+) -> None:
+    # 1000 of 2000 µs are left: neither "2× faster" nor slower
+    other = run(launch("flash_fwd", 1000.0), launch("norm", unknown))
+    sides = (other, BEFORE) if where == "before" else (BEFORE, other)
+    for before, after in (sides, (other, other)):
+        comparison = compare(before, after)
+        assert run_change(comparison) == (None, None)
+        (found,) = judge([parse_gate("time:+5%")], comparison)
+        assert not found.has_passed
+        assert f"the time of norm is not known {where}" in found.reasons[0]
+    assert matched_change(compare(*sides))[0] == 0.0
+
+
+def test_the_time_of_launches_is_not_that_of_those_of_which_it_is_known() -> None:
+    # of 3 × 1000 µs before, one launch of the same kernel has no time after: 2000 µs are no 33 % less
+    before = run(*[launch("norm", 1000.0)] * 3)
+    after = run(launch("norm", 1000.0), launch("norm", 1000.0), launch("norm", None), launch("flash_fwd", 10.0))
+    assert result("time:+5%", after, before).reasons == (
+        "times are not comparable: the time of norm is not known after",
+    )
+    assert result("kernel(norm):+5%", after, before).has_passed  # per launch it is known
+    assert not result("run.duration_ns<1e9", after).has_passed
 
 
 @pytest.mark.parametrize(
