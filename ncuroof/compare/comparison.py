@@ -17,6 +17,7 @@ from ncuroof.compare.matching import Matching, Sureness, match
 from ncuroof.compare.noise import by_clocks, noise_of_runs
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.side import Side
+from ncuroof.compare.signatures import texts_without_versions
 from ncuroof.compare.told_apart import names_of_failed, told_apart
 
 _MOST_NAMES = 3
@@ -176,7 +177,7 @@ def _failed_otherwise(before: Side, after: Side) -> str:
             if n_failed[0] == n_failed[1]
             else f"launches failed to profile: {n_failed[0]} before, {n_failed[1]} after"
         )
-    failed = Counter(before.failed), Counter(after.failed)
+    failed = [Counter(texts_without_versions(side.failed)) for side in (before, after)]
     shown = names_of_failed(before, after)
     only = [_short_list(part, shown) for part in (failed[0] - failed[1], failed[1] - failed[0])]
     return ", ".join(

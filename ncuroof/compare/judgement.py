@@ -19,7 +19,7 @@ from ncuroof.compare.gates import Gate
 from ncuroof.compare.matching import How, Sureness
 from ncuroof.compare.noise import is_beyond
 from ncuroof.compare.side import Side
-from ncuroof.compare.signatures import numbered
+from ncuroof.compare.signatures import numbered, texts_without_versions
 from ncuroof.compare.together import WORK_WORDS, Row, is_other_work
 from ncuroof.compare.told_apart import names_of_failed
 from ncuroof.diagnosis import load_rules
@@ -149,13 +149,15 @@ def _not_looked_for(groups: pl.DataFrame) -> tuple[str, ...]:
 def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
     assert gate.pattern is not None  # noqa: S101 (parsed so)
     before, rows = (_named(gate.pattern, side) for side in (comparison.before, comparison.after))
-    failed = {name for name in _unjudged(gate, comparison) if gate.pattern.search(name)}
-    if failed:
-        shown = names_of_failed(comparison.before, comparison.after)
-        told = some(sorted(shown[name] for name in failed))
+    unjudged, in_both = _failed(gate, comparison)
+    has_limit = gate.limit_frac is not None
+    if told := unjudged or (in_both if has_limit and not before and not rows else ""):
         return GateResult(gate.text, has_passed=False, reasons=(f"{told} failed to profile",))
-    if gate.limit_frac is not None and (before or rows):
-        return _kernel_times(gate, comparison, *({row["group"] for row in side} for side in (before, rows)))
+    if has_limit and (before or rows):
+        found = _kernel_times(gate, comparison, *({row["group"] for row in side} for side in (before, rows)))
+        return replace(
+            found, reasons=(*found.reasons, *([f"{in_both} failed to profile in both runs"] if in_both else []))
+        )
     if not rows:
         return GateResult(gate.text, has_passed=False, reasons=(f"no kernel's name matches {gate.pattern.pattern!r}",))
     if gate.metric not in (known := _metrics(comparison.after.groups)):
@@ -169,12 +171,24 @@ def _named(pattern: re.Pattern[str], side: Side) -> list[Row]:
     return [row for row in side.groups.iter_rows(named=True) if pattern.search(row["name"] or "")]
 
 
-def _unjudged(gate: Gate, comparison: Comparison) -> Iterable[str]:
-    """Return the names of what failed to profile: in the run after, or for a limit in one of the runs alone; none if not known."""
-    if gate.limit_frac is None:
-        return filter(None, comparison.after.failed)
-    before, after = Counter(comparison.before.failed), Counter(comparison.after.failed)
-    return () if "" in before or "" in after else (before - after) + (after - before)
+def _failed(gate: Gate, comparison: Comparison) -> tuple[str, str]:
+    """Return which kernels of the name failed to profile so that the gate cannot be judged, and which others did; "" for none.
+
+    In the run after, or for a limit in one of the runs alone; where names are not known, their numbers tell.
+    """
+    assert gate.pattern is not None  # noqa: S101 (parsed so)
+    sides = comparison.before, comparison.after
+    plain = [texts_without_versions(side.failed) for side in sides]
+    before, after = map(Counter, plain)
+    otherwise = after if gate.limit_frac is None else (before - after) + (after - before)
+    if gate.limit_frac is not None and "" in (*before, *after) and before.total() == after.total():
+        return "", ""
+    shown = {**names_of_failed(*sides), "": "an unknown kernel"}
+    found: dict[bool, set[str]] = {True: set(), False: set()}
+    for name, key in zip((*sides[0].failed, *sides[1].failed), (*plain[0], *plain[1]), strict=True):
+        if gate.pattern.search(name):
+            found[key in otherwise].add(shown[name])
+    return some(sorted(found[True])), some(sorted(found[False]))
 
 
 def _metrics(groups: pl.DataFrame) -> list[str]:

@@ -12,7 +12,7 @@ import polars as pl
 from ncuroof.compare.pairing import is_equal_work, is_same_work, pairs, pairs_of_same_work
 from ncuroof.compare.place import match_by_place
 from ncuroof.compare.side import Side
-from ncuroof.compare.signatures import numbered, with_arguments, without_versions
+from ncuroof.compare.signatures import numbered, texts_without_versions, with_arguments, without_versions
 from ncuroof.compare.together import DRAM_BYTES, FLOP, INSTRUCTIONS, Row, Together, aligned, is_other_work, work_ratio
 
 
@@ -165,7 +165,7 @@ def match(before: Side, after: Side) -> Matching:
 
 def _alone(groups: pl.DataFrame, matched: set[int], failed: Sequence[str]) -> tuple[int, ...]:
     """Return the groups without a match; what failed to profile in the other run was launched there, too."""
-    left = Counter(filter(None, failed))
+    left = Counter(filter(None, texts_without_versions(failed)))
     found = []
     for group, name in groups.select("group", "name").iter_rows():
         if group in matched:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from ncuroof.collect.kernel_names import UNNAMED
@@ -53,6 +55,12 @@ _TYPE = ascii_classes(
 def without_versions(names: pl.Expr) -> pl.Expr:
     """Return names without the namespaces that say for what and of which version CUB, Thrust and libcu++ were compiled."""
     return names.str.replace_all(_LIBRARY_VERSION, "")
+
+
+def texts_without_versions(names: Sequence[str]) -> list[str]:
+    """Return texts as `without_versions` does columns."""
+    table = pl.DataFrame({"name": names}, schema={"name": pl.String})
+    return table.select(without_versions(pl.col("name")))["name"].to_list()
 
 
 def without_parameters(names: pl.Expr) -> pl.Expr:

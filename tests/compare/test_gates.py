@@ -61,6 +61,27 @@ def test_launches_that_failed_in_one_run_leave_its_time_unjudged() -> None:
     assert result("kernel(norm|flash).duration_ns<=1e9", after).reasons == ("norm failed to profile",)
 
 
+def test_what_failed_to_profile_in_both_runs_is_told() -> None:
+    failed = launch("norm", None, failed=True)
+    both = run(launch("flash_fwd", 1000.0), failed)
+    found = result("kernel(.*).time:+5%", both, both)
+    assert (found.has_passed, found.reasons) == (
+        True,
+        ("1 kernel within the limit", "norm failed to profile in both runs"),
+    )
+    for sides in ((both, both), (run(failed), run(failed))):
+        found = result("kernel(norm).time:+5%", *sides)
+        assert (found.has_passed, found.reasons) == (False, ("norm failed to profile",))  # and not that no name matches
+
+
+def test_failed_launches_of_which_one_name_is_not_known_are_failed_all_the_same() -> None:
+    after = run(launch("flash_fwd", 1000.0), launch("norm", None, failed=True))
+    after = replace(after, failed=("", "norm(float *, int)"), n_failed=2)
+    for gate in ("kernel(.*).time:+5%", "kernel(.*).duration_ns>0"):
+        assert result(gate, after).reasons == ("an unknown kernel, norm failed to profile",)
+    assert result("kernel(flash).time:+5%", after).has_passed
+
+
 def test_what_failed_to_profile_is_called_by_its_functions_name() -> None:
     failed = launch("tiled", None, failed=True) | {"name": "void space::tiled<(int)128, (bool)1>(float *, int)"}
     after = run(launch("flash_fwd", 1000.0), failed)

@@ -185,6 +185,21 @@ def test_what_failed_with_another_version_of_a_library_was_launched_there_too() 
     assert run_obstacle(both) is None
 
 
+def test_what_failed_is_found_by_its_name_as_recorded() -> None:
+    name = CCCL[0]
+    each = launch("DeviceReduceKernel") | {"name": name}
+    after = run(launch("a"), each, each | {"failed": True})
+    for gate in (
+        "kernel(CUB_200200_800).time:+5%",
+        "kernel(DeviceReduce).duration_ns>0",
+        "kernel(CUB_2.*).duration_ns>0",
+    ):
+        (found,) = judge([parse_gate(gate)], compare(run(launch("a"), each, each), after))
+        assert (found.has_passed, found.reasons) == (False, ("DeviceReduceKernel failed to profile",))
+    (found,) = judge([parse_gate("kernel(CUB_2.*).time:+5%")], compare(after, after))
+    assert found.reasons == ("1 kernel within the limit", "DeviceReduceKernel failed to profile in both runs")
+
+
 def test_thousands_of_numbered_kernels_are_matched_at_once() -> None:
     rows = [{"n": n, "work.flop": 1e9 * (1 + n), "instructions.warp_executed": 1e6 * (1 + n % 7)} for n in range(6000)]
     begin = time.perf_counter()
