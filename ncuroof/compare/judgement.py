@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -65,7 +65,8 @@ def _time(gate: Gate, comparison: Comparison) -> GateResult:
     has_passed = change <= max(limit, noise) if limit >= 0 else change <= limit and is_beyond(change, noise)
     counted = " of the counted runs" if comparison.after.is_counted else ""
     reason = f"GPU time{counted} changed by {100 * change:+.1f} % (chance: ±{100 * noise:.1f} %)"
-    return GateResult(gate.text, has_passed=has_passed, reasons=(reason,))
+    told = (*_gone(comparison.before, comparison.matching.removed), *_other_work(comparison.deltas))
+    return GateResult(gate.text, has_passed=has_passed, reasons=(reason, *told))
 
 
 def _step(gate: Gate, comparison: Comparison) -> GateResult:
@@ -208,8 +209,8 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
     judged = [delta for delta in found if delta.match.sureness is not Sureness.GUESS]
     not_judged = _not_judged(comparison, before, after, found)
     is_numbered = comparison.after.groups.select(numbered(pl.col("name"))).to_series().to_list()
-    of_other_work = tuple(
-        told for delta in found if not is_numbered[delta.match.after[0]] and (told := _of_other_work(delta))
+    of_other_work = _other_work(
+        delta for delta in found if delta.match.how is How.SHAPE and not is_numbered[delta.match.after[0]]
     )
     if not judged and not of_other_work:
         reason = ", ".join(("none of these kernels is surely in both runs", *not_judged))
@@ -233,15 +234,16 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
         told += f", none beyond the limit but by chance: {_changed(*most)}"
     else:
         told += " within the limit"
-    return GateResult(gate.text, has_passed=True, reasons=(", ".join((told, *not_judged)),))
+    return GateResult(gate.text, has_passed=True, reasons=(", ".join((told, *not_judged)), *_other_work(judged)))
 
 
-def _of_other_work(delta: Delta) -> str | None:
-    """Return that a kernel of the name is in both runs, but no time of it says whether it became slower; else None."""
-    if delta.match.how is not How.SHAPE or delta.work is None or not is_other_work(delta.work[1]):
-        return None
-    names = " → ".join(dict.fromkeys(delta.names))
-    return f"{names} does another amount of work ({WORK_WORDS[delta.work[0]]} ×{delta.work[1]:.3g})"
+def _other_work(deltas: Iterable[Delta]) -> tuple[str, ...]:
+    """Return which kernels do far more or less work than before, so that no time of them says whether they became slower."""
+    return tuple(
+        f"{' → '.join(dict.fromkeys(delta.names))} does another amount of work ({WORK_WORDS[work[0]]} ×{work[1]:.3g})"
+        for delta in deltas
+        if (work := delta.work) is not None and is_other_work(work[1])
+    )
 
 
 def _changed(change: float, noise: float, delta: Delta) -> str:
@@ -256,12 +258,14 @@ def _not_judged(comparison: Comparison, before: set[int], after: set[int], found
         told.append(f"{n_new} {'was' if n_new == 1 else 'were'} not in the run before")
     if n_guessed := sum(delta.match.sureness is Sureness.GUESS for delta in found):
         told.append(f"{n_guessed} matched by a guess and not judged")
-    if gone := before & set(comparison.matching.removed):
-        rows = comparison.before.groups.filter(pl.col("group").is_in(list(gone))).sort(
-            "duration_ns", descending=True, nulls_last=True
-        )
-        told.append(f"not in the run any more: {some(rows['short_name'].to_list())}")
-    return tuple(told)
+    return (*told, *_gone(comparison.before, before & set(comparison.matching.removed)))
+
+
+def _gone(before: Side, groups: Collection[int]) -> tuple[str, ...]:
+    """Return that groups are not in the run any more, those that took longest first; nothing for none."""
+    rows = before.groups.filter(pl.col("group").is_in(list(groups)))
+    names = rows.sort("duration_ns", descending=True, nulls_last=True)["short_name"].to_list()
+    return (f"not in the run any more: {some(names)}",) if names else ()
 
 
 def _of_unknown_time(deltas: Iterable[Delta]) -> tuple[str, ...]:

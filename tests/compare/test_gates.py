@@ -168,6 +168,27 @@ def test_kernels_that_are_new_are_told_and_not_judged() -> None:
     assert result("kernel(flash.*):+5%", after).reasons == ("1 kernel within the limit, 1 was not in the run before",)
 
 
+def test_a_run_that_is_shorter_by_what_is_gone_says_so() -> None:
+    # 1000 of 2000 µs are left: the run may have ended early. 10 µs per kernel are 0.71 % before and 1 % after: twice 1.22 %
+    found = result("time:+5%", run(launch("flash_fwd", 1000.0)))
+    assert (found.has_passed, found.reasons) == (
+        True,
+        ("GPU time changed by -50.0 % (chance: ±2.5 %)", "not in the run any more: norm"),
+    )
+    assert result("time:+5%").reasons == ("GPU time changed by +0.0 % (chance: ±2.0 %)",)
+
+
+def test_far_less_work_in_the_same_shape_is_told() -> None:
+    # a grid of as many blocks as SMs is the same for every input
+    work = {"work.fp32.flop": 1e8, "traffic_bytes.dram": 1e5}
+    after = run(launch("flash_fwd", 1000.0), launch("norm", 120.0, **work))
+    told = "norm does another amount of work (FLOPs ×0.1)"
+    for gate in ("time:+5%", "kernel(norm).time:+5%"):
+        found = result(gate, after)
+        assert (found.has_passed, found.reasons[1:]) == (True, (told,))
+    assert result("kernel(flash.*).time:+5%", after).reasons == ("1 kernel within the limit",)
+
+
 def test_kernels_that_are_gone_are_told_and_do_not_fail() -> None:
     # another amount of work: nothing says that math_attention does what flash_bwd did; both may as well be a fusion
     before = run(*[launch("flash_fwd", 1000.0), launch("norm", 1000.0), launch("flash_bwd", 500.0)])
