@@ -65,8 +65,9 @@ def _time(gate: Gate, comparison: Comparison) -> GateResult:
     has_passed = change <= max(limit, noise) if limit >= 0 else change <= limit and is_beyond(change, noise)
     counted = " of the counted runs" if comparison.after.is_counted else ""
     reason = f"GPU time{counted} changed by {100 * change:+.1f} % (chance: ±{100 * noise:.1f} %)"
-    told = (*_gone(comparison.before, comparison.matching.removed), *_other_work(comparison.deltas))
-    return GateResult(gate.text, has_passed=has_passed, reasons=(reason, *told))
+    gone = _gone(comparison.before, comparison.matching.removed)
+    other_work = some(_other_work(comparison.deltas))
+    return GateResult(gate.text, has_passed=has_passed, reasons=(reason, *gone, *filter(None, [other_work])))
 
 
 def _step(gate: Gate, comparison: Comparison) -> GateResult:
@@ -234,7 +235,8 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
         told += f", none beyond the limit but by chance: {_changed(*most)}"
     else:
         told += " within the limit"
-    return GateResult(gate.text, has_passed=True, reasons=(", ".join((told, *not_judged)), *_other_work(judged)))
+    reasons = (", ".join((told, *not_judged)), some(_other_work(judged)))
+    return GateResult(gate.text, has_passed=True, reasons=tuple(filter(None, reasons)))
 
 
 def _other_work(deltas: Iterable[Delta]) -> tuple[str, ...]:
