@@ -170,7 +170,9 @@ def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
 
 
 def _named(pattern: re.Pattern[str], side: Side) -> list[Row]:
-    return [row for row in side.groups.iter_rows(named=True) if pattern.search(row["name"] or "")]
+    could_find = pl.col("verdict") != Verdict.UNKNOWN.value
+    groups = side.groups.with_columns(pl.when(could_find).then(pl.col("n_high", "n_medium")))
+    return [row for row in groups.iter_rows(named=True) if pattern.search(row["name"] or "")]
 
 
 def _failed(gate: Gate, comparison: Comparison) -> tuple[str, str]:

@@ -325,6 +325,9 @@ def test_findings_that_nothing_could_be_found_of_are_not_none() -> None:
     )
     assert not result("findings.high==0", run(unknown, launch("flash"), findings=[(1, "high")])).has_passed
     assert result("findings.high==1", run(launch("flash"), findings=[(0, "high")])).has_passed
+    after = run(launch("flash"), unknown)
+    assert result("kernel(norm).n_high==0", after).reasons == ("norm: n_high was not collected",)
+    assert result("kernel(flash).n_high==0", after).has_passed
 
 
 def test_findings_of_what_failed_to_profile_are_not_none() -> None:
