@@ -237,7 +237,7 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
         told += f", none beyond the limit but by chance: {_changed(*most)}"
     else:
         told += " within the limit"
-    reasons = (", ".join((told, *not_judged)), some(_other_work(judged)))
+    reasons = (", ".join((told, *not_judged)), some(_other_work(judged)), some(_counted_otherwise(judged)))
     return GateResult(gate.text, has_passed=True, reasons=tuple(filter(None, reasons)))
 
 
@@ -247,6 +247,15 @@ def _other_work(deltas: Iterable[Delta]) -> tuple[str, ...]:
         f"{' → '.join(dict.fromkeys(delta.names))} does another amount of work ({WORK_WORDS[work[0]]} ×{work[1]:.3g})"
         for delta in deltas
         if (work := delta.work) is not None and is_other_work(work[1])
+    )
+
+
+def _counted_otherwise(deltas: Iterable[Delta]) -> tuple[str, ...]:
+    """Return which kernels changed in the runs that were counted, and not in the launches that ncu recorded."""
+    return tuple(
+        f"{' → '.join(dict.fromkeys(delta.names))} changed by {100 * (counted[1] / counted[0] - 1):+.1f} % as counted without ncu"
+        for delta in deltas
+        if delta.is_counted_otherwise and (counted := delta.counted_ns) is not None
     )
 
 

@@ -110,6 +110,20 @@ def test_the_time_of_counted_runs_is_called_theirs() -> None:
     assert found.reasons == ("GPU time of the counted runs changed by +0.0 % (chance: ±2.8 %)",)
 
 
+def test_a_kernel_that_is_slower_as_counted_alone_is_told() -> None:
+    # as recorded 40 µs in both runs; of 100 launches on average 20 and 30 µs: 1 % of either is chance, and 50 % is none
+    before, after = (
+        replace(run(launch("a", 40.0, n_represented=100.0, weight=us, counted_average_ns=1e3 * us)), is_counted=True)
+        for us in (20.0, 30.0)
+    )
+    found = result("kernel(a).time:+5%", after, before)
+    assert (found.has_passed, found.reasons) == (
+        True,
+        ("1 kernel within the limit", "a changed by +50.0 % as counted without ncu"),
+    )
+    assert result("kernel(a).time:+5%", before, before).reasons == ("1 kernel within the limit",)
+
+
 def test_a_guess_is_no_kernel_of_the_run_before() -> None:
     unknown = {"work.fp32.flop": None}
     before = run(launch("first"), *[launch("a", **unknown)] * 2)
