@@ -176,7 +176,7 @@ def match(before: Side, after: Side) -> Matching:
 def _is_renumbered(before: pl.DataFrame, after: pl.DataFrame) -> pl.Expr:
     """Return whether names that are equal but for their numbers have others in the other run."""
     names = [set(each.select("renamed", "name").iter_rows()) for each in (before, after)]
-    return pl.col("renamed").is_in(sorted({renamed for renamed, _ in names[0] ^ names[1]}))
+    return pl.col("renamed").is_in(sorted({renamed for renamed, _ in names[0] ^ names[1] if renamed is not None}))
 
 
 def _alone(groups: pl.DataFrame, matched: set[int], failed: Sequence[str]) -> tuple[int, ...]:

@@ -112,6 +112,14 @@ def test_names_of_a_baseline_are_told_as_they_are_now(tmp_path) -> None:
     assert read_baseline(tmp_path / "run.json").groups["variant"].to_list() == ["a", "b"]
 
 
+def test_a_baseline_may_lack_a_name(tmp_path) -> None:
+    content = json.loads(write_baseline(SIDE))
+    content["groups"]["name"] = [None, "b(float *, int)"]
+    (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
+    comparison = compare(read_baseline(tmp_path / "run.json"), SIDE)
+    assert [(each.before, each.after) for each in comparison.matching.matches][-1] == ((1,), (1,))
+
+
 def test_a_baseline_that_lost_a_column_or_holds_nonsense_is_damaged(tmp_path) -> None:
     whole = json.loads(write_baseline(SIDE))
     path = tmp_path / "run.json"
