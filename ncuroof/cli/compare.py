@@ -77,6 +77,8 @@ def compare(
             raise click.UsageError("--history wants two runs or more, no gate and no --save-baseline")
         _over_time(runs, outputs)
         return
+    if save_baseline is not None and save_baseline.resolve() in [path.resolve() for path in outputs.paths]:
+        raise click.UsageError("--save-baseline and -o want different files")
     if len(runs) != 2:
         raise click.UsageError(f"two runs were wanted, BEFORE and AFTER, found {len(runs)}; --history takes more")
     wanted = [parse_gate(text) for text in gates or _configured()]
@@ -90,9 +92,9 @@ def compare(
     comparison = compared(*sides)
     results = judge(wanted, comparison)
     document = comparison_document(comparison, results)
-    if save_baseline is not None:
-        write_whole(save_baseline, write_baseline(sides[1]), force=outputs.force)
     outputs.write(lambda form: _page(document, after) if after and form == _PAGE else _FORMATS[form](document))
+    if save_baseline is not None:  # last: where nothing tells what the gates found, the run before stays
+        write_whole(save_baseline, write_baseline(sides[1]), force=outputs.force)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in to_annotations(document):
             say(line)

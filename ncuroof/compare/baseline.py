@@ -13,6 +13,7 @@ from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.side import COUNTED, Recording, Side, shown_name
 from ncuroof.compare.signatures import renamed, variant
 from ncuroof.errors import BaselineError, ReportAccessError, ReportNotFoundError, found_json
+from ncuroof.words import Verdict
 
 SCHEMA = "ncuroof.baseline/1"
 
@@ -82,12 +83,38 @@ def read_baseline(path: str | os.PathLike[str]) -> Side:
         raise BaselineError(f"{path}: schema {SCHEMA} was wanted, found {content['schema']}", hint=hint)
     try:
         return _side(content)
-    except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         raise BaselineError(f"{path}: the baseline is damaged: {type(error).__name__}: {error}", hint=hint) from error
 
 
 def _side(content: dict[str, Any]) -> Side:
-    columns = content["groups"]
+    json.dumps(content, ensure_ascii=False, allow_nan=False).encode()  # refuses NaN, infinity and broken characters
+    groups = _groups(dict(content["groups"]))
+    failed = tuple(map(str, content.get("failed", [""] * int(content["n_failed"]))))
+    if len(failed) != content["n_failed"]:
+        raise ValueError(f"{content['n_failed']} names in failed were wanted, found {len(failed)}")
+    return Side(
+        label=str(content["label"]),
+        recording=_recording(content["recording"]),
+        groups=groups.with_columns(
+            pl.lit([], pl.List(pl.UInt32)).alias("ids"),
+            shown_name(),
+            renamed(pl.col("name")).alias("renamed"),  # as names are told now, whichever version wrote the baseline
+            variant(pl.col("name")).alias("variant"),
+        ),
+        n_kernels=int(content["n_kernels"]),
+        n_failed=int(content["n_failed"]),
+        failed=failed,
+        step_ns=_number(content.get("step_ns")),
+        idle_frac=_number(content.get("idle_frac")),
+        is_counted=bool(content["is_counted"] if "is_counted" in content else _seems_counted(groups)),
+        not_recorded_ns=_number(content.get("not_recorded_ns")),
+    )
+
+
+def _groups(columns: dict[str, Any]) -> pl.DataFrame:
+    if single := [name for name, column in columns.items() if not isinstance(column, list)]:
+        raise ValueError(f"a list was wanted in {single[0]}, found {columns[single[0]]!r}")
     known = {
         **{name: pl.UInt32() for name in _COUNTS} | {"n_launches": pl.Int64()},
         **{name: pl.String() for name in _TEXTS},
@@ -103,26 +130,38 @@ def _side(content: dict[str, Any]) -> Side:
         {name: columns[name] for name in known} | quantities | {name: [None] * n_groups for name in absent},
         schema=known | {name: pl.Float64() for name in (*quantities, *absent)},
     )
-    recording: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in content["recording"].items()
+    _check(groups)
+    return groups
+
+
+def _check(groups: pl.DataFrame) -> None:
+    """Raise a `ValueError` where groups hold what no run has."""
+    one_or_more, zero_or_more = ("n_launches", "n_recorded"), ("n_high", "n_medium")
+    is_right = {
+        **{name: (pl.col(name) > 0).fill_null(value=False) for name in one_or_more},
+        **{name: pl.col(name).is_not_null() for name in zero_or_more},
+        **{
+            name: (pl.col(name) >= 0).fill_null(value=True)
+            for name in groups.columns
+            if groups[name].dtype == pl.Float64
+        },
+        "verdict": pl.col("verdict").is_in([each.value for each in Verdict]).fill_null(value=False),
     }
-    return Side(
-        label=str(content["label"]),
-        recording=Recording(**recording),
-        groups=groups.with_columns(
-            pl.lit([], pl.List(pl.UInt32)).alias("ids"),
-            shown_name(),
-            renamed(pl.col("name")).alias("renamed"),  # as names are told now, whichever version wrote the baseline
-            variant(pl.col("name")).alias("variant"),
-        ),
-        n_kernels=int(content["n_kernels"]),
-        n_failed=int(content["n_failed"]),
-        failed=tuple(map(str, content.get("failed", [""] * int(content["n_failed"])))),
-        step_ns=_number(content.get("step_ns")),
-        idle_frac=_number(content.get("idle_frac")),
-        is_counted=bool(content["is_counted"] if "is_counted" in content else _seems_counted(groups)),
-        not_recorded_ns=_number(content.get("not_recorded_ns")),
-    )
+    right = groups.select(holds.all().alias(name) for name, holds in is_right.items()).row(0, named=True)
+    if wrong := [name for name, holds in right.items() if not holds]:
+        raise ValueError(f"impossible values in {', '.join(wrong)}")
+
+
+def _recording(content: dict[str, Any]) -> Recording:
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in dict(content).items()
+    }
+    for name, value in fields.items():
+        if name == "sm_clock_hz":
+            fields[name] = _number(value)
+        elif name != "is_simulated" and not (isinstance(value, tuple) and all(isinstance(each, str) for each in value)):
+            raise ValueError(f"a list of texts was wanted in {name}, found {value!r}")
+    return Recording(**fields)
 
 
 def _seems_counted(groups: pl.DataFrame) -> bool:

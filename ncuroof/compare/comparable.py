@@ -33,6 +33,9 @@ def comparable(before: Recording, after: Recording) -> Comparable:
         )
         if old and new and old != new
     ]
+    several = max(before.gpus, after.gpus, key=len)
+    if len(several) > 1 and not reasons:
+        reasons.append(f"a run has launches on different GPUs: {', '.join(several)}")
     remarks = [
         f"{what} differs: {', '.join(old)} before, {', '.join(new)} after"
         for what, old, new in (

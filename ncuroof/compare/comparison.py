@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import import_module
+
+import polars as pl
 
 from ncuroof.compare.comparable import Comparable, comparable
 from ncuroof.compare.deltas import Delta, deltas
@@ -15,6 +17,7 @@ from ncuroof.compare.matching import Matching, Sureness, match
 from ncuroof.compare.noise import by_clocks, noise_of_runs
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.side import Side
+from ncuroof.compare.signatures import texts_without_versions
 from ncuroof.compare.told_apart import names_of_failed, told_apart
 
 _MOST_NAMES = 3
@@ -84,13 +87,25 @@ def compare(before: Side, after: Side) -> Comparison:
 def run_obstacle(comparison: Comparison) -> str | None:
     """Return why the GPU times of the whole runs say nothing, else None.
 
-    Launches failed or were counted in one of them alone, other time was left out of the sums, or the clocks are others.
+    Launches failed or were counted in one run alone, times are not known or were left out of the sums, or the clocks are others.
     """
     return (
         _failed_otherwise(comparison.before, comparison.after)
+        or _of_unknown_time(comparison.before, comparison.after)
         or _counted_otherwise(comparison.before, comparison.after)
         or _at_other_clocks(comparison)
     )
+
+
+def _of_unknown_time(before: Side, after: Side) -> str:
+    """Return of which kernels the time is not known, where that of others is: sums lack it; "" where there are none."""
+    is_known = (pl.col("duration_ns") > 0).fill_null(value=False)
+    told = []
+    for side, when in ((before, "before"), (after, "after")):
+        unknown = side.groups.filter(~is_known)["short_name"].to_list()
+        if 0 < len(unknown) < side.groups.height:
+            told.append(f"the time of {some(unknown)} is not known {when}")
+    return ", ".join(told)
 
 
 def _counted_otherwise(before: Side, after: Side) -> str | None:
@@ -162,18 +177,24 @@ def _failed_otherwise(before: Side, after: Side) -> str:
             if n_failed[0] == n_failed[1]
             else f"launches failed to profile: {n_failed[0]} before, {n_failed[1]} after"
         )
-    failed = Counter(before.failed), Counter(after.failed)
+    failed = [Counter(texts_without_versions(side.failed)) for side in (before, after)]
     shown = names_of_failed(before, after)
-    only = [", ".join(_short_list(part, shown)) for part in (failed[0] - failed[1], failed[1] - failed[0])]
+    only = [_short_list(part, shown) for part in (failed[0] - failed[1], failed[1] - failed[0])]
     return ", ".join(
         f"{names} failed to profile {when}" for names, when in zip(only, ("before", "after"), strict=True) if names
     )
 
 
-def _short_list(names: Counter[str], shown: Mapping[str, str]) -> list[str]:
+def _short_list(names: Counter[str], shown: Mapping[str, str]) -> str:
     """Return some of the names, as they are shown, and their numbers."""
-    told = [f"{count} launches of {shown[name]}" if count > 1 else shown[name] for name, count in names.items()]
-    return told if len(told) <= _MOST_NAMES else [*told[:_MOST_NAMES], f"{len(told) - _MOST_NAMES} more"]
+    return some([f"{count} launches of {shown[name]}" if count > 1 else shown[name] for name, count in names.items()])
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first of some names, each once, and how many more there are."""
+    known = list(dict.fromkeys(names))
+    more = [f"{len(known) - _MOST_NAMES} more"] if len(known) > _MOST_NAMES else []
+    return ", ".join(known[:_MOST_NAMES] + more)
 
 
 def run_change(comparison: Comparison) -> tuple[float | None, float | None]:
@@ -187,7 +208,7 @@ def run_change(comparison: Comparison) -> tuple[float | None, float | None]:
     if not was or became is None:
         return None, None
     change, noise = became / was - 1, noise_of_runs(comparison.before.groups, comparison.after.groups)
-    return change, None if noise is None else noise + by_clocks(change, _run_clock_change(comparison))
+    return (None, None) if noise is None else (change, noise + by_clocks(change, _run_clock_change(comparison)))
 
 
 def matched_change(comparison: Comparison) -> tuple[float | None, float | None]:

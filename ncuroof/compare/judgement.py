@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
 
-from ncuroof.compare.comparison import Comparison, run_change, run_obstacle, total_ns
+from ncuroof.compare.comparison import Comparison, run_change, run_obstacle, some, total_ns
 from ncuroof.compare.deltas import Delta
 from ncuroof.compare.gates import Gate
 from ncuroof.compare.matching import How, Sureness
 from ncuroof.compare.noise import is_beyond
 from ncuroof.compare.side import Side
-from ncuroof.compare.signatures import numbered
+from ncuroof.compare.signatures import numbered, texts_without_versions
 from ncuroof.compare.together import WORK_WORDS, Row, is_other_work
 from ncuroof.compare.told_apart import names_of_failed
 from ncuroof.diagnosis import load_rules
@@ -35,8 +35,6 @@ _OPS: Mapping[str, Callable[[float, float], bool]] = {
 }
 _SUMS = {"duration_ns", "recoverable_ns", "recoverable_frac"}
 """Of a run, over its launches: those that failed to profile are missing in them."""
-
-_MOST_NAMES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,9 @@ def _time(gate: Gate, comparison: Comparison) -> GateResult:
     has_passed = change <= max(limit, noise) if limit >= 0 else change <= limit and is_beyond(change, noise)
     counted = " of the counted runs" if comparison.after.is_counted else ""
     reason = f"GPU time{counted} changed by {100 * change:+.1f} % (chance: ±{100 * noise:.1f} %)"
-    return GateResult(gate.text, has_passed=has_passed, reasons=(reason,))
+    gone = _gone(comparison.before, comparison.matching.removed)
+    other_work = some(_other_work(comparison.deltas))
+    return GateResult(gate.text, has_passed=has_passed, reasons=(reason, *gone, *filter(None, [other_work])))
 
 
 def _step(gate: Gate, comparison: Comparison) -> GateResult:
@@ -110,7 +110,7 @@ def _run(gate: Gate, comparison: Comparison) -> GateResult:
     unknown = after.groups.filter(pl.col("recoverable_ns" if is_share else "duration_ns").is_null())
     if unknown.is_empty():
         return found
-    told = f"not known of {_some(unknown['short_name'].to_list())}"
+    told = f"not known of {some(unknown['short_name'].to_list())}"
     return replace(found, has_passed=is_share, reasons=(*found.reasons, told) if is_share else (told,))
 
 
@@ -128,7 +128,7 @@ def _findings(gate: Gate, comparison: Comparison) -> GateResult:
     if groups.is_empty():
         return GateResult(gate.text, has_passed=False, reasons=("no launch was profiled",))
     if unknown := groups.filter(pl.col("verdict") == Verdict.UNKNOWN.value)["short_name"].to_list():
-        told = f"nothing can be found in {_some(unknown)}: too little was collected of it"
+        told = f"nothing can be found in {some(unknown)}: too little was collected of it"
         return GateResult(gate.text, has_passed=False, reasons=(told,))
     return replace(found, reasons=found.reasons + _not_looked_for(groups))
 
@@ -151,13 +151,15 @@ def _not_looked_for(groups: pl.DataFrame) -> tuple[str, ...]:
 def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
     assert gate.pattern is not None  # noqa: S101 (parsed so)
     before, rows = (_named(gate.pattern, side) for side in (comparison.before, comparison.after))
-    failed = {name for name in _unjudged(gate, comparison) if gate.pattern.search(name)}
-    if failed:
-        shown = names_of_failed(comparison.before, comparison.after)
-        told = _some(sorted(shown[name] for name in failed))
+    unjudged, in_both = _failed(gate, comparison)
+    has_limit = gate.limit_frac is not None
+    if told := unjudged or (in_both if has_limit and not before and not rows else ""):
         return GateResult(gate.text, has_passed=False, reasons=(f"{told} failed to profile",))
-    if gate.limit_frac is not None and (before or rows):
-        return _kernel_times(gate, comparison, *({row["group"] for row in side} for side in (before, rows)))
+    if has_limit and (before or rows):
+        found = _kernel_times(gate, comparison, *({row["group"] for row in side} for side in (before, rows)))
+        return replace(
+            found, reasons=(*found.reasons, *([f"{in_both} failed to profile in both runs"] if in_both else []))
+        )
     if not rows:
         return GateResult(gate.text, has_passed=False, reasons=(f"no kernel's name matches {gate.pattern.pattern!r}",))
     if gate.metric not in (known := _metrics(comparison.after.groups)):
@@ -168,15 +170,29 @@ def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
 
 
 def _named(pattern: re.Pattern[str], side: Side) -> list[Row]:
-    return [row for row in side.groups.iter_rows(named=True) if pattern.search(row["name"] or "")]
+    could_find = pl.col("verdict") != Verdict.UNKNOWN.value
+    groups = side.groups.with_columns(pl.when(could_find).then(pl.col("n_high", "n_medium")))
+    return [row for row in groups.iter_rows(named=True) if pattern.search(row["name"] or "")]
 
 
-def _unjudged(gate: Gate, comparison: Comparison) -> Iterable[str]:
-    """Return the names of what failed to profile: in the run after, or for a limit in one of the runs alone; none if not known."""
-    if gate.limit_frac is None:
-        return filter(None, comparison.after.failed)
-    before, after = Counter(comparison.before.failed), Counter(comparison.after.failed)
-    return () if "" in before or "" in after else (before - after) + (after - before)
+def _failed(gate: Gate, comparison: Comparison) -> tuple[str, str]:
+    """Return which kernels of the name failed to profile so that the gate cannot be judged, and which others did; "" for none.
+
+    In the run after, or for a limit in one of the runs alone; where names are not known, their numbers tell.
+    """
+    assert gate.pattern is not None  # noqa: S101 (parsed so)
+    sides = comparison.before, comparison.after
+    plain = [texts_without_versions(side.failed) for side in sides]
+    before, after = map(Counter, plain)
+    otherwise = after if gate.limit_frac is None else (before - after) + (after - before)
+    if gate.limit_frac is not None and "" in (*before, *after) and before.total() == after.total():
+        return "", ""
+    shown = {**names_of_failed(*sides), "": "an unknown kernel"}
+    found: dict[bool, set[str]] = {True: set(), False: set()}
+    for name, key in zip((*sides[0].failed, *sides[1].failed), (*plain[0], *plain[1]), strict=True):
+        if gate.pattern.search(name):
+            found[key in otherwise].add(shown[name])
+    return some(sorted(found[True])), some(sorted(found[False]))
 
 
 def _metrics(groups: pl.DataFrame) -> list[str]:
@@ -196,8 +212,8 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
     judged = [delta for delta in found if delta.match.sureness is not Sureness.GUESS]
     not_judged = _not_judged(comparison, before, after, found)
     is_numbered = comparison.after.groups.select(numbered(pl.col("name"))).to_series().to_list()
-    of_other_work = tuple(
-        told for delta in found if not is_numbered[delta.match.after[0]] and (told := _of_other_work(delta))
+    of_other_work = _other_work(
+        delta for delta in found if delta.match.how is How.SHAPE and not is_numbered[delta.match.after[0]]
     )
     if not judged and not of_other_work:
         reason = ", ".join(("none of these kernels is surely in both runs", *not_judged))
@@ -221,15 +237,26 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
         told += f", none beyond the limit but by chance: {_changed(*most)}"
     else:
         told += " within the limit"
-    return GateResult(gate.text, has_passed=True, reasons=(", ".join((told, *not_judged)),))
+    reasons = (", ".join((told, *not_judged)), some(_other_work(judged)), some(_counted_otherwise(judged)))
+    return GateResult(gate.text, has_passed=True, reasons=tuple(filter(None, reasons)))
 
 
-def _of_other_work(delta: Delta) -> str | None:
-    """Return that a kernel of the name is in both runs, but no time of it says whether it became slower; else None."""
-    if delta.match.how is not How.SHAPE or delta.work is None or not is_other_work(delta.work[1]):
-        return None
-    names = " → ".join(dict.fromkeys(delta.names))
-    return f"{names} does another amount of work ({WORK_WORDS[delta.work[0]]} ×{delta.work[1]:.3g})"
+def _other_work(deltas: Iterable[Delta]) -> tuple[str, ...]:
+    """Return which kernels do far more or less work than before, so that no time of them says whether they became slower."""
+    return tuple(
+        f"{' → '.join(dict.fromkeys(delta.names))} does another amount of work ({WORK_WORDS[work[0]]} ×{work[1]:.3g})"
+        for delta in deltas
+        if (work := delta.work) is not None and is_other_work(work[1])
+    )
+
+
+def _counted_otherwise(deltas: Iterable[Delta]) -> tuple[str, ...]:
+    """Return which kernels changed in the runs that were counted, and not in the launches that ncu recorded."""
+    return tuple(
+        f"{' → '.join(dict.fromkeys(delta.names))} changed by {100 * (counted[1] / counted[0] - 1):+.1f} % as counted without ncu"
+        for delta in deltas
+        if delta.is_counted_otherwise and (counted := delta.counted_ns) is not None
+    )
 
 
 def _changed(change: float, noise: float, delta: Delta) -> str:
@@ -244,19 +271,14 @@ def _not_judged(comparison: Comparison, before: set[int], after: set[int], found
         told.append(f"{n_new} {'was' if n_new == 1 else 'were'} not in the run before")
     if n_guessed := sum(delta.match.sureness is Sureness.GUESS for delta in found):
         told.append(f"{n_guessed} matched by a guess and not judged")
-    if gone := before & set(comparison.matching.removed):
-        rows = comparison.before.groups.filter(pl.col("group").is_in(list(gone))).sort(
-            "duration_ns", descending=True, nulls_last=True
-        )
-        told.append(f"not in the run any more: {_some(rows['short_name'].to_list())}")
-    return tuple(told)
+    return (*told, *_gone(comparison.before, before & set(comparison.matching.removed)))
 
 
-def _some(names: Sequence[str]) -> str:
-    """Return the first of some names, each once, and how many more there are."""
-    known = list(dict.fromkeys(names))
-    more = [f"{len(known) - _MOST_NAMES} more"] if len(known) > _MOST_NAMES else []
-    return ", ".join(known[:_MOST_NAMES] + more)
+def _gone(before: Side, groups: Collection[int]) -> tuple[str, ...]:
+    """Return that groups are not in the run any more, those that took longest first; nothing for none."""
+    rows = before.groups.filter(pl.col("group").is_in(list(groups)))
+    names = rows.sort("duration_ns", descending=True, nulls_last=True)["short_name"].to_list()
+    return (f"not in the run any more: {some(names)}",) if names else ()
 
 
 def _of_unknown_time(deltas: Iterable[Delta]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import polars as pl
 from ncuroof.compare.pairing import is_equal_work, is_same_work, pairs, pairs_of_same_work
 from ncuroof.compare.place import match_by_place
 from ncuroof.compare.side import Side
-from ncuroof.compare.signatures import numbered, with_arguments, without_versions
+from ncuroof.compare.signatures import numbered, texts_without_versions, with_arguments, without_versions
 from ncuroof.compare.together import DRAM_BYTES, FLOP, INSTRUCTIONS, Row, Together, aligned, is_other_work, work_ratio
 
 
@@ -97,10 +97,14 @@ _BY_WORK = (
     _Stage((*_RENAMED, *_SHAPE, "range"), How.RENAMED, Sureness.LIKELY, pairs_of_same_work),
     _Stage((*_RENAMED, "range"), How.RENAMED, Sureness.LIKELY, pairs_of_same_work),
     _Stage(_RENAMED, How.RENAMED, Sureness.LIKELY, pairs_of_same_work),
+)
+"""Of names that a compiler numbers: the number alone is no evidence."""
+
+_BY_NUMBER = (
     _Stage((*_NAME, *_SHAPE, "range"), How.RENAMED, Sureness.LIKELY),
     _Stage(_NAME, How.RENAMED, Sureness.LIKELY),
 )
-"""Of names that a compiler numbers: the number alone is no evidence."""
+"""Of those with the same numbers in both runs, where the work does not tell; else the order says more than a number."""
 
 _BY_REST = (
     _Stage((*_RENAMED, *_SHAPE, "range"), How.RENAMED, Sureness.LIKELY),
@@ -136,8 +140,14 @@ def match(before: Side, after: Side) -> Matching:
         for side in (before, after)
     ]
     n_by_name = [Counter(each.select(_RENAMED).iter_rows()) for each in groups]
+    is_numbered, is_renumbered = pl.col("is_numbered"), _is_renumbered(*groups)
     matches: list[Match] = []
-    for stages, of_these in ((_BY_NAME, ~pl.col("is_numbered")), (_BY_WORK, pl.col("is_numbered")), (_BY_REST, True)):
+    for stages, of_these in (
+        (_BY_NAME, ~is_numbered),
+        (_BY_WORK, is_numbered),
+        (_BY_NUMBER, is_numbered & ~is_renumbered),
+        (_BY_REST, True),
+    ):
         for stage in stages:
             left, right = (each.filter(of_these) for each in groups)
             found = [
@@ -163,9 +173,15 @@ def match(before: Side, after: Side) -> Matching:
     )
 
 
+def _is_renumbered(before: pl.DataFrame, after: pl.DataFrame) -> pl.Expr:
+    """Return whether names that are equal but for their numbers have others in the other run."""
+    names = [set(each.select("renamed", "name").iter_rows()) for each in (before, after)]
+    return pl.col("renamed").is_in(sorted({renamed for renamed, _ in names[0] ^ names[1] if renamed is not None}))
+
+
 def _alone(groups: pl.DataFrame, matched: set[int], failed: Sequence[str]) -> tuple[int, ...]:
     """Return the groups without a match; what failed to profile in the other run was launched there, too."""
-    left = Counter(filter(None, failed))
+    left = Counter(filter(None, texts_without_versions(failed)))
     found = []
     for group, name in groups.select("group", "name").iter_rows():
         if group in matched:

@@ -208,7 +208,7 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
             # A share of a launch, where ranges are many, is one.
             pl.max_horizontal(n_launches(), 1).alias("n_launches"),
             pl.len().alias("n_recorded"),
-            known_sum(pl.col("duration_ns") * pl.col("weight")),
+            pl.when(pl.col("duration_ns").is_not_null().all()).then((pl.col("duration_ns") * pl.col("weight")).sum()),
             pl.col("duration_ns").mean().alias("mean_ns"),
             _deviation_of_equal_work(kernels).alias("deviation_ns"),
             pl.when(pl.col(COUNTED).is_not_null().all()).then(pl.col(COUNTED).mean()).alias(COUNTED),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from ncuroof.collect.kernel_names import UNNAMED
@@ -22,6 +24,7 @@ _LAST_NUMBER = r"(?:[._]{0,2}v?\d+)+$"
 _LINE = ascii_classes(
     r"(__omp_offloading_\w*_l)\d+(?:_\d+)?$"  # Clang: the line of the target region, and which of several that a macro put there
     r"|(_F)\d+L\d+_\d+_?$|_\d+(_gpu(?:__red)?)$"  # NVIDIA's HPC compilers: OpenMP's nvkernel_main_F1L34_2, OpenACC's main_34_gpu
+    r"|(\$ck_L)\d+_\d+((?:_cce[\w$]*)?)$"  # Cray: main_$ck_L34_2
 )
 """The line of the source that a compiler makes a part of a kernel's name."""
 
@@ -29,6 +32,7 @@ _NUMBERED = ascii_classes(
     r"^triton_[a-z]{3}_fused_\w*\d$|^triton_(?:softmax|gemm)\w*$"  # PyTorch's Inductor; XLA
     r"|(?:^|_)fusion(?:_[a-z]+)*(?:[._]+\d+)*$|^wrapped_[a-z_]+\d*$"  # XLA, the first of a name without a number
     r"|^__myl_\w+$|(?:^|::)nvfuser_\w+_g\d+\b|^julia_\w+_\d+\b"  # TensorRT's Myelin; nvFuser; Julia
+    r"|[.$]_omp_fn[.$]\d+$"  # GCC, OpenMP and OpenACC
 )
 """Names that a compiler numbers as it goes: a kernel more or less moves the numbers of all that follow."""
 
@@ -55,6 +59,12 @@ def without_versions(names: pl.Expr) -> pl.Expr:
     return names.str.replace_all(_LIBRARY_VERSION, "")
 
 
+def texts_without_versions(names: Sequence[str]) -> list[str]:
+    """Return texts as `without_versions` does columns."""
+    table = pl.DataFrame({"name": names}, schema={"name": pl.String})
+    return table.select(without_versions(pl.col("name")))["name"].to_list()
+
+
 def without_parameters(names: pl.Expr) -> pl.Expr:
     """Return names without versions of libraries, unnamed namespaces, parameters, and that nothing is returned."""
     return (
@@ -74,7 +84,7 @@ def renamed(names: pl.Expr) -> pl.Expr:
         without_parameters(names)
         .str.replace(_TRITON_ARGUMENTS, "")
         .str.replace(_HASH_WITHIN, "$1$2")
-        .str.replace(_LINE, "$1$2$3")
+        .str.replace(_LINE, "$1$2$3$4$5")
         .str.replace_all(_HASH, "")
         .str.replace(_NUMBERS_OF_NVFUSER, "")
         .str.strip_chars()

@@ -10,7 +10,7 @@ import polars as pl
 
 from ncuroof.collect.kernel_names import function_name
 from ncuroof.compare.side import Side
-from ncuroof.compare.signatures import without_parameters, without_versions
+from ncuroof.compare.signatures import texts_without_versions, without_parameters, without_versions
 from ncuroof.metrics.names import differences
 
 _NAMES = ("name", "short_name")
@@ -25,16 +25,19 @@ _CAST = r"\([0-9A-Za-z_: ]+\)(-?[0-9])"
 def told_apart(*sides: Side) -> tuple[Side, ...]:
     """Return runs whose groups of one short name have others where their names differ: "launch_global · advance".
 
-    All instantiations of a template have one short name, and all kernels of a program that uses Kokkos. Names of launches that
-    failed are without versions of libraries, so that those of both runs are equal.
+    All instantiations of a template have one short name, and all kernels of a program that uses Kokkos.
     """
     words = _words_by_short(name for side in sides for name in _names(side.groups).iter_rows())
     return tuple(_named(side, words) for side in sides)
 
 
 def names_of_failed(*sides: Side) -> Mapping[str, str]:
-    """Return what to call the launches that failed to profile, by their names: the function, told apart from all of the runs."""
-    failed = {name for side in sides for name in side.failed}
+    """Return what to call the launches that failed to profile: the function, told apart from all of the runs.
+
+    By their names as recorded, and by these without versions of libraries.
+    """
+    recorded = {name for side in sides for name in side.failed}
+    failed = {*recorded, *texts_without_versions([*recorded])}
     if not failed:
         return {}
     names = pl.concat(side.groups.select("name") for side in sides)["name"].fill_null("").to_list()
@@ -43,7 +46,8 @@ def names_of_failed(*sides: Side) -> Mapping[str, str]:
         {"name": shorts.keys(), "short_name": shorts.values()}, schema=dict.fromkeys(_NAMES, pl.String)
     )
     words = _words_by_short(_names(table).iter_rows())
-    return {name: _with(shorts[name], words.get(shorts[name], {}).get(name, ())) for name in failed}
+    plain = dict(zip(failed, texts_without_versions([*failed]), strict=True))
+    return {name: _with(shorts[name], words.get(shorts[name], {}).get(plain[name], ())) for name in failed}
 
 
 def _words_by_short(names: Iterable[tuple[str, str, str]]) -> Mapping[str, Mapping[str, Sequence[str]]]:
@@ -72,12 +76,7 @@ def _words(plain_by_name: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
 
 def _named(side: Side, words: Mapping[str, Mapping[str, Sequence[str]]]) -> Side:
     shown = [_with(short, words.get(short, {}).get(name, ())) for short, name, _ in _names(side.groups).iter_rows()]
-    failed = pl.DataFrame({"name": side.failed}, schema={"name": pl.String}).select(without_versions(pl.col("name")))
-    return replace(
-        side,
-        groups=side.groups.with_columns(pl.Series("short_name", shown, pl.String)),
-        failed=tuple(failed["name"]),
-    )
+    return replace(side, groups=side.groups.with_columns(pl.Series("short_name", shown, pl.String)))
 
 
 def _with(short: str, words: Sequence[str]) -> str:

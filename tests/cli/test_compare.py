@@ -96,6 +96,23 @@ def test_a_baseline_stands_in_for_the_report(before: Path, tmp_path: Path, capfd
     assert "2× slower" in capfd.readouterr().out
 
 
+def test_a_baseline_is_not_renewed_where_the_result_cannot_be_written(before: Path, tmp_path: Path, capfd) -> None:
+    baseline, foreign = tmp_path / "baseline.json", tmp_path / "notes.md"
+    assert run_main("compare", before, before, "--save-baseline", baseline, "--quiet") == 0
+    old = baseline.read_bytes()
+    foreign.write_text("mine", encoding="utf-8")
+    slower = written(tmp_path, "slower.ncu-rep", TIMES | {"saxpy": 800.0})
+    renewed = ("compare", baseline, slower, "--gate", "time:+5%", "--save-baseline", baseline)
+    assert run_main(*renewed, "-o", foreign) == 1  # run again, it would be compared with itself
+    assert baseline.read_bytes() == old
+    assert run_main(*renewed, "-o", baseline) in (1, 2)
+    assert baseline.read_bytes() == old
+    new = tmp_path / "new.json"
+    assert run_main("compare", before, slower, "--save-baseline", new, "-o", new) == 2
+    assert not new.exists()
+    assert "want different files" in capfd.readouterr().err
+
+
 def test_gates_of_the_project_hold_where_no_option_names_any(before: Path, tmp_path: Path, monkeypatch, capfd) -> None:
     monkeypatch.chdir(tmp_path)
     Path("pyproject.toml").write_text('[tool.ncuroof]\ngates = ["findings.high==9"]\n', encoding="utf-8")

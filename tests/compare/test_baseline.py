@@ -112,6 +112,14 @@ def test_names_of_a_baseline_are_told_as_they_are_now(tmp_path) -> None:
     assert read_baseline(tmp_path / "run.json").groups["variant"].to_list() == ["a", "b"]
 
 
+def test_a_baseline_may_lack_a_name(tmp_path) -> None:
+    content = json.loads(write_baseline(SIDE))
+    content["groups"]["name"] = [None, "b(float *, int)"]
+    (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
+    comparison = compare(read_baseline(tmp_path / "run.json"), SIDE)
+    assert [(each.before, each.after) for each in comparison.matching.matches][-1] == ((1,), (1,))
+
+
 def test_a_baseline_that_lost_a_column_or_holds_nonsense_is_damaged(tmp_path) -> None:
     whole = json.loads(write_baseline(SIDE))
     path = tmp_path / "run.json"
@@ -128,3 +136,42 @@ def test_a_baseline_that_lost_a_column_or_holds_nonsense_is_damaged(tmp_path) ->
     path.write_text(json.dumps(whole | {"groups": whole["groups"] | {"mean_ns": ["fast", "slow"]}}), encoding="utf-8")
     with pytest.raises(BaselineError, match="damaged"):
         read_baseline(path)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("groups",), None),
+        (("groups", "mean_ns"), 1e6),  # one for all
+        (("groups", "n_launches"), [0, 1]),
+        (("groups", "n_launches"), [None, 1]),
+        (("groups", "n_recorded"), [0, 1]),
+        (("groups", "n_high"), [None, 0]),
+        (("groups", "verdict"), ["memory", "fine"]),
+        (("groups", "verdict"), [None, "memory"]),
+        (("groups", "duration_ns"), [-1e6, 1e6]),
+        (("groups", "duration_ns"), [float("inf"), 1e6]),
+        (("groups", "work.flop"), [-1e6, 1e6]),
+        (("groups", "traffic_bytes.dram"), [float("nan"), 1e6]),
+        (("step_ns",), float("inf")),
+        (("n_failed",), 10**30),
+        (("n_failed",), 2),  # and one name
+        (("failed",), []),
+        (("failed",), ["\ud800"]),
+        (("label",), "\ud800"),
+        (("recording",), None),
+        (("recording", "gpus"), "NVIDIA H200"),
+        (("recording", "drivers"), [580]),
+        (("recording", "sections"), None),
+        (("recording", "sm_clock_hz"), "fast"),
+    ],
+)
+def test_a_baseline_with_values_that_no_run_has_is_damaged(tmp_path, place: tuple[str, ...], value: object) -> None:
+    content = json.loads(write_baseline(SIDE))
+    folder = content
+    for key in place[:-1]:
+        folder = folder[key]
+    folder[place[-1]] = value
+    (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(BaselineError, match="the baseline is damaged"):
+        read_baseline(tmp_path / "run.json")

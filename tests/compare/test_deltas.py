@@ -9,7 +9,17 @@ from dataclasses import replace
 
 import pytest
 
-from ncuroof.compare import BUILDS, Side, Sureness, compare, matched_change, run_change, run_obstacle
+from ncuroof.compare import (
+    BUILDS,
+    Side,
+    Sureness,
+    compare,
+    judge,
+    matched_change,
+    parse_gate,
+    run_change,
+    run_obstacle,
+)
 from ncuroof.compare.noise import Chance
 from ncuroof.present.sentences.change import change_sentence
 from tests.compare.sides import RECORDING, launch, run
@@ -309,6 +319,18 @@ def test_times_are_compared_where_the_recordings_allow_it(field: str, value: obj
     found = compare(run(launch("a")), after).comparable
     assert found.is_time_comparable is is_comparable
     assert bool(found.reasons) is not is_comparable
+
+
+def test_times_are_not_compared_where_a_run_mixes_gpus() -> None:
+    # both have launches on both, and nothing says that those of a kernel ran on the same ones
+    recording = replace(RECORDING, gpus=("NVIDIA A100", "NVIDIA H200"))
+    before, after = run(launch("a", 900.0), recording=recording), run(launch("a", 400.0), recording=recording)
+    reason = "a run has launches on different GPUs: NVIDIA A100, NVIDIA H200"
+    assert compare(before, after).comparable.reasons == (reason,)
+    (found,) = judge([parse_gate("kernel(a).time:+5%")], compare(before, after))
+    assert (found.has_passed, found.reasons) == (False, (f"times are not comparable: {reason}",))
+    unknown = run(launch("a"), recording=replace(RECORDING, gpus=()))
+    assert compare(unknown, after).comparable.reasons == (reason,)
 
 
 def test_another_build_is_told() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ncuroof.compare import How, Sureness, compare, judge, parse_gate
+from ncuroof.compare import How, Sureness, compare, judge, matched_change, parse_gate, run_change
 from ncuroof.errors import GateError
 from tests.compare.sides import RECORDING, launch, run
 
@@ -61,6 +61,27 @@ def test_launches_that_failed_in_one_run_leave_its_time_unjudged() -> None:
     assert result("kernel(norm|flash).duration_ns<=1e9", after).reasons == ("norm failed to profile",)
 
 
+def test_what_failed_to_profile_in_both_runs_is_told() -> None:
+    failed = launch("norm", None, failed=True)
+    both = run(launch("flash_fwd", 1000.0), failed)
+    found = result("kernel(.*).time:+5%", both, both)
+    assert (found.has_passed, found.reasons) == (
+        True,
+        ("1 kernel within the limit", "norm failed to profile in both runs"),
+    )
+    for sides in ((both, both), (run(failed), run(failed))):
+        found = result("kernel(norm).time:+5%", *sides)
+        assert (found.has_passed, found.reasons) == (False, ("norm failed to profile",))  # and not that no name matches
+
+
+def test_failed_launches_of_which_one_name_is_not_known_are_failed_all_the_same() -> None:
+    after = run(launch("flash_fwd", 1000.0), launch("norm", None, failed=True))
+    after = replace(after, failed=("", "norm(float *, int)"), n_failed=2)
+    for gate in ("kernel(.*).time:+5%", "kernel(.*).duration_ns>0"):
+        assert result(gate, after).reasons == ("an unknown kernel, norm failed to profile",)
+    assert result("kernel(flash).time:+5%", after).has_passed
+
+
 def test_what_failed_to_profile_is_called_by_its_functions_name() -> None:
     failed = launch("tiled", None, failed=True) | {"name": "void space::tiled<(int)128, (bool)1>(float *, int)"}
     after = run(launch("flash_fwd", 1000.0), failed)
@@ -87,6 +108,20 @@ def test_the_time_of_counted_runs_is_called_theirs() -> None:
     side = replace(run(launch("a", 1e4)), is_counted=True)
     (found,) = judge([parse_gate("time:+5%")], compare(side, side))
     assert found.reasons == ("GPU time of the counted runs changed by +0.0 % (chance: ±2.8 %)",)
+
+
+def test_a_kernel_that_is_slower_as_counted_alone_is_told() -> None:
+    # as recorded 40 µs in both runs; of 100 launches on average 20 and 30 µs: 1 % of either is chance, and 50 % is none
+    before, after = (
+        replace(run(launch("a", 40.0, n_represented=100.0, weight=us, counted_average_ns=1e3 * us)), is_counted=True)
+        for us in (20.0, 30.0)
+    )
+    found = result("kernel(a).time:+5%", after, before)
+    assert (found.has_passed, found.reasons) == (
+        True,
+        ("1 kernel within the limit", "a changed by +50.0 % as counted without ncu"),
+    )
+    assert result("kernel(a).time:+5%", before, before).reasons == ("1 kernel within the limit",)
 
 
 def test_a_guess_is_no_kernel_of_the_run_before() -> None:
@@ -145,6 +180,27 @@ def test_kernels_that_are_new_are_told_and_not_judged() -> None:
         launch("flash_fwd", 1000.0), launch("norm", 1000.0), launch("flash_bwd", 9000.0, **{"work.fp32.flop": 7e9})
     )
     assert result("kernel(flash.*):+5%", after).reasons == ("1 kernel within the limit, 1 was not in the run before",)
+
+
+def test_a_run_that_is_shorter_by_what_is_gone_says_so() -> None:
+    # 1000 of 2000 µs are left: the run may have ended early. 10 µs per kernel are 0.71 % before and 1 % after: twice 1.22 %
+    found = result("time:+5%", run(launch("flash_fwd", 1000.0)))
+    assert (found.has_passed, found.reasons) == (
+        True,
+        ("GPU time changed by -50.0 % (chance: ±2.5 %)", "not in the run any more: norm"),
+    )
+    assert result("time:+5%").reasons == ("GPU time changed by +0.0 % (chance: ±2.0 %)",)
+
+
+def test_far_less_work_in_the_same_shape_is_told() -> None:
+    # a grid of as many blocks as SMs is the same for every input
+    work = {"work.fp32.flop": 1e8, "traffic_bytes.dram": 1e5}
+    after = run(launch("flash_fwd", 1000.0), launch("norm", 120.0, **work))
+    told = "norm does another amount of work (FLOPs ×0.1)"
+    for gate in ("time:+5%", "kernel(norm).time:+5%"):
+        found = result(gate, after)
+        assert (found.has_passed, found.reasons[1:]) == (True, (told,))
+    assert result("kernel(flash.*).time:+5%", after).reasons == ("1 kernel within the limit",)
 
 
 def test_kernels_that_are_gone_are_told_and_do_not_fail() -> None:
@@ -220,6 +276,34 @@ def test_a_run_of_which_not_every_time_is_known_is_not_short() -> None:
     assert (found.has_passed, found.reasons) == (False, ("not known of norm",))
 
 
+@pytest.mark.parametrize("unknown", [None, 0.0])
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_a_sum_without_a_kernel_whose_time_is_not_known_is_not_the_time_of_the_run(
+    where: str, unknown: float | None
+) -> None:
+    # 1000 of 2000 µs are left: neither "2× faster" nor slower
+    other = run(launch("flash_fwd", 1000.0), launch("norm", unknown))
+    sides = (other, BEFORE) if where == "before" else (BEFORE, other)
+    for before, after in (sides, (other, other)):
+        comparison = compare(before, after)
+        assert run_change(comparison) == (None, None)
+        (found,) = judge([parse_gate("time:+5%")], comparison)
+        assert not found.has_passed
+        assert f"the time of norm is not known {where}" in found.reasons[0]
+    assert matched_change(compare(*sides))[0] == 0.0
+
+
+def test_the_time_of_launches_is_not_that_of_those_of_which_it_is_known() -> None:
+    # of 3 × 1000 µs before, one launch of the same kernel has no time after: 2000 µs are no 33 % less
+    before = run(*[launch("norm", 1000.0)] * 3)
+    after = run(launch("norm", 1000.0), launch("norm", 1000.0), launch("norm", None), launch("flash_fwd", 10.0))
+    assert result("time:+5%", after, before).reasons == (
+        "times are not comparable: the time of norm is not known after",
+    )
+    assert result("kernel(norm):+5%", after, before).has_passed  # per launch it is known
+    assert not result("run.duration_ns<1e9", after).has_passed
+
+
 @pytest.mark.parametrize(
     ("text", "has_passed"),
     [
@@ -255,6 +339,9 @@ def test_findings_that_nothing_could_be_found_of_are_not_none() -> None:
     )
     assert not result("findings.high==0", run(unknown, launch("flash"), findings=[(1, "high")])).has_passed
     assert result("findings.high==1", run(launch("flash"), findings=[(0, "high")])).has_passed
+    after = run(launch("flash"), unknown)
+    assert result("kernel(norm).n_high==0", after).reasons == ("norm: n_high was not collected",)
+    assert result("kernel(flash).n_high==0", after).has_passed
 
 
 def test_findings_of_what_failed_to_profile_are_not_none() -> None:

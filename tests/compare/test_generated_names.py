@@ -124,6 +124,8 @@ LINES = [
     "nvkernel_add2s2_omp__F1L{}_25_".format,
     "foo_{}_gpu".format,  # of OpenACC and of `do concurrent`
     "foo_{}_gpu__red".format,
+    "foo_$ck_L{}_2".format,  # Cray
+    "foo_$ck_L{}_2_cce$noloop$form".format,
 ]
 
 
@@ -142,7 +144,34 @@ def test_a_line_of_the_source_says_no_more_than_a_number(name: Any) -> None:
 def test_of_names_with_lines_the_function_stays() -> None:
     names = [line(31).replace("foo", function) for line in LINES for function in ("foo", "bar")]
     # Z3foov_l31 and Z3foov_l31_1 are one; add2s2_omp, main, foo_gpu and foo_gpu__red are others
-    assert pl.DataFrame({"name": names}).select(renamed(pl.col("name"))).n_unique() == 2 + 2 + 2 + 2
+    # Cray's variants of a kernel are two
+    assert pl.DataFrame({"name": names}).select(renamed(pl.col("name"))).n_unique() == 2 + 2 + 2 + 2 + 2 + 2
+
+
+@pytest.mark.parametrize("name", [*LINES, TRITON, "main$_omp_fn${}".format])
+def test_without_counted_work_the_order_says_more_than_a_number_that_moved(name: Any) -> None:
+    # 31 is 40 now and 40 is 49: of 100 and 500 µs neither changed
+    before, after = (
+        run(*[generated(name(number), None, us=us) for number, us in zip(numbers, (100.0, 500.0), strict=True)])
+        for numbers in ((31, 40), (40, 49))
+    )
+    comparison = compare(before, after)
+    assert [(each.match.before, each.match.after, each.change_frac) for each in comparison.deltas] == [
+        ((0,), (0,), 0.0),
+        ((1,), (1,), 0.0),
+    ]
+    (found,) = judge([parse_gate("kernel(.*).time:+5%")], comparison)
+    assert (found.has_passed, found.reasons) == (True, ("2 kernels within the limit",))
+    reversed_order = run(generated(name(40), None, us=500.0), generated(name(31), None, us=100.0))
+    assert [each.change_frac for each in compare(before, reversed_order).deltas] == [0.0, 0.0]  # no number moved
+
+
+def test_a_region_less_is_another_number_to_gcc() -> None:
+    # the first of two is gone, and the second has its number
+    before = run(generated("main$_omp_fn$0", 1), generated("main$_omp_fn$1", 5))
+    found = match(before, run(generated("main$_omp_fn$0", 5)))
+    assert [(each.before, each.after, each.how) for each in found.matches] == [((1,), (0,), How.RENAMED)]
+    assert found.removed == (0,)
 
 
 CCCL = [
@@ -185,6 +214,21 @@ def test_what_failed_with_another_version_of_a_library_was_launched_there_too() 
     assert run_obstacle(both) is None
 
 
+def test_what_failed_is_found_by_its_name_as_recorded() -> None:
+    name = CCCL[0]
+    each = launch("DeviceReduceKernel") | {"name": name}
+    after = run(launch("a"), each, each | {"failed": True})
+    for gate in (
+        "kernel(CUB_200200_800).time:+5%",
+        "kernel(DeviceReduce).duration_ns>0",
+        "kernel(CUB_2.*).duration_ns>0",
+    ):
+        (found,) = judge([parse_gate(gate)], compare(run(launch("a"), each, each), after))
+        assert (found.has_passed, found.reasons) == (False, ("DeviceReduceKernel failed to profile",))
+    (found,) = judge([parse_gate("kernel(CUB_2.*).time:+5%")], compare(after, after))
+    assert found.reasons == ("1 kernel within the limit", "DeviceReduceKernel failed to profile in both runs")
+
+
 def test_thousands_of_numbered_kernels_are_matched_at_once() -> None:
     rows = [{"n": n, "work.flop": 1e9 * (1 + n), "instructions.warp_executed": 1e6 * (1 + n % 7)} for n in range(6000)]
     begin = time.perf_counter()
@@ -211,6 +255,8 @@ def test_thousands_of_numbered_kernels_are_matched_at_once() -> None:
         ("__myl_MulAdd_myl0_12", True),
         ("rmsnorm_v2(float *)", False),
         ("gemm_64_gpu(float *)", False),
+        ("main$_omp_fn$12", True),
+        ("MAIN__._omp_fn.0()", True),
         ("void launch<__nv_dl_wrapper_t<__nv_dl_tag<void (*)(int), &run, (unsigned int)2>>>(T1)", True),
         ("void at::native::copy<at::native::copy(at::Tensor &)::[lambda() (instance 2)]>(T1)", False),  # a type's
     ],
