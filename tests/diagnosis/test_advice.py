@@ -26,7 +26,7 @@ _CODE = re.compile(
 """Words that are of use to the author of a kernel alone."""
 
 _THING_TO_DO = re.compile(
-    r"(?i)(?:Accumulate|Allocate|Allow|Alternate|Ask|Batch|Break|Bring|Build|Call|Check|Choose|Coalesce|"
+    r"(?i)(?:Accumulate|Allocate|Allow|Alternate|Ask|Balance|Batch|Break|Bring|Build|Call|Check|Choose|Coalesce|"
     r"Collect|Combine|Compare|Configure|Convert|Create|Do|Draw|Fill|Fuse|Generate|Give|Have|"
     r"Instantiate|Issue|Keep|Launch|Leave|Let|Load|Look|Lower|Make|Mend|Move|Multiply|Order|Overlap|Pad|Pass|"
     r"Process|Raise|Read|Reduce|Replay|Run|Scan|See|Send|Sort|Split|Spend|Spread|Store|Take|Try|Use|Wait|"

@@ -244,7 +244,7 @@ def test_a_counter_in_no_formula_tells_which_launch_it_was() -> None:
 def test_what_was_cut_short_and_begins_several_names_proposes_them() -> None:
     with pytest.raises(UnknownNameError) as caught:
         explain("MIO…")
-    assert caught.value.hint == "did you mean mio_throttle, utilisation.mio?"
+    assert caught.value.hint == "did you mean mio_throttle, stall_xu_queue, stall_mio_throttle, utilisation.mio?"
 
 
 def test_a_stall_says_first_what_the_warp_does() -> None:

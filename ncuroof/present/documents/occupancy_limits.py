@@ -11,7 +11,7 @@ _SMALL = 128
 """Threads of the blocks of `occupancy.small_blocks_frac`."""
 
 _LEAST_GAIN_FRAC = 0.1
-"""Of the places for warps, for smaller blocks to be named."""
+"""Occupancy that smaller blocks must gain to be named."""
 
 LIMITS = {
     "registers": "registers",
@@ -40,13 +40,13 @@ def tightest(limits: Mapping[str, float | None], shared_bytes: float | None) -> 
 
 
 def with_limits(advice: str, limiters: Sequence[str], row: Mapping[str, Any], cures: Mapping[str, str]) -> str:
-    """Return an advice in which `{limiters}` and `{cures}` are what limits this kernel's blocks, and what makes room there.
+    """Return an advice in which `{limiters}` and `{cures}` are what limits this kernel's blocks, and what to change.
 
     Args:
         advice: with or without these marks.
         limiters: names of `LIMITS`; empty where they are not known.
         row: canonical quantities of the kernel.
-        cures: what makes room, by name of `LIMITS`.
+        cures: what to change, by name of `LIMITS`.
     """
     likeliest = limiters or ("registers", "shared_memory")
     filled = advice.replace("{limiters}", limiters_in_words(limiters, row))
@@ -59,9 +59,7 @@ def _smaller_blocks(row: Mapping[str, Any]) -> list[str]:
     n_threads = row.get("launch.n_threads_per_block")
     if now is None or then is None or n_threads is None or n_threads <= _SMALL or then < now + _LEAST_GAIN_FRAC:
         return []
-    return [
-        f"blocks of {_SMALL} threads, with which {text.share(then)} of the warps fit at as many registers per thread"
-    ]
+    return [f"blocks of {_SMALL} threads ({text.share(then)} occupancy at the same registers per thread)"]
 
 
 def limiters_in_words(limiters: Sequence[str], row: Mapping[str, Any]) -> str:
