@@ -229,7 +229,7 @@ def test_a_slice_that_shares_its_memory_system_is_told_why_nothing_is_known(tmp_
     reports.write(tmp_path / "one.txt")
     told = " ".join((tmp_path / "one.txt").read_text(encoding="utf-8").split())
     assert "collect --section" not in told
-    assert "a MIG compute instance that has all of its GPU instance" in told
+    assert "a MIG compute instance that owns its whole GPU instance" in told
 
 
 @pytest.mark.parametrize("gpu", list(GPUS))

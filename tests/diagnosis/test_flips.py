@@ -48,7 +48,7 @@ def kernel(memory: float, compute: float, duration_ns: float = 1e6) -> dict[str,
             "latency",
             "memory",
             0.5,
-            "Would count as memory-bound if the memory side were busy for 60.0 % of the time instead of 40.0 %.",
+            "Would be memory-bound if the memory side were 60.0 % busy instead of 40.0 %.",
         ),
         # in two thirds of the time both sides are busier: 60 % and 57 %
         (
@@ -57,7 +57,7 @@ def kernel(memory: float, compute: float, duration_ns: float = 1e6) -> dict[str,
             "latency",
             "balanced",
             0.5,
-            "Would count as balanced if the memory side were busy for 60.0 % of the time instead of 40.0 %.",
+            "Would be balanced if the memory side were 60.0 % busy instead of 40.0 %.",
         ),
         (
             10,
@@ -65,7 +65,7 @@ def kernel(memory: float, compute: float, duration_ns: float = 1e6) -> dict[str,
             "latency",
             "compute",
             0.2,
-            "Would count as compute-bound if the SMs were busy for 60.0 % of the time instead of 50.0 %.",
+            "Would be compute-bound if the SMs were 60.0 % busy instead of 50.0 %.",
         ),
     ],
 )
@@ -122,7 +122,7 @@ def test_by_intensity_the_ridge_is_what_matters() -> None:
         "quantity": "roofline.ridge_ratio",
         "change_frac": pytest.approx(1.5),
     }
-    assert flip_sentence(found, load_rules()) == "Would become balanced if its intensity were 2.5 times what it is."
+    assert flip_sentence(found, load_rules()) == "Would become balanced at 2.5 times its intensity."
 
 
 def test_what_cannot_flip_by_one_number_says_nothing() -> None:
