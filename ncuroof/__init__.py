@@ -3,14 +3,14 @@
     >>> import ncuroof
     >>> analysis = ncuroof.read("run.ncu-rep").analyse()
     >>> analysis.kernels                    # a polars table, one row per kernel
-    >>> analysis.roofline()                 # a plotly figure, a dot per group of equal launches
+    >>> analysis.roofline()                 # a plotly figure, one dot per group of similar launches
     >>> analysis.to_html("run.html")        # one page that works offline
     >>> analysis.write("run.parquet")       # or .json, .md, .csv, .txt
-    >>> ncuroof.compare(before, after)      # of two analyses, or reports, what changed and why
+    >>> ncuroof.compare(before, after)      # what changed between two analyses or reports, and why
     >>> ncuroof.model.gemm(4096, 4096, 4096).intensity_flop_per_byte    # of an operation, before there is code
     >>> with ncuroof.torch.expect() as expected: network(x)             # of a network, before it runs on a GPU
 
-Importing the package alone loads nothing heavy: the verbs are found when they are first used.
+Importing the package loads nothing heavy: each name is imported when it is first used.
 """
 
 from __future__ import annotations

@@ -1,21 +1,21 @@
-"""Every error that ncuroof raises on purpose: what was expected, what was found, where, and what to do.
+"""All errors that ncuroof raises on purpose: what was expected, what was found, where, and what to do.
 
-The command line turns a `NcuroofError` into one line on standard error plus its hint, and exits with its `exit_code`.
-Anything else that escapes is a defect of ncuroof.
+The command line prints a `NcuroofError` as one line on standard error plus its hint, and exits with its `exit_code`.
+Any other exception that escapes is a bug in ncuroof.
 """
 
 from __future__ import annotations
 
 _N_KEYS = 4
-"""Of a JSON object, in a message."""
+"""Keys of a JSON object that a message names at most."""
 
 
 class NcuroofError(Exception):
-    """The root of all errors that ncuroof raises on purpose.
+    """Base class of all errors that ncuroof raises on purpose.
 
     Attributes:
         slug: stable name of this kind of error, for documentation and scripts.
-        exit_code: what the command line exits with.
+        exit_code: exit status of the command line.
         hint: what the user can do about it, or None.
     """
 
@@ -34,13 +34,13 @@ class ReportNotFoundError(NcuroofError, FileNotFoundError):
 
 
 class ReportFormatError(NcuroofError, ValueError):
-    """The file is not a report that ncuroof reads, or nothing in it can be read."""
+    """The file is not a report that ncuroof can read, or none of its content is readable."""
 
     slug = "report-format"
 
 
 class ReportEmptyError(NcuroofError, ValueError):
-    """The file is a valid report that holds no profiled workload."""
+    """The file is a valid report without any profiled workload."""
 
     slug = "report-empty"
 
@@ -52,7 +52,7 @@ class ReportAccessError(NcuroofError, OSError):
 
 
 class ReaderDeclinedError(NcuroofError, ValueError):
-    """ncuroof's own reader cannot be sure to read this report as NVIDIA's module does, and the module is not available."""
+    """ncuroof's own reader cannot guarantee to read this report as NVIDIA's module would, and the module is not available."""
 
     slug = "reader-declined"
 
@@ -70,13 +70,13 @@ class OutputError(NcuroofError, OSError):
 
 
 class OutputFormatError(NcuroofError, ValueError):
-    """The output's format is unknown, or does not fit the place it should go to."""
+    """The output format is unknown, or does not fit the requested destination."""
 
     slug = "output-format"
 
 
 class UnitError(NcuroofError, ValueError):
-    """A metric has a unit that ncuroof does not know; guessing a scale would give a wrong number."""
+    """A metric has a unit that ncuroof does not know; a guessed scale could give a wrong number."""
 
     slug = "unit"
 
@@ -88,7 +88,7 @@ class ProfileError(NcuroofError, ValueError):
 
 
 class SchemaError(NcuroofError, TypeError):
-    """A table lacks a column of its schema, or a column has another type."""
+    """A table lacks a column of its schema, or a column has the wrong type."""
 
     slug = "schema"
 
@@ -115,14 +115,14 @@ class MissingExtraError(NcuroofError, ImportError):
 
 
 class ModelError(NcuroofError, ValueError):
-    """Sizes or options of an operation make no sense."""
+    """The sizes or options of an operation are impossible."""
 
     slug = "model"
     exit_code = 2
 
 
 class GateError(NcuroofError, ValueError):
-    """A gate is malformed."""
+    """A gate (a limit that `ncuroof compare` enforces) is malformed."""
 
     slug = "gate"
     exit_code = 2
@@ -148,7 +148,7 @@ class WhatIfError(NcuroofError, ValueError):
 
 
 class GatesFailedError(NcuroofError):
-    """Some gates failed; the comparison was written nevertheless."""
+    """Some gates failed; the comparison was written all the same."""
 
     slug = "gates-failed"
     exit_code = 3
@@ -192,19 +192,19 @@ class ProfileRequestError(NcuroofError, ValueError):
 
 
 class ProfilingError(NcuroofError, RuntimeError):
-    """ncu recorded nothing, or stopped; its messages were turned into a reason and a fix."""
+    """ncu recorded nothing or aborted; the message and hint translate what ncu printed into a reason and a fix."""
 
     slug = "profiling"
 
 
 class CountsError(NcuroofError, ValueError):
-    """The counts beside a report were not written by ncuroof, or a trace not by PyTorch's profiler or Nsight Systems."""
+    """A counts file was not written by ncuroof, or a trace not by PyTorch's profiler or Nsight Systems."""
 
     slug = "counts"
 
 
 def found_json(content: object) -> str:
-    """Return what was found in the place of a document: "an empty JSON object", "a JSON object with 'a', 'b'", "a JSON list"."""
+    """Return what a file contains instead of a document: "an empty JSON object", "a JSON object with 'a', 'b'", "a JSON list"."""
     if not isinstance(content, dict):
         return "a JSON list" if isinstance(content, list) else "a single JSON value"
     keys = ", ".join(repr(f"{key:.40}") for key in list(content)[:_N_KEYS])

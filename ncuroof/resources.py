@@ -1,6 +1,6 @@
-"""Finding the data that ships with ncuroof: `profiles/` and `templates/`.
+"""Finds and reads the data that ships with ncuroof: `profiles/` and `templates/`.
 
-A wheel carries them under `ncuroof/_data/`; a checkout (editable install included) has them beside the package.
+A wheel contains them under `ncuroof/_data/`; a checkout (or editable install) has them beside the package.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Value = TypeVar("_Value")
 
 
 class Stated(Mapping[str, _Value]):
-    """What a file states by name: all who ask share it, so it cannot be changed; unlike a `MappingProxyType` it pickles."""
+    """A read-only mapping, for cached data that all callers share; unlike a `MappingProxyType` it can be pickled."""
 
     __slots__ = ("_values",)
 
@@ -50,7 +50,7 @@ def folder(name: str) -> Path:
     """Return the folder of packaged data called `name` ("profiles" or "templates").
 
     Raises:
-        ProfileError: neither a wheel's `_data` nor a checkout holds it: the installation is broken.
+        ProfileError: neither a wheel's `_data` nor a checkout contains it: the installation is broken.
     """
     for root in (_PACKAGE / "_data", _PACKAGE.parent):
         candidate = root / name
@@ -64,10 +64,10 @@ def folder(name: str) -> Path:
 
 @contextmanager
 def stated(name: str) -> Iterator[dict[str, Any]]:
-    """Give what the file of `profiles/` called `name` states; what a block lacks in it is told with the file's name.
+    """Yield the parsed file `name` of `profiles/`; errors that its content causes in the `with` block name the file.
 
     Raises:
-        ProfileError: the file is not valid TOML, or a key is missing or of the wrong kind.
+        ProfileError: the file is not valid TOML, or the block failed on a key that is missing or of the wrong type.
     """
     try:
         yield read_toml(folder("profiles") / name)
@@ -79,7 +79,9 @@ def stated(name: str) -> Iterator[dict[str, Any]]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the parsed TOML file at `path`: with tomli, which is compiled, and takes a third of the time of Python's `tomllib`.
+    """Return the parsed TOML file at `path`.
+
+    It uses tomli, which is compiled and takes a third of the time of Python's `tomllib`.
 
     Raises:
         ProfileError: the file is not valid TOML.

@@ -1,9 +1,8 @@
-"""The tables that the rooms exchange, column by column.
+"""Schemas of the tables that ncuroof's packages exchange, column by column.
 
-Canonical quantities keep their dotted name of the JSON document and the rules (`utilisation.memory`), so that one name
-serves as column, key, evidence and documentation. They are all Float64 and null where not known;
-`profiles/metrics.toml` lists them.
-Shares are 0..1. Tables that belong to a kernel carry its `id`, the row number over all reports of one analysis.
+A canonical quantity has the same dotted name (`utilisation.memory`) as column, JSON key, evidence and in the documentation.
+Quantities are Float64 and null where not known; `profiles/metrics.toml` lists them.
+Shares are 0..1. Rows about a kernel have its `id`: its row number in KERNELS, counted over all reports of the analysis.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ WORKLOAD = pl.Enum(["kernel", "range", "graph", "cmdlist"])
 
 KERNELS = pl.Schema(
     {
-        "id": pl.UInt32(),  # number of the workload over all reports of the analysis, in file order
-        "source": pl.UInt32(),  # index of the report
+        "id": pl.UInt32(),  # row number, over all reports of the analysis, in file order
+        "source": pl.UInt32(),  # index of the report in the analysis
         "device": pl.UInt32(),  # `device` of DEVICES
         "name": pl.String(),  # demangled, with template arguments and parameters
         "short_name": pl.String(),  # short name, for tables
-        "family": pl.String(),  # source of the kernel: a name of profiles/families.toml, or user
+        "family": pl.String(),  # whose code the kernel is: a name of profiles/families.toml, or user
         "workload": WORKLOAD,
         "failed": pl.Boolean(),  # the collection failed: no counter has a value
         "grid": pl.List(pl.Int64),  # x, y, z
@@ -47,7 +46,7 @@ KERNELS = pl.Schema(
         "duration_ns": pl.Float64(),
     }
 )
-"""One row per profiled workload; one Float64 column more per canonical quantity."""
+"""One row per profiled workload, with one more Float64 column per canonical quantity."""
 
 WEIGHTS = pl.Schema(
     {
@@ -59,12 +58,12 @@ WEIGHTS = pl.Schema(
         "counted_longest_ns": pl.Float64(),
     }
 )
-"""One row per workload, where launches were counted; weight 1 for those that were not."""
+"""One row per workload, if launches were counted; weight 1 for workloads that were not counted."""
 
 WORK = pl.Schema(
     {
         "id": pl.UInt32(),
-        "precision": pl.String(),  # Precision, or with the suffix `_sparse`
+        "precision": pl.String(),  # Precision, possibly with the suffix `_sparse`
         "flop": pl.Float64(),
         "flop_per_s": pl.Float64(),
         "peak_flop_per_s": pl.Float64(),  # at the clock measured in the report; null where not collected
@@ -86,8 +85,8 @@ BANDWIDTH = pl.Schema(
         "bytes_per_s": pl.Float64(),
         "peak_bytes_per_s": pl.Float64(),
         "frac": pl.Float64(),  # bytes_per_s / peak_bytes_per_s
-        "definition": pl.String(),  # which traffic the pair counts
-        "reliable": pl.Boolean(),  # whether the traffic was counted where it flows, rather than estimated
+        "definition": pl.String(),  # which traffic is counted
+        "reliable": pl.Boolean(),  # whether the traffic was counted at this level, rather than estimated
         "peak_source": pl.String(),  # CeilingSource of the peak; null where there is none
         "is_from_chart": pl.Boolean(),  # defined by a chart in the report, not by the catalogue
     }
@@ -111,7 +110,7 @@ POINTS = pl.Schema(
         "id": pl.UInt32(),
         "level": pl.String(),
         "precision": pl.String(),
-        "intensity_flop_per_byte": pl.Float64(),  # null where the level moved nothing
+        "intensity_flop_per_byte": pl.Float64(),  # null where the level moved no bytes
         "flop_per_s": pl.Float64(),
         "roof_flop_per_s": pl.Float64(),  # min(peak, intensity × bandwidth)
         "ridge_flop_per_byte": pl.Float64(),  # peak / bandwidth
@@ -124,12 +123,12 @@ INSTRUCTION_POINTS = pl.Schema(
     {
         "id": pl.UInt32(),
         "level": pl.String(),
-        "intensity_inst_per_transaction": pl.Float64(),  # warp instructions; null when the level moved nothing
+        "intensity_inst_per_transaction": pl.Float64(),  # warp instructions; null where the level moved no bytes
         "inst_per_s": pl.Float64(),  # warp instructions
         "roof_inst_per_s": pl.Float64(),  # min(issue peak, intensity × transactions per second)
         "ridge_inst_per_transaction": pl.Float64(),  # issue peak / transactions per second
         "roof_frac": pl.Float64(),  # inst_per_s / roof_inst_per_s; values above 1 are not capped
-        "definition": pl.String(),  # which traffic the transactions are of, and their size
+        "definition": pl.String(),  # which traffic is counted, and the size of a transaction
     }
 )
 """One row per kernel and memory level with roof traffic, where executed instructions are known."""
@@ -144,24 +143,24 @@ CEILINGS = pl.Schema(
         "definition": pl.String(),
     }
 )
-"""The roofs to draw for each device; the same roof can have several sources, a row each."""
+"""The roofs to draw for each device; a roof known from several sources has a row for each."""
 
 ROOF_SHARES = pl.Schema(
     {
         "id": pl.UInt32(),
         "kind": pl.String(),  # bandwidth or compute
         "name": pl.String(),  # MemoryLevel or precision
-        "datasheet_frac": pl.Float64(),  # of the data sheet's roof, at boost clock
-        "reached_frac": pl.Float64(),  # of the roof that a calibration measured, at the launch's clock
+        "datasheet_frac": pl.Float64(),  # achieved rate over the data sheet's roof, at boost clock
+        "reached_frac": pl.Float64(),  # achieved rate over the roof that a calibration measured, at the launch's clock
     }
 )
-"""One row per kernel and roof: its share of the roofs that its own counters do not give."""
+"""One row per kernel and roof: its share of roofs that do not come from its own counters."""
 
 BOUNDS = pl.Schema(
     {
         "id": pl.UInt32(),
         "side": pl.String(),  # Side; null where intensity or ridge is not known
-        "dominant_precision": pl.String(),  # the one whose work takes longest at its peak
+        "dominant_precision": pl.String(),  # precision whose work takes longest at its peak
         "min_time_ns": pl.Float64(),  # roofline time
         "min_time_by": pl.String(),  # roof that determines it: dram, a precision or a pipe; null where nothing took time
         "recoverable_ns": pl.Float64(),  # duration minus roofline time, at least 0
@@ -178,7 +177,7 @@ VERDICTS = pl.Schema(
         "caveats": pl.List(pl.String),
     }
 )
-"""One row per kernel."""
+"""One row per kernel: its verdict and what limits it."""
 
 PATH = pl.Schema(
     {
@@ -193,7 +192,7 @@ PATH = pl.Schema(
         "margin_frac": pl.Float64(),  # distance of the value from the threshold, over the threshold
     }
 )
-"""The decisions on the path to a verdict, in order."""
+"""One row per kernel and decision on the path to its verdict, in order."""
 
 FLIPS = pl.Schema(
     {
@@ -220,12 +219,12 @@ FINDINGS = pl.Schema(
         ),  # unneeded bytes, by level; null where unknown
     }
 )
-"""One row per kernel and finding, by gain within a kernel."""
+"""One row per kernel and finding, sorted by gain within a kernel."""
 
 LINES = pl.Schema(
     {
         "id": pl.UInt32(),
-        "measure": pl.String(),  # of `by_line` in profiles/metrics.toml
+        "measure": pl.String(),  # name under `by_line` in profiles/metrics.toml, or `stalls.<reason>`
         "file": pl.String(),
         "line": pl.Int64(),
         "text": pl.String(),  # of the line; null where the report does not contain its file
@@ -238,7 +237,7 @@ LINES = pl.Schema(
         ),
     }
 )
-"""One row per kernel, measure and line: the lines with the largest values of each measure."""
+"""One row per kernel, measure and source line: the lines with the largest values of each measure."""
 
 MISSING = pl.Schema(
     {
@@ -247,13 +246,13 @@ MISSING = pl.Schema(
         "collect": pl.String(),  # options of ncu that collect it
     }
 )
-"""One row per kernel and quantity that a full diagnosis would use and the report lacks."""
+"""One row per kernel and quantity that a full diagnosis would use but the report lacks."""
 
 TOTALS = pl.Schema(
     {
-        "precision": pl.String(),  # Precision, or with the suffix `_sparse`
+        "precision": pl.String(),  # Precision, possibly with the suffix `_sparse`
         "flop": pl.Float64(),  # summed over launches
-        "n_launches": pl.Int64(),  # in which it was counted, even as zero
+        "n_launches": pl.Int64(),  # launches in which it was counted, even as zero
         "flop_per_s": pl.Float64(),  # total work over total time
         "intensity_flop_per_byte": pl.Float64(),  # total work over total DRAM bytes
     }
@@ -272,10 +271,10 @@ GROUPS = pl.Schema(
         "duration_cv": pl.Float64(),  # standard deviation over mean; null for fewer than two launches
     }
 )
-"""Launches grouped by kernel, shape, device and verdict, in order of recoverable time, then of duration."""
+"""Launches grouped by kernel, shape, device and verdict, sorted by recoverable time, then by duration."""
 
 BREAKDOWN_KINDS = ("family", "nvtx", "nvtx_path")
-"""Family, outermost NVTX range, whole path of NVTX ranges."""
+"""By family, by outermost NVTX range, by whole path of NVTX ranges."""
 
 BREAKDOWNS = pl.Schema(
     {
@@ -287,7 +286,7 @@ BREAKDOWNS = pl.Schema(
         "recoverable_ns": pl.Float64(),  # summed over launches; null where unknown for any of them
     }
 )
-"""The run by family and by NVTX range, without failed launches, the longest time first; each kind adds up to the run."""
+"""The run's time by family and by NVTX range, without failed launches, longest first; each kind adds up to the whole run."""
 
 ACTIONS = pl.Schema(
     {
@@ -297,7 +296,7 @@ ACTIONS = pl.Schema(
         "share_frac": pl.Float64(),  # of the run's GPU time
     }
 )
-"""What to do, by potential savings over the run; each launch counts once, under the finding that saves it most."""
+"""What to do first: findings by potential savings over the run; each launch counts once, under the finding that saves it most."""
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
@@ -308,16 +307,16 @@ def conform(frame: Frame, schema: pl.Schema) -> Frame:
 
 
 def finite(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a table with null for non-finite numbers: ratios of a damaged report's counters can be anything."""
+    """Return the table with null in place of non-finite numbers: ratios of a damaged report's counters can be anything."""
     numbers = pl.selectors.float()
     return frame.with_columns(pl.when(numbers.is_finite()).then(numbers))
 
 
 def check(frame: pl.DataFrame, schema: pl.Schema, *, table: str) -> pl.DataFrame:
-    """Return `frame` if it has the columns of `schema` with their types; further columns are welcome.
+    """Return `frame` if it has the columns of `schema` with their types; it may have further columns.
 
     Raises:
-        SchemaError: a column is absent or has another type.
+        SchemaError: a column is missing or has the wrong type.
     """
     types = frame.schema
     for name, dtype in schema.items():

@@ -1,6 +1,6 @@
-"""The names that all rooms share: precisions, memory levels, verdicts, kinds of workload, and how GPUs are numbered.
+"""Names that all parts of ncuroof share: precisions, memory levels, verdicts, sides of the ridge, sources of ceilings.
 
-The values are the names of the JSON document (`ncuroof.analysis/1`) and of the profiles; renaming one breaks readers.
+The values appear in the JSON document (`ncuroof.analysis/1`) and in the profiles; renaming one breaks their readers.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 from enum import Enum
 
 NAMELESS = "(no name)"
-"""What a kernel is called of which no report tells a name."""
+"""Displayed for a kernel whose name the report does not contain."""
 
 
 class MemoryLevel(str, Enum):
-    """A level of the memory hierarchy that has a roof, from the farthest to the nearest."""
+    """A level of the memory hierarchy that has a roof, from the farthest from the SM to the nearest."""
 
     DRAM = "dram"
     L2 = "l2"
@@ -21,7 +21,7 @@ class MemoryLevel(str, Enum):
 
 
 class Precision(str, Enum):
-    """A class of arithmetic with a ceiling of its own; `tensor_*` is named by the type of the inputs."""
+    """A kind of arithmetic with its own peak; `tensor_*` are tensor-core precisions, named by the type of the inputs."""
 
     FP64 = "fp64"
     FP32 = "fp32"
@@ -39,15 +39,15 @@ class Precision(str, Enum):
 
 
 SPARSE_SUFFIX = "_sparse"
-"""Appended to a tensor precision whose work ran on the structured-sparsity path: it has twice the dense ceiling."""
+"""Appended to a tensor precision for work on the structured-sparsity path, whose peak is usually twice the dense one."""
 
 
 SLOWER_PATH_SUFFIX = "_slower_path"
-"""Appended to the ceiling of a tensor path that is slower than another one of the same type: mma.sync on Hopper."""
+"""Appended to the name of a ceiling for a tensor path that is slower than another path of the same type: mma.sync on Hopper."""
 
 
 class Verdict(str, Enum):
-    """What bounds a kernel; `profiles/rules.toml` says how it is told."""
+    """What bounds a kernel; the decision tree in `profiles/rules.toml` decides."""
 
     MEMORY = "memory"
     COMPUTE = "compute"
@@ -58,7 +58,7 @@ class Verdict(str, Enum):
 
 
 class Side(str, Enum):
-    """Where a kernel's DRAM intensity lies relative to the ridge of the precision that takes it longest."""
+    """The side of the ridge that a kernel's DRAM intensity is on: the ridge of its dominant precision (the longest at its peak)."""
 
     MEMORY = "memory"
     NEAR_RIDGE = "near_ridge"
@@ -74,7 +74,7 @@ class Confidence(str, Enum):
 
 
 class CeilingSource(str, Enum):
-    """Where the number behind a roof comes from."""
+    """Where a roof's value comes from: counters of the report, the GPU's data sheet, or a calibration."""
 
     COUNTERS = "counters"
     DATASHEET = "datasheet"
@@ -82,5 +82,5 @@ class CeilingSource(str, Enum):
 
 
 def capability_text(capability: int) -> str:
-    """Return a compute capability (major × 10 + minor) as it is written: "9.0"."""
+    """Return a compute capability (major × 10 + minor) as NVIDIA writes it: "9.0" for 90."""
     return f"{capability // 10}.{capability % 10}"

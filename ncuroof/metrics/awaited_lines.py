@@ -1,4 +1,4 @@
-"""What the warps that wait at a line wait for: the lines of the instructions before that they need the results of."""
+"""What the warps that stall at a source line wait for: the lines of the results, or barriers, that they need."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import polars as pl
 _LINE = ["id", "file", "line"]
 _LEAST_FRAC = 0.1
 _N_AWAITED = 3
-"""Lines that are kept are those with that share of the samples, and no more than that many."""
+"""Awaited lines are kept if they have at least this share of the samples, and at most this many per line and stall."""
 
 
 def awaited_lines(instructions: pl.DataFrame, samples: Mapping[str, pl.Expr]) -> pl.DataFrame:
-    """Return `awaits` of LINES by id, file, line and stall, of lines that as many wait for the nearest first.
+    """Return `awaits` of LINES by id, file, line and stall: most samples first and, of equals, the nearest instruction first.
 
-    A sample counts once for each line that it waits for: a warp goes on when the last of them has come.
+    A sample counts once for each line that it waits for: a warp continues only when the last result has arrived.
 
     Args:
-        instructions: RAW_INSTRUCTIONS of all reports, with the `id` of their kernels and counters, `awaited` the nearest first.
-        samples: by stall, as sums over instructions.
+        instructions: RAW_INSTRUCTIONS of all reports with counters and the kernels' `id`; `awaited` has the nearest first.
+        samples: by stall, the sum of its samples over instructions.
     """
     waiting = instructions.lazy().filter(pl.col("file").is_not_null())
     of_line = waiting.group_by(_LINE).agg(value.alias(stall) for stall, value in samples.items())

@@ -29,7 +29,7 @@ BREAKDOWNS = {
     "memory": _BREAKDOWN.format("gpu__compute_memory_throughput"),
     "compute": _BREAKDOWN.format("sm__throughput"),
 }
-"""Text metrics that list the counters behind NVIDIA's two Speed-of-Light numbers."""
+"""By side: the text metric that lists the counters behind Nsight Compute's Speed of Light throughput."""
 
 DEVICE_NAME = "device__attribute_display_name"
 
@@ -44,20 +44,20 @@ _IDENTITY_COUNTERS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """All of `profiles/metrics.toml`.
+    """The content of `profiles/metrics.toml`.
 
     Attributes:
-        capabilities: the chips whose counters it lists, as major × 10 + minor.
-        quantities: those with formulas.
-        computed: those found elsewhere, without sources.
-        measured: `bandwidth.<level>`, `work.<precision>` and `work.tensor`: what their pairs have in common, without sources.
+        capabilities: compute capabilities (major × 10 + minor) of the chips whose counters it lists.
+        quantities: quantities with formulas.
+        computed: quantities that other code computes; without sources.
+        measured: `bandwidth.<level>`, `work.<precision>` and `work.tensor`: what their pairs have in common; without sources.
         bandwidth: pairs by memory level, in order of preference.
         work: pairs by precision, in order of preference.
-        tensor: how tensor work is found.
-        stalls: how the shares of the stall reasons are found.
-        by_line: what is told of lines of the source, samples of stall reasons among it.
-        neighbours: how a launch between two matrix products is told.
-        resources: resource by prefix of a counter's name, for each side of the Speed of Light.
+        tensor: how tensor work is measured.
+        stalls: how the shares of the stall reasons are computed.
+        by_line: measures of source lines, including the samples of each stall reason (`stalls.<reason>`).
+        neighbours: how launches between two matrix products, and chains of pointwise kernels, are recognised.
+        resources: resource by prefix of a counter's name, for each side of Speed of Light ("memory", "compute").
     """
 
     capabilities: tuple[int, ...]
@@ -73,14 +73,14 @@ class Catalogue:
     resources: Mapping[str, Mapping[str, str]]
 
     def described(self) -> tuple[Quantity, ...]:
-        """Return every quantity: those with formulas, and those computed elsewhere, which have no sources."""
+        """Return all quantities: those with formulas, then those that other code computes, which have no sources."""
         return self.quantities + self.computed
 
     def quantity(self, name: str) -> Quantity:
-        """Return the quantity called `name`.
+        """Return the quantity with formulas called `name`.
 
         Raises:
-            ProfileError: there is none.
+            ProfileError: there is no such quantity.
         """
         for quantity in self.quantities:
             if quantity.name == name:
@@ -88,15 +88,15 @@ class Catalogue:
         raise ProfileError(f"metrics.toml: no quantity {name!r}")
 
     def pairs(self, name: str) -> tuple[Pair, ...]:
-        """Return the pairs of `bandwidth.<level>` or `work.<precision>`; none for every other name."""
+        """Return the pairs of `bandwidth.<level>` or `work.<precision>`; none for any other name."""
         table, _, key = name.partition(".")
         return {"bandwidth": self.bandwidth, "work": self.work}.get(table, {}).get(key, ())
 
     def named(self, name: str) -> Quantity:
-        """Return what is described under a name, be it computed, or work or bandwidth of a kind.
+        """Return the quantity called `name`, also if other code computes it or it is `bandwidth.<level>` or `work.<precision>`.
 
         Raises:
-            ProfileError: nothing is.
+            ProfileError: nothing has that name.
         """
         for quantity in (*self.described(), *self.measured):
             if quantity.name == name:
@@ -136,7 +136,7 @@ def load_catalogue() -> Catalogue:
 
 
 def precisions() -> tuple[str, ...]:
-    """Return every precision, and beside those of tensor cores with structured sparsity the sparse one."""
+    """Return the names of all precisions, each tensor precision that has structured sparsity followed by its sparse variant."""
     tensor = load_catalogue().tensor
     dense = {tensor.precision_by_source[source] for source in tensor.never_sparse}
     return tuple(
@@ -181,7 +181,7 @@ def _by_line(entry: Mapping[str, Any]) -> ByLine:
 
 
 def _samples(stalls: Stalls, least: float) -> dict[str, ByLine]:
-    """Return the samples of each stall reason."""
+    """Return the measures of source lines that count the samples of each stall reason."""
     return {
         f"stalls.{reason}": ByLine(
             "the samples of this stall",

@@ -1,7 +1,8 @@
-"""Work and roof traffic as the charts of the reports define them, for what the catalogue does not know.
+"""Work and roof traffic as the reports' roofline charts define them, for what the catalogue does not cover.
 
-A chart names counters and how they make a roof or a point. On a chip that the catalogue lists, the catalogue counts; on one that it
-does not list, the charts do, since names and instructions may have changed; and they fill in what the catalogue finds nothing for.
+A chart names counters and how they form a roof or a point. On chips that the catalogue lists, the catalogue's values are used; on
+other chips the charts' are, since counter names and instructions may have changed. The charts also fill in precisions and memory
+levels for which the catalogue finds nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _TENSOR_PARTS = re.compile(r"\b(Op|Src|Dst|Sparsity):(\S+)")
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """A chart's pair for the kernels of some reports."""
+    """A pair (roof or point) of a chart, with the indices of the reports that contain the chart (`sources`)."""
 
     chart: EmbeddedChart
     pair: ChartPair
@@ -39,20 +40,20 @@ class _Drawn:
 
     @property
     def level(self) -> str:
-        """The memory level of the pair's traffic; the charts without a hierarchy draw device memory."""
+        """The memory level of the pair's traffic; DRAM on charts that are not hierarchical."""
         found = _LEVEL.search(self.pair.label)
         return found[1].lower() if found else MemoryLevel.DRAM.value
 
     @property
     def vector_precision(self) -> str | None:
-        """The precision of the pair's work; None on the charts of the tensor cores."""
+        """The precision of the pair's work; None on tensor-core charts."""
         texts = (self.pair.label, self.chart.title, self.chart.section)
         names = (precision.value for text in texts for word, precision in _VECTOR_PRECISION.items() if word in text)
         return next(names, None)
 
     @property
     def tensor_name(self) -> str | None:
-        """The name that a counter of `sm__ops_path_tensor_*` would have for what the label says; None without input types."""
+        """The name that a `sm__ops_path_tensor_*` counter of the label's path would have; None if the label has no input type."""
         parts = {key: value.rstrip(")").replace(",", "_") for key, value in _TENSOR_PARTS.findall(self.pair.label)}
         if "Src" not in parts:
             return None
@@ -62,7 +63,7 @@ class _Drawn:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """What a pair has of work and of traffic: columns of the table it goes to."""
+    """The work or the traffic of a pair, and the schema and columns of the table that it goes to."""
 
     schema: pl.Schema
     key: str
@@ -81,14 +82,14 @@ _TRAFFIC = _Side(BANDWIDTH, "level", "bytes_per_s", "peak_bytes_per_s", is_work=
 def with_chart_values(
     work: pl.DataFrame, bandwidth: pl.DataFrame, table: CounterTable, reports: Sequence[RawReport], catalogue: Catalogue
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return WORK and BANDWIDTH with what only the charts of the reports tell.
+    """Return WORK and BANDWIDTH with the rows that the reports' charts add or replace.
 
     Args:
         work: WORK by the catalogue.
         bandwidth: BANDWIDTH by the catalogue.
         table: counters of all kernels in base units, and `duration_ns`.
-        reports: in the order of the table; their charts.
-        catalogue: which chips it lists.
+        reports: the reports with their charts, in the order of the table.
+        catalogue: says which chips are listed, and how to read the names of tensor paths.
     """
     drawn = _with_counters(_drawn(reports), frozenset(table.frame.columns))
     if not drawn:
@@ -110,7 +111,7 @@ def with_chart_values(
 
 
 def _drawn(reports: Sequence[RawReport]) -> list[_Drawn]:
-    """Return the pairs of all charts, each with the reports that carry its chart."""
+    """Return the pairs of all charts, each with the reports that contain its chart."""
     sources: dict[EmbeddedChart, list[int]] = {}
     for index, report in enumerate(reports):
         for chart in report.charts:
@@ -124,10 +125,10 @@ def _drawn(reports: Sequence[RawReport]) -> list[_Drawn]:
 
 
 def _with_counters(drawn: Sequence[_Drawn], columns: Collection[str]) -> list[_Drawn]:
-    """Return the pairs of which the reports hold work or traffic: a chart is written with the names of every chip."""
+    """Return the pairs whose work or traffic the reports have counters for: a chart lists the counter names of every chip."""
     is_held: dict[int, bool] = {}
     for value in (value for each in drawn for value in (each.pair.work, each.pair.traffic)):
-        if id(value) not in is_held:  # a reader shares equal values
+        if id(value) not in is_held:  # equal values are mostly one object: the reader shares them
             needed = (*value.counters, *((value.clock,) if value.clock else ()))
             is_held[id(value)] = all(any(name in columns for name in alternatives) for alternatives in needed)
     return [each for each in drawn if is_held[id(each.pair.work)] or is_held[id(each.pair.traffic)]]
@@ -136,7 +137,7 @@ def _with_counters(drawn: Sequence[_Drawn], columns: Collection[str]) -> list[_D
 def _by_key(
     frame: pl.DataFrame, drawn: Sequence[_Drawn], attribute: str, ours: pl.DataFrame, side: _Side
 ) -> list[pl.DataFrame]:
-    """Return the rows of each precision, or level, that some kernel lacks."""
+    """Return the charts' rows of each precision, or level, that is needed (see `_is_needed`)."""
     return [
         _rows(frame, name, pairs, side)
         for name, pairs in _grouped(drawn, attribute).items()
@@ -154,8 +155,8 @@ def _grouped(drawn: Sequence[_Drawn], attribute: str) -> Mapping[str, list[_Draw
 
 
 def _is_needed(frame: pl.DataFrame, drawn: Sequence[_Drawn], ours: pl.DataFrame) -> bool:
-    """Return whether a kernel of a report that carries the charts is on a chip that is not listed, or has no row in `ours`."""
-    if frame[_IS_LISTED].all() and ours["id"].n_unique() == frame.height:  # the usual case, told cheaply
+    """Return whether any kernel in a report with these charts is on an unlisted chip or has no row in `ours`."""
+    if frame[_IS_LISTED].all() and ours["id"].n_unique() == frame.height:  # the usual case, checked cheaply
         return False
     carriers = sorted({source for each in drawn for source in each.sources})
     kernels = frame.filter(pl.col(_SOURCE).is_in(carriers)).select("id", _IS_LISTED)
@@ -163,7 +164,7 @@ def _is_needed(frame: pl.DataFrame, drawn: Sequence[_Drawn], ours: pl.DataFrame)
 
 
 def _rows(frame: pl.DataFrame, name: str, pairs: Sequence[_Drawn], side: _Side) -> pl.DataFrame:
-    """Return the achieved value and peak of one precision or level, as far as the charts have them."""
+    """Return the achieved rate and peak of one precision or level; no row without an achieved rate, null without a peak."""
     achieved, peak = (
         pl.coalesce(
             pl.lit(None, pl.Float64),
@@ -196,7 +197,7 @@ def _tensor_paths(frame: pl.DataFrame, drawn: Sequence[_Drawn], tensor: Tensor) 
 
 
 def _value(frame: pl.DataFrame, drawn: _Drawn, side: _Side) -> pl.Expr:
-    """Return a number of the chart for the kernels of the reports that carry it; null where a counter is missing."""
+    """Return a chart's value for the kernels of the reports that contain it; null elsewhere and where a counter is missing."""
     value = side.of(drawn.pair)
     total: pl.Expr = sum((_first(frame, each) for each in value.counters[1:]), _first(frame, value.counters[0]))
     if value.clock is not None:
@@ -205,18 +206,18 @@ def _value(frame: pl.DataFrame, drawn: _Drawn, side: _Side) -> pl.Expr:
 
 
 def _first(frame: pl.DataFrame, alternatives: Sequence[str]) -> pl.Expr:
-    """Return the first counter of several that a kernel has."""
+    """Return, per kernel, the first of several counters that it has."""
     return first_known(*(pl.col(name) for name in alternatives if name in frame.columns))
 
 
 def _counters(frame: pl.DataFrame, value: ChartValue) -> str:
-    """Return the counters that a number is made of, as far as the reports hold them."""
+    """Return the definition of a value: of each counter's alternative names, the first that the reports have."""
     names = (next((name for name in each if name in frame.columns), each[0]) for each in value.counters)
     return "chart of the report: " + " + ".join(names)
 
 
 def _merged(ours: pl.DataFrame, parts: Sequence[pl.DataFrame], frame: pl.DataFrame, side: _Side) -> pl.DataFrame:
-    """Return our rows, and those of the charts where we have none or the chip is not ours."""
+    """Return the catalogue's rows (`ours`), with the charts' rows where it has none, or instead of them on unlisted chips."""
     theirs = stacked(parts, side.schema, side.achieved, side.peak)
     if theirs.is_empty():
         return ours

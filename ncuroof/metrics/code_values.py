@@ -1,4 +1,4 @@
-"""What a kernel's machine code tells of it: numbers that stand beside its counters."""
+"""Quantities from a kernel's machine code and its per-instruction counters, which no counter of the whole kernel gives."""
 
 from __future__ import annotations
 
@@ -15,38 +15,40 @@ N_ALIKE = ("launch.n_alike_threads", "launch.n_alike_blocks")
 MOST_EXECUTIONS = "access.most_executions"
 
 BY_CODE = (LOADS_BY_CODE, ATOMIC_WAIT, *N_ALIKE, MOST_EXECUTIONS)
-"""What `values_by_code` returns."""
+"""The columns that `values_by_code` returns."""
 
 _GENERATOR_PARTS = {
     "access.generator_setup_frac": ("global_loads", "memory_instructions"),
     "instructions.generator_frac": ("instructions", "instructions"),
 }
-"""Of which measure cuRAND's header has how much, over which measure of the kernel."""
+"""By quantity: the measure that is summed over the lines of cuRAND's header, and the measure whose kernel total divides it."""
 
 _GENERATOR_HEADER = "curand_kernel.h"
 
 _EXECUTED, _THREADS, _THREADS_ON = "inst_executed", "thread_inst_executed", "thread_inst_executed_true"
 _MEMORY_TYPE, _GLOBAL = "memory_type", 4
-"""As in the lines of profiles/metrics.toml."""
+"""Counter of an instruction's memory type, and its value for global memory, as in `by_line` of profiles/metrics.toml."""
 
 _WARP = 32
 _LEAST_SAMPLES = 30
 _LEAST_KNOWN_FRAC = 0.5
-"""Of the samples, those at instructions that wait for loads: copies and atomics are waited for as well."""
+"""Least share of the samples waiting for data that lie at instructions for which the code says what they wait for.
+
+A warp that waits for data can also wait for copies and atomics, and not only for loads."""
 
 
 def values_by_code(report: RawReport, waits: Collection[str]) -> pl.DataFrame:
-    """Return BY_CODE, a row per workload.
+    """Return BY_CODE, one row per workload.
 
     Args:
-        report: as it was read.
+        report: as read by `ncuroof.ingest`.
         waits: counters of samples that found a warp waiting for data.
     """
     return pl.DataFrame([*_waits(report, waits), *_alike(report), _most_executions(report)])
 
 
 def _waits(report: RawReport, waits: Collection[str]) -> list[pl.Series]:
-    """Return LOADS_BY_CODE and ATOMIC_WAIT of each workload; null where its code, or what its warps wait for, is not known."""
+    """Return LOADS_BY_CODE and ATOMIC_WAIT of each workload; null where samples are few or the code explains too few of them."""
     counted = [pl.col(name) for name in sorted(waits) if name in report.instructions.columns]
     n_rows = report.workloads.height
     if not counted:
@@ -66,16 +68,16 @@ def _waits(report: RawReport, waits: Collection[str]) -> list[pl.Series]:
 
 
 def _by_workload(of_kernel: pl.DataFrame, report: RawReport) -> pl.DataFrame:
-    """Return what is known of some kernels of a report, by row, as a row per workload."""
+    """Return `of_kernel`, which has a `row` for some of the report's workloads, with one row per workload; null for the others."""
     rows = pl.DataFrame({"row": range(report.workloads.height)}, schema={"row": pl.UInt32})
     return rows.join(of_kernel, on="row", how="left", maintain_order="left").drop("row")
 
 
 def _most_executions(report: RawReport) -> pl.Series:
-    """Return MOST_EXECUTIONS of each workload; null where its instructions are not known, or none accesses global memory.
+    """Return MOST_EXECUTIONS of each workload; null where its instructions are unknown or none accesses global memory.
 
-    An instruction whose lanes were all on was executed as often as it was counted. Of others, counts hold executions with all lanes
-    predicated off: as many accessed memory as it takes at least for the lanes that were on.
+    An instruction without predicated-off lanes accessed memory as often as it was executed. Otherwise its count may include
+    executions with all lanes off, and the result is a lower bound: the lanes that were on, over the size of a warp.
     """
     n_executions = (
         pl.when(pl.col(_THREADS_ON) == pl.col(_THREADS)).then(_EXECUTED).otherwise(pl.col(_THREADS_ON) / _WARP)
@@ -88,7 +90,7 @@ def _most_executions(report: RawReport) -> pl.Series:
 
 
 def _alike(report: RawReport) -> list[pl.Series]:
-    """Return N_ALIKE of each workload: threads of a block, and blocks, that its code cannot tell apart; null where not known."""
+    """Return N_ALIKE of each workload: how many threads of a block, and blocks, its code cannot distinguish; null where unknown."""
     unread = report.unread_indices or (None,) * report.workloads.height
     extents = report.counters.select(pl.selectors.starts_with("launch__block_dim_", "launch__grid_dim_"))
     launches = extents.iter_rows(named=True) if report.unread_indices else iter([{}] * len(unread))
@@ -97,7 +99,10 @@ def _alike(report: RawReport) -> list[pl.Series]:
 
 
 def _n_alike(unread: frozenset[str] | None, launch: Mapping[str, float | None]) -> tuple[float | None, ...]:
-    """Return N_ALIKE of a launch whose code leaves indices along these extents unread."""
+    """Return N_ALIKE of a launch whose code reads no index along the extents `unread`.
+
+    Where the lanes of a warp exchange values (BY_LANE), threads are known to be alike only if whole warps are.
+    """
     if unread is None:
         return None, None
     threads, blocks = (_product([launch.get(name) for name in unread if what in name]) for what in ("block", "grid"))
@@ -111,7 +116,7 @@ def _product(extents: list[float | None]) -> float | None:
 
 
 def generator_shares(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return what cuRAND's header does, of all that a kernel's lines do; no row where these are not known.
+    """Return the shares `_GENERATOR_PARTS` of cuRAND's header, one row per kernel that has LINES.
 
     Args:
         lines: LINES.

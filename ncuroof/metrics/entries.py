@@ -1,4 +1,4 @@
-"""The entries of the catalogue: a quantity, a pair of roof traffic or work, stalls, tensor work."""
+"""The entries of the catalogue: quantities, pairs of achieved and peak rate, stalls, measures of lines, tensor work."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _REASON = "<reason>"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One way to get a quantity.
+    """One way to compute a quantity.
 
     Attributes:
         formula: over counters and other quantities.
-        note: what the number then counts or misses, or None.
-        capabilities: compute capabilities (major × 10 + minor) on which it holds; empty: all.
+        note: what a value from this source counts or misses, or None.
+        capabilities: compute capabilities (major × 10 + minor) on which the formula is valid; empty: all.
     """
 
     formula: Formula
@@ -31,15 +31,15 @@ class Quantity:
     """A canonical quantity.
 
     Attributes:
-        name: dotted, as in tables, document and rules.
+        name: dotted, the same in tables, JSON document and rules.
         unit: of the value; "share" is 0..1.
         doc: one sentence.
-        collect: options of ncu that collect it, or None where every report has it or nothing collects it alone.
-        sources: in order of preference; none where it is computed from other tables.
-        is_defined: the tables say by which of its sources each number was found.
-        excludes: what the number does not count, or counts besides, or None where nothing is worth saying.
-        label: what people call it, or None where the words of its name say it.
-        collect_on: compute capabilities (major × 10 + minor) on which other options collect it, with these.
+        collect: ncu options that collect it; None if every report has it or no option collects it by itself.
+        sources: in order of preference; empty if it is computed from other tables or from machine code.
+        is_defined: whether the tables say which source each value comes from.
+        excludes: what the value does not count, or counts in addition; None if there is nothing worth saying.
+        label: its name for people; None if the words of `name` serve.
+        collect_on: pairs of compute capabilities (major × 10 + minor) and the ncu options that replace `collect` on them.
     """
 
     name: str
@@ -55,17 +55,17 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Achieved and peak of one kind of roof traffic or work.
+    """Achieved rate and peak rate of the traffic of one memory level, or of the work of one precision.
 
     Attributes:
-        achieved: byte/s or flop/s; a count in flop where `is_count`.
-        peak: per second at the measured clock, or None.
+        achieved: in byte/s or flop/s; a number of FLOPs if `is_count`.
+        peak: in the same unit, at the measured clock; or None.
         definition: what is counted.
-        is_count: `achieved` is a total, to be divided by the duration.
+        is_count: `achieved` is a total that is still to be divided by the duration.
         is_reliable: a verdict may rest on it; False for bounds and estimates.
-        capabilities: compute capabilities (major × 10 + minor) on which it holds; empty: all.
-        excludes: what it does not count, or counts besides, apart from what holds for all pairs of its name, or None.
-        peak_definition: what the peak is, where `definition` does not say it, or None.
+        capabilities: compute capabilities (major × 10 + minor) on which it is valid; empty: all.
+        excludes: what it does not count, or counts in addition, beyond what applies to all pairs of its name; or None.
+        peak_definition: what the peak is, if `definition` does not say so; or None.
     """
 
     achieved: Formula
@@ -79,15 +79,16 @@ class Pair:
 
     @property
     def whole_definition(self) -> str:
-        """What is counted, and what the peak is."""
+        """What is counted and, if stated separately, what the peak is."""
         return f"{self.definition}; {self.peak_definition}" if self.peak_definition else self.definition
 
 
 @dataclass(frozen=True, slots=True)
 class Stalls:
-    """How stall shares are found: counters per reason over their total, else samples over all samples.
+    """How stall shares are computed: latency counter per reason over their total, else samples per reason over all samples.
 
-    `reasons` is, by name, what a warp waits for: one sentence. All but those `only_on_some_chips` are counted on every chip.
+    `counter` and `sampled_counters` contain `<reason>` as a placeholder. `reasons` has a sentence per reason on what a warp waits
+    for. Every chip counts all reasons except those `only_on_some_chips`.
     """
 
     doc: str
@@ -101,24 +102,24 @@ class Stalls:
     collect: str
 
     def of_latency(self, reason: str) -> str:
-        """Return the counter of the cycles that warps stall for a reason."""
+        """Return the latency counter of a stall reason: cycles that warps wait for it per issued instruction."""
         return self.counter.replace(_REASON, reason)
 
     def of_samples(self, reason: str) -> tuple[str, ...]:
-        """Return the counters of the samples that found a warp stalled for a reason; two reasons have other names there."""
+        """Return the counters of samples that found a warp stalled for a reason; `sampled_names` has the reasons renamed there."""
         name = self.sampled_names.get(reason, reason)
         return tuple(counter.replace(_REASON, name) for counter in self.sampled_counters)
 
 
 @dataclass(frozen=True, slots=True)
 class ByLine:
-    """What is summed over the instructions of a line.
+    """A measure that is summed over the instructions of a source line.
 
     Attributes:
-        label: what a line has a share of.
+        label: the kernel's total that a line has a share of, in words ("the samples").
         doc: one sentence.
-        formulas: over counters of instructions, in order of preference.
-        only: of which instructions: by counter the values that it may have.
+        formulas: over per-instruction counters, in order of preference.
+        only: which instructions count: allowed values by counter; empty: all.
         least: kernels with a smaller total are left out.
     """
 
@@ -129,24 +130,27 @@ class ByLine:
     least: float
 
     def counters(self) -> frozenset[str]:
-        """Return the counters that it reads."""
+        """Return the per-instruction counters that it reads."""
         return frozenset(self.only).union(*(formula.counters for formula in self.formulas))
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """How launches between two matrix products are told, and chains of pointwise kernels.
+    """How launches between two matrix products, and chains of pointwise kernels, are recognised.
+
+    `product`, `pointwise`, `in_chain`, `foreach`, `copy` and `narrow` are regular expressions for kernel names.
 
     Attributes:
-        product: pattern of the names of matrix products.
-        pointwise: of pointwise kernels.
-        most_pointwise: how many of these may lie between.
-        most_work_ratio: how far the work of the two products may differ.
-        in_chain: pattern of the names of pointwise kernels that one compiled kernel could replace.
-        foreach: of such kernels that work on lists of tensors in several launches.
-        copy: of those that only copy, convert or fill.
-        narrow: of those that work on types of 16 bits or fewer.
-        most_mismatch: by which share of its bytes a tensor may differ that one writes and the next one reads.
+        product: matrix products.
+        pointwise: pointwise kernels that may run between a launch and a product.
+        most_pointwise: how many of these may run between the launch and the product on either side.
+        most_work_ratio: largest ratio of the FLOPs of the two products.
+        in_chain: pointwise kernels that one compiled kernel could replace.
+        foreach: such kernels that process lists of tensors in several launches.
+        copy: such kernels that only copy, convert or fill; no part of a chain.
+        narrow: such kernels that work on types of 16 bits or fewer.
+        most_mismatch: how far the bytes that one launch writes and the next one reads may differ from those of the same tensor,
+            as a share of its bytes.
     """
 
     product: str
@@ -162,14 +166,14 @@ class Neighbours:
 
 @dataclass(frozen=True, slots=True)
 class TensorInstruction:
-    """What one tensor instruction of a kernel is worth, where its shape can be told.
+    """How many FLOPs a kernel's tensor instructions do, if their shape is known.
 
     Attributes:
-        name_pattern: regular expression that the kernel's name fits; it names the instruction's shape.
+        name_pattern: regular expression for the kernel's name, which contains the instruction's shape; empty: any name.
         precision: of the inputs.
-        n_flop: of one warp-level instruction.
+        n_flop: FLOPs of one warp-level instruction.
         definition: what is counted.
-        capabilities: compute capabilities (major × 10 + minor) on which it holds; empty: all.
+        capabilities: compute capabilities (major × 10 + minor) on which it is valid; empty: all.
     """
 
     name_pattern: str
@@ -181,14 +185,16 @@ class TensorInstruction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorOpcodes:
-    """What the names of tensor instructions tell.
+    """What the opcodes of tensor instructions say.
+
+    An opcode is a mnemonic and modifiers, separated by dots: `HMMA.16816.F32.BF16`.
 
     Attributes:
-        counter: whose instances are counts by opcode.
-        precision_by_mnemonic: of the inputs, where no modifier says another.
+        counter: the counter whose instances are executed instructions by opcode.
+        precision_by_mnemonic: of the inputs, unless a modifier says otherwise; "" for mnemonics that are only recognised.
         precision_by_modifier: of the inputs.
-        other_paths: patterns of names, with the compute capabilities on which these instructions have other peaks than the data
-            sheet says.
+        other_paths: patterns of opcodes, each with the compute capabilities (major × 10 + minor) on which the data sheet's peak
+            does not apply to them.
     """
 
     counter: str
@@ -197,28 +203,28 @@ class TensorOpcodes:
     other_paths: tuple[tuple[re.Pattern[str], frozenset[int]], ...]
 
     def is_on_another_path(self, opcode: str, capability: float | None) -> bool:
-        """Return whether an instruction has another peak on a chip than the data sheet says."""
+        """Return whether the data sheet's peak does not apply to an opcode on a chip."""
         return any(capability in chips and pattern.fullmatch(opcode) for pattern, chips in self.other_paths)
 
     @property
     def prefixes(self) -> tuple[str, ...]:
-        """What the names of tensor instructions begin with, those included that are not known yet."""
+        """What the opcodes of tensor instructions begin with, including opcodes that are not known yet."""
         return tuple(self.precision_by_mnemonic)
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """How tensor work is found: by the names of `sm__ops_path_tensor_*`, else by opcodes, else by instructions.
+    """How tensor work is measured: by the counters `sm__ops_path_tensor_*`, else by opcodes, else by all tensor instructions.
 
     Attributes:
-        counter_prefix: of the counters of operations.
-        cycles_per_second: the clock that goes with their rates and peaks per cycle.
-        precision_by_source: precision by the input types in a counter's name.
-        sparse_since: compute capability from which a counter that is not split by sparsity has the sparse peak.
+        counter_prefix: of the operation counters.
+        cycles_per_second: counter of the clock by which their rates and peaks per cycle are multiplied.
+        precision_by_source: precision by input type (`src_…`) in a counter's name.
+        sparse_since: compute capability (major × 10 + minor) from which a counter not split by sparsity has the sparse peak.
         never_sparse: input types without structured sparsity.
-        opcodes: what the names of instructions tell.
+        opcodes: what the opcodes of instructions say.
         instruction_rate: warp-level tensor instructions per second.
-        instructions: what these are worth, the first that fits.
+        instructions: FLOPs per tensor instruction; the first entry that fits a kernel applies.
     """
 
     counter_prefix: str

@@ -1,4 +1,4 @@
-"""Whose code a kernel is, told from its name by the patterns of `profiles/families.toml`."""
+"""Whose code a kernel is: its family, recognised from its name by the patterns of `profiles/families.toml`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ncuroof.metrics.names import matches
 from ncuroof.resources import stated
 
 USER = "user"
-"""The family of what no pattern matches, and the last parent of every other one."""
+"""The family of kernels that no pattern matches, and the last ancestor of every other family."""
 
 LIBRARY = "library"
-"""The family of other libraries, and the parent of those that are called: what is written for it names none of them."""
+"""The family of other libraries, and the parent of the library families; its advice therefore names no library."""
 
 _IDENTIFIER = r"^\w+(?:\(\))?$"
 _NOT_TRITON = r"^(?:kernel_)?cutlass|_cuda_kernel_(?:forward|backward)(?:\(\))?$"
-"""What other compilers of Python name their kernels by: CuTe's at the front, NVIDIA's Warp at the end."""
+"""Kernel names of other Python compilers: CuTe's begin with a prefix, those of NVIDIA Warp end in a suffix."""
 
 _CALLS_OPERATORS = "^aten::"
 _PYTORCH, _COMPILED_BY_PYTORCH = "pytorch", "inductor"
@@ -33,13 +33,13 @@ class Family:
     Attributes:
         name: as in KERNELS, and in the `advice_<name>` of a finding.
         title: the name for people.
-        parent: the family whose advice stands in where there is none for this one.
+        parent: the family whose advice applies if there is none for this one.
         pattern: regular expression that the demangled name must match.
-        unless: regular expression that it must not match, or None.
         remark: why the pattern means this family.
+        unless: regular expression that the demangled name must not match, or None.
         advice: what a caller can change whatever the finding, or None.
-        advice_from_pytorch: the same where PyTorch is the caller, if that differs.
-        file: regular expression that the files of its lines match, where nothing but an identifier is its name; or None.
+        advice_from_pytorch: the same if PyTorch is the caller, or None if it does not differ.
+        file: regular expression for the source files of kernels whose name is a plain identifier and says nothing, or None.
     """
 
     name: str
@@ -53,12 +53,12 @@ class Family:
     file: str | None = None
 
     def holds(self, demangled: pl.Expr) -> pl.Expr:
-        """Return whether a demangled name is one of this family."""
+        """Return whether a demangled name belongs to this family."""
         fits = matches(demangled, self.pattern)
         return fits if self.unless is None else fits & ~matches(demangled, self.unless)
 
     def advice_of(self, *, is_from_pytorch: bool) -> str | None:
-        """Return what a caller can change whatever the finding, in the words of PyTorch where that is the caller."""
+        """Return what a caller can change whatever the finding, in PyTorch's terms if PyTorch is the caller."""
         return (self.advice_from_pytorch if is_from_pytorch else None) or self.advice
 
 
@@ -67,7 +67,7 @@ def load_families() -> Mapping[str, Family]:
     """Return the families that ship with ncuroof by name, in the order in which their patterns are tried.
 
     Raises:
-        ProfileError: `profiles/families.toml` is malformed, or a parent is no family that comes later.
+        ProfileError: `profiles/families.toml` is malformed, or a parent is not a later family.
     """
     with stated("families.toml") as raw:
         families = {entry["name"]: Family(**entry) for entry in raw["family"]}
@@ -80,7 +80,7 @@ def load_families() -> Mapping[str, Family]:
 
 
 def lineage(name: str) -> tuple[Family, ...]:
-    """Return a family and its parents up to, and without, "user"; nothing for a name that is no family's."""
+    """Return a family and its ancestors, without the last one, "user"; nothing for a name that is not a family's."""
     families = load_families()
     found = []
     while (family := families.get(name)) is not None:
@@ -90,13 +90,13 @@ def lineage(name: str) -> tuple[Family, ...]:
 
 
 def title(name: str) -> str:
-    """Return the name of a family for people."""
+    """Return a family's title; "own code" for "user", or for a name that is not a family's."""
     family = load_families().get(name)
     return "own code" if family is None else family.title
 
 
 def families_of(demangled: pl.Series) -> pl.Series:
-    """Return the family of each kernel: that of the first pattern that its demangled name matches, else "user"."""
+    """Return the family of each kernel: the first one that its demangled name belongs to, else "user"."""
     expression = pl.lit(USER)
     for family in reversed(tuple(load_families().values())):
         expression = pl.when(family.holds(pl.col("name"))).then(pl.lit(family.name)).otherwise(expression)
@@ -106,9 +106,9 @@ def families_of(demangled: pl.Series) -> pl.Series:
 
 
 def families_by_lines(kernels: pl.DataFrame, lines: pl.DataFrame) -> pl.Series:
-    """Return the family of each kernel: where its name tells none, that of the files from which its lines come.
+    """Return the family of each kernel; if its name is a plain identifier without one, the family of its source files.
 
-    Launches of one name are of one family.
+    All launches of one name get the same family.
 
     Args:
         kernels: with id, name and family.
@@ -128,9 +128,10 @@ def families_by_lines(kernels: pl.DataFrame, lines: pl.DataFrame) -> pl.Series:
 
 
 def launched_by_pytorch(kernels: pl.DataFrame) -> pl.Series:
-    """Return whether PyTorch launches each kernel, its own or a library's.
+    """Return whether PyTorch launched each kernel, its own or a library's.
 
-    Where a process names PyTorch's operators as NVTX ranges, one of these is open; else kernels of PyTorch run in it.
+    If a process has NVTX ranges of PyTorch's operators (`aten::`), one of them must be open; otherwise it is enough that the
+    process also runs kernels of PyTorch.
 
     Args:
         kernels: with source, process_id, family and nvtx.

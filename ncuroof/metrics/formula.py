@@ -1,11 +1,10 @@
 """Formulas of the catalogue: arithmetic over counters and canonical quantities, parsed once and turned into polars expressions.
 
-Grammar: sums, products and quotients of numbers, counter names, canonical quantities in braces, parentheses, and the
-functions `max`, `min` and `sum`, which skip what is absent (their result is null only when everything is), `ceil`,
-`above_zero`, which turns what is negative into 0, and `at_most_one`, which turns what is more into 1. A formula, an argument
-or what stands in parentheses may end in conditions, `if` one `and` another: two sums compared by `<`, `<=`, `>` or `>=`, or a
-sum that is `known`. Its value is null unless all hold.
-Everywhere else an absent counter or a null makes the whole formula null, and so does a division by zero.
+Grammar: `+`, `-`, `*` and `/` over numbers, counter names, canonical quantities in braces, parenthesised terms and functions.
+`max`, `min` and `sum` skip absent arguments and are null only if all are absent; `ceil` rounds up, `above_zero` raises negative
+values to 0, `at_most_one` lowers larger values to 1. A formula, a function's argument or a parenthesised term may end in
+conditions, `if` one `and` another: two sums compared by `<`, `<=`, `>` or `>=`, or a sum followed by `known`. Its value is null
+unless all conditions hold. Everywhere else an absent counter or a null makes the whole formula null, and so does division by 0.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ _TOKEN = re.compile(
 
 
 def sum_of(terms: Iterable[pl.Expr]) -> pl.Expr:
-    """Return the sum of a row's terms, those that are null as 0, from left to right.
+    """Return the row-wise sum of the terms, added from left to right, with null as 0.
 
-    `pl.sum_horizontal` adds them as its threads come by them, which shows in the last digit, and differs from run to run.
+    `pl.sum_horizontal` adds in the order in which its threads finish, so that the last digit differs from run to run.
     """
     return reduce(operator.add, (term.fill_null(0) for term in terms))
 
 
 def sum_of_known(terms: Sequence[pl.Expr]) -> pl.Expr:
-    """Return the sum of a row's terms that are not null; null where all are."""
+    """Return the row-wise sum of the terms that are not null; null where all are null."""
     return pl.when(pl.any_horizontal(term.is_not_null() for term in terms)).then(sum_of(terms))
 
 
@@ -57,10 +56,10 @@ _COMPARISONS: Mapping[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
 }
 
 Counter = Callable[[str], pl.Expr | None]
-"""Gives the expression of a counter in base units, or None if the table lacks it."""
+"""Maps a counter's name to its expression in base units, or to None if the table lacks it."""
 
 _Term = Callable[[Counter, frozenset[str]], pl.Expr | None]
-"""Part of a formula: gives its expression for a table, or None where it needs what the table does not hold."""
+"""Part of a formula: returns its expression for a table, or None if the table lacks something that it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +67,10 @@ class Formula:
     """A parsed formula.
 
     Attributes:
-        text: the formula as the catalogue writes it.
-        counters: the counters it reads.
-        quantities: the canonical quantities it reads.
-        term: all of it.
+        text: the formula as written in the catalogue.
+        counters: names of the counters that it reads.
+        quantities: names of the canonical quantities that it reads.
+        term: the parsed formula.
     """
 
     text: str
@@ -80,17 +79,17 @@ class Formula:
     term: _Term = field(repr=False, compare=False)
 
     def expression(self, counter: Counter, known: frozenset[str]) -> pl.Expr | None:
-        """Return the formula as an expression, or None where it needs what the table does not hold.
+        """Return the formula as an expression, or None if the table lacks something that it needs.
 
         Args:
-            counter: gives the expression of a counter in base units, or None if the table lacks it.
-            known: canonical quantities that are columns of the table by now.
+            counter: maps a counter's name to its expression in base units, or to None if the table lacks it.
+            known: canonical quantities that the table has as columns so far.
         """
         return self.term(counter, known)
 
 
 def parse(text: str) -> Formula:
-    """Return the formula that `text` spells.
+    """Return the formula written in `text`.
 
     Raises:
         ProfileError: the text is not a formula.
@@ -210,7 +209,7 @@ class _Parser:
 
 
 def _both(combine: Callable[[pl.Expr, pl.Expr], pl.Expr], left: _Term, right: _Term) -> _Term:
-    """Return two terms combined, absent where one of them is."""
+    """Return two terms combined; absent (None) for a table where either is absent."""
 
     def term(counter: Counter, known: frozenset[str]) -> pl.Expr | None:
         first, second = left(counter, known), right(counter, known)
@@ -228,7 +227,7 @@ def _where(value: pl.Expr, condition: pl.Expr) -> pl.Expr:
 
 
 def _applied(function: Callable[..., pl.Expr], arguments: Sequence[_Term]) -> _Term:
-    """Return a function of those arguments that are not absent, absent itself where all are."""
+    """Return a function applied to the arguments that are not absent; absent (None) for a table where all are."""
 
     def term(counter: Counter, known: frozenset[str]) -> pl.Expr | None:
         found = (argument(counter, known) for argument in arguments)

@@ -1,4 +1,4 @@
-"""Which launch ran right before which in its stream: as recorded, or as a first run counted them."""
+"""Which launch ran directly before which in its stream: in the order of the report, or as the counting run counted them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ _SAME = ["source", "key", "grid", "block"]
 _BEFORE = [f"{name}_before" for name in _SAME[1:]]
 
 _MOST_SAMPLED = 8
-"""Recorded launches of a kernel and shape that stand for all of these beside another one."""
+"""Upper bound for the profiled launches of a kernel and shape that are paired with every launch of a neighbour, as a sample."""
 
 
 def gaps_of(reports: Sequence[RawReport], counts: Sequence[Counts | None]) -> dict[int, Counts | None]:
-    """Return the reports that may lack launches between the recorded ones, by their index, with what a first run counted.
+    """Return the reports that may lack launches between the profiled ones: by index, the counts of their counting run or None.
 
-    With counts, those that hold another number of launches; without, those whose command line chooses launches or is not known.
+    With counts, these are the reports with another number of launches; without, those whose ncu command line selects launches or
+    is not known.
     """
     known = dict(enumerate(counts))
     return {
@@ -37,19 +38,20 @@ def gaps_of(reports: Sequence[RawReport], counts: Sequence[Counts | None]) -> di
 
 
 def launch_pairs(kernels: pl.DataFrame, with_gaps: Mapping[int, Counts | None]) -> pl.DataFrame:
-    """Return pairs of launches of which the second ran right behind the first in its stream.
+    """Return pairs of launches of which the second (`behind`) ran directly after the first (`before`) in its stream.
 
-    In a report without gaps each launch has one predecessor at most, the one that was recorded before it. Where recorded launches
-    stand for others, a pair holds for a share of what each stands for: of a kernel that was counted N times, n of them behind
-    another, each recorded launch has the other before it in `n / N`. Which of the other's recorded ones is not known: it is paired
-    with each of them, and with a sample where they are many.
+    In a report without gaps a launch has at most one predecessor, the one profiled before it. Where profiled launches represent
+    others, a pair holds for a share of the launches that each represents: of a kernel that was counted N times, n of them after
+    another kernel, each profiled launch has that kernel before it in a share of `n / N`. Which profiled launch of the other kernel
+    it follows is unknown: the share is divided equally over all of them, or over a sample if there are many.
 
     Args:
         kernels: KERNELS, in the order of the run.
-        with_gaps: by source in which launches between the recorded ones may have been left out, what a first run counted.
+        with_gaps: by source, for reports that may lack launches between the profiled ones: the counts of the counting run or None.
 
     Returns:
-        `before` and `behind`, ids; `of_before` and `of_behind`, the shares of the launches that each stands for, from 0 to 1.
+        Columns `before` and `behind` (ids), `of_before` and `of_behind` (for what share, 0 to 1, of the launches that each
+        represents the pair holds; shares add up over pairs).
     """
     as_recorded = kernels.filter(~pl.col("source").is_in(list(with_gaps))).select(
         pl.col("id").shift(1).over(QUEUE).alias("before"),
@@ -63,7 +65,7 @@ def launch_pairs(kernels: pl.DataFrame, with_gaps: Mapping[int, Counts | None]) 
 
 
 def _as_counted(kernels: pl.DataFrame, counted: Mapping[int, Counts]) -> pl.DataFrame:
-    """Return the pairs of reports whose launches stand for others."""
+    """Return the pairs in reports whose launches represent others."""
     keys = {name: _key(name) for name in kernels["name"].drop_nulls().unique()}
     recorded = kernels.filter(pl.col("source").is_in(list(counted)), ~pl.col("failed")).select(
         "id",
@@ -103,7 +105,7 @@ def _as_counted(kernels: pl.DataFrame, counted: Mapping[int, Counts]) -> pl.Data
 
 
 def _both(following: pl.DataFrame, before: pl.DataFrame, behind: pl.DataFrame) -> pl.DataFrame:
-    """Return each row of `following` with a launch of the one kernel and one of the other, for all of both."""
+    """Return each row of `following` with every combination of a launch of its first and one of its second kernel."""
     first = before.rename({"id": "before", **{name: f"{name}_before" for name in _SAME[1:]}})
     second = behind.rename({"id": "behind"})
     return following.join(first, on=["source", *_BEFORE]).join(second, on=_SAME)

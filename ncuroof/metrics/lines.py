@@ -1,4 +1,4 @@
-"""What is told of lines of the source: sums over the instructions that come from them."""
+"""Measures of source lines: sums over the instructions compiled from each line."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ncuroof.metrics.quantities import MEANINGFUL_STALLS_EXCEPT
 from ncuroof.tables import LINES, conform
 
 _N_LINES = 50
-"""Lines of a measure that are kept, those with most of it: any other has less than a fiftieth."""
+"""Lines kept per kernel and measure, those with the largest values: every other line has less than a fiftieth of the total."""
 
 _LINE = ["id", "file", "line", "text"]
 _SAMPLES, _STALLS = "samples", "stalls."
 _SCOREBOARD, _BARRIER = "scoreboard", "barrier"
-"""Stalls of these names wait for an instruction before, or at one."""
+"""A stall with "scoreboard" in its name waits for the result of an earlier instruction; the stall "barrier" waits at one."""
 
 
 def measure_lines(reports: Sequence[RawReport], by_line: Mapping[str, ByLine]) -> pl.DataFrame:
-    """Return LINES of the kernels whose instructions were read, by kernel and measure, most of it first.
+    """Return LINES of the kernels whose instructions were read, by kernel and measure, largest value first.
 
-    A line that was inlined in several places is one; its callers are those with most of it.
+    A line that was inlined in several places is one row; `callers` are those of the place with the largest value.
     """
     instructions = _with_codes(_instructions(reports), by_line)
     found = {name: _sum(each, instructions.columns) for name, each in by_line.items()}
@@ -65,7 +65,7 @@ def measure_lines(reports: Sequence[RawReport], by_line: Mapping[str, ByLine]) -
 
 
 def _stalls(sums: pl.DataFrame) -> pl.DataFrame:
-    """Return the reason that most samples of a line show, issue and selection aside."""
+    """Return the most frequent stall reason of each line, not counting selected and not selected."""
     is_stall = pl.col("measure").str.starts_with(_STALLS)
     reason = pl.col("measure").str.strip_prefix(_STALLS)
     return (
@@ -79,7 +79,7 @@ def _stalls(sums: pl.DataFrame) -> pl.DataFrame:
 
 
 def _awaits(instructions: pl.DataFrame, totals: Mapping[str, pl.Expr]) -> pl.DataFrame:
-    """Return what lines await, by the stall that they show."""
+    """Return what the warps stalled at each line wait for, per stall reason (column `waits`)."""
     samples = {name.removeprefix(_STALLS): total for name, total in totals.items() if name.startswith(_STALLS)}
     results = {name: total for name, total in samples.items() if _SCOREBOARD in name}
     at_barriers = instructions.with_columns(pl.col("barriers").alias("awaited"))
@@ -90,7 +90,7 @@ def _awaits(instructions: pl.DataFrame, totals: Mapping[str, pl.Expr]) -> pl.Dat
 
 
 def _instructions(reports: Sequence[RawReport]) -> pl.DataFrame:
-    """Return the instructions of all reports, with the `id` of their kernels."""
+    """Return the instructions of all reports, with their kernels' `id`."""
     parts, n_before = [], 0
     for report in reports:
         parts.append(report.instructions.select((pl.col("row") + n_before).alias("id"), pl.exclude("row")))
@@ -99,7 +99,7 @@ def _instructions(reports: Sequence[RawReport]) -> pl.DataFrame:
 
 
 def _with_codes(instructions: pl.DataFrame, by_line: Mapping[str, ByLine]) -> pl.DataFrame:
-    """Return the instructions with code 0 where a kernel's others have one; null stays where the kernel was not asked for any."""
+    """Return the instructions with null codes (`ByLine.only`) as 0, except of kernels for which no code was collected at all."""
     coded = sorted({name for each in by_line.values() for name in each.only} & set(instructions.columns))
     is_asked = {name: pl.col(name).is_not_null().any().over("id") for name in coded}
     return instructions.with_columns(
@@ -108,7 +108,7 @@ def _with_codes(instructions: pl.DataFrame, by_line: Mapping[str, ByLine]) -> pl
 
 
 def _sum(measure: ByLine, columns: Sequence[str]) -> pl.Expr | None:
-    """Return the sum of a measure over instructions, or None where its counters are not there."""
+    """Return the sum of a measure over instructions, or None if its counters are missing."""
     known = {name: pl.col(name) for name in columns}
     values = [
         value for formula in measure.formulas if (value := formula.expression(known.get, frozenset())) is not None

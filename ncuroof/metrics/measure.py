@@ -1,4 +1,4 @@
-"""From raw reports to the tables of canonical quantities: KERNELS, WORK, BANDWIDTH and DEVICES."""
+"""From raw reports to the tables of canonical quantities: KERNELS, WORK, BANDWIDTH, DEVICES and LINES."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from ncuroof.metrics.work import measure_bandwidth, measure_work
 from ncuroof.tables import BANDWIDTH, DEVICES, KERNELS, LINES, WORK, check, finite
 
 SENDS = 0.75
-"""Of access.l2_input_share: what SMs send to L2 is then the limit, and not L1. The rules ask for as much."""
+"""access.l2_input_share from which the path from the SMs to L2 is the limit, and not L1: the threshold of the rules, too."""
 
 LEAST_STALL_FRAC = 0.3
-"""Of the warps' time: where they wait that long for one reason, it says what limits them (`finding.stall_mio_throttle`). In the
-seven recorded launches with shared memory that wait so for the MIO queue while L1 is busy, 89 to 99 % of its wavefronts were
-shared memory's."""
+"""Share of the warps' time from which a stall reason says what limits a kernel: the threshold of `stall_mio_throttle`, too. In the
+seven profiled launches that use shared memory and wait this long for the MIO queue while L1 is busy, 89 to 99 % of L1's wavefronts
+were shared memory's."""
 
 NEAR_FRAC = 0.1
-"""Between a side's total and what stands for it: as between the two sides of a balanced kernel."""
+"""How far the busiest known unit may be below a side's total and still be its limiter; two sides this close are balanced, too."""
 
 _OF_A_GRID = ("launch__grid_", "launch__block_")
-"""Counters of what ncu writes as 1 x 1 x 1 blocks of 32 threads of a CUDA graph as a whole: it has many grids."""
+"""Prefixes of counters kept for kernels only: for a CUDA graph, which has many grids, ncu writes 1 x 1 x 1 blocks of 32 threads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,12 +46,12 @@ class Measurements:
     """What was measured, in canonical quantities.
 
     Attributes:
-        kernels: KERNELS and a column per quantity.
+        kernels: KERNELS with a column per quantity.
         work: WORK.
         bandwidth: BANDWIDTH.
         devices: DEVICES.
         lines: LINES.
-        dropped: counters left out because their unit is not known, with that unit.
+        dropped: a message for each counter left out because its unit is unknown; it names both.
     """
 
     kernels: pl.DataFrame
@@ -63,7 +63,7 @@ class Measurements:
 
 
 def selection(*, lines: bool = True) -> CounterSelection:
-    """Return the counters that `measure` needs of a report, those for lines of the source among them or not."""
+    """Return the counters that `measure` needs from a report; without `lines`, those for LINES are left out."""
     catalogue = load_catalogue()
     return CounterSelection(
         names=catalogue.counters(),
@@ -88,10 +88,10 @@ def measure(
     A quantity whose counters were not collected is null; a measured zero stays zero.
 
     Args:
-        reports: as they were read.
+        reports: as read by `ncuroof.ingest`.
         catalogue: None for that of profiles/metrics.toml.
-        sheet_bandwidth: looks up what a GPU's data sheet says of its memory; None where no data sheets are at hand.
-        counts: by report, what a first run counted; None, or too few, for those without.
+        sheet_bandwidth: looks up the memory bandwidth on a GPU's data sheet; None if there are no data sheets.
+        counts: per report, the counts of its counting run; None, or left out at the end, for reports without.
     """
     catalogue = catalogue or load_catalogue()
     dropped: list[str] = []
@@ -163,12 +163,12 @@ def measure(
 
 
 def _waits(catalogue: Catalogue) -> frozenset[str]:
-    """Return the counters of samples that found a warp waiting for data."""
+    """Return the counters of samples that found a warp waiting for data (long scoreboard)."""
     return frozenset(catalogue.stalls.of_samples("long_scoreboard"))
 
 
 def _in_base_units(report: RawReport, dropped: list[str]) -> pl.DataFrame:
-    """Return the report's counters in base units; those of unknown unit are left out and named in `dropped`."""
+    """Return the report's counters in base units; those of unknown unit are left out, with a message in `dropped`."""
     columns = []
     for name in report.counters.columns:
         try:
@@ -186,7 +186,7 @@ def _in_base_units(report: RawReport, dropped: list[str]) -> pl.DataFrame:
 
 
 def _workloads(reports: Sequence[RawReport]) -> pl.DataFrame:
-    """Return the workloads of all reports with their texts, numbered through."""
+    """Return the workloads of all reports with their processes and texts; `id` numbers them over all reports."""
     parts = []
     for index, report in enumerate(reports):
         parts.append(
@@ -225,7 +225,7 @@ def _identity(table: CounterTable) -> list[pl.Expr]:
 
 
 def _devices(workloads: pl.DataFrame, table: CounterTable) -> tuple[pl.DataFrame, pl.Series]:
-    """Return DEVICES, and for each workload the `device` that it ran on."""
+    """Return DEVICES, and the `device` that each workload ran on."""
 
     def integer(quantity: str) -> pl.Series:
         column: pl.Series = table.frame[quantity].cast(pl.Int64, strict=False)
@@ -247,16 +247,16 @@ def _devices(workloads: pl.DataFrame, table: CounterTable) -> tuple[pl.DataFrame
         alike = rows.columns
         only = pl.when(pl.col("number").min() == pl.col("number").max()).then(pl.col("number").max()).over(alike)
         rows = rows.hstack(table.frame.select(number.alias("number")))
-        rows = rows.with_columns(pl.col("number").fill_null(only))  # a launch that failed has none
+        rows = rows.with_columns(pl.col("number").fill_null(only))  # failed launches have no device id
     distinct = rows.unique(maintain_order=True).with_row_index("device")
     device_by_row = rows.join(distinct, on=rows.columns, how="left", nulls_equal=True, maintain_order="left")
     return distinct.select(*DEVICES), device_by_row["device"]
 
 
 def _busiest_counters(workloads: pl.DataFrame, table: CounterTable, catalogue: Catalogue) -> list[pl.Expr]:
-    """Return, for each side, the busiest counter of NVIDIA's breakdown that belongs to a resource.
+    """Return, for each side, the busiest counter of Speed of Light's breakdown that belongs to a resource.
 
-    It is null where it is far from the side's total: another is the busiest then, which the report does not hold.
+    It is null where that is far below the side's total: the busiest counter is then one that the report lacks.
     """
     columns = []
     for side, listing in BREAKDOWNS.items():
@@ -278,18 +278,18 @@ def _busiest_counters(workloads: pl.DataFrame, table: CounterTable, catalogue: C
 
 
 def _resource(name: str, resource_by_prefix: Mapping[str, str]) -> str | None:
-    """Return the resource that a counter belongs to by the longest prefix that fits."""
+    """Return the resource that a counter belongs to: that of the longest matching prefix; None if none matches."""
     matching = [prefix for prefix in resource_by_prefix if name.startswith(prefix)]
     return resource_by_prefix[max(matching, key=len)] if matching else None
 
 
 def _with_limiters(kernels: pl.DataFrame, catalogue: Catalogue) -> pl.DataFrame:
-    """Add, for each side, the resource of the busiest counter.
+    """Add `limiter.<side>`: the resource of each side's busiest counter, with corrections on the memory side.
 
-    It is DRAM where that is busier than Speed of Light's units: of these it is none on chips that share the CPU's memory, whose L2
-    is filled from no other; shared memory where the L1 data stage is the busiest and shared memory keeps it busy; and L1 where a
-    part of it is full that the counters do not name, unless that is what goes to L2. Where L1 and shared memory were not told
-    apart, it is shared memory if its queue is what the warps wait for most.
+    DRAM: it is busier than all Speed of Light units, which do not include it on chips that share the CPU's memory. Shared memory:
+    it makes most of a busiest L1 data stage, or was not counted apart from L1 and warps wait mostly for its queue. L1: a part of it
+    without a counter is saturated, and what SMs send to L2 is not the limit. L2: in place of system memory on chips that share the
+    CPU's memory, where all fills of L2 come from there.
     """
     columns = []
     for side in BREAKDOWNS:
@@ -321,9 +321,9 @@ def _with_limiters(kernels: pl.DataFrame, catalogue: Catalogue) -> pl.DataFrame:
 
 
 def _waits_for_shared_memory() -> pl.Expr:
-    """Return whether warps wait most for room in the queue of shared memory, whose part of the data stage was not collected.
+    """Return whether warps wait mostly for the MIO queue because of shared memory, whose share of the L1 data stage is unknown.
 
-    The queue (MIO) holds special functions, too: not where the kernel has no shared memory, or the XU may fill it.
+    Special functions use the queue as well: False if the kernel has no shared memory, or the XU is busy enough to fill the queue.
     """
     is_mio = (pl.col("limiter.stall") == "mio_throttle") & (pl.col("limiter.stall_frac") >= LEAST_STALL_FRAC)
     is_xu = (pl.col("scheduler.xu_busy_frac") >= LEAST_STALL_FRAC).fill_null(value=False)

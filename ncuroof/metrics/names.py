@@ -1,4 +1,4 @@
-"""Kernel names for people: short enough for a table, telling enough to find the kernel again."""
+"""Kernel names for people: short enough for a table, specific enough to find the kernel again."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _ASCII_CLASSES = {r"\w": "[0-9A-Za-z_]", r"\d": "[0-9]", r"\b": r"(?-u:\b)"}
 
 
 def ascii_classes(pattern: str) -> str:
-    """Return a regular expression whose classes hold ASCII alone, as names do: those of Unicode take five times as long."""
+    """Return a regular expression whose classes match ASCII only, as in kernel names: Unicode classes take five times as long."""
     for name, characters in _ASCII_CLASSES.items():
         pattern = pattern.replace(name, characters)
     return pattern
 
 
 def matches(names: pl.Expr, pattern: str) -> pl.Expr:
-    """Return whether the names of kernels match a regular expression, of which the classes hold ASCII alone."""
+    """Return whether kernel names match a regular expression anywhere; its classes match ASCII only."""
     return names.str.contains(ascii_classes(pattern))
 
 
@@ -35,36 +35,36 @@ GENERIC = (
     r"EigenMetaKernel\w*|Vectorized(?:Elementwise|Broadcast)Kernel|"  # Eigen, of TensorFlow; PaddlePaddle
     r"k_bin_bcast\w*|unary_(?:gated_)?op_kernel)"  # ggml, of llama.cpp
 )
-"""Names that say how a kernel runs and not what it computes: a template argument says that."""
+"""Function names that say how a kernel runs; what it computes is in a template argument."""
 
 _TELLING = r"(cutlass_\w+|\w*[Ff]unctor\w*|\w+_kernel_cuda|\w*(?:Mean|Sum|Max|Min|Norm|Arg)\w*Ops|\w+_functor)"
 
 
 def short_name(function: pl.Expr, demangled: pl.Expr) -> pl.Expr:
-    """Return the function's name, with the telling template argument where the name alone says nothing."""
+    """Return the function's name; where it is generic, with the template argument that says what the kernel computes."""
     telling = demangled.str.extract(ascii_classes(_TELLING))
     is_generic = matches(function, f"^{GENERIC}$") & telling.is_not_null() & (telling != function)
     return pl.when(is_generic).then(pl.format("{}<{}>", function, telling)).otherwise(function)
 
 
 _NUMBERS_OF_A_CALL = r", (?:seq|op_id) = \d+|, input_op_ids = \[.*\]$"
-"""What PyTorch's emit_nvtx puts into a range's name besides operator and sizes, and is another for each call."""
+"""What PyTorch's emit_nvtx adds to a range's name besides operator and sizes: numbers that differ from call to call."""
 
 
 def range_names(nvtx: pl.Expr) -> pl.Expr:
-    """Return the names of open ranges, those of PyTorch's operators without the numbers that differ from call to call."""
+    """Return the names of the open NVTX ranges, for PyTorch's operators without the numbers that differ from call to call."""
     return nvtx.list.eval(pl.element().str.replace_all(ascii_classes(_NUMBERS_OF_A_CALL), ""))
 
 
 _WORD = re.compile(r"-?\w+(?:::\w+)*\**")
-"""A name with its namespaces, a pointer to it, or a number."""
+"""A name with its namespaces, possibly followed by `*` (a pointer), or a number."""
 
 
 def differences(names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
-    """Return the words by which each of several demangled names differs from the others; none for one that is alone.
+    """Return the words by which each of several demangled names differs from the others; none for a single name.
 
-    The first word that differs divides the names; those that still have it in common go on to the next. Namespaces are left out
-    where the names differ without.
+    Names are grouped by the first word in which they differ, and names in the same group by the next such word, until all differ.
+    Namespaces are omitted where the words differ without them.
     """
     found: dict[str, tuple[str, ...]] = dict.fromkeys(names, ())
     groups = [list(found)]
@@ -80,7 +80,7 @@ def differences(names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
 
 
 def _divided(names: Sequence[str]) -> Mapping[str, list[str]]:
-    """Return the names by the first word in which not all are alike; nothing where there is none."""
+    """Return the names grouped by the first word in which they differ; nothing if there is no such word."""
     for words in zip_longest(*map(_WORD.findall, names), fillvalue=""):
         if len(set(words)) > 1:
             groups: dict[str, list[str]] = defaultdict(list)

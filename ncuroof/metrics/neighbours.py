@@ -1,4 +1,4 @@
-"""What a launch stands between in its stream, told from the names and the work of the launches around it."""
+"""Which launches run between two matrix products in their stream, by the names and the work of the launches around them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from ncuroof.metrics.launch_order import QUEUE
 from ncuroof.metrics.names import matches
 
 _OTHER = -1.0
-"""In place of a product's FLOPs: a launch that is none, and not pointwise either."""
+"""In place of a product's FLOPs, for a launch that is neither a product nor pointwise."""
 
 
 def between_products(kernels: pl.DataFrame, work: pl.DataFrame, known: Neighbours) -> pl.Series:
-    """Return 1 for a launch with a matrix product before and behind it in its stream of about as much work, 0 for others.
+    """Return 1 for a launch between two matrix products of about as much work in its stream, 0 for others.
 
-    Attention's two products, forward or backward, have the same FLOPs but for tiles that are not filled; the last product of a
-    classifier and the first one of its next call have not. Few pointwise kernels may lie between: masks, scales, dropout. Where
-    a report holds each kernel and shape once, those around a launch are the ones that were recorded around it.
+    Attention's two products, forward or backward, have the same FLOPs except for partly filled tiles; the last product of a
+    classifier and the first one of its next call do not. A few pointwise kernels (masks, scales, dropout) may run in between. If
+    a report contains each kernel and shape only once, the neighbours are those of the profiled launches.
 
     Args:
         kernels: KERNELS, in the order of the run.
         work: WORK.
-        known: of the catalogue.
+        known: how to recognise the kernels, from the catalogue.
     """
     flop = kernels.select("id").join(
         work.group_by("id").agg(pl.col("flop").sum()), on="id", how="left", maintain_order="left"

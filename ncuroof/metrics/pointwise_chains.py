@@ -1,4 +1,4 @@
-"""Chains of pointwise kernels: what one writes to memory and the next one in its stream reads, by the bytes of both."""
+"""Chains of pointwise kernels: what one writes to memory and the next one in its stream reads, judged by their bytes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ncuroof.metrics.names import matches
 
 _SECTOR_BYTES = 32
 _ELEMENT_RATIOS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""Bytes of as many elements of other types, of 1 to 8 bytes."""
+"""Ratios of the bytes of two tensors with the same number of elements, of types of 1 to 8 bytes."""
 
 _SMALLEST_ELEMENT_RATIO = 0.25
-"""Of a tensor's bytes: as many elements of a byte (a mask) beside floats; what is read is a multiple of it."""
+"""Smallest operand over a tensor's bytes: one byte per element (a mask) beside floats. All bytes read are a multiple of it."""
 
 _ROUNDING = 1e-9
 
@@ -25,22 +25,22 @@ _ROUNDING = 1e-9
 def fusable_share(
     kernels: pl.DataFrame, known: Neighbours, with_gaps: Mapping[int, Counts | None] = MappingProxyType({})
 ) -> pl.Series:
-    """Return the share of each kernel's bytes that it would not move in one kernel with the pointwise ones beside it.
+    """Return the share of each kernel's bytes that it would save if fused with the pointwise kernels next to it in its stream.
 
-    Of two launches in a row, what the first writes (W bytes) is taken for handed on where the second reads as much or more, and
-    what it reads and writes can be as many elements: R / W is a multiple of 1/4 from 1 on, and its own W a power of 2 of it. In one
-    kernel the first does not write it, and the second does not read it: (W handed on + W taken over) / bytes, of L2's and of DRAM's
-    (there of what it wrote or read at most), whichever is less. That the tensors are the same no counter tells: equal sizes are
-    what is asked. Three launches or more of one name in a row are a loop over tensors, and so are two of a foreach operation.
+    No counter says whether two launches use the same tensor, so sizes decide. Of two consecutive launches, the W bytes that the
+    first writes count as handed on if the second reads a multiple of W / 4 that is at least W, and writes W times a power of 2 (as
+    many elements, of 1 to 8 bytes each). A fused kernel would neither write nor read them. The share is (W handed on + W taken
+    over) / bytes moved, of L2 or of DRAM (there at most the bytes that the launch wrote or read), whichever is smaller. Three or
+    more consecutive launches of one name are a loop over tensors and do not count; neither do two of a foreach operation.
 
     Args:
         kernels: KERNELS with quantities, in the order of the run.
-        known: of the catalogue.
-        with_gaps: by source in which launches between the recorded ones may have been left out, what a first run counted.
+        known: how to recognise the kernels, from the catalogue.
+        with_gaps: by source, for reports that may lack launches between the profiled ones: the counts of the counting run or None.
 
     Returns:
-        From 0 to 1, on average over the launches that each stands for; 0 for what has no such neighbour; null for pointwise kernels
-        whose bytes are not known, and for those of sources with gaps whose predecessors were not counted.
+        From 0 to 1, averaged over the launches that each launch represents; 0 without such a neighbour; null for pointwise kernels
+        whose bytes are unknown, and for those in reports with gaps whose order of launches was not counted.
     """
     moves = _moves(kernels, known)
     pairs = launch_pairs(kernels, with_gaps)
@@ -61,11 +61,11 @@ def fusable_share(
 
 
 def _moves(kernels: pl.DataFrame, known: Neighbours) -> pl.DataFrame:
-    """Return what a launch is by its name, and the bytes that it reads, writes, and moves in both directions."""
+    """Return, per launch, what kind of kernel its name says, and the bytes that it reads, writes and moves in total."""
     name = pl.col("name")
     stores = _SECTOR_BYTES * pl.col("access.store_sectors")
     through_l1 = _SECTOR_BYTES * (pl.col("access.load_sectors") + pl.col("access.store_sectors"))
-    # what hits in L1 is not read again
+    # L1 hits do not reach L2
     moved = pl.when(through_l1.is_not_null()).then(pl.min_horizontal(through_l1, "traffic_bytes.l2"))
     is_foreach = matches(name, known.foreach)
     return kernels.select(
@@ -84,7 +84,7 @@ def _moves(kernels: pl.DataFrame, known: Neighbours) -> pl.DataFrame:
 
 
 def _without_loops(beside: pl.DataFrame) -> pl.DataFrame:
-    """Return the pairs but for those of one name of which a launch is in more than one on average: it runs over tensors in turn."""
+    """Return the pairs without loops over tensors: pairs of one name with a launch that is in more than one of them on average."""
     again = beside.filter(pl.col("name") == pl.col("name_before"))
     sides = [again.select(id=side, share=f"of_{side}") for side in ("before", "behind")]
     often = pl.concat(sides).group_by("id").agg(pl.col("share").sum()).filter(pl.col("share") > 1 + _ROUNDING)["id"]
@@ -97,21 +97,21 @@ def _tells_order(counts: Counts | None) -> bool:
 
 
 def _sums(beside: pl.DataFrame, which: str, share: str, tensor: pl.Expr, in_dram: pl.Expr) -> pl.DataFrame:
-    """Return the bytes that launches are spared on one side: of L2's, and of DRAM's, which moves the tensor's or fewer."""
+    """Return the bytes that fusion would save launches on one side (`which`): of L2, and of DRAM, which may move fewer of them."""
     return beside.group_by(pl.col(which).alias("id"), maintain_order=True).agg(
         spared=(pl.col(share) * tensor).sum(), spared_in_dram=(pl.col(share) * pl.min_horizontal(tensor, in_dram)).sum()
     )
 
 
 def _share() -> pl.Expr:
-    """Return what a launch is spared, of L2's bytes or of DRAM's, whichever is less."""
+    """Return the saved share of a launch's bytes, of L2 or of DRAM, whichever is smaller."""
     in_dram = pl.col("traffic_bytes.dram_read") + pl.col("traffic_bytes.dram_write")
     of_dram = (pl.col("spared_in_dram") / in_dram).fill_nan(None)
     return pl.min_horizontal(pl.col("spared") / pl.col("moved"), of_dram, 1.0)
 
 
 def _is_handed_on(known: Neighbours) -> pl.Expr:
-    """Return whether a launch can have read what the one before it in its stream wrote."""
+    """Return whether a launch can have read what the launch before it in its stream wrote."""
 
     def before(column: str) -> pl.Expr:
         return pl.col(f"{column}_before")

@@ -1,4 +1,4 @@
-"""Evaluating the catalogue's quantities over a table of counters in base units."""
+"""Evaluates the catalogue's quantities over a table of counters in base units."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ncuroof.metrics.entries import Quantity, Stalls
 from ncuroof.metrics.formula import sum_of
 
 MEANINGFUL_STALLS_EXCEPT = frozenset({"selected", "not_selected"})
-"""States in which a warp was ready: shares of the latency, but no reason for it."""
+"""Warp states that are part of the latency but not a reason for it: the warp issued, or could have."""
 
 
 DEFINITION_PREFIX = "definition."
-"""Begins the column that says by which source a quantity was found."""
+"""Prefix of the column that says which source (formula) a quantity's value comes from."""
 
 
 class CounterTable:
-    """The counters of some workloads, in base units, and the quantities computed from them so far."""
+    """Counters in base units, one row per workload, and the quantities computed from them so far."""
 
     def __init__(self, counters: pl.DataFrame) -> None:
         self.frame = counters
@@ -28,11 +28,11 @@ class CounterTable:
         self._chips = frozenset(counters.select(self.capability().alias("chip")).to_series().unique())
 
     def counter(self, name: str) -> pl.Expr | None:
-        """Return the expression of a counter, or None where no workload has it."""
+        """Return the expression of a counter, or None if no workload has it."""
         return pl.col(name) if name in self._counters else None
 
     def counter_or_null(self, name: str) -> pl.Expr:
-        """Return the expression of a counter; nulls where no workload has it."""
+        """Return the expression of a counter; a null literal if no workload has it."""
         return pl.col(name) if name in self._counters else pl.lit(None, pl.Float64)
 
     def capability(self) -> pl.Expr:
@@ -43,28 +43,28 @@ class CounterTable:
         return 10 * major + minor
 
     def is_on(self, capabilities: Sequence[int]) -> pl.Expr:
-        """Return whether the chip is among `capabilities`; none stands for all."""
+        """Return, per workload, whether its chip is among `capabilities`; an empty sequence means all chips."""
         return self.capability().is_in([float(each) for each in capabilities]) if capabilities else pl.lit(value=True)
 
     def is_all_on(self, capabilities: Sequence[int]) -> bool:
-        """Return whether every workload's chip is known to be among `capabilities`; none stands for all."""
+        """Return whether every workload's chip is known to be among `capabilities`; an empty sequence means all chips."""
         return not capabilities or self._chips.issubset(map(float, capabilities))
 
     def is_any_on(self, capabilities: Sequence[int]) -> bool:
-        """Return whether some workload's chip is among `capabilities`; none stands for all."""
+        """Return whether any workload's chip is among `capabilities`; an empty sequence means all chips."""
         return not capabilities or not self._chips.isdisjoint(map(float, capabilities))
 
     def known_quantities(self) -> frozenset[str]:
-        """Return the columns that are not counters as recorded."""
+        """Return the names of the columns that were added to the recorded counters."""
         return frozenset(self.frame.columns) - self._counters
 
     def add(self, columns: Iterable[pl.Expr | pl.Series]) -> None:
-        """Add columns: computed from those that are there, or a value for each workload."""
+        """Add columns: expressions over the existing ones, or series with a value per workload."""
         self.frame = self.frame.with_columns(*columns)
 
 
 def add_quantities(table: CounterTable, catalogue: Catalogue) -> None:
-    """Add one Float64 column per canonical quantity, null where not known."""
+    """Add a Float64 column per quantity and stall reason, null where not known, and String columns `definition.<quantity>`."""
     for batch in _by_depth(catalogue.quantities, table.known_quantities()):
         known = table.known_quantities()
         table.add([column for quantity in batch for column in _columns(quantity, table, known)])
@@ -72,7 +72,7 @@ def add_quantities(table: CounterTable, catalogue: Catalogue) -> None:
 
 
 def _by_depth(quantities: Sequence[Quantity], known: frozenset[str]) -> Iterable[list[Quantity]]:
-    """Yield the quantities in batches, each of which needs only counters, what is known, and earlier batches."""
+    """Yield the quantities in batches; each batch reads only counters, known columns and quantities of earlier batches."""
     done = set(known)
     left = list(quantities)
     while left:
@@ -85,7 +85,7 @@ def _by_depth(quantities: Sequence[Quantity], known: frozenset[str]) -> Iterable
 
 
 def _columns(quantity: Quantity, table: CounterTable, known: frozenset[str]) -> list[pl.Expr]:
-    """Return the quantity's value by the first source that gives one and, where the tables say it, by which."""
+    """Return the quantity's value from the first source that has one and, if `is_defined`, the column that says which source."""
     values, definitions = [], []
     for source in quantity.sources:
         value = source.formula.expression(table.counter, known) if table.is_any_on(source.capabilities) else None
@@ -102,7 +102,7 @@ def _columns(quantity: Quantity, table: CounterTable, known: frozenset[str]) -> 
 
 
 def first_known(*values: pl.Expr | None) -> pl.Expr:
-    """Return the first value of a row that is not null; None stands for what no row has."""
+    """Return, row by row, the first value that is not null; arguments that are None are skipped."""
     present = [value for value in values if value is not None]
     if len(present) == 1:
         return present[0]
@@ -112,9 +112,9 @@ def first_known(*values: pl.Expr | None) -> pl.Expr:
 def _stall_columns(table: CounterTable, stalls: Stalls) -> list[pl.Expr]:
     """Return each reason's share of the warp latency: from the latency counters, else from samples.
 
-    Counters of several passes can sum to more than the latency of one: a short kernel's passes differ, and the shares are of the
-    sum then, so that together they are never more than all of it. Where the latency is missing, it is the sum of the reasons, if
-    none is.
+    The counters come from several passes, and the passes of a short kernel differ, so the reasons can sum to more than the latency.
+    The shares are then of that sum, so that they never exceed 1 together. Where the latency counter is missing, the sum of the
+    reasons replaces it, if all reasons that every chip counts are there.
     """
     found = {
         reason: [counter for name in stalls.of_samples(reason) if (counter := table.counter(name)) is not None]
@@ -150,16 +150,16 @@ def _stall_columns(table: CounterTable, stalls: Stalls) -> list[pl.Expr]:
 
 
 def top_stall(stalls: Stalls) -> list[pl.Expr]:
-    """Return the stall reason with the largest share, being selected or eligible aside, and that share."""
+    """Return the stall reason with the largest share, not counting selected and not selected, and that share."""
     reasons = [reason for reason in stalls.reasons if reason not in MEANINGFUL_STALLS_EXCEPT]
     shares = {reason: pl.col(f"stalls.{reason}") for reason in reasons}
     return [largest(shares).alias("limiter.stall"), pl.max_horizontal(shares.values()).alias("limiter.stall_frac")]
 
 
 def largest(value_by_name: Mapping[str, pl.Expr]) -> pl.Expr:
-    """Return the name that goes with the largest value of a row, the first of equals; null where none is above zero.
+    """Return, row by row, the name of the largest value, the first of equals; null where no value is above zero.
 
-    The largest value is written out for each candidate: a lazy table computes it once.
+    The expression repeats the maximum for each candidate; polars computes it once in a lazy query.
     """
     if not value_by_name:
         return pl.lit(None, pl.String)

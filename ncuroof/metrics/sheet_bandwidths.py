@@ -1,4 +1,4 @@
-"""What the data sheets of the GPUs say of their memory, beside the counters: some GPUs count nothing of it."""
+"""Memory bandwidth by the GPUs' data sheets, as a column beside the counters: some GPUs have no DRAM counters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from ncuroof.metrics.quantities import CounterTable
 SHEET_BANDWIDTH = "device.sheet_dram_bytes_per_s"
 
 SheetBandwidth = Callable[[str | None, int | None, Mapping[str, int | None]], float | None]
-"""Gives byte/s of a GPU's memory by its name, compute capability (90 for 9.0), `sm_count`, `dram_bytes` and `memory_bus_bits`."""
+"""Returns the memory bandwidth of a GPU in byte/s, or None.
+
+Its arguments are the device's name, compute capability (90 for 9.0), and `sm_count`, `dram_bytes` and `memory_bus_bits`."""
 
 _ATTRIBUTES = {
     "sm_count": "multiprocessor_count",
@@ -26,8 +28,8 @@ def sheet_bandwidths(table: CounterTable, workloads: pl.DataFrame, bandwidth_of:
 
     Args:
         table: counters.
-        workloads: texts, a row for each of the table's.
-        bandwidth_of: looks it up; None where no data sheets are at hand.
+        workloads: texts, rows as in `table`.
+        bandwidth_of: looks the bandwidth up; None if there are no data sheets.
     """
     if bandwidth_of is None:
         return pl.Series(SHEET_BANDWIDTH, [None] * workloads.height, dtype=pl.Float64)

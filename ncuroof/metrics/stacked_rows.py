@@ -1,4 +1,4 @@
-"""From a column of rows per precision or memory level to one table, ordered by kernel."""
+"""From one column of rows per precision or memory level to one long table, ordered by kernel."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ncuroof.words import CeilingSource
 
 
 def rows_by_key(frame: pl.DataFrame, rows: Mapping[str, pl.Expr], key: str) -> pl.DataFrame:
-    """Return the rows that are not null, those of the first key first, with the kernel's `id`.
+    """Return the rows that are not null, all of the first key first, with the kernel's `id`.
 
     Args:
-        frame: the columns that the rows are made of, one row per kernel.
-        rows: a struct per key, of the same fields; null for kernels without such a row.
-        key: column that says which key a row belongs to.
+        frame: the columns that `rows` reads, one row per kernel.
+        rows: by key, an expression for a struct with the same fields; null for kernels that have no such row.
+        key: name of the column to add that holds a row's key.
     """
     if not rows:
         return pl.DataFrame(schema={"id": pl.UInt32, key: pl.String})
@@ -33,7 +33,14 @@ def rows_by_key(frame: pl.DataFrame, rows: Mapping[str, pl.Expr], key: str) -> p
 
 
 def stacked(parts: Sequence[pl.DataFrame], schema: pl.Schema, achieved: str, peak: str) -> pl.DataFrame:
-    """Return the parts as one table of `schema`, ordered by kernel, with what follows from achieved and peak."""
+    """Return the parts as one table of `schema`, ordered by kernel, with `frac`, `peak_source` and `is_from_chart` filled in.
+
+    Args:
+        parts: tables with some of the columns of `schema`.
+        schema: WORK or BANDWIDTH.
+        achieved: name of the column with the achieved rate.
+        peak: name of the column with the peak, which comes from counters.
+    """
     together = finite(pl.concat([pl.DataFrame(schema=schema), *parts], how="diagonal_relaxed"))
     return (
         together.with_columns(

@@ -1,7 +1,7 @@
-"""Tensor work: operations counted by `sm__ops_path_tensor_*`, a name per path through the tensor cores, else instructions.
+"""Tensor work: operations counted by `sm__ops_path_tensor_*`, one counter per path through the tensor cores, else instructions.
 
-A path is an instruction family (`op_…`), a type of the inputs (`src_…`), of the accumulator (`dst_…`), and structured sparsity
-on or off. Names without some of these parts count several paths together. Source: NVIDIA Nsight Compute, section file
+A path is an instruction family (`op_…`), the types of inputs (`src_…`) and accumulator (`dst_…`), and structured sparsity on or
+off. Counters whose names lack some of these parts count several paths together. Source: NVIDIA Nsight Compute, section file
 SpeedOfLight_HierarchicalTensorRooflineChart since 2025.1, which lists the names of each compute capability.
 """
 
@@ -25,18 +25,18 @@ _NAME = re.compile(
     r"^(?:op_(?P<op>[a-z0-9]+)_)?src_(?P<src>\w+?)(?:_dst_(?P<dst>[a-z0-9]+))?(?:_sparsity_(?P<sparsity>on|off))?$"
 )
 _REPEATED = "_realtime"
-"""Ends a second name of the same counter."""
+"""Suffix of a counter that is another one under a second name."""
 
 _SPARSE_SPEEDUP = 2.0
 """Structured sparsity doubles a tensor peak (NVIDIA A100 Tensor Core GPU Architecture, "Sparsity").
 
-B300's of FP4 is a third higher alone; names there are split by sparsity, and paths that are need no such factor."""
+B300's FP4 peak is only a third higher with sparsity; counters there are split by sparsity and do not need this factor."""
 
 _WHOLE = 3
-"""Least rank of a name without instruction and sparsity: it counts all paths of its types."""
+"""Rank of a name without instruction and sparsity, which counts all paths of its types."""
 
 UNKNOWN_PRECISION = "tensor_unknown"
-"""Work of a counter whose name tells no type."""
+"""Precision of work whose counter's name does not follow the scheme."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class TensorPath:
 
     Attributes:
         name: of the counter, without prefix and suffix.
-        precision: of the inputs, with the suffix `_sparse` where the counter says so.
-        rank: 0 for a single path, higher for names that count more together.
-        accumulator: type that products are added up in; None where the name does not tell.
-        is_dense_and_sparse: the counter is not split by structured sparsity, though its type has it.
+        precision: of the inputs, with the suffix `_sparse` if the counter counts sparse operations only.
+        rank: 0 for a single path, 1 to 3 for names that count more and more paths together.
+        accumulator: type in which products are accumulated; None if the name does not say.
+        is_dense_and_sparse: the counter is not split by structured sparsity, although its type supports it.
         is_known: the name follows the scheme.
     """
 
@@ -61,7 +61,7 @@ class TensorPath:
 
 
 def tensor_path(name: str, tensor: Tensor) -> TensorPath:
-    """Return what the name of a path tells; the name is without the counter's prefix and suffix."""
+    """Return what a path's `name` says, which is the counter's without prefix and suffix."""
     match = _NAME.match(name)
     if match is None:
         return TensorPath(name, UNKNOWN_PRECISION, rank=0, is_known=False)
@@ -75,7 +75,7 @@ def tensor_path(name: str, tensor: Tensor) -> TensorPath:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPath:
-    """A path with its rate and peak in operations per second, null where not collected, and what counted it."""
+    """A path with its rate and peak in operations per second (null where not collected) and the counter that measured it."""
 
     path: TensorPath
     rate: pl.Expr
@@ -91,18 +91,18 @@ def tensor_operations(table: CounterTable, tensor: Tensor) -> pl.DataFrame:
 def work_by_precision(frame: pl.DataFrame, measured: Iterable[MeasuredPath], has_sparsity: pl.Expr) -> pl.DataFrame:
     """Return the tensor work of each precision, as rows of WORK without `flop` and `frac`.
 
-    Of the names of a precision those that split it finest are summed, kernel by kernel: `op_*`, else the split by sparsity, else
-    the bare name, which is the sum of the others.
+    Of a precision's names, those with the finest split are summed, kernel by kernel: `op_*`, else the split by sparsity, else the
+    bare name, which is the sum of the others.
 
-    Each path has a peak of its own (Hopper: `hmma` two thirds of `hgmma`; GeForce: FP32 accumulation half of FP16's), and time is
-    what adds up: the peak of a mix of paths is its work over the time that it takes at the paths' peaks. `fastest_peak_flop_per_s`
-    is the highest peak of any path of the precision. A bare name has the sparse peak on chips with structured sparsity: half of it
-    is the dense one.
+    Each path has its own peak (Hopper: `hmma` two thirds of `hgmma`; GeForce: FP32 accumulation half of FP16's). Times add up, not
+    rates: the peak of a mix of paths is its work over the time that it takes at the paths' peaks. `fastest_peak_flop_per_s` is the
+    highest peak among the summed paths. A name that is not split by sparsity has the sparse peak on chips with structured sparsity:
+    the dense one is half of it.
 
     Args:
-        frame: the columns that rates and peaks read.
+        frame: the columns that rates and peaks read, one row per kernel.
         measured: all paths.
-        has_sparsity: whether the chip has structured sparsity.
+        has_sparsity: whether the kernel's chip has structured sparsity.
     """
     paths = list(measured)
     numbered = range(len(paths))
@@ -121,9 +121,9 @@ def work_by_precision(frame: pl.DataFrame, measured: Iterable[MeasuredPath], has
 
 
 def _family(paths: Sequence[MeasuredPath], members: Sequence[int]) -> pl.Expr:
-    """Return rate, peak, fastest peak, definition, accumulator and reliability of paths that add up; null where none was collected.
+    """Return a struct for paths that add up: rates, peaks, definition, reliability, accumulator; null where none was collected.
 
-    The definition names the paths that did the work; all of them where none did any. The accumulator is that of most of the work.
+    The definition names the paths that did work, or all of them if none did. The accumulator is that of most of the work.
     """
     rates, peaks = ([pl.col(f"{kind}.{n}") for n in members] for kind in ("rate", "peak"))
     total, fastest = sum_of(rates), pl.max_horizontal(peaks)
@@ -151,7 +151,7 @@ def _family(paths: Sequence[MeasuredPath], members: Sequence[int]) -> pl.Expr:
 
 
 def _accumulator(accumulators: Sequence[str | None], rates: Sequence[pl.Expr]) -> pl.Expr:
-    """Return the type in which more than half of the work of some paths adds up; null where names do not tell it."""
+    """Return the type in which more than half of the work is accumulated; null if there is none or the names do not say."""
     known = sorted({each for each in accumulators if each is not None})
     in_each = {
         name: sum_of([rate for rate, own in zip(rates, accumulators, strict=True) if own == name]) for name in known
@@ -170,7 +170,7 @@ def _dense_peak(measured: MeasuredPath, has_sparsity: pl.Expr) -> pl.Expr:
 
 
 def _measured_paths(table: CounterTable, tensor: Tensor) -> list[MeasuredPath]:
-    """Return the paths that the report has counters of, in alphabetical order."""
+    """Return the paths that the table has counters of, in alphabetical order."""
     prefix = tensor.counter_prefix
     names = {name.removeprefix(prefix).split(".")[0] for name in table.frame.columns if name.startswith(prefix)}
     clock = table.counter(tensor.cycles_per_second)
@@ -190,7 +190,7 @@ def _measured_paths(table: CounterTable, tensor: Tensor) -> list[MeasuredPath]:
 
 
 def tensor_split_error(table: CounterTable, tensor: Tensor) -> pl.Expr:
-    """Return the largest distance, over the precisions, of the paths' sum from the counter that should hold it; a share of that.
+    """Return the largest relative difference between the sum of a precision's single paths and the counter of all its paths.
 
     Null where no precision has both, or nothing was counted.
     """
@@ -210,9 +210,14 @@ def tensor_split_error(table: CounterTable, tensor: Tensor) -> pl.Expr:
 
 
 def tensor_instructions(table: CounterTable, tensor: Tensor, names: pl.Series) -> pl.DataFrame:
-    """Return tensor work from warp-level instructions × what one of their shape is worth, as unreliable rows of WORK.
+    """Return tensor work as warp-level instructions × FLOPs of one of their shape, as unreliable rows of WORK.
 
-    Kernels whose shape cannot be told are left out. No peak: the counter's own peak is a rate of issue and no rate of work.
+    Kernels whose instruction shape is unknown are left out. There is no peak: the counter's own is an issue rate, not a FLOP rate.
+
+    Args:
+        table: counters and quantities.
+        tensor: how tensor work is measured.
+        names: demangled name of each kernel.
     """
     rate = tensor.instruction_rate.expression(table.counter, table.known_quantities())
     rows = [

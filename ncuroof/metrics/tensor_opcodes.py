@@ -1,9 +1,9 @@
-"""Tensor work from the instructions that were executed, counted by opcode: the shape of a product is part of its name.
+"""Tensor work from executed instructions by opcode: the opcode of a tensor instruction contains the shape of its matrix product.
 
-Reports of `--set full` hold these counts, those from before Nsight Compute counted tensor operations too.
+Reports of `--set full` contain these counts, also those from before Nsight Compute counted tensor operations.
 
-An instruction does 2·M·N·K operations. `HMMA.16816` has M = 16, N = 8, K = 16; one of `HGMMA.64x128x16` is issued by four warps
-together, and counted in each of them. Source: PTX ISA, "Matrix shape" of mma and wgmma; names as the CUDA Binary Utilities print.
+An instruction does 2·M·N·K operations. `HMMA.16816` has M = 16, N = 8, K = 16. Four warps issue an `HGMMA.64x128x16` together, and
+it is counted in each of them. Source: PTX ISA, "Matrix shape" of mma and wgmma; opcodes as the CUDA Binary Utilities print them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _N = 8
 _WARPS_OF_A_GROUP = 4
 _SPARSE = "SP"
 _VOLTA_STEPS = re.compile(r"HMMA\.884\.F16\.F16\.STEP\d")
-"""Volta adds up in FP16 in half as many steps, each of which does twice the work."""
+"""With FP16 accumulation, Volta needs half as many steps per product as with FP32, and each does twice the work."""
 
 _ACCUMULATORS = {"F16": "fp16", "F32": "fp32"}
-"""By the modifier that follows the shape."""
+"""Accumulation type by the modifier that follows the shape."""
 
 _MOST_DIGITS = 4
 _ROW = pl.Struct(
@@ -38,7 +38,7 @@ _ROW = pl.Struct(
 
 @dataclass(frozen=True, slots=True)
 class _Product:
-    """What one instruction does: operations, the precision of the inputs, and what they add up in, where its name tells."""
+    """What one warp-level instruction does: operations, precision of the inputs, accumulation type (None if unknown)."""
 
     flop: float
     precision: str
@@ -48,16 +48,16 @@ class _Product:
 def opcode_work(
     texts: pl.Series, capabilities: pl.Series, duration_ns: pl.Series, opcodes: TensorOpcodes
 ) -> pl.DataFrame:
-    """Return the tensor work of kernels by opcode, as rows of WORK without `flop` and peaks.
+    """Return the tensor work of kernels by opcode, as rows of WORK without `flop` and with null peaks.
 
-    A kernel of which some tensor instruction has no known shape gets no rows: its work would be a part. Nor does one whose
-    instructions take another path than the data sheet's peaks are of, for these reports hold no peaks: its roof would be wrong.
+    A kernel with a tensor instruction of unknown shape gets no rows: its work would be incomplete. Nor does a kernel with an
+    instruction to which the data sheet's peak does not apply: these reports contain no peaks, and its roof would be wrong.
 
     Args:
-        texts: what each kernel executed (`instances_text`); null where that was not collected.
+        texts: opcodes and counts of each kernel (`instances_text`); null where they were not collected.
         capabilities: compute capability (major × 10 + minor) of each kernel's GPU, or null.
-        duration_ns: of the kernels.
-        opcodes: what their names tell.
+        duration_ns: duration of each kernel.
+        opcodes: what opcodes say.
     """
     told = list(zip(texts, capabilities, strict=True))
     rows_by_told = {(text, chip): list(_rows(text, chip, opcodes)) for text, chip in set(told) if text is not None}
@@ -81,7 +81,7 @@ def opcode_work(
 
 
 def _rows(text: str, capability: float | None, opcodes: TensorOpcodes) -> Iterator[tuple[str, float, str, str | None]]:
-    """Yield precision, operations, definition, and what most of them add up in, a row per precision."""
+    """Yield, per precision: precision, operations, definition, and the accumulation type of more than half of them or None."""
     words = text.split(" ")
     counts = dict(zip(words[::2], map(float, words[1::2]), strict=False))
     products = {opcode: _product(opcode, opcodes) for opcode, count in counts.items() if count}
@@ -102,7 +102,7 @@ def _rows(text: str, capability: float | None, opcodes: TensorOpcodes) -> Iterat
 
 @lru_cache(maxsize=1024)
 def _product(opcode: str, opcodes: TensorOpcodes) -> _Product | None:
-    """Return what an instruction does; None where its name does not tell."""
+    """Return what an instruction does; None if its opcode does not say."""
     mnemonic, *modifiers = opcode.split(".")
     flop = next(filter(None, map(_flop, modifiers)), None)
     accumulator = next((_ACCUMULATORS[part] for part in modifiers if part in _ACCUMULATORS), None)
@@ -118,7 +118,7 @@ def _product(opcode: str, opcodes: TensorOpcodes) -> _Product | None:
 
 
 def _flop(shape: str) -> float | None:
-    """Return the operations that a warp's instruction of some shape does; None for a modifier that is none."""
+    """Return the operations of a warp-level instruction by its shape modifier; None for a modifier that is not a shape."""
     if match := _SHAPE.fullmatch(shape):
         return 2.0 * int(match["m"]) * _N * int(match["k"])
     match = _GROUP_SHAPE.fullmatch(shape)

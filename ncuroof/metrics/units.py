@@ -1,4 +1,4 @@
-"""Units of counters: the factor that turns a counter's number into base units.
+"""Units of counters: the factor that converts a counter's value to base units.
 
 Base units are bytes, nanoseconds, hertz, flop, counts, and shares (0..1) in place of percent.
 Source: the unit strings of NVIDIA's `ncu_report` module and of `ncu --print-units base|auto`.
@@ -32,13 +32,13 @@ _SCALE_BY_UNIT: dict[str, float] = {
 
 
 def scale(unit: str, *, metric: str) -> float:
-    """Return the factor that turns a number in `unit` into base units.
+    """Return the factor that converts a value in `unit` to base units.
 
-    NVIDIA's module takes units from a table of chips, and gives none for a chip that it does not know: percentages are told by
-    the counter's name, and what has no unit is in base units already.
+    NVIDIA's module looks units up by chip and returns none for a chip that it does not know. Percentages are therefore recognised
+    by the counter's name as well, and a value without a unit is already in base units.
 
     Raises:
-        UnitError: the unit is not known; guessing its scale could be wrong by a factor of a thousand.
+        UnitError: the unit is unknown; a guessed scale could be wrong by a factor of a thousand.
     """
     if _PERCENT_NAME.search(metric):
         unit = "%"

@@ -1,4 +1,4 @@
-"""Work per precision and roof traffic per memory level: achieved and peak, and what was counted."""
+"""Work per precision and roof traffic per memory level: achieved rate, peak, and what was counted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NS_PER_S = 1e9
 
 
 def measure_bandwidth(table: CounterTable, catalogue: Catalogue) -> pl.DataFrame:
-    """Return BANDWIDTH: per level the first pair of the catalogue that the report holds."""
+    """Return BANDWIDTH: per level, the first pair of the catalogue whose counters the report has."""
     achieved, peak = "bytes_per_s", "peak_bytes_per_s"
     return stacked(
         [_rows_of_first_pairs(table, catalogue.bandwidth, "level", achieved, peak)], BANDWIDTH, achieved, peak
@@ -29,13 +29,13 @@ def measure_bandwidth(table: CounterTable, catalogue: Catalogue) -> pl.DataFrame
 def measure_work(table: CounterTable, catalogue: Catalogue, workloads: pl.DataFrame) -> pl.DataFrame:
     """Return WORK: vector precisions from instruction counts, tensor work from operation counts.
 
-    Where no tensor operation was counted, the opcodes of the instructions tell, and where these were not counted either, all tensor
-    instructions together if their shape can be told, marked unreliable.
+    Kernels without counted tensor operations get their tensor work from opcode counts; without these, from the count of all tensor
+    instructions, marked unreliable, if the instructions' shape is known.
 
     Args:
         table: counters and quantities.
-        catalogue: what to look for.
-        workloads: demangled name of each kernel, and its texts.
+        catalogue: formulas, and how tensor work is measured.
+        workloads: demangled name and texts of each kernel.
     """
     achieved, peak = "flop_per_s", "peak_flop_per_s"
     vector = _rows_of_first_pairs(table, catalogue.work, "precision", achieved, peak)
@@ -51,12 +51,12 @@ def measure_work(table: CounterTable, catalogue: Catalogue, workloads: pl.DataFr
 
 
 def _not_in(found: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
-    """Return the others without the rows of kernels that have some already."""
+    """Return the rows of `others` whose kernels have none in `found`."""
     return others.join(found, on="id", how="anti") if found.height else others
 
 
 def with_flop(rows: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return rows of WORK with `flop`: rate × duration, from the `duration_ns` of the kernels; an `id` is the number of a row."""
+    """Return rows of WORK with `flop`: rate × `duration_ns` of the kernel; an `id` is a row number of `kernels`."""
     duration_ns = kernels["duration_ns"].gather(rows["id"])
     return rows.with_columns((rows["flop_per_s"] * duration_ns / _NS_PER_S).alias("flop"))
 
@@ -64,9 +64,9 @@ def with_flop(rows: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
 def _rows_of_first_pairs(
     table: CounterTable, pairs_by_key: Mapping[str, Sequence[Pair]], key: str, achieved: str, peak: str
 ) -> pl.DataFrame:
-    """Return, for each key, achieved, peak, definition and reliability of its first pair; no row where nothing is achieved.
+    """Return achieved rate, peak, definition and reliability from the first pair of each key; no row without an achieved rate.
 
-    A pair whose peak is missing counts only where no pair is complete, unless it is made for the chip.
+    A pair whose peak is missing is used only if no pair is complete, unless it was written for the chip.
     """
     known = table.known_quantities()
     columns, found = [], {}
@@ -103,6 +103,6 @@ def _rows_of_first_pairs(
 
 
 def whole_flop(kernels: pl.DataFrame) -> pl.Expr:
-    """Return the FLOPs of all precisions, from columns `work.<precision>.flop`; null where none was counted."""
+    """Return the FLOPs summed over the columns `work.<precision>.flop`; null where none was counted."""
     columns = [pl.col(name) for name in kernels.columns if name.startswith("work.") and name.endswith(".flop")]
     return sum_of_known(columns) if columns else pl.lit(None, pl.Float64)
