@@ -96,8 +96,8 @@ def work_by_precision(frame: pl.DataFrame, measured: Iterable[MeasuredPath], has
 
     Each path has its own peak (Hopper: `hmma` two thirds of `hgmma`; GeForce: FP32 accumulation half of FP16's). Times add up, not
     rates: the peak of a mix of paths is its work over the time that it takes at the paths' peaks. `fastest_peak_flop_per_s` is the
-    highest peak among the summed paths. A name that is not split by sparsity has the sparse peak on chips with structured sparsity:
-    the dense one is half of it.
+    highest peak among the summed paths. A counter of both dense and sparse operations has the sparse peak on chips with structured
+    sparsity: the dense one is half of it.
 
     Args:
         frame: the columns that rates and peaks read, one row per kernel.

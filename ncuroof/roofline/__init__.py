@@ -1,4 +1,4 @@
-"""From canonical quantities to the roofline: ceilings, points, and how close each kernel could come."""
+"""From canonical quantities to the roofline: ceilings, points, and each kernel's roofline time."""
 
 from ncuroof.roofline.bounds import LEAST_UNCOUNTED_FRAC, bound
 from ncuroof.roofline.ceilings import ceilings

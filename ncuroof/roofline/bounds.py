@@ -1,4 +1,4 @@
-"""How close a kernel could come: roofline time, recoverable time, and its side of the ridge."""
+"""Each kernel's roofline time, recoverable time, and side of the ridge."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ncuroof.words import Side
 
 LEFT_OF_RIDGE = 0.5
 RIGHT_OF_RIDGE = 1.5
-"""Intensity over ridge: between the two a kernel is near the ridge, where both sides matter (a choice)."""
+"""Intensity over ridge: between the two values a kernel is near the ridge, where both sides matter (a choice)."""
 
 LEAST_UNCOUNTED_FRAC = 0.02
-"""A pipe that is busy for less than this did next to nothing that could have been counted (a choice)."""
+"""Work of a pipe that is busy for at most this share of the duration is negligible, if it was not counted (a choice)."""
 
 _ARITHMETIC_PIPES = ("alu", "xu")
 _PIPES_WITH_FLOP = ("fp32", "fp64", "fp16", "tensor")
@@ -25,14 +25,19 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
 
     Roofline time is the duration times the largest of: DRAM's achieved over peak rate, each precision's achieved over peak
     rate, and the utilisation of the arithmetic pipes whose work no FLOP counter shows (ALU and XU always; FMA, FP64, FP16
-    and tensor where their FLOPs were not collected). It is null unless both the DRAM side and the arithmetic side are known.
-    A kernel has no side where a pipe without collected FLOPs is busier than the work that was counted.
+    and tensor if their FLOPs were not collected). It is null unless both the DRAM part and the arithmetic part are known.
+    A kernel has no side if a pipe without collected FLOPs is busier than the counted work.
+
+    Args:
+        kernels: KERNELS with utilisations.
+        work: WORK.
+        bandwidth: BANDWIDTH.
 
     Returns:
-        BOUNDS and the quantities `roofline.min_time_frac`, `roofline.ridge_ratio` (DRAM intensity over ridge of the dominant
-        precision), `roofline.vector_flop_frac` (largest share of a non-tensor FLOP peak), `roofline.uncounted_frac` (the busiest
-        pipe whose FLOPs were not collected, where it is busier than the work that was counted) and `roofline.tensor_path_frac` (see
-        `_tensor_path_fraction`), rows as in `kernels`.
+        BOUNDS, rows as in `kernels`, with the quantities `roofline.min_time_frac`, `roofline.ridge_ratio` (DRAM intensity over the
+        ridge of the dominant precision), `roofline.vector_flop_frac` (largest share of a non-tensor FLOP peak),
+        `roofline.uncounted_frac` (utilisation of the busiest pipe whose FLOPs were not collected, if it is busier than the counted
+        work) and `roofline.tensor_path_frac` (see `_tensor_path_fraction`).
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -76,7 +81,7 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
 
 
 def _largest(min_time_frac: pl.Expr, pipes: Mapping[str, pl.Expr]) -> pl.Expr:
-    """Return what has the largest share: dram, the dominant precision, else one of the pipes; null for a share of 0."""
+    """Return what sets the roofline time: "dram", else the dominant precision, else one of the pipes; null for a time of 0."""
     shares = [
         (pl.col("dram_frac"), pl.lit("dram")),
         (pl.col("flop_frac"), pl.col("dominant_precision")),
@@ -88,7 +93,7 @@ def _largest(min_time_frac: pl.Expr, pipes: Mapping[str, pl.Expr]) -> pl.Expr:
 
 
 def _share_of_peak(pipe: str) -> pl.Expr:
-    """Return how much of a pipe's peak its work can have taken: of FP32 no more than both halves of its pipe were busy together."""
+    """Return the largest share of its peak that a pipe's work can have reached: for FP32, the utilisation of the whole FMA pipe."""
     busy = pl.col(f"utilisation.{pipe}")
     return pl.coalesce("utilisation.fma_pipe", busy) if pipe == "fp32" else busy
 
@@ -98,7 +103,7 @@ def _dram_fraction(bandwidth: pl.DataFrame) -> pl.DataFrame:
 
 
 def _work_fractions(work: pl.DataFrame) -> pl.DataFrame:
-    """Return, per kernel, the precision whose work takes longest at its peak, and that share of the duration.
+    """Return, per kernel, the precision whose work takes longest at its peak, and that time as a share of the duration.
 
     Unreliable work is left out. A kernel whose FLOPs were all measured as zero has a share of 0 and no dominant precision.
     """
@@ -116,10 +121,10 @@ def _work_fractions(work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _tensor_path_fraction(work: pl.DataFrame) -> pl.DataFrame:
-    """Return, per kernel, the time of its tensor work on the fastest paths of its types over that on the paths it used.
+    """Return, per kernel, the time of its tensor work at the peaks of its types' fastest paths over that of the paths it used.
 
-    Each time is the sum of work / peak over the types. Work without a known peak is left out; a type that has one path alone
-    is on its fastest. There is no row for a kernel none of whose types has a faster path to compare with.
+    Each time is the sum of work / peak over the types. Work without a known peak is left out; a type with a single path is on
+    its fastest. A kernel has no row if the fastest path of none of its types is known.
     """
     used = pl.col("flop_per_s") / pl.col("peak_flop_per_s")
     fastest = pl.col("flop_per_s") / pl.coalesce("fastest_peak_flop_per_s", "peak_flop_per_s")

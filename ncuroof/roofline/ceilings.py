@@ -1,4 +1,4 @@
-"""The roofs to draw for each device: from the counters of the report, and from the data sheet of the GPU."""
+"""The roofs to draw for each device: from the report's counters, from the GPU's data sheet, and from calibrations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ncuroof.collect.calibration import Calibration
 
 _SLOWER_PATH_FRAC = 0.95
-"""A mix of tensor paths below this share of the fastest one's peak gets a roof of its own."""
+"""A mix of tensor paths whose peak is below this share of the fastest path's gets its own roof."""
 
 
 def ceilings(
@@ -27,16 +27,16 @@ def ceilings(
 ) -> pl.DataFrame:
     """Return the roofs of each device.
 
-    Roofs from counters hold at the clock of one launch; those of the longest launch that has them stand for the device. Each kernel
-    is judged against the roofs of its own launch (`place`). A precision's roof is that of its fastest tensor path; a slower path
-    that did work has a roof of its own below it.
+    Roofs from counters are valid at the clock of one launch; those of the longest launch that has them represent the device. Each
+    kernel is judged against the roofs of its own launch (`place`). A precision's roof is that of its fastest tensor path; a slower
+    path that did work has its own roof below it.
 
     Args:
         kernels: KERNELS.
         work: WORK.
         bandwidth: BANDWIDTH.
         profiles: data sheet by device.
-        calibrations: what the GPU was seen to reach, by device.
+        calibrations: calibration by device: the rates that its GPU was measured to reach.
 
     Returns:
         CEILINGS, by device, bandwidths first, in the order of the levels and precisions.
@@ -72,7 +72,7 @@ def ceilings(
 
 
 def _slower_paths(kernels: pl.DataFrame, peaks: pl.DataFrame, fastest: pl.DataFrame) -> pl.DataFrame:
-    """Return a roof for each precision whose work ran on a slower path, as the same share of the fastest one's as in its launch."""
+    """Return a roof for each precision whose work ran on slower paths: `fastest` times the ratio of the peaks in that launch."""
     share = pl.col("peak_flop_per_s") / pl.col("fastest_peak_flop_per_s")
     slower = peaks.filter((pl.col("flop") > 0) & (share < _SLOWER_PATH_FRAC)).with_columns(share.alias("share"))
     shares = longest_launch(kernels, slower, "compute", "precision", "share").rename({"per_s": "share"})
@@ -83,14 +83,14 @@ def _slower_paths(kernels: pl.DataFrame, peaks: pl.DataFrame, fastest: pl.DataFr
 
 
 def longest_launch(kernels: pl.DataFrame, rows: pl.DataFrame, kind: str, name: str, peak: str) -> pl.DataFrame:
-    """Return CEILINGS from counters: per device and name the peak of the longest launch that has one.
+    """Return CEILINGS from counters: per device and name, the peak of the longest launch that has one.
 
     Args:
         kernels: KERNELS.
-        rows: `id`, `definition`, and the columns called `name` and `peak`; peaks per second.
-        kind: of the ceilings.
+        rows: columns `id`, `definition`, and those that `name` and `peak` say.
+        kind: "bandwidth" or "compute".
         name: column with the ceiling's name.
-        peak: column with the ceiling's value; null where not known.
+        peak: column with the ceiling's value, per second; null where not known.
     """
     return (
         rows.filter(pl.col(peak).is_not_null())

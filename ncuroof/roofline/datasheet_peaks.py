@@ -1,4 +1,4 @@
-"""Peaks that a report does not hold, from the data sheet of its GPU: at the clock that the report measured."""
+"""Peaks that a report lacks, from its GPU's data sheet at the clock that the report measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ncuroof.tables import BANDWIDTH, KERNELS, WORK, check
 from ncuroof.words import SPARSE_SUFFIX, CeilingSource, MemoryLevel
 
 _SPARSE_SPEEDUP = 2.0
-"""Structured sparsity doubles a tensor peak (NVIDIA A100 Tensor Core GPU Architecture, "Sparsity") unless another is stated."""
+"""Structured sparsity doubles a tensor peak (NVIDIA A100 Tensor Core GPU Architecture, "Sparsity") unless the sheet states it."""
 
 
 def with_datasheet_peaks(
@@ -20,8 +20,8 @@ def with_datasheet_peaks(
 ) -> pl.DataFrame:
     """Return WORK with a peak where the counters give none: operations per clock and SM × SMs × measured SM clock.
 
-    Where the report holds no clock, the peak is the data sheet's own, at boost, of as many SMs as there are: a slice (MIG) or a
-    green context has a part of the GPU's.
+    If the report contains no clock, it is the data sheet's peak at boost clock, times the share of the GPU's SMs that the kernel
+    could use: a slice (MIG) or a green context has only a part of them.
 
     Args:
         work: WORK.
@@ -95,7 +95,7 @@ def with_datasheet_bandwidth(
 
 
 def _rates(device: int, profile: GpuProfile) -> Iterator[tuple[int, str, float | None, float, float]]:
-    """Yield device, precision, FLOP per clock and SM, FLOP/s at boost clock, and SMs; of each precision the sparse one, too."""
+    """Yield device, precision, FLOP per clock and SM, FLOP/s at boost clock, and SMs: for each precision, dense and sparse."""
     peaks, rates = profile.peak_flop_per_s, profile.peak_flop_per_clock_per_sm
     n_sms = float(profile.sm_count)
     dense = [name for name in peaks if not name.endswith(SPARSE_SUFFIX)]
@@ -111,7 +111,7 @@ def _rates(device: int, profile: GpuProfile) -> Iterator[tuple[int, str, float |
 
 
 def _filled(rows: pl.DataFrame, achieved: str, peak: str, sheet: pl.Expr) -> pl.DataFrame:
-    """Return the rows with the data sheet's number where `peak` is null, and what follows from it."""
+    """Return the rows with `sheet` in place of null peaks, and `frac` and `peak_source` to match."""
     is_absent = pl.col(peak).is_null()
     value = pl.coalesce(peak, pl.when(sheet > 0).then(sheet))
     source = (

@@ -1,4 +1,4 @@
-"""The GPU that a person means: from what people type, "4090d", "a100 80gb", "dgx spark", to a profile, or to a question."""
+"""Finds the GPU profile that a user means by "4090d", "a100 80gb" or "dgx spark", or says which ones come close."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _LEAST_LIKENESS = 0.5
 
 
 def profile_by_name(name: str) -> GpuProfile:
-    """Return the profile that `name` names: whole, with or without RTX, else the only one that has all of its words.
+    """Return the profile with this name, with or without RTX or GTX, else the only one whose names contain all of its words.
 
-    Case, brand words, blanks, hyphens and underscores do not matter. A size of memory has to fit, and decides between profiles that
-    the other words name; where several are left, or none, the answer is an error.
+    Case, brand words, blanks, hyphens and underscores do not matter. A memory size must fit, and decides between profiles that the
+    other words match.
 
     Raises:
-        UnknownNameError: no profile, or more than one, fits; the hint lists those or near ones.
+        UnknownNameError: no profile, or more than one, fits; the hint lists these, or those with similar names.
         ProfileError: a file is malformed.
     """
     words = normalise_device_name(name).split()
@@ -46,7 +46,7 @@ def profile_by_name(name: str) -> GpuProfile:
 
 
 def _readings(words: Sequence[str]) -> list[Callable[[GpuProfile], bool]]:
-    """Return what a profile has to be if these words name it, the strictest first."""
+    """Return tests of whether a profile is meant by these words, the strictest first."""
     joined = "".join(words)
     return [
         lambda profile: joined in _spellings(profile),
@@ -63,7 +63,7 @@ def _names(profile: GpuProfile) -> tuple[str, ...]:
 
 @cache
 def _spellings(profile: GpuProfile) -> frozenset[str]:
-    """Return all names of a GPU without blanks."""
+    """Return all names of a GPU, without blanks between words."""
     return frozenset(name.replace(" ", "") for name in _names(profile))
 
 
@@ -73,12 +73,12 @@ def _words(profile: GpuProfile) -> frozenset[str]:
 
 
 def _has_memory(profile: GpuProfile, size: str) -> bool:
-    """Return whether a GPU has that much memory ("80gb"), by a name or its sheet, or can have: the sheet leaves it open."""
+    """Return whether a GPU has that much memory ("80gb") by a name or its profile; also True if the profile states no size."""
     return profile.dram_bytes is None or size in _words(profile) or size == f"{round(profile.dram_bytes / _GIB)}gb"
 
 
 def _nearest(joined: str) -> list[str]:
-    """Return the ids of the profiles with the most similar names, or words that hold a number; all where none is similar."""
+    """Return the ids of the profiles with the most similar names, or words that contain a digit; all ids if none is similar."""
 
     def likeness(profile: GpuProfile) -> float:
         numbers = {word for word in _words(profile) if any(map(str.isdigit, word)) and not _CAPACITY.fullmatch(word)}

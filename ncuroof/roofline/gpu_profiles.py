@@ -1,8 +1,7 @@
-"""Datasheet ceilings of NVIDIA GPUs: reading `profiles/gpus/*.toml`, and finding the profile of a device.
+"""Data sheets of NVIDIA GPUs: reads `profiles/gpus/*.toml` and finds the profile of a device.
 
-One file describes one GPU: what identifies it, the peaks that its documents state (dense, at boost clock),
-the rates per clock that give the other peaks, and for every number the document that it comes from. Adding a
-GPU is adding a file.
+One file describes one GPU: what identifies it, the peaks that its documents state (dense, at boost clock), the rates per clock
+from which the other peaks follow, and for every number the document that it comes from. To add a GPU, add a file.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FP16_ACCUMULATE_SUFFIX = "_fp16_accumulate"
-"""Ends the key of a rate that only FP16 accumulation reaches; the plain key is the FP32-accumulation rate."""
+"""Suffix of the key of a rate that only FP16 accumulation reaches; the plain key is the rate with FP32 accumulation."""
 
 FP16_ACCUMULATING = (Precision.TENSOR_FP16.value, Precision.TENSOR_FP8.value)
-"""Types whose products can add up in FP16."""
+"""Input types whose products can be accumulated in FP16."""
 
 _TEXTS = ("id", "name", "vendor", "architecture", "chip", "compute_capability")
 _NUMBERS = ("sm_count", "sm_boost_clock_hz")
@@ -45,9 +44,9 @@ _NUMBER_TABLES: dict[str, Collection[str]] = {
 }
 _BRAND_WORDS = frozenset({"nvidia", "geforce", "tesla", "gpu"})
 _MIG = re.compile(r"(?<!\s)\s+mig\b.*", re.IGNORECASE | re.DOTALL)
-"""Looked for once per run of blanks: names come from reports, and can be nothing but blanks."""
+"""Starts only at the first of several blanks, so that a name of nothing but blanks (reports can have any) takes linear time."""
 
-# A driver shows less than the data sheet's capacity: firmware and error correction take up to a tenth of it.
+# A driver reports less than the data sheet's capacity: firmware and error correction take up to a tenth of it.
 _VISIBLE_DRAM_FRAC = (0.85, 1.02)
 
 
@@ -55,29 +54,29 @@ _VISIBLE_DRAM_FRAC = (0.85, 1.02)
 class GpuProfile:
     """What the documents of one GPU say.
 
-    Peaks are dense: structured sparsity doubles the tensor ones, but for those that are stated as `<precision>_sparse`.
-    GeForce parts run FP16 and FP8 tensor operations with FP32 accumulation at half rate: there the plain key holds the
+    Peaks are dense; structured sparsity doubles the tensor ones, except where `<precision>_sparse` is stated.
+    GeForce GPUs run FP16 and FP8 tensor operations with FP32 accumulation at half rate: there the plain key has the
     half rate, and `<precision>_fp16_accumulate` the full one.
 
     Attributes:
         id: file stem, e.g. "h100-sxm".
-        name: NVIDIA's name of the product.
+        name: NVIDIA's product name.
         vendor: "NVIDIA".
         architecture: e.g. "Hopper".
         chip: e.g. "GH100".
         compute_capability: e.g. "9.0".
-        device_names: what the driver, and so a report, calls it.
+        device_names: its names in the driver, and therefore in reports.
         sm_count: streaming multiprocessors of the whole device.
-        sm_boost_clock_hz: clock behind the peaks.
-        tensor_boost_clock_hz: clock behind the tensor peaks other than FP64, or None when it is the SM's.
+        sm_boost_clock_hz: clock at which the peaks are stated.
+        tensor_boost_clock_hz: clock at which the tensor peaks except FP64 are stated, or None when it is `sm_boost_clock_hz`.
         dram_bytes: capacity, or None when cards that share the profile differ in it.
         l2_bytes: L2 capacity, or None when unknown.
         memory_bus_width_bits: None when unknown, or when drivers disagree about it.
-        bandwidth_bytes_per_s: by memory level; stated, else bytes per clock at the SM boost clock.
-        peak_flop_per_s: by precision; stated, else rate at boost clock. Integer types count operations.
+        bandwidth_bytes_per_s: by memory level; as stated, else bytes per clock × SM boost clock.
+        peak_flop_per_s: by precision; as stated, else rate per clock × boost clock. Integer types count operations.
         peak_flop_per_clock_per_sm: by precision, to scale a peak to another clock or SM count.
         sources: document by dotted key of a number, e.g. "peak_flop_per_s.fp32"; one for each number above.
-        notes: remark by dotted key of what it is about; "tensor" stands for all tensor peaks.
+        notes: remark by dotted key of what it is about; "tensor" means all tensor peaks.
     """
 
     id: str
@@ -106,9 +105,9 @@ class GpuProfile:
         return None if peak is None or bandwidth is None else peak / bandwidth
 
     def stated_precision(self, precision: str) -> str:
-        """Return the name under which the sheet has the peak of `precision`.
+        """Return the key under which the profile has the peak of `precision`.
 
-        Where it has no rate of its own for accumulation in FP16, that of FP32 holds for both.
+        Without a separate rate for FP16 accumulation, the key of FP32 accumulation applies to both.
         """
         return precision if precision in self.peak_flop_per_s else precision.removesuffix(FP16_ACCUMULATE_SUFFIX)
 
@@ -120,7 +119,7 @@ class GpuProfile:
     def peak_clock_hz(self, precision: str) -> float | None:
         """Return the clock at which all SMs reach the peak of `precision`; None when its rate or peak is unknown.
 
-        Tensor peaks of some cards are stated at less than the SM boost clock, and no document says at which clock.
+        Some cards' tensor peaks are stated at a clock below the SM boost clock that no document names.
         """
         rate, peak = self.peak_flop_per_clock_per_sm.get(precision), self.peak_flop_per_s.get(precision)
         return None if rate is None or peak is None else peak / (rate * self.sm_count)
@@ -131,7 +130,7 @@ def load_profiles() -> tuple[GpuProfile, ...]:
     """Return all profiles that ship with ncuroof, ordered by id.
 
     Raises:
-        ProfileError: a file is malformed; names the file and the key.
+        ProfileError: a file is malformed; the message names the file and the key.
     """
     return tuple(read_profile(path) for path in _paths())
 
@@ -144,11 +143,11 @@ def match_profile(
     dram_bytes: int | None = None,
     memory_bus_bits: int | None = None,
 ) -> GpuProfile | None:
-    """Return the profile of the device that a report calls `device_name`; None when there is no single one.
+    """Return the profile of the device that a report calls `device_name`; None unless exactly one fits.
 
-    The whole name has to fit, and nothing else that is given may contradict the profile, so that a name that
-    several products share ("NVIDIA H100") matches the right one or none. A MIG slice matches the GPU that it
-    is cut from, whose peaks it cannot reach: see `is_partial`.
+    The whole name must match, and nothing else that is given may contradict the profile, so that a name that
+    several products share ("NVIDIA H100") finds the right one or none. A MIG slice finds the GPU that it
+    is part of, whose peaks it cannot reach: see `is_partial`.
 
     Raises:
         ProfileError: the file of a GPU of that compute capability is malformed.
@@ -171,7 +170,7 @@ def is_partial(device_name: str) -> bool:
 
 
 def normalise_device_name(device_name: str) -> str:
-    """Return `device_name` in lower case, without brand words and MIG slice, one blank between words."""
+    """Return `device_name` in lower case, without brand words and the MIG suffix, one blank between words."""
     words = re.split(r"[\s_-]+", _MIG.sub("", device_name).strip().lower())
     return " ".join(word for word in words if word not in _BRAND_WORDS)
 
@@ -181,7 +180,7 @@ def read_profile(path: Path) -> GpuProfile:
     """Return the profile in the TOML file at `path`.
 
     Raises:
-        ProfileError: a key is missing, unknown or of the wrong kind, or a number has no source.
+        ProfileError: a key is missing, unknown or of the wrong type, or a number has no source.
     """
     document = resources.read_toml(path)
     try:
@@ -227,7 +226,7 @@ def _identity(gpu: dict[str, Any], stem: str) -> tuple[dict[str, Any], tuple[str
 
 
 def _sources(texts: dict[str, str], numbers: dict[str, dict[str, float]]) -> dict[str, str]:
-    """Return the source of every number: its own, else its table's for tensor numbers, else its table's."""
+    """Return the source of every number: its own, else that of all tensor numbers of its table, else that of its table."""
     resolved: dict[str, str] = {}
     unused = set(texts)
     for table, content in numbers.items():
@@ -244,7 +243,7 @@ def _sources(texts: dict[str, str], numbers: dict[str, dict[str, float]]) -> dic
 
 
 def _add_derived(numbers: dict[str, dict[str, float]], sources: dict[str, str]) -> None:
-    """Add bandwidths and peaks that are not stated but follow from a rate per clock, with their sources."""
+    """Add the bandwidths and peaks that are not stated but follow from a rate per clock, with their sources."""
     sm_count, clock_hz = numbers["gpu"]["sm_count"], numbers["gpu"]["sm_boost_clock_hz"]
     tensor_clock_hz = numbers["gpu"].get("tensor_boost_clock_hz", clock_hz)
     for key, n_bytes in numbers["bytes_per_clock"].items():
@@ -279,7 +278,7 @@ def _paths() -> tuple[Path, ...]:
 
 @cache
 def _paths_mentioning(text: str) -> tuple[Path, ...]:
-    """Return the files that contain `text`: cheaper than parsing those that cannot match."""
+    """Return the files that contain `text`, which is cheaper than parsing files that cannot match."""
     return tuple(path for path in _paths() if text in path.read_text(encoding="utf-8"))
 
 
@@ -291,7 +290,7 @@ def _table(document: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _numbers(table: str, content: dict[str, Any]) -> dict[str, float]:
-    """Return the numbers of a table; `[gpu]`, checked elsewhere, holds texts beside them."""
+    """Return the numbers of a table; `[gpu]` also has texts, and `_identity` checks its keys."""
     if table != "gpu":
         _refuse_unknown(f"[{table}]", content, _NUMBER_TABLES[table])
     numbers = {key: content[key] for key in _NUMBER_TABLES[table] if key in content}

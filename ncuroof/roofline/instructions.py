@@ -1,4 +1,4 @@
-"""The instruction roofline: kernels by executed warp instructions, so that those without FLOPs have a place too."""
+"""The instruction roofline: kernels by executed warp instructions, so that kernels without FLOPs can be placed as well."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ TRANSACTION_BYTES: Mapping[str, int] = {
     MemoryLevel.L1.value: 32,
     MemoryLevel.SHARED.value: 128,
 }
-"""Bytes of one transaction: a sector; in shared memory a wavefront of 32 banks × 4 byte (Ding and Williams, PMBS 2019)."""
+"""Bytes of one transaction by level: a sector, or in shared memory a wavefront of 32 banks × 4 byte (Ding, Williams, PMBS 2019)."""
 
 WARP_ISSUE = "warp_issue"
-"""Name of the ceiling that the schedulers set."""
+"""Name of the ceiling set by the warp schedulers' issue rate."""
 
 INSTRUCTION_DEFINITION = (
     "executed warp instructions over the duration; transactions are the achieved and peak bytes of `bandwidth` "
@@ -33,16 +33,15 @@ def place_instructions(kernels: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.Dat
     """Place each kernel under the instruction roofs of the levels it moved bytes on.
 
     With T the bytes of a transaction: intensity = (inst/s) / (byte/s / T), and roof = min(issue peak, intensity × peak byte/s / T).
-    Achieved and peak bytes are one pair of counters, those of BANDWIDTH, so that dot and roof count the same traffic.
+    Achieved and peak byte/s are the pair in BANDWIDTH, so that dot and roof count the same traffic.
 
     Args:
         kernels: KERNELS with `instructions.warp_per_s` and `instructions.peak_warp_per_s`.
         bandwidth: BANDWIDTH.
 
     Returns:
-        INSTRUCTION_POINTS, by kernel; only kernels that executed instructions. The intensity is null where a level moved
-        nothing, and the roof is then the issue peak alone; without an issue peak the roof is the slope alone. No share of a roof
-        of zero.
+        INSTRUCTION_POINTS, by kernel, of kernels that executed instructions. Where a level moved no bytes, the intensity is null
+        and the roof is the issue peak alone; without an issue peak, the roof is the slope alone. A roof of 0 has a null `roof_frac`.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -85,11 +84,11 @@ def instruction_ceilings(
 
     Args:
         kernels: KERNELS with `instructions.peak_warp_per_s` and `device.n_schedulers_per_sm`.
-        ceilings: CEILINGS of the FLOP roofline; their bandwidths become transactions.
+        ceilings: CEILINGS of the FLOP roofline; their bandwidths are converted to transactions.
         profiles: data sheet by device.
 
     Returns:
-        CEILINGS by device: `per_s` is transactions/s of a level, and warp instructions/s of the schedulers.
+        CEILINGS by device: `per_s` is transactions/s for a level and warp instructions/s for WARP_ISSUE.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -137,11 +136,11 @@ def _of_sheets(kernels: pl.DataFrame, profiles: Mapping[int, GpuProfile | None])
 
 
 def _transaction_bytes(level: str) -> pl.Expr:
-    """Return the bytes of a transaction of the level that a column names."""
+    """Return the bytes of a transaction of the memory level in the column `level`."""
     return pl.col(level).replace_strict(dict(TRANSACTION_BYTES), return_dtype=pl.Float64)
 
 
 def _in_transactions(level: str) -> pl.Expr:
-    """Return the definition of the bytes, and what they are divided by."""
+    """Return the definition of the bytes with the size of a transaction appended."""
     size = _transaction_bytes(level).cast(pl.Int64)
     return pl.format("{}; {} byte per transaction", "definition", size)

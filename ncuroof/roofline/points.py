@@ -1,4 +1,4 @@
-"""Placing kernels on the roofline: a point per memory level and precision."""
+"""Places kernels on the roofline: a point per memory level and precision."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def place(work: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.DataFrame:
         bandwidth: BANDWIDTH.
 
     Returns:
-        POINTS, by kernel; only precisions with work that was counted reliably. The intensity is null where a level moved nothing,
-        and the roof is then the peak alone; without a peak the roof is the slope alone. No share of a roof of zero.
+        POINTS, by kernel, of precisions with reliably counted work. Where a level moved no bytes, the intensity is null and the
+        roof is the peak alone; without a peak, the roof is the slope alone. A roof of 0 has a null `roof_frac`.
 
     Raises:
         SchemaError: a column is absent or has another type.

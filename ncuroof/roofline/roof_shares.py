@@ -1,4 +1,4 @@
-"""What a launch reached of the roofs that its own counters do not know: the data sheet's, and those its GPU was seen to reach."""
+"""Each launch's share of the roofs that do not come from its own counters: those of the data sheet and of a calibration."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def roof_shares(
     ceilings: pl.DataFrame,
     calibrations: Mapping[int, Calibration | None],
 ) -> pl.DataFrame:
-    """Return achieved rates over the data sheet's and over reached roofs.
+    """Return achieved rates over the data sheet's roofs and over those that a calibration measured.
 
-    A reached roof other than DRAM's is scaled from the SM clock it was measured at to that of the launch, where both are known.
-    The data sheet's is taken as it is, at boost clock; that of accumulation in FP16, where the sheet has one, for work that did so.
+    A calibrated roof other than DRAM's is scaled from the SM clock at which it was measured to the launch's, if both are known. The
+    data sheet's is used as stated, at boost clock: for work accumulated in FP16, the peak with FP16 accumulation if there is one.
 
     Args:
         kernels: KERNELS with `sm_clock_hz`.
         work: WORK.
         bandwidth: BANDWIDTH.
         ceilings: CEILINGS of all sources.
-        calibrations: of each device; None where there is none.
+        calibrations: calibration by device; None where there is none.
 
     Returns:
         ROOF_SHARES; launches without a rate or a roof have no row.
@@ -84,7 +84,7 @@ def roof_shares(
 
 
 def _calibrated_clocks(calibrations: Mapping[int, Calibration | None]) -> pl.DataFrame:
-    """Return the SM clock at which each roof of each device was reached."""
+    """Return the SM clock at which a calibration measured each roof of each device."""
     known = [(device, each) for device, each in calibrations.items() if each is not None]
     rows: list[tuple[int, str, str, float | None]] = []
     if known:
@@ -106,10 +106,10 @@ def _roofs(ceilings: pl.DataFrame, source: CeilingSource) -> pl.DataFrame:
 
 
 def by_device(calibrations: Sequence[Calibration], devices: pl.DataFrame) -> dict[int, Calibration | None]:
-    """Return the calibration that fits each device, by its number; None where none does.
+    """Return the first calibration that fits each device, by `device`; None where none does.
 
     Args:
-        calibrations: what there is.
+        calibrations: all available ones, the preferred first.
         devices: DEVICES.
     """
     return {
@@ -119,7 +119,7 @@ def by_device(calibrations: Sequence[Calibration], devices: pl.DataFrame) -> dic
 
 
 def _fits(calibration: Calibration, device_name: str | None, sm_count: int | None) -> bool:
-    """Return whether a device is such a GPU: the same name, brand words aside, and as many SMs."""
+    """Return whether a device is a GPU like the calibrated one: the same name except for brand words, and as many SMs if known."""
     if device_name is None or normalise_device_name(device_name) != normalise_device_name(calibration.gpu):
         return False
     return sm_count in (None, calibration.sm_count)

@@ -1,4 +1,4 @@
-"""The whole roofline of an analysis: profiles of its devices, ceilings, points and bounds."""
+"""The whole roofline of an analysis: data sheets of its devices, ceilings, points and bounds."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 _MOSTLY = 0.5
 _TMA_IN_USE_FRAC = 0.01
-"""A bulk copy moves kilobytes with one instruction: where the pipe is busy for this share of the time, it carries the traffic."""
+"""A bulk copy moves kilobytes with one instruction: if TMA is busy for more than this share of the time, it carries the traffic."""
 
 _TF32 = "tensor_tf32"
 _TENSOR_TYPES_FOR_FP32_WORK = (_TF32, "tensor_bf16", "tensor_fp16")
 _LEAST_SPEEDUP = 1.2
-"""Of a tensor type over FP32, to be faster: GeForce's TF32 runs at the FP32 rate, the next ones at twice it or more."""
+"""Ratio above which a tensor type is faster than FP32: GeForce runs TF32 at the FP32 rate, the next types at twice that or more."""
 _NARROWER_TENSOR_TYPE = {
     "tensor_tf32": "tensor_bf16",
     "tensor_bf16": "tensor_fp8",
@@ -36,15 +36,15 @@ _NARROWER_TENSOR_TYPE = {
     "tensor_fp8": "tensor_fp4",
 }
 _MOSTLY_FP32_ACCUMULATION = 0.75
-"""Where FP32 accumulation runs at half rate, a kernel whose paths reach less of the fastest one's peak than this uses it."""
+"""On GPUs that accumulate in FP32 at half rate, a kernel with a `roofline.tensor_path_frac` below this mostly does so."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Roofline:
-    """Where the kernels lie, and under what.
+    """Where the kernels lie on the roofline, and the roofs above them.
 
     Attributes:
-        work: WORK, with the data sheet's peak where the report holds none.
+        work: WORK, with the data sheet's peak where the report has none.
         bandwidth: BANDWIDTH, likewise.
         points: POINTS.
         ceilings: CEILINGS.
@@ -53,7 +53,7 @@ class Roofline:
         instruction_ceilings: CEILINGS of the instruction roofline.
         bounds: BOUNDS with the quantities of `bound`, `device.tf32_speedup`, `device.tensor_speedup`,
             `device.narrower_speedup` and `roofline.past_l1`.
-        profiles: data sheet by device, None where no profile fits.
+        profiles: data sheet by device; None where no profile fits.
     """
 
     work: pl.DataFrame
@@ -68,7 +68,7 @@ class Roofline:
 
 
 def roofline(measurements: Measurements, calibrations: Sequence[Calibration] = ()) -> Roofline:
-    """Return the roofline of all that was measured, with the roofs that its GPUs were seen to reach."""
+    """Return the roofline of all measurements, including the roofs that `calibrations` measured on the same GPUs."""
     kernels = measurements.kernels
     profiles = {
         row["device"]: _profile(row["name"], row["compute_capability"], row)
@@ -113,25 +113,25 @@ def roofline(measurements: Measurements, calibrations: Sequence[Calibration] = (
 def sheet_dram_bandwidth(
     name: str | None, compute_capability: int | None, attributes: Mapping[str, int | None]
 ) -> float | None:
-    """Return byte/s of a GPU's memory by its data sheet; None where no profile fits, or for a slice, which has a part of it.
+    """Return a GPU's memory bandwidth in byte/s by its data sheet; None if no profile fits, or for a MIG slice, which has a part.
 
     Args:
         name: of the device in the report.
         compute_capability: 90 for 9.0.
-        attributes: `sm_count`, `dram_bytes` and `memory_bus_bits` as the driver says them.
+        attributes: `sm_count`, `dram_bytes` and `memory_bus_bits` as the driver reports them.
     """
     profile = None if is_partial(name or "") else _profile(name, compute_capability, attributes)
     return None if profile is None else profile.bandwidth_bytes_per_s.get(MemoryLevel.DRAM.value)
 
 
 def _of_whole(profiles: Mapping[int, GpuProfile | None], devices: pl.DataFrame) -> dict[int, GpuProfile | None]:
-    """Return the data sheets, None for slices (MIG): what a part of a GPU reaches, its data sheet does not state."""
+    """Return the data sheets by device, None for MIG slices: a data sheet does not state the peaks of a part of the GPU."""
     names = devices.select("device", "name").iter_rows()
     return {device: None if is_partial(name or "") else profiles[device] for device, name in names}
 
 
 def _is_past_l1(kernels: pl.DataFrame) -> pl.Series:
-    """Return whether most of what a kernel loads never returns to registers, so that L1's roof traffic does not hold it."""
+    """Return whether most of what a kernel loads bypasses registers (async and bulk copies) and so is not in L1's roof traffic."""
     is_past = (pl.col("access.async_copy_frac") > _MOSTLY) | (pl.col("utilisation.tma") > _TMA_IN_USE_FRAC)
     return kernels.select(is_past.fill_null(value=False)).to_series()
 
@@ -149,7 +149,7 @@ def _profile(name: str | None, compute_capability: int | None, row: Mapping[str,
 
 
 def _tensor_speedups(profile: GpuProfile | None) -> dict[str, float | None]:
-    """Return how much faster than FP32 the GPU multiplies matrices in TF32, and in the least narrow tensor type that is faster."""
+    """Return the GPU's rate over FP32's of TF32, and of the first of TF32, BF16 and FP16 that is faster than FP32."""
     peaks = {} if profile is None else profile.peak_flop_per_s
     fp32, rates = peaks.get("fp32"), [peaks.get(precision) for precision in _TENSOR_TYPES_FOR_FP32_WORK]
     speedups = [rate / fp32 for rate in rates if rate is not None] if fp32 is not None else []
@@ -164,7 +164,7 @@ def _tensor_speedups(profile: GpuProfile | None) -> dict[str, float | None]:
 def _narrower_speedups(
     kernels: pl.DataFrame, bounds: pl.DataFrame, profiles: Mapping[int, GpuProfile | None]
 ) -> pl.Series:
-    """Return `device.narrower_speedup`: one value per kernel, of its GPU and its dominant precision."""
+    """Return `device.narrower_speedup` of each kernel, by its GPU and its dominant precision."""
     is_slower = (pl.col("roofline.tensor_path_frac") < _MOSTLY_FP32_ACCUMULATION).fill_null(value=False)
     keys = bounds.select(kernels["device"], "dominant_precision", is_slower.alias("is_slower_path"))
     distinct = keys.drop_nulls().unique()
@@ -177,15 +177,15 @@ def _narrower_speedups(
 
 
 def narrower_speedup(profile: GpuProfile | None, precision: str, *, is_slower_path: bool) -> float | None:
-    """Return how much faster the next narrower tensor type is by the data sheet; None where the profile does not state both.
+    """Return the data-sheet rate of the next narrower tensor type over that of `precision`; None unless the profile states both.
 
     A GPU that accumulates in FP32 at half rate has two rates for a type. Unless its paths are known to be the slower ones, a
-    kernel is taken to accumulate in FP16, which leaves a narrower type less to gain.
+    kernel is assumed to accumulate in FP16: the cautious choice, since it leaves less to gain from a narrower type.
 
     Args:
-        profile: data sheet of the GPU, if there is one.
+        profile: data sheet of the GPU, or None.
         precision: dominant precision of the kernel.
-        is_slower_path: the kernel's tensor work ran mostly on slower paths than the GPU has for its type.
+        is_slower_path: whether the kernel's tensor work ran mostly on slower paths than the fastest one of its type.
     """
     narrower = _NARROWER_TENSOR_TYPE.get(precision)
     if profile is None or narrower is None:

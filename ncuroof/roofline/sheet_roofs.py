@@ -1,4 +1,4 @@
-"""Roofs of a data sheet by kind and name, as they are stated and at another clock, and what no measurement can be above."""
+"""Roofs of a data sheet by kind and name, as stated and at another clock, and the limits that no measurement can exceed."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ncuroof.roofline.gpu_profiles import FP16_ACCUMULATE_SUFFIX, FP16_ACCUMULAT
 from ncuroof.words import SPARSE_SUFFIX, MemoryLevel, Precision
 
 AT_THEIR_OWN_CLOCK = (MemoryLevel.DRAM.value,)
-"""Levels whose rate does not go with the SM clock."""
+"""Memory levels whose bandwidth does not scale with the SM clock."""
 _ALLOWED_ABOVE = 1.05
-"""Clocks move while they are read, and events resolve half a µs: no broken measurement hides in so little."""
+"""Tolerance: clocks change while they are read, and events resolve half a µs. A broken measurement is further off than this."""
 _ALLOWED_ABOVE_UNKNOWN_CLOCK = 1.5
-"""Cards for desks and laptops clock higher than their sheet says, some by a third."""
+"""Tolerance without a measured clock: desktop and laptop cards clock higher than their data sheet says, some by a third."""
 
 
 def sheet_roof(profile: GpuProfile, kind: str, name: str) -> float | None:
-    """Return a roof in byte/s or flop/s as the sheet states it, at boost clock; None where it does not.
+    """Return a roof in byte/s or flop/s as the data sheet states it, at boost clock; None where it does not.
 
     Args:
-        profile: of the GPU.
+        profile: data sheet of the GPU.
         kind: "bandwidth" or "compute".
         name: memory level or precision.
     """
@@ -30,22 +30,22 @@ def sheet_roof(profile: GpuProfile, kind: str, name: str) -> float | None:
 
 
 def sheet_precision() -> pl.Expr:
-    """Return, of rows of WORK, the name that data sheets have the dense peak by, such as `tensor_fp16_fp16_accumulate`."""
+    """Return, for rows of WORK, the key of their dense peak in data sheets, such as `tensor_fp16_fp16_accumulate`."""
     dense = pl.col("precision").str.replace(f"{SPARSE_SUFFIX}$", "")
     adds_in_fp16 = dense.is_in(FP16_ACCUMULATING) & (pl.col("accumulates_in") == Precision.FP16.value)
     return pl.when(adds_in_fp16).then(dense + FP16_ACCUMULATE_SUFFIX).otherwise(dense)
 
 
 def states_peak(compute_capability: str, precision: Precision) -> bool:
-    """Return whether the sheet of any GPU of a compute capability, such as "9.0", states a peak of a precision."""
+    """Return whether any GPU's data sheet of a compute capability, such as "9.0", states a peak of a precision."""
     profiles = (each for each in load_profiles() if each.compute_capability == compute_capability)
     return any(precision.value in profile.peak_flop_per_s for profile in profiles)
 
 
 def sheet_roof_at_clock(profile: GpuProfile, kind: str, name: str, clock_hz: float) -> float | None:
-    """Return a roof in byte/s or flop/s at an SM clock; None where it does not go with that, or the sheet does not tell.
+    """Return a roof in byte/s or flop/s at an SM clock; None if it does not scale with that, or the data sheet does not state it.
 
-    A bandwidth is that at boost clock × clock / boost clock, a peak is flop per cycle and SM × SMs × clock.
+    A bandwidth is that at boost clock × clock / boost clock; a peak is FLOPs per cycle and SM × SMs × clock.
     """
     if kind != "bandwidth":
         return profile.peak_at_clock_flop_per_s(name, clock_hz)
@@ -54,10 +54,10 @@ def sheet_roof_at_clock(profile: GpuProfile, kind: str, name: str, clock_hz: flo
 
 
 def most_that_is_possible(profile: GpuProfile, kind: str, name: str, clock_hz: float | None) -> float | None:
-    """Return the rate in byte/s or flop/s that nothing measured can be above; None where the sheet does not state the roof.
+    """Return the rate in byte/s or flop/s that no measurement can exceed; None where the data sheet does not state the roof.
 
-    It is the roof at boost clock, or at the clock that was seen where that is higher, and 5 % more; half as much again where a roof
-    goes with a clock that is not known.
+    It is the roof at boost clock, or at the measured clock if that is higher, plus 5 %; plus 50 % if the roof scales with the SM
+    clock and `clock_hz` is None.
     """
     stated = sheet_roof(profile, kind, name)
     if stated is None:
@@ -69,11 +69,11 @@ def most_that_is_possible(profile: GpuProfile, kind: str, name: str, clock_hz: f
 
 
 def without_impossible(calibration: Calibration, profile: GpuProfile | None) -> Calibration:
-    """Return a calibration whose rates that the GPU cannot reach are no roofs; `not_measured` tells them, by name, and why.
+    """Return a calibration without the roofs that its GPU cannot reach; `not_measured` has their names and the reason instead.
 
     Args:
-        calibration: as it was measured.
-        profile: of the GPU; None where it is not known, and all is kept.
+        calibration: as measured.
+        profile: data sheet of the GPU; None if unknown: all roofs are kept.
     """
     refused = {roof: why for roof in calibration.roofs if (why := _why_impossible(roof, profile)) is not None}
     return replace(
