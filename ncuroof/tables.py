@@ -66,7 +66,7 @@ WORK = pl.Schema(
         "precision": pl.String(),  # Precision, possibly with the suffix `_sparse`
         "flop": pl.Float64(),
         "flop_per_s": pl.Float64(),
-        "peak_flop_per_s": pl.Float64(),  # at the clock measured in the report; null where not collected
+        "peak_flop_per_s": pl.Float64(),  # at the measured clock, or the data sheet's at boost; null where unknown
         "fastest_peak_flop_per_s": pl.Float64(),  # of the fastest path of this precision, where it has several
         "frac": pl.Float64(),  # flop_per_s / peak_flop_per_s
         "definition": pl.String(),  # what was counted
@@ -91,7 +91,7 @@ BANDWIDTH = pl.Schema(
         "is_from_chart": pl.Boolean(),  # defined by a chart in the report, not by the catalogue
     }
 )
-"""One row per kernel and memory level with roof traffic: achieved and peak of the same counter."""
+"""One row per kernel and memory level with roof traffic: achieved and peak rate, of the same counter if that has a peak."""
 
 DEVICES = pl.Schema(
     {
