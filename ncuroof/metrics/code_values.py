@@ -76,9 +76,9 @@ def _by_workload(of_kernel: pl.DataFrame, report: RawReport) -> pl.DataFrame:
 def _most_executions(report: RawReport) -> pl.Series:
     """Return MOST_EXECUTIONS of each workload: executions of its most frequently executed global-memory instruction.
 
-    It is null where the instructions are unknown or none accesses global memory. An instruction without predicated-off lanes accessed
-    memory as often as it was executed. Otherwise its count may include executions with all lanes off, and a lower bound is used: the
-    lanes that were on, over the size of a warp.
+    It is null where the instructions are unknown or none accesses global memory. An instruction without predicated-off lanes
+    accessed memory as often as it was executed. Otherwise its count may include executions with all lanes off, and a lower bound
+    is used: the lanes that were on, over the size of a warp.
     """
     n_executions = (
         pl.when(pl.col(_THREADS_ON) == pl.col(_THREADS)).then(_EXECUTED).otherwise(pl.col(_THREADS_ON) / _WARP)
