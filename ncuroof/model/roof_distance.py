@@ -7,7 +7,7 @@ from enum import Enum
 
 NEAR_FRAC = 0.8
 NOTE_FRAC = 0.5
-"""Shares of the roof: from NEAR_FRAC on, the rate is near it; from NOTE_FRAC on, some headroom; below, much headroom (choices)."""
+"""Limits of the grades, as shares of the roof: from 0.8 near it, from 0.5 some headroom, below much headroom (a choice)."""
 
 
 class Grade(str, Enum):

@@ -155,7 +155,7 @@ def _operation(request: Request, sizes: Mapping[str, int], dtype: str) -> Operat
 
 
 def _criticals(request: Request) -> tuple[Critical, ...]:
-    """Return the critical values of the size that is swept, else of a product's batch; none if compute/memory time falls with it."""
+    """Return the critical values of the size that is swept, else of a product's batch; none where `grows` is false."""
     first = {name: values[0] for name, values in request.sizes.items()}
     if request.model.name == "sharded-gemm":
         return _critical_contractions(request, first) if request.options.get("axis", "k") == "k" else ()
