@@ -114,7 +114,8 @@ class Reports:
 class Analysis:
     """The analysis of a run: measurements, roofline and diagnosis of every kernel.
 
-    Equal to itself alone; `ncuroof.compare` tells what is different. Pickles and copies are whole: processes can return analyses.
+    Analyses are compared by identity; `ncuroof.compare` shows what differs. They can be pickled and copied, so worker processes can
+    return them.
 
     Attributes:
         reports: the reports that were read.

@@ -123,7 +123,7 @@ class Caveat:
     Attributes:
         doc: what it means.
         all_of: conditions that must all hold.
-        any_of: conditions of which one must hold; none where empty.
+        any_of: conditions of which at least one must hold; empty for no such requirement.
         weakens: it lowers the verdict's confidence; all such caveats of a kernel lower it by one step together.
         explained_by: caveats that are its likely cause where they hold, the likeliest first.
     """
@@ -162,7 +162,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Refinement:
-    """A pair of verdicts, NVIDIA's rule's and ours, that differ without contradiction: ours is more specific."""
+    """A verdict of NVIDIA's rule and a more specific one of ours, which do not contradict each other."""
 
     theirs: str
     ours: str

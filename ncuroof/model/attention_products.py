@@ -89,7 +89,7 @@ def attention(  # noqa: PLR0913  attention has that many sizes
         backward: gradients instead.
 
     Raises:
-        ModelError: a size is not positive, heads are no multiple of kv_heads, or an option is not of the method.
+        ModelError: a size is not positive, heads is not a multiple of kv_heads, or an option does not apply to the method.
         UnknownNameError: no such element type.
 
     Source: Dao et al., arXiv 2205.14135, and Dao, arXiv 2307.08691, section 2; Shazeer, arXiv 1911.02150 (key heads).

@@ -48,7 +48,7 @@ def residency(working_set_bytes: float, machine: Machine | str, *, is_swept: boo
 
     Raises:
         ArgumentError: `machine` is neither a machine nor a name.
-        UnknownNameError: no machine is called so.
+        UnknownNameError: no machine has that name, or several GPUs match it.
 
     Source: NVIDIA A100 Tensor Core GPU Architecture whitepaper v1.0, 2020, L2 cache; CUDA C++ Programming Guide, L2 access
     management.

@@ -46,7 +46,7 @@ def sharded_gemm(  # noqa: PLR0913  a product has that many sizes
         c_dtype: of C, and of the partial sums as they are sent.
 
     Raises:
-        ModelError: a size is not positive, or the axis is no multiple of the devices.
+        ModelError: a size is not positive, or the axis is not a multiple of the devices.
         UnknownNameError: no such element type.
 
     Source: Austin et al., How to Scale Your Model, part 1, 2025; Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009
