@@ -1,4 +1,4 @@
-"""The chain from reports to an analysis, and the verbs on it."""
+"""`Reports` and `Analysis`: from reports that were read to an analysis, and what can be done with it."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
 PathLike = Union[str, "os.PathLike[str]"]
 
 _MOST_NAMES = 3
-"""Reports that a representation names."""
+"""Largest number of reports that a `repr` names."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reports:
-    """Reports that were read and not yet analysed; each is equal to itself alone.
+    """Reports that were read and are not yet analysed. They are compared by identity.
 
     Attributes:
-        raw: one per file, in the order given, each content once.
-        counts: by report, what a first run counted, or None; empty where nothing was. Profilers leave long names mangled: they are
-            demangled as the report demangles them.
-        repeated: files left out because an earlier one has the same content, and that one: nothing counts double.
+        raw: one report per file, in the order given; files with the same content are read once.
+        repeated: pairs of a file that was left out and the earlier file with the same content.
+        counts: per report, the launch counts of its counting run, or None; empty if no report has counts. Profilers leave long
+            kernel names mangled: `analyse` demangles them as the report does.
     """
 
     raw: tuple[RawReport, ...]
@@ -60,10 +60,16 @@ class Reports:
     counts: tuple[Counts | None, ...] = ()
 
     def weighted_by(self, *traces: PathLike) -> Reports:
-        """Return the reports with the counts of traces (`read_trace`), one for each report, in place of those beside them.
+        """Return the reports with launch counts from profiler traces, in place of the counts found beside them.
+
+        Each profiled launch then represents all launches of its kernel and shape in the trace.
+
+        Args:
+            traces: one per report, in the reports' order: a trace of `torch.profiler` (`export_chrome_trace`, gzip or not), a
+                report of Nsight Systems (`.nsys-rep`), or its SQLite export.
 
         Raises:
-            CountsError: a trace cannot be read, is none, or holds no kernel; or there is not one for each report.
+            CountsError: a file cannot be read, is not a trace, or contains no kernel; or there is not one trace per report.
         """
         from ncuroof.collect.traces.read import read_trace  # noqa: PLC0415  most reports have no trace
 
@@ -76,14 +82,14 @@ class Reports:
         return f"<Reports: {_named(self.raw)}; {sum(report.workloads.height for report in self.raw)} kernels>"
 
     def analyse(self, calibrations: Calibration | Sequence[Calibration] = ()) -> Analysis:
-        """Return the analysis of all workloads of all reports together.
+        """Return the analysis of all profiled kernels of all reports together.
 
         Args:
-            calibrations: what one or several GPUs were seen to reach (`read_calibration`): roofs beside those of counters and data
-                sheets.
+            calibrations: measured peaks of one or several GPUs, from `ncuroof.collect.calibration.read_calibration`; they become
+                roofs in addition to those of counters and data sheets.
 
         Raises:
-            ArgumentError: something else than calibrations is given.
+            ArgumentError: an argument is not a calibration.
         """
         reached = list(calibrations) if isinstance(calibrations, Iterable) else [calibrations]
         if wrong := [type(each).__name__ for each in reached if not isinstance(each, Calibration)]:
@@ -106,17 +112,18 @@ class Reports:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Analysis:
-    """What is known of a run: measurements, roofline and diagnosis of every kernel.
+    """The analysis of a run: measurements, roofline and diagnosis of every kernel.
 
-    Equal to itself alone; `ncuroof.compare` tells what is different. Pickles and copies are whole: processes can return analyses.
+    Analyses are compared by identity; `ncuroof.compare` shows what differs. They can be pickled and copied, so worker processes can
+    return them.
 
     Attributes:
-        reports: what was read.
+        reports: the reports that were read.
         measurements: canonical quantities, work, bandwidth, devices.
         roofline_tables: points, ceilings, bounds.
-        diagnosis: verdicts, paths, findings, what is missing.
+        diagnosis: verdicts, decision paths, findings, missing quantities.
         summary: sums over the run.
-        weighting: for how much each recorded launch stands in sums; None where each stands for itself.
+        weighting: how many launches each profiled one represents; None if each represents only itself.
     """
 
     reports: tuple[RawReport, ...]
@@ -133,19 +140,19 @@ class Analysis:
         return f"<Analysis: {_named(self.reports)}; {self.summary.n_kernels} kernels, {time} GPU time>"
 
     def _repr_html_(self) -> str:
-        """Return the summary of the terminal, for notebooks."""
+        """Return the terminal's summary, for notebooks."""
         from ncuroof.present.texts.terminal import to_text  # noqa: PLC0415  presenting is not needed to analyse
 
         return f"<pre>{escape(to_text(self))}</pre>"
 
     @property
     def kernels(self) -> pl.DataFrame:
-        """One row per workload: KERNELS with all quantities, BOUNDS, VERDICTS, WEIGHTS, and the long tables spread into columns.
+        """One row per profiled kernel: name, shape, all quantities, roofline time, verdict, and weights.
 
-        The spread columns are `work.<precision>.flop`, `work.<precision>.frac`, `bandwidth.<level>.bytes_per_s`,
-        `bandwidth.<level>.frac`, `intensity.<level>` in flop/byte of the dominant precision, and
-        `instruction_intensity.<level>` in warp instructions per transaction. Every report has the same columns (docs/columns.md),
-        null where it does not know: `polars.concat` puts tables below each other.
+        It joins KERNELS, BOUNDS, VERDICTS and WEIGHTS, and spreads the long tables into the columns `work.<precision>.flop`,
+        `work.<precision>.frac`, `bandwidth.<level>.bytes_per_s`, `bandwidth.<level>.frac`, `intensity.<level>` in FLOP/byte of the
+        dominant precision, and `instruction_intensity.<level>` in warp instructions per transaction. All reports have the same
+        columns (docs/columns.md), null where data is missing, so tables of several runs can be stacked with `polars.concat`.
         """
         return kernel_table(self.measurements, self.roofline_tables, self.diagnosis, self._weights)
 
@@ -161,12 +168,12 @@ class Analysis:
 
     @property
     def findings(self) -> pl.DataFrame:
-        """FINDINGS: one row per kernel and cause."""
+        """FINDINGS: one row per kernel and finding."""
         return self.diagnosis.findings
 
     @property
     def groups(self) -> pl.DataFrame:
-        """GROUPS: equal launches together, the most recoverable time first."""
+        """GROUPS: launches with the same kernel, shape and verdict, the most recoverable time first."""
         bounds = self.roofline_tables.bounds
         return group_launches(self.measurements.kernels, bounds, self.diagnosis.verdicts, self._weights)
 
@@ -177,12 +184,12 @@ class Analysis:
 
     @property
     def totals(self) -> pl.DataFrame:
-        """TOTALS: work, rate and DRAM intensity of the whole run in each precision."""
+        """TOTALS: work, rate and DRAM intensity of the whole run, by precision."""
         return total_work(self.measurements.kernels, self.roofline_tables.work, self.diagnosis.verdicts, self._weights)
 
     @property
     def expected(self) -> Expected:
-        """What PyTorch's operators asked for against what their kernels did; empty where no NVTX range names operators."""
+        """What PyTorch's operators needed against what their kernels did; empty if no NVTX range names operators."""
         from ncuroof.expected import expect  # noqa: PLC0415  most reports name no operators
 
         kernels, placed = self.kernels, self.roofline_tables
@@ -190,7 +197,7 @@ class Analysis:
 
     @property
     def actions(self) -> pl.DataFrame:
-        """ACTIONS: what to do, by what it gives over the whole run."""
+        """ACTIONS: what to do, by potential savings over the whole run."""
         return rank_actions(self.diagnosis.findings, self.summary.duration_ns, self._weights)
 
     @property
@@ -198,7 +205,7 @@ class Analysis:
         return None if self.weighting is None else self.weighting.weights
 
     def side(self, label: str | None = None) -> Side:
-        """Return the run as one side of a comparison; `label` is what to call it, by default its reports' names."""
+        """Return the run as one side of a comparison, called `label`; default: the names of its reports."""
         from ncuroof.compare import run_side  # noqa: PLC0415  comparing is not needed to analyse
 
         return run_side(
@@ -212,18 +219,19 @@ class Analysis:
         )
 
     def whatif(self, *targets: str, changes: str | Sequence[str] = (), only: str | None = None) -> pl.DataFrame:
-        """Return what each launch would take on other GPUs, or after changes: PROJECTION, all launches for each target.
+        """Return the expected time of each launch on other GPUs or after changes: PROJECTION, all launches for each target.
 
         Args:
-            targets: GPUs, each once, perhaps with an SM clock ("b200", "h100-sxm@1500MHz", "same@1.98GHz"); by default the same.
-            changes: one or several, as `ncuroof whatif --change` takes them ("bytes:0.5", "batch:4", "dtype:bf16").
-            only: regular expression of the names that the changes concern.
+            targets: GPUs, optionally with an SM clock ("b200", "h100-sxm@1500MHz", "same@1.98GHz"); default: the same GPU.
+                Repeated targets count once.
+            changes: one or several changes in the syntax of `ncuroof whatif --change` ("bytes:0.5", "batch:4", "dtype:bf16").
+            only: regular expression; changes apply only to kernels whose name it matches.
 
         Raises:
-            ArgumentError: a target or change is no text.
+            ArgumentError: a target or change is not a string.
             UnknownNameError: there is no such GPU.
-            WhatIfError: a change or target is none, two changes are of the type, `only` names kernels of none, or no kernel has
-                such a name.
+            WhatIfError: a change or target is malformed, two changes set a type, `only` is given without changes, is not a regular
+                expression, or matches no kernel.
         """
         from ncuroof.whatif import (  # noqa: PLC0415  projecting is not needed to analyse
             busy_times,
@@ -250,26 +258,26 @@ class Analysis:
         return project(busy, profiles, parse_targets(targets))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the document `ncuroof.analysis/1`."""
+        """Return the analysis as a JSON-ready dictionary: the document `ncuroof.analysis/1` (docs/documents.md)."""
         from ncuroof.present.documents.analysis import document  # noqa: PLC0415  presenting is not needed to analyse
 
         return document(self)
 
     def roofline(self, *, device: int = 0, view: str = "flop", level: str | None = None) -> Figure:
-        """Return the roofline chart of a GPU as a plotly figure, which a notebook shows by itself.
+        """Return the roofline chart of a GPU as a plotly figure, which notebooks display.
 
-        Each dot is a group of equal launches: colour and symbol tell its verdict, the area its time. Axes are logarithmic:
-        FLOP/s over FLOP/byte, or warp instructions per second over warp instructions per transaction. Where nothing can be
-        drawn, the figure says why.
+        Each dot is a group of equal launches: colour and symbol show its verdict, the area its time. Axes are logarithmic:
+        FLOP/s over FLOP/byte, or warp instructions per second over warp instructions per transaction. If there is nothing to
+        draw, the figure says why.
 
-        Static pictures need kaleido, which `ncuroof[plot]` brings, and Chrome or Chromium:
+        Static images need kaleido, which `ncuroof[plot]` installs, and Chrome or Chromium:
 
             analysis.roofline().write_image("roofline.svg")  # also .pdf and .png
 
         Args:
             device: index of the GPU in the document's `devices`.
             view: "flop", or "instruction" for the instruction roofline.
-            level: memory level of the dots ("dram", "l2", "l1", "shared"); by default the first of them that has dots.
+            level: memory level of the dots ("dram", "l2", "l1", "shared"); default: the first of these with dots.
 
         Raises:
             MissingExtraError: plotly is not installed.
@@ -280,7 +288,7 @@ class Analysis:
         return roofline_figure(self.to_dict(), device=device, view=view, level=level)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return `kernels` as a pandas table.
+        """Return `kernels` as a pandas DataFrame.
 
         Raises:
             MissingExtraError: pandas or pyarrow is not installed.
@@ -293,20 +301,20 @@ class Analysis:
             ) from error
 
     def to_html(self, path: PathLike, *, force: bool = False) -> Path:
-        """Write the page to `path` and return it; see `write`."""
+        """Write the HTML page to `path` and return the path; see `write`."""
         return self.write(path, "html", force=force)
 
     def write(self, path: PathLike, form: str | None = None, *, force: bool = False) -> Path:
-        """Write the analysis to `path` and return it.
+        """Write the analysis to `path` and return the path.
 
         Args:
-            path: its suffix names the format: .html, .json, .md, .csv, .parquet or .txt.
-            form: the format, where the suffix does not say: html, json, md, csv, parquet or term.
-            force: replace a file that ncuroof did not write; never one of the reports that were read.
+            path: file to write; its suffix selects the format: .html, .json, .md, .csv, .parquet or .txt.
+            form: format that overrides the suffix: html, json, md, csv, parquet or term.
+            force: replace a file that ncuroof did not write; a report that was read is never replaced.
 
         Raises:
-            OutputFormatError: no format fits.
-            OutputError: the file cannot be written, or holds something that ncuroof did not write; it is left as it was.
+            OutputFormatError: neither suffix nor `form` is a known format.
+            OutputError: the file cannot be written, or exists and was not written by ncuroof; it is left unchanged.
         """
         from ncuroof.present import write  # noqa: PLC0415  presenting is not needed to analyse
 
@@ -314,6 +322,6 @@ class Analysis:
 
 
 def _named(reports: Sequence[RawReport]) -> str:
-    """Return the names of the first reports, and how many more there are."""
+    """Return the names of the first reports, and the number of the others."""
     more = len(reports) - _MOST_NAMES
     return ", ".join(report.file for report in reports[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

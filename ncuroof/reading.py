@@ -1,4 +1,4 @@
-"""The verbs that begin with files: read reports, compare runs."""
+"""Entry points that start from files: `read` and `compare`."""
 
 from __future__ import annotations
 
@@ -28,28 +28,35 @@ def read(
     lines: bool = True,
     on_progress: Callable[[float], None] = lambda _: None,
 ) -> Reports:
-    """Return the report, or reports, at `paths`; of several files with the same content the first.
+    """Return one or several Nsight Compute reports, read and ready to be analysed.
 
-    Counts of launches beside a report (`run.counts.json` beside `run.ncu-rep`, by `ncuroof profile`) are read with it.
+        analysis = ncuroof.read("run.ncu-rep").analyse()
+
+    Files with the same content are read once. Launch counts beside a report (`run.counts.json` beside `run.ncu-rep`, written by
+    `ncuroof profile`) are read with it.
 
     Args:
-        paths: of one report, or of several, or of what ncu prints of them.
-        reader: "native" is ncuroof's own, "nvidia" NVIDIA's module, and "auto" our own, and the module where ours declines.
-        n_processes: the most processes that read several large files. Those besides this one start anew, so that a script that
-            asks for them must be one that can be imported (`if __name__ == "__main__":`).
-        lines: whether to read what is known by line of the source; without, findings have no places.
-        on_progress: called again and again with the share of all bytes that is read, 1 at the end.
+        paths: path of a report (.ncu-rep), or of what `ncu` printed of one; or a sequence of paths.
+        reader: "native" for ncuroof's own reader, "nvidia" for NVIDIA's Python module (ncu_report), "auto" for the native reader
+            with NVIDIA's module for reports that it declines.
+        n_processes: largest number of processes that read several large files. Further processes are spawned, so a script that
+            asks for them must be importable (`if __name__ == "__main__":`).
+        lines: whether to read measurements per source line; without them, findings have no source locations.
+        on_progress: called repeatedly with the share of all bytes read so far, 1 at the end.
+
+    Returns:
+        The reports, in the order given.
 
     Raises:
-        ReportNotFoundError: no report is named, there is no such file, or it is a directory.
+        ReportNotFoundError: no path is given, or a path does not exist or is a directory.
         ReportAccessError: a file cannot be read.
-        ReportFormatError: a file is not a report, or nothing of it can be read.
-        ReportEmptyError: a report holds no profiled kernel.
-        ReaderDeclinedError: the native reader declines, and the module is not to be asked or not installed.
-        MissingExtraError: NVIDIA's module is asked for and not installed.
-        CountsError: the counts beside a report are not what ncuroof writes.
+        ReportFormatError: a file is not a report, or nothing in it can be read.
+        ReportEmptyError: a report contains no profiled kernel.
+        ReaderDeclinedError: the native reader declines a report, and NVIDIA's module is not installed or not to be used.
+        MissingExtraError: reader="nvidia", and NVIDIA's module is not installed.
+        CountsError: the counts file beside a report is not one that ncuroof writes.
         UnknownNameError: there is no such reader.
-        ArgumentError: something else than a path is named, or the number of processes is none.
+        ArgumentError: `paths` contains something other than paths, or `n_processes` is not an integer.
     """
     if reader not in READERS:
         raise UnknownNameError(f"no reader {reader!r}", hint=f"use one of: {', '.join(READERS)}")
@@ -85,15 +92,15 @@ def read(
 
 
 def compare(before: Analysis | PathLike, after: Analysis | PathLike) -> Comparison:
-    """Return what changed from one run to another: matches, times, what explains them, what can be compared at all.
+    """Return the comparison of two runs: which kernels match, how their times changed and why, and what can be compared.
 
     Args:
-        before: an analysis, or the path of a report or of a baseline (.json) of `ncuroof compare --save-baseline`.
-        after: the same of the run after.
+        before: an analysis, or the path of a report, or of a baseline (.json) from `ncuroof compare --save-baseline`.
+        after: the same for the run after the change.
 
     Raises:
-        NcuroofError: a report cannot be read, as `read` says, or a file is no baseline.
-        ArgumentError: one of them is something else.
+        NcuroofError: a report cannot be read (see `read`), or a file is not a baseline.
+        ArgumentError: an argument is neither an analysis nor a path.
     """
     from ncuroof.compare import compare as compared  # noqa: PLC0415  comparing is not needed to read
 

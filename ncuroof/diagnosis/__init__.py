@@ -1,4 +1,4 @@
-"""From the roofline to verdicts and findings."""
+"""From measurements and roofline to verdicts, findings, and sums over the run."""
 
 from ncuroof.diagnosis.breakdowns import break_down
 from ncuroof.diagnosis.diagnose import Diagnosis, diagnose

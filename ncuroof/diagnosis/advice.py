@@ -1,4 +1,4 @@
-"""What to do about a finding, in the words of whoever calls or wrote the kernel."""
+"""Advice on a finding, addressed to the author of the kernel or to the caller of its library."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _pattern = cache(re.compile)
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Advice for those kernels of a family of which name, NVTX ranges, caller or quantities tell more; each where it is given.
+    """Advice for some kernels of a family, selected by name, NVTX ranges, caller or quantities; all criteria given must hold.
 
     Attributes:
-        family: whose kernels they are.
-        advice: what to do, in place of the family's.
-        name: regular expression that the demangled name matches.
-        ranges: regular expression that its open NVTX ranges match, outermost first and a line each.
-        is_from_pytorch: PyTorch launches them.
-        all_of: conditions that their quantities meet.
+        family: the family that the kernels belong to.
+        advice: what to do; it replaces the family's advice.
+        name: regular expression to find in the demangled name.
+        ranges: regular expression to find in the open NVTX ranges, outermost first, one per line.
+        is_from_pytorch: only kernels that PyTorch launches.
+        all_of: conditions that their quantities must meet.
     """
 
     family: str
@@ -35,13 +35,13 @@ class Variant:
     all_of: tuple[Condition, ...] = ()
 
     def holds(self, name: str, ranges: str, *, is_from_pytorch: bool, quantities: Mapping[str, Any]) -> bool:
-        """Return whether it is for a kernel of its family of this name, in these ranges, with these quantities."""
+        """Return whether the variant applies to a kernel of its family with this name, these ranges, caller and quantities."""
         texts = ((self.name, name), (self.ranges, ranges))
         is_told = self.is_from_pytorch <= is_from_pytorch and all(_pattern(each).search(text) for each, text in texts)
         return is_told and all(condition.holds_for(quantities) for condition in self.all_of)
 
     def where(self) -> str:
-        """Return what tells its kernels from others of the family, in words."""
+        """Return in words which kernels of the family it applies to."""
         name = f"{self.name} is in the name" if self.name else None
         ranges = f"{self.ranges} is in the NVTX ranges" if self.ranges else None
         caller = "PyTorch launches it" if self.is_from_pytorch else None
@@ -53,9 +53,9 @@ class Advice:
     """What to do about a finding, by family, name, NVTX ranges, caller and quantities.
 
     Attributes:
-        by_family: what to do, by whose code it is; "user" is for code of one's own.
-        variants: what to do in place of that where more is told, the first that holds.
-        asks_to_collect: it is what to record before anything is changed, the same for all libraries.
+        by_family: advice by family name; "user" is for the author of the kernel.
+        variants: advice that replaces a family's where its criteria hold; the first that holds is used.
+        asks_to_collect: the advice is what to record before changing anything, so it is the same for all libraries.
     """
 
     by_family: Mapping[str, str]
@@ -73,15 +73,16 @@ class Advice:
     ) -> str:
         """Return the advice for a kernel.
 
-        The finding's own for the family or its parent, else what their callers can change whatever the finding; then the same
-        for libraries of any name, and at last what the author of a kernel can do.
+        The first that exists of: the finding's advice for the family or its parents, what their callers can change whatever
+        the finding, the same two for libraries in general, and the finding's advice for the author of the kernel. With
+        `asks_to_collect`, the finding's advice for libraries in general comes before what callers can change.
 
         Args:
-            family: whose code the kernel is.
-            name: its demangled name; without it, what is told whatever the name.
+            family: family of the kernel.
+            name: its demangled name; without it, variants that ask for a name do not apply.
             ranges: its open NVTX ranges, outermost first.
             is_from_pytorch: PyTorch launches it.
-            quantities: its quantities by name; without them, what is told whatever they are.
+            quantities: its quantities by name; without them, variants with conditions on known quantities do not apply.
         """
         path, known = "\n".join(filter(None, ranges)), quantities or {}
         told = [
@@ -97,7 +98,7 @@ class Advice:
         return self._own(USER, told) or self.by_family[USER]
 
     def texts(self) -> Iterator[tuple[str, str]]:
-        """Yield whom each text is for, and the text."""
+        """Yield pairs: which kernels a text is for, and the text."""
         yield from self.by_family.items()
         yield from ((f"{variant.family}, where {variant.where()}", variant.advice) for variant in self.variants)
 

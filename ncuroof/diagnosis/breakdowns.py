@@ -1,4 +1,4 @@
-"""The run's time by whose code the kernels are, and by the NVTX ranges around them."""
+"""The run's GPU time by kernel family and by NVTX range."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from ncuroof.diagnosis.summary import known_sum, n_launches, with_weights
 from ncuroof.tables import BOUNDS, BREAKDOWN_KINDS, BREAKDOWNS, KERNELS, check, conform
 
 _UNNAMED = "(unnamed)"
-"""A range whose name the report does not hold."""
+"""Stands for a range whose name is not in the report."""
 
 
 def break_down(kernels: pl.DataFrame, bounds: pl.DataFrame, weights: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return sums over launches by family, by outermost NVTX range, and by the whole path of ranges; failed launches are left out.
+    """Return sums over launches by family, by outermost NVTX range, and by full range path, without failed launches.
 
-    Each kind divides the whole run, so that its sums are the run's. share = ΣT of the key / ΣT of the run, null where either is not
-    known or the run took no time.
+    Each kind of breakdown covers the whole run, so its sums add up to the run's. share = ΣT of the key / ΣT of the run, null where
+    either is unknown or the run took no time.
 
     Args:
         kernels: KERNELS.
         bounds: BOUNDS, rows as in `kernels`.
-        weights: WEIGHTS, which sums and numbers of launches go by; None where each launch stands for itself.
+        weights: WEIGHTS, applied to sums and launch counts; None if each launch represents only itself.
 
     Returns:
         BREAKDOWNS.

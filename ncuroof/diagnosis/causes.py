@@ -1,4 +1,4 @@
-"""Finding causes: which rules fire for which kernel, and how much time each is worth."""
+"""Findings: which rules fire for each kernel, how much time each fix could save, and in which order they are listed."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from ncuroof.words import Verdict
 
 MEMORY_UNITS = ("dram", "l2", "l1")
 COMPUTE_UNITS = ("fp64", "tensor", "fp32", "fp16", "xu", "alu", "lsu", "issue")
-"""Units whose utilisation stands in for a side's total; each is a limiter by its name."""
+"""Units of each side: the busiest known one replaces the side's total where that is missing. Each name is also a limiter."""
 
 _STALL = "stall"
 _RANK = "rank"
 _WORTH, _IS_LARGEST = "worth_ns", "is_largest"
 _OVERRIDES, _FIRST, _NAMES_LIMITER, _CAUSE, _GENERAL = range(5)
-"""Ranks of findings, the first ones first."""
+"""Ranks that order the findings of a kernel, lowest first."""
 
 _MOST, _WORKING = "most.{}.{}", "scheduler.working_frac"
+"""Upper bound of gains, a column per (relieves_both_sides, changes_arithmetic); and share of the time in which blocks can run."""
 
 
 def add_firing(quantities: pl.DataFrame, findings: Iterable[Finding]) -> pl.DataFrame:
-    """Return the table with a column `fires.<finding>`: its conditions hold, and it matters for the verdict.
+    """Return the table with a column `fires.<finding>`: its conditions hold, and it applies to the verdict.
 
-    A condition whose quantity is missing does not hold: nothing is claimed where the data is not there.
+    A condition whose quantity is missing does not hold: no data, no claim.
     """
     return quantities.with_columns(_fires(finding).alias(f"fires.{finding.id}") for finding in findings)
 
@@ -36,11 +37,12 @@ def add_firing(quantities: pl.DataFrame, findings: Iterable[Finding]) -> pl.Data
 def add_latency_limiter(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     """Return the table with a column `limiter.latency`: what a latency-bound kernel waits for.
 
-    It is the first cause, in the order of the rules, that shows and that no other outweighs; null where none does.
+    It is the first cause, in the order of the rules, that fires and that no other outweighs (`Rules.outweighs_earlier`); null if
+    there is none.
 
     Args:
         judged: one row per kernel: quantities, `verdict`, and the columns of `add_firing`.
-        rules: what can be found.
+        rules: the rules to apply.
     """
     known = frozenset(judged.columns)
     names = [f"gain.{place}" for place in range(len(rules.latency_causes))]
@@ -58,11 +60,14 @@ def add_latency_limiter(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
 
 
 def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
-    """Return FINDINGS, by kernel: what overrides the rest or stands first, a latency-bound kernel's limiter, causes, the general.
+    """Return FINDINGS, kernel by kernel, by rank and then by gain.
+
+    Ranks: findings that override the rest, those that stand first, the one that names a latency-bound kernel's limiter, other
+    causes, general findings. Where a finding overrides the rest, no finding of the kernel has a gain.
 
     Args:
         diagnosed: one row per kernel: quantities, `verdict`, `limiter`, and the columns of `add_firing`.
-        rules: what can be found.
+        rules: the rules to apply.
     """
     fired = diagnosed.select(pl.col(f"fires.{name}").any() for name in rules.findings).row(0)
     findings = [finding for finding, is_any in zip(rules.findings.values(), fired, strict=True) if is_any]
@@ -79,7 +84,7 @@ def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
 
 
 def _outweighing(rules: Rules) -> pl.Expr:
-    """Return the ranks, where what is general takes that of causes if it gives back far more than any of the kernel's."""
+    """Return the ranks; a general finding that saves far more (`Rules.outweighs`) than any cause of the kernel ranks as a cause."""
     is_general = pl.col(_RANK) == _GENERAL
     best_cause_ns = pl.col("gain_ns").filter(~is_general).max().over("id")
     outweighs = is_general & (pl.col("gain_ns") > rules.outweighs * best_cause_ns)
@@ -87,10 +92,10 @@ def _outweighing(rules: Rules) -> pl.Expr:
 
 
 def _tell_most_worth(findings: pl.LazyFrame) -> pl.LazyFrame:
-    """Add whether a finding gives most of its kernel's: of the causes, and of what is general where no cause gives any.
+    """Add `is_most_worth`: the cause with the kernel's largest gain, or the general finding where no cause has a gain.
 
-    What relieves a busy unit whatever the cause has the larger bound in most kernels, and still is the second thing to do. One
-    step for each window over a kernel: polars 1.30 takes none within another.
+    General findings (relieve a busy unit, whatever the cause) have the larger upper bound in most kernels, yet are the second thing
+    to do. Each window over a kernel is a step of its own: polars 1.30 cannot nest them.
     """
     is_cause = pl.col(_RANK) != _GENERAL
     has_cause = (is_cause & pl.col("gain_ns").is_not_null()).any().over("id")
@@ -126,7 +131,7 @@ def _limiter_of(cause: LatencyCause, rules: Rules) -> pl.Expr:
 
 
 def _gain_of(cause: LatencyCause, rules: Rules, known: frozenset[str]) -> pl.Expr:
-    """Return the share of the duration that a cause gives back at most; null where it names no limiter, or none can tell."""
+    """Return the share of the duration that fixing a cause saves at most; null where it does not fire, or its gain is unknown."""
     gains = [
         pl.when(pl.col(f"fires.{member.id}") & _names(member, cause)).then(
             _value(member.gain_by_limiter.get(DEFAULT), known)
@@ -138,12 +143,12 @@ def _gain_of(cause: LatencyCause, rules: Rules, known: frozenset[str]) -> pl.Exp
 
 
 def _names(finding: Finding, cause: LatencyCause) -> pl.Expr:
-    """Return whether a finding is the one of its group that a kernel's limiter would stand for."""
+    """Return whether a finding of a cause's group applies: of the stalls, only the one for the kernel's main stall reason."""
     return pl.col("limiter.stall").is_in(_reasons(finding)) if cause.limiter == _STALL else pl.lit(value=True)
 
 
 def _reasons(finding: Finding) -> list[str]:
-    """Return the reasons to stall that a finding speaks of."""
+    """Return the stall reasons that a finding asks about in its conditions."""
     conditions = (*finding.all_of, *finding.any_of)
     return sorted({condition.quantity.removeprefix("stalls.") for condition in conditions})
 
@@ -167,7 +172,7 @@ def _rows(diagnosed: pl.LazyFrame, finding: Finding, rules: Rules, known: frozen
 
 
 def _rank(finding: Finding, rules: Rules) -> pl.Expr:
-    """Return whether a finding overrides the rest, stands first, names a latency-bound kernel's limiter, or else."""
+    """Return the rank: overrides the rest, stands first, names a latency-bound kernel's limiter, another cause, or general."""
     if finding.overrides_gains:
         return pl.lit(_OVERRIDES, pl.Int32)
     if finding.removes_launch or finding.stands_first:
@@ -181,14 +186,14 @@ def _rank(finding: Finding, rules: Rules) -> pl.Expr:
 
 
 def _any_cause(finding: Finding, rules: Rules) -> pl.Expr:
-    """Return whether the kernel is latency-bound by any cause at all, for findings that name the causes' limiters."""
+    """Return whether the kernel is latency-bound, for findings that list a limiter of a latency cause; else false."""
     causes = {cause.limiter for cause in rules.latency_causes}
     is_for_latency = bool(causes & set(finding.limiters))
     return (pl.col("verdict") == Verdict.LATENCY.value) & pl.lit(is_for_latency)
 
 
 def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
-    """Return the share of the duration that mending the cause gives back: by its formula, but no more than there is to gain."""
+    """Return the share of the duration that fixing the cause saves: its formula, capped at what can be saved at all."""
     by_limiter = dict(finding.gain_by_limiter)
     gain = _value(by_limiter.pop(DEFAULT, None), known)
     for limiter, formula in by_limiter.items():
@@ -204,16 +209,16 @@ def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
 
 
 def _most(relieves_both_sides: bool, changes_arithmetic: bool, saved: pl.Expr | None = None) -> pl.Expr:
-    """Return the largest share of the duration that mending a cause of some kind can give back.
+    """Return the largest share of the duration that fixing a cause of some kind can save.
 
-    It is not more than the other side's utilisation leaves, since that side then becomes the limit, unless the cause is counted
-    on both. A balanced kernel keeps the less busy side at least. Nor does it go below the roofline time, unless mending the cause
-    moves the roofline: fewer bytes where DRAM is the limit, or other arithmetic.
+    The time cannot fall below what keeps the other side busy, which then becomes the limit, unless the cause counts on both sides.
+    For a balanced kernel that is the less busy side. Nor can it fall below the roofline time, unless the fix moves the roofline:
+    fewer bytes where DRAM is the limiter, or other arithmetic.
 
     Args:
-        relieves_both_sides: the cause is counted on both sides.
-        changes_arithmetic: mending it puts the work under another arithmetic roof.
-        saved: the share of DRAM's bytes that mending it saves, by which the roofline time falls until the SMs are the limit.
+        relieves_both_sides: the cause counts on both sides.
+        changes_arithmetic: the fix moves the work under another arithmetic roof.
+        saved: share of the DRAM bytes that the fix saves; it lowers the roofline time until the SMs are the limit.
     """
     memory, compute = (_busy(side, units) for side, units in (("memory", MEMORY_UNITS), ("compute", COMPUTE_UNITS)))
     other_side = pl.when(pl.lit(not relieves_both_sides)).then(
@@ -233,7 +238,7 @@ def _most(relieves_both_sides: bool, changes_arithmetic: bool, saved: pl.Expr | 
 
 
 def _busy(side: str, units: Sequence[str]) -> pl.Expr:
-    """Return how busy a side is: its total, or its busiest known unit in reports without the total."""
+    """Return the utilisation of a side: its total, or that of its busiest known unit in reports without the total."""
     total = "utilisation.memory_side" if side == "memory" else f"utilisation.{side}"
     return pl.coalesce(total, pl.max_horizontal(f"utilisation.{unit}" for unit in units))
 

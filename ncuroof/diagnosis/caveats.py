@@ -1,4 +1,4 @@
-"""Caveats: how far a kernel's numbers can be trusted, told kernel by kernel from checks of them against each other."""
+"""Caveats: how far each kernel's numbers can be trusted, from checks of the numbers against each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ncuroof.tables import WEIGHTS
 from ncuroof.words import CeilingSource
 
 _PACKED_FP32 = "ffma2"
-"""In the definition of FP32 work where these were counted."""
+"""Occurs in the definition of FP32 work where packed FP32 FMAs were counted."""
 
 _LEAST_COMPARED_NS = 20_000
 """Under ncu, shorter launches take up to 2.5 times as long as without it: NVIDIA Nsight Compute, Kernel Profiling Guide, "Range and
@@ -23,10 +23,10 @@ Precision", and a transformer's training step on an H100."""
 def caveats(rules: Mapping[str, Caveat]) -> pl.Expr:
     """Return the names of the caveats that hold for a kernel, in the order of the rules.
 
-    One that asks for a quantity which is missing does not hold.
+    A caveat whose conditions cannot be decided, because a quantity is missing, does not hold.
     """
     names = [
-        pl.when(caveat.holds().fill_null(value=False)).then(pl.lit(name))  # not known: nothing to warn of
+        pl.when(caveat.holds().fill_null(value=False)).then(pl.lit(name))  # undecided: no warning
         for name, caveat in rules.items()
     ]
     return pl.concat_list(names).list.drop_nulls()
@@ -35,13 +35,13 @@ def caveats(rules: Mapping[str, Caveat]) -> pl.Expr:
 def add_checks(
     judged: pl.DataFrame, measurements: Measurements, roofline: Roofline, weights: pl.DataFrame | None
 ) -> pl.DataFrame:
-    """Return `judged` with the checks that no formula over counters gives: a column `check.…` each.
+    """Return `judged` with a column `check.…` for each check that is not a formula over counters.
 
     Args:
         judged: one row per kernel with KERNELS, quantities, `verdict` and `is_by_intensity`.
-        measurements: DEVICES.
-        roofline: WORK, BANDWIDTH and POINTS.
-        weights: WEIGHTS; None where each launch stands for itself.
+        measurements: for DEVICES.
+        roofline: for WORK, BANDWIDTH, POINTS and INSTRUCTION_POINTS.
+        weights: WEIGHTS; None if each launch represents only itself.
     """
     counted = pl.DataFrame(schema=WEIGHTS) if weights is None else weights
     tables = (
@@ -84,7 +84,7 @@ def _facts(measurements: Measurements) -> list[pl.Expr]:
 
 
 def _of_work(work: pl.DataFrame) -> pl.DataFrame:
-    """Return, per kernel with work, how many of its precisions have each weakness."""
+    """Return, per kernel with work, in how many precisions each limitation of the counts applies."""
     is_tensor = pl.col("precision").str.starts_with("tensor")
     is_fp32 = pl.col("precision") == "fp32"
     return (
@@ -103,9 +103,10 @@ def _of_work(work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_launches_stood_for(judged: pl.DataFrame, weights: pl.DataFrame) -> pl.DataFrame:
-    """Return, per kernel that stands for more launches than were recorded, how far these differ in time, and it from them.
+    """Return, per kernel that represents other launches, how much their times differ, and its time over their average.
 
-    That it is longer than they are on average is known only where ncu did not make it so: by a lower clock, or of a short launch.
+    A ratio above 1 counts only where ncu cannot have caused it: not at the base clock, to which ncu locks the GPU by default, and
+    not for launches shorter than `_LEAST_COMPARED_NS`. Elsewhere it is null.
     """
     shortest, longest, average = (pl.col(f"counted_{name}_ns") for name in ("shortest", "longest", "average"))
     known_shortest = pl.when((shortest > 0) & longest.is_not_null()).then(shortest)
@@ -125,7 +126,7 @@ def _of_launches_stood_for(judged: pl.DataFrame, weights: pl.DataFrame) -> pl.Da
 
 
 def _of_levels(bandwidth: pl.DataFrame) -> pl.DataFrame:
-    """Return, per kernel, how many of its memory levels have each weakness."""
+    """Return, per kernel, at how many memory levels each limitation of the counts applies."""
     is_used = pl.col("bytes_per_s") > 0
     is_read_only = pl.col("level").is_in(["l2", "l1"]) & pl.col("definition").str.contains("only")
     return bandwidth.group_by("id").agg(
@@ -138,7 +139,7 @@ def _of_levels(bandwidth: pl.DataFrame) -> pl.DataFrame:
 
 
 def _highest_fractions(roofline: Roofline) -> pl.DataFrame:
-    """Return, per kernel, the largest share of a roof that a point, its work or its traffic reaches."""
+    """Return, per kernel, the largest share of any roof that it reaches: by points, work, traffic or instructions."""
     fractions = (
         roofline.points.select("id", pl.col("roof_frac").alias("frac")),
         roofline.work.filter("reliable").select("id", "frac"),

@@ -1,4 +1,4 @@
-"""Conditions on quantities, of which the rules are made."""
+"""Conditions on quantities: the building blocks of the rules."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _COMPARISONS: Mapping[str, tuple[Callable[[Any, float], Any], bool | None]] = {
     "<=": (operator.le, None),
     ">": (operator.gt, None),
     ">=": (operator.ge, None),
-    "not <": (operator.ge, True),  # that much, or missing
+    "not <": (operator.ge, True),  # at least the threshold, or missing
     "not >": (operator.le, True),
     "not >=": (operator.lt, True),
-    "known >": (operator.gt, False),  # more, and not missing
+    "known >": (operator.gt, False),  # above the threshold, and not missing
 }
-"""What compares a value with the threshold, and what holds of a missing one: None where that is not known."""
+"""By operator: how to compare a value with the threshold, and the answer for a missing value (None: unknown)."""
 
 _IS_MISSING = "missing"
 
@@ -35,12 +35,12 @@ class Condition:
     threshold: float | None
 
     def __str__(self) -> str:
-        """Return it as the rules write it."""
+        """Return the condition as the rules write it."""
         threshold = "" if self.threshold is None else f" {self.threshold:g}"
         return f"{self.quantity} {self.op}{threshold}"
 
     def holds(self) -> pl.Expr:
-        """Return true, false, or null where the quantity is missing; of "not" and "missing" true, of "known" false."""
+        """Return true or false. Of a missing quantity: null, but true for "not …" and "missing", and false for "known …"."""
         value = pl.col(self.quantity)
         if self.threshold is None:
             return value.is_null()
@@ -49,7 +49,7 @@ class Condition:
         return held if of_missing is None else held.fill_null(of_missing)
 
     def holds_for(self, quantities: Mapping[str, Any]) -> bool:
-        """Return whether it holds for one kernel's quantities; false where that is not known."""
+        """Return whether the condition holds for one kernel's quantities; false where that is unknown."""
         value = quantities.get(self.quantity)
         if self.threshold is None:
             return value is None
@@ -61,7 +61,7 @@ def read_condition(entry: Mapping[str, Any]) -> Condition:
     """Return the condition that an entry of `profiles/rules.toml` states.
 
     Raises:
-        ProfileError: there is no such comparison.
+        ProfileError: the comparison operator is unknown.
     """
     op = entry["op"]
     if op == _IS_MISSING:

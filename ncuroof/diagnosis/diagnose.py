@@ -1,4 +1,4 @@
-"""From measurements and roofline to verdicts, with the path walked, the causes, the caveats and what is missing."""
+"""The diagnosis: verdicts from measurements and roofline, with decision path, findings, caveats and missing quantities."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ncuroof.tables import FINDINGS, FLIPS, MISSING, PATH, VERDICTS, check, conf
 from ncuroof.words import Confidence, Verdict
 
 NEAR_THRESHOLD_FRAC = 0.05
-"""A decision this close to its threshold could as well have gone the other way: one step less confidence."""
+"""A decision this close to its threshold, relative to it, could have gone the other way: it lowers the confidence one step."""
 
 _TENSOR = "tensor"
 _SAME = 0.0005
-"""Between utilisations that are one number; ncu prints them to 0.0001, and the passes of a report differ by as little."""
+"""Largest difference of two utilisations that are the same number: ncu prints 0.0001, and passes differ by about as much."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,10 +31,10 @@ class Diagnosis:
 
     Attributes:
         verdicts: VERDICTS, one row per kernel.
-        path: PATH.
-        flips: FLIPS.
+        path: PATH, the decisions that led to each verdict.
+        flips: FLIPS, the nearest change that would give another verdict.
         findings: FINDINGS.
-        missing: MISSING.
+        missing: MISSING, quantities that the report lacks.
     """
 
     verdicts: pl.DataFrame
@@ -45,12 +45,12 @@ class Diagnosis:
 
 
 def diagnose(measurements: Measurements, roofline: Roofline, weights: pl.DataFrame | None = None) -> Diagnosis:
-    """Return the verdict of every kernel with its path, causes and caveats.
+    """Return the verdict of every kernel with its path, findings and caveats.
 
     Args:
         measurements: what was measured.
-        roofline: of it.
-        weights: WEIGHTS, for how much each launch stands; None where each stands for itself.
+        roofline: the roofline of these measurements.
+        weights: WEIGHTS, how many launches each one represents; None if each represents only itself.
     """
     rules = load_rules()
     quantities = measurements.kernels.hstack(roofline.bounds.drop("id"))
@@ -74,8 +74,8 @@ def diagnose(measurements: Measurements, roofline: Roofline, weights: pl.DataFra
 def _limiter() -> pl.Expr:
     """Return the resource or cause behind a verdict; null where the counters do not name one.
 
-    Where the report carries no breakdown of the two totals, or not the counter that is the total, the busiest unit whose
-    utilisation is known stands in, if it is about as busy as its side; where it carries no total either, what the roofline tells.
+    Where the report has no breakdown of the two totals, or lacks the counter that equals the total, the limiter is the busiest unit
+    with a known utilisation, if it is about as busy as its side. Without the total as well, the roofline names it.
     """
     memory = pl.coalesce(
         _is_not_among_units(),
@@ -102,7 +102,7 @@ def _limiter() -> pl.Expr:
 
 
 def _busiest_of(units: Sequence[str], total: str, without_total: pl.Expr) -> pl.Expr:
-    """Return a side's busiest known unit; null where it is far from the side's total, since another unit is then the busiest."""
+    """Return a side's busiest known unit; null where it is far below the side's total: then an unknown unit is the busiest."""
     utilisations = {unit: pl.col(f"utilisation.{unit}") for unit in units}
     is_near = pl.max_horizontal(utilisations.values()) >= pl.col(total) - NEAR_FRAC
     by_name = pl.when(pl.col(total).is_null() | is_near).then(largest(utilisations))
@@ -110,13 +110,13 @@ def _busiest_of(units: Sequence[str], total: str, without_total: pl.Expr) -> pl.
 
 
 def _is_not_among_units() -> pl.Expr:
-    """Return DRAM, where nothing measured how busy it was and no other unit was: its intensity made the verdict; else null."""
+    """Return DRAM where its utilisation was not measured and no other unit is busy: its intensity gave the verdict; else null."""
     is_not_known = pl.col("utilisation.busiest").is_null() & (pl.col("utilisation.unmeasured_dram") > 0)
     return pl.when(is_not_known).then(pl.lit("dram"))
 
 
 def _is_named() -> pl.Expr:
-    """Return DRAM or L2, whose utilisation is the memory side's total, and L1 is not; else null."""
+    """Return DRAM or L2, whichever utilisation equals the memory side's total, unless L1's equals it too; else null."""
     total, l1 = pl.col("utilisation.memory"), pl.col("utilisation.l1")
     is_total = (pl.col("utilisation.memory_side") - total).abs() < _SAME
     same = [
@@ -126,7 +126,7 @@ def _is_named() -> pl.Expr:
 
 
 def _is_one_pipe() -> pl.Expr:
-    """Return LSU, where its utilisation is the memory side's total: that total counts its instructions as well; else null."""
+    """Return LSU where its utilisation equals the memory total, which includes that pipe's instructions; else null."""
     distance = (pl.col("utilisation.lsu") - pl.col("utilisation.memory")).abs()
     return pl.when(distance < _SAME).then(pl.lit("lsu"))
 
@@ -136,7 +136,7 @@ def _from_roofline() -> pl.Expr:
 
 
 def _nearest_threshold(path: pl.DataFrame) -> pl.DataFrame:
-    """Return each kernel's smallest distance from a threshold, and whether intensity stood in for utilisation."""
+    """Return each kernel's smallest distance from a threshold, and whether intensity decided in place of utilisation."""
     return path.group_by("id").agg(
         pl.col("margin_frac").min().alias("nearest_margin_frac"),
         ((pl.col("node") == "intensity_known") & pl.col("outcome"))
@@ -147,7 +147,7 @@ def _nearest_threshold(path: pl.DataFrame) -> pl.DataFrame:
 
 
 def _confidence(rules: Rules) -> pl.Expr:
-    """Return high, less one step each for a near threshold, a weakening caveat, and intensity in place of utilisation."""
+    """Return high, minus one step each for a near threshold, weakening caveats, and intensity in place of utilisation."""
     weakening = [name for name, caveat in rules.caveats.items() if caveat.weakens]
     doubts = (
         (pl.col("nearest_margin_frac") < NEAR_THRESHOLD_FRAC).fill_null(value=False).cast(pl.Int8)
@@ -166,13 +166,13 @@ def _confidence(rules: Rules) -> pl.Expr:
 def _missing(judged: pl.DataFrame, work: pl.DataFrame, rules: Rules, catalogue: Catalogue) -> pl.DataFrame:
     """Return what a full diagnosis would use and the report lacks; nothing for launches whose collection failed.
 
-    What no counter of a launch's device can tell is left out: `caveat.shared_slice` says so.
+    Quantities that cannot be collected on a device, such as a MIG slice, are left out; `caveat.shared_slice` reports that.
 
     Args:
         judged: one row per kernel: KERNELS, quantities, and checks.
         work: WORK.
-        rules: which quantities.
-        catalogue: what collects them.
+        rules: which quantities a full diagnosis uses.
+        catalogue: which ncu options collect them.
     """
     kernels = judged.lazy().filter(~pl.col("failed"))
     work = work.filter("reliable").select("id", pl.col("precision").str.starts_with(_TENSOR))
@@ -201,7 +201,7 @@ def _missing(judged: pl.DataFrame, work: pl.DataFrame, rules: Rules, catalogue: 
 
 
 def _options(quantity: Quantity) -> pl.Expr:
-    """Return the options of ncu that collect a quantity on the kernel's chip."""
+    """Return the ncu options that collect a quantity on the kernel's GPU."""
     options = pl.lit(quantity.collect, pl.String)
     for capabilities, others in quantity.collect_on:
         options = pl.when(pl.col("compute_capability").is_in(capabilities)).then(pl.lit(others)).otherwise(options)
@@ -209,7 +209,7 @@ def _options(quantity: Quantity) -> pl.Expr:
 
 
 def _is_missing(quantity: str, rules: Rules) -> pl.Expr:
-    """Return whether a quantity was not collected; one that divides by a measured zero was."""
+    """Return whether a quantity was not collected; one that is null because it divides by a measured zero was collected."""
     divisor = rules.missing_unless_zero.get(quantity)
     is_null = pl.col(quantity).is_null()
     return is_null if divisor is None else is_null & (pl.col(divisor) != 0).fill_null(value=True)

@@ -1,4 +1,4 @@
-"""How far a verdict is from the next one: by how much one number would have to change."""
+"""How far each verdict is from another one: the relative change of a single quantity that would flip it."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from ncuroof.tables import FLIPS, conform
 _MEMORY, _COMPUTE, _RIDGE = "utilisation.memory", "utilisation.compute", "roofline.ridge_ratio"
 
 _SAME = 0.005
-"""Between utilisations: memory and compute are that of LSU, which both count, and fall together."""
+"""Largest difference of utilisations that are the same: where memory and compute are both that of LSU, they fall together."""
 
 
 def nearest_flips(judged: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
-    """Return, per kernel, the verdict that it would have instead, and the relative change of one quantity that gives it.
+    """Return, per kernel, another verdict that it could have, and the relative change of one quantity that would lead to it.
 
-    A memory-bound kernel becomes compute-bound where the memory side's work falls to what keeps the SMs busy: by
-    1 - compute/memory, whatever the duration is then; the other way round likewise. A balanced kernel gets a side where the less
-    busy one's work falls until the two are the tree's gap apart. A latency-bound one gets its busier side, or balanced, where
-    that side becomes as busy as the tree asks for, and one that was judged by its intensity gets balanced where it comes near the
-    ridge.
+    - Memory-bound becomes compute-bound where the memory side's work falls to that of the compute side, by 1 - compute/memory:
+      the ratio does not depend on the new duration. Compute-bound likewise.
+    - Balanced becomes bound by its busier side where the other side's work falls until the two are the tree's gap apart.
+    - Latency-bound becomes bound by its busier side, or balanced, where that side reaches the utilisation that the tree asks for.
+    - A verdict by intensity becomes balanced where the intensity comes near the ridge.
 
     Args:
         judged: one row per kernel with `verdict`, `is_by_intensity` and the quantities of the tree.
-        nodes: the tree.
+        nodes: of the decision tree.
 
     Returns:
-        FLIPS; kernels that are overhead or unknown, or one of whose numbers is zero or not known, have no row, nor have
-        those whose two sides are one pipe, LSU, and those that are compute-bound, or would be, by what the node `operands` asks:
-        their two sides are already equally busy.
+        FLIPS. No row for kernels that are overhead or unknown, for those with a quantity that is zero or unknown, for those
+        whose two sides are the same pipe (LSU), and for those that are or would be compute-bound by the node `operands`: their
+        two sides are already equally busy.
 
     Raises:
         ProfileError: the tree has no node for one of the thresholds.
@@ -43,7 +43,7 @@ def nearest_flips(judged: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
     operands = _threshold(nodes, "operands")
     verdict, by_intensity = pl.col("verdict"), pl.col("is_by_intensity").fill_null(value=False)
     is_memory_busier = memory >= compute
-    # In less time both sides are busier, by the same factor.
+    # In a shorter time both utilisations grow by the same factor.
     speedup = busy / pl.max_horizontal(memory, compute)
     is_close = (memory - compute).abs() * speedup < gap
     is_by_operands = is_close & (pl.col("utilisation.beside_operands") * speedup >= operands)

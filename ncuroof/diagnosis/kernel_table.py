@@ -1,4 +1,4 @@
-"""All that is known of each launch as one wide table."""
+"""Everything known about each launch, as one wide table."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def kernel_table(
 ) -> pl.DataFrame:
     """Return one row per workload: KERNELS with all quantities, BOUNDS, VERDICTS, WEIGHTS, and the long tables spread into columns.
 
-    The columns are the same for every report, null where it does not know; `ncuroof.analysis.Analysis.kernels` names them.
+    Every report has the same columns, null where it lacks the data; `ncuroof.analysis.Analysis.kernels` describes them.
 
     Args:
         measurements: what was measured.
-        placed: the roofline of it.
-        diagnosis: the verdicts.
-        weights: WEIGHTS; None where each launch stands for itself.
+        placed: the roofline of these measurements.
+        diagnosis: their diagnosis.
+        weights: WEIGHTS; None if each launch represents only itself.
     """
     kernels = measurements.kernels.hstack(
         [column for part in (placed.bounds, diagnosis.verdicts) for column in part.drop("id")]
@@ -56,7 +56,7 @@ def kernel_table(
 def _spread(
     ids: pl.Series, table: pl.DataFrame, prefix: str, key: str, names: Sequence[str], values: Sequence[str]
 ) -> Iterator[pl.Series]:
-    """Yield a column per name and value of a long table, in the kernels' order; one value needs no name of its own."""
+    """Yield a column per name and value of a long table, in the kernels' order; a single value is left out of the column's name."""
     rows_by_name = table.select("id", key, *values).partition_by(key, as_dict=True)
     for name in names:
         rows = rows_by_name.get((name,))

@@ -18,14 +18,15 @@ from ncuroof.resources import stated
 VERDICT_PREFIX = "verdict:"
 
 DEFAULT = "default"
-"""Names a finding's gain for limiters that have none of their own."""
+"""Key of a finding's gain for limiters without a formula of their own."""
 
 _ROUNDING = 1.001
+"""A gain that exceeds the recoverable time by less than this factor counts as equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A question of the tree and where its answers lead: another node, or a verdict after `verdict:`."""
+    """A question of the decision tree, and where each answer leads: the id of a later node, or `verdict:` and a verdict."""
 
     id: str
     question: str
@@ -37,33 +38,33 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A cause: when it fires, on which side it matters, what it costs, and what to do.
+    """A finding: when it fires, for which verdicts, how much fixing it saves, and what to do.
 
     Attributes:
         id: its name in the document.
         title: one line.
-        group: name that a latency cause may call it by; its id unless it is one of a group.
-        verdicts: it is reported for these only.
-        limiters: and for these limiters only; for all where empty.
+        group: the name by which a latency cause refers to it; its id unless several findings share a group.
+        verdicts: reported only for kernels with one of these verdicts.
+        limiters: reported only for kernels with one of these limiters; empty for any.
         all_of: conditions that must all hold.
-        any_of: conditions of which one must hold; none where empty.
+        any_of: conditions of which at least one must hold; empty for no such requirement.
         name_pattern: regular expression that the kernel's name must match, or None.
-        excluded_name_pattern: regular expression that it must not match, or None.
-        gain_by_limiter: share of the duration that mending it gives back; "default" for other limiters.
-        gain_basis: what that share rests on.
-        waste_by_level: bytes that a memory level moved in vain.
-        changes_arithmetic: mending it puts the work under another arithmetic roof.
-        relieves_both_sides: its instructions are counted on both sides, so that neither stays busy without them.
-        removes_work: mending it leaves out work of all kinds, so that no unit stays as busy as it is.
-        removes_launch: mending it leaves out the whole launch.
-        needs_more_work: its gain is per unit of work: it comes of more at once, or of the same cut finer.
-        is_general: it says what to do about a busy unit whatever the cause, and stands after the causes.
-        overrides_gains: it stands before all others, of which no gain can be told.
-        stands_first: it stands before all others that have a gain.
-        severity: where no gain can be told.
-        advice: what to do, by whose code it is and what its name tells.
-        lines: measures of `by_line` that tell which lines of the source it concerns, the first that is known.
-        evidence: quantities to show.
+        excluded_name_pattern: regular expression that the kernel's name must not match, or None.
+        gain_by_limiter: share of the duration that fixing it saves, by limiter; "default" for all other limiters.
+        gain_basis: what that share assumes.
+        waste_by_level: unused bytes that each memory level moved.
+        changes_arithmetic: the fix moves the work under another arithmetic roof.
+        relieves_both_sides: its instructions count on both sides, so fixing it relieves both.
+        removes_work: the fix removes work of all kinds, so no unit's present utilisation bounds the gain.
+        removes_launch: the fix removes the whole launch.
+        needs_more_work: the gain is per unit of work: it takes more work per launch, or the same work in smaller blocks.
+        is_general: advice about a busy unit whatever the cause; ranks after the causes.
+        overrides_gains: comes before all other findings, and no gain of the kernel is reported.
+        stands_first: comes before all other findings that have a gain.
+        severity: used where the gain is unknown.
+        advice: what to do, by the kernel's family and what else is known of the kernel.
+        lines: `by_line` measures that locate it in the source; the first one that is known is used.
+        evidence: quantities to show with it.
     """
 
     id: str
@@ -92,12 +93,12 @@ class Finding:
     evidence: tuple[str, ...]
 
     def basis(self, kernel: Mapping[str, Any], gain_ns: float | None, label: Callable[[str], str]) -> str | None:
-        """Return what a kernel's gain rests on: what was not collected that could bound it, and that it goes past the roofline.
+        """Return what a kernel's gain assumes, which uncollected quantities could bound it, and if it exceeds the recoverable time.
 
         Args:
             kernel: its quantities, `limiter` and `recoverable_ns`.
-            gain_ns: in nanoseconds; None without a gain, of which there is nothing to say.
-            label: gives what people call a quantity.
+            gain_ns: None without a gain; the basis is then None too.
+            label: returns the label of a quantity for people.
         """
         if gain_ns is None:
             return None
@@ -122,8 +123,8 @@ class Caveat:
     Attributes:
         doc: what it means.
         all_of: conditions that must all hold.
-        any_of: conditions of which one must hold; none where empty.
-        weakens: it takes a step off the verdict's confidence.
+        any_of: conditions of which at least one must hold; empty for no such requirement.
+        weakens: it lowers the verdict's confidence; all such caveats of a kernel lower it by one step together.
         explained_by: caveats that are its likely cause where they hold, the likeliest first.
     """
 
@@ -134,7 +135,7 @@ class Caveat:
     explained_by: tuple[str, ...]
 
     def holds(self) -> pl.Expr:
-        """Return true, false, or null where what it asks for is missing."""
+        """Return true or false, or null where a missing quantity leaves it undecided."""
         alternatives = [pl.any_horizontal(condition.holds() for condition in self.any_of)] if self.any_of else []
         return pl.all_horizontal(*(condition.holds() for condition in self.all_of), *alternatives)
 
@@ -145,7 +146,7 @@ class Caveat:
 
 @dataclass(frozen=True, slots=True)
 class LatencyCause:
-    """What a latency-bound kernel may wait for: a finding (or group) and the limiter it stands for."""
+    """What a latency-bound kernel may wait for: a finding (or group of findings) and the limiter that it means."""
 
     finding: str
     limiter: str
@@ -153,7 +154,7 @@ class LatencyCause:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A verdict's title and meaning."""
+    """The title and meaning of a verdict."""
 
     title: str
     doc: str
@@ -161,7 +162,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Refinement:
-    """A verdict of ours that says more than NVIDIA's rule, and does not contradict it."""
+    """A verdict of NVIDIA's rule and a more specific one of ours, which do not contradict each other."""
 
     theirs: str
     ours: str
@@ -170,7 +171,25 @@ class Refinement:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """All of `profiles/rules.toml`."""
+    """All of `profiles/rules.toml`.
+
+    Attributes:
+        nodes: the decision tree, parents before children.
+        verdicts: titles and meanings, by verdict.
+        latency_causes: what a latency-bound kernel may wait for, in the order in which they are tried.
+        findings: by id.
+        severity: smallest gain, as share of the duration, of "high" and "medium" findings; below "least" none is reported.
+        outweighs: a general finding ranks as a cause where it saves more than this many times what any cause saves.
+        outweighs_earlier: a latency cause is not the limiter where another saves more than this many times as much.
+        occupancy_cures: what to change, by the resource that limits the resident blocks.
+        caveats: by name.
+        missing_quantities: what a full diagnosis uses.
+        missing_unless_zero: divisor by quantity: null because of a zero divisor is not missing.
+        collect_work: ncu options that collect FLOP counters.
+        missing_of_shared_units: quantities that cannot be collected where the caveat `shared_slice` holds.
+        vendor_verdicts: our verdict, by the title of a message of NVIDIA's SpeedOfLight rule.
+        vendor_refinements: differences from NVIDIA's verdict that do not contradict it.
+    """
 
     nodes: tuple[Node, ...]
     verdicts: Mapping[str, Described]
@@ -189,7 +208,7 @@ class Rules:
     vendor_refinements: tuple[Refinement, ...]
 
     def members(self, cause: LatencyCause) -> tuple[Finding, ...]:
-        """Return the findings that a cause of latency stands for."""
+        """Return the findings of a latency cause: those of its group."""
         return tuple(finding for finding in self.findings.values() if finding.group == cause.finding)
 
 

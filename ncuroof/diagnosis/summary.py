@@ -1,4 +1,4 @@
-"""The run as a whole: how its time divides by verdict, how much of it could come back, and where."""
+"""The run as a whole: GPU time by verdict, recoverable time, groups of equal launches, and the most valuable things to do."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Share:
     """The kernels of one verdict.
 
     Attributes:
-        n_kernels: how many were recorded.
-        n_launches: for how many launches they stand.
-        duration_ns: their GPU time together; None where not known for any of them.
-        share_frac: of the run's GPU time; None where either is not known.
+        n_kernels: profiled kernels with this verdict.
+        n_launches: launches that they represent.
+        duration_ns: their total GPU time; None if it is unknown for all of them.
+        share_frac: share of the run's GPU time; None if either is unknown.
     """
 
     n_kernels: int
@@ -30,14 +30,14 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Sums over the kernels that were profiled successfully; one of which no kernel knows a part is None, and not 0.
+    """Sums over the kernels that were profiled successfully; a sum is None, not 0, if no kernel has the value.
 
     Attributes:
-        n_kernels: all workloads, failed ones included.
-        n_failed: workloads whose collection failed; they are in no sum.
-        n_launches: for how many launches the others stand.
+        n_kernels: all profiled workloads, failed ones included.
+        n_failed: workloads whose collection failed; no sum includes them.
+        n_launches: launches that the others represent.
         duration_ns: GPU time, summed over launches.
-        recoverable_ns: duration less roofline time, summed where both are known.
+        recoverable_ns: duration minus roofline time, summed over the launches where both are known.
         by_verdict: in the order of `Verdict`; only verdicts that occur.
     """
 
@@ -58,7 +58,7 @@ def summarise(
         kernels: KERNELS.
         bounds: BOUNDS, rows as in `kernels`.
         verdicts: VERDICTS, rows as in `kernels`.
-        weights: WEIGHTS, which sums and numbers of launches go by; None where each launch stands for itself.
+        weights: WEIGHTS, applied to sums and launch counts; None if each launch represents only itself.
     """
     judged = kernels.select("id", "failed", "duration_ns").hstack([verdicts["verdict"], bounds["recoverable_ns"]])
     whole = with_weights(judged.filter(~pl.col("failed")), weights)
@@ -86,7 +86,7 @@ def summarise(
 
 
 SAME_LAUNCH = ("device", "name", "workload", "grid", "block", "verdict", "limiter")
-"""What launches of one group have in common."""
+"""Columns that are equal for all launches of a group."""
 
 
 def group_launches(
@@ -94,13 +94,13 @@ def group_launches(
 ) -> pl.DataFrame:
     """Return GROUPS: equal launches together, the most recoverable time first; failed launches are left out.
 
-    duration_cv = standard deviation of T / mean of T, over the launches whose duration is known; null for fewer than two.
+    duration_cv = standard deviation of T / mean of T, over the profiled launches whose duration is known; null for fewer than two.
 
     Args:
         kernels: KERNELS.
         bounds: BOUNDS, rows as in `kernels`.
         verdicts: VERDICTS, rows as in `kernels`.
-        weights: WEIGHTS, which sums and numbers of launches go by; None where each launch stands for itself.
+        weights: WEIGHTS, applied to sums and launch counts; None if each launch represents only itself.
     """
     launches = kernels.select("id", "device", "name", "workload", "grid", "block", "failed", "duration_ns").hstack(
         [verdicts["verdict"], verdicts["limiter"], bounds["recoverable_ns"]]
@@ -128,14 +128,14 @@ def group_launches(
 def rank_actions(
     findings: pl.DataFrame, duration_ns: float | None, weights: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """Return ACTIONS, the largest gain first.
+    """Return ACTIONS: what to do over the whole run, the largest gain first.
 
-    Gains of one launch overlap, so that only the one of its finding that is most worth counts; those of different launches add up.
+    Gains of the same launch overlap, so only its `is_most_worth` finding counts; gains of different launches add up.
 
     Args:
         findings: FINDINGS.
         duration_ns: GPU time of the run.
-        weights: WEIGHTS, which sums and numbers of launches go by; None where each launch stands for itself.
+        weights: WEIGHTS, applied to sums and launch counts; None if each launch represents only itself.
     """
     return (
         with_weights(findings.filter("is_most_worth"), weights)
@@ -149,18 +149,18 @@ def rank_actions(
 
 
 def known_sum(values: pl.Expr) -> pl.Expr:
-    """Return the sum of what is known; null, and not 0, where nothing is."""
+    """Return the sum of the known values; null, not 0, if all are unknown."""
     return pl.when(values.is_not_null().any()).then(values.sum())
 
 
 def n_launches(of: str | pl.Expr | None = None) -> pl.Expr:
-    """Return how many launches the rows of a group stand for, or those of them that meet a condition: a whole number."""
+    """Return how many launches the rows of a group represent, rounded; only rows that meet the condition `of`, if given."""
     stood_for = pl.col("n_represented") if of is None else pl.col("n_represented").filter(of)
     return stood_for.sum().round().cast(pl.Int64).alias("n_launches")
 
 
 def with_weights(table: pl.DataFrame, weights: pl.DataFrame | None) -> pl.DataFrame:
-    """Return a table with the columns of WEIGHTS; where nothing was counted, each launch stands for itself: 1, times null."""
+    """Return a table with the columns of WEIGHTS; if no launches were counted, weights are 1 and the counted times null."""
     if weights is None:
         stood_for = {name: 1.0 if name in {"n_represented", "weight"} else None for name in WEIGHTS if name != "id"}
         return table.with_columns(pl.lit(value, WEIGHTS[name]).alias(name) for name, value in stood_for.items())

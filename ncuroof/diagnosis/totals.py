@@ -1,4 +1,4 @@
-"""Work and traffic of the whole run: sums over launches, and ratios of sums, never means of ratios."""
+"""Work, rate and DRAM intensity of the whole run: sums over launches, and ratios of sums, never means of ratios."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _NS_PER_S = 1e9
 def total_work(
     kernels: pl.DataFrame, work: pl.DataFrame, verdicts: pl.DataFrame, weights: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """Return what the run did in each precision, in the order of WORK; failed launches and unreliable counts are left out.
+    """Return the run's work in each precision, in the order of WORK, without failed launches and unreliable counts.
 
-    rate = ΣFLOP / ΣT over the launches in which the precision was counted, be it as zero; intensity = ΣFLOP / Σ DRAM bytes over
-    those of them whose DRAM bytes are known. Both are null where the divisor is zero or not known.
+    rate = ΣFLOP / ΣT over the launches in which the precision was counted, even as zero; intensity = ΣFLOP / Σ DRAM bytes over
+    those of them whose DRAM bytes are known. Both are null where the divisor is zero or unknown.
 
-    Work and bytes are those of as many launches as one stands for. Where these take other times they are of other sizes on the same
-    grid, whose work nothing counted: it is taken to go as their time, as if they were as fast as the recorded one.
+    Work and bytes are multiplied by the number of launches represented. Where these differ in time (`UNEVEN`), they have other
+    sizes on the same grid, and their work was not counted: it is assumed proportional to time, at the profiled launch's rate.
 
     Args:
         kernels: KERNELS with `traffic_bytes.dram`.
         work: WORK.
-        verdicts: VERDICTS, whose caveats tell which launches stand for others of other times.
-        weights: WEIGHTS, which sums and numbers of launches go by; None where each launch stands for itself.
+        verdicts: VERDICTS, whose caveats mark launches that represent launches of other durations.
+        weights: WEIGHTS, applied to sums and launch counts; None if each launch represents only itself.
 
     Returns:
         TOTALS.

@@ -1,4 +1,4 @@
-"""Walking the decision tree: all kernels at once, node by node, keeping the path."""
+"""Walking the decision tree: all kernels at once, node by node, recording each kernel's path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ncuroof.tables import PATH, conform
 def walk_tree(quantities: pl.DataFrame, nodes: Sequence[Node]) -> tuple[pl.Series, pl.DataFrame]:
     """Return each kernel's verdict and the path that led to it.
 
-    A node's answer is yes, no, or not known where its quantity is missing; each leads on, or to a verdict.
+    The answer to a node is yes, no, or unknown where its quantity is missing; each leads to a later node or to a verdict.
 
     Args:
         quantities: one row per kernel with `id` and a column per quantity that the nodes ask for.
@@ -24,7 +24,7 @@ def walk_tree(quantities: pl.DataFrame, nodes: Sequence[Node]) -> tuple[pl.Serie
         The verdicts, rows as in `quantities`, and PATH by kernel and step.
 
     Raises:
-        ProfileError: an answer leads to a node that does not come later, or to none.
+        ProfileError: an answer leads to an earlier node or to none, or a path ends without a verdict.
     """
     answers = quantities.select(node.condition.holds().alias(node.id) for node in nodes)
     reached, ends = _follow(nodes, answers)
@@ -61,7 +61,7 @@ def _path(
 
 
 def _follow(nodes: Sequence[Node], answers: pl.DataFrame) -> tuple[dict[str, pl.Series], list[tuple[str, pl.Series]]]:
-    """Return which kernels reach each node, and which end at each verdict, an entry per way to it; where any do."""
+    """Return masks of the kernels that reach each node, and of those that an answer sends to a verdict, without empty masks."""
     reached = {nodes[0].id: pl.repeat(value=True, n=answers.height, eager=True)}
     ends: list[tuple[str, pl.Series]] = []
     ids = [node.id for node in nodes]

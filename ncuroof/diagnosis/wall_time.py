@@ -1,4 +1,4 @@
-"""How long a step takes on the wall's clock, how much of it kernels can give back, and what the GPU waits for in the rest."""
+"""Wall time of a step: how much of it kernels take, and what the GPU waits for in the rest."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class PlaceOfTime:
     """Where in the program a part of a step's idle time was.
 
     Attributes:
-        name: of what the host did, or of a kernel; empty where the host was in nothing that the trace names.
-        duration_ns: of a step.
-        share_frac: of the step.
+        name: of the host's operator or range, or of a kernel; empty where the trace names nothing that the host was in.
+        duration_ns: per step.
+        share_frac: share of the step.
     """
 
     name: str
@@ -33,18 +33,18 @@ class PlaceOfTime:
 
 @dataclass(frozen=True, slots=True)
 class PartOfTime:
-    """A part of a step's time, as it was under the profiler.
+    """A part of a step's time, as measured under the profiler.
 
     Attributes:
         name: as in `profiles/temporal_breakdown.toml`.
-        title: what it is called.
+        title: its name for people.
         is_idle: nothing ran on the GPU.
-        duration_ns: of a step.
-        share_frac: of the step.
-        n_gaps: of a step, for idle time; else None.
-        half_in_gaps_of_ns: half of it was in gaps at least that long; None for what is no idle time, or where not known.
-        during: what the host did in idle time that it was late for, the most first; empty where the trace does not tell.
-        before: kernels that ended idle time, the most first.
+        duration_ns: per step.
+        share_frac: share of the step under the profiler.
+        n_gaps: idle gaps per step; None for parts that are not idle time.
+        half_in_gaps_of_ns: half of the idle time was in gaps at least this long; None if unknown, or not idle time.
+        during: what the host did while the GPU waited for its launches, the longest first; empty where the trace does not say.
+        before: kernels that ended idle time, those after the most idle time first.
         advice: what to do about it; None for kernels.
     """
 
@@ -62,18 +62,18 @@ class PartOfTime:
 
 @dataclass(frozen=True, slots=True)
 class WallTime:
-    """The time of a step, or of a whole run where no steps were counted.
+    """The wall time of a step, or of a whole run where no steps were counted.
 
     Attributes:
         source: the report's index.
-        profiler: that recorded it, as `PROFILERS` of the counts names them.
-        n_steps: that were counted; None for a whole run.
-        duration_ns: of a step: the lesser of what it took under the profiler and of what the steps before it took without.
-        profiled_ns: under the profiler, which makes launches slower.
-        computation_frac: share of `duration_ns` in which kernels run: what they can give back at most.
+        profiler: the profiler that recorded it, a value of `PROFILERS` of the counts.
+        n_steps: counted steps; None for a whole run.
+        duration_ns: per step: the shorter of the time under the profiler and that of the steps just before, without it.
+        profiled_ns: per step under the profiler, which slows down launches.
+        computation_frac: share of `duration_ns` in which kernels run: the most that faster kernels can save.
         idle_frac: share of `duration_ns` in which nothing runs.
-        batches_ns: of a step, in which the host waits for batches of a DataLoader; None where not known.
-        parts: of `profiled_ns`, what runs first, then idle time, the longest first.
+        batches_ns: time per step that the host waits for batches of a DataLoader; None if unknown.
+        parts: of `profiled_ns`: first what runs, then idle time, the longest first.
     """
 
     source: int
@@ -87,7 +87,7 @@ class WallTime:
     parts: tuple[PartOfTime, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
+        """Return the fields as JSON values."""
         told = asdict(self)
         places = ("during", "before")
         return told | {"parts": [part | {name: list(part[name]) for name in places} for part in told["parts"]]}
@@ -95,18 +95,17 @@ class WallTime:
 
 @dataclass(frozen=True, slots=True)
 class PartEntry:
-    """What `profiles/temporal_breakdown.toml` says of a part of a step's time.
+    """An entry of `profiles/temporal_breakdown.toml`: a part of a step's time.
 
     Attributes:
-        title: what it is called.
-        doc: when time belongs to it.
+        title: its name for people.
+        doc: which time belongs to it.
         is_idle: nothing runs on the GPU.
         advice: what to do about it; None for kernels.
-        advice_without_torch: the same for programs that may know nothing of PyTorch; None where it is no different.
-        advice_for_long_gaps: the same where half of the time was in gaps at least as long as the first; None where it is no
-            different.
-        advice_by_place: the same where most of the time was in a place whose name the pattern is found in.
-        source: of the advice; None where there is none.
+        advice_without_torch: advice for programs that may not use PyTorch; None if it is the same.
+        advice_for_long_gaps: a gap length in ns, and the advice where half of the time was in gaps at least that long; or None.
+        advice_by_place: pairs of a pattern and the advice where at least half of the time was in a place whose name it matches.
+        source: of the advice; None if there is none.
     """
 
     title: str
@@ -119,7 +118,7 @@ class PartEntry:
     source: str | None
 
     def advice_for(self, part: Part, profiler: str) -> str | None:
-        """Return what to do about a part of the time in a program that this profiler recorded."""
+        """Return what to do about a part of the time: by place, by length of the gaps, or by the profiler that recorded it."""
         place = part.during[0] if part.during else None
         if place is not None and place.duration_ns >= _MOST_OF_IT_FRAC * part.duration_ns:
             for pattern, advice in self.advice_by_place:
@@ -133,14 +132,14 @@ class PartEntry:
 
 
 def wall_time(source: int, breakdown: TemporalBreakdown, *, profiler: str) -> WallTime | None:
-    """Return a step's time; None where the trace holds no time at all.
+    """Return the wall time of a step; None if the trace contains no time at all.
 
-    What runs on the GPU takes as long under the profiler as without; what is left of the shorter step is idle.
+    Work on the GPU is assumed to take as long without the profiler as under it; the rest of the (shorter) step is idle.
 
     Args:
         source: the report's index.
-        breakdown: of its first run.
-        profiler: that recorded it.
+        breakdown: of the counting run.
+        profiler: the profiler that recorded it.
 
     Raises:
         ProfileError: `profiles/temporal_breakdown.toml` is malformed.
@@ -191,7 +190,7 @@ def _places(places: Sequence[Place], n_steps: int, step_ns: float) -> tuple[Plac
 
 @cache
 def load_parts() -> Mapping[str, PartEntry]:
-    """Return the parts of a step's time by name.
+    """Return the known parts of a step's time, by name.
 
     Raises:
         ProfileError: `profiles/temporal_breakdown.toml` is malformed.

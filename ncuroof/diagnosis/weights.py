@@ -1,4 +1,4 @@
-"""For how many launches a recorded one stands, where a first run counted them (`ncuroof.counts/1` beside the report)."""
+"""How many launches each profiled one represents, where a counting run without ncu counted them (`ncuroof.counts/1`)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ncuroof.diagnosis.wall_time import WallTime, wall_time
 from ncuroof.tables import KERNELS, WEIGHTS, check, conform
 
 UNEVEN = "uneven_launches"
-"""The caveat of a launch that stands for others of other times."""
+"""Caveat of a launch that represents launches of other durations."""
 
 _SAME = ["source", "key", "grid", "block"]
 
 
 @dataclass(frozen=True, slots=True)
 class NotRecorded:
-    """Counted launches of a function of which none was recorded, or none of that shape.
+    """Counted launches of a function that were not profiled, in any shape or in these shapes.
 
     Attributes:
         name: of the function, without namespaces and template arguments.
-        n_launches: counted.
-        duration_ns: of these.
+        n_launches: counted launches.
+        duration_ns: their GPU time in the counting run.
     """
 
     name: str
@@ -40,11 +40,11 @@ class Weighting:
     Attributes:
         weights: WEIGHTS, rows as in KERNELS.
         n_launches: launches that were counted.
-        duration_ns: their GPU time in the counted run, without replays.
-        covered_frac: share of that time whose kernels were recorded; None where no time was counted.
-        not_recorded: whose launches the rest are, the longest together first.
-        n_unmatched: recorded launches of kernels that were not counted; each stands for itself.
-        wall_times: how long a step took on the wall's clock, of each counted run that tells.
+        duration_ns: their GPU time in the counting run, without replays.
+        covered_frac: share of that time whose kernels and shapes were profiled; None if no time was counted.
+        not_recorded: the rest by function, the longest total time first.
+        n_unmatched: profiled launches of kernels that were not counted; each represents only itself.
+        wall_times: wall time of a step, for each counting run whose trace contains it.
     """
 
     weights: pl.DataFrame
@@ -57,22 +57,23 @@ class Weighting:
 
     @property
     def computation_frac(self) -> float:
-        """Share of the counted time in which kernels ran: what they can give back at most; 1 where not known."""
+        """Share of the wall time in which kernels ran: the most that faster kernels can save; 1 if unknown."""
         durations = [each.duration_ns * (each.n_steps or 1) for each in self.wall_times]
         busy = [each.computation_frac * duration for each, duration in zip(self.wall_times, durations, strict=True)]
         return sum(busy) / sum(durations) if durations else 1.0
 
 
 def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> Weighting | None:
-    """Return for how much each recorded launch stands; None where nothing was counted.
+    """Return how many launches each profiled one represents, and its weight; None if nothing was counted.
 
-    Recorded and counted are one kernel where function, template arguments, grid and block agree. Of a kernel and shape that was
-    counted n times in a time t and recorded r times with durations T, each recorded launch stands for n / r launches, and its times
-    weigh t / ΣT, so that sums are those of the counted run: `Σ weight × T = t`. Where ΣT is zero or not known, they weigh n / r.
+    Profiled and counted launches match where function, template arguments, grid and block agree. If a kernel and shape was counted
+    n times with total time t, and profiled r times with durations T, each profiled launch represents n / r launches, and its times
+    have weight t / ΣT, so that sums equal those of the counting run: `Σ weight × T = t`. Where ΣT is zero or unknown, the weight is
+    n / r.
 
     Args:
         kernels: KERNELS.
-        counts_by_source: by index of the report; None, or too few, for reports without counts.
+        counts_by_source: by index of the report; None for a report without counts, which may also be left out at the end.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -117,7 +118,7 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
     return Weighting(
         weights=matched.with_columns(pl.col("n_represented", "weight").fill_null(1.0)).pipe(
             conform, WEIGHTS
-        ),  # what was not counted
+        ),  # not counted: represents itself
         n_launches=int(counted["n_counted"].sum()),
         duration_ns=total_ns,
         covered_frac=round(float(by_kernel["counted_ns"].sum()) / total_ns, 12) if total_ns else None,
@@ -133,7 +134,7 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
 
 
 def _counted(counts_by_source: Sequence[Counts | None]) -> pl.DataFrame | None:
-    """Return counts by report, kernel and shape; None where there are none."""
+    """Return the counts by report, kernel and shape; None if there are none."""
     rows = [
         (
             *(source, _key(kernel.name), _text(kernel.grid), _text(kernel.block), function_name(kernel.name)),

@@ -1,4 +1,4 @@
-"""What PyTorch's operators asked for against what their kernels did, where NVTX ranges name operators and shapes."""
+"""Expected against measured: what PyTorch's operators needed and what their kernels did, from NVTX ranges with shapes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Expected:
     """Expected against measured.
 
     Attributes:
-        calls: CALLS, in the order of the run.
+        calls: CALLS, one row per operator call, in the order of the run.
         modules: MODULES, the longest first.
-        utilisation: of the peak by the model's own products, for a run on one kind of GPU; None where that is not known.
+        utilisation: model FLOP utilisation of a run whose calls are all on one GPU; None for several GPUs, or if unknown.
     """
 
     calls: pl.DataFrame
@@ -30,7 +30,7 @@ class Expected:
 
 
 def expect(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataFrame) -> Expected:
-    """Return what operators asked for against what their kernels did.
+    """Return what operators needed against what their kernels did.
 
     Args:
         kernels: one row per launch, as `Analysis.kernels`.

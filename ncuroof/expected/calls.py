@@ -1,4 +1,4 @@
-"""Calls of PyTorch's operators: which launches belong to one, what it needed, what they did."""
+"""Calls of PyTorch's operators: which launches belong to each call, what it needed, and what they did."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _DRAM = "dram"
 _TENSOR = "tensor_"
 _ATTENTION = "_attention"
 _OF_ANY_TYPE = "fp32"
-"""Work follows from shapes alone."""
+"""Placeholder where only work is asked for, which depends on shapes alone."""
 
 _Peaks = Mapping[tuple[int, str], float]
 _Modules = Mapping[tuple[Any, Any, int], str]
 
 
 def expected_calls(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls that NVTX ranges of `emit_nvtx(record_shapes=True)` tell of, each with what it needed and what was done.
+    """Return the operator calls found in NVTX ranges of `emit_nvtx(record_shapes=True)`: what each needed, what its kernels did.
 
-    The innermost range that names an operator of known work counts. Launches in a row under the same ranges are one call; where
-    PyTorch wrote no number of the call into its range, a call ends when its first kernel comes again.
+    A launch belongs to the innermost range that names an operator of known work. Consecutive launches under the same ranges are one
+    call; where PyTorch put no call number into the range, a call ends when its first kernel is launched again.
 
     Args:
         kernels: one row per launch, as `Analysis.kernels`.
@@ -37,7 +37,7 @@ def expected_calls(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataF
         ceilings: CEILINGS.
 
     Returns:
-        CALLS; empty where no range names an operator with shapes.
+        CALLS; empty if no range names an operator with shapes.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -47,7 +47,7 @@ def expected_calls(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataF
     whole = kernels.filter(~pl.col("failed"))
     recorded = dict.fromkeys(
         map(tuple, whole["nvtx_recorded"].drop_nulls().to_list())
-    )  # lists of text have no unique() in old polars
+    )  # older versions of polars have no unique() for lists of strings
     places = {path: place(path) for path in recorded if path}
     named = {path: text for path, found in places.items() if (text := _operator_range(found))}
     if not named:
@@ -62,7 +62,7 @@ def expected_calls(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataF
 
 
 def _operator_range(found: Place) -> str | None:
-    """Return the innermost range of an operator whose work, or at least whose traffic, is known."""
+    """Return the innermost operator range with known work and some traffic; None if there is none."""
     for text in found.operators:
         operation = recorded_operator(text, dtype=_OF_ANY_TYPE)
         if operation is not None and operation.is_known and operation.traffic:
@@ -71,9 +71,10 @@ def _operator_range(found: Place) -> str | None:
 
 
 def _modules_by_sequence(whole: pl.DataFrame, places: Mapping[tuple[str, ...], Place]) -> _Modules:
-    """Return the modules of forward operators by report, process and sequence number: gradients run outside any module.
+    """Return the modules of forward operators by report, process and sequence number.
 
-    Of several operators with a number, the last created the gradient's node: those before it needed none.
+    Gradients run outside any module and refer to their forward operator by this number. Where several operators have the same
+    number, the last one created the gradient's node: those before it needed no gradient.
     """
     rows = whole.select("source", "process_id", "nvtx_recorded").iter_rows()
     recorded = dict.fromkeys((source, process, tuple(path)) for source, process, path in rows if path)
@@ -86,7 +87,7 @@ def _modules_by_sequence(whole: pl.DataFrame, places: Mapping[tuple[str, ...], P
 
 
 def _groups(whole: pl.DataFrame, work: pl.DataFrame, named: Mapping[tuple[str, ...], str]) -> list[dict[str, Any]]:
-    """Return, per call in order, its launches and what they did together."""
+    """Return, per call in order, its launches and their totals."""
     done = work.filter(pl.col("reliable") & (pl.col("flop") > 0)).with_columns(
         pl.col("precision").str.replace(f"{SPARSE_SUFFIX}$", "")
     )
@@ -172,11 +173,11 @@ def _call(
 
 
 def _weighed(call: dict[str, Any], sheet: _Peaks) -> dict[str, Any]:
-    """Return a call with what its work and bytes are to be multiplied by, to be those of the calls that it stands for.
+    """Return a call with `work_weight`: the factor from its work and bytes to those of all calls that it represents.
 
-    That is their number. Where launches of the same kernel and grid differ in time, they are products of other sizes, of which only
-    time tells: they are taken to be as fast as the one that was recorded. So they are where as many as large would beat the peak
-    of the data sheet, which no clock does.
+    It is their number. Where launches of the same kernel and grid differ in time, they are products of other sizes, and only their
+    time is known: they are assumed to run at the rate of the profiled call, so the factor is the ratio of times. The same holds
+    where that many calls of this size would exceed the data sheet's peak, which no clock can.
     """
     number, time_ns, whole_ns = call["n_represented"], call["duration_ns"], call["represented_ns"]
     if number is None or not time_ns or whole_ns is None:
@@ -188,11 +189,11 @@ def _weighed(call: dict[str, Any], sheet: _Peaks) -> dict[str, Any]:
 
 
 def _needed(operation: Operation, text: str, counted: float | None) -> float:
-    """Return the work of an operator's products, without those that its gradient makes again (flash attention's Q·Kᵀ).
+    """Return the FLOPs of an operator's products, without those that its gradient recomputes (flash attention's Q·Kᵀ).
 
-    Of attention, no more than was done: no range tells what its mask leaves out.
+    For attention, at most what was counted: ranges do not show what a mask leaves out.
 
-    Source: Chowdhery et al., "PaLM", arXiv 2204.02311, appendix B: recomputing is the hardware's utilisation, not the model's.
+    Source: Chowdhery et al., "PaLM", arXiv 2204.02311, appendix B: recomputation counts in hardware, not in model utilisation.
     """
     needed = float(operation.needed_matrix_flop)
     if _ATTENTION in text.partition(",")[0] and counted:
@@ -209,7 +210,7 @@ def _flop_by_precision(done: list[list[Mapping[str, Any]] | None]) -> dict[str, 
 
 
 def _of_products(flop_by_precision: Mapping[str, float]) -> dict[str, float]:
-    """Return the work of matrix products: that of tensor cores; where they did none, all of it."""
+    """Return the counted work of matrix products: the tensor cores' work, or all work if they did none."""
     tensor = {name: flop for name, flop in flop_by_precision.items() if name.startswith(_TENSOR)}
     return tensor or dict(flop_by_precision)
 
@@ -217,7 +218,7 @@ def _of_products(flop_by_precision: Mapping[str, float]) -> dict[str, float]:
 def peaks_by_device(
     ceilings: pl.DataFrame, first: CeilingSource = CeilingSource.COUNTERS
 ) -> dict[tuple[int, str], float]:
-    """Return peaks by device and name: those of one source, the counters or the data sheet, else those of the other."""
+    """Return peaks per second by device and name: from the source `first` where it has them, else from the other one."""
     peaks: dict[tuple[int, str], float] = {}
     for source in sorted((CeilingSource.DATASHEET, CeilingSource.COUNTERS), key=lambda each: each is first):
         rows = ceilings.filter(pl.col("source") == source.value).select("device", "name", "per_s")
@@ -226,7 +227,7 @@ def peaks_by_device(
 
 
 def _asked(operation: Operation, device: int | None, peaks: _Peaks) -> str | None:
-    """Return the first roof of the operator's products that the device has; None for an operator without any."""
+    """Return the preferred roof of the operator's products among those that the device has; None if there is none."""
     products = [each for each in operation.work if each.is_product]
     if not products or device is None:
         return None
@@ -234,7 +235,7 @@ def _asked(operation: Operation, device: int | None, peaks: _Peaks) -> str | Non
 
 
 def _roofline_ns(call: Mapping[str, Any], peaks: _Peaks) -> float | None:
-    """Return max(needed work / peak, compulsory bytes / DRAM bandwidth); None where one of the two is not known."""
+    """Return max(needed work / peak, compulsory bytes / DRAM bandwidth) in ns; None where one of the two is unknown."""
     bandwidth = peaks.get((call["device"], _DRAM))
     if call["compulsory_bytes"] is None or not bandwidth:
         return None

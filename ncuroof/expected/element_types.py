@@ -1,4 +1,4 @@
-"""Types of a call's tensors, which no range tells: by the tensor counters, else by the names of its kernels."""
+"""Element type of a call's tensors, which NVTX ranges lack: from tensor-core counters, else from kernel names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ncuroof.model.dtypes import DTYPES
 _TENSOR = "tensor_"
 _BY_PRECISION: Mapping[str, str] = {
     dtype.matrix[0]: dtype.name
-    for dtype in reversed(tuple(DTYPES.values()))  # so that the plain type stands for those with shared scale factors
+    for dtype in reversed(tuple(DTYPES.values()))  # the plain type wins over those with shared scale factors
     if dtype.matrix and dtype.matrix[0].startswith(_TENSOR)
 }
 _BY_NAME = (
@@ -25,18 +25,18 @@ _BY_NAME = (
     ("fp64", re.compile(r"\bdouble\b|float64|dgemm|f64f64", re.IGNORECASE)),
     ("fp32", re.compile(r"\bfloat(32)?\b|sgemm|(?<![a-z])(f32|fp32|tf32)", re.IGNORECASE)),
 )
-"""The narrowest type that a name mentions: kernels of narrow tensors compute in FP32, and say so too."""
+"""16-bit types first: kernels on such tensors compute in FP32, and their names mention that too."""
 
 _CONVERTS = re.compile(r"(Load|Store)WithCast|float16_copy_kernel")
-"""PyTorch's kernels whose tensors have several types."""
+"""PyTorch's kernels that convert: their tensors have different types."""
 
 
 def element_type(tensor_precisions: Iterable[str], names: Iterable[str]) -> str | None:
-    """Return the type of a call's tensors; None where neither counters nor names tell, or it converts.
+    """Return the element type of a call's tensors; None where neither counters nor names show it, or the call converts types.
 
     Args:
-        tensor_precisions: in which its launches did work, without the suffix of sparsity.
-        names: demangled, of its kernels.
+        tensor_precisions: tensor precisions in which its launches did work, without the sparsity suffix.
+        names: demangled names of its kernels.
     """
     by_counters = [_BY_PRECISION[precision] for precision in tensor_precisions if precision in _BY_PRECISION]
     if by_counters:

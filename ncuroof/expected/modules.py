@@ -1,4 +1,4 @@
-"""Calls rolled up by module: a layer has all that is within it."""
+"""Operator calls summed by module; each module includes the modules within it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ncuroof.tables import check, conform
 
 
 def expected_modules(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls by module, each module with those within it, forward and backward together.
+    """Return the calls summed by module, including nested modules, forward and backward together.
 
     Args:
         calls: CALLS.
 
     Returns:
-        MODULES, the longest first; a module and the one around it both count the same calls.
+        MODULES, the longest first; a call counts in its module and in each module around it.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -48,7 +48,7 @@ def expected_modules(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _around(path: str | None) -> list[str | None]:
-    """Return a module and those around it, the outermost first."""
+    """Return a module's path and those of the modules around it, the outermost first."""
     if path is None:
         return [None]
     parts = path.split(SEPARATOR)

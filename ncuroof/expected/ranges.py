@@ -1,4 +1,4 @@
-"""NVTX ranges of PyTorch: which names the operator that launched a kernel, which the module, and whether it is a gradient."""
+"""PyTorch's NVTX ranges around a launch: its operator, its module, and whether it computes a gradient."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _OPERATOR = re.compile(r"^aten::\w+|, sizes = \[")
-"""Sizes stand in the ranges of operators alone, those of other libraries and autograd functions of the user's among them."""
+"""Only ranges of operators contain sizes, including operators of other libraries and the user's autograd functions."""
 _AUTOGRAD = re.compile(r"^(autograd::|torch::autograd::|\w+Backward\d*\b|## )")
 _SEQUENCE = re.compile(r", seq = (\d{1,18})\b")
 _NUMBERS = re.compile(r"(, (seq|op_id) = -?\d{1,18}){1,2}$")
-"""Which PyTorch adds to whatever it opens a range for: a `record_function` of the user's is the same one each time."""
+"""PyTorch appends these to every range; without them, a user's `record_function` range has the same name each time."""
 _SHAPES = re.compile(r"\s*(\[[\d, ]*\](, )?)+$")
 _LONGEST = 1000
-"""Of a range that is looked through for shapes at its end, in characters: it takes the square of its length."""
+"""Longest range, in characters, whose trailing shapes are removed: the search takes time quadratic in the length."""
 SEPARATOR = "/"
 
 
@@ -24,11 +24,11 @@ class Place:
 
     Attributes:
         operators: ranges of operators, the innermost first.
-        module: the ranges that are neither operators' nor autograd's, joined; None without any.
-        is_backward: whether autograd opened a range around it.
-        is_recomputed: a module's range within autograd's: its forward pass once more, for a gradient (activation checkpointing).
-        sequence: number that PyTorch gave to the operator; None where no range has one.
-        gradient_of: number of the forward operator whose gradient this is; None elsewhere.
+        module: the ranges that are neither operators nor autograd's, joined by "/"; None without any.
+        is_backward: autograd opened a range around it.
+        is_recomputed: a module's range lies within autograd's: its forward pass is repeated (activation checkpointing).
+        sequence: PyTorch's sequence number of the innermost operator that has one; None without any.
+        gradient_of: sequence number of the forward operator whose gradient this is; None elsewhere.
     """
 
     operators: tuple[str, ...]
@@ -40,10 +40,10 @@ class Place:
 
 
 def place(ranges: Sequence[str]) -> Place:
-    """Return the place that open ranges tell of.
+    """Return where in the program a launch is, by the NVTX ranges open around it.
 
     Args:
-        ranges: texts, the outermost first.
+        ranges: texts of the ranges, the outermost first.
 
     Source: PyTorch, torch/csrc/autograd/engine.cpp (`evaluate_function`), torch/csrc/profiler/util.cpp (getNvtxStr).
     """
@@ -66,6 +66,6 @@ def _innermost_number(ranges: Iterable[str]) -> int | None:
 
 
 def _name(text: str) -> str:
-    """Return a module's range without the shapes of its inputs: "encoder.layers.0 (Linear) [8, 512]" is the same layer for any."""
+    """Return a module's range without input shapes: "encoder.layers.0 (Linear) [8, 512]" is the same layer for any shape."""
     without_numbers = _NUMBERS.sub("", text)
     return _SHAPES.sub("", without_numbers) if len(text) <= _LONGEST else without_numbers

@@ -1,4 +1,4 @@
-"""Model FLOP utilisation of a run's GPU time, and where the rest of the peak went."""
+"""Model FLOP utilisation (MFU) over a run's GPU time, and where the rest of the time went."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ from ncuroof.words import Verdict
 
 @dataclass(frozen=True, slots=True)
 class ModelUtilisation:
-    """How much of the peak the model's own products used, and what became of the rest of the GPU time. The shares add up to 1.
+    """Share of the peak that the model's own products used, and where the rest of the GPU time went.
+
+    `mfu_frac` and the shares from `extra_work_frac` on add up to 1.
 
     Attributes:
-        precision: of the peak: the one that most of the needed products could run in.
-        peak_flop_per_s: of that precision: the data sheet's, or where there is none, that of the counters.
-        needed_flop: of all matrix products whose work is known, those that were recomputed for gradients aside.
-        extrapolated_frac: share of it that is told from the time of launches of other sizes than the recorded ones.
-        duration_ns: GPU time of the run; gaps between kernels are not in it.
-        mfu_frac: needed work over peak times GPU time; a lower bound where `unknown_products_frac` is not 0.
-        extra_work_frac: products did more than was needed: padding, layers computed again for gradients.
-        tail_frac: products with a last wave that was not full.
-        low_efficiency_frac: products otherwise below the peak.
+        precision: precision of the peak: the one that most of the needed products could run in.
+        peak_flop_per_s: peak of that precision: the data sheet's, or else that of the counters.
+        needed_flop: FLOPs of all matrix products of known work, without those recomputed for gradients.
+        extrapolated_frac: share of `needed_flop` extrapolated by time to launches of other sizes than the profiled ones.
+        duration_ns: GPU time of the run, without the gaps between kernels.
+        mfu_frac: needed work over (peak × GPU time); a lower bound where `unknown_products_frac` is not 0.
+        extra_work_frac: time of products for more work than was needed: padding, layers recomputed for gradients.
+        tail_frac: time that products lose in a last wave that is not full.
+        low_efficiency_frac: time that products lose below the peak for other reasons.
         unknown_products_frac: other kernels that used tensor cores: convolutions, attention of other libraries, compiled code.
-        memory_bound_frac: other kernels, bound by memory.
-        short_frac: other kernels, too short for their launch.
-        other_frac: other kernels, bound by anything else.
+        memory_bound_frac: other kernels that are memory-bound.
+        short_frac: other kernels whose verdict is overhead: too short for their launch.
+        other_frac: all other kernels.
     """
 
     precision: str
@@ -50,16 +52,16 @@ class ModelUtilisation:
 def model_utilisation(
     calls: pl.DataFrame, kernels: pl.DataFrame, peaks: Mapping[str, float]
 ) -> ModelUtilisation | None:
-    """Return the model FLOP utilisation; None where no call has products, or their peak is not known.
+    """Return the model FLOP utilisation; None if no call has products, or their peak is unknown.
 
-    A second of products is worth what it needed at the peak, then what it did beyond that (padding, recomputing), then what the
-    tail lost (`occupancy.tail_frac` of the launch), then whatever else; each at most what is left. Calls that stand for others
-    count for them (`work_weight`).
+    The time of products is split into, in this order, needed work at the peak, work beyond it at the peak (padding, recomputation),
+    tails (`occupancy.tail_frac` of the launch) and the rest; each takes at most what is left. Calls count for all calls that they
+    represent (`work_weight`).
 
     Args:
         calls: CALLS.
-        kernels: one row per launch, as `Analysis.kernels`, of the GPU of the calls.
-        peaks: flop/s by precision.
+        kernels: one row per launch, as `Analysis.kernels`, of the calls' GPU.
+        peaks: FLOP/s by precision.
 
     Raises:
         SchemaError: a column is absent or has another type.

@@ -5,8 +5,8 @@
     >>> product.intensity_flop_per_byte                                      # 1365.3
     >>> model.predict(product, "h100-sxm").bound                              # "compute"
 
-`operator` gives the same for an operator of PyTorch by its name, shapes and element types, `recorded_operator` for one that an NVTX
-range names.
+`operator` returns the operation of a PyTorch operator from its name, shapes and element types; `recorded_operator` does so from an
+NVTX range of PyTorch.
 """
 
 from ncuroof.model.attention_products import attention

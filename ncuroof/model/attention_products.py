@@ -1,4 +1,4 @@
-"""Attention: the scores stored or kept on the chip, causal or not, several query heads per key head, forward and backward."""
+"""Attention, forward and backward: flash or naive, causal or not, with one or several query heads per key head."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _SOFTMAX_FLOP, _SOFTMAX_BACKWARD_FLOP, _RECOMPUTED_BACKWARD_FLOP = 5, 4, 5
 
 
 def pairs(seq: int, keys: int, *, is_causal: bool, is_at_end: bool = True) -> int:
-    """Return how many queries meet how many keys: all of them, or each query the keys up to its own place.
+    """Return the number of scores, pairs of a query and a key: all pairs, or with a causal mask each query up to its position.
 
     Args:
-        seq: queries.
-        keys: keys.
-        is_causal: whether there is a mask.
-        is_at_end: sequences are aligned at their ends: the last query sees all keys, as in FlashAttention from 2.1 on. Else at
-            their starts: the first query sees one, as in `torch.nn.functional.scaled_dot_product_attention(is_causal=True)`.
+        seq: number of queries.
+        keys: number of keys.
+        is_causal: whether there is a causal mask.
+        is_at_end: queries and keys are aligned at their ends: the last query sees all keys, as in FlashAttention since 2.1. Else at
+            their starts: the first query sees one key, as in `torch.nn.functional.scaled_dot_product_attention(is_causal=True)`.
     """
     if not is_causal:
         return seq * keys
@@ -89,7 +89,7 @@ def attention(  # noqa: PLR0913  attention has that many sizes
         backward: gradients instead.
 
     Raises:
-        ModelError: a size is not positive, heads are no multiple of kv_heads, or an option is not of the method.
+        ModelError: a size is not positive, heads is not a multiple of kv_heads, or an option does not apply to the method.
         UnknownNameError: no such element type.
 
     Source: Dao et al., arXiv 2205.14135, and Dao, arXiv 2307.08691, section 2; Shazeer, arXiv 1911.02150 (key heads).
@@ -140,18 +140,18 @@ def _refuse(heads: int, groups: int, *, tile_q: int | None, is_flash_forward: bo
 def attention_work(
     scores: int, dim: int, value_dim: int, d: Dtype, *, recomputed_rows: int, backward: bool
 ) -> list[Work]:
-    """Return the products and the rest; a flash kernel's backward pass computes the scores of its rows again.
+    """Return the work of the products and of the softmax; a flash kernel's backward pass recomputes the scores.
 
     Args:
-        scores: of all heads and sequences.
-        dim: of queries and keys.
-        value_dim: of values and outputs.
+        scores: number of scores of all heads and sequences.
+        dim: head dimension of queries and keys.
+        value_dim: head dimension of values and outputs.
         d: type of all tensors.
-        recomputed_rows: queries whose scores were not kept; 0 where scores were stored.
-        backward: gradients instead.
+        recomputed_rows: number of queries whose scores were not stored; 0 if scores were stored.
+        backward: return the work of the gradients instead.
 
     Raises:
-        ModelError: no product is made in the type.
+        ModelError: there are no matrix products in the type.
     """
     if not backward:
         return [matrix(scores * 2 * (dim + value_dim), d), vector(scores * _SOFTMAX_FLOP, d)]
@@ -171,11 +171,11 @@ def _tensors(queries: int, keys: int, dim: int, value_dim: int, d: Dtype, *, bac
 
 
 def _keys_read(seq: int, keys: int, tile_q: int, *, is_causal: bool) -> int:
-    """Return how many keys all blocks of queries of one head read together."""
+    """Return how many keys the blocks of queries of one head read in total."""
     if not is_causal:
         return math.ceil(seq / tile_q) * keys
     whole, rest = divmod(seq, tile_q)
-    # Block b of the whole ones (from 1 on) ends with query b·tile_q, which sees keys − seq + b·tile_q keys, if that is any.
+    # Full block b (b = 1, 2, …) ends with query b·tile_q, which sees keys − seq + b·tile_q keys, or none if that is negative.
     first = max(1, (seq - keys) // tile_q + 1)
     n_seeing = max(0, whole - first + 1)
     return n_seeing * (keys - seq) + tile_q * n_seeing * (first + whole) // 2 + (keys if rest else 0)

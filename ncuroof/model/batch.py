@@ -1,4 +1,4 @@
-"""From which size on an operation is bound by arithmetic: the critical batch."""
+"""The critical batch: the size from which on an operation is compute-bound."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ncuroof.model.dtypes import dtype_of
 from ncuroof.model.prediction import Prediction
 
 MOST = 2**40
-"""A size beyond which nobody looks."""
+"""Largest size that is tried."""
 _ROUNDING = 1e-9
 
 
 def grows(predicted: Callable[[int], Prediction]) -> bool:
-    """Return whether compute over memory time never falls as a size doubles: else there is no size from which on one side bounds.
+    """Return whether compute time over memory time never falls as a size doubles; otherwise there is no critical size.
 
-    True where a roof is not known.
+    True if a roof is unknown.
 
     Args:
-        predicted: of a size.
+        predicted: returns the prediction for a size.
     """
     found = [_compute_over_memory(predicted(1 << power)) for power in range(MOST.bit_length())]
     known = [each for each in found if each is not None]
@@ -27,10 +27,11 @@ def grows(predicted: Callable[[int], Prediction]) -> bool:
 
 
 def critical_size(predicted: Callable[[int], Prediction]) -> int | None:
-    """Return the smallest size from which on the operation is compute-bound; None if it never is, or roofs are not known.
+    """Return the smallest size from which on the operation is compute-bound; None if it never is, or roofs are unknown.
 
     Args:
-        predicted: of a size. Compute over memory time has to grow with it (`grows`), as it does with the batch of a layer.
+        predicted: returns the prediction for a size. Compute over memory time has to grow with the size (`grows`), as it does with
+            the batch of a layer.
     """
     if not _is_compute_bound(predicted(MOST)):
         return None
@@ -48,9 +49,16 @@ def critical_size(predicted: Callable[[int], Prediction]) -> int | None:
 
 
 def critical_batch_of_large_layer(ridge_flop_per_byte: float, weight_dtype: str) -> float:
-    """Return the batch above which a linear layer of any great size is compute-bound: ridge · w / 2.
+    """Return the batch, in tokens, above which a large linear layer is compute-bound: ridge · w / 2.
 
-    flop/byte · byte/element ÷ 2 flop/(element·token) = tokens. Smaller layers need more: activations move as well.
+    flop/byte · byte/element ÷ 2 flop/(element·token) = tokens. Smaller layers need a larger batch: their activations move as well.
+
+    Args:
+        ridge_flop_per_byte: ridge of the machine in the precision of the product.
+        weight_dtype: element type of the weights, of w bytes.
+
+    Raises:
+        UnknownNameError: no such element type.
 
     Source: Austin et al., How to Scale Your Model, part 1, 2025.
     """

@@ -1,4 +1,4 @@
-"""What L2 does for data that is used again: does it fit, which hit rate follows at best, which bandwidth then applies."""
+"""Data reuse in L2: whether a working set fits, the best hit rate, and the bandwidth that follows."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from ncuroof.words import MemoryLevel
 
 @dataclass(frozen=True, slots=True)
 class Residency:
-    """Data against L2.
+    """How a working set fits into L2, and what its reuse gains at best.
 
     Attributes:
-        working_set_bytes: what is used again.
-        l2_bytes: capacity; None where the data sheet does not say.
-        does_fit: whether all of it can stay.
-        hit_frac: at best, of the second and every further use: 1 of what fits, else capacity over working set where it is swept.
-            Data read in order and again from the start gets that much only where a part of it is kept on purpose (an access
-            policy window with that hit ratio): evicting what was used longest ago, it gets none. None for what does not fit and
-            is not swept.
-        bandwidth_bytes_per_s: that further uses reach at best; None where the hits are not known.
+        working_set_bytes: size of the data that is reused.
+        l2_bytes: capacity of L2; None if the data sheet does not state it.
+        does_fit: whether the whole working set fits; None if the capacity is unknown.
+        hit_frac: best hit rate of every use after the first: 1 if the working set fits; else, if it is swept, capacity over
+            working set. Sweeps reach that only where part of the data is kept on purpose (an access policy window with that hit
+            ratio): least-recently-used replacement gets no hits. None for data that neither fits nor is swept.
+        bandwidth_bytes_per_s: best bandwidth of uses after the first; None if unknown.
     """
 
     working_set_bytes: float
@@ -31,25 +30,25 @@ class Residency:
 
 
 def residency(working_set_bytes: float, machine: Machine | str, *, is_swept: bool = True) -> Residency:
-    """Return what a machine's L2 does for a working set.
+    """Return how a working set fits into a machine's L2, and the best hit rate and bandwidth of its reuse.
 
-    hit = min(1, capacity / working set); further uses take the longer of byte / L2's byte/s and (1 − hit)·byte / memory's
-    byte/s, so bandwidth = min(L2's, memory's / (1 − hit)).
+    hit = min(1, capacity / working set). Uses after the first take the longer of byte / (L2's byte/s) and
+    (1 − hit)·byte / (memory's byte/s), so bandwidth = min(L2's, memory's / (1 − hit)).
 
-    That bounds data that is swept in order, again and again. A product made in tiles uses its operands again long before it has
-    gone through all of them, and hits as often as its tiles let it.
+    This bound holds for data that is repeatedly swept in order. A tiled matrix product reuses its operands long before it has gone
+    through all of them, so its hit rate depends on its tiles.
 
-    A GPU's L2 can be two partitions that each keep a copy of what their SMs read (A100, H100): data that all SMs read then
-    fits up to half the capacity only.
+    A GPU's L2 can consist of two partitions that each keep a copy of what their SMs read (A100, H100). Data that all SMs read then
+    fits only up to half the capacity.
 
     Args:
-        working_set_bytes: what is used again.
-        machine: its data sheet, or name.
-        is_swept: all of it is read in order before any of it is read again.
+        working_set_bytes: size of the data that is reused.
+        machine: a machine, or its name.
+        is_swept: all of the data is read in order before any of it is read again.
 
     Raises:
         ArgumentError: `machine` is neither a machine nor a name.
-        UnknownNameError: no machine is called so.
+        UnknownNameError: no machine has that name, or several GPUs match it.
 
     Source: NVIDIA A100 Tensor Core GPU Architecture whitepaper v1.0, 2020, L2 cache; CUDA C++ Programming Guide, L2 access
     management.

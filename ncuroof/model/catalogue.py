@@ -1,4 +1,7 @@
-"""The operations that have a model, and what each takes, read off its function: a new model is a function and a line here."""
+"""The operations that have a model, with parameters and help read from signatures and docstrings.
+
+A new model is a function, and a line in `_FUNCTIONS`.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,15 @@ Kind = Literal["size", "flag", "choice", "dtype"]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a model takes.
+    """A parameter of a model.
 
     Attributes:
-        name: in Python; hyphens for underscores on the command line.
-        kind: a positive number, a switch, one of some words, or an element type.
-        is_required: a size without a default, which may be given by its place.
-        choices: of a choice.
-        default: None where there is none.
-        help: what the function's docstring says.
+        name: name in Python; on the command line with hyphens for underscores.
+        kind: a positive whole number, a flag, a choice of words, or an element type.
+        is_required: has no default; such a size may be given by position.
+        choices: allowed words of a choice.
+        default: None if there is none.
+        help: the parameter's line in the function's docstring.
     """
 
     name: str
@@ -43,11 +46,11 @@ class Model:
     """A model of an operation.
 
     Attributes:
-        name: on the command line.
-        make: its function.
-        parameters: in order.
+        name: name on the command line.
+        make: the function that returns the operation.
+        parameters: in the order of the signature.
         summary: first line of the docstring, without "Return".
-        formula: the docstring's paragraphs on work and bytes.
+        formula: the docstring's paragraphs on work and bytes, and its source.
     """
 
     name: str
@@ -58,11 +61,11 @@ class Model:
 
     @property
     def sizes(self) -> tuple[str, ...]:
-        """Names of the sizes that have to be given, in order."""
+        """Names of the required sizes, in order."""
         return tuple(each.name for each in self.parameters if each.is_required)
 
     def parameter(self, name: str) -> Parameter | None:
-        """Return the parameter called `name`, with hyphens or underscores; None if there is none."""
+        """Return the parameter called `name`, written with hyphens or underscores; None if there is none."""
         return next((each for each in self.parameters if each.name == name.replace("-", "_")), None)
 
 
@@ -96,7 +99,7 @@ def model_by_name(name: str) -> Model:
     """Return the model called `name`.
 
     Raises:
-        UnknownNameError: there is none; the hint lists near ones.
+        UnknownNameError: there is none; the hint lists similar names.
     """
     wanted = name.lower().replace("_", "-")
     if wanted not in _FUNCTIONS:
@@ -125,7 +128,7 @@ def _model(name: str, function: Callable[..., Operation]) -> Model:
 
 
 def _arguments(text: str) -> dict[str, str]:
-    """Return the lines of a docstring's `Args:` by name."""
+    """Return the first line of each entry of a docstring's `Args:`, by name: help is one line, further lines are not read."""
     section = text.partition("\nArgs:\n")[2].partition("\n\n")[0]
     pairs = (
         line.strip().partition(": ") for line in section.splitlines() if line.startswith("    ") and line[4] != " "

@@ -1,4 +1,4 @@
-"""Element types: how many bytes they take, and under which roofs work on them runs."""
+"""Element types: their size, and the roofs that apply to work on them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Dtype:
 
     Attributes:
         name: e.g. "bf16".
-        bits: of an element, shared scale factors included.
-        matrix: roofs of matrix products, the preferred first: the first one that a GPU has counts (`is_unstated`). Empty for
-            types that no product is made in.
-        vector: roof of all other arithmetic. Types narrower than FP32 are widened to FP32 for it, as PyTorch's kernels do.
+        bits: bits per element, shared scale factors included.
+        matrix: roofs of matrix products, the preferred one first; the first that a GPU has applies (but see `is_unstated`). Empty
+            for types without matrix products.
+        vector: roof of all other arithmetic. Types narrower than FP32 are converted to FP32 for it, as PyTorch's kernels do.
     """
 
     name: str
@@ -51,15 +51,15 @@ _ALL = (
     Dtype("fp8", 8, _tensor(Precision.TENSOR_FP8)),
     Dtype("fp6", 6, _tensor(Precision.TENSOR_FP6)),
     Dtype("fp4", 4, _tensor(Precision.TENSOR_FP4)),
-    # OCP Microscaling Formats v1.0, section 5: a scale of 8 bits per 32 elements.
+    # OCP Microscaling Formats v1.0, section 5: an 8-bit scale per 32 elements.
     Dtype("mxfp8", 8 + 8 / 32, _tensor(Precision.TENSOR_FP8)),
     Dtype("mxfp6", 6 + 8 / 32, _tensor(Precision.TENSOR_FP6)),
     Dtype("mxfp4", 4 + 8 / 32, _tensor(Precision.TENSOR_FP4)),
-    # cuDNN and CUTLASS documentation of NVFP4: an FP8 scale per 16 elements; the one per tensor is left out.
+    # cuDNN and CUTLASS documentation of NVFP4: an FP8 scale per 16 elements; the scale per tensor is not counted.
     Dtype("nvfp4", 4 + 8 / 16, _tensor(Precision.TENSOR_FP4)),
     Dtype("int8", 8, _tensor(Precision.TENSOR_INT8)),
     Dtype("int4", 4, _tensor(Precision.TENSOR_INT4)),
-    # Indices, masks and counters, and types that no GPU's data sheet has a roof for.
+    # Indices, masks, counters, and types without a peak in any data sheet.
     Dtype("complex128", 128, (), FP64),
     Dtype("complex64", 64, ()),
     Dtype("int64", 64, ()),
@@ -69,7 +69,7 @@ _ALL = (
 )
 
 DTYPES: Mapping[str, Dtype] = MappingProxyType({dtype.name: dtype for dtype in _ALL})
-"""By name, floating-point types from the widest to the narrowest."""
+"""All element types by name; floating-point types from the widest to the narrowest."""
 
 _OTHER_NAMES: Mapping[str, str] = {
     "double": "fp64", "float64": "fp64", "float": "fp32", "float32": "fp32", "half": "fp16", "float16": "fp16",
@@ -77,15 +77,17 @@ _OTHER_NAMES: Mapping[str, str] = {
     "e4m3": "fp8", "e5m2": "fp8", "uint8": "int8", "float4_e2m1fn_x2": "int8", "float8_e8m0fnu": "int8", "long": "int64",
     "int": "int32", "short": "int16", "uint16": "int16", "uint32": "int32", "uint64": "int64", "cfloat": "complex64",
 }  # fmt: skip
-"""PyTorch's and other names. An element of float4_e2m1fn_x2 is a byte that holds two numbers."""
+"""PyTorch's and other names of these types. An element of float4_e2m1fn_x2 is a byte that holds two numbers."""
 
 
 def dtype_of(name: str | Dtype) -> Dtype:
-    """Return the element type called `name`: ours ("bf16") or PyTorch's ("torch.bfloat16", "c10::BFloat16").
+    """Return the element type called `name`, in ncuroof's spelling ("bf16") or PyTorch's ("torch.bfloat16", "c10::BFloat16").
+
+    An element type is returned unchanged.
 
     Raises:
-        ArgumentError: it is no name.
-        UnknownNameError: there is none; the hint lists what there is.
+        ArgumentError: `name` is neither a string nor an element type.
+        UnknownNameError: no element type has that name; the hint lists all names.
     """
     if isinstance(name, Dtype):
         return name
@@ -102,11 +104,11 @@ def dtype_of(name: str | Dtype) -> Dtype:
 
 
 def is_unstated(precision: str, compute_capability: str | None) -> bool:
-    """Return whether a GPU multiplies in a type all the same, though its data sheet states no peak: no other roof holds for it.
+    """Return whether a GPU has matrix products in a precision whose peak its data sheet does not state: no fallback roof applies.
 
     Args:
-        precision: roof, as a data sheet names it.
-        compute_capability: "8.7"; None for what is no GPU.
+        precision: name of the roof, a value of `Precision`.
+        compute_capability: e.g. "8.7"; None for machines that are not GPUs.
     """
     if precision != Precision.TENSOR_TF32.value or compute_capability is None:
         return False
@@ -114,5 +116,5 @@ def is_unstated(precision: str, compute_capability: str | None) -> bool:
 
 
 def wider(first: Dtype, second: Dtype) -> Dtype:
-    """Return the type that a product of both is made in: the one with more bits, the first where they are equal."""
+    """Return the type that a product of both runs in: the one with more bits, or the first if they are equal."""
     return second if second.bits > first.bits else first

@@ -1,4 +1,4 @@
-"""The machines that a model is held against: GPUs of `profiles/gpus`, and others that exist for models alone."""
+"""The machines that models are evaluated on: GPUs of `profiles/gpus`, and accelerators that exist only for models."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ _KEYS_BY_TABLE = {
 
 
 class Machine(Protocol):
-    """What a model asks of a machine; GPU profiles have it."""
+    """What a model needs to know about a machine; GPU profiles satisfy it."""
 
     @property
     def id(self) -> str:
-        """Short name."""
+        """Short name, e.g. "h100-sxm"."""
 
     @property
     def name(self) -> str:
-        """The maker's name."""
+        """Vendor's name of the product."""
 
     @property
     def bandwidth_bytes_per_s(self) -> Mapping[str, float]:
-        """By memory level."""
+        """Peak bandwidth by memory level."""
 
     @property
     def peak_flop_per_s(self) -> Mapping[str, float]:
-        """By precision, dense."""
+        """Dense peak by precision."""
 
     @property
     def l2_bytes(self) -> int | None:
-        """Capacity of L2, or None."""
+        """Capacity of L2; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """A machine that no report comes from: a file of `profiles/accelerators`, or numbers of one's own.
+    """A machine for models only: from a file of `profiles/accelerators`, or from numbers of your own.
 
     Attributes:
         id: short name, e.g. "tpu-v5e".
-        name: the maker's name.
-        bandwidth_bytes_per_s: by memory level.
-        peak_flop_per_s: by precision, dense.
-        l2_bytes: None: models of these machines know no cache.
-        compute_capability: of a GPU whose data sheet it was made of, e.g. "9.0"; None for what is none.
-        sources: document by table of numbers.
-        notes: remark by what it is about.
+        name: vendor's name of the product.
+        bandwidth_bytes_per_s: peak bandwidth by memory level.
+        peak_flop_per_s: dense peak by precision.
+        l2_bytes: capacity of L2; None for the files' machines, whose caches are not modelled.
+        compute_capability: that of the GPU whose data sheet it is derived from, e.g. "9.0"; None if it is not a GPU.
+        sources: source document by table of numbers.
+        notes: remarks by subject.
     """
 
     id: str
@@ -71,7 +71,7 @@ class Accelerator:
 
 @cache
 def accelerators() -> tuple[Accelerator, ...]:
-    """Return the machines of `profiles/accelerators`, ordered by id.
+    """Return the machines of `profiles/accelerators`, sorted by id.
 
     Raises:
         ProfileError: a file is malformed.
@@ -81,10 +81,10 @@ def accelerators() -> tuple[Accelerator, ...]:
 
 
 def machine_by_name(name: str) -> Machine:
-    """Return the accelerator whose id is `name`, else the GPU called so.
+    """Return the accelerator with the id `name`, or else the GPU of that name.
 
     Raises:
-        UnknownNameError: neither is there, or several GPUs fit.
+        UnknownNameError: there is neither, or several GPUs match.
         ProfileError: a file is malformed.
     """
     wanted = name.strip().lower()
@@ -93,11 +93,11 @@ def machine_by_name(name: str) -> Machine:
 
 
 def machine_of(machine: Machine | str) -> Machine:
-    """Return a machine as it is, or the one that a name names.
+    """Return a machine unchanged, or look it up by name.
 
     Raises:
-        ArgumentError: it is neither.
-        UnknownNameError: no machine is called so, or several GPUs are.
+        ArgumentError: `machine` is neither a machine nor a name.
+        UnknownNameError: no machine has that name, or several GPUs match it.
         ProfileError: a file is malformed.
     """
     if isinstance(machine, str):
@@ -111,11 +111,16 @@ def machine_of(machine: Machine | str) -> Machine:
 def with_measured(
     machine: Machine | str, *, peak_flop_per_s: float | None = None, bandwidth_bytes_per_s: float | None = None
 ) -> Machine:
-    """Return the machine with one peak for every precision, or one bandwidth of device memory, in place of the data sheet's.
+    """Return the machine with a measured peak or device-memory bandwidth in place of the data sheet's.
+
+    Args:
+        machine: a machine, or its name.
+        peak_flop_per_s: peak to use for every precision; None keeps the data sheet's peaks.
+        bandwidth_bytes_per_s: bandwidth of device memory; None keeps the data sheet's.
 
     Raises:
         ArgumentError: `machine` is neither a machine nor a name.
-        UnknownNameError: no machine is called so.
+        UnknownNameError: no machine has that name, or several GPUs match it.
     """
     machine = machine_of(machine)
     if peak_flop_per_s is None and bandwidth_bytes_per_s is None:
@@ -130,7 +135,7 @@ def with_measured(
 
 
 def read_accelerator(path: Path) -> Accelerator:
-    """Return the machine in the TOML file at `path`.
+    """Return the machine described by the TOML file at `path`.
 
     Raises:
         ProfileError: a key is missing, unknown or of the wrong kind, or a table of numbers has no source.

@@ -1,4 +1,4 @@
-"""A product sharded over devices: what each computes, moves and sends."""
+"""A matrix product sharded over devices: what each device computes, moves and sends."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def sharded_gemm(  # noqa: PLR0913  a product has that many sizes
         c_dtype: of C, and of the partial sums as they are sent.
 
     Raises:
-        ModelError: a size is not positive, or the axis is no multiple of the devices.
+        ModelError: a size is not positive, or the axis is not a multiple of the devices.
         UnknownNameError: no such element type.
 
     Source: Austin et al., How to Scale Your Model, part 1, 2025; Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009
@@ -66,10 +66,20 @@ def sharded_gemm(  # noqa: PLR0913  a product has that many sizes
 def critical_contraction(
     peak_flop_per_s: float, link_bytes_per_s: float, *, devices: int = 2, dtype: str = "bf16"
 ) -> float:
-    """Return the contraction above which a product divided along it is bound by arithmetic and not by the link.
+    """Return the size K above which a product sharded along K is compute-bound rather than bound by the link.
 
-    K = (devices − 1) · c · (flop/s) / (byte/s); c in byte/element; a term is 2 FLOP, sent twice around the ring.
+    K = (devices − 1) · c · (flop/s) / (byte/s), with c in byte/element. Each term is 2 FLOP, and the all-reduce sends twice around
+    the ring.
 
-    Source: as of `sharded_gemm`.
+    Args:
+        peak_flop_per_s: peak of the product on one device.
+        link_bytes_per_s: bandwidth at which a device sends to the others.
+        devices: number of devices.
+        dtype: type of the partial sums that are sent.
+
+    Raises:
+        UnknownNameError: no such element type.
+
+    Source: those of `sharded_gemm`.
     """
     return (devices - 1) * dtype_of(dtype).bytes * peak_flop_per_s / link_bytes_per_s

@@ -1,4 +1,4 @@
-"""What an operation asks of a machine: work under one roof or several, and bytes that have to move."""
+"""Operations: the work they need, by roof, and the bytes they have to move."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Work:
     """Arithmetic of one kind.
 
     Attributes:
-        flop: additions, multiplications, divisions, comparisons and special functions, 1 each; a fused multiply-add is 2.
-        precisions: roofs that it may run under; the first that a machine has counts.
-        is_product: of matrix products, which tensor cores can make.
-        is_recomputed: done a second time, for want of what the first time did not keep.
+        flop: additions, multiplications, divisions, comparisons and special functions count 1 each, a fused multiply-add 2.
+        precisions: roofs that it can run under, the preferred one first; the first that a machine has applies.
+        is_product: work of matrix products, which can run on tensor cores.
+        is_recomputed: repeated because the result of the first time was not kept.
     """
 
     flop: float
@@ -32,10 +32,10 @@ class Traffic:
     """A tensor that moves between memory and chip.
 
     Attributes:
-        tensor: which one, e.g. "weights".
-        bytes: that move, all times together.
-        is_written: written; else read.
-        times: how often the tensor moves.
+        tensor: its name, e.g. "weights".
+        bytes: total bytes moved, over all times.
+        is_written: whether it is written, not read.
+        times: how often it moves.
     """
 
     tensor: str
@@ -46,18 +46,18 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What one operation asks of a machine, before there is any code.
+    """The work and traffic of one operation, before any code is written.
 
     Attributes:
-        name: of the model, e.g. "gemm", or of an operator, e.g. "aten::mm".
-        sizes: what the caller gave, by name.
-        work: by kind.
-        traffic: device memory, tensor by tensor.
-        counted: which traffic that is, in words.
-        l2_bytes: what the SMs read from L2, where the model has tiles; None where it does not say. Writes go the other way, on
-            wires of their own, as in the roof traffic of reports.
-        network_bytes: that each device sends to others.
-        is_known: False where the work of an operator is not known; its traffic is.
+        name: name of the model, e.g. "gemm", or of an operator, e.g. "aten::mm".
+        sizes: the arguments given by the caller, by name.
+        work: work by kind.
+        traffic: device-memory traffic by tensor.
+        counted: what the traffic includes, in words.
+        l2_bytes: bytes that the SMs read from L2, if the model has tiles; else None. Writes are not included: they use separate
+            wires, as in the roof traffic of reports.
+        network_bytes: bytes that each device sends to others.
+        is_known: False if the work of an operator is unknown; its traffic still is known.
     """
 
     name: str
@@ -71,37 +71,37 @@ class Operation:
 
     @property
     def flop(self) -> float:
-        """All work together; of no meaning where `is_known` is False."""
+        """Total work; meaningless if `is_known` is False."""
         return sum(each.flop for each in self.work)
 
     @property
     def matrix_flop(self) -> float:
-        """Work of matrix products."""
+        """Work of all matrix products."""
         return sum(each.flop for each in self.work if each.is_product)
 
     @property
     def needed_matrix_flop(self) -> float:
-        """Work of matrix products without those that are made a second time."""
+        """Work of matrix products without recomputed ones."""
         return sum(each.flop for each in self.work if each.is_product and not each.is_recomputed)
 
     @property
     def read_bytes(self) -> float:
-        """Read from device memory."""
+        """Bytes read from device memory."""
         return sum(each.bytes for each in self.traffic if not each.is_written)
 
     @property
     def written_bytes(self) -> float:
-        """Written to device memory."""
+        """Bytes written to device memory."""
         return sum(each.bytes for each in self.traffic if each.is_written)
 
     @property
     def bytes(self) -> float:
-        """Both directions of device memory."""
+        """Device-memory traffic, both directions."""
         return self.read_bytes + self.written_bytes
 
     @property
     def working_set_bytes(self) -> float:
-        """All tensors, each once, whether it is read, written, or both, and however often."""
+        """Total size of all tensors, each counted once however often it is read or written."""
         size_by_tensor: dict[str, float] = {}
         for each in self.traffic:
             size_by_tensor[each.tensor] = max(size_by_tensor.get(each.tensor, 0.0), each.bytes / each.times)
@@ -109,17 +109,17 @@ class Operation:
 
     @property
     def intensity_flop_per_byte(self) -> float | None:
-        """Work per byte of device memory; None where nothing moves, or the work is not known."""
+        """Work per byte of device-memory traffic; None if nothing moves, or the work is unknown."""
         return self.flop / self.bytes if self.bytes and self.is_known else None
 
     @property
     def l2_intensity_flop_per_byte(self) -> float | None:
-        """Work per byte that the SMs read from L2; None where the model has no tiles."""
+        """Work per byte that the SMs read from L2; None if the model has no tiles."""
         return self.flop / self.l2_bytes if self.l2_bytes else None
 
     @property
     def l2_hit_frac(self) -> float | None:
-        """Share of the SMs' reads that L2 has to hold for device memory to move no more than is counted; None without tiles."""
+        """Hit rate of the SMs' reads in L2 that the counted device-memory reads require; None if the model has no tiles."""
         return 1 - self.read_bytes / self.l2_bytes if self.l2_bytes else None
 
 
@@ -135,15 +135,15 @@ def made(
     counted: str = EACH_ONCE,
     l2_bytes: float | None = None,
 ) -> Operation:
-    """Return an operation without the kinds of work that are zero and without sizes that were not given.
+    """Return an operation; work and traffic of zero, and sizes that are None or False, are left out.
 
     Args:
-        name: of the operation.
-        sizes: by name; numbers have to be whole and positive.
-        work: by kind.
-        traffic: tensor by tensor.
-        counted: which traffic that is.
-        l2_bytes: what the SMs read from L2, where it is known.
+        name: name of the operation.
+        sizes: arguments by name; numbers must be whole and positive.
+        work: work by kind.
+        traffic: traffic by tensor.
+        counted: what the traffic includes, in words.
+        l2_bytes: bytes that the SMs read from L2, if known.
 
     Raises:
         ModelError: a size is not a positive whole number.
@@ -165,10 +165,10 @@ def made(
 
 
 def matrix(flop: float, dtype: Dtype, *, is_recomputed: bool = False) -> Work:
-    """Return work of matrix products made in `dtype`.
+    """Return work of matrix products in `dtype`.
 
     Raises:
-        ModelError: no product is made in it.
+        ModelError: there are no matrix products in that type.
     """
     if not dtype.matrix:
         raise ModelError(
@@ -178,21 +178,21 @@ def matrix(flop: float, dtype: Dtype, *, is_recomputed: bool = False) -> Work:
 
 
 def vector(flop: float, dtype: Dtype) -> Work:
-    """Return any other work on elements of `dtype`."""
+    """Return work other than matrix products, on elements of `dtype`."""
     return Work(flop, dtype.vector)
 
 
 def read(tensor: str, n_elements: float, dtype: Dtype, *, times: float = 1) -> Traffic:
-    """Return a tensor that is read, once or several times."""
+    """Return the traffic of a tensor that is read, once or several times."""
     return Traffic(tensor, times * n_elements * dtype.bytes, times=times)
 
 
 def written(tensor: str, n_elements: float, dtype: Dtype, *, times: float = 1) -> Traffic:
-    """Return a tensor that is written, once or several times."""
+    """Return the traffic of a tensor that is written, once or several times."""
     return Traffic(tensor, times * n_elements * dtype.bytes, is_written=True, times=times)
 
 
 def under(operation: Operation, precision: str) -> Operation:
-    """Return the operation with its matrix products under the roof called `precision`, e.g. "fp32" without tensor cores."""
+    """Return the operation with its matrix products under the roof `precision`, e.g. "fp32" for a kernel without tensor cores."""
     work = tuple(replace(each, precisions=(precision,)) if each.is_product else each for each in operation.work)
     return replace(operation, work=work)

@@ -1,4 +1,4 @@
-"""Reading `profiles/operators.toml`: which of PyTorch's operators compute how much, and which move less than every tensor."""
+"""Reading `profiles/operators.toml`: FLOPs of PyTorch's operators, and operators that do not move every tensor once."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ncuroof.resources import stated
 
 @dataclass(frozen=True, slots=True)
 class OperatorTable:
-    """The operators whose counts are data.
+    """Operators whose work and traffic are given by a table instead of code, by plain name.
 
     Attributes:
-        views: move nothing.
-        allocations: move nothing.
-        fills: write only.
-        moves: read and write, without work.
+        views: move nothing: results share the memory of their input.
+        allocations: move nothing: allocations and queries of properties.
+        fills: write whole tensors and read nothing.
+        moves: read and write, without counted work.
         overwrites: write their first tensor without reading it.
-        gathers: read what indices point to.
-        scatters: write what indices point to, where they work in place; others copy the whole.
-        accumulating_scatters: add to what indices point to.
+        gathers: read only what the indices select, and the indices.
+        scatters: in place, write only what the indices select; out of place, copy the whole tensor too.
+        accumulating_scatters: as scatters, but add to the old contents, 1 FLOP per value.
         pointwise: FLOP per element written.
         reduction: FLOP per element of the first tensor.
     """
@@ -45,7 +45,7 @@ class OperatorTable:
 
     @property
     def workless(self) -> frozenset[str]:
-        """Operators that move and compute nothing."""
+        """Operators that move data, but compute nothing."""
         return self.fills | self.moves | self.gathers | self.scatters
 
 

@@ -1,4 +1,4 @@
-"""Work of PyTorch's operators that follows from several shapes: products, convolutions, attention; and shapes of results."""
+"""Work of PyTorch's operators that depends on several shapes (products, convolutions, attention), and shapes of results."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from ncuroof.model.tensor_shape import TensorShape
 
 
 class Uncountable(Exception):  # noqa: N818  no error: caught in operators.py
-    """The work of an operator does not follow from what is known of it."""
+    """The work of an operator cannot be derived from what is known about the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One use of an operator.
+    """A call of an operator.
 
     Attributes:
-        name: plain.
-        arguments: in the order of its signature, None for what is no tensor.
+        name: plain name (see `plain_name` in operators.py).
+        arguments: in the order of the signature; None for arguments that are not tensors.
         outputs: tensors written.
-        is_causal: of attention.
-        is_transposed: of a convolution.
-        is_of_lists: a `_foreach_` form: every tensor for itself.
+        is_causal: attention with a causal mask.
+        is_transposed: a transposed convolution.
+        is_of_lists: a `_foreach_` form, which treats each tensor of its lists separately.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Call:
 
     @property
     def tensors(self) -> tuple[TensorShape, ...]:
-        """The arguments that are tensors."""
+        """Arguments that are tensors."""
         return tuple(each for each in self.arguments if each is not None)
 
 
@@ -49,7 +49,7 @@ _PLACE_BY_PRODUCT: Mapping[str, int] = {
     "mm": 0, "bmm": 0, "matmul": 0, "mv": 0, "dot": 0, "vdot": 0, "_scaled_mm": 0, "_int_mm": 0,
     "addmm": 1, "baddbmm": 1, "addmv": 1, "_addmm_activation": 1,
 }  # fmt: skip
-"""The first of the two matrices among the arguments; what stands before them is added to the product."""
+"""Position of the first of the two matrices among the tensors; a tensor before them is added to the product."""
 
 _CONVOLUTIONS = (
     "convolution", "_convolution", "conv1d", "conv2d", "conv3d", "cudnn_convolution", "mkldnn_convolution",
@@ -63,7 +63,7 @@ _ATTENTION = (
 
 
 def _product(call: Call, place: int) -> tuple[Work, ...]:
-    """2 FLOP per term: an element of the result has as many as the first matrix has columns; an addend is 1 more per element."""
+    """2 FLOP per term, with as many terms per element of the result as the first matrix has columns; 1 more to add a tensor."""
     left, right = call.tensors[place], call.tensors[place + 1]
     result = _product_sizes(left.sizes, right.sizes)
     n = math.prod(result)
@@ -79,9 +79,9 @@ def _linear(call: Call) -> tuple[Work, ...]:
 
 
 def _convolution(call: Call) -> tuple[Work, ...]:
-    """2 FLOP per output element and weight of its filter; transposed, per input element and weight.
+    """2 FLOP per output element and weight of its filter; if transposed, per input element and weight.
 
-    A filter has prod(weight sizes but the first) elements: the channels of a group times the window.
+    A filter has as many weights as the product of all weight sizes except the first: channels of a group times window.
     """
     x, weights, *bias = call.tensors
     n = x.n_elements if call.is_transposed else call.outputs[0].n_elements
@@ -90,7 +90,7 @@ def _convolution(call: Call) -> tuple[Work, ...]:
 
 
 def _convolution_backward(call: Call) -> tuple[Work, ...]:
-    """As much as the forward product for the gradient of the input, and again for that of the weights; additions for the bias's."""
+    """The forward product's FLOPs once for each gradient of input and weights; additions for the bias's gradient."""
     gradient, x, weights = call.tensors[:3]
     n = x.n_elements if call.is_transposed else gradient.n_elements
     flop = 2 * n * math.prod(weights.sizes[1:])
@@ -100,7 +100,7 @@ def _convolution_backward(call: Call) -> tuple[Work, ...]:
 
 
 def _attention(call: Call, *, is_backward: bool) -> tuple[Work, ...]:
-    """As of the model of a flash kernel; tensors are batch × heads × sequence × features.
+    """Work of a flash kernel, as in its model; tensors are batch × heads × sequence × features.
 
     A causal mask is aligned at the starts of queries and keys, as `scaled_dot_product_attention` documents for `is_causal`.
     """
@@ -118,7 +118,7 @@ def _attention(call: Call, *, is_backward: bool) -> tuple[Work, ...]:
 
 
 def _adam(call: Call) -> tuple[Work, ...]:
-    """As of the model: per parameter. The lists of a fused step are parameters, gradients, moments, and a step counter each."""
+    """Work per parameter, as in the model. A fused step takes lists of parameters, gradients, moments and 0-d step counters."""
     n_parameters = sum(each.sizes == () for each in call.tensors)
     parameters = call.tensors[:n_parameters]
     if not parameters:
@@ -165,14 +165,17 @@ FAMILIES: Mapping[str, Callable[[Call], tuple[Work, ...]]] = {
     "_fused_adam": _adam,
     "_fused_adamw": _adam,
 }
-"""Work by plain name."""
+"""Functions that return the work of a call, by plain name of the operator."""
 
 
 def results_of(name: str, arguments: Sequence[TensorShape | None], table: OperatorTable) -> list[TensorShape] | None:
-    """Return the results of an operator whose shapes follow from its inputs; None where they do not.
+    """Return the results of an operator if their shapes follow from its inputs, else None.
 
-    Elementwise ones have the shape that their inputs broadcast to, normalisations and softmax that of the first. A sum or a
-    gather cannot be told from the inputs.
+    Results of elementwise operators have the shape that the inputs broadcast to; those of normalisations and softmax have the shape
+    of the first input. The result of a sum or a gather does not follow from the shapes of its inputs.
+
+    Raises:
+        Uncountable: the shapes do not fit a matrix product.
     """
     tensors = [each for each in arguments if each is not None]
     if not tensors:
@@ -181,9 +184,7 @@ def results_of(name: str, arguments: Sequence[TensorShape | None], table: Operat
     sizes: tuple[int, ...] | None = None
     if name in _ATTENTION_BACKWARD:
         return tensors[1:4]
-    if (
-        name in _NORM_BACKWARD
-    ):  # gradient, input, mean, deviation, weights, biases: of the input, the weights and the biases
+    if name in _NORM_BACKWARD:  # takes dy, x, mean, 1/σ, weights, biases; returns dx, dweights, dbiases
         return [tensors[1], *tensors[4:]]
     if place is not None and len(tensors) >= place + 2:
         sizes = _product_sizes(tensors[place].sizes, tensors[place + 1].sizes)
@@ -197,7 +198,7 @@ def results_of(name: str, arguments: Sequence[TensorShape | None], table: Operat
 
 
 def _product_sizes(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of a product of vectors, matrices or batches of them."""
+    """Return the shape of a product of vectors, matrices, or batches of these."""
     if not left or not right or left[-1] != right[-2 if len(right) > 1 else 0]:
         raise Uncountable
     rows, columns = left[-2:-1], right[-1:] if len(right) > 1 else ()

@@ -1,7 +1,7 @@
-"""PyTorch's operators by name and shapes: work and compulsory traffic, whether they were run, are being run, or only recorded.
+"""Work and compulsory traffic of PyTorch's operators, from their names and shapes.
 
-One function serves operators that are being counted (shapes of results known) and those that a profiler wrote down, as NVTX ranges
-of `emit_nvtx(record_shapes=True)` do (names and shapes of inputs alone).
+`operator` serves both calls that are counted as they are dispatched (shapes of results known) and calls that were recorded, such as
+NVTX ranges of `emit_nvtx(record_shapes=True)` (names and shapes of inputs only).
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ def operator(
     is_transposed: bool = False,
     is_tf32: bool = False,
 ) -> Operation:
-    """Return what an operator of PyTorch asks of a machine.
+    """Return the work and compulsory traffic of a PyTorch operator.
 
     Args:
-        name: "aten::mm", "aten.mm.default" or "mm"; in-place (`add_`) and `_foreach_` forms are counted as the plain one.
-        inputs: tensors in the order of the operator's signature. Bare sizes, as profilers record them, are of `dtype`; empty
-            ones stand for arguments that are no tensors, and are left out.
-        outputs: tensors written, those changed in place among them; by default what follows from the inputs.
-        dtype: of inputs given as bare sizes.
-        is_causal: of attention: only scores that the mask leaves are counted.
-        is_transposed: of a convolution.
-        is_tf32: products of FP32 operands are made in TF32, as PyTorch does where it is told to (convolutions: by default).
+        name: "aten::mm", "aten.mm.default" or "mm"; in-place (`add_`) and `_foreach_` forms count as the plain operator.
+        inputs: tensors in the order of the operator's signature. Bare sizes, as profilers record them, have the type `dtype`;
+            empty ones represent arguments that are not tensors, and are left out.
+        outputs: tensors written, including those changed in place; default: those that follow from the inputs.
+        dtype: type of inputs given as bare sizes.
+        is_causal: attention has a causal mask: only scores that it leaves are counted.
+        is_transposed: a convolution is transposed.
+        is_tf32: products of FP32 operands run in TF32, as in PyTorch where that is enabled (for convolutions: by default).
 
     Returns:
-        The operation. `is_known` is False where the operator's work is not known, or not without the shapes of results
-        (convolutions); views and allocations have neither work nor traffic.
+        The operation. `is_known` is False if the operator's work is unknown, or needs shapes of results that are not given
+        (convolutions). Views and allocations have neither work nor traffic.
 
     Raises:
         UnknownNameError: no such element type.
@@ -75,14 +75,14 @@ def operator(
             is_of_lists=_FOREACH in name,
         )
         work = _work(call, table, is_tf32=is_tf32)
-    except (Uncountable, IndexError, ValueError):  # shapes that do not fit the signature are not ours to judge
+    except (Uncountable, IndexError, ValueError):  # including shapes that do not fit the signature
         return Operation(name, label, (), _each_once(found, written or ()), _UNKNOWN, is_known=False)
     is_in_place = _without_overload(name).endswith("_")
     return Operation(name, label, work, _traffic(plain, found, written, table, is_in_place=is_in_place), EACH_ONCE)
 
 
 def plain_name(name: str) -> str:
-    """Return an operator's name without namespace, overload, `_foreach_` and the underscore of in-place forms."""
+    """Return an operator's name without namespace, overload, `_foreach_` and the trailing underscore of in-place forms."""
     plain = _without_overload(name).removeprefix(_FOREACH)
     return plain[:-1] if plain.endswith("_") and not plain.endswith("__") else plain
 
@@ -115,7 +115,7 @@ def _work(call: Call, table: OperatorTable, *, is_tf32: bool) -> tuple[Work, ...
     else:
         raise Uncountable
     if not any(each.is_floating for each in (*call.tensors, *call.outputs)):
-        # of integers alone: products have a roof, the rest is no FLOP
+        # only integers: products have a roof, other work is not FLOP
         work = tuple(each for each in work if each.is_product)
     fp32, tf32 = DTYPES["fp32"].matrix, DTYPES["tf32"].matrix
     widened = (
@@ -126,12 +126,12 @@ def _work(call: Call, table: OperatorTable, *, is_tf32: bool) -> tuple[Work, ...
 
 
 def _computed(call: Call) -> Sequence[TensorShape]:
-    """Return the results on whose elements a pointwise operator works; a mask beside a result is none of them."""
+    """Return the results that a pointwise operator computes; a boolean mask beside another result does not count."""
     return [each for each in call.outputs if dtype_of(each.dtype).name != "bool" or len(call.outputs) == 1]
 
 
 def _vector_dtype(call: Call) -> Dtype:
-    """Return the widest floating-point type among the tensors: what is computed in."""
+    """Return the type that the call computes in: the widest floating-point type among its tensors, else FP32."""
     types = [dtype_of(each.dtype) for each in (*call.tensors, *call.outputs) if each.is_floating]
     return max(types, key=lambda each: each.bits, default=DTYPES["fp32"])
 
@@ -144,7 +144,7 @@ def _traffic(
     *,
     is_in_place: bool,
 ) -> tuple[Traffic, ...]:
-    """Return what has to move: each tensor once, and less where indices or overwriting make it so."""
+    """Return the compulsory traffic: each tensor once, or less where indices select part of one, or it is overwritten unread."""
     out_bytes = sum(each.bytes for each in written)
     if name in table.fills:
         return _moved(0.0, out_bytes)
@@ -162,7 +162,7 @@ def _traffic(
 
 
 def _values(tensors: Sequence[TensorShape], written: Sequence[TensorShape]) -> TensorShape:
-    """Return the values that a scatter writes: its last floating-point tensor beside the one written to."""
+    """Return the values that a scatter writes: its last floating-point tensor after the target; without any, the output."""
     values = [each for each in tensors[1:] if each.is_floating]
     return values[-1] if values else written[0]
 

@@ -1,4 +1,4 @@
-"""Operations element by element, and lookups: activations, rotary embedding, embedding table, optimizer; and any of known size."""
+"""Elementwise operations and lookups: activations, RoPE, embeddings, AdamW; and custom operations of known work and bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ncuroof.model.operation import Operation, made, matrix, read, vector, writt
 _FP32, _INDEX = DTYPES["fp32"], DTYPES["int64"]
 
 _FLOP_PER_ELEMENT = {"relu": (1, 1), "gelu": (5, 11), "silu": (4, 9)}
-"""Forward and backward, as `activation` derives them; `profiles/operators.toml` counts PyTorch's operators the same."""
+"""Forward and backward, as derived in `activation`; `profiles/operators.toml` counts PyTorch's operators the same way."""
 
 _ADAMW_FLOP_PER_PARAMETER = 14
 

@@ -1,4 +1,4 @@
-"""Operations row by row: normalisations, softmax, cross-entropy."""
+"""Row-wise operations: normalisations, softmax, cross-entropy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ncuroof.model.operation import EACH_ONCE, Operation, made, read, vector, wr
 _FP32, _INDEX = DTYPES["fp32"], DTYPES["int64"]
 
 _FLOP_PER_ELEMENT = {"layernorm": (8, 13), "rmsnorm": (4, 9), "softmax": (5, 4), "cross-entropy": (4, 3)}
-"""Forward and backward, as the docstrings below derive them; `profiles/operators.toml` counts PyTorch's operators the same."""
+"""Forward and backward, as derived in the docstrings below; `profiles/operators.toml` counts PyTorch's operators the same way."""
 
 
 def layernorm(rows: int, columns: int, *, dtype: str = "bf16", backward: bool = False) -> Operation:

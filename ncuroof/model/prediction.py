@@ -1,4 +1,4 @@
-"""What a machine can make of an operation at best: times of arithmetic, memory and network, and which of them bounds it."""
+"""Predictions: the best time of an operation on a machine, by compute, memory and network, and which of them bounds it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NS_PER_S = 1e9
 def attainable_flop_per_s(
     intensity_flop_per_byte: float, peak_flop_per_s: float, bandwidth_bytes_per_s: float
 ) -> float:
-    """Return min(peak, intensity × bandwidth): flop/byte × byte/s = flop/s.
+    """Return the roofline min(peak, intensity × bandwidth), in FLOP/s: flop/byte × byte/s = flop/s.
 
     Source: Williams, Waterman, Patterson, CACM 52(4), 2009.
     """
@@ -30,23 +30,23 @@ def attainable_flop_per_s(
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The roofs of one operation on one machine, and what follows. None is not known: the data sheet lacks a number.
+    """Bounds on the time of one operation on one machine. None means unknown: the data sheet lacks a number.
 
     Attributes:
-        operation: what is done.
-        machine: where.
-        precision: roof of the work that takes longest; None without work.
-        peak_flop_per_s: of that roof.
-        ridge_flop_per_byte: that roof over the bandwidth of device memory.
-        compute_ns: the longest of the kinds of work, each at its peak; they overlap.
-        other_compute_ns: the sum of the others.
-        dram_ns: bytes of device memory at its bandwidth.
-        l2_ns: bytes read from L2 at its bandwidth, where the model has tiles.
-        network_ns: bytes sent at the link's bandwidth; None without a link.
-        bound: what takes longest; compute where two are equal.
-        least_ns: the longest of all: everything overlaps.
-        most_ns: the sum of all, of the other kinds of work, too: nothing overlaps.
-        attainable_flop_per_s: all work over `least_ns`.
+        operation: the operation.
+        machine: the machine it runs on.
+        precision: roof of the kind of work that takes longest; None without work.
+        peak_flop_per_s: peak of that roof.
+        ridge_flop_per_byte: that peak over the bandwidth of device memory.
+        compute_ns: time of the longest kind of work, each kind at its peak, all overlapping.
+        other_compute_ns: total time of the other kinds of work.
+        dram_ns: device-memory traffic at its bandwidth.
+        l2_ns: bytes read from L2 at its bandwidth; None if the model has no tiles.
+        network_ns: bytes sent, at the link's bandwidth; None if nothing is sent, or without a link.
+        bound: what takes longest; compute wins a tie.
+        least_ns: lower bound: the longest of compute, memory and network time, where everything overlaps.
+        most_ns: the sum of all times, including other kinds of work, where nothing overlaps.
+        attainable_flop_per_s: total work over `least_ns`.
     """
 
     operation: Operation
@@ -66,24 +66,24 @@ class Prediction:
 
     @property
     def memory_ns(self) -> float | None:
-        """The longer of device memory and L2."""
+        """The longer of device-memory and L2 time."""
         return max((each for each in (self.dram_ns, self.l2_ns) if each is not None), default=None)
 
     @property
     def memory_level(self) -> str | None:
-        """Which of the two that is."""
+        """The memory level with the longer time: "dram" or "l2"."""
         if self.memory_ns is None:
             return None
         return MemoryLevel.DRAM.value if self.memory_ns == self.dram_ns else MemoryLevel.L2.value
 
     @property
     def peak_frac(self) -> float | None:
-        """Share of `least_ns` that the work under the longest roof takes: attainable over peak, where there is one kind of work."""
+        """Share of `least_ns` that the longest kind of work takes; with a single kind of work, attainable rate over peak."""
         return self.compute_ns / self.least_ns if self.compute_ns and self.least_ns else None
 
     @property
     def side(self) -> Side | None:
-        """Which side of the ridge: near it, between half and one and a half of it, both sides matter."""
+        """Side of the ridge; near the ridge (0.5 to 1.5 times it), both sides matter."""
         if self.compute_ns is None or not self.memory_ns:
             return None
         ratio = self.compute_ns / self.memory_ns
@@ -91,19 +91,19 @@ class Prediction:
 
 
 def predict(operation: Operation, machine: Machine | str, *, link_bytes_per_s: float | None = None) -> Prediction:
-    """Return what `machine` can make of `operation` at best.
+    """Return how fast `operation` can be on `machine` at best, and what bounds it.
 
-    T_compute = max over kinds of work ( flop / (flop/s) ), T_memory = byte / (byte/s), T_network = byte / (byte/s);
-    T_least = max of them, T_most = their sum, with all kinds of work.
+    T_compute = max over kinds of work ( flop / (flop/s) ), T_memory = byte / (byte/s), T_network = byte / (byte/s).
+    T_least = max of these; T_most = their sum, over all kinds of work.
 
     Args:
-        operation: what is done.
-        machine: its data sheet, or name.
-        link_bytes_per_s: bandwidth at which a device sends to others, where the operation is divided between devices.
+        operation: the operation, e.g. `gemm(4096, 4096, 4096)`.
+        machine: a machine, or its name, e.g. "h100-sxm".
+        link_bytes_per_s: bandwidth at which a device sends to others, for an operation that is sharded over devices.
 
     Raises:
-        ArgumentError: one of them is something else.
-        UnknownNameError: no machine is called so.
+        ArgumentError: `operation` is not an operation, or `machine` is neither a machine nor a name.
+        UnknownNameError: no machine has that name, or several GPUs match it.
 
     Source: Williams, Waterman, Patterson, CACM 52(4), 2009; Wang et al., arXiv 2009.04598 (times of several pipes);
     Austin et al., How to Scale Your Model, part 1, 2025 (network, and the sum as the upper bound).
@@ -151,9 +151,9 @@ def predict(operation: Operation, machine: Machine | str, *, link_bytes_per_s: f
 
 
 def _compute(operation: Operation, machine: Machine) -> tuple[str | None, float | None, float | None, float | None]:
-    """Return the roof that takes longest, its peak, that time, and those of the others together.
+    """Return the roof that takes longest, its peak, its time, and the total time of the other roofs.
 
-    Zero time without work, None where a roof is not known.
+    Times are in ns: 0 without work, None if a roof is unknown.
     """
     if not operation.is_known:
         return None, None, None, None

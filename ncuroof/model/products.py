@@ -123,7 +123,7 @@ def bmm(
         ModelError: a size is not positive.
         UnknownNameError: no such element type.
 
-    Source: as of gemm.
+    Source: those of gemm.
     """
     one = gemm(m, n, k, dtype=dtype, b_dtype=b_dtype, backward=backward)
     work = [replace(each, flop=batch * each.flop) for each in one.work]

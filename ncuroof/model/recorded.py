@@ -1,4 +1,4 @@
-"""Operators as PyTorch writes them into NVTX ranges: `torch.autograd.profiler.emit_nvtx(record_shapes=True)`."""
+"""Operators from PyTorch's NVTX ranges: `torch.autograd.profiler.emit_nvtx(record_shapes=True)`."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _RANGE = re.compile(
 )
 
 _MOST_ELEMENTS = 2**48
-"""Of a tensor: a thousand times what a GPU's memory holds. Larger sizes are no PyTorch's, and their work overflows."""
+"""Largest tensor that is accepted: a thousand times a GPU's memory. Larger sizes are not PyTorch's; their work overflows."""
 
 
 def recorded_operator(text: str, *, dtype: str) -> Operation | None:
     """Return the operator that an NVTX range names, e.g. "aten::mm, seq = 3, op_id = 5, sizes = [[64, 128], [128, 256]]".
 
     Args:
-        text: of the range.
-        dtype: of all its tensors: ranges do not say.
+        text: text of the range.
+        dtype: element type of all its tensors, which ranges do not contain.
 
     Returns:
-        The operation; None where the range is no operator's, or has no sizes that a tensor can have.
+        The operation; None if the range is not an operator's, or has no sizes that tensors can have.
 
     Raises:
         UnknownNameError: no such element type.
@@ -40,12 +40,12 @@ def recorded_operator(text: str, *, dtype: str) -> Operation | None:
     try:
         shapes = list(_shapes(json.loads(found["sizes"])))
         return operator(found["name"], shapes, dtype=dtype) if all(map(_is_possible, shapes)) else None
-    except (ValueError, TypeError, OverflowError, RecursionError):  # someone else's that begins like one of PyTorch's
+    except (ValueError, TypeError, OverflowError, RecursionError):  # a range of other code that begins like PyTorch's
         return None
 
 
 def _is_possible(shape: tuple[int, ...]) -> bool:
-    """Return whether a tensor can have these sizes; products of hostile ones are floats, which do not grow in memory."""
+    """Return whether a tensor can have these sizes; multiplied as floats, since integers of hostile sizes would fill the memory."""
     return all(0 <= size <= _MOST_ELEMENTS for size in shape) and math.prod(map(float, shape)) <= _MOST_ELEMENTS
 
 

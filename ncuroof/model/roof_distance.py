@@ -7,11 +7,11 @@ from enum import Enum
 
 NEAR_FRAC = 0.8
 NOTE_FRAC = 0.5
-"""Of the roof: at it, some headroom, and less than half: much to gain (choices of the founding documents)."""
+"""Limits of the grades, as shares of the roof: from 0.8 near it, from 0.5 some headroom, below much headroom (a choice)."""
 
 
 class Grade(str, Enum):
-    """How a measured rate stands to its roof."""
+    """How close a measured rate is to its roof; `Distance.grade` has the limits."""
 
     ABOVE = "above"
     NEAR = "near"
@@ -21,14 +21,14 @@ class Grade(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """A measured rate under its roof.
+    """A measured rate against its roof.
 
     Attributes:
-        limit_flop_per_s: the roof at that intensity.
-        achieved_flop_per_s: measured.
+        limit_flop_per_s: roof at the operation's intensity.
+        achieved_flop_per_s: measured rate.
         efficiency_frac: achieved over limit.
-        gap_factor: limit over achieved; None where nothing was achieved.
-        grade: near from 80 % on, note from 50 % on, else warn; above 100 % the count of work or bytes does not fit what ran.
+        gap_factor: limit over achieved; None if nothing was achieved.
+        grade: near from 80 %, note from 50 %, else warn; above 100 %, what ran did less work or moved fewer bytes than is counted.
     """
 
     limit_flop_per_s: float
@@ -39,7 +39,7 @@ class Distance:
 
 
 def distance(limit_flop_per_s: float, achieved_flop_per_s: float) -> Distance | None:
-    """Return how far `achieved_flop_per_s` is below its limit; None where the limit is zero."""
+    """Return how far `achieved_flop_per_s` is below its limit; None if the limit is zero."""
     if not limit_flop_per_s:
         return None
     efficiency = achieved_flop_per_s / limit_flop_per_s

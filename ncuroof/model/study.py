@@ -1,4 +1,4 @@
-"""One operation at many sizes, in several element types, on several machines: the rows of `ncuroof model`."""
+"""One operation at several sizes, in several element types, on several machines: the rows of `ncuroof model`."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from ncuroof.words import MemoryLevel, Precision
 MOST_ROWS = 10_000
 
 _BATCH_BY_MODEL = {"linear": "batch", "gemm": "m"}
-"""The size that decides which side a product is on, where no other is swept."""
+"""By model, the size whose critical value is sought where no size is swept."""
 
 Values = Mapping[str, "int | str | bool"]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of a model.
+    """What to evaluate a model for: every combination of sizes, element types and machines is a row.
 
     Attributes:
-        model: of which operation.
-        sizes: one value or several per size.
+        model: model of the operation.
+        sizes: one or several values per size.
         options: the other arguments of the model's function.
-        dtypes: one row each.
-        machines: one row each.
-        precision: roof of matrix products, instead of the element type's.
-        link_bytes_per_s: between devices.
+        dtypes: names of element types.
+        machines: the machines.
+        precision: roof of matrix products, in place of the element type's.
+        link_bytes_per_s: bandwidth between devices.
     """
 
     model: Model
@@ -49,7 +49,7 @@ class Request:
 
     @property
     def swept(self) -> tuple[str, ...]:
-        """Sizes with several values."""
+        """Names of the sizes with several values."""
         return tuple(name for name, values in self.sizes.items() if len(values) > 1)
 
 
@@ -58,10 +58,10 @@ class Row:
     """One operation on one machine.
 
     Attributes:
-        sizes: of the request, at this row.
-        dtype: of this row.
-        prediction: what the machine can make of it.
-        residency: what its L2 does for the tensors if they are used again; matrix products do so in tiles, the rest in sweeps.
+        sizes: the request's sizes in this row.
+        dtype: element type of this row.
+        prediction: bounds on its time on the machine.
+        residency: how its tensors fit into L2 if they are reused: tile by tile by matrix products, in sweeps by other operations.
     """
 
     sizes: Mapping[str, int]
@@ -72,15 +72,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Critical:
-    """From which size on an operation is compute-bound on a machine.
+    """The critical size: from which value on an operation is compute-bound on a machine.
 
     Attributes:
-        machine: which.
-        dtype: of the operation.
+        machine: the machine.
+        dtype: element type of the operation.
         size: name of the size.
-        value: the smallest that is compute-bound, the others as in the first row; None where none is, or it is not known.
-        of_large: what it comes to for large layers, or against the link alone; None where no formula is known.
-        lacks: the roof without which it is not known: a precision, or "dram"; None where the data sheet states both.
+        value: smallest compute-bound value, with the other sizes as in the first row; None if there is none, or it is unknown.
+        of_large: its limit for large layers, or against the link alone; None without a formula.
+        lacks: roof that is missing to compute it, a precision or "dram"; None if the data sheet states both.
     """
 
     machine: Machine
@@ -93,12 +93,12 @@ class Critical:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """All that was asked, answered.
+    """The results of a request.
 
     Attributes:
-        request: what was asked.
-        rows: sizes vary slowest, machines fastest.
-        critical: per machine and element type, where there is a size to vary.
+        request: the request.
+        rows: one per combination; sizes vary slowest, machines fastest.
+        critical: critical sizes per machine and element type; empty if there is no size to vary.
     """
 
     request: Request
@@ -107,21 +107,21 @@ class Study:
 
     @property
     def crossing(self) -> tuple[tuple[Row, ...], ...]:
-        """Rows of one operation that is compute-bound on some of the machines and not on others."""
+        """Groups of rows: operations that are compute-bound on some of the machines and not on others."""
         n = len(self.request.machines)
         groups = [self.rows[start : start + n] for start in range(0, len(self.rows), n)]
         return tuple(group for group in groups if crosses_ridge([row.prediction for row in group]))
 
     def distance(self, *, achieved_flop_per_s: float | None, achieved_ns: float | None) -> tuple[Distance | None, ...]:
-        """Return how far below its roof each row is at a measured rate, or a measured time."""
+        """Return how far below its roof each row is, for a measured rate or else a measured time."""
         return tuple(_distance(row.prediction, achieved_flop_per_s, achieved_ns) for row in self.rows)
 
 
 def study(request: Request) -> Study:
-    """Return the answers to a request.
+    """Return the results of a request.
 
     Raises:
-        ModelError: sizes or options make no sense, or there are too many rows.
+        ModelError: sizes or options are invalid, or there are more than `MOST_ROWS` rows.
         UnknownNameError: no such element type or roof.
     """
     n_rows = len(request.dtypes) * len(request.machines)
@@ -155,7 +155,7 @@ def _operation(request: Request, sizes: Mapping[str, int], dtype: str) -> Operat
 
 
 def _criticals(request: Request) -> tuple[Critical, ...]:
-    """Return the critical size of the one size that is swept, else of a product's batch; none where the intensity falls with it."""
+    """Return the critical values of the size that is swept, else of a product's batch; none where `grows` is false."""
     first = {name: values[0] for name, values in request.sizes.items()}
     if request.model.name == "sharded-gemm":
         return _critical_contractions(request, first) if request.options.get("axis", "k") == "k" else ()

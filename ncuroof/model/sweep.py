@@ -1,4 +1,4 @@
-"""Sizes as people write them: a number, several, or a range to sweep."""
+"""Parsing sizes from the command line: a number, a list, or a range to sweep."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ MOST_VALUES = 4096
 
 
 def sizes_of(text: str) -> tuple[int, ...]:
-    """Return the sizes that a text stands for, in its order.
+    """Return the sizes that a text means, in its order.
 
-    "4096" is one; "1,8,32" several; "1:4096" doubles from the first on and ends with the last; "256:4096:256" goes in steps.
+    "4096" is one size, "1,8,32" a list; "1:4096" doubles from the first and ends with the last; "256:4096:256" goes in steps.
 
     Raises:
-        ModelError: the text is not written so, or stands for too many.
+        ModelError: the text has another form, or means more than `MOST_VALUES` sizes.
     """
     try:
         if "," in text:
@@ -44,7 +44,7 @@ def _doubling(first: int, last: int) -> list[int]:
 
 
 def _whole(text: str) -> int:
-    """Return a whole number, written out, with underscores, or as 1e9."""
+    """Return a whole number, written as 4096, 4_096 or 1e9."""
     try:
         return int(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Tensors as operators see them: sizes and element type."""
+"""Shapes of tensors: sizes and element type."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ncuroof.model.dtypes import dtype_of
 
 @dataclass(frozen=True, slots=True)
 class TensorShape:
-    """A tensor as an operator sees it.
+    """The shape and element type of a tensor.
 
     Attributes:
-        sizes: of its dimensions; empty for a number.
-        dtype: of its elements, ours or PyTorch's name.
-        n_stored: elements in memory, fewer than the product of the sizes where a dimension is expanded; None for that product.
+        sizes: sizes of the dimensions; empty for a 0-d tensor.
+        dtype: name of the element type, ncuroof's or PyTorch's.
+        n_stored: elements in memory, fewer than the product of the sizes if a dimension is expanded; None if equal to it.
     """
 
     sizes: tuple[int, ...]
@@ -29,10 +29,10 @@ class TensorShape:
 
     @property
     def bytes(self) -> float:
-        """In memory."""
+        """Size in memory."""
         return (self.n_elements if self.n_stored is None else self.n_stored) * dtype_of(self.dtype).bytes
 
     @property
     def is_floating(self) -> bool:
-        """Whether arithmetic on it is counted: of floating-point or complex elements."""
+        """Whether the elements are floating-point or complex, so that arithmetic on them counts as FLOP."""
         return dtype_of(self.dtype).name.startswith(("fp", "bf", "tf", "mxfp", "nvfp", "complex"))

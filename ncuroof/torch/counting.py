@@ -1,4 +1,4 @@
-"""The context that sees every operator PyTorch dispatches, and counts it by name and shapes."""
+"""The context manager that sees every operator PyTorch dispatches, and counts it by name and shapes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ncuroof.torch.fused_attention import FusedAttention
 from ncuroof.torch.tables import EXPECTED
 
 _OUTSIDE = "Global"
-"""ModuleTracker's name for what no module does."""
+"""ModuleTracker's name for calls outside any module."""
 
 
 _AUTOCAST_IGNORED = "torch.autocast('cuda') does not convert meta tensors: counted in the types that they have"
@@ -33,8 +33,8 @@ class _Call:
     """One call of an operator.
 
     Attributes:
-        operation: what it asks of a machine; the same object for calls of the same shapes.
-        inputs: tensors that went in.
+        operation: its work and traffic; calls with the same shapes share one object.
+        inputs: shapes of its input tensors.
         module: innermost module, or None.
         is_backward: called by autograd.
     """
@@ -45,21 +45,21 @@ class _Call:
     is_backward: bool
 
 
-class _AutocastWatch(TorchFunctionMode):  # type: ignore[misc]  # PyTorch is not looked into: it may be absent
-    """Notes whether autocast is on for GPUs where functions are called: operators, below it, no longer see it."""
+class _AutocastWatch(TorchFunctionMode):  # type: ignore[misc]  # PyTorch is not type-checked: it may be absent
+    """Notes whether autocast for GPUs is on when a function is called: the operators below no longer see it."""
 
     is_on = False
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Look, and call `func`."""
+        """Note autocast, and call `func`."""
         self.is_on = bool(torch.is_autocast_enabled("cuda"))
         return func(*args, **(kwargs or {}))
 
 
-class Expectation(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not looked into: it may be absent
-    """Counts what PyTorch calls while it is entered; may be entered again, and goes on counting then."""
+class Expectation(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not type-checked: it may be absent
+    """Counts the operators that PyTorch calls while it is entered; entered again, it adds to its counts."""
 
     supports_higher_order_operators = True
 
@@ -99,7 +99,7 @@ class Expectation(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not lo
     ) -> Any:
         """Run the operator, and count it."""
         result = func(*args, **(kwargs or {}))
-        if not hasattr(func, "_schema"):  # of higher order (flex_attention): nothing says what its arguments are
+        if not hasattr(func, "_schema"):  # higher-order operators (flex_attention) have no schema of their arguments
             inputs, outputs = tuple(map(_shape, _tensors(args, kwargs))), tuple(map(_shape, _tensors(result)))
             self._count(operator(str(func), inputs, outputs), inputs)
             return result
@@ -120,20 +120,23 @@ class Expectation(TorchDispatchMode):  # type: ignore[misc]  # PyTorch is not lo
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """Every counted call's operation, in order."""
+        """The operation of each counted call, in order."""
         return tuple(call.operation for call in self._calls)
 
     def table(self) -> pl.DataFrame:
-        """Return EXPECTED: a row per call, in order."""
+        """Return EXPECTED: one row per call, in order."""
         rows = [_row(number, call) for number, call in enumerate(self._calls)]
         return check(pl.DataFrame(rows, schema=EXPECTED, orient="row"), EXPECTED, table="EXPECTED")
 
     def roofline(self, gpu: Machine | str) -> ExpectedRoofline:
-        """Return every call against the roofs of a GPU (or another machine that models know), or of the one of that name.
+        """Return every call at its roofline time on a GPU or another machine that models know.
+
+        Args:
+            gpu: a machine, or its name, e.g. "h100-sxm".
 
         Raises:
-            ArgumentError: it is neither a machine nor a name.
-            UnknownNameError: no machine is called so.
+            ArgumentError: `gpu` is neither a machine nor a name.
+            UnknownNameError: no machine has that name, or several GPUs match it.
         """
         remarks = (_AUTOCAST_IGNORED,) if self._ignored_autocast else ()
         return against(self.table(), self.operations, gpu, remarks)
@@ -153,7 +156,7 @@ def _operation(
 
 
 def _allows_tf32(*, is_convolution: bool) -> bool:
-    """Return whether PyTorch makes products of FP32 in TF32 on GPUs that have it; before 2.9 `allow_tf32` says so."""
+    """Return whether PyTorch runs FP32 products in TF32 on GPUs that have it; versions before 2.9 only have `allow_tf32`."""
     backend = torch.backends.cudnn if is_convolution else torch.backends.cuda.matmul
     settings = getattr(backend, "conv", None) if is_convolution else backend
     precision = getattr(settings, "fp32_precision", None)
@@ -161,7 +164,7 @@ def _allows_tf32(*, is_convolution: bool) -> bool:
 
 
 def _named(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the arguments by the names of the signature, in its order."""
+    """Yield names and values of the arguments given, in the order of the signature."""
     for place, argument in enumerate(func._schema.arguments):  # noqa: SLF001
         if place < len(args):
             yield argument.name, args[place]
@@ -172,13 +175,13 @@ def _named(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Itera
 def _shapes(
     func: Any, given: Mapping[str, Any], result: Any
 ) -> tuple[tuple[TensorShape, ...], tuple[TensorShape, ...]]:
-    """Return what goes in and what is written: results of their own, and arguments that are changed in place."""
+    """Return the shapes of inputs and of tensors written: new results, and arguments changed in place."""
     changed = {
         argument.name
         for argument in func._schema.arguments  # noqa: SLF001
         if argument.alias_info is not None and argument.alias_info.is_write
     }
-    targets = {  # of `out=`: written, not read
+    targets = {  # `out=` arguments are written, not read
         argument.name
         for argument in func._schema.arguments  # noqa: SLF001
         if argument.name in changed and getattr(argument, "is_out", False)
@@ -195,7 +198,7 @@ def _tensors(*values: Any) -> tuple[Any, ...]:
 
 
 def _shape(tensor: Any) -> TensorShape:
-    """Return a tensor's shape; dimensions of stride 0 are in memory once."""
+    """Return a tensor's shape; a dimension with stride 0 (expanded) is in memory only once."""
     n_stored = None
     if tensor.layout == torch.strided and 0 in tensor.stride():
         n_stored = 1
@@ -205,7 +208,7 @@ def _shape(tensor: Any) -> TensorShape:
 
 
 def _dtype(tensor: Any) -> str:
-    """Return our name of the element type; of one that we do not know, an integer of the same width."""
+    """Return ncuroof's name of the element type, or for an unknown type an integer of the same width."""
     try:
         return dtype_of(str(tensor.dtype)).name
     except UnknownNameError:

@@ -1,4 +1,4 @@
-"""A counted network against the roofs of one machine: where its time will go, at least."""
+"""A counted network at its roofline times on one machine: lower bounds of where its time will go."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _MOST_LINES = 12
 class ExpectedRoofline:
     """Every counted call at its roofline time on one machine.
 
-    Each operator is a kernel of its own: what a compiler fuses moves less.
+    Each operator counts as a separate kernel: operators that a compiler fuses move fewer bytes.
 
     Attributes:
-        machine: whose roofs.
-        calls: EXPECTED_TIMES, a row per call.
-        remarks: what else there is to say, in words.
+        machine: the machine.
+        calls: EXPECTED_TIMES, one row per call.
+        remarks: remarks that end the summary.
     """
 
     machine: Machine
@@ -35,39 +35,39 @@ class ExpectedRoofline:
 
     @property
     def least_ns(self) -> float | None:
-        """Sum of the roofline times; calls whose work or roof is not known are not in it. None where that leaves nothing."""
+        """Sum of the roofline times, without calls whose work or roof is unknown; None if that leaves nothing."""
         return self._sum("least_ns")
 
     @property
     def flop(self) -> float | None:
-        """Sum of all work that is known: at least so much, where that of some calls is not. None where that leaves nothing."""
+        """Sum of the known work, a lower bound if that of some calls is unknown; None if that leaves nothing."""
         return self._sum("flop")
 
     @property
     def bytes(self) -> float:
-        """Sum of all compulsory traffic."""
+        """Sum of the compulsory traffic, both directions."""
         return float(self.calls["read_bytes"].sum()) + float(self.calls["written_bytes"].sum())
 
     def by_operator(self) -> pl.DataFrame:
-        """Return a row per operator: calls, work, traffic, least time and its share, the longest first.
+        """Return one row per operator: calls, work, traffic, least time and its share, the longest first.
 
-        Of `n_unknown` calls the least time is not known, for want of their work or of a roof: the time leaves them out. Work leaves
-        out calls whose work is not known; intensity is that work over the bytes of all. Where something is left out, these are
-        at least so much, and null where that would be 0; shares are of the time that is known.
+        Times do not include `n_unknown` calls, whose work or roof is unknown. Work does not include calls of unknown work, and
+        intensity is the known work over the bytes of all calls. With such calls, work, time and intensity are lower bounds, and
+        null if they would be 0. Shares are of the total known time.
         """
         return self._by("operator")
 
     def by_module(self, depth: int | None = None) -> pl.DataFrame:
-        """Return a row per module, columns as of `by_operator`, the longest first.
+        """Return one row per module, with the columns of `by_operator`, the longest first.
 
         Args:
-            depth: names of the path that count, 1 for the whole network; by default all: innermost modules.
+            depth: number of leading names of a module's path to group by, 1 for the whole network; default: innermost modules.
         """
         module = pl.col("module") if depth is None else pl.col("module").str.split(".").list.head(depth).list.join(".")
         return self._by(module.alias("module"))
 
     def svg(self, title: str = "expected, at best") -> str:
-        """Return the roofline as a picture: a mark for every operator and its shapes; what does no work has no place."""
+        """Return the roofline chart as SVG: a mark per operator and shapes, except calls without work or time."""
         calls = self.calls.filter((pl.col("flop") > 0) & (pl.col("least_ns") > 0))
         names = ["operator", "inputs", "dtype"]
         once = calls.unique(subset=[*names, "flop", "read_bytes"], maintain_order=True)
@@ -112,7 +112,7 @@ class ExpectedRoofline:
         return f"<ExpectedRoofline: {self.machine.name}; {calls}, {_at_least(duration(self.least_ns), 'time')}>"
 
     def __str__(self) -> str:
-        """Return a summary for people: totals, and the operators that take longest."""
+        """Return a summary as text: totals, and the operators that take longest."""
         unknown = self.calls.filter(pl.col("least_ns").is_null())
         work = flop_count(self.flop)
         lines = [
@@ -137,7 +137,7 @@ class ExpectedRoofline:
 
 
 def _lower_bound(name: str) -> pl.Expr:
-    """Return the sum of what is known; null where something is not known and the rest is 0, for at least 0 tells nothing."""
+    """Return the sum of the known values; null if some are unknown and the others sum to 0: a lower bound of 0 says nothing."""
     values = pl.col(name)
     return pl.when(values.is_not_null().all() | (values.sum() > 0)).then(values.sum()).alias(name)
 
@@ -153,13 +153,13 @@ def against(
 
     Args:
         table: EXPECTED.
-        operations: of its rows.
+        operations: the operation of each row of `table`.
         gpu: a machine, or its name.
-        remarks: for the summary.
+        remarks: remarks that end the summary.
 
     Raises:
-        ArgumentError: it is neither.
-        UnknownNameError: no machine is called so.
+        ArgumentError: `gpu` is neither a machine nor a name.
+        UnknownNameError: no machine has that name, or several GPUs match it.
         SchemaError: a column is absent or has another type.
     """
     check(table, EXPECTED, table="EXPECTED")

@@ -1,4 +1,4 @@
-"""Attention of meta tensors as the one kernel that a GPU runs."""
+"""Attention of meta tensors, dispatched as the fused kernel that a GPU runs."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 
-class FusedAttention(TorchFunctionMode):  # type: ignore[misc]  # PyTorch is not looked into: it may be absent
-    """Sends `scaled_dot_product_attention` of meta tensors to the operator that CUDA chooses.
+class FusedAttention(TorchFunctionMode):  # type: ignore[misc]  # PyTorch is not type-checked: it may be absent
+    """Redirects `scaled_dot_product_attention` of meta tensors to the operator that PyTorch chooses on CUDA.
 
-    PyTorch takes the function apart on the meta device, into products and a softmax that no GPU would run. A call without a mask is
-    FlashAttention's, one with a mask that of the memory-efficient kernel, which alone takes masks.
+    On the meta device PyTorch decomposes the function into products and a softmax that no GPU would run. Calls without a mask go to
+    FlashAttention; those with a mask go to the memory-efficient kernel, which alone of the two takes masks.
     """
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Call `func`, or the fused operator in its place."""
+        """Call `func`, or the fused operator instead."""
         given = dict(kwargs or {})
         if func is torch.nn.functional.multi_head_attention_forward:
-            # This mode is off within the call, whose body looks attention up where it is defined.
+            # This mode is disabled within the call, whose body looks up attention in torch.nn.functional.
             with mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", _of_meta_or_as_it_is):
                 return func(*args, **given)
         if func is torch.nn.functional.scaled_dot_product_attention:
