@@ -65,10 +65,9 @@ def read(
     files: list[PathLike] = list(named)
     if wrong := [type(each).__name__ for each in files if not isinstance(each, (str, os.PathLike))]:
         raise ArgumentError(f"the path of a report was wanted, found {wrong[0]}", hint="pass a path, or a list of them")
-    if not isinstance(n_processes, int):
-        found = type(n_processes).__name__
+    if not isinstance(n_processes, int) or isinstance(n_processes, bool) or n_processes < 1:
         raise ArgumentError(
-            f"a number of processes was wanted, found {found}", hint="pass a whole number, as n_processes=4"
+            f"expected a number of processes, found {n_processes!r}", hint="pass a whole number from 1 on, as n_processes=4"
         )
     if not files:
         raise ReportNotFoundError("a report was wanted, none was named", hint="name one .ncu-rep file or more")

@@ -264,8 +264,8 @@ GROUPS = pl.Schema(
         "id": pl.UInt32(),  # the longest launch, which represents the group
         "launches": pl.List(pl.UInt32()),  # its launches, in file order
         "n_launches": pl.Int64(),
-        "duration_ns": pl.Float64(),  # summed over launches; null where unknown for any of them
-        "recoverable_ns": pl.Float64(),  # summed over launches; null where unknown for any of them
+        "duration_ns": pl.Float64(),  # sum of the known values over launches; null if all are unknown
+        "recoverable_ns": pl.Float64(),  # sum of the known values over launches; null if all are unknown
         "min_duration_ns": pl.Float64(),  # of the shortest launch
         "max_duration_ns": pl.Float64(),  # of the longest launch
         "duration_cv": pl.Float64(),  # standard deviation over mean; null for fewer than two launches
@@ -281,9 +281,9 @@ BREAKDOWNS = pl.Schema(
         "kind": pl.Enum(BREAKDOWN_KINDS),
         "key": pl.String(),  # family, range, or path of ranges joined by "/"; null outside any range
         "n_launches": pl.Int64(),
-        "duration_ns": pl.Float64(),  # summed over launches; null where unknown for any of them
+        "duration_ns": pl.Float64(),  # sum of the known values over launches; null if all are unknown
         "share_frac": pl.Float64(),  # of the run's GPU time
-        "recoverable_ns": pl.Float64(),  # summed over launches; null where unknown for any of them
+        "recoverable_ns": pl.Float64(),  # sum of the known values over launches; null if all are unknown
     }
 )
 """The run's time by family and by NVTX range, without failed launches, longest first; each kind adds up to the whole run."""
@@ -291,7 +291,7 @@ BREAKDOWNS = pl.Schema(
 ACTIONS = pl.Schema(
     {
         "finding": pl.String(),
-        "n_launches": pl.Int64(),  # launches in which it is the first finding that has a gain
+        "n_launches": pl.Int64(),  # launches for which it saves the most (`is_most_worth`)
         "gain_ns": pl.Float64(),  # summed over these launches: an upper bound
         "share_frac": pl.Float64(),  # of the run's GPU time
     }

@@ -112,7 +112,7 @@ def test_verbs_say_what_they_take() -> None:
         (analysis.whatif, (["b200"],), "a GPU's name was wanted, found list"),
         (partial(analysis.whatif, changes=[5]), ("b200",), "a change in words was wanted, found int"),
         (partial(analysis.whatif, changes=5), ("b200",), "a change in words was wanted, found int"),
-        (partial(ncuroof.read, n_processes="4"), (demo.REPORT,), "a number of processes was wanted, found str"),
+        (partial(ncuroof.read, n_processes="4"), (demo.REPORT,), "expected a number of processes, found .4."),
         (reports.analyse, ("h200.json",), "a calibration was wanted, found str"),
         (reports.analyse, (None,), "a calibration was wanted, found NoneType"),
         (reports.analyse, ([Path("h200.json")],), "a calibration was wanted, found (Posix|Windows)Path"),

@@ -54,8 +54,8 @@ def nearest_flips(judged: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
     cases = [
         (by_intensity & (verdict == "memory"), "balanced", _RIDGE, left / ridge),
         (by_intensity & (verdict == "compute"), "balanced", _RIDGE, right / ridge),
-        (~by_intensity & (verdict == "memory"), "compute", _MEMORY, compute / memory),
-        (~by_intensity & (verdict == "compute") & (compute - memory >= gap), "memory", _COMPUTE, memory / compute),
+        (~by_intensity & (verdict == "memory"), "balanced", _MEMORY, compute / memory),
+        (~by_intensity & (verdict == "compute") & (compute - memory >= gap), "balanced", _COMPUTE, memory / compute),
         (~by_intensity & is_balanced & is_memory_busier, "memory", _COMPUTE, (memory - gap) / compute),
         (~by_intensity & is_balanced & ~is_memory_busier, "compute", _MEMORY, (compute - gap) / memory),
         (is_latency & is_memory_busier & is_close, "balanced", _MEMORY, busy / memory),

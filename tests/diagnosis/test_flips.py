@@ -29,17 +29,31 @@ def kernel(memory: float, compute: float, duration_ns: float = 1e6) -> dict[str,
     ("memory", "compute", "verdict", "becomes", "change_frac", "sentence"),
     [
         # 90 % has to come down to 45 %: by half
-        (90, 45, "memory", "compute", -0.5, "Would become compute-bound if the memory side had 50.0 % less to do."),
-        (20, 80, "compute", "memory", -0.75, "Would become memory-bound if the SMs had 75.0 % less to do."),
+        (
+            90,
+            45,
+            "memory",
+            "balanced",
+            -0.5,
+            "Would be balanced if the memory side had 50.0 % less to do, and compute-bound with still less.",
+        ),
+        (
+            20,
+            80,
+            "compute",
+            "balanced",
+            -0.75,
+            "Would be balanced if the SMs had 75.0 % less to do, and memory-bound with still less.",
+        ),
         # 80 and 75 are 5 points apart; at 70 the gap is 10: 75 less 6.7 %; at 62 it is 10 to 72: 70 less 11.4 %
-        (80, 75, "balanced", "memory", 70 / 75 - 1, "Would become memory-bound if the SMs had 6.7 % less to do."),
+        (80, 75, "balanced", "memory", 70 / 75 - 1, "Would be memory-bound if the SMs had 6.7 % less to do."),
         (
             70,
             72,
             "balanced",
             "compute",
             62 / 70 - 1,
-            "Would become compute-bound if the memory side had 11.4 % less to do.",
+            "Would be compute-bound if the memory side had 11.4 % less to do.",
         ),
         # 60 % is busy: half as much again as 40 %, and a fifth more than 50 %
         (

@@ -10,6 +10,7 @@ from ncuroof.present import format as text
 from ncuroof.words import Verdict
 
 _SIDES = {"memory": "the memory side", "compute": "the SMs"}
+_OTHER = {"memory": "compute", "compute": "memory"}
 
 
 def flip_sentence(kernel: Mapping[str, Any], rules: Rules) -> str:
@@ -26,4 +27,7 @@ def flip_sentence(kernel: Mapping[str, Any], rules: Rules) -> str:
         now = kernel[group][key]
         wanted = text.share(now * factor)
         return f"Would be {becomes} if {side} were {wanted} busy instead of {text.share(now)}."
-    return f"Would become {becomes} if {side} had {text.share(1 - factor)} less to do."
+    less = f"Would be {becomes} if {side} had {text.share(1 - factor)} less to do"
+    if kernel["verdict"] == Verdict.BALANCED:
+        return f"{less}."
+    return f"{less}, and {rules.verdicts[_OTHER[key]].title} with still less."
