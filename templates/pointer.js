@@ -105,7 +105,10 @@ class ChartPointer {
     this.point(null);
   }
 
-  /** Arrows move through the dots by time, starting at the selected one; with Shift they pan. Enter selects, Escape deselects, + and - zoom, 0 resets the zoom. */
+  /**
+   * Arrows move through the dots by time, starting at the selected one; with Shift they pan. Enter selects, Escape deselects, + and -
+   * zoom, 0 resets the zoom.
+   */
   typed(event) {
     const { chart } = this;
     const walk = (step) => {

@@ -144,7 +144,7 @@ class RooflineChart {
     return line;
   }
 
-  /** Where flat roofs meet the slopes of the chosen level, in pairs of one source; one that stands in pairs with those from counters. */
+  /** Where flat roofs meet the slopes of the chosen level, in pairs of one source; a roof with `standsIn` joins those from counters. */
   meetings() {
     const slopes = this.shownRoofs().filter((roof) => roof.kind === "bandwidth" && roof.names.includes(this.choice.level));
     const flats = this.shownRoofs().filter((roof) => roof.kind === "compute");

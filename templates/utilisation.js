@@ -1,4 +1,4 @@
-// The utilisation view: a row of bars per row of the table, a column per resource, and the time-weighted average of all visible rows on top.
+// The utilisation view: a row of bars per row of the table, a column per resource, and the time-weighted average of visible rows on top.
 
 const MOST_BARS = 30;
 

@@ -32,7 +32,7 @@ function projected([key, recordedBusy, duration, reached, waits, blocks, residen
   const l1 = resources.indexOf("l1");
   const neededThere = (times) =>
     times.map((time, index) => (time ? (time * (ratios[index] ?? NaN)) / (SHARED_BY_SMS.includes(resources[index]) ? 1 : used) : 0));
-  // Operands that tensor instructions read from shared memory (wgmma) also scale with the arithmetic; other GPU generations read them otherwise.
+  // Operands that tensor instructions read from shared memory (wgmma) scale with the arithmetic, too; other GPUs read them otherwise.
   const operands = recordedOperands * (factors.l1 ?? 1) * (factors.tensor ?? 1);
   const busy = recordedBusy.map((time, index) => time * (factors[resources[index]] ?? 1));
   busy[l1] += operands - recordedOperands * (factors.l1 ?? 1);
@@ -43,7 +43,7 @@ function projected([key, recordedBusy, duration, reached, waits, blocks, residen
   const waitsThere = duration * (1 - reached) * wavesRatio(blocks, resident ?? sms, sms, smsThere) * clock;
   const [efficiencyKept, latencyKept] = [longest / reached, longest + waitsThere];
   const limiter = resources[needed.indexOf(longest)];
-  // For the shorter end, an L2 whose bandwidth no document states scales with DRAM where it was the limit here, and limits nothing elsewhere.
+  // For the shorter end, an L2 of undocumented bandwidth scales with DRAM where it was the limit here, and limits nothing elsewhere.
   const [dram, l2] = [resources.indexOf("dram"), resources.indexOf("l2")];
   const usedHere = smShare(blocks, sms);
   const here = resources.map((name, index) => recordedBusy[index] / (SHARED_BY_SMS.includes(name) ? 1 : usedHere));

@@ -181,7 +181,8 @@ def _roofs(
 ) -> list[dict[str, Any]]:
     """Return the lines of one source: slopes up to the highest peak, peaks from where the steepest slope meets them.
 
-    A roof stands in where no counter of the report gives it. It is drawn whichever source is chosen, and meets that source's lines.
+    A roof stands in (`standsIn`) where no counter of the report provides it: it is drawn with any choice of sources, and meets the
+    lines that are then shown.
     """
     of_source = [ceiling for ceiling in drawn if ceiling["source"] == source]
     first = next(each for each in CeilingSource if any(ceiling["source"] == each for ceiling in drawn))
@@ -253,7 +254,7 @@ def _roof(ceilings: Sequence[Record], ends: _Ends, amount: str, *, stands_in: bo
 def _ticks(bounds: tuple[float, float], write: Callable[[float], str]) -> dict[str, Any]:
     """Return ticks at 1, 2 and 5 of each decade, labelled only at the decades (`coarse`) or everywhere (`fine`).
 
-    Whoever draws them thins out the decade labels, as their number in view depends on the zoom.
+    The renderer thins out the decade labels, as their number in view depends on the zoom.
     """
     first, last = math.floor(math.log10(bounds[0])) - 2, math.ceil(math.log10(bounds[1])) + 2
     marks = [(digit, exponent) for exponent in range(first, last + 1) for digit in (1, 2, 5)]

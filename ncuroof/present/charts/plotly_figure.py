@@ -92,7 +92,7 @@ def _escaped(words: str) -> str:
 
 
 def _is_shown(roof: Record, drawn: Record) -> bool:
-    """Return whether a roof is drawn initially: its source is shown initially, or it stands in where no counter gives a roof."""
+    """Return whether a roof is drawn initially: its source is shown initially, or it stands in for missing counters."""
     return roof["standsIn"] or [roof["source"], True] in drawn["sources"]
 
 

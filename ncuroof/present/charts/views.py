@@ -1,4 +1,4 @@
-"""The two rooflines, described alike: FLOPs per byte, and warp instructions per memory transaction."""
+"""Descriptions of the two rooflines: FLOPs per byte, and warp instructions per memory transaction."""
 
 from __future__ import annotations
 

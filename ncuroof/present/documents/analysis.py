@@ -43,7 +43,7 @@ QUANTITY_GROUPS = (
     "arithmetic",
     "check",
 )
-"""Blocks of a kernel's entry; the block `b` holds the quantities named `b.<key>`."""
+"""Blocks of a kernel's entry; block `<group>` contains the quantities `<group>.<key>`."""
 
 _TRAFFIC_DEFINITION = "definition.traffic_bytes."
 """Prefix of the columns that state what was counted as traffic at each level."""

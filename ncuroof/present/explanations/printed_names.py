@@ -53,7 +53,7 @@ def similar(name: str) -> list[str]:
 def _names_by_key() -> dict[str, str]:
     """Return the known names by normalised printed text.
 
-    Where two print alike, terms win over column titles, and either over what is added below them.
+    Of names with the same text, terms win over column titles, and both over what is added after them.
     """
     rules, catalogue = load_rules(), load_catalogue()
     titles = {verdict.title: name for name, verdict in rules.verdicts.items()}

@@ -28,7 +28,7 @@ class LaunchRow:
 
 
 def launch_rows(document: Record) -> list[LaunchRow]:
-    """Return a row per group of the document, then one per launch that is in none because its collection failed."""
+    """Return a row per group of the document, then one per launch outside all groups, whose collection failed."""
     kernels = document["kernels"]
     position_by_id = {kernel["id"]: position for position, kernel in enumerate(kernels)}
     rows = [

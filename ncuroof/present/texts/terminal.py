@@ -215,7 +215,7 @@ def _name(line: KernelLine, n_cells: int) -> str:
 
 
 def _last_that_fit(words: tuple[str, ...], n_cells: int) -> str:
-    """Return as many of the last distinguishing words as fit, behind a dot: the first ones are more often alike."""
+    """Return as many of the last distinguishing words as fit, behind a dot; the first ones are shared by more names."""
     tails = [f" · {', '.join(words[first:])}" for first in range(len(words))]
     fitting = next((tail for tail in tails if cell_len(tail) <= n_cells), None)
     return (
