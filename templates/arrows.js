@@ -1,9 +1,9 @@
-// How dots moved: on the page of a comparison, an arrow from where a kernel was before to where it is, at DRAM.
+// Arrows on the page of a comparison: from a kernel's position before to that after, on the FLOP roofline at DRAM.
 
 const ARROW_HEAD_PX = 7;
 const LEAST_ARROW_PX = 6;
 
-/** The arrows of the rows in view. */
+/** The arrows of the visible rows. */
 function arrowsOf(chart) {
   const { view, level } = chart.choice;
   if (view !== "flop" || level !== "dram") return [];

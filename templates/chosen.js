@@ -1,16 +1,16 @@
-// What the chart says of one launch: its points at all levels, the roofs that its dot is judged by, and where the dot would lie.
+// What the chart shows for one launch: its points at all levels, the roofs by which its dot is judged, and where a what-if moves the dot.
 
-const SLOWER_PATH = "_slower_path"; // of ncuroof/words.py
-const PALE = 0.3; // roofs by which a dot is not judged
+const SLOWER_PATH = "_slower_path"; // SLOWER_PATH_SUFFIX in ncuroof/words.py
+const PALE = 0.3; // opacity of roofs by which a dot is not judged
 const CROSSBAR_PX = 5;
-const RING_PX = 7; // about a point of the selected launch
+const RING_PX = 7; // radius of the ring around a point of the selected launch
 
-/** The points of the selected launch in pixels. */
+/** The points of the selected launch, in pixels. */
 function selectedPoints({ choice: { selected, view }, plane }) {
   return (selected?.points[view] ?? []).map(([level, precision, x, y]) => ({ level, precision, x: plane.x(x), y: plane.y(y) }));
 }
 
-/** The points in view of the selected launch, a line per precision, and lines to those that are not in view. */
+/** The visible points of the selected launch, with a line per precision through all its points. */
 function selection(chart, points) {
   const { plane, choice, marks } = chart;
   const isInView = ({ x, y }) => plane.contains(x, y);
@@ -27,7 +27,7 @@ function selection(chart, points) {
   return [...lines, ...(own ? [ring(own.px, own.py, own.radius + 4)] : [])];
 }
 
-/** Whether a dot at a level is judged by a roof: the level's slope, and the flat roofs of its precision. */
+/** Whether a dot at a level is judged by a roof: the slope of that level, or a flat roof of the dot's precision. */
 function isJudgedBy(roof, { precision }, level) {
   if (roof.source !== "counters" && !roof.standsIn) return false;
   if (roof.kind === "bandwidth") return roof.names.includes(level);
@@ -35,8 +35,8 @@ function isJudgedBy(roof, { precision }, level) {
 }
 
 /**
- * Show what a dot is judged by: its own roofs thick, the others pale, and a tick from the dot to where its roof is at its intensity. By
- * default the selected launch's; where there is none, all roofs are alike.
+ * Show what a dot is judged by: its own roofs thick, the others pale, and a tick from the dot to its roof at its intensity. The dot is
+ * that of the mark, else of the selected launch; without either, all roofs look the same.
  */
 function judge(chart, mark = null) {
   const { choice: { selected, view, level }, plane } = chart;
@@ -52,7 +52,7 @@ function judge(chart, mark = null) {
   if (chart.toRoof) chart.front.append(chart.toRoof);
 }
 
-/** A line from a dot to its roof, with a bar at its end. The roof is that of the launch's own clock. */
+/** A line from a dot to its roof, with a crossbar at the end. The roof is that at the launch's own clock. */
 function tickTo({ x, y, roof }, rim, plane) {
   const [px, to] = [plane.x(x), plane.y(y / roof)];
   const from = plane.y(y) + Math.sign(to - plane.y(y)) * Math.min(rim, Math.abs(to - plane.y(y)));
@@ -60,14 +60,14 @@ function tickTo({ x, y, roof }, rim, plane) {
   return draw("g", { class: "to-roof", "clip-path": "url(#plane)" }, draw("path", attributes));
 }
 
-/** Show where a launch's dot would lie: `moved` holds factors of its intensity and rate; null takes the ring away. */
+/** Show where a launch's dot would move: `moved` holds the factors {x, y} of its intensity and rate; null removes the ring. */
 function imagine(chart, position, moved) {
   if (!chart.imaginary && !moved) return;
   chart.imaginary = moved && { position, ...moved };
   chart.redraw();
 }
 
-/** A ring where a dot would lie, and a line from where it is. */
+/** A ring where the dot would move, and a line to it from the dot. */
 function imagined({ imaginary, choice: { rows, view, level }, plane }) {
   const isInView = imaginary && rows.some(({ launches }) => launches.includes(imaginary.position));
   const dot = isInView && view === "flop" && level === "dram" ? dotOf(imaginary.position, view, level) : null;

@@ -1,7 +1,7 @@
-// The page's data. The index holds what the chart, the table and the filters show of every launch, column by column; the details of
-// launches come in parts, which are unpacked when one of theirs is opened.
+// The page's data. The index holds, column by column, what the chart, the table and the filters show of every launch. Details come in
+// parts of several launches; a part is unpacked when one of its launches is opened.
 
-/** A block of the page: JSON, compressed with gzip, written as base64. */
+/** Unpacks a block of the page: JSON, compressed with gzip, written as base64. */
 async function unpack(id) {
   const packed = atob(document.getElementById(id).textContent.trim());
   const bytes = Uint8Array.from(packed, (character) => character.charCodeAt(0));
@@ -9,20 +9,20 @@ async function unpack(id) {
   return JSON.parse(await new Response(stream).text());
 }
 
-if (!("DecompressionStream" in window)) return; // the note about scripts stands
+if (!("DecompressionStream" in window)) return; // leave the note that the page needs scripts
 document.getElementById("unscripted").hidden = true;
 const DATA = await unpack("index");
 const LAUNCHES = DATA.launches;
 const FAILED = "failed";
 
-/** The text of a cell: a number stands for an entry of a table of texts, by default the index's. */
+/** The text of a cell: a number is the position of an entry in a table of texts, by default the index's. */
 function words(cell, texts = DATA.texts) {
   return typeof cell === "number" ? texts[cell] : cell ?? "";
 }
 
 /**
- * The rows of the page: launches that are alike together, or each by itself. A row is named and placed by one launch, its `position`
- * in the columns; `launches` are those that were recorded, `n` is for how many these stand, and its times are those of all of them.
+ * The rows of the page: groups of equal launches, or single launches. `position` is the launch that represents the row, as an index
+ * into the columns; `launches` are its profiled launches, `n` is how many launches these represent, and times are sums over all of them.
  */
 const ROWS = {
   groups: DATA.groups.map(({ position, launches, n_launches: n, duration_ns: time, recoverable_ns: recoverable }) => ({ position, launches, n, time, recoverable })),
@@ -31,24 +31,24 @@ const ROWS = {
   })),
 };
 
-/** A launch's time, times what it stands for where launches were counted; null stays null. */
+/** A launch's time in sums: multiplied by its weight where a counting run exists; null stays null. */
 function weighted(column, position) {
   return column[position] === null || !LAUNCHES.weight ? column[position] : column[position] * LAUNCHES.weight[position];
 }
 
-/** For how many launches these stand, each for itself where none were counted. */
+/** How many launches these represent; without a counting run, each represents itself. */
 function representedBy(positions) {
   return LAUNCHES.n_represented ? positions.reduce((sum, position) => sum + LAUNCHES.n_represented[position], 0) : positions.length;
 }
 
-/** The time of rows together in nanoseconds; null where none is known. */
+/** The total time of rows in nanoseconds; null where none is known. */
 function timeOf(rows) {
   return rows.reduce((sum, { time }) => (time === null ? sum : (sum ?? 0) + time), null);
 }
 
 const RUN_NS = { groups: timeOf(ROWS.groups), launches: timeOf(ROWS.launches) };
 
-/** A time as a share of the run: of the sum of all rows of the kind shown, so that all of them are all, though each is rounded; or null. */
+/** A time as a share of the run, or null. The whole is the sum over all rows of the kind shown, so that they add up to exactly 1. */
 function shareOfRun(time) {
   const whole = filter.isGrouped ? RUN_NS.groups : RUN_NS.launches;
   return whole && time !== null ? time / whole : null;
@@ -57,7 +57,7 @@ function shareOfRun(time) {
 const details = {
   parts: new Map(),
 
-  /** The detail of a launch, with the tables of its texts and quantities. */
+  /** The detail of a launch, with the texts and quantities that it refers to. */
   async of(position) {
     const part = Math.floor(position / DATA.details_per_part);
     if (!this.parts.has(part)) this.parts.set(part, unpack(`details-${part}`));
@@ -66,7 +66,7 @@ const details = {
   },
 };
 
-/** The counters of a launch as they were recorded, each as [name, value, unit]; null where the page holds none. */
+/** The recorded counters of a launch, each as [name, value, unit]; null where the page has none. */
 async function countersOf(position) {
   const id = `counters-${Math.floor(position / DATA.details_per_part)}`;
   if (!document.getElementById(id)) return null;
@@ -83,13 +83,13 @@ function dotOf(position, view, level) {
   return { x, y: columns.y[position], precision: columns.precision[position], roof: columns.roof[position] };
 }
 
-/** The launch that takes the longest; undefined of none. */
+/** The longest launch; undefined for none. */
 function longestOf(positions) {
   const time = (position) => LAUNCHES.duration_ns[position] ?? -1;
   return positions.reduce((longest, position) => (longest === undefined || time(position) > time(longest) ? position : longest), undefined);
 }
 
-/** The dot of a row: that of its launch, or where this has none, of the longest that has one. */
+/** The dot of a row: that of its representative launch, else of its longest launch with a dot. */
 function dotOfRow(row, view, level) {
   const own = dotOf(row.position, view, level);
   if (own) return own;
@@ -103,7 +103,7 @@ function busier(position) {
   return sides.length ? Math.max(...sides) : null;
 }
 
-/** The verdict on a launch; of one whose collection failed there is none but that. */
+/** The verdict on a launch; FAILED where its collection failed. */
 function verdictOf(position) {
   return LAUNCHES.failed[position] ? FAILED : LAUNCHES.verdict[position];
 }
@@ -112,7 +112,7 @@ function verdictTitle(name) {
   return DATA.verdicts[name] ?? name;
 }
 
-/** A number of a row for sorting and the table; null where it is not known. */
+/** Values of a row by column, for sorting and the table; null where not known. */
 const VALUES = {
   id: (row) => LAUNCHES.id[row.position],
   name: (row) => words(LAUNCHES.short[row.position]).toLowerCase(),
@@ -129,7 +129,7 @@ const VALUES = {
   finding: (row) => words(LAUNCHES.finding[row.position]) || null,
 };
 
-/** The same as text. */
+/** Cell texts of a row by column. */
 const TEXTS = {
   launches: (row) => launchCount(row.n),
   time: (row) => duration(row.time),

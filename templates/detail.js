@@ -1,6 +1,6 @@
-// The detail of a launch: blocks in a fixed order, each laid out by its kind. All texts come with the data.
+// The detail of a launch: blocks in a fixed order, each laid out according to its kind. All texts come with the data.
 
-/** Titles of columns that hold sentences. */
+/** Titles of columns with long texts, which wrap. */
 const WORDY = ["line", "mostly waiting for", "what is counted"];
 
 class Detail {
@@ -12,7 +12,7 @@ class Detail {
     return words(cell, this.texts);
   }
 
-  /** Label of a quantity, its meaning on hover. */
+  /** Label of a quantity, with its name and meaning on hover. */
   quantity(number, tag = "span") {
     const [name, label, meaning] = this.quantities[number];
     return make(tag, { title: [name, this.words(meaning)].filter(Boolean).join(": ") }, this.words(label));
@@ -79,7 +79,7 @@ class Detail {
     ];
   }
 
-  /** Bytes on their way from the SMs to DRAM: units with their hit rates, between them what passed. */
+  /** The path of the bytes from the SMs to DRAM: units with their hit rates, and the traffic between them. */
   flow() {
     if (!this.detail.flow.length) return [];
     const stations = this.detail.flow.map(([kind, text, note, width]) => {
@@ -87,13 +87,13 @@ class Detail {
       if (kind === "traffic") item.style.setProperty("--width", `${width}px`);
       return item;
     });
-    // What passed and the unit that it reached stay in one line, however narrow the window is.
+    // Traffic and the unit that it reaches stay on one line, however narrow the window is.
     const hops = [stations[0]];
     for (let each = 1; each < stations.length; each += 2) hops.push(make("li", { class: "hop" }, make("ol", {}, ...stations.slice(each, each + 2))));
     return [make("h3", {}, "Traffic from the SMs to DRAM"), make("ol", { class: "flow" }, ...hops)];
   }
 
-  /** Rows of a block by its kind; those of one cell are remarks below. */
+  /** The rows of a block, laid out by its kind; rows of one cell are remarks below the others. */
   block(rows, kind, columns) {
     const notes = rows.filter((row) => row.length === 1).map(([note]) => make("p", { class: "soft" }, this.words(note)));
     const full = rows.filter((row) => row.length > 1);
@@ -125,7 +125,7 @@ class Detail {
     return makeTable(titles, cells, { wrap: WORDY.map((title) => titles.indexOf(title)) });
   }
 
-  /** Quantities with what they mean, opened when they are wanted. */
+  /** Quantities with their meanings, collapsed. */
   meanings(rows) {
     const pairs = rows.flatMap(([number, value]) => [
       this.quantity(number, "dt"),
@@ -134,7 +134,7 @@ class Detail {
     return make("details", {}, make("summary", {}, `${rows.length} more`), make("dl", { class: "meanings" }, ...pairs));
   }
 
-  /** The blocks that hold numbers: side by side where they are narrow, below each other where they are tables. */
+  /** The blocks of numbers: narrow ones side by side, tables below each other. */
   blocks() {
     const cards = make("div", { class: "cards" });
     const tables = make("div", {});
@@ -147,7 +147,7 @@ class Detail {
   }
 }
 
-/** The counters as they were recorded, unpacked when they are asked for. */
+/** The recorded counters, unpacked when the block is opened. */
 function rawCounters(position) {
   const part = make("details", {}, make("summary", {}, "Counters as recorded"));
   part.addEventListener("toggle", async () => {
@@ -160,7 +160,7 @@ function rawCounters(position) {
   return part;
 }
 
-/** Fill the list of explanations when it is opened: each name with the text of `ncuroof explain`. */
+/** Fill the list of explanations when it is opened: each name with its text from `ncuroof explain`. */
 function showExplanations(list) {
   list.addEventListener("toggle", async () => {
     if (!list.open || list.children.length > 1) return;
@@ -169,7 +169,7 @@ function showExplanations(list) {
   });
 }
 
-/** The other launches that are alike, to choose from. */
+/** A choice among the launches of the same group. */
 function alike(position) {
   const group = ROWS.groups.find((row) => row.launches.includes(position));
   if (!group || group.launches.length < 2) return [];
@@ -177,7 +177,7 @@ function alike(position) {
   return [make("p", {}, choice(`One of ${group.launches.length}${LAUNCHES.n_represented ? " profiled" : ""} similar launches:`, options, String(position), { id: "alike" }, (value) => choose(Number(value))))];
 }
 
-/** Sliders for a launch whose busy times are known. */
+/** The sliders of a launch; none where its busy times are not known. */
 function whatIf(position, scaling) {
   imagine(chart, position, null);
   return scaling ? new WhatIf(scaling, (moved) => imagine(chart, position, moved)).elements() : [];
@@ -186,7 +186,7 @@ function whatIf(position, scaling) {
 /** Show a launch's detail. */
 async function showDetail(position) {
   const part = await details.of(position);
-  if (position !== state.selected) return; // another was chosen meanwhile
+  if (position !== state.selected) return; // another launch was selected meanwhile
   const detail = new Detail(part);
   document.getElementById("detail-title").replaceChildren(`#${LAUNCHES.id[position]} `, isolated(words(LAUNCHES.short[position])));
   document.getElementById("detail-body").replaceChildren(

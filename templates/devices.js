@@ -1,4 +1,4 @@
-// The GPUs of the page: one is in view, others are a choice or a link away.
+// The GPUs of the page: one is shown at a time; a control or a link switches to another.
 
 function deviceValue(device) {
   return device === null ? "" : String(device);
@@ -13,7 +13,7 @@ function changeDevice(device) {
   showRows();
 }
 
-/** The GPU whose launches take the most time together, of those with charts if there are any. */
+/** The GPU whose launches take the most time in total, among those with charts if there are any. */
 function deviceWithMostTime() {
   const timeByDevice = new Map();
   for (const { position, time } of ROWS.launches) {
@@ -33,7 +33,7 @@ function deviceLabel(device) {
   return words(DATA.charts.find((each) => each.device === device)?.label ?? "unknown GPU");
 }
 
-/** For each other GPU on which the same filters leave launches, a link to them. */
+/** A link to each other GPU on which launches pass the same filters. */
 function linksToOtherDevices() {
   return allDevices().filter((device) => device !== filter.device).flatMap((device) => {
     const n = LAUNCHES.id.filter((_, position) => LAUNCHES.device[position] === device && isInView(position)).length;
@@ -42,13 +42,13 @@ function linksToOtherDevices() {
     link.addEventListener("click", (event) => {
       event.preventDefault();
       changeDevice(device);
-      table.focus(0); // the link is gone
+      table.focus(0); // the clicked link is gone, so move the focus
     });
     return [link];
   });
 }
 
-/** The choice among GPUs, where there are several. */
+/** The control that selects a GPU, where there are several. */
 function deviceControl() {
   const devices = allDevices();
   if (devices.length < 2) return [];

@@ -1,6 +1,6 @@
-// The few ways in which text gets into the document: always as text nodes, never as markup.
+// The only ways in which text gets into the document: as text nodes, never as markup.
 
-/** A new element; `attributes` are set as attributes, children are elements or texts. */
+/** A new element; empty attributes are left out, children are nodes or texts. */
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -10,7 +10,7 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** A new element of a picture. */
+/** A new SVG element. */
 function draw(tag, attributes = {}, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -18,12 +18,12 @@ function draw(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** Text of a report, kept from turning the direction of what surrounds it. */
+/** Text of a report, isolated so that it cannot change the writing direction of what surrounds it. */
 function isolated(text) {
   return make("bdi", {}, text);
 }
 
-/** A verdict with its mark. */
+/** The title of a verdict with its mark. */
 function verdictMark(name) {
   const mark = make("span", { class: "mark", "aria-hidden": "true" });
   return make("span", { class: `verdict v-${name}` }, mark, verdictTitle(name));
@@ -35,7 +35,7 @@ function kernelLink(position) {
   return make("a", { class: "name", href: `#k${LAUNCHES.id[position]}`, title: name }, isolated(words(LAUNCHES.short[position])));
 }
 
-/** A table in a container that scrolls by itself; cells are texts or elements. */
+/** A table in its own scroll container; cells are texts or elements. */
 function makeTable(titles, rows, { numbers = [], wrap = [], label = titles.join(", ") } = {}) {
   const kind = (column) => (numbers.includes(column) ? "number" : wrap.includes(column) ? "wrap" : "");
   const head = make("tr", {}, ...titles.map((title, column) => make("th", { scope: "col", class: kind(column) }, title)));
@@ -44,12 +44,12 @@ function makeTable(titles, rows, { numbers = [], wrap = [], label = titles.join(
   return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
 }
 
-/** The value of a custom property of the style sheet, as it is in the present colour scheme. */
+/** The value of a custom property of the style sheet in the current colour scheme. */
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-/** A control with its label. */
+/** A checkbox or radio button with its label. */
 function control(type, label, isChecked, attributes, onChange) {
   const input = make("input", { type, ...attributes });
   input.checked = isChecked;
@@ -57,7 +57,7 @@ function control(type, label, isChecked, attributes, onChange) {
   return make("label", {}, input, make("span", {}, label));
 }
 
-/** A choice among options, each a value and a text. */
+/** A labelled select element; options are [value, text]. */
 function choice(label, options, chosen, attributes, onChange) {
   const select = make("select", attributes, ...options.map(([value, text]) => new Option(text, value)));
   select.value = chosen;

@@ -1,25 +1,24 @@
-// What is taken from the page: texts to copy, files to save; the chart as a picture with a heading that says what it shows, its dots as paths,
-// and its legend.
+// Export: text to the clipboard, files, and the chart as a picture with a heading that says what it shows, dots as paths, and a legend.
 
 const MARGIN_PX = 12;
 const HEAD_PX = 48;
 const LEGEND_MARK_PX = 5;
 const LEGEND_GAP_PX = 18;
 
-/** The verdicts of the rows in view, in their order. */
+/** The verdicts of the visible rows, in the order of DATA.verdicts. */
 function verdictsOf(rows) {
   const met = new Set(rows.map((row) => LAUNCHES.verdict[row.position]));
   return Object.keys(DATA.verdicts).filter((verdict) => met.has(verdict));
 }
 
-/** A text cut at its end to fit a width. */
+/** A text cut to fit a width in pixels, with an ellipsis if cut. */
 function fitted(text, width) {
   let cut = text;
   while (cut && textWidth(cut) > width) cut = cut.slice(0, -1);
   return cut === text ? text : `${cut.slice(0, -1)}…`;
 }
 
-/** The legend as a part of a picture, from `top` on, and how high it is. */
+/** The legend as SVG elements starting at `top`, and its height. */
 function legendAsSvg(chart, top) {
   let [x, y] = [MARGIN_PX, top + LINE_PX / 2];
   const items = verdictsOf(chart.choice.rows).flatMap((verdict) => {
@@ -34,7 +33,7 @@ function legendAsSvg(chart, top) {
   return { items, height: y + LINE_PX - top };
 }
 
-/** The chart as one SVG text; `heading` is two lines: what it is of, and what is in view. */
+/** The chart as the text of an SVG file; `heading` has two lines: what it shows, and what is in view. */
 function chartAsSvg(chart, heading) {
   const { width, plane } = chart;
   const legend = legendAsSvg(chart, HEAD_PX + plane.height);
@@ -58,12 +57,12 @@ function chartAsSvg(chart, heading) {
   return new XMLSerializer().serializeToString(whole);
 }
 
-/** Copy a text, and return whether it is: where a frame is denied the clipboard, what is marked may still be copied. */
+/** Copy a text and return whether that worked; where a frame is denied the clipboard, copying a selection may still work. */
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
-  } catch { // the browser, the reader or the page around this one does not allow it
+  } catch { // not allowed by the browser, the user or the embedding page
     const field = make("textarea", { class: "unseen" }, text);
     const { activeElement } = document;
     document.body.append(field);
@@ -76,14 +75,14 @@ async function copy(text) {
   }
 }
 
-/** Save text or data under a name. */
+/** Save a blob as a file with a name. */
 function save(name, blob) {
   const link = make("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** Save a picture's SVG text as one of points, twice as fine as it is shown. */
+/** Save SVG text as a PNG file, at twice its resolution. */
 async function saveAsPng(svg, name) {
   const picture = new Image();
   picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;

@@ -1,14 +1,14 @@
-// Which rows are in view: search, verdict, finding, whose code, NVTX range, precision and GPU, and whether launches that are alike stand together.
+// Which rows are visible: by search, verdict, finding, source, NVTX range, precision and GPU; and whether equal launches are grouped.
 
 const NO_FILTER = { text: "", verdict: "", finding: "", family: "", range: "", precision: "", isChangedOnly: false };
 const filter = { ...NO_FILTER, device: null, isGrouped: true };
 
-/** On the page of a comparison: launches of the kernels whose time changed. */
+/** On the page of a comparison, the positions of launches of kernels whose time changed. */
 const changedPositions = new Set(
   DATA.arrows.filter(([, , , isChanged]) => isChanged).flatMap(([position]) => ROWS.groups.find((row) => row.launches.includes(position))?.launches ?? []),
 );
 
-/** Whether a launch is in view, the GPU aside. */
+/** Whether a launch passes the filters, except that of the GPU. */
 function isInView(position) {
   const wanted = filter.text.trim().toLowerCase();
   const range = filter.range === "" ? "" : DATA.ranges[filter.range];
@@ -26,7 +26,7 @@ function isInView(position) {
 
 const searchTexts = [];
 
-/** What a search for anything but a number (#12) looks in: names, ranges, whose code, verdict, limiter and the titles of the findings. */
+/** The text that a search (other than for a number such as #12) matches: names, ranges, source, verdict, limiter, titles of findings. */
 function searchable(position) {
   searchTexts[position] ??= [
     words(LAUNCHES.name[position]), words(LAUNCHES.short[position]), words(LAUNCHES.range[position]), DATA.families[LAUNCHES.family[position]] ?? "",
@@ -35,12 +35,12 @@ function searchable(position) {
   return searchTexts[position];
 }
 
-/** Whether anything but the GPU keeps launches out of view. */
+/** Whether any filter is set, except that of the GPU. */
 function isFiltering() {
   return Object.entries(NO_FILTER).some(([key, nothing]) => filter[key] !== nothing);
 }
 
-/** The rows in view; of launches that are alike, those in view alone. */
+/** The visible rows; groups contain only their visible launches. */
 function rowsInView() {
   const own = (position) => LAUNCHES.device[position] === filter.device && isInView(position);
   if (!filter.isGrouped) return ROWS.launches.filter((row) => own(row.position));
@@ -51,14 +51,14 @@ function rowsInView() {
   });
 }
 
-/** A row of some of another's launches. */
+/** A row of some of a group's launches. */
 function part(row, launches) {
   const total = (column) => launches.reduce((sum, position) => (column[position] === null ? sum : (sum ?? 0) + weighted(column, position)), null);
   const position = launches.includes(row.position) ? row.position : longestOf(launches);
   return { position, launches, n: representedBy(launches), time: total(LAUNCHES.duration_ns), recoverable: total(LAUNCHES.recoverable_ns) };
 }
 
-/** How much of the run is in view, in words. */
+/** How much of the run is visible, in words. */
 function inWords(rows) {
   const n = rows.reduce((sum, row) => sum + row.launches.length, 0);
   const frac = shareOfRun(timeOf(rows) ?? 0);
@@ -71,7 +71,7 @@ function inWords(rows) {
   return `${n === all ? recorded : `${n} of ${recorded}`} representing ${launchCount(Math.round(stoodFor))}${part}${finding}`;
 }
 
-/** Take filters, all others off, and show them in the controls. */
+/** Set the given filters, reset all others, and update the controls. */
 function setFilters(wanted) {
   Object.assign(filter, NO_FILTER, wanted);
   document.getElementById("search").value = filter.text;
@@ -83,7 +83,7 @@ function setFilters(wanted) {
   if (changedOnly) changedOnly.checked = filter.isChangedOnly;
 }
 
-/** The controls; `onChange` is called after each change. */
+/** The filter controls; `onChange` is called after each change. */
 function filterControls(onChange) {
   const set = (key) => (value) => {
     filter[key] = value;

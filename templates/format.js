@@ -1,10 +1,10 @@
-// Numbers as text, by the same rules as ncuroof/present/format.py, which a test compares with this file: three significant digits, SI
+// Writes numbers as text, by the same rules as ncuroof/present/format.py (a test compares the two): three significant digits, SI
 // prefixes, a dash for what is not known.
 
 const MISSING = "—";
 const PREFIXES = { "-9": "n", "-6": "µ", "-3": "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E" };
 
-/** A number with three significant digits, an SI prefix between two exponents, and a unit's symbol. */
+/** A number with three significant digits, an SI prefix (exponent from `least` to `greatest`) and a unit's symbol. */
 function scaled(value, symbol = "", [least, greatest] = [0, 18]) {
   if (value === null || value === undefined || !Number.isFinite(value)) return MISSING;
   if (value === 0) return `0 ${symbol}`.trimEnd();
@@ -22,7 +22,7 @@ function duration(ns) {
   return ns === null || ns === undefined ? MISSING : scaled(ns * 1e-9, "s", [-9, 0]);
 }
 
-/** A share of 1 in percent; what is not zero does not look like zero, nor what is not all like all. */
+/** A fraction as a percentage; only an exact 0 is written as "0 %", and only an exact 1 as "100 %". */
 function share(frac) {
   if (frac === null || frac === undefined || !Number.isFinite(frac)) return MISSING;
   if (frac === 0 || frac === 1) return `${frac * 100} %`;
@@ -31,12 +31,12 @@ function share(frac) {
   return Math.abs(frac) < 100 ? `${(frac * 100).toFixed(1)} %` : `${BigInt(Math.round(Number((frac * 100).toPrecision(3))))} %`;
 }
 
-/** A number of launches, which is not whole where several recorded ones stand for more together. */
+/** A number of launches; it may be fractional where several profiled launches together represent others. */
 function launchCount(n) {
   return Number.isInteger(n) ? String(n) : scaled(n);
 }
 
-/** A number of things: "1 launch", "3 launches". */
+/** A count with its noun: "1 launch", "3 launches". */
 function counted(number, one, many) {
   return number === 1 ? `1 ${one}` : `${number} ${many}`;
 }

@@ -1,27 +1,27 @@
-// Where texts go on the chart so that no line runs through them and they do not meet: along the roofs, at the ridges, and beside the
+// Places labels on the chart so that no line crosses them and they do not overlap: along the roofs, at the ridges, and beside the
 // largest dots.
 
-const LABEL_PX = 11; // of a label's font
+const LABEL_PX = 11; // font size
 const LINE_PX = 15;
-const GLYPH_PX = 6.5; // from a label's middle to where a line would touch its letters
+const GLYPH_PX = 6.5; // from the middle of a label to where a line would touch its letters
 const LABEL_SHIFT_PX = 10; // from a line to the middle of its label
-const STEP_PX = 12; // along a line, from one place for its label to the next
-const MOST_ROWS = 12; // from a flat roof to a label that a leader joins to it
+const STEP_PX = 12; // along a line, between candidate places for its label
+const MOST_ROWS = 12; // between a flat roof and a label that a leader line connects to it
 const MOST_NAMES = 14;
 const MOST_RIDGES = 3;
 const GAP_PX = 8; // between labels on one line
 const NAME_LENGTHS = [30, 18, 10];
-const MOST_OBSTACLES = 200; // dots that labels keep off
+const MOST_OBSTACLES = 200; // dots that labels avoid
 
 const measuring = make("canvas").getContext("2d");
 
-/** How wide a text is in the font of the labels. */
+/** Width of a text in the labels' font. */
 function textWidth(text) {
   measuring.font = `${LABEL_PX}px ${getComputedStyle(document.body).fontFamily}`;
   return measuring.measureText(text).width;
 }
 
-/** The part of a line {x1, y1, x2, y2} that lies within a box; null where none does. */
+/** The part of a line {x1, y1, x2, y2} within a box; null where none is. */
 function partWithin({ x1, y1, x2, y2 }, { left, right, top, bottom }) {
   let [from, to] = [0, 1];
   for (const [start, length, low, high] of [[x1, x2 - x1, left, right], [y1, y2 - y1, top, bottom]]) {
@@ -37,7 +37,7 @@ function partWithin({ x1, y1, x2, y2 }, { left, right, top, bottom }) {
   return { x1: left1, y1: top1, x2: left2, y2: top2 };
 }
 
-/** A roof's line in pixels, as far as it is in view; null where it is not. */
+/** The visible part of a roof's line, in pixels; null where none is. */
 function lineInView(roof, plane) {
   const [x1, x2] = roof.x.map((x) => plane.x(x));
   const [y1, y2] = roof.y.map((y) => plane.y(y));
@@ -45,7 +45,7 @@ function lineInView(roof, plane) {
   return part && { roof, ...part };
 }
 
-/** Whether a line runs through the letters of a label. */
+/** Whether a line crosses the letters of a label. */
 function isCrossed(label, line) {
   const [x, y] = middleOf(label);
   const turn = (-label.angle * Math.PI) / 180;
@@ -59,7 +59,7 @@ function middleOf({ x, y, anchor, length }) {
   return [x + { start: length / 2, middle: 0, end: -length / 2 }[anchor], y];
 }
 
-/** The room that a label takes, as boxes {left, top, right, bottom}: a slanted one is a row of small ones. */
+/** The area of a label, as boxes {left, top, right, bottom}: several small ones along a slanted label. */
 function boxesOf({ x, y, angle, anchor, length }) {
   const start = { start: 0, middle: -length / 2, end: -length }[anchor];
   const [cos, sin] = [Math.cos((angle * Math.PI) / 180), Math.sin((angle * Math.PI) / 180)];
@@ -86,8 +86,9 @@ function boxOfDot({ px, py, radius }) {
 }
 
 /**
- * Labels of the roofs: just above their lines or below them, the slopes' from the lower end on, the flat roofs' from the right end; short
- * where the whole does not fit, and joined to the line by a leader where the lines are too crowded; then even across another line.
+ * Labels of the roofs, just above or below their lines: slopes are labelled from their lower end, flat roofs from their right end. Where
+ * the full label does not fit, the short one is used; where lines are too crowded, a leader line connects the label of a flat roof to it,
+ * and as a last resort that label may be crossed by another line.
  */
 function roofLabels(roofs, plane, dots) {
   const lines = roofs.map((roof) => lineInView(roof, plane)).filter(Boolean);
@@ -96,10 +97,10 @@ function roofLabels(roofs, plane, dots) {
   const flats = ofKind("compute").sort((a, b) => b.roof.per_s - a.roof.per_s);
   const dotBoxes = dots.slice(0, MOST_OBSTACLES).map(boxOfDot);
   const labelBoxes = [];
-  const taken = []; // by labels and leaders
+  const taken = []; // boxes of labels and leaders
   return [...slopes, ...flats].flatMap((line) => {
     const others = lines.filter((other) => other !== line);
-    const found = {}; // the first place of each kind
+    const found = {}; // the first place of each quality
     for (const place of placesAlong(line, plane)) {
       if (!isFree(place, taken) || leaderBoxes(place).some((box) => labelBoxes.some((other) => doMeet(box, other)))) continue;
       if (others.some((other) => isCrossed(place, other))) {
@@ -117,14 +118,14 @@ function roofLabels(roofs, plane, dots) {
   });
 }
 
-/** The room of the line {x1, y1, x2, y2} from a roof to its label, where there is one. */
+/** The box of a label's leader line {x1, y1, x2, y2}, if it has one. */
 function leaderBoxes({ leader }) {
   if (!leader) return [];
   const { x1, y1, x2, y2 } = leader;
   return [{ left: Math.min(x1, x2) - 1, right: Math.max(x1, x2) + 1, top: Math.min(y1, y2), bottom: Math.max(y1, y2) }];
 }
 
-/** Places for the label of a line in view, the best first: along it; of a flat one then to the left of its start, and above and below. */
+/** Candidate places for a line's label, the best first: along the line; for a flat roof, then left of its start, then above and below. */
 function* placesAlong(line, plane) {
   const { roof } = line;
   const isFlat = roof.kind === "compute";
@@ -147,10 +148,10 @@ function* placesAlong(line, plane) {
   if (isFlat) for (const label of labels) for (const place of [...placesLeftOf(line, label), ...placesOff(line, label)]) if (isInside(place)) yield place;
 }
 
-/** Rows, the nearest first: 0, 1 up, 1 down, 2 up and so on, in pixels. */
+/** Row offsets in pixels, the nearest first: 0, 1 up, 1 down, 2 up and so on. */
 const ROWS_PX = Array.from({ length: 2 * MOST_ROWS + 1 }, (_, row) => (row % 2 ? -1 : 1) * Math.ceil(row / 2) * LINE_PX);
 
-/** Places before a flat line's start, over the slopes. */
+/** Places to the left of a flat line's start, above the slopes. */
 function placesLeftOf({ x1, y1 }, label) {
   return ROWS_PX.flatMap((row) => [16, 60].map((away) => {
     const [x2, y2] = [x1 - away, y1 + row];
@@ -158,7 +159,7 @@ function placesLeftOf({ x1, y1 }, label) {
   }));
 }
 
-/** Places above and below a flat line, further away than its own label has to be. */
+/** Places above and below a flat line, farther away than a label along it, with a leader line. */
 function* placesOff(line, label) {
   for (const row of ROWS_PX.slice(1)) {
     const shift = row + Math.sign(row) * LABEL_SHIFT_PX;
@@ -169,8 +170,8 @@ function* placesOff(line, label) {
 }
 
 /**
- * Labels of the ridges above the horizontal axis: of all of them while they are few, else of the lowest roofs'; on the other side of their
- * line or a row higher where a label or a roof is in the way.
+ * Labels of the ridges above the horizontal axis: of all ridges if they are few, else of those of the lowest flat roof. Where a label or
+ * a roof is in the way, a label goes to the other side of its line, or a row higher.
  */
 function ridgeLabels(meetings, plane, taken, roofs) {
   const lowest = Math.min(...meetings.map(({ flat }) => flat.per_s));
@@ -198,8 +199,8 @@ function isWithin(box, plane) {
 }
 
 /**
- * Names beside the dots that take the most time, where there is room, off the lines of `roofs` if that can be, cut shorter where the
- * whole does not fit; `taken` are the boxes of the labels that are there, `remark` what follows a dot's name.
+ * Names beside the dots with the most time, where there is room: away from the lines of `roofs` if possible, and shortened where the
+ * whole name does not fit. `taken` are the boxes of existing labels, `remark` returns the text after a dot's name.
  */
 function dotLabels(dots, plane, taken, roofs, remark) {
   const largest = [...dots].sort((a, b) => (b.row.time ?? 0) - (a.row.time ?? 0));
@@ -211,7 +212,7 @@ function dotLabels(dots, plane, taken, roofs, remark) {
     const texts = new Set(NAME_LENGTHS.map((most) => (name.length > most ? `${name.slice(0, most - 1)}…` : name) + remark(dot)));
     const free = [...texts].flatMap((text) => placesBeside(dot, text)).filter((place) => isWithin(boxesOf(place)[0], plane) && isFree(place, obstacles));
     const uncrossedBy = (roofLines) => free.find((place) => !roofLines.some((line) => isCrossed(place, line)));
-    const struck = dot === largest[0] ? free[0] : undefined; // along a flat roof it can hardly be read
+    const struck = dot === largest[0] ? free[0] : undefined; // only the largest dot: along a flat roof, a name is hard to read
     const chosen = uncrossedBy(lines) ?? uncrossedBy(lines.filter(({ roof }) => roof.kind === "compute")) ?? struck;
     if (!chosen) continue;
     labels.push(chosen);

@@ -1,4 +1,4 @@
-// What is chosen, and what follows from it: a launch (also by #k12 in the address), the GPU and its chart, a view, a level, sources of roofs.
+// The state of the page, and what depends on it: selected launch (also by #k12 in the address), GPU, view, level and sources of roofs.
 
 const state = { selected: null, isMarked: false, view: null, level: null, sources: new Set() };
 const BARS = "bars";
@@ -15,7 +15,7 @@ new ChartPointer(chart, tell, open, letGo);
 const table = new RowTable(document.getElementById("table"));
 let rows = [];
 
-/** What is told of a mark. */
+/** The tooltip lines of a mark. */
 function tell({ row, dot }) {
   const { position } = row;
   const { level, view } = state;
@@ -40,7 +40,7 @@ function tell({ row, dot }) {
   return lines;
 }
 
-/** Which roof sets the roofline time of a launch, where it is not that of its dot. */
+/** Which roof sets a launch's roofline time, where that is not its dot's; else empty. */
 function setBy(position, dot) {
   const efficiency = LAUNCHES.efficiency[position];
   const by = words(LAUNCHES.min_time_by[position]);
@@ -48,17 +48,17 @@ function setBy(position, dot) {
   return `; roofline time is ${share(efficiency)} of its duration, set by ${by}`;
 }
 
-/** The charts of the GPU in view, or null. */
+/** The charts of the current GPU, or null. */
 function deviceChart() {
   return DATA.charts.find((each) => each.device === filter.device) ?? null;
 }
 
-/** The roofline that is shown, or null. */
+/** The roofline shown, or null. */
 function figure() {
   return deviceChart()?.views[state.view] ?? null;
 }
 
-/** Take a GPU: the view that was chosen if it has dots there. */
+/** Switch to a GPU; keep the view if it has dots there. */
 function chooseDevice(device) {
   filter.device = device;
   const own = deviceChart();
@@ -66,7 +66,7 @@ function chooseDevice(device) {
   chooseView(state.view);
 }
 
-/** Take a view: the level that was chosen if it has dots there, and of the roofs those chosen, else those shown at first. */
+/** Switch to a view; keep the level if it has dots there, and the sources of roofs if any exists there, else those shown initially. */
 function chooseView(view) {
   state.view = view;
   const shown = figure();
@@ -77,7 +77,7 @@ function chooseView(view) {
   }
 }
 
-/** The switch between the views. It is not drawn anew when it is used, so that the arrow keys go on from there. */
+/** The switch between views. It is not redrawn when used, so that the arrow keys keep working on it. */
 function showViews() {
   const views = { ...(deviceChart() ? DATA.views : {}), [BARS]: "Utilisation" };
   if (!(state.view in views)) state.view = BARS;
@@ -133,7 +133,7 @@ async function showChart() {
   chart.show({ figure: shown, device: filter.device, view, level, sources, rows, selected });
 }
 
-/** What a saved picture says above the chart: of which report, and of which GPU, level and launches. */
+/** The heading of a saved picture: report, then GPU, level and launches. */
 function headingOfChart() {
   const { label, counted } = figure();
   const report = document.querySelector("h1").textContent.split(/[\\/]/).pop();
@@ -146,7 +146,7 @@ async function pointsOf(position) {
   return { position, points: detail.points_by_view };
 }
 
-/** Show what the filter leaves. */
+/** Show the rows that pass the filters. */
 function showRows() {
   rows = rowsInView();
   document.getElementById("in-view").textContent = inWords(rows);
@@ -157,7 +157,7 @@ function showRows() {
   return showChart();
 }
 
-/** Show the launches that a thing to do first counts, on the chart and in the table. */
+/** Show the launches that an action counts, on the chart and in the table. */
 function showFinding(finding) {
   const device = LAUNCHES.device[LAUNCHES.worth.indexOf(finding)];
   setFilters({ finding });
@@ -166,21 +166,21 @@ function showFinding(finding) {
   glideTo("roofline", document.getElementById("roofline-title"));
 }
 
-/** Choose a launch: the address says which, so that a link to it can be sent. */
+/** Select a launch and put it into the address, so that links to it can be shared. */
 function choose(position) {
   try {
     history.replaceState(null, "", `${HERE}#k${LAUNCHES.id[position]}`);
-  } catch { // a frame that another page wrote has no address of its own
+  } catch { // a frame whose content another page wrote has no address of its own
   }
   return select(position);
 }
 
-/** Choose a launch on the chart and go to its detail. */
+/** Select a launch on the chart and go to its detail. */
 function open(position) {
   choose(position).then(() => glideTo("detail", document.getElementById("detail-title")));
 }
 
-/** Let go of the launch that is chosen. */
+/** Deselect the selected launch. */
 function letGo() {
   if (!state.isMarked && !chart.imaginary) return;
   state.isMarked = false;
@@ -189,7 +189,7 @@ function letGo() {
   showChart();
 }
 
-/** Select a launch; one that the reader chose is marked on the chart and in the table. */
+/** Show a launch's detail; if `isMarked`, that is, chosen by the reader, mark it on the chart and in the table. */
 async function select(position, isMarked = true) {
   state.selected = position;
   state.isMarked = isMarked;
@@ -199,14 +199,14 @@ async function select(position, isMarked = true) {
   await showChart();
 }
 
-/** Position of the launch that #k12 names, or null. */
+/** Position of the launch that a hash such as #k12 names, or null. */
 function addressed(hash) {
   const match = /^#k(\d+)$/.exec(hash);
   const position = match ? LAUNCHES.id.indexOf(Number(match[1])) : -1;
   return position < 0 ? null : position;
 }
 
-/** Follow the address, or a link: show the detail of the launch that it names and go there. */
+/** Follow the hash of the address or of a link: show the detail of the launch that it names, and go there. */
 async function followAddress(hash = location.hash) {
   const position = addressed(hash);
   if (position === null) return;
@@ -214,19 +214,19 @@ async function followAddress(hash = location.hash) {
   goTo("detail", document.getElementById("detail-title"));
 }
 
-/** What the page shows first: the launch of the address, else the first of the table. */
+/** Show the initial launch: that of the address, else the first of the table. */
 async function openFirst() {
   if (addressed(location.hash) !== null) await followAddress();
   else if (table.rows.length) await select(table.rows[0].position, false);
 }
 
-/** Go to a section of the page and the element of it that takes the focus. */
+/** Scroll to a section of the page and focus an element of it. */
 function goTo(section, focused, behavior = "instant") {
   document.getElementById(section).scrollIntoView({ behavior });
   focused.focus({ preventScroll: true });
 }
 
-/** Glide there and not jump, so that the reader sees which way it went; at once where motion is not wanted. */
+/** Scroll smoothly, so that the reader sees in which direction; at once where reduced motion is preferred. */
 function glideTo(section, focused) {
   goTo(section, focused, matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth");
 }
@@ -278,12 +278,12 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href^='#']");
   if (!link || event.defaultPrevented) return;
   const hash = link.getAttribute("href");
-  // In a frame that another page wrote, or gave a base, it would lead to that page or nowhere.
+  // In a frame that another page wrote, or with a base URL from it, the link would lead to that page or nowhere.
   if (location.protocol === "blob:" || link.href !== HERE + hash) {
     event.preventDefault();
     document.querySelector(hash)?.scrollIntoView();
     followAddress(hash);
-  } else if (hash === location.hash) followAddress(); // it changes nothing, and still has to lead there
+  } else if (hash === location.hash) followAddress(); // no hashchange event follows, but the link must still work
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => chart.redraw());
 window.addEventListener("beforeprint", () => {
@@ -291,8 +291,8 @@ window.addEventListener("beforeprint", () => {
   for (const part of document.querySelectorAll("#methods details")) part.open = true;
 });
 window.addEventListener("afterprint", () => table.whole(false));
-// Colours are those of paper from this moment on; the width is that of a sheet, which no event tells.
+// The print colours apply from here on; no event gives the width of the paper, so use that of a common sheet.
 matchMedia("print").addEventListener("change", ({ matches }) => (matches ? chart.redraw(SHEET_PX) : chart.redraw()));
 showExplanations(document.getElementById("explained"));
-// Ready is a page that stands still: the first detail is shown, and the address followed.
+// Ready: the first detail is shown and the address has been followed.
 openFirst().finally(() => (document.documentElement.dataset.ready = "true"));

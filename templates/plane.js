@@ -1,13 +1,13 @@
-// Where things lie on the chart: a plane with two logarithmic axes, and the strip below it. Lengths are pixels, ranges exponents of ten.
+// Geometry of the chart: a plane with two logarithmic axes, and the strip below it. Lengths are in pixels, ranges are exponents of ten.
 
 const FINE_TICKS_BELOW_DECADES = 2.2;
-const MOST_DECADES = 9; // that are labelled
+const MOST_DECADES = 9; // with labels on an axis
 const LANE_PX = 24;
 const LEAST_SPAN_DECADES = 0.2;
-const MOST_BEYOND_DECADES = 1; // of all points: roofs and ticks go on no further than two or three
+const MOST_BEYOND_DECADES = 1; // beyond all points; roofs and ticks end two or three decades beyond them
 
 class Plane {
-  /** `ranges` are those of x and y in view; `lanes` is how many rows the strip below has. */
+  /** `ranges` are the visible ranges of x and y; `lanes` is the number of lanes of the strip. */
   constructor(width, ranges, lanes) {
     this.isNarrow = width < 600;
     this.width = width;
@@ -16,14 +16,14 @@ class Plane {
     this.top = 12;
     this.right = width - (this.isNarrow ? 10 : 18);
     this.bottom = this.top + (this.isNarrow ? 340 : 450);
-    this.stripTop = this.bottom + (this.isNarrow ? 85 : 70); // its title takes two lines where it is narrow
+    this.stripTop = this.bottom + (this.isNarrow ? 85 : 70); // on a narrow page, its title takes two lines
     this.stripBottom = this.stripTop + lanes * LANE_PX;
     this.height = lanes ? this.stripBottom + 40 : this.bottom + 48;
     this.pxPerX = (this.right - this.left) / (ranges.x[1] - ranges.x[0]);
     this.pxPerY = (this.bottom - this.top) / (ranges.y[1] - ranges.y[0]);
   }
 
-  /** Pixels of an exponent. */
+  /** Pixel position of an exponent. */
   px(exponent) {
     return this.left + (exponent - this.ranges.x[0]) * this.pxPerX;
   }
@@ -32,7 +32,7 @@ class Plane {
     return this.bottom - (exponent - this.ranges.y[0]) * this.pxPerY;
   }
 
-  /** Pixels of a value. */
+  /** Pixel position of a value. */
   x(value) {
     return this.px(Math.log10(value));
   }
@@ -41,7 +41,7 @@ class Plane {
     return this.py(Math.log10(value));
   }
 
-  /** Pixels of a share of 1 on the strip. */
+  /** Pixel position of a share (0..1) on the strip. */
   stripX(frac) {
     return this.left + Math.min(Math.max(frac, 0), 1) * (this.right - this.left);
   }
@@ -54,12 +54,12 @@ class Plane {
     return px >= this.left - slack && px <= this.right + slack && py >= this.top - slack && py <= this.bottom + slack;
   }
 
-  /** The place in view that is nearest to one. */
+  /** The point of the plane that is nearest to a given one. */
   nearest({ x, y }) {
     return { x: Math.min(Math.max(x, this.left), this.right), y: Math.min(Math.max(y, this.top), this.bottom) };
   }
 
-  /** The ticks of an axis that are in view: where, and what they say. */
+  /** The visible ticks of an axis, with position and text. */
   ticks(axis, name) {
     const [low, high] = this.ranges[name];
     const isFine = high - low < FINE_TICKS_BELOW_DECADES;
@@ -70,7 +70,7 @@ class Plane {
       .filter(({ exponent }) => exponent >= low - 1e-9 && exponent <= high + 1e-9);
   }
 
-  /** The ranges between two corners in pixels, none narrower than can be read. */
+  /** The ranges between two corners in pixels, at least LEAST_SPAN_DECADES wide. */
   between(from, to) {
     const exponents = (a, b, start, perDecade) => {
       const [low, high] = [start + Math.min(a, b) / perDecade, start + Math.max(a, b) / perDecade];
@@ -83,13 +83,13 @@ class Plane {
     };
   }
 
-  /** The ranges after moving by shares of what is in view. */
+  /** The ranges after panning by fractions of the view. */
   moved(right, up) {
     const move = ([low, high], frac) => [low + frac * (high - low), high + frac * (high - low)];
     return { x: move(this.ranges.x, right), y: move(this.ranges.y, up) };
   }
 
-  /** The ranges after growing by a factor about a place, which stays where it is; one that is out of view comes to the middle. */
+  /** The ranges after growing by a factor around a point, which keeps its place; a point out of view moves to the middle. */
   grown(factor, { px, py } = { px: (this.left + this.right) / 2, py: (this.top + this.bottom) / 2 }) {
     const grow = ([low, high], frac) => {
       const span = Math.max((high - low) * factor, LEAST_SPAN_DECADES);
@@ -103,7 +103,7 @@ class Plane {
   }
 }
 
-/** Ranges moved, and cut, so that they go no further than a little beyond the reach of all points. */
+/** Ranges shifted and limited to at most MOST_BEYOND_DECADES beyond the reach of all points. */
 function keptNear(ranges, reach) {
   const keep = ([low, high], [reachLow, reachHigh]) => {
     const [least, most] = [reachLow - MOST_BEYOND_DECADES, reachHigh + MOST_BEYOND_DECADES];

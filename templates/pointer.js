@@ -1,4 +1,4 @@
-// What a reader does to the chart: point at a dot, choose it or let it go, zoom in and out, walk from dot to dot by key.
+// User input on the chart: hover over a dot, select or deselect it, zoom, move from dot to dot by key.
 
 const REACH_PX = 6;
 const LEAST_DRAG_PX = 6;
@@ -6,7 +6,7 @@ const KEY_ZOOM = 0.7;
 const KEY_MOVE = 0.2;
 
 class ChartPointer {
-  /** `tell` gives the lines that are told of a mark; `onSelect` is called with the position of a chosen launch, `onLetGo` for none. */
+  /** `tell` returns the tooltip lines of a mark; `onSelect` is called with the position of a selected launch, `onLetGo` on deselection. */
   constructor(chart, tell, onSelect, onLetGo) {
     Object.assign(this, { chart, tell, onSelect, onLetGo, from: null, current: null });
     this.tip = make("div", { class: "tip", role: "status" });
@@ -29,7 +29,7 @@ class ChartPointer {
     return { x: event.clientX - box.left, y: event.clientY - box.top };
   }
 
-  /** The mark under or nearest to a place, among those within reach. */
+  /** The mark under or nearest to a point, among those within reach; null where there is none. */
   markAt({ x, y }) {
     let [nearest, least] = [null, Infinity];
     for (const mark of this.chart.marks ?? []) {
@@ -77,7 +77,7 @@ class ChartPointer {
     this.frame.style.height = `${Math.abs(to.y - from.y)}px`;
   }
 
-  /** Tell of a mark beside it; of none, nothing. */
+  /** Show the tooltip of a mark beside it; null hides it. */
   point(mark) {
     if (mark === this.current) return;
     this.current = mark;
@@ -92,7 +92,7 @@ class ChartPointer {
     this.tip.style.top = `${Math.min(mark.py - 12, plane.height - 120)}px`;
   }
 
-  /** Zoom, and tell of the same dot where it then is. */
+  /** Change the zoom, then show the tooltip of the same dot at its new position. */
   zoom(change) {
     change();
     this.point(this.chart.marks.find(({ row }) => row === this.current?.row) ?? null);
@@ -105,7 +105,10 @@ class ChartPointer {
     this.point(null);
   }
 
-  /** Arrows walk over the dots by their time, from the one that is chosen; Enter chooses, Escape lets go, + and - zoom, 0 resets the zoom; arrows with Shift move the view. */
+  /**
+   * Arrows move through the dots by time, starting at the selected one; with Shift they pan. Enter selects, Escape deselects, + and -
+   * zoom, 0 resets the zoom.
+   */
   typed(event) {
     const { chart } = this;
     const walk = (step) => {

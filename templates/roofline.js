@@ -1,7 +1,7 @@
-// The roofline chart: axes, roofs and ridges as a picture, a dot per row on a canvas, and below it the strip of what has no dot. Geometry is
-// plane.js, texts are labels.js, what is said of one launch is chosen.js, what the reader does to it is pointer.js.
+// The roofline chart: axes, roofs and ridges as SVG, a dot per row on a canvas, and below it the strip of rows without a dot. Geometry is
+// in plane.js, labels in labels.js, what is shown for one launch in chosen.js, user input in pointer.js.
 
-/** Marks of the verdicts, as paths of about one unit around the origin: a shape says what a colour says. */
+/** Marks of the verdicts, as paths of about unit radius around the origin; shapes carry the same information as colours. */
 const MARKS = {
   memory: "M1,0A1,1 0 1 1 -1,0A1,1 0 1 1 1,0Z",
   compute: "M-0.9,-0.9H0.9V0.9H-0.9Z",
@@ -12,32 +12,32 @@ const MARKS = {
 };
 const LEAST_RADIUS = 4.5;
 const MOST_RADIUS = 14;
-const FADED = 0.25; // of the others, where one is selected
-const LEAST_SPREAD = 1.05; // launches that differ by less are as good as equal
+const FADED = 0.25; // opacity of the other dots while one is selected
+const LEAST_SPREAD = 1.05; // launches whose rates differ by a smaller factor count as equal
 
 class RooflineChart {
-  /** `tellOutOfView` is called with how many dots are out of view, and of how many. */
+  /** `tellOutOfView` is called with the number of dots out of view and the number of all dots. */
   constructor(root, tellOutOfView) {
     Object.assign(this, { root, tellOutOfView });
     this.canvas = make("canvas", { "aria-hidden": "true" });
     this.back = draw("svg", { "aria-hidden": "true", focusable: "false", class: "back" });
     this.front = draw("svg", { "aria-hidden": "true", focusable: "false", class: "front" });
     root.append(this.back, this.canvas, this.front);
-    this.zoomed = new Map(); // ranges that the reader chose, by chart
+    this.zoomed = new Map(); // ranges that the reader chose, by `key()`
     this.paths = Object.fromEntries(Object.entries(MARKS).map(([name, path]) => [name, new Path2D(path)]));
     new ResizeObserver(() => this.width !== root.clientWidth && this.redraw()).observe(root);
   }
 
   /**
-   * Show a `figure` of the data: `device` and `view` that it is of, `level` of the dots, `sources` of the roofs, the `rows` in view,
-   * and the `selected` launch as {position, points}, or null.
+   * Show a `figure` of the data. `choice` also has the `device` and `view` of the figure, `level` of the dots, `sources` of the roofs,
+   * visible `rows`, and the `selected` launch as {position, points}, or null.
    */
   show(choice) {
     this.choice = choice;
     this.redraw();
   }
 
-  /** Draw as wide as the container is, or as told. */
+  /** Draw at the width of the container, or at a given width. */
   redraw(width = this.root.clientWidth) {
     if (!this.choice || !width) return; // a hidden chart has no width
     this.width = width;
@@ -53,7 +53,7 @@ class RooflineChart {
     judge(this);
   }
 
-  /** Name of what is shown, by which a zoom of one chart is told from that of another. */
+  /** Name of the chart shown, under which its zoom is kept. */
   key() {
     return `${this.choice.device} ${this.choice.view} ${this.choice.level}`;
   }
@@ -63,7 +63,7 @@ class RooflineChart {
     return { x: x.ranges[level], y: y.ranges[level] };
   }
 
-  /** Look at a part of the plane; null for what is shown at first, which holds the dots of the level. */
+  /** Show a part of the plane; null for the initial view, which includes all dots of the level. */
   zoomTo(ranges) {
     const { x, y } = this.choice.figure;
     if (ranges) this.zoomed.set(this.key(), keptNear(ranges, { x: x.reach, y: y.reach }));
@@ -71,7 +71,7 @@ class RooflineChart {
     this.redraw();
   }
 
-  /** See so many times as much: about a mark, else about the selected launch, else about the middle. */
+  /** Scale the ranges by a factor: around a mark, else the selected launch, else the middle. */
   zoomBy(factor, mark = null) {
     const { selected, view, level } = this.choice;
     const dot = selected && dotOf(selected.position, view, level);
@@ -79,7 +79,7 @@ class RooflineChart {
     this.zoomTo(this.plane.grown(factor, mark?.isOnPlane ? mark : own));
   }
 
-  /** Find where every row has its mark: on the plane, or in a lane of the strip. */
+  /** Position the mark of every row: on the plane, or in a lane of the strip. */
   place(width, ranges) {
     const { rows, view, level } = this.choice;
     const longest = rows.reduce((most, row) => Math.max(most, row.time ?? 0), 0);
@@ -97,7 +97,7 @@ class RooflineChart {
       mark.py = mark.isOnPlane ? this.plane.y(mark.dot.y) : this.plane.laneY(this.lanes.indexOf(mark.verdict));
       if (!mark.isOnPlane) mark.radius = Math.min(mark.radius, LANE_PX / 2 - 3);
     }
-    marks.sort((a, b) => b.radius - a.radius); // small ones lie on top
+    marks.sort((a, b) => b.radius - a.radius); // small marks go on top
     this.marks = marks.filter((mark) => !mark.isOnPlane || this.plane.contains(mark.px, mark.py));
     this.tellOutOfView(marks.length - this.marks.length, marks.length - off.length);
   }
@@ -106,7 +106,7 @@ class RooflineChart {
     return this.choice.figure.roofs.filter((roof) => roof.standsIn || this.choice.sources.has(roof.source));
   }
 
-  /** Grid, ticks, roofs and the strip's lanes. */
+  /** Grid, ticks, roofs, ridges, spreads, arrows and the strip. */
   backdrop() {
     const { plane } = this;
     const { figure } = this.choice;
@@ -144,7 +144,7 @@ class RooflineChart {
     return line;
   }
 
-  /** Where the flat roofs meet the slopes of the chosen level: pairs of the same source. What stands in meets the counters' roofs. */
+  /** Where flat roofs meet the slopes of the chosen level, in pairs of one source; a roof with `standsIn` joins those from counters. */
   meetings() {
     const slopes = this.shownRoofs().filter((roof) => roof.kind === "bandwidth" && roof.names.includes(this.choice.level));
     const flats = this.shownRoofs().filter((roof) => roof.kind === "compute");
@@ -165,7 +165,7 @@ class RooflineChart {
     });
   }
 
-  /** The range of a row's launches, where they differ: a line through its dot. */
+  /** The range of rates of a row's launches, where they differ: a vertical line through its dot. */
   spreads() {
     const { view, level } = this.choice;
     return this.marks.filter(({ row, isOnPlane }) => isOnPlane && row.launches.length > 1).flatMap(({ row, dot, px }) => {
@@ -202,7 +202,7 @@ class RooflineChart {
     ];
   }
 
-  /** Labels, and what is drawn of the selected launch. */
+  /** Labels, the points of the selected launch, and the ring of a what-if. */
   foreground() {
     const { plane } = this;
     const roofs = this.shownRoofs();
@@ -233,7 +233,7 @@ class RooflineChart {
     return [draw("line", { ...leader, stroke: colour("soft") }), end, text];
   }
 
-  /** The dots, on the canvas: each a copy of a stamp, as filling ten thousand outlines takes too long. */
+  /** Draw the dots on the canvas as copies of pre-rendered stamps, as filling ten thousand paths takes too long. */
   paint() {
     const scale = window.devicePixelRatio || 1;
     this.canvas.width = this.width * scale;
@@ -249,7 +249,7 @@ class RooflineChart {
       const { stamp, places } = stamps.get(key);
       const [x, y] = [Math.round(px * scale - stamp.width / 2), Math.round(py * scale - stamp.height / 2)];
       const place = x * this.canvas.height + y;
-      if (!places.has(place)) context.drawImage(stamp, x, y); // the same again would look the same
+      if (!places.has(place)) context.drawImage(stamp, x, y); // an identical copy would change nothing visible
       places.add(place);
     }
   }
@@ -283,13 +283,13 @@ class RooflineChart {
     return draw("text", { ...attributes, ...outline }, text);
   }
 
-  /** The label of a tick of a horizontal axis: about its line, or up to the edge of the picture. */
+  /** The label of a tick on a horizontal axis: centred on its line, or right-aligned at the edge of the picture. */
   tick(px, y, text) {
     const isCut = px + textWidth(text) / 2 > this.width;
     return this.text(isCut ? this.width : px, y, text, { anchor: isCut ? "end" : "middle", fill: colour("soft") });
   }
 
-  /** The title of the horizontal axis: below its middle, or further left, and narrower, where it would be cut off. */
+  /** The title of the horizontal axis: centred below it, or shifted left and compressed where it would be cut off. */
   xTitle(title) {
     const { left, right, bottom } = this.plane;
     const length = Math.min(textWidth(title), this.width);

@@ -1,7 +1,7 @@
-// The table of rows: sorted by a column's button, walked by key, copied as CSV. Of many rows only those near the view are in the document.
+// The table of rows: sortable, navigable by key, copyable as CSV. Of many rows, only those near the viewport are in the document.
 
-const ROW_PX = 28; // as in page.css
-const MOST_WHOLE = 60; // rows up to which all are in the document, for printing and the browser's own search
+const ROW_PX = 28; // row height, as in page.css
+const MOST_WHOLE = 60; // up to this many rows, all are in the document, for printing and the browser's search
 const BEYOND_VIEW = 20;
 
 class RowTable {
@@ -26,7 +26,7 @@ class RowTable {
     this.fill(true);
   }
 
-  /** Sort by a column: numbers the largest first, texts from A; the other way round on the second click. */
+  /** Sort by a column: numbers descending, texts ascending; the second click reverses the order. */
   sortBy(header) {
     const { key } = header.dataset;
     const first = header.classList.contains("number") ? "descending" : "ascending";
@@ -38,7 +38,7 @@ class RowTable {
     this.show(this.rows);
   }
 
-  /** Rows in order; what is not known comes last both ways, and what is equal by time. */
+  /** Rows in sort order; unknown values come last in both orders, ties are sorted by time. */
   sorted(rows) {
     const { key, order } = this.sorting;
     const sign = order === "ascending" ? 1 : -1;
@@ -51,7 +51,7 @@ class RowTable {
     return keyed.map(({ row }) => row);
   }
 
-  /** Put the rows near the view into the document. */
+  /** Put the rows near the viewport into the document. */
   fill(isAnew = false) {
     const n = this.rows.length;
     const isWhole = this.isWhole || n <= MOST_WHOLE;
@@ -101,7 +101,7 @@ class RowTable {
     }
   }
 
-  /** Arrows, Page, Home and End go from row to row; Enter follows the row's link as everywhere. */
+  /** Arrow, Page, Home and End keys move between rows; Enter follows the focused link, as the browser does. */
   typed(event) {
     const row = event.target.closest("tr");
     const page = Math.max(Math.floor(this.scroller.clientHeight / ROW_PX) - 2, 1);
@@ -126,11 +126,11 @@ class RowTable {
     return this.body.querySelector(`tr[data-index="${index}"] a`);
   }
 
-  /** All rows as comma-separated values, in their order; numbers in base units. */
+  /** All rows as CSV, in their order; numbers in base units. */
   csv() {
     const quoted = (value) => {
       const text = value === null || value === undefined ? "" : String(value);
-      const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text; // no formula of a spreadsheet
+      const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text; // keeps spreadsheets from running it as a formula
       return /[",\n\r]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
     };
     const units = { time: "time_ns", share: "share_frac", recoverable: "recoverable_ns", intensity: "dram_flop_per_byte" };
@@ -140,7 +140,7 @@ class RowTable {
     return [keys.map((key) => units[key] ?? key).join(","), ...lines].join("\n");
   }
 
-  /** Have all rows in the document, for a sheet of paper, or only those near the view. */
+  /** Put all rows into the document, for printing, or only those near the viewport. */
   whole(isWhole) {
     this.isWhole = isWhole;
     this.fill(true);

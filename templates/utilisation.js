@@ -1,8 +1,8 @@
-// The view of utilisations: a row of bars per row of the table, a column per resource, and the run's average by time above them.
+// The utilisation view: a row of bars per row of the table, a column per resource, and the time-weighted average of visible rows on top.
 
 const MOST_BARS = 30;
 
-/** A share as a bar with its number. */
+/** A share as a bar with its percentage. */
 function meter(frac) {
   if (frac === null) return make("span", { class: "soft" }, MISSING);
   const fill = make("span", { class: "meter-fill" });
@@ -10,7 +10,7 @@ function meter(frac) {
   return make("span", { class: "meter" }, fill, make("span", { class: "meter-text" }, share(frac)));
 }
 
-/** The average over launches by their time; null where none is known. */
+/** The time-weighted average over the launches of rows; null where no value is known. */
 function averageByTime(rows, column) {
   let [weight, sum] = [0, 0];
   for (const position of rows.flatMap((row) => row.launches)) {
@@ -22,7 +22,7 @@ function averageByTime(rows, column) {
   return weight ? sum / weight : null;
 }
 
-/** The bars of the rows in view, those with the most time. */
+/** The bars of the visible rows with the most time. */
 function utilisationBars(rows) {
   const resources = Object.keys(LAUNCHES.utilisation).filter((name) => rows.some((row) => LAUNCHES.utilisation[name][row.position] !== null));
   if (!resources.length) return make("p", { class: "soft" }, "Utilisation was not collected; --section SpeedOfLight collects it.");

@@ -1,25 +1,25 @@
-// What a launch would take on another GPU, or with less to do: the arithmetic of ncuroof/whatif/projection.py, which a test compares
-// with this file, and the sliders in the detail. A ring on the chart shows where its dot would lie.
+// Projected time of a launch on another GPU, or with less to do: the arithmetic of ncuroof/whatif/projection.py (a test compares the
+// two), and the sliders in the detail. A ring on the chart shows where the dot would move.
 
 const SLIDERS = [["bytes", "DRAM bytes"], ["l2", "L2 bytes"], ["flop", "FLOPs"], ["sm", "other work of the SMs"]];
 const RESOURCES_BY_SLIDER = { bytes: ["dram"], l2: ["l2", "l2_slice"], sm: ["sm", "l1"], flop: ["fp64", "fp32", "fp16", "tensor"] };
 const SHARED_BY_SMS = ["dram", "l2", "l2_slice"];
 const MOST_DOUBLINGS = 4;
 
-/** The share of the SMs' time that so many blocks, evenly dealt, can use. */
+/** The share of the SMs' time that `blocks` can use, dealt evenly over `sms`. */
 function smShare(blocks, sms) {
   return blocks > 0 && sms > 0 ? blocks / (sms * Math.ceil(blocks / sms)) : 1;
 }
 
-/** How many times as many waves the blocks run in on another number of SMs; less than one wave is one. */
+/** Ratio of the waves in which the blocks run on another number of SMs; less than one wave counts as one. */
 function wavesRatio(blocks, resident, sms, smsThere) {
   if (!(blocks > 0) || !(resident > 0) || !(sms > 0)) return 1;
   return Math.max((blocks * sms) / (resident * smsThere), 1) / Math.max(blocks / resident, 1);
 }
 
 /**
- * Expected time in ns, the two hypotheses, and the limiting resource; null where a peak is not known or a block does not fit. `factors` is by resource, `gpu`
- * a position in DATA.targets.gpus, or -1 for the same GPU.
+ * Expected time and its range in ns, and the limiting resource; null where a peak is not known or a block does not fit. `factors` scale
+ * the demand by resource; `gpu` is an index into DATA.targets.gpus, or -1 for the same GPU.
  */
 function projected([key, recordedBusy, duration, reached, waits, blocks, resident, sms, shared, recordedOperands], factors, gpu) {
   if (shared > (DATA.targets.shared_bytes_per_block[gpu] ?? Infinity)) return null;
@@ -32,7 +32,7 @@ function projected([key, recordedBusy, duration, reached, waits, blocks, residen
   const l1 = resources.indexOf("l1");
   const neededThere = (times) =>
     times.map((time, index) => (time ? (time * (ratios[index] ?? NaN)) / (SHARED_BY_SMS.includes(resources[index]) ? 1 : used) : 0));
-  // What tensor instructions read of shared memory themselves goes with the arithmetic, too, and is read otherwise by other instructions.
+  // Operands that tensor instructions read from shared memory (wgmma) scale with the arithmetic, too; other GPUs read them otherwise.
   const operands = recordedOperands * (factors.l1 ?? 1) * (factors.tensor ?? 1);
   const busy = recordedBusy.map((time, index) => time * (factors[resources[index]] ?? 1));
   busy[l1] += operands - recordedOperands * (factors.l1 ?? 1);
@@ -43,7 +43,7 @@ function projected([key, recordedBusy, duration, reached, waits, blocks, residen
   const waitsThere = duration * (1 - reached) * wavesRatio(blocks, resident ?? sms, sms, smsThere) * clock;
   const [efficiencyKept, latencyKept] = [longest / reached, longest + waitsThere];
   const limiter = resources[needed.indexOf(longest)];
-  // For the shorter end an L2 whose bandwidth no document states grows with DRAM where it was the limit here, and is none elsewhere.
+  // For the shorter end, an L2 of undocumented bandwidth scales with DRAM where it was the limit here, and limits nothing elsewhere.
   const [dram, l2] = [resources.indexOf("dram"), resources.indexOf("l2")];
   const usedHere = smShare(blocks, sms);
   const here = resources.map((name, index) => recordedBusy[index] / (SHARED_BY_SMS.includes(name) ? 1 : usedHere));
@@ -59,7 +59,7 @@ function projected([key, recordedBusy, duration, reached, waits, blocks, residen
   };
 }
 
-/** The sliders of a launch. `moveDot` takes the factors by which its dot would move, of intensity and rate, or null. */
+/** The sliders of a launch. `moveDot` is called with the factors {x, y} of its dot's intensity and rate, or null for no move. */
 class WhatIf {
   constructor(scaling, moveDot) {
     Object.assign(this, { scaling, moveDot, gpu: -1, doublings: Object.fromEntries(SLIDERS.map(([name]) => [name, 0])) });

@@ -1,4 +1,4 @@
-"""From an analysis to what people and programs read: terminal, page, JSON, Markdown, CSV, Parquet."""
+"""Presents an analysis to people and programs: terminal, page, JSON, Markdown, CSV, Parquet."""
 
 from ncuroof.present.formats import FORMATS, format_of, render, write
 

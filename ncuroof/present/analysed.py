@@ -1,4 +1,4 @@
-"""What presenting needs of an analysis."""
+"""The parts of an analysis that presentations read, as a protocol."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from ncuroof.roofline import Roofline
 
 Record = Mapping[str, Any]
-"""A document of `present.documents`, or an object in one: what pages, texts and charts are made from."""
+"""A document of `present.documents`, or an object within one: the input of pages, texts and charts."""
 
 
 class Analysed(Protocol):
-    """What the document is made of."""
+    """An analysis, as presentations see it."""
 
     @property
     def reports(self) -> Sequence[RawReport]:
-        """What was read."""
+        """The reports that were read."""
 
     @property
     def kernels(self) -> pl.DataFrame:
-        """One row per workload, with all that is known of it."""
+        """One row per profiled workload: quantities, bounds, verdict and weights."""
 
     @property
     def measurements(self) -> Measurements:
-        """Canonical quantities."""
+        """Canonical quantities of kernels, devices and source lines."""
 
     @property
     def roofline_tables(self) -> Roofline:
@@ -49,7 +49,7 @@ class Analysed(Protocol):
 
     @property
     def weighting(self) -> Weighting | None:
-        """For how much each recorded launch stands."""
+        """How many launches, and how much of their time, each profiled launch represents; None without a counting run."""
 
     @property
     def groups(self) -> pl.DataFrame:
@@ -65,7 +65,7 @@ class Analysed(Protocol):
 
     @property
     def expected(self) -> Expected:
-        """What operators asked for against what their kernels did."""
+        """What the operators required against what their kernels did."""
 
     @property
     def actions(self) -> pl.DataFrame:

@@ -1,6 +1,6 @@
-"""Numbers in base units, and names, as text for people: the same words on the page and in the terminal.
+"""Writes numbers (in base units) and names as text, the same way on the page and in the terminal.
 
-Three significant digits and SI decimal prefixes; a dash for what is not known. Text from a report is made printable here, once.
+Numbers have three significant digits and SI prefixes; an unknown value is a dash. Text from reports is made printable here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from ncuroof.words import NAMELESS, SLOWER_PATH_SUFFIX, SPARSE_SUFFIX
 
 MISSING = "—"
-"""Stands for what is not known; a measured zero is written as 0."""
+"""Written where a value is not known; a measured zero is written as 0."""
 
 _PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 _TRAILING_ZEROS = re.compile(r"(\.\d*?)0+(?=\D|$)")
@@ -31,17 +31,17 @@ _SYMBOL_BY_UNIT = {
     "ratio": "",
     "count": "",
 }
-"""The units of `profiles/metrics.toml` that only need a symbol; "ns" and "share" are rescaled."""
+"""Units of `profiles/metrics.toml` that only need a symbol; "ns" and "share" are converted as well."""
 
 _LEAST_SCALED_COUNT = 10_000
-"""Whole numbers below this are short enough to be written out."""
+"""Whole numbers below this are written in full, without a prefix."""
 
 _FRAC = re.compile("_frac$")
 _TENSOR = "tensor_"
 _INTEGER = re.compile(r"(?:^|_)u?int\d")
 _TENSOR_PATH = re.compile(r"tensor_(?:fp|tf|bf|int)\d")
 _ACCUMULATE = "_accumulate"
-"""Ends the name of a peak with accumulation in a type of its own: "tensor_fp16_fp16_accumulate"."""
+"""Suffix of peaks that name their accumulator type: "tensor_fp16_fp16_accumulate"."""
 _ABBREVIATIONS = frozenset(
     {"dram", "l1", "l2", "sm", "fp64", "fp32", "fp16", "alu", "xu", "lsu", "imc", "mio", "lg", "tma", "fma"}
 )
@@ -53,13 +53,13 @@ def scaled(value: float | None, symbol: str = "", *, exponents: tuple[int, int] 
     Args:
         value: in the unit that `symbol` names.
         symbol: of the unit; empty for a bare number.
-        exponents: of the smallest and the largest prefix to use; by default no milli-units, which bytes do not have.
+        exponents: powers of ten of the smallest and the largest prefix; by default none below 1, as there are no millibytes.
     """
     if value is None or not math.isfinite(value):
         return MISSING
     if value == 0:
         return f"0 {symbol}".rstrip()
-    # Rounding first keeps 999.9 from becoming "1000": it is 1.00e+03, and takes the next prefix.
+    # Round before choosing the prefix: 999.9 becomes 1.00e+03, which takes the next prefix instead of being written as "1000".
     written = f"{value:.2e}"
     mark = written.index("e")
     mantissa, exponent = written[:mark], int(written[mark + 1 :])
@@ -84,7 +84,7 @@ def duration(value_ns: float | None) -> str:
 
 
 def in_operations(written: str, precision: str | None) -> str:
-    """Return an amount, rate or intensity of work in the unit of its type: "466 TOP/s" of integers, "466 TFLOP/s" of all others.
+    """Return a written amount, rate or intensity of work with the unit of its type: "466 TOP/s" for integers, else "466 TFLOP/s".
 
     Source: NVIDIA H100 Tensor Core GPU Architecture, 2022, table 2: INT8 in TOPS, floating point in TFLOPS.
     """
@@ -92,12 +92,12 @@ def in_operations(written: str, precision: str | None) -> str:
 
 
 def work_units(precisions: Iterable[str]) -> str:
-    """Return the unit of work of several types together: "FLOP", "OP", or "FLOP or OP"."""
+    """Return the unit of work that covers several types: "FLOP", "OP", or "FLOP or OP"."""
     return " or ".join(sorted({in_operations("FLOP", precision) for precision in precisions})) or "FLOP"
 
 
 def flop_rate(value_flop_per_s: float | None, precision: str | None = None) -> str:
-    """Return a rate of work: "1.89 TFLOP/s", or "1.89 TOP/s" of integers."""
+    """Return a rate of work: "1.89 TFLOP/s", or "1.89 TOP/s" for integers."""
     return in_operations(scaled(value_flop_per_s, "FLOP/s"), precision)
 
 
@@ -127,12 +127,12 @@ def byte_count(value_bytes: float | None) -> str:
 
 
 def kibibytes(value_bytes: float | None) -> str:
-    """Return a size of shared memory as CUDA's documents give it: "129 KiB"."""
+    """Return a size of shared memory in KiB, as the CUDA documentation gives it: "129 KiB"."""
     return MISSING if value_bytes is None else f"{value_bytes / 1024:.3g} KiB" if value_bytes else "0"
 
 
 def flop_count(value_flop: float | None, precision: str | None = None) -> str:
-    """Return an amount of work: "270 MFLOP", or "270 MOP" of integers."""
+    """Return an amount of work: "270 MFLOP", or "270 MOP" for integers."""
     return in_operations(scaled(value_flop, "FLOP"), precision)
 
 
@@ -142,11 +142,11 @@ def intensity(value_flop_per_byte: float | None) -> str:
 
 
 def share(value_frac: float | None) -> str:
-    """Return a share of 1 in percent: "83.4 %"; what is not zero does not look like zero, nor what is not all like all."""
+    """Return a fraction as a percentage: "83.4 %". Only an exact 0 is written as "0 %", and only an exact 1 as "100 %"."""
     if value_frac is None or not math.isfinite(value_frac):
         return MISSING
     if value_frac in {0, 1}:
-        return f"{abs(value_frac) * 100:.0f} %"  # there is a -0
+        return f"{abs(value_frac) * 100:.0f} %"  # abs: -0.0 is written as 0
     if abs(value_frac) < 0.0005:
         return "<0.1 %" if value_frac > 0 else ">-0.1 %"
     if 0.9995 <= value_frac < 1:
@@ -155,7 +155,7 @@ def share(value_frac: float | None) -> str:
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """Return a value of a canonical quantity in its unit of `profiles/metrics.toml`; an unknown unit is written as it is."""
+    """Return a value of a canonical quantity, given its unit in `profiles/metrics.toml`; an unknown unit is used as the symbol."""
     if unit == "ns":
         return duration(value)
     if unit == "share":
@@ -166,17 +166,17 @@ def quantity(value: float | None, unit: str) -> str:
 
 
 def threshold(value: float | None, unit: str) -> str:
-    """Return a value that was chosen, not measured, so without the zeros that claim precision: "60 %", "5 µs"."""
+    """Return a value that was chosen, not measured, without trailing zeros, which would suggest precision: "60 %", "5 µs"."""
     return trimmed(quantity(value, unit))
 
 
 def trimmed(number: str) -> str:
-    """Return a written number without the zeros that claim precision: "1 TFLOP/s" for "1.00 TFLOP/s"."""
+    """Return a written number without trailing zeros: "1 TFLOP/s" for "1.00 TFLOP/s"."""
     return _TRAILING_ZEROS.sub(lambda match: match[1].rstrip("."), number)
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number of things: "1 kernel", "3 kernels"."""
+    """Return a count with its noun: "1 kernel", "3 kernels"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -186,12 +186,12 @@ def launches(number: int) -> str:
 
 
 def launch_count(number: float) -> str:
-    """Return a number of launches, which is not whole where several recorded ones stand for more together: "8", "2.50"."""
+    """Return a number of launches: "8", "2.50". It may be fractional: n counted launches over r profiled ones."""
     return f"{number:.0f}" if number == int(number) else scaled(number)
 
 
 def operator(op: str) -> str:
-    """Return a comparison of the rules as its mathematical sign."""
+    """Return a comparison operator of the rules as its mathematical sign."""
     return {">=": "≥", "<=": "≤", "not >=": "not ≥", "known >": ">"}.get(op, op)
 
 
@@ -202,7 +202,7 @@ def extent(sizes: Iterable[int] | None) -> str:
 
 @lru_cache(maxsize=1024)
 def label(name: str | None) -> str:
-    """Return a name of the document (level, precision, limiter, key of a quantity) as words: "DRAM", "TF32 tensor", "waves"."""
+    """Return a name used in documents (level, precision, limiter, key of a quantity) as words: "DRAM", "TF32 tensor", "waves"."""
     if name is None:
         return MISSING
     if _TENSOR_PATH.match(name):
@@ -245,35 +245,35 @@ _VISIBLE_BY_CONTROL: Mapping[int, str] = {code: _visible(code) for code in _CONT
 def printable(text: str) -> str:
     r"""Return text of a report with every control character made visible.
 
-    Terminal escapes, characters that turn the direction of writing, and lone surrogates (which no file can hold) become `\u…`;
-    tabs and line ends become spaces. Everything else, emoji included, stays.
+    Terminal escapes, characters that change the writing direction, and lone surrogates (which UTF-8 cannot encode) become `\u…`;
+    tabs and line breaks become spaces. Everything else, emoji included, is kept.
     """
     return text if text.isascii() and text.isprintable() else text.translate(_VISIBLE_BY_CONTROL)
 
 
 def kernel_name(kernel: Mapping[str, Any], n_characters: int | None = None) -> str:
-    """Return what a kernel of the document is called, where that is told cut to `n_characters`."""
+    """Return the name of a kernel of the document, cut to `n_characters` if given."""
     name = kernel["short_name"] or kernel["name"] or NAMELESS
     return name if n_characters is None else shortened(name, n_characters)
 
 
 def bound_by(verdict: str, limiter: str | None) -> str:
-    """Return a verdict with its limiter, a label: "memory · DRAM"."""
+    """Return a verdict with the label of its limiter: "memory · DRAM"."""
     return f"{verdict} · {limiter}" if limiter else verdict
 
 
 def gpu_name(device: Mapping[str, Any]) -> str:
-    """Return what a GPU of the document is called: its name, else what is known of it."""
+    """Return the name of a GPU of the document, else a description by compute capability."""
     capability = device.get("compute_capability")
     return device["name"] or (f"GPU of compute capability {capability}" if capability else "unknown GPU")
 
 
 def shortened(text: str, n_characters: int) -> str:
-    """Return text cut to `n_characters`, the last of them an ellipsis where something was cut."""
+    """Return text cut to at most `n_characters`, the last of which is then an ellipsis."""
     return text if len(text) <= n_characters else text[: n_characters - 1] + "…"
 
 
 def first_sentence(advice: str) -> str:
-    """Return a text up to the end of its first sentence."""
+    """Return a text up to its first full stop that a space follows."""
     end = advice.find(". ")
     return advice if end < 0 else advice[: end + 1]

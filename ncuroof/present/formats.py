@@ -1,4 +1,4 @@
-"""Choosing and producing a format. Each format's code is loaded when it is asked for."""
+"""Chooses an output format and produces it; the code of a format is imported only when it is needed."""
 
 from __future__ import annotations
 
@@ -62,14 +62,19 @@ _FORMAT_BY_SUFFIX = {
     ".html": "html", ".htm": "html", ".json": "json", ".md": "md", ".markdown": "md", ".csv": "csv",
     ".parquet": "parquet", ".txt": "term", ".xml": "junit", ".svg": "svg",
 }  # fmt: skip
-"""Of an analysis, a comparison, a projection, a model and what a fleet answers."""
+"""Formats of analyses, comparisons, projections, models and fleet answers, by file suffix."""
 
 
 def format_of(path: Path, among: Collection[str] = FORMATS, otherwise: str | None = None) -> str:
-    """Return the format among some that a file's suffix names; `otherwise`, if given, where it names none at all.
+    """Return the format that a file's suffix names; `otherwise`, if given, for a suffix that names no format at all.
+
+    Args:
+        path: the file to write.
+        among: the formats that the output has.
+        otherwise: the format for an unknown or missing suffix.
 
     Raises:
-        OutputFormatError: there is no such format.
+        OutputFormatError: that format is none of `among`, or there is none.
     """
     suffix = path.suffix.lower()
     form = _FORMAT_BY_SUFFIX.get(suffix, otherwise)
@@ -83,7 +88,7 @@ def format_of(path: Path, among: Collection[str] = FORMATS, otherwise: str | Non
 
 
 def render(analysis: Analysed, form: str) -> bytes:
-    """Return the analysis in a format.
+    """Return the analysis in a format, by its name in FORMATS.
 
     Raises:
         OutputFormatError: there is no such format.
@@ -94,12 +99,12 @@ def render(analysis: Analysed, form: str) -> bytes:
 
 
 def write(analysis: Analysed, path: Path, form: str | None = None, *, force: bool = False) -> Path:
-    """Write the analysis to `path` in the given format, or the one that its suffix names, and return `path`.
+    """Write the analysis to `path` in the given format, else in the one that its suffix names, and return `path`.
 
     Raises:
         OutputFormatError: no format fits.
-        OutputError: the file cannot be written, holds something that ncuroof did not write, or, even with `force`, one of the
-            reports that were read; it is left as it was.
+        OutputError: the file cannot be written, was not written by ncuroof, or (even with `force`) is one of the reports that
+            were read; it is left unchanged.
     """
     if force and _is_read(path, analysis):
         raise OutputError(f"{path}: holds a report that was read, and it would be lost", hint="choose another name")
@@ -107,6 +112,6 @@ def write(analysis: Analysed, path: Path, form: str | None = None, *, force: boo
 
 
 def _is_read(path: Path, analysis: Analysed) -> bool:
-    """Return whether a file has the content of a report of the analysis."""
-    is_readable = os.path.isfile(path) and os.access(path, os.R_OK)  # noqa: PTH113  of what cannot be a path it is no error
+    """Return whether a file has the content of one of the analysed reports."""
+    is_readable = os.path.isfile(path) and os.access(path, os.R_OK)  # noqa: PTH113  raises for no path
     return is_readable and sha256(path) in {report.sha256 for report in analysis.reports}

@@ -1,4 +1,4 @@
-"""Gates for machines: JUnit XML for CI systems, and annotations for GitHub Actions."""
+"""Results of gates for CI systems: JUnit XML, and annotations for GitHub Actions."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def to_junit(document: Record) -> bytes:
 
 
 def to_annotations(document: Record) -> Iterator[str]:
-    """Yield workflow commands of GitHub Actions: an error per gate that failed, a notice where all passed.
+    """Yield workflow commands for GitHub Actions: an error per failed gate, or one notice where all passed.
 
-    Source: GitHub Docs, "Workflow commands for GitHub Actions" (escapes of %, carriage return, line feed).
+    Source: GitHub Docs, "Workflow commands for GitHub Actions" (escapes for %, carriage return and line feed).
     """
     failed = [gate for gate in document["gates"] if not gate["has_passed"]]
     for gate in failed:

@@ -1,4 +1,4 @@
-"""The launches of an analysis as rows that stand by themselves, `ncuroof.kernels/1`: the same columns whatever the report holds.
+"""The launches of an analysis as self-contained rows, `ncuroof.kernels/1`: the same columns whatever the report contains.
 
 Schema history:
     1  first version.
@@ -22,14 +22,14 @@ _ORIGIN = pl.Schema({"report_file": pl.String(), "report_sha256": pl.String(), "
 _FOUND = pl.Schema({"findings": pl.List(pl.String), "gains_ns": pl.List(pl.Float64)})
 _TEXT_HERE = pl.Schema({"compute_capability": pl.String()})
 _LEFT_OUT = ("check.", "limiter.memory_counter", "limiter.compute_counter")
-"""Begin the names of columns that say how a number came about; the JSON document has them."""
+"""Name prefixes of columns that only explain how a number was obtained; the JSON document has them."""
 
 _FIRST = 6
-"""Columns of KERNELS that stand before where the launch comes from: they tell which launch it is."""
+"""Leading columns of KERNELS, which identify the launch; the columns on its origin follow them."""
 
 
 def kernel_columns() -> pl.Schema:
-    """Return the columns of `ncuroof.kernels/1` with their types, in their order."""
+    """Return the columns of `ncuroof.kernels/1` in order, with their types."""
     kernels = list(KERNELS.items())
     catalogue = load_catalogue()
     numbers = (
@@ -54,7 +54,7 @@ def kernel_columns() -> pl.Schema:
 def kernel_rows(analysis: Analysed) -> pl.DataFrame:
     """Return a row per launch with the columns of `ncuroof.kernels/1`, null where not known.
 
-    Work of a type that came out after this version has columns of its own, after all others.
+    Work columns that the schema lacks, of data types newer than this version, follow after all others.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -76,7 +76,7 @@ def kernel_rows(analysis: Analysed) -> pl.DataFrame:
 
 
 def _placed() -> list[Column]:
-    """Return the columns that stand for a level or a precision each."""
+    """Return the columns whose names contain a placeholder for a memory level or a precision."""
     return [column for name, column in load_columns().items() if LEVEL in name or PRECISION in name]
 
 
@@ -91,7 +91,7 @@ def _origins(reports: Sequence[RawReport]) -> pl.DataFrame:
 
 
 def _found(findings: pl.DataFrame) -> pl.DataFrame:
-    """Return a row per launch that has findings: their names and gains, in their order."""
+    """Return a row per launch that has findings, with lists of their names and gains in order of the findings."""
     return (
         check(findings, FINDINGS, table="findings")
         .group_by("id", maintain_order=True)
@@ -100,5 +100,5 @@ def _found(findings: pl.DataFrame) -> pl.DataFrame:
 
 
 def _as_text(capability: pl.Expr) -> pl.Expr:
-    """Return a compute capability as the JSON document has it: "9.0"."""
+    """Return a compute capability (major × 10 + minor) as text, as in the JSON document: "9.0"."""
     return pl.format("{}.{}", capability // 10, capability % 10).alias("compute_capability")

@@ -1,4 +1,4 @@
-"""The formats of a study of an operation, each made from its document."""
+"""Output formats of a study of an operation; each is made from the document `ncuroof.model/1`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _json(document: Record) -> bytes:
 
 
 def _csv(document: Record) -> bytes:
-    """Return a line per row: operation, machine, element type, sizes, and everything counted; empty where not known."""
+    """Return one line per row: operation, machine, element type, sizes and all numbers; cells are empty where not known."""
     rows = document["rows"]
     sizes = list(rows[0]["sizes"])
     held = io.StringIO()

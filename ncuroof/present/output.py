@@ -1,4 +1,4 @@
-"""Writing output: whole or not at all, and never over a file that ncuroof did not write."""
+"""Writes output files atomically, and never over a file that ncuroof did not write."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ _BEGINNINGS = (
     b"#!/bin/sh\n# Written by ncuroof ",
     b"<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"ncuroof compare\"",
 )
-"""How our own documents, Markdown, tables, summaries and scripts begin."""
+"""First bytes of the documents, Markdown, tables, summaries and scripts that ncuroof writes."""
 
 _PAGE_BEGINNING, _PAGE_MARK = b"<!doctype html>", b'<meta name="generator" content="ncuroof'
-"""How a page begins, and what the head of ours holds."""
+"""First bytes of any HTML page, and the mark in the head of ours."""
 
 _HEAD_BYTES = 4096
 
 _PARQUET, _PARQUET_MARK = b"PAR1", b"ncuroof.schema"
-"""How a Parquet file begins and ends, and what the footer of ours holds."""
+"""First and last bytes of any Parquet file, and the mark in the footer of ours."""
 
 _MOST_FOOTER_BYTES = 1 << 24
-"""Of a Parquet file's end: the footer of our widest table takes 64 KiB for each 262 144 rows."""
+"""Bytes to read from the end of a Parquet file, where its footer is: that of our widest table takes 64 KiB per 262 144 rows."""
 
 
 def page_beside(report: Path) -> Path:
-    """Return where the page of a report is written."""
+    """Return the path of a report's page: beside the report, with the suffix `.html`."""
     return report.with_suffix(".html")
 
 
 def write_whole(path: Path, content: bytes, *, force: bool = False) -> Path:
-    """Write `content` to `path` through a temporary file beside it, and return `path`.
+    """Write `content` to `path` through a temporary file in the same folder, and return `path`.
 
-    A file that is there is replaced only if it is empty, if ncuroof wrote it, or with `force`. Devices and pipes are
+    An existing file is replaced only if it is empty, if ncuroof wrote it, or with `force`. Character devices and pipes are
     written to directly.
 
     Raises:
-        OutputError: the path cannot be written, or holds someone else's file; it is left as it was.
+        OutputError: the path cannot be written, or holds a file that ncuroof did not write; it is left unchanged.
     """
     try:
-        if _is_stream(path):  # before links are followed: /dev/stdout leads to a pipe that has no name
+        if _is_stream(path):  # before symbolic links are resolved: /dev/stdout may link to a pipe without a name
             path.write_bytes(content)
         else:
             target = Path(os.path.realpath(path)) if path.is_symlink() else path
@@ -56,7 +56,7 @@ def write_whole(path: Path, content: bytes, *, force: bool = False) -> Path:
             _replace(target, content)
     except OutputError:
         raise
-    except (OSError, ValueError) as error:  # a path with a NUL in it is a ValueError
+    except (OSError, ValueError) as error:  # ValueError: the path contains a NUL
         reason = error.strerror if isinstance(error, OSError) else error
         raise OutputError(f"{path}: cannot be written: {reason}", hint="choose another place") from error
     return path
@@ -71,7 +71,7 @@ def _is_stream(path: Path) -> bool:
 
 
 def refuse_foreign(path: Path, *, force: bool) -> None:
-    """Raise an `OutputError` where there is a folder, or a file that ncuroof did not write."""
+    """Raise an `OutputError` where `path` is a folder or, unless `force`, a non-empty file that ncuroof did not write."""
     if path.is_dir():
         raise OutputError(f"{path}: is a directory", hint="name a file in it")
     if force or not path.exists() or path.stat().st_size == 0:
@@ -91,7 +91,7 @@ def refuse_foreign(path: Path, *, force: bool) -> None:
 
 
 def _footer(end: bytes) -> bytes:
-    """Return the footer of a Parquet file: its length stands before the last four bytes."""
+    """Return the footer of a Parquet file from its last bytes: the footer's length precedes the final four bytes."""
     n_bytes = int.from_bytes(end[-8:-4], "little")
     return end[-8 - n_bytes : -8] if end.endswith(_PARQUET) else b""
 
@@ -108,13 +108,13 @@ def _replace(path: Path, content: bytes) -> None:
             file.write(content)
         temporary.chmod(_mode(path))
         temporary.replace(path)
-    except BaseException:  # an interrupt leaves nothing half-written either
+    except BaseException:  # also on an interrupt: leave no temporary file
         temporary.unlink(missing_ok=True)
         raise
 
 
 def _mode(path: Path) -> int:
-    """Return the permissions that the file has, or that a new file gets."""
+    """Return the permissions of the existing file, or those that a new file gets under the umask."""
     if path.exists():
         return stat.S_IMODE(path.stat().st_mode)
     mask = os.umask(0)

@@ -11,16 +11,19 @@ from ncuroof.present.format import printable
 from ncuroof.present.kernel_rows import SCHEMA
 
 _FORMULA_START = r"(^|;)([=+\-@\t\r\n])"
-"""A spreadsheet runs a cell that begins so, where semicolons part the cells as well; kernel names come from untrusted code."""
+"""Start of a cell that a spreadsheet runs as a formula, also after a semicolon, which some take as the cell separator.
+
+Kernel names come from untrusted code.
+"""
 
 _LIST_SEPARATOR = ";"
 
 
 def to_csv(kernels: pl.DataFrame) -> bytes:
-    """Return the kernels as CSV: a row and a line each, lists joined by semicolons, empty where not known.
+    """Return the kernels as CSV: one line per row, lists joined by semicolons, empty cells where a value is not known.
 
-    Text is what it is in the other formats, but for what a spreadsheet would run, which gets a single quote before it, and for
-    what a terminal would obey, which is made visible.
+    Text is the same as in the other formats, except that a single quote precedes what a spreadsheet would run as a formula, and
+    control characters are escaped.
 
     Args:
         kernels: as `kernel_rows`.
@@ -38,7 +41,7 @@ def to_csv(kernels: pl.DataFrame) -> bytes:
 
 
 def to_parquet(kernels: pl.DataFrame) -> bytes:
-    """Return the kernels as a Parquet file, with the column types of the table; its metadata names schema and version.
+    """Return the kernels as a Parquet file with the table's column types; its metadata names the schema and the version of ncuroof.
 
     Args:
         kernels: as `kernel_rows`.

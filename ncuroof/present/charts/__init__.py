@@ -1,1 +1,1 @@
-"""Rooflines as plain data, and as pictures: SVG, plotly."""
+"""Rooflines as plain data, as SVG and as plotly figures."""

@@ -1,6 +1,6 @@
-"""The roofline chart of a device as plain data: roofs, dots, ranges and ticks, ready to draw on logarithmic axes.
+"""The roofline chart of a device as plain data: roofs, ranges and ticks, ready to draw on logarithmic axes.
 
-Everything here is positive; a zero or an unknown number has no place on a logarithmic axis and gets no mark.
+All coordinates are positive; a zero or an unknown number has no place on a logarithmic axis and is not drawn.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from ncuroof.words import SLOWER_PATH_SUFFIX, CeilingSource, MemoryLevel
 LEVELS = (MemoryLevel.DRAM, MemoryLevel.L2, MemoryLevel.L1, MemoryLevel.SHARED)
 
 _Ends = tuple[list[float], list[float]]
-"""Of a line: the intensities, and the rates."""
+"""Ends of a line: intensities, and rates."""
 
 _PAD = 3.0
-"""Room around what is drawn, as a factor on a logarithmic axis."""
+"""Margin around what is drawn, as a factor on a logarithmic axis."""
 
 _LEAST_DECADES = 3
 _BEYOND = 1e3
-"""Roofs go on past the first view by this factor, so that dragging the chart does not show their ends."""
+"""Roofs extend beyond the initial view by this factor, so that panning does not show their ends."""
 
 _LEAST_PREFIXED = 1e4
 _LEAST_DOT_PX, _MOST_DOT_PX = 9.0, 27.0
 
 
 def dot_sizes_px(durations_ns: Sequence[float | None]) -> list[float]:
-    """Return a diameter per kernel whose area grows with the duration; the least one where it is not known."""
+    """Return a dot diameter per kernel that grows with the square root of its duration; the smallest where it is not known."""
     longest = max((value for value in durations_ns if value is not None), default=0.0)
     room = _MOST_DOT_PX - _LEAST_DOT_PX
     return [
@@ -47,15 +47,15 @@ def chart(
     """Return the chart of one device.
 
     Args:
-        ceilings: of that device and view, from the document.
-        kernels: of that device, from the document.
+        ceilings: roofs of that device and view, from the document.
+        kernels: kernels of that device, from the document.
         view: which roofline.
-        places: further intensities and rates to be in view.
+        places: further (intensity, rate) points that the initial DRAM view must include.
 
     Returns:
-        `roofs` (line ends, label, source), `sources` (of the roofs, each with whether it is shown at first), `levels` that have
-        dots, the `label`s of the view, and `x` and `y`: titles and ranges at first by level, the `reach` that holds every
-        point of every kernel (ranges as exponents of ten), and ticks.
+        `roofs` (line ends, label, source), `sources` of the roofs (each with whether it is shown initially), `levels` that have
+        dots, the texts of the view, and `x` and `y`: titles, initial ranges by level, the `reach` that includes every point of
+        every kernel (ranges are exponents of ten), and ticks.
     """
     drawn = [ceiling for ceiling in ceilings if is_plottable(ceiling["per_s"])]
     if view is FLOP:
@@ -109,18 +109,18 @@ def chart(
 
 
 def _in_units(written: str, unit: str) -> str:
-    """Return a rate with the units of all that a roof is of: "2.31 PFLOP/s or POP/s" of FP8 and INT8."""
+    """Return a rate with the units of all types of a roof: "2.31 PFLOP/s or POP/s" for FP8 and INT8."""
     symbol = written.rpartition(" ")[2]
     return written.replace(symbol, " or ".join(symbol.replace("FLOP", each) for each in unit.split(" or ")))
 
 
 def _per_second(unit: str) -> str:
-    """Return "FLOP/s", or "FLOP/s or OP/s" where the unit is one of two."""
+    """Return "FLOP/s", or "FLOP/s or OP/s" where both units occur."""
     return " or ".join(f"{each}/s" for each in unit.split(" or "))
 
 
 def _rate_tick(written: str, unit: str) -> str:
-    """Return a rate for an axis: "1 TFLOP/s", "1 TOP/s" of integers alone, "1 T" where the title has the units."""
+    """Return a rate for an axis: "1 TFLOP/s", "1 TOP/s" for integers only, "1 T" where the title names both units."""
     return text.trimmed(written.replace("FLOP/s", "" if " or " in unit else f"{unit}/s")).rstrip()
 
 
@@ -130,7 +130,7 @@ def _intensity_tick(value: float) -> str:
 
 
 def _without_dots(drawn: Iterable[Record], dots: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
-    """Return the levels at which no kernel has a dot: their roof is missed by nobody."""
+    """Return kind and name of the bandwidth roofs of levels without dots, which need no stand-in."""
     levels = {level for by_level in dots for level in by_level}
     return {
         (roof["kind"], roof["name"]) for roof in drawn if roof["kind"] == "bandwidth" and roof["name"] not in levels
@@ -138,19 +138,19 @@ def _without_dots(drawn: Iterable[Record], dots: Iterable[Mapping[str, Any]]) ->
 
 
 def _drawn_first(dots: Iterable[Mapping[str, Sequence[Record]]], level: str) -> list[Record]:
-    """Return the points at a level that are dots: of each kernel the one of the precision that takes longest."""
+    """Return the points at a level that are drawn as dots: for each kernel, that of its dominant precision."""
     return [by_level[level][0] for by_level in dots if level in by_level]
 
 
 def _precisions(kernels: Iterable[Record]) -> set[str]:
-    """Return the precisions in which any kernel worked."""
+    """Return the precisions in which any kernel did work."""
     return {name for kernel in kernels for name, work in (kernel.get("work") or {}).items() if (work["flop"] or 0) > 0}
 
 
 def _ranges(
     ceilings: Sequence[Record], points: Sequence[Record], view: View
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return what the axes have to show: these points, every ridge, and the roofs' corners."""
+    """Return the ranges of both axes that include these points, every ridge and every peak (else the slopes' right ends)."""
     peaks = [roof["per_s"] for roof in ceilings if roof["kind"] == "compute"]
     slopes = [roof["per_s"] for roof in ceilings if roof["kind"] == "bandwidth"]
     ridges = [peak / slope for peak in peaks for slope in slopes]
@@ -160,7 +160,7 @@ def _ranges(
 
 
 def _padded(values: Sequence[float], *, default: float) -> tuple[float, float]:
-    """Return the range of the values with room on both sides, at least a few decades wide (more of them below)."""
+    """Return the range of the values with a margin, widened to at least three decades (two thirds of the widening below)."""
     known = [value for value in values if is_plottable(value)] or [default]
     low, high = min(known) / _PAD, max(known) * _PAD
     missing = 10.0 ** (_LEAST_DECADES - min(math.log10(high) - math.log10(low), _LEAST_DECADES))
@@ -181,7 +181,8 @@ def _roofs(
 ) -> list[dict[str, Any]]:
     """Return the lines of one source: slopes up to the highest peak, peaks from where the steepest slope meets them.
 
-    One that stands in, because no counter of the report gives that roof, is drawn whichever source is chosen, and meets its lines.
+    A roof stands in (`standsIn`) where no counter of the report provides it: it is drawn with any choice of sources, and meets the
+    lines that are then shown.
     """
     of_source = [ceiling for ceiling in drawn if ceiling["source"] == source]
     first = next(each for each in CeilingSource if any(ceiling["source"] == each for ceiling in drawn))
@@ -223,7 +224,7 @@ def _stands_in(ceiling: Record, counted: Collection[tuple[str, str]]) -> bool:
 
 
 def _coinciding(ceilings: Sequence[Record]) -> dict[tuple[str, float], list[Record]]:
-    """Return the ceilings by kind and value: those of the same value are one line with several names."""
+    """Return the ceilings by kind and value; ceilings of equal value (to four digits) are one line with several names."""
     groups: dict[tuple[str, float], list[Record]] = {}
     for ceiling in ceilings:
         groups.setdefault((ceiling["kind"], float(f"{ceiling['per_s']:.4g}")), []).append(ceiling)
@@ -251,9 +252,9 @@ def _roof(ceilings: Sequence[Record], ends: _Ends, amount: str, *, stands_in: bo
 
 
 def _ticks(bounds: tuple[float, float], write: Callable[[float], str]) -> dict[str, Any]:
-    """Return ticks at 1, 2 and 5 of each decade, labelled at the decades (`coarse`) or everywhere (`fine`).
+    """Return ticks at 1, 2 and 5 of each decade, labelled only at the decades (`coarse`) or everywhere (`fine`).
 
-    Which of the decades have room for their label depends on how many are in view.
+    The renderer thins out the decade labels, as their number in view depends on the zoom.
     """
     first, last = math.floor(math.log10(bounds[0])) - 2, math.ceil(math.log10(bounds[1])) + 2
     marks = [(digit, exponent) for exponent in range(first, last + 1) for digit in (1, 2, 5)]

@@ -20,12 +20,12 @@ class Dot:
     """A group of equal launches on a chart.
 
     Attributes:
-        id: of the kernel that stands for it: the longest launch, or the longest of those with a dot.
+        id: of the launch that represents the group: the longest, or the longest with a dot.
         verdict: of its launches.
-        x, y: intensity and rate of that kernel, in the units of the view.
-        spread: lowest and highest rate of its launches; None where they hardly differ, or are not all known.
-        size_px: diameter; the area grows with the time of all its launches.
-        lines: what there is to tell of it; names in them are as the report has them.
+        x, y: intensity and rate of that launch, in the units of the view.
+        spread: lowest and highest rate of its launches; None where they differ by less than 5 %, or the document lacks some.
+        size_px: diameter; grows with the square root of the time of all launches.
+        lines: text shown on hover; names are as in the report, not escaped.
     """
 
     id: int
@@ -38,13 +38,13 @@ class Dot:
 
 
 def group_dots(document: Record, *, device: int, view: View, level: str) -> list[Dot | None]:
-    """Return a dot per group of a device, None for a group without one at that level; sizes compare over all devices.
+    """Return a dot per group of a device, None for a group without one at that level; dot sizes are comparable across devices.
 
     Args:
         document: an analysis, `ncuroof.analysis/1`.
         device: index in its devices.
         view: which roofline.
-        level: memory level at which bytes are counted.
+        level: memory level at which bytes or transactions are counted.
     """
     groups = document["groups"]
     kernel_by_id = {kernel["id"]: kernel for kernel in document["kernels"]}
@@ -61,7 +61,7 @@ def group_dots(document: Record, *, device: int, view: View, level: str) -> list
 
 
 def _longest_first(representative: Record, launches: Sequence[Record | None]) -> list[Record]:
-    """Return the launches of a group; its representative alone where the document does not hold them all."""
+    """Return the launches of a group, its representative first; only this one where the document lacks some of them."""
     known = [kernel for kernel in launches if kernel is not None]
     if len(known) < len(launches):
         return [representative]
@@ -70,7 +70,7 @@ def _longest_first(representative: Record, launches: Sequence[Record | None]) ->
 
 
 def _dot(launches: Sequence[Record], view: View, level: str, size_px: float, of_group: str) -> Dot | None:
-    """Return the dot of a group, whose launches come the longest first."""
+    """Return the dot of a group, given its launches, the longest first."""
     placed = [(kernel, points) for kernel in launches if (points := view.dots(kernel).get(level))]
     if not placed:
         return None
@@ -109,12 +109,12 @@ def _bound(kernel: Record) -> str:
 
 
 def verdict_title(name: str) -> str:
-    """Return a verdict for people."""
+    """Return the title of a verdict."""
     return load_rules().verdicts[name].title
 
 
 def _place(point: Record, spread: tuple[float, float] | None, view: View) -> Iterator[str]:
-    """Yield where a point lies, "DRAM, FP32: 0.5 FLOP/B, 1 TFLOP/s, 80 % of its roof", and how rates differ."""
+    """Yield where a point lies ("DRAM, FP32: 0.5 FLOP/B, 1 TFLOP/s, 80 % of its roof"), then the spread of rates if any."""
     where = ", ".join(text.label(name) for name in (point["level"], point.get("precision")) if name)
     roof = f", {text.share(point['roof_frac'])} of its roof" if point["roof_frac"] is not None else ""
     place = f"{where}: {view.write_intensity(point[view.intensity])}, {view.write_rate(point[view.rate])}{roof}"

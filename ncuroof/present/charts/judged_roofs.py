@@ -1,7 +1,7 @@
-"""Roofs as launches are judged by them: the data sheet's and measured ones hold at other clocks than those from counters.
+"""Adjusts roofs to the clock at which launches are judged: data-sheet and measured roofs hold at other clocks.
 
-A chart shows a dot against one roof. Where that is the data sheet's, since no counter gives it, or one that was measured, it is
-drawn at the clock of the longest launch that is judged by it, as roofs from counters are.
+Roofs from counters hold at the clock of the launch. A data-sheet roof (where no counter gives it) or a measured one is therefore
+drawn at the clock of the longest launch that is judged by it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ncuroof.present.analysed import Record
 from ncuroof.words import CeilingSource
 
 _NEXT_TO_NOTHING = 1e-3
-"""A clock that differs by less is the same."""
+"""Roofs that differ by a smaller fraction count as equal."""
 
 _TABLE_AND_RATE = {"compute": ("work", "flop_per_s"), "bandwidth": ("bandwidth", "bytes_per_s")}
 
@@ -20,12 +20,12 @@ _TABLE_AND_RATE = {"compute": ("work", "flop_per_s"), "bandwidth": ("bandwidth",
 def at_the_launches_clock(
     ceilings: Iterable[Record], kernels: Sequence[Record], counted: Collection[tuple[str, str]]
 ) -> list[Record]:
-    """Return the ceilings, those that are not from counters as the longest launch is judged by them, with its `at_hz`.
+    """Return the ceilings, those not from counters at the value by which the longest launch is judged, with its clock as `at_hz`.
 
     Args:
-        ceilings: of one device, from the document.
-        kernels: of that device, from the document.
-        counted: kind and name of the roofs that stand for themselves: the data sheet's is no more than a comparison there.
+        ceilings: roofs of one device, from the document.
+        kernels: kernels of that device, from the document.
+        counted: kind and name of the roofs that need no stand-in; their data-sheet values are a mere comparison, left as they are.
     """
     longest_first = sorted(kernels, key=lambda kernel: -(kernel.get("duration_ns") or 0.0))
     return [
@@ -47,7 +47,7 @@ def _as_judged(ceiling: Record, kernels: Iterable[Record]) -> Record:
 
 
 def _judged_by(kernel: Record, ceiling: Record) -> float | None:
-    """Return the roof by which a launch is judged; None where it is not."""
+    """Return the value of a roof by which a launch is judged; None where it is not judged by this roof."""
     table, rate = _TABLE_AND_RATE[ceiling["kind"]]
     entry = (kernel.get(table) or {}).get(ceiling["name"])
     if entry is None:

@@ -1,4 +1,4 @@
-"""The roofline of a study of an operation as SVG, and as an offline page with its table."""
+"""The roofline of a study of an operation: as SVG, and as an offline page with the study's table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ncuroof.present.format import flop_rate
 from ncuroof.present.texts.model import WORDS, counted, explained, subject, table
 
 _MOST_TEXTS = 24
-"""Marks that have their size written beside them, where one size is swept; more would not be told apart."""
+"""Most marks per machine that are labelled with the swept size; more labels would overlap."""
 
 
 _STYLE = (
@@ -27,7 +27,7 @@ _STYLE = (
 
 
 def to_model_svg(document: Record) -> str:
-    """Return the roofline: a roof per machine and precision, a mark per row; rows without a place in it are left out."""
+    """Return the roofline: a roof per machine and precision, a mark per row that has an intensity and an attainable rate."""
     rows = [row for row in document["rows"] if row["intensity_flop_per_byte"] and row["attainable_flop_per_s"]]
     swept = document["swept"]
     machines = {row["machine"]["id"] for row in rows}
@@ -53,7 +53,7 @@ def _mark(row: Record, swept: list[str], *, has_text: bool) -> Mark:
 
 
 def to_model_page(document: Record) -> str:
-    """Return an offline page: the picture, the study as a table, and what there is to say of it."""
+    """Return an offline page: the chart, the study as a table, and explanations."""
     name = escape(subject(document))
     told = "".join(f"<p>{_lines(block)}</p>\n" for block in explained(document))
     return (
@@ -70,7 +70,7 @@ def _lines(lines: list[str]) -> str:
 
 
 def _table(document: Record) -> str:
-    """Return the table of the study, numbers to the right."""
+    """Return the table of the study, with numbers right-aligned."""
     headings, *rows = table(document)
     kinds = ["" if heading in WORDS else ' class="number"' for heading in headings]
 

@@ -1,6 +1,6 @@
-"""The roofline chart of a device as a plotly figure: what the page's chart shows, with a dot per group of equal launches.
+"""The roofline chart of a device as a plotly figure: as on the page, with a dot per group of equal launches.
 
-plotly reads a part of HTML in its texts, and TeX where MathJax is at hand: every text of a report is escaped.
+plotly interprets some HTML in its texts, and TeX where MathJax is available, so every text of a report is escaped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 Part = dict[str, Any]
-"""A trace, a layout, or a part of either, in plotly's own terms."""
+"""A plotly trace or layout, or a part of either, as a dict."""
 
 MARKS = {
     Verdict.MEMORY: ("#0072b2", "circle"),
@@ -38,13 +38,13 @@ _PAPER, _INK, _SOFT, _LINE, _GRID = "#ffffff", "#1a1e22", "#59636e", "#d8dde2", 
 _WIDTH_PX, _HEIGHT_PX = 960, 600
 _MARGIN = {"l": 90, "r": 20, "t": 105, "b": 55}
 _MOST_TITLE = 100
-_MOST_DECADES = 9  # that are labelled
-_LAST = 2000  # of a legend, whose entries have rank 1000
+_MOST_DECADES = 9  # with labels on an axis
+_LAST = 2000  # legend rank after all others, which have plotly's default 1000
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})
 
 
 def roofline_figure(document: Record, *, device: int = 0, view: str = FLOP.name, level: str | None = None) -> Figure:
-    """Return the roofline chart of a device; one that cannot be drawn says why.
+    """Return the roofline chart of a device, or a figure that says why there is none.
 
     Axes are logarithmic: FLOP/s over FLOP/byte, or warp instructions per second over warp instructions per transaction.
 
@@ -80,7 +80,7 @@ def roofline_figure(document: Record, *, device: int = 0, view: str = FLOP.name,
 
 
 def _known(kind: str, value: object, known: Sequence[Any]) -> Any:
-    """Return the one of the known values that equals `value`."""
+    """Return the known value that equals `value`, else raise an `UnknownNameError`."""
     for each in known:
         if each == value:
             return each
@@ -92,12 +92,12 @@ def _escaped(words: str) -> str:
 
 
 def _is_shown(roof: Record, drawn: Record) -> bool:
-    """Return whether a roof is drawn at first: it is of the first source, or stands in for a roof that this one does not have."""
+    """Return whether a roof is drawn initially: its source is shown initially, or it stands in for missing counters."""
     return roof["standsIn"] or [roof["source"], True] in drawn["sources"]
 
 
 def _roofs(drawn: Record) -> list[Part]:
-    """Return a line per roof; those that are not drawn at first wait in the legend, an entry per source."""
+    """Return a line per roof; roofs that are not drawn initially can be shown from the legend, one entry per source."""
     traces: list[Part] = []
     for roof in drawn["roofs"]:
         source, is_counted = roof["source"], roof["source"] == CeilingSource.COUNTERS
@@ -125,7 +125,7 @@ def _roofs(drawn: Record) -> list[Part]:
 
 
 def _dots(dots: Sequence[Dot]) -> list[Part]:
-    """Return a trace per verdict met."""
+    """Return a trace for each verdict that occurs."""
     traces = []
     for verdict, (colour, symbol) in MARKS.items():
         of_verdict = [dot for dot in dots if dot.verdict == verdict]
@@ -151,7 +151,7 @@ def _dots(dots: Sequence[Dot]) -> list[Part]:
 
 
 def _error_bars(dots: Sequence[Dot], colour: str) -> Part:
-    """Return bars from the lowest to the highest rate of a group's launches; none where no group's launches differ."""
+    """Return error bars from the lowest to the highest rate of each group's launches; empty where no group has a spread."""
     if all(dot.spread is None for dot in dots):
         return {}
     bars = {
@@ -162,7 +162,7 @@ def _error_bars(dots: Sequence[Dot], colour: str) -> Part:
 
 
 def _layout(document: Record, device: int, view: View, *remarks: str) -> Part:
-    """Return all of the layout but axes and labels."""
+    """Return the layout without axes and roof labels."""
     names = [text.gpu_name(each) for each in document["devices"][device : device + 1]]
     if any(source.get("simulated") for source in document["sources"]):
         remarks = ("simulated: written by ncuroof, not recorded on a GPU", *remarks)
@@ -197,7 +197,7 @@ def _remarks(dots: Sequence[Dot | None], level: str, view: View) -> list[str]:
 
 
 def _reason(document: Record, levels: Sequence[str], level: str | None, view: View) -> Part:
-    """Return the part of a layout that says why there is no chart at a level; `levels` have dots."""
+    """Return the part of the layout that says why there is no chart at a level; `levels` are those with dots."""
     if not document["devices"]:
         reason = "There is no chart: no GPU is known."
     elif level is None or not levels:

@@ -1,4 +1,4 @@
-"""Where the labels of roofs go on a chart whose size is known: along the lines, from their ends in view, clear of each other."""
+"""Places roof labels on a chart of known size: along the lines, from their visible ends, without overlaps."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from ncuroof.present.analysed import Record
 
 FONT_PX = 11
 _CHARACTER_PX = 6.3
-"""Of a label's font, on average."""
+"""Average width of a character in the labels' font."""
 
 _LINE_PX = 15.0
 _SHIFT_PX = 10.0
-"""From a line to the middle of its label."""
+"""Distance from a line to the middle of its label."""
 
 _FROM_END_PX = 14.0
 _GAP_PX = 14.0
 _AS_ONE_PX = 5.0
-"""Lines that are nearer to each other are as good as one: a label keeps clear of both."""
+"""Lines closer than this count as one: the label shift clears both."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What is in view of a logarithmic chart.
+    """The visible part of a logarithmic chart.
 
     Attributes:
         x, y: ranges as exponents of ten.
@@ -42,9 +42,9 @@ class RoofLabel:
     """A label and its place.
 
     Attributes:
-        roof: the line, as `figures.chart` describes it.
-        x, y: on the line, as exponents of ten, below or above the middle of the label.
-        x_shift_px, y_shift_px: from there to the middle of the label, to the right and upwards.
+        roof: the line, as in `roofs` of `figures.chart`.
+        x, y: anchor point on the line, as exponents of ten.
+        x_shift_px, y_shift_px: offset from there to the middle of the label, to the right and upwards.
         angle: of the line, in degrees anticlockwise.
     """
 
@@ -57,7 +57,7 @@ class RoofLabel:
 
 
 def roof_labels(roofs: Sequence[Record], frame: Frame) -> list[RoofLabel]:
-    """Return the labels of the roofs whose lines have room for them in view: slopes at their left end, peaks at their right."""
+    """Return the labels that fit in view: those of slopes at their left ends, those of peaks at their right ends."""
     angle = math.atan2(frame.y_px, frame.x_px)
     slopes = [roof for roof in roofs if roof["kind"] == "bandwidth"]
     peaks = [roof for roof in roofs if roof["kind"] != "bandwidth"]
@@ -65,12 +65,12 @@ def roof_labels(roofs: Sequence[Record], frame: Frame) -> list[RoofLabel]:
 
 
 def _along(roofs: Sequence[Record], frame: Frame, angle: float) -> list[RoofLabel]:
-    """Return the labels of parallel roofs, `angle` in radians; one that would meet another is moved on along its line.
+    """Return the labels of parallel roofs at an `angle` in radians; a label that would overlap another is moved along its line.
 
-    Places are told by two distances in pixels: `along` the lines, from left to right, and `across` them, upwards.
+    Positions are in coordinates rotated with the lines, in pixels: `along` them from left to right, and `across` them upwards.
     """
     cos, sin = math.cos(angle), math.sin(angle)
-    sign = 1.0 if angle else -1.0  # labels of slopes are moved to the right, those of peaks to the left
+    sign = 1.0 if angle else -1.0  # labels of slopes move to the right, those of peaks to the left
     heights = {id(roof): _height(roof, frame, angle) for roof in roofs}
     placed: list[tuple[float, float, float]] = []
     labels = []
@@ -96,7 +96,7 @@ def _height(roof: Record, frame: Frame, angle: float) -> float:
 
 
 def _end(across: float, frame: Frame, angle: float) -> float:
-    """Return how far along a line its end in view is: a slope's left end, a peak's right."""
+    """Return the position along a line of its visible end: the left end of a slope, the right end of a peak."""
     if not angle:
         return frame.x[1] * frame.x_px
     cos, sin = math.cos(angle), math.sin(angle)
@@ -105,7 +105,7 @@ def _end(across: float, frame: Frame, angle: float) -> float:
 
 
 def _is_below(distances_px: Sequence[float]) -> bool:
-    """Return whether a label goes below its line: where a line above would run through it, and none below would."""
+    """Return whether a label goes below its line: a line just above would cross it there, and none just below would."""
 
     def is_near(distance_px: float) -> bool:
         return _AS_ONE_PX < distance_px < _LINE_PX + 3

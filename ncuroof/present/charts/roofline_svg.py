@@ -1,4 +1,4 @@
-"""A roofline of marks as a picture of its own: SVG without script, drawn from plain values."""
+"""Draws a roofline with marks as a standalone SVG without script, from plain values."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ncuroof.present.format import byte_rate, flop_rate, label, shortened, trimm
 _WIDTH, _HEIGHT = 900, 560
 _LEFT, _RIGHT, _TOP, _BOTTOM = 86, 24, 44, 64
 _PAD_DECADES = 0.5
-_MOST_TITLE = 100  # that fits above the plane; the whole is shown where it is pointed at
+_MOST_TITLE = 100  # characters that fit above the chart; the full title is shown on hover
 _FINE_TICKS_BELOW_DECADES = 3
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b9609a", "#bf7f00", "#59636e")
-"""Okabe and Ito's palette, as on the page; each machine has a shape of its own besides."""
+"""Palette of Okabe and Ito, as on the page; machines also differ in shape."""
 
 _DARK_COLOURS = ("#4da6e0", "#f2834a", "#35b58e", "#d98fbe", "#eab040", "#9ba5af")
 _PAPER, _INK, _SOFT, _GRID = "#ffffff", "#1a1e22", "#59636e", "#eceff1"
@@ -26,25 +26,25 @@ DARK_STYLE = (
     f".grid{{stroke:{_DARK_GRID}}}.axis{{stroke:{_DARK_INK}}}"
     + "".join(f".roof{n}{{stroke:{c}}}.mark{n}{{fill:{c}}}" for n, c in enumerate(_DARK_COLOURS))
 )
-"""Style of the picture on dark paper, for a page that holds it; by itself the picture is on white."""
+"""CSS for the picture on a dark page; a standalone picture is on white."""
 
 _SHAPES = ("circle", "square", "diamond", "triangle")
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A place on the roofline, and the roofs above it.
+    """A point on the roofline, and the roofs above it.
 
     Attributes:
-        intensity_flop_per_byte: to the right; positive.
-        flop_per_s: upwards; positive.
-        told: what it is, shown where it is pointed at.
-        machine: whose roofs; gives colour and shape.
+        intensity_flop_per_byte: x coordinate; positive.
+        flop_per_s: y coordinate; positive.
+        told: text shown on hover.
+        machine: whose roofs these are; sets colour and shape.
         precision: name of the flat roof.
         peak_flop_per_s: of the flat roof.
         bandwidth_bytes_per_s: of the slope.
-        measured_flop_per_s: a ring at this rate besides, or None.
-        text: written beside it, or nothing.
+        measured_flop_per_s: also draw a ring at this rate; None for none.
+        text: label beside the mark; empty for none.
     """
 
     intensity_flop_per_byte: float
@@ -59,26 +59,26 @@ class Mark:
 
     @property
     def ridge_flop_per_byte(self) -> float:
-        """Where slope and flat roof meet."""
+        """Intensity at which the slope meets the flat roof."""
         return self.peak_flop_per_s / self.bandwidth_bytes_per_s
 
 
 @dataclass(frozen=True, slots=True)
 class _Plane:
-    """Logarithmic axes: exponents of ten at the edges."""
+    """Logarithmic axes; `x` and `y` are the exponents of ten at their ends."""
 
     x: tuple[float, float]
     y: tuple[float, float]
 
     def at(self, intensity: float, flop_per_s: float) -> tuple[float, float]:
-        """Return the place of a point in pixels."""
+        """Return the position of a point in pixels."""
         across = (math.log10(intensity) - self.x[0]) / (self.x[1] - self.x[0])
         up = (math.log10(flop_per_s) - self.y[0]) / (self.y[1] - self.y[0])
         return _LEFT + across * (_WIDTH - _LEFT - _RIGHT), _HEIGHT - _BOTTOM - up * (_HEIGHT - _TOP - _BOTTOM)
 
 
 def roofline_svg(title: str, marks: Sequence[Mark]) -> str:
-    """Return the picture: a roof per machine and precision, and every mark; without marks, words that say so."""
+    """Return the SVG: a roof per machine and precision, and every mark; without marks, a sentence that says so."""
     name = escape(title)
     head = (
         f'<!-- ncuroof roofline -->\n<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
@@ -98,7 +98,7 @@ def roofline_svg(title: str, marks: Sequence[Mark]) -> str:
 
 
 def _plane(marks: Sequence[Mark]) -> _Plane:
-    """Return axes that hold every mark and every ridge, with room around them."""
+    """Return axes that include every mark and every ridge, with a margin."""
     places = [(mark.ridge_flop_per_byte, mark.peak_flop_per_s) for mark in marks]
     places += [(mark.intensity_flop_per_byte, mark.flop_per_s) for mark in marks]
     places += [(mark.intensity_flop_per_byte, mark.measured_flop_per_s) for mark in marks if mark.measured_flop_per_s]
@@ -123,7 +123,7 @@ def _axes(plane: _Plane, unit: str) -> Iterator[str]:
 
 
 def _ticks(exponents: tuple[float, float]) -> list[float]:
-    """Return round numbers between two exponents of ten: 1, 2 and 5 of each decade, of an axis of three decades or more 1 alone."""
+    """Return the ticks between two exponents of ten: 1, 2 and 5 of each decade, only 1 on an axis of three decades or more."""
     low, high = exponents
     digits = (1, 2, 5) if high - low < _FINE_TICKS_BELOW_DECADES else (1,)
     decades = range(math.floor(low), math.ceil(high) + 1)
@@ -132,7 +132,7 @@ def _ticks(exponents: tuple[float, float]) -> list[float]:
 
 
 def _roofs(marks: Sequence[Mark], plane: _Plane, machines: Sequence[str]) -> Iterator[str]:
-    """Yield slope and flat roof of each machine and precision, and a line of the legend."""
+    """Yield slope, flat roof and legend entry of each machine and precision."""
     roofs = {(mark.machine, mark.precision): mark for mark in marks}
     for place, ((machine, precision), mark) in enumerate(roofs.items()):
         number = machines.index(machine)
@@ -170,7 +170,7 @@ def _colour(machine: int) -> str:
 
 
 def _shape(machine: int, x: float, y: float) -> str:
-    """Return the mark of a machine by its number; its class is that of its dark colour."""
+    """Return the mark of a machine, by its number; its class selects the colour of the dark style."""
     kind = _SHAPES[machine % len(_SHAPES)]
     paths = {
         "square": f"M{x - 4.5:.1f} {y - 4.5:.1f}h9v9h-9z",

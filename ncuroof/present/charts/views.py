@@ -1,4 +1,4 @@
-"""The two rooflines of a kernel as data of the same shape: by FLOPs per byte, and by warp instructions per transaction."""
+"""Descriptions of the two rooflines: FLOPs per byte, and warp instructions per memory transaction."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from ncuroof.present.analysed import Record
 from ncuroof.words import MemoryLevel
 
 _LEAST, _MOST = 1e-30, 1e30
-"""Numbers outside are no rates or intensities of any machine, and would leave the range of a float in the ticks."""
+"""Range of plottable values: no machine reaches others, and their ticks would overflow a float."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One roofline: where its numbers stand in the document, and how they are written.
+    """One roofline: where its numbers are in the document, and how they are written.
 
     Attributes:
         name: key in the page's data.
-        label: for people.
+        label: display name.
         ceilings: key of its roofs in the document.
         intensity, rate: keys of a point's coordinates.
         per: title of the horizontal axis, up to the level.
         counted: legend of the choice of levels.
         no_level: why a kernel with points has none at a level.
-        no_chart: what stands in place of a chart without dots.
+        no_chart: text shown in place of a chart without dots.
         intensity_unit, rate_unit: symbols of the coordinates' units.
-        write_intensity, write_rate, write_slope: coordinates and slopes as text.
+        write_intensity, write_rate, write_slope: functions that write coordinates and slopes as text.
     """
 
     name: str
@@ -46,16 +46,16 @@ class View:
     write_slope: Callable[[float | None], str]
 
     def x_title(self, level: str) -> str:
-        """Return what the horizontal axis counts where bytes are counted at a level: "FLOP per byte of DRAM"."""
+        """Return the title of the horizontal axis at a memory level: "FLOP per byte of DRAM"."""
         return f"{self.per} {text.label(level)}{' memory' if level == MemoryLevel.SHARED else ''}"
 
     def points(self, kernel: Record) -> Sequence[Record]:
-        """Return the kernel's points of this roofline."""
+        """Return the kernel's points on this roofline."""
         holder = kernel if self is FLOP else kernel.get("instructions") or {}
         return holder.get("points") or ()
 
     def dots(self, kernel: Record) -> dict[str, list[Record]]:
-        """Return the points that can be drawn by level, those of the precision that takes longest first."""
+        """Return the points that can be drawn, by level: the dominant precision first, then by descending rate."""
         dominant = kernel.get("dominant_precision")
 
         def time_at_peak(point: Record) -> tuple[bool, float]:
@@ -68,7 +68,7 @@ class View:
         return {level: sorted(points, key=time_at_peak, reverse=True) for level, points in found.items()}
 
     def off_chart_reason(self, kernel: Record) -> str | None:
-        """Return why a kernel has no dot at any level; None for one that has."""
+        """Return why a kernel has no dot at any level; None if it has one."""
         if self.dots(kernel):
             return None
         if kernel["failed"]:
@@ -98,7 +98,7 @@ def _without_instruction_dot(kernel: Record) -> str:
 
 
 def is_plottable(*values: float | None) -> bool:
-    """Return whether all values have a place on a logarithmic axis."""
+    """Return whether all values can be drawn on a logarithmic axis."""
     return all(value is not None and _LEAST <= value <= _MOST for value in values)
 
 
@@ -135,4 +135,4 @@ INSTRUCTION = View(
     write_slope=text.transaction_rate,
 )
 VIEWS = (FLOP, INSTRUCTION)
-"""In the order in which the page offers them; the first with dots opens first."""
+"""In the order in which the page offers them; the page opens with the first that has dots."""

@@ -1,1 +1,1 @@
-"""What programs read: JSON documents, and the values that every other presentation is made from."""
+"""JSON documents for programs; every other presentation is made from their values."""

@@ -1,4 +1,4 @@
-"""The analysis as plain data: the JSON document `ncuroof.analysis/1`, which every other presentation reads.
+"""Builds the JSON document `ncuroof.analysis/1`: the analysis as plain data, which every other presentation reads.
 
 Schema history:
     1  2026-11-20  first version.
@@ -43,25 +43,25 @@ QUANTITY_GROUPS = (
     "arithmetic",
     "check",
 )
-"""Blocks of a kernel that hold the quantities named `<block>.<key>`."""
+"""Blocks of a kernel's entry; block `<group>` contains the quantities `<group>.<key>`."""
 
 _TRAFFIC_DEFINITION = "definition.traffic_bytes."
-"""Begins the columns that say how a kernel's traffic was found."""
+"""Prefix of the columns that state what was counted as traffic at each level."""
 
 ABOVE_ROOF = "above_roof"
-"""The caveat whose likely cause is told kernel by kernel."""
+"""The caveat whose likely cause is given for each kernel."""
 
 _BUSY = "busy."
 _ROOF_SHARES = ("datasheet_frac", "reached_frac")
 
 
 def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Document:
-    """Return the document of an analysis; numbers in base units, None for what is not known, kernels in file order.
+    """Return the document of an analysis: numbers in base units, None for what is not known, kernels in file order.
 
     Args:
         analysed: an analysis.
-        ids: the kernels to describe, without `scaling` and `expected`; all for None. Sources, devices and summary
-            always tell of all.
+        ids: the kernels to describe, in this order; `scaling` and `expected` are then None. None describes all kernels. Sources,
+            devices and summary always cover the whole analysis.
     """
     return {
         "schema": SCHEMA,
@@ -100,7 +100,7 @@ def _source(report: RawReport) -> Document:
 
 
 def _devices(analysed: Analysed) -> list[Document]:
-    from ncuroof.whatif import recorded_dram  # noqa: PLC0415  the terminal's summary does without
+    from ncuroof.whatif import recorded_dram  # noqa: PLC0415  not needed until a document is made
 
     profiles, dram = analysed.roofline_tables.profiles, recorded_dram(analysed.measurements.kernels)
     return [
@@ -155,7 +155,7 @@ def _actions(analysed: Analysed) -> list[Document]:
 
 
 class _Kernels:
-    """Describes kernels; the tables that belong to them are grouped by kernel once."""
+    """Describes kernels; groups the tables that belong to them by kernel once, up front."""
 
     def __init__(self, analysed: Analysed, ids: Sequence[int] | None, rules: Rules, catalogue: Catalogue) -> None:
         placed, diagnosis = analysed.roofline_tables, analysed.diagnosis
@@ -233,7 +233,7 @@ class _Kernels:
         }
 
     def _with_shares(self, kind: str, key: str, entries: list[Document], number: int) -> Document:
-        """Return the entries by name, with what was reached of the data sheet's roof and of one that was measured."""
+        """Return the entries by name, with the shares of the data-sheet roof and of the measured roof that the kernel reached."""
         shares = {share["name"]: share for share in self._shares.get(number, []) if share["kind"] == kind}
         by_name = {}
         for entry in entries:
@@ -245,7 +245,7 @@ class _Kernels:
         return by_name
 
     def _instructions(self, row: Mapping[str, Any]) -> Document | None:
-        """Return the block of the instruction roofline; None where executed instructions are not known."""
+        """Return the block of the instruction roofline; None where the number of executed instructions is not known."""
         if row["instructions.warp_executed"] is None:
             return None
         return {
@@ -300,19 +300,19 @@ class _Kernels:
 
 
 def _within(prefix: str, columns: Iterable[str]) -> dict[str, str]:
-    """Return the columns that begin with a prefix by what follows it."""
+    """Return the columns that start with a prefix, by the rest of their names."""
     return {column.removeprefix(prefix): column for column in columns if column.startswith(prefix)}
 
 
 def _scaling(busy: Document) -> Document:
-    """Return what of a launch's time scales with which peak; see docs/whatif.md."""
+    """Return how much of a launch's time scales with which peak, for projections; see docs/whatif.md."""
     names = ("reached_frac", "tensor_precision", "n_blocks", "n_resident_blocks", "shared_bytes_per_block")
     times = {name.removeprefix(_BUSY): value for name, value in busy.items() if name.startswith(_BUSY)}
     return {"busy_ns": times, **{name: busy[name] for name in names}}
 
 
 def _busy_times(analysed: Analysed) -> pl.DataFrame:
-    from ncuroof.whatif import busy_times  # noqa: PLC0415  the terminal's summary does without
+    from ncuroof.whatif import busy_times  # noqa: PLC0415  as above
 
     return busy_times(analysed.kernels, analysed.roofline_tables.work)
 

@@ -1,4 +1,4 @@
-"""The document `ncuroof.comparison/1`: numbers in base units, None for what is not known, a sentence per change."""
+"""Builds the document `ncuroof.comparison/1`: numbers in base units, None for what is not known, a sentence per match."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Document = dict[str, Any]
 
 
 def comparison_document(comparison: Comparison, results: Sequence[GateResult] = ()) -> Document:
-    """Return the document of a comparison and of its gates; matches by the time they gained or lost, the most first."""
+    """Return the document of a comparison and its gates; matches with the largest change of time first (see `_order`)."""
     is_comparable = comparison.comparable.is_time_comparable
     of_run, of_matched = (
         change(comparison) if is_comparable else (None, None) for change in (run_change, matched_change)
@@ -70,7 +70,7 @@ def comparison_document(comparison: Comparison, results: Sequence[GateResult] = 
 
 
 def _order(delta: Delta) -> tuple[bool, float]:
-    """Return where a change stands: those beyond chance first, by the time they moved."""
+    """Return the sort key of a match: changes beyond measurement noise first, then the largest change of time."""
     was, became = delta.duration_ns
     moved = abs((became or 0.0) - (was or 0.0))
     return (not (delta.is_significant or delta.is_counted_otherwise), -moved)

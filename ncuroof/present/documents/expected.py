@@ -1,4 +1,4 @@
-"""Expected against measured as plain data: the block `expected` of the document."""
+"""Expected against measured work and traffic as plain data: the block `expected` of the document."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def expected_document(found: Expected) -> dict[str, Any] | None:
-    """Return calls, modules and the utilisation of the peak; None where no NVTX range names an operator with its shapes."""
+    """Return calls, modules and utilisation of the peak (MFU); None where no NVTX range names an operator with its shapes."""
     if found.calls.is_empty():
         return None
     return {

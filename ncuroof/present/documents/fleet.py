@@ -1,4 +1,4 @@
-"""What a fleet answers as one document, `ncuroof.fleet_answers/1`: for programs, and for what is printed."""
+"""Builds the documents of a fleet: its answers `ncuroof.fleet_answers/1`, which texts print too, and `ncuroof.fleet_sql/1`."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def fleet_document(
     *,
     top: int,
 ) -> dict[str, Any]:
-    """Return the document; of each list the first `top` entries, with how many there are.
+    """Return the document; each list has its first `top` entries and the number of all.
 
     Args:
-        dataset: its location.
-        found: the fleet in numbers.
-        kernels: as `by_time`.
-        gpus: as `across_gpus`.
-        changes: by one thing each.
+        dataset: location of the dataset.
+        found: totals over the fleet.
+        kernels: table that `by_time` returns.
+        gpus: table that `across_gpus` returns.
+        changes: one entry per factor, such as driver version or a label.
         failures: FLEET_FAILURES.
-        top: the most entries of a list.
+        top: most entries per list.
     """
     overview = asdict(found)
     overview["gpus"] = [{"name": name, "n_launches": n} for name, n in found.gpus]
@@ -54,12 +54,12 @@ def fleet_document(
 
 
 def sql_document(query: str, rows: pl.DataFrame) -> dict[str, Any]:
-    """Return the answer to a query."""
+    """Return the document of an SQL query's answer."""
     return {"schema": SQL_SCHEMA, "tool": TOOL, "query": query, "columns": rows.columns, "rows": plain(rows)}
 
 
 def plain(rows: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return rows as JSON holds them: dates as text."""
+    """Return rows as JSON values, with dates as text."""
     parsed: list[dict[str, Any]] = json.loads(rows.write_json())
     return parsed
 

@@ -1,4 +1,4 @@
-"""Documents as JSON: a line for each entry of a list, such as a kernel, so that lines can be searched and compared."""
+"""Writes documents as JSON with one line per list entry, such as a kernel, so that grep and diff work on them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ncuroof._version import __version__
 from ncuroof.present.format import printable
 
 TOOL = {"name": "ncuroof", "version": __version__}
-"""What every document says it was written by."""
+"""The block `tool` of every document."""
 
 
 def json_text(document: Mapping[str, Any]) -> str:
-    """Return a document as text.
+    """Return a document as JSON text.
 
     Raises:
-        ValueError: it holds a number that is not finite, which JSON cannot say.
+        ValueError: it contains a number that is not finite, which JSON cannot express.
     """
     fields = (f" {_line(key)}: {_lines(value)}" for key, value in document.items())
     return "{\n" + ",\n".join(fields) + "\n}\n"
@@ -30,5 +30,5 @@ def _lines(value: Any) -> str:
 
 
 def _line(value: Any) -> str:
-    """Return a value on one line; what a terminal would obey is written as JSON's escapes, which any parser reads back."""
+    """Return a value as one line of JSON; control characters become JSON escapes, so that no terminal obeys them."""
     return printable(json.dumps(value, ensure_ascii=False, allow_nan=False))

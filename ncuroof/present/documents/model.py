@@ -1,4 +1,4 @@
-"""A study of an operation as the document `ncuroof.model/1`; every other format is made from it."""
+"""Builds the document `ncuroof.model/1` of a study of an operation; every other format is made from it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _LAUNCH_NODE = "long_enough"
 def model_document(
     study: Study, *, achieved_flop_per_s: float | None = None, achieved_ns: float | None = None
 ) -> dict[str, Any]:
-    """Return the document of a study, with what was measured beside it.
+    """Return the document of a study, with a measured rate or time beside the predictions if given.
 
     Args:
         study: rows and critical sizes.
-        achieved_flop_per_s: a measured rate, held against every row.
-        achieved_ns: a measured time instead.
+        achieved_flop_per_s: a measured rate, compared with every row.
+        achieved_ns: a measured time, instead of a rate.
     """
     launch_ns = shortest_worthwhile_ns()
     distances = study.distance(achieved_flop_per_s=achieved_flop_per_s, achieved_ns=achieved_ns)
@@ -40,7 +40,7 @@ def model_document(
 
 
 def shortest_worthwhile_ns() -> float:
-    """Return what launching a kernel costs: the threshold of the rules, below which a kernel is bound by overhead."""
+    """Return the duration below which the rules call a kernel overhead-bound, about the cost of a launch, in nanoseconds."""
     with stated("rules.toml") as raw:
         return float(next(node["threshold"] for node in raw["node"] if node["id"] == _LAUNCH_NODE))
 
@@ -77,7 +77,7 @@ def _row(row: Row, found: Distance | None, launch_ns: float) -> dict[str, Any]:
 
 
 def _asked(operation: Operation) -> dict[str, Any]:
-    """Return what an operation asks of any machine."""
+    """Return the work and traffic that an operation needs on any machine."""
     return {
         "flop": operation.flop,
         "matrix_flop": operation.matrix_flop,

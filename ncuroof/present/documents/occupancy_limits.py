@@ -1,4 +1,4 @@
-"""What limits the blocks on an SM, and how much less of it would let one more in."""
+"""Which resources limit the resident blocks per SM, and how much less a block must use for one more to fit."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from ncuroof.present import format as text
 
 _SMALL = 128
-"""Threads of the blocks of `occupancy.small_blocks_frac`."""
+"""Threads per block that `occupancy.small_blocks_frac` assumes."""
 
 _LEAST_GAIN_FRAC = 0.1
-"""Occupancy that smaller blocks must gain to be named."""
+"""Least gain in occupancy for which smaller blocks are recommended."""
 
 LIMITS = {
     "registers": "registers",
@@ -20,18 +20,18 @@ LIMITS = {
     "blocks": "block slots",
     "barriers": "hardware barriers",
 }
-"""What limits the resident blocks, and its name in a sentence."""
+"""Resources that limit the resident blocks, with their names in sentences."""
 
 
 def tightest(limits: Mapping[str, float | None], shared_bytes: float | None) -> list[str]:
-    """Return what allows the fewest blocks per SM; several where they tie.
+    """Return the resources that allow the fewest blocks per SM; several where they tie.
 
-    A kernel that asks for no shared memory, or for no more than one barrier per block, has the number of block slots under the
-    names of these as well; where the slots are among the tightest, the others are theirs.
+    For a kernel without shared memory, or with at most one barrier per block, reports give the number of block slots as the limit
+    of that resource, too. Such ties are left out: barriers where block slots tie, unused shared memory where anything else ties.
 
     Args:
-        limits: blocks per SM, by name of `LIMITS`.
-        shared_bytes: shared memory per block that the program asked for, or that it takes where that is not known.
+        limits: blocks per SM, by name in `LIMITS`.
+        shared_bytes: shared memory per block that the program requested, or that is allocated where that is not known.
     """
     known = {name: limit for name, limit in limits.items() if limit is not None}
     tied = [name for name, limit in known.items() if limit == min(known.values())]
@@ -40,13 +40,13 @@ def tightest(limits: Mapping[str, float | None], shared_bytes: float | None) -> 
 
 
 def with_limits(advice: str, limiters: Sequence[str], row: Mapping[str, Any], cures: Mapping[str, str]) -> str:
-    """Return an advice in which `{limiters}` and `{cures}` are what limits this kernel's blocks, and what to change.
+    """Return an advice with its placeholders `{limiters}` and `{cures}` filled in for this kernel.
 
     Args:
-        advice: with or without these marks.
-        limiters: names of `LIMITS`; empty where they are not known.
+        advice: text with or without placeholders.
+        limiters: names in `LIMITS`; empty where they are not known: the cures are then those of registers and shared memory.
         row: canonical quantities of the kernel.
-        cures: what to change, by name of `LIMITS`.
+        cures: what to change, by name in `LIMITS`.
     """
     likeliest = limiters or ("registers", "shared_memory")
     filled = advice.replace("{limiters}", limiters_in_words(limiters, row))
@@ -54,7 +54,7 @@ def with_limits(advice: str, limiters: Sequence[str], row: Mapping[str, Any], cu
 
 
 def _smaller_blocks(row: Mapping[str, Any]) -> list[str]:
-    """Return what blocks of 128 threads would do, where more of them fit beside each other than of the kernel's own."""
+    """Return blocks of 128 threads as a cure, where the kernel's are larger and these raise theoretical occupancy enough."""
     now, then = row.get("occupancy.theoretical_frac"), row.get("occupancy.small_blocks_frac")
     n_threads = row.get("launch.n_threads_per_block")
     if now is None or then is None or n_threads is None or n_threads <= _SMALL or then < now + _LEAST_GAIN_FRAC:
@@ -63,10 +63,10 @@ def _smaller_blocks(row: Mapping[str, Any]) -> list[str]:
 
 
 def limiters_in_words(limiters: Sequence[str], row: Mapping[str, Any]) -> str:
-    """Return what limits the blocks, with what would let one more in: "registers (96 per thread; at 80 one more block fits)".
+    """Return the limiters, with what would let one more block fit: "registers (96 per thread; at 80 one more block fits)".
 
     Args:
-        limiters: names of `LIMITS`.
+        limiters: names in `LIMITS`.
         row: canonical quantities of the kernel.
     """
     return " and ".join(LIMITS[name] + _one_more(name, row) for name in limiters) or "its resources"

@@ -1,4 +1,4 @@
-"""What a run would take elsewhere, as a document: `ncuroof.whatif/1`."""
+"""Builds the document `ncuroof.whatif/1`: the projected time of a run on other GPUs or after changes."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ def projection_document(
     only: str | None = None,
     remarks: Sequence[str] = (),
 ) -> Document:
-    """Return the document of a projection; kernels by the time they gain or lose on the first target, the most first.
+    """Return the document of a projection; kernels by their change of time on the first target, the largest first.
 
     Args:
         busy: BUSY_TIMES after all changes and fusions.
-        projection: PROJECTION of it.
-        sources: what the reports are called.
-        changes: changes and fusions, as they were written.
-        only: regular expression of the names that changes concern; None for all.
-        remarks: what else there is to say of what was asked, in sentences; they stand before the assumptions.
+        projection: PROJECTION of these.
+        sources: names of the reports.
+        changes: changes and fusions, as the user wrote them.
+        only: regular expression of the kernel names to which changes apply; None for all.
+        remarks: remarks on the request, as sentences; they precede the assumptions.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -94,7 +94,7 @@ def _is_tried(kind: str, changes: Sequence[str]) -> bool:
 
 
 def _is_narrowed(changes: Sequence[str]) -> bool:
-    """Return whether a change of type is to one narrower than FP32."""
+    """Return whether any change is to a data type narrower than FP32."""
     found = (re.match(r"\s*dtype\s*:\s*(\w+)", each) for each in changes)
     return any(DTYPES[each[1]].bytes < DTYPES["fp32"].bytes for each in found if each)
 
@@ -108,7 +108,7 @@ def _total(row: dict[str, Any]) -> Document:
 
 
 def _times(row: dict[str, Any]) -> Document:
-    """Return times of the launches that could be projected; null where none could."""
+    """Return the times of the launches that could be projected; None where none could."""
     is_known = row["is_known"]
     times = {key: row[key] if is_known else None for key in ("recorded_ns", "duration_ns", "least_ns", "most_ns")}
     return times | {"speedup": row["recorded_ns"] / row["duration_ns"] if is_known and row["duration_ns"] else None}
@@ -135,7 +135,7 @@ def _kernels(rows: pl.DataFrame) -> list[Document]:
 
 
 def _order(kernel: Document) -> tuple[float, float]:
-    """Return where a kernel stands: by the time that it gains or loses on the first target, then by its time."""
+    """Return the sort key of a kernel: largest change of time on the first target first, then longest recorded time."""
     first = kernel["projections"][0]
     moved = abs(first["recorded_ns"] - first["duration_ns"]) if first["duration_ns"] is not None else 0.0
     return -moved, -(kernel["recorded_ns"] or 0.0)

@@ -1,4 +1,4 @@
-"""What NVIDIA's own rules say of a kernel, and whether they agree with its verdict."""
+"""Messages of NVIDIA's own rules for a kernel, and whether they agree with its verdict."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CONTRADICTED = (
 
 
 def vendor_rules(reports: Iterable[RawReport]) -> pl.DataFrame:
-    """Return the messages of NVIDIA's rules with the kernel's `id` over all reports."""
+    """Return the messages of NVIDIA's rules of all reports, with the kernel's `id` in the analysis."""
     parts, n_before = [], 0
     for report in reports:
         parts.append(report.rules.with_columns((pl.col("row") + n_before).cast(pl.UInt32).alias("id")))
@@ -28,12 +28,12 @@ def vendor_rules(reports: Iterable[RawReport]) -> pl.DataFrame:
 
 
 def vendor_block(messages: Sequence[dict[str, Any]], verdict: str, rules: Rules) -> dict[str, Any]:
-    """Return NVIDIA's verdict and messages, whether ours agrees, and why where it does not.
+    """Return NVIDIA's verdict and messages, whether ncuroof's verdict agrees, and why not where it does not.
 
     Args:
-        messages: of the kernel, as `vendor_rules` has them.
-        verdict: ours.
-        rules: what NVIDIA's titles mean, and which differences are none.
+        messages: rows of `vendor_rules` for this kernel, without `id`; `rule_id` is removed from each.
+        verdict: ncuroof's.
+        rules: map NVIDIA's titles to verdicts, and list the differences that are refinements.
     """
     described = [{"id": message.pop("rule_id"), **message} for message in messages]
     titles = [message["title"] for message in described if message["id"] == _SPEED_OF_LIGHT]

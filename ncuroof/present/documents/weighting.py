@@ -1,4 +1,4 @@
-"""What sums over a run are weighted by, as part of the document."""
+"""How sums over a run are weighted: the block `weighting` of the document's summary."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ncuroof.diagnosis import UNEVEN, Weighting
 from ncuroof.present.analysed import Analysed
 
 STANDS_FOR = ("n_represented", "weight", "counted_average_ns", "counted_shortest_ns", "counted_longest_ns")
-"""Of each kernel, where launches were counted."""
+"""Columns of WEIGHTS in each kernel's entry, where a counting run exists."""
 
 
 def weighting_document(analysed: Analysed) -> dict[str, Any]:
-    """Return it under its key; nothing where each launch stands for itself."""
+    """Return the block under its key `weighting`; empty without a counting run, where each launch represents only itself."""
     weighting = analysed.weighting
     if weighting is None:
         return {}
@@ -34,7 +34,7 @@ def weighting_document(analysed: Analysed) -> dict[str, Any]:
 
 
 def _uneven_frac(analysed: Analysed, weighting: Weighting) -> float | None:
-    """Return the share of the counted time that is of kernels whose launches differ; None where no time was counted."""
+    """Return the share of the counting run's GPU time in kernels with the caveat UNEVEN; None where no time was counted."""
     if not weighting.duration_ns:
         return None
     uneven = analysed.diagnosis.verdicts.filter(pl.col("caveats").list.contains(UNEVEN))

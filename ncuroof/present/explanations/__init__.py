@@ -1,1 +1,1 @@
-"""What a name in the output means."""
+"""Explains the names in the output (`ncuroof explain`)."""

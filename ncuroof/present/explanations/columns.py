@@ -1,4 +1,4 @@
-"""What the columns that are not quantities mean, and the limiters: `profiles/columns.toml`."""
+"""Meaning of limiters and of the columns that are not quantities, from `profiles/columns.toml`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Column:
     """A column of a table that ncuroof writes.
 
     Attributes:
-        name: of the column; `<level>` and `<precision>` stand for each level and precision.
+        name: of the column; `<level>` and `<precision>` are placeholders for every level and precision.
         unit: of the value, or None.
         doc: what it means.
         printed: its titles in the terminal and on the page.
@@ -30,7 +30,7 @@ class Column:
     printed: tuple[str, ...] = ()
 
     def expanded(self) -> Iterator[Column]:
-        """Yield the column for each level or precision that its name covers, or unchanged."""
+        """Yield one column per level or precision where the name has a placeholder, else the column itself."""
         for place, names in ((LEVEL, levels()), (PRECISION, precisions())):
             if place in self.name:
                 yield from (
@@ -47,13 +47,13 @@ class Column:
 
 
 def levels() -> tuple[str, ...]:
-    """Return the memory levels, from the farthest to the nearest."""
+    """Return the memory levels, from the farthest from the SM to the nearest."""
     return tuple(level.value for level in MemoryLevel)
 
 
 @cache
 def load_columns() -> Mapping[str, Column]:
-    """Return the columns by name as in the file: one for all levels or precisions.
+    """Return the columns by name as in the file, with placeholders for levels and precisions.
 
     Raises:
         ProfileError: `profiles/columns.toml` is malformed.
@@ -68,7 +68,7 @@ def columns_by_name() -> Mapping[str, Column]:
 
 @cache
 def load_limiters() -> Mapping[str, str]:
-    """Return what each limiter means, by name; the stall reasons of latency-bound launches are not among them.
+    """Return the meaning of each limiter by name, except the stall reasons that limit latency-bound launches.
 
     Raises:
         ProfileError: `profiles/columns.toml` is malformed.
@@ -79,7 +79,7 @@ def load_limiters() -> Mapping[str, str]:
 
 @cache
 def load_page_columns() -> Mapping[str, Column]:
-    """Return the columns that only the page has, by name.
+    """Return the columns that exist only on the page, by name.
 
     Raises:
         ProfileError: `profiles/columns.toml` is malformed.

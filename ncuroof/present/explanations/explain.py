@@ -1,4 +1,4 @@
-"""What a name in the output means: a verdict, finding, caveat, quantity, column, limiter, term or kernel family."""
+"""Explains a name in the output: a verdict, finding, caveat, quantity, column, limiter, term or kernel family."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _TENSOR_WORK = "work.tensor"
 _EXCLUDES = "What it does not count:"
 _WIDTH = 100
 _LIKE = 0.75
-"""How alike a name must be to be proposed, as difflib measures."""
+"""Least similarity (difflib's ratio) of a name that is proposed in place of an unknown one."""
 _MOST_PROPOSED = 8
 _JOINT = " · "
-"""Between a verdict and its limiter, as they are printed."""
+"""Separates a verdict from its limiter in the output."""
 
 
 def explain(name: str) -> str:
-    """Return what `name` means, as lines of plain text.
+    """Return the explanation of `name` as lines of plain text.
 
-    It may be written as printed ("long scoreboard", "above roof", "latency · grid"), or be an NVIDIA counter.
+    The name may be written as printed ("long scoreboard", "above roof", "latency · grid"), or be that of an NVIDIA counter.
 
     Raises:
         UnknownNameError: the name is unknown.
@@ -46,13 +46,13 @@ def explain(name: str) -> str:
 
 
 def names() -> list[str]:
-    """Return every name that can be explained, each once."""
+    """Return every name that can be explained, without duplicates."""
     listed = {name: None for group in _names_by_kind().values() for name in group}
     return list(listed | dict.fromkeys(columns_by_name()))
 
 
 def listing() -> str:
-    """Return every name that can be explained, by kind, as lines of plain text."""
+    """Return every name that can be explained, grouped by kind, as lines of plain text."""
     page = textwrap.TextWrapper(_WIDTH, "  ", "  ", break_on_hyphens=False, break_long_words=False)
     lines = []
     for kind, listed in _names_by_kind().items():
@@ -169,7 +169,7 @@ def _by_line(measure: ByLine) -> str:
 
 
 def _advice(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Yield the advice by family, for those whose advice differs from their parent's, and by kernel name."""
+    """Yield the advice for user code, for each family whose advice differs from its parent's, and for kernel-name variants."""
     yield USER, finding.advice.text(USER)
     for family in reversed(tuple(load_families().values())):
         advice = finding.advice.text(family.name)
@@ -187,7 +187,7 @@ def _caveat(name: str, caveat: Caveat) -> Iterator[str]:
 
 
 def _family(name: str) -> Iterator[str]:
-    """Yield where the kernels of a family come from, how they are recognised, and what their caller can do."""
+    """Yield the origin of a family's kernels, how they are recognised, and what their caller can do."""
     yield from (f"{name}: kernel family, {title(name)}", "")
     if name == USER:
         yield "Kernels that match no other family's pattern: your own code, or an unknown library's."
@@ -306,7 +306,7 @@ def _pair(pair: Pair) -> Iterator[str]:
 
 
 def _remarks(note: str | None, capabilities: Sequence[int]) -> str:
-    """Return what limits a formula: what it misses, and the only compute capabilities on which it holds."""
+    """Return the limits of a formula: its note, and the compute capabilities to which it is restricted."""
     alone = ", ".join(map(capability_text, capabilities))
     parts = [note] if note else []
     parts += [f"only on compute capability {alone}"] if alone else []

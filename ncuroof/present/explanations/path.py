@@ -1,4 +1,4 @@
-"""The path to a verdict through the decision tree, as text: the questions on it, and where each answer leads."""
+"""The paths through the decision tree to a verdict, as text: the questions, and where each answer leads."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ncuroof.present import format as text
 
 _YES, _NO, _NOT_KNOWN = "yes", "no", "not known"
 _ALWAYS_ANSWERED = ("not ", "known ", "missing")
-"""Begin the comparisons that have an answer for a missing quantity too."""
+"""Prefixes of comparison operators that give yes or no for a missing quantity, too."""
 
 
 def path_lines(verdict: str, nodes: Sequence[Node]) -> Iterator[str]:
-    """Yield the questions from which a verdict can be reached, numbered, with the answers that lead to it.
+    """Yield the numbered questions from which a verdict can be reached, with the answers that lead towards it.
 
     Args:
-        verdict: its name.
-        nodes: parents before children, the first is the root.
+        verdict: name of the verdict.
+        nodes: of the tree, parents before children; the first is the root.
     """
     goal = VERDICT_PREFIX + verdict
     leading: dict[str, dict[str, list[str]]] = {}
@@ -40,7 +40,7 @@ def path_lines(verdict: str, nodes: Sequence[Node]) -> Iterator[str]:
 
 
 def answers_by_target(node: Node, nodes: Sequence[Node]) -> dict[str, list[str]]:
-    """Return where each answer of a question leads; "not known" only where the quantity can be missing."""
+    """Return the answers to a question by where they lead; "not known" only if its quantity can be missing."""
     ways = [(node.yes, _YES), (node.no, _NO)]
     if _can_be_missing(node, nodes):
         ways.append((node.unknown, _NOT_KNOWN))
@@ -51,7 +51,7 @@ def answers_by_target(node: Node, nodes: Sequence[Node]) -> dict[str, list[str]]
 
 
 def _can_be_missing(node: Node, nodes: Sequence[Node]) -> bool:
-    """Return whether a question's quantity can be missing: not where every question before it established that it is known."""
+    """Return whether the quantity of a question can be missing: unless every question that leads to it proves it known."""
     if node.condition.op.startswith(_ALWAYS_ANSWERED):
         return False
     before = [parent for parent in nodes if node.id in (parent.yes, parent.no, parent.unknown)]
@@ -59,7 +59,7 @@ def _can_be_missing(node: Node, nodes: Sequence[Node]) -> bool:
 
 
 def _settles(parent: Node, node: Node) -> bool:
-    """Return whether the answer that leads from one question to the next establishes that the quantity of both is known."""
+    """Return whether reaching `node` through `parent` proves its quantity known; only a question about the same quantity can."""
     if parent.condition.quantity != node.condition.quantity:
         return False
     if parent.condition.op.startswith(_ALWAYS_ANSWERED):

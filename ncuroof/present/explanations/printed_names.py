@@ -1,4 +1,4 @@
-"""Maps names as the terminal, the page or a table prints them to the names that can be explained."""
+"""Maps printed names (terminal, page, tables) to the names that `ncuroof explain` knows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ncuroof.present.format import label
 _CUT = "…"
 _BETWEEN_WORDS = re.compile(r"[\s_.·-]+")
 _ENDINGS = re.compile(r"(?<=\w{4})(ing|ed|es|s)$")
-"""Endings of English words: "spills" and "coalescing" are searched as "spill" and "coalesc"."""
+"""Endings that are cut off before a search: "spills" and "coalescing" are searched as "spill" and "coalesc"."""
 _LITTLE_WORDS = (
     "a", "an", "and", "are", "at", "by", "for", "in", "is", "it", "not", "of", "on", "or", "that", "the", "to", "with",
 )  # fmt: skip
@@ -24,7 +24,7 @@ _LITTLE_WORDS = (
 
 
 def meant(name: str) -> str:
-    """Return the name behind a printed one ("long scoreboard", "LSU", "above roof"); the same where there is none."""
+    """Return the known name for a printed one ("long scoreboard", "LSU", "above roof"), or the name itself where there is none."""
     if name.endswith(_CUT):
         found = begun(name)
         return found[0] if len(found) == 1 else name
@@ -32,7 +32,7 @@ def meant(name: str) -> str:
 
 
 def begun(name: str) -> list[str]:
-    """Return the names whose printed text begins like one that was cut off ("The grid does not…"); none if it was not cut off."""
+    """Return the names whose printed text starts like a truncated one ("The grid does not…"); none if it is not truncated."""
     if not name.endswith(_CUT):
         return []
     key = _key(name.removesuffix(_CUT))
@@ -40,7 +40,7 @@ def begun(name: str) -> list[str]:
 
 
 def similar(name: str) -> list[str]:
-    """Return the names that contain most words of `name`, themselves or as printed; none where fewer than half match."""
+    """Return the names that match the most words of `name`, by name or printed text; none where fewer than half match."""
     words = [_ENDINGS.sub("", word) for word in _key(name).split() if word not in _LITTLE_WORDS]
     names: dict[int, dict[str, None]] = {}
     for printed, known in _names_by_key().items():
@@ -51,7 +51,10 @@ def similar(name: str) -> list[str]:
 
 @cache
 def _names_by_key() -> dict[str, str]:
-    """Return the names by their printed form; where two print alike, the more common one."""
+    """Return the known names by normalised printed text.
+
+    Of names with the same text, terms win over column titles, and both over what is added after them.
+    """
     rules, catalogue = load_rules(), load_catalogue()
     titles = {verdict.title: name for name, verdict in rules.verdicts.items()}
     titles |= {finding.title: name for name, finding in rules.findings.items()}

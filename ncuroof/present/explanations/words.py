@@ -1,4 +1,4 @@
-"""Terms that the output uses, and limiters in plain words: `profiles/words.toml`."""
+"""Terms used in the output, and limiters in plain words, from `profiles/words.toml`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Word:
     """A term of the field.
 
     Attributes:
-        doc: what it means.
-        printed: how else it is written.
+        doc: definition.
+        printed: other spellings.
         see: related names that `ncuroof explain` knows.
-        source: where it comes from.
+        source: reference for the definition.
     """
 
     doc: str
@@ -29,7 +29,7 @@ class Word:
 
 @cache
 def load_words() -> Mapping[str, Word]:
-    """Return the words by name.
+    """Return the terms by name.
 
     Raises:
         ProfileError: `profiles/words.toml` is malformed.
@@ -42,7 +42,7 @@ def load_words() -> Mapping[str, Word]:
 
 
 def word_lines(name: str) -> Iterator[str]:
-    """Yield what a word means, in lines.
+    """Yield the explanation of a term, line by line.
 
     Raises:
         ProfileError: `profiles/words.toml` is malformed.
@@ -58,7 +58,7 @@ def _limiters() -> Mapping[str, str]:
 
 
 def in_plain_words(limiter: str) -> str:
-    """Return a limiter in plain words followed by its name, or the name alone: "waits for data from memory: long scoreboard".
+    """Return a limiter in plain words and its name ("waits for data from memory: long scoreboard"), else its name alone.
 
     Raises:
         ProfileError: `profiles/words.toml` is malformed.

@@ -1,1 +1,1 @@
-"""The page: one HTML file, offline."""
+"""The HTML page of an analysis: one file that works offline."""

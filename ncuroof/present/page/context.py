@@ -1,4 +1,4 @@
-"""What the page's template may use: a frozen context, every field explained, every number already text."""
+"""The template's context: frozen, with every field documented and every number already written as text."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_
 
 _N_TOP = 3
 _MOST_PARTS = 100
-"""Families and ranges in a table; the document holds the others."""
+"""Most families or ranges in a table; the document has all of them."""
 
 _MOST_ROWS = 50
-"""Rows of the table that stand in the document before the script fills it."""
+"""Most rows in the static HTML of the table, which the script replaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
     """A report file."""
 
-    file: Annotated[str, "its path as given"]
-    facts: Annotated[Sequence[tuple[str, str]], "label and value: versions and how it was collected"]
-    command_line: Annotated[str, "what was profiled, or empty"]
-    n_sections: Annotated[str, "how many sections were collected, in words"]
-    sections: Annotated[Sequence[str], "sections that were collected"]
+    file: Annotated[str, "file name"]
+    facts: Annotated[Sequence[tuple[str, str]], "label and value: versions and collection settings"]
+    command_line: Annotated[str, "command line of ncu, or empty"]
+    n_sections: Annotated[str, "number of collected sections, in words"]
+    sections: Annotated[Sequence[str], "identifiers of the collected sections"]
     damage: Annotated[str, "what is wrong with the file, or empty"]
 
 
@@ -53,69 +53,72 @@ class SourceFacts:
 class VerdictShare:
     """The launches of one verdict."""
 
-    name: Annotated[str, "of the verdict, for its colour"]
-    title: Annotated[str, "of the verdict, for people"]
+    name: Annotated[str, "name of the verdict, for its colour"]
+    title: Annotated[str, "title of the verdict"]
     doc: Annotated[str, "what the verdict means"]
-    launches: Annotated[str, "how many, in words"]
+    launches: Annotated[str, "number of launches, in words"]
     duration: Annotated[str, "their GPU time"]
     share: Annotated[str, "of the run's GPU time"]
-    width: Annotated[str, "of its part of the bar, in thousandths; 0 where no time is known"]
-    offset: Annotated[str, "where its part of the bar begins, in thousandths"]
+    width: Annotated[str, "width of its part of the bar, in thousandths; 0 where no time is known"]
+    offset: Annotated[str, "start of its part of the bar, in thousandths"]
 
 
 @dataclass(frozen=True, slots=True)
 class KernelRow:
-    """Launches that are alike in the table."""
+    """A row of the table of kernels: a group of equal launches."""
 
-    id: Annotated[int, "of the kernel"]
-    name: Annotated[str, "short, cut to fit"]
-    cells: Annotated[Mapping[str, str], "text by column key"]
+    id: Annotated[int, "of the launch that represents the group"]
+    name: Annotated[str, "short name, cut to fit"]
+    cells: Annotated[Mapping[str, str], "cell texts by column key"]
     verdict: Annotated[str, "name of the verdict"]
-    verdict_title: Annotated[str, "the verdict for people"]
+    verdict_title: Annotated[str, "title of the verdict, or failed"]
     is_limited: Annotated[bool, "whether a limiter is known"]
-    advice: Annotated[str, "of the first finding, or empty"]
-    where: Annotated[str, "the lines of the source that it concerns, or empty"]
+    advice: Annotated[str, "of the finding that saves most, or empty"]
+    where: Annotated[str, "source lines that it concerns, or empty"]
 
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """The run in parts."""
+    """The run's time divided into parts."""
 
     title: Annotated[str, "what it is divided by"]
-    is_by_range: Annotated[bool, "whether the names are the program's own"]
+    is_by_range: Annotated[bool, "whether the parts are NVTX ranges, whose names come from the program"]
     lines: Annotated[Sequence[BreakdownLine], "the parts, the longest first"]
     n_more: Annotated[int, "parts that are not shown"]
 
 
 @dataclass(frozen=True, slots=True)
 class PageContext:
-    """All that the template may use."""
+    """All variables of the template, besides `assets`."""
 
     title: Annotated[str, "of the page"]
-    is_simulated: Annotated[bool, "whether any report was written by ncuroof and not recorded on a GPU"]
+    is_simulated: Annotated[bool, "whether ncuroof wrote any of the reports, instead of recording it on a GPU"]
     sources: Annotated[Sequence[SourceFacts], "the report files"]
-    devices: Annotated[Sequence[tuple[str, Sequence[tuple[str, str]]]], "name of each GPU, and label and value facts"]
-    headline: Annotated[
-        Sequence[str], "what the run is bound by, whether the GPU idles, what to do first, and what that gives"
+    devices: Annotated[
+        Sequence[tuple[str, Sequence[tuple[str, str]]]], "name of each GPU, with label and value of its facts"
     ]
-    debug_builds: Annotated[str, "that kernels were compiled for debugging, or empty"]
-    weighting: Annotated[Sequence[str], "what the sums are weighted by: sentences, or none"]
-    not_the_run: Annotated[Sequence[str], "why the sums are not those of the run: sentences, or none"]
+    headline: Annotated[
+        Sequence[str],
+        "sentences: what the run is bound by, whether the GPU is idle, what to do first, and what that saves",
+    ]
+    debug_builds: Annotated[str, "warning that kernels were compiled for debugging, or empty"]
+    weighting: Annotated[Sequence[str], "sentences on how sums are weighted, or none"]
+    not_the_run: Annotated[Sequence[str], "sentences on why sums differ from those of the run, or none"]
     totals: Annotated[Sequence[tuple[str, str]], "label and value of sums over the run"]
-    wall_times: Annotated[Sequence[WallTimeTable], "what the GPU does in a step, where a first run told"]
+    wall_times: Annotated[Sequence[WallTimeTable], "what the GPU does in a step, for each counting run with a timeline"]
     verdict_shares: Annotated[Sequence[VerdictShare], "time by verdict"]
-    time_by_verdict: Annotated[str, "the same as one sentence, for readers of the screen"]
-    changes: Annotated[Changes | None, "what changed from another run, on the page of a comparison"]
+    time_by_verdict: Annotated[str, "the same as one sentence, for screen readers"]
+    changes: Annotated[Changes | None, "what changed since another run, on the page of a comparison"]
     operators: Annotated[Operators | None, "expected against measured, where NVTX ranges name operators and shapes"]
     breakdowns: Annotated[Sequence[Breakdown], "time by family, and by NVTX range where there are any"]
-    outlook: Annotated[Outlook, "what to do first, and what that gives"]
+    outlook: Annotated[Outlook, "the largest potential savings over the run"]
     top_kernels: Annotated[Sequence[KernelRow], "the groups of equal launches with the most recoverable time"]
     columns: Annotated[Sequence[tuple[str, str, str]], "key, title and kind (number or text) of the table's columns"]
     rows: Annotated[
-        Sequence[KernelRow], "the first rows of the table, most recoverable time first, for readers without scripts"
+        Sequence[KernelRow], "the first rows of the table, most recoverable time first, for browsers without scripts"
     ]
-    n_more: Annotated[int, "rows that the table holds besides"]
-    methods: Annotated[Methods, "how the numbers came about"]
+    n_more: Annotated[int, "number of further rows"]
+    methods: Annotated[Methods, "how the numbers were obtained"]
 
 
 COLUMNS = (
@@ -139,7 +142,7 @@ COLUMNS = (
 def page_context(
     document: Record, rules: Rules, unit_by_quantity: Mapping[str, str], comparison: Record | None = None
 ) -> PageContext:
-    """Return the template's context for a document `ncuroof.analysis/1`, and the `ncuroof.comparison/1` that led to it."""
+    """Return the template's context for a document `ncuroof.analysis/1`, and for a comparison with that run as the one after."""
     kernels = document["kernels"]
     total_ns = document["summary"]["duration_ns"]
     rows = most_recoverable_first(launch_rows(document))
@@ -218,7 +221,7 @@ def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules) -
 
 
 def _top(document: Record, rules: Rules) -> list[KernelRow]:
-    """Return the rows of the first groups."""
+    """Return the rows of the first groups that have recoverable time."""
     kernels, total_ns = document["kernels"], document["summary"]["duration_ns"]
     rows = [_row(kernels[row.position], row, total_ns, rules) for row in launch_rows(document)[:_N_TOP]]
     return [

@@ -1,7 +1,7 @@
-"""What the page's script shows, as data: an index of all launches column by column, and their details in parts.
+"""Data for the page's script: a columnar index of all launches, and their details in parts.
 
-The index is what the chart, the table and the filters need of every launch. A detail is unpacked when a launch is opened, so that a
-page of ten thousand kernels opens as fast as one of ten.
+The index holds what the chart, the table and the filters need of every launch. Details are unpacked only when a launch is opened,
+so that a page of ten thousand kernels opens as fast as one of ten.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from ncuroof.present.page.whatif import scaling, targets
 from ncuroof.present.sentences.actions import gpu_time, most_worth
 
 DETAILS_PER_PART = 64
-"""Launches whose details are unpacked together."""
+"""Number of launches whose details are unpacked together."""
 
 RESOURCES = (
     "memory", "compute", "dram", "l2", "l1", "issue", "tensor", "fp32", "fp64", "fp16", "alu", "xu", "lsu",
 )  # fmt: skip
-"""Utilisations that have a column of bars."""
+"""Utilisations with a column of bars."""
 
 _MOST_NAME = 80
-"""Characters of a short name that are shown; the whole name is its title."""
+"""Most characters of a short name; the full name is shown on hover."""
 
 _MOST_RANGES = 200
-"""NVTX ranges to choose from; a search finds the others."""
+"""Most NVTX ranges in the filter; a search finds the others."""
 
 RANGE_MARK = " › "
-"""Between an NVTX range and the one that was opened within it."""
+"""Separates an NVTX range from one nested in it."""
 
 
 def page_index(document: Record, rules: Rules, comparison: Record | None = None) -> dict[str, Any]:
-    """Return what is shown of every launch, the charts of every device, and the names that appear in either."""
+    """Return the index: columns of all launches, the charts of all devices, and the display names used in both."""
     texts = Texts()
     kernels = document["kernels"]
     moved = arrows(comparison, kernels)
@@ -77,7 +77,7 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
 
 
 def detail_parts(document: Record, rules: Rules, catalogue: Catalogue) -> Iterable[dict[str, Any]]:
-    """Yield the details of the launches, `DETAILS_PER_PART` at a time, each part with the texts and quantities it refers to."""
+    """Yield the details of `DETAILS_PER_PART` launches at a time, each part with the texts and quantities that it refers to."""
     kernels = document["kernels"]
     for first in range(0, len(kernels), DETAILS_PER_PART):
         texts = Texts()
@@ -94,18 +94,18 @@ def detail_parts(document: Record, rules: Rules, catalogue: Catalogue) -> Iterab
 
 
 def short_name(kernel: Record) -> str:
-    """Return a name that fits a table."""
+    """Return a kernel's short name, cut to fit a table."""
     return text.kernel_name(kernel, _MOST_NAME)
 
 
 def efficiency(kernel: Record) -> float | None:
-    """Return roofline time over duration; None where either is not known."""
+    """Return roofline time divided by duration; None where either is not known."""
     least, duration = kernel.get("min_time_ns"), kernel["duration_ns"]
     return least / duration if least is not None and duration else None
 
 
 def dram_intensity(kernel: Record) -> float | None:
-    """Return FLOPs per DRAM byte of the precision that takes the longest; None where either is not known."""
+    """Return FLOPs per DRAM byte in the dominant precision; None where either is not known."""
     point: Record = next(iter(FLOP.dots(kernel).get("dram", ())), {})
     return point.get("intensity_flop_per_byte")
 
@@ -142,7 +142,7 @@ def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
 
 
 def _worth(kernel: Record) -> str | None:
-    """Return the finding under which the things to do first count a launch; None where they do not."""
+    """Return the id of the finding under which the run's actions count a launch; None where they do not count it."""
     return next((finding["id"] for finding in kernel.get("findings") or () if finding.get("is_most_worth")), None)
 
 
@@ -157,7 +157,7 @@ def _group(row: LaunchRow) -> dict[str, Any]:
 
 
 def _dots(kernels: Sequence[Record], view: View) -> dict[str, dict[str, list[Any]]]:
-    """Return the dots of all launches level by level, those of the precision that takes the longest; None where one has none."""
+    """Return the dots of all launches by level, in their dominant precision; coordinates are None for a launch without a dot."""
     dots = [view.dots(kernel) for kernel in kernels]
     return {
         level.value: _places([next(iter(each.get(level.value, ())), {}) for each in dots], view) for level in LEVELS
@@ -178,7 +178,7 @@ def _dot_precisions(kernel: Record) -> Iterable[str]:
 
 
 def _points(kernel: Record, view: View) -> list[list[Any]]:
-    """Return level, precision and place of all of a launch's points that can be drawn."""
+    """Return level, precision and coordinates of each point of a launch that can be drawn."""
     return [
         [level, point.get("precision", ""), rounded(point[view.intensity]), rounded(point[view.rate])]
         for level, points in view.dots(kernel).items()
@@ -187,7 +187,7 @@ def _points(kernel: Record, view: View) -> list[list[Any]]:
 
 
 def _charts(document: Record, texts: Texts, moved: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return the charts of each device, those included that the document names in its kernels or ceilings alone."""
+    """Return the charts of each device, including those that only kernels refer to."""
     devices, kernels = document["devices"], document["kernels"]
     numbers = {*range(len(devices)), *(kernel.get("device") for kernel in kernels)} - {None}
     return [
@@ -203,7 +203,7 @@ def _charts(document: Record, texts: Texts, moved: Sequence[Sequence[Any]]) -> l
 
 
 def _views(document: Record, device: int, moved: Sequence[Sequence[Any]]) -> dict[str, Any]:
-    """Return a device's chart by view, and which of them opens first: the first that has dots."""
+    """Return a device's charts by view, and which view opens first: the first with dots."""
     kernels = [kernel for kernel in document["kernels"] if kernel.get("device") == device]
     places = [(x, y) for position, x, y, _ in moved if document["kernels"][position].get("device") == device]
     views = {
@@ -220,7 +220,7 @@ def _views(document: Record, device: int, moved: Sequence[Sequence[Any]]) -> dic
 
 
 def _ranges(kernels: Sequence[Record]) -> list[str]:
-    """Return the NVTX ranges of the launches, the outer ones before those within them."""
+    """Return the NVTX ranges of the launches, outer ranges before those nested in them."""
     paths = {tuple(kernel.get("nvtx") or ()) for kernel in kernels}
     prefixes = {path[:length] for path in paths for length in range(1, len(path) + 1)}
     return [text.printable(RANGE_MARK.join(path)) for path in sorted(prefixes)[:_MOST_RANGES]]
@@ -231,5 +231,5 @@ def _cell(value: str | None, texts: Texts) -> str | int | None:
 
 
 def rounded(value: float | None) -> float | None:
-    """Return a number with the digits that sorting, drawing and writing need."""
+    """Return a number with six significant digits: enough for sorting, drawing and writing."""
     return None if value is None else float(f"{value:.6g}")

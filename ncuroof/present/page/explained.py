@@ -1,4 +1,4 @@
-"""How the names that a document uses come about, for the page: the texts of `ncuroof explain`."""
+"""Explanations of the names in a document, for the page: the texts of `ncuroof explain`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ncuroof.present.explanations.explain import explain, names
 
 
 def explained(document: Record) -> list[tuple[str, str]]:
-    """Return name and explanation of all that the document tells of and `ncuroof explain` knows, by name."""
+    """Return each name in the document that `ncuroof explain` knows, with its explanation, sorted by name."""
     met = {name for kernel in document["kernels"] for name in _names_of(kernel)}
     return [(name, explain(name)) for name in sorted(met & set(names()))]
 

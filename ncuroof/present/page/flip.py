@@ -1,4 +1,4 @@
-"""How far a verdict is from the next one, in a sentence."""
+"""How far a verdict is from flipping to another, in a sentence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OTHER = {"memory": "compute", "compute": "memory"}
 
 
 def flip_sentence(kernel: Mapping[str, Any], rules: Rules) -> str:
-    """Return what would turn a kernel's verdict into another; empty where nothing is known to."""
+    """Return which change would flip a kernel's verdict; empty where none is known."""
     flip = kernel.get("flip")
     if not flip:
         return ""

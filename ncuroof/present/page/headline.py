@@ -22,11 +22,11 @@ from ncuroof.present.sentences.wall_time import idle_sentence, is_mostly_idle
 
 _MOST_NAME = 60
 _LEAST_SECOND_FRAC = 0.1
-"""A second verdict with less of the time is left to the bar."""
+"""Least share of the time for a second verdict to be mentioned; the bar shows the others."""
 
 
 def headline(document: Record, rules: Rules) -> tuple[str, ...]:
-    """Return up to four sentences; fewer where the report does not say enough."""
+    """Return up to four sentences; fewer where the report lacks data."""
     weighting = document["summary"].get("weighting")
     run, first = [_bound_by(document, rules, gpu_time(weighting)), idle_sentence(weighting)], _to_do(document)
     sentences = [*(reversed(run) if is_mostly_idle(weighting) else run), *first]
@@ -53,7 +53,7 @@ def _bound_by(document: Record, rules: Rules, of_time: str) -> str:
 
 
 def _mostly_by(document: Record, verdict: str) -> str:
-    """Return the limiter with the most time among the kernels of a verdict."""
+    """Return the limiter with the most time among the kernels of a verdict, in parentheses, or nothing."""
     time_by_limiter: dict[str, float] = {}
     for kernel in document["kernels"]:
         if kernel["verdict"] == verdict and kernel.get("limiter") and kernel["duration_ns"]:
@@ -67,7 +67,7 @@ def _mostly_by(document: Record, verdict: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Advice:
-    """An advice, the launch that saves the most by it, how many launches share it, and what they save together."""
+    """An advice, the launch that it saves most, the number of launches that share it, and what they save together."""
 
     sentence: str
     kernel: Record
@@ -76,7 +76,7 @@ class _Advice:
 
 
 def _most_worth(document: Record) -> _Advice | None:
-    """Return the advice that gives the most of the first thing to do, which kernels of others may have in other words."""
+    """Return the wording of the first action's advice that saves most; kernels of other families may have other wordings."""
     actions = document["actions"]
     gains: dict[str, list[tuple[float, Record]]] = {}
     for kernel in document["kernels"]:
@@ -94,10 +94,10 @@ def _most_worth(document: Record) -> _Advice | None:
 
 
 def _to_do(document: Record) -> list[str]:
-    """Return what to do first and what that gives.
+    """Return what to do first, and what that saves.
 
-    Where no gain can be told, it is the first advice for the kernel that takes the longest, or how to record what is missing; where
-    most of the time is in debug builds, that for the one of these that takes the longest.
+    Where no gain is known, that is the first advice for the longest kernel, or how to record what is missing. Where most of the
+    time is in debug builds, it is the first advice for the longest of them.
     """
     if come_first(debug_build_frac(document)):
         debug_builds = [kernel for kernel in document["kernels"] if is_debug_build(kernel)]

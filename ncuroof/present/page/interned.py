@@ -1,25 +1,25 @@
-"""Texts that a thousand kernels share, stored once."""
+"""Interned texts: what a thousand kernels share is stored once."""
 
 from __future__ import annotations
 
 from ncuroof.present.format import printable
 
 _LEAST_LENGTH = 12
-"""A shorter text costs less where it stands than as a number and an entry of the table."""
+"""Shorter texts are stored in place, which takes less space than a number and a table entry."""
 
 
 class Texts:
-    """A table of the long texts of a page; a cell of the page's data is a short text, or a number of this table."""
+    """A table of long texts; a cell of the page's data is either a short text or the number of an entry."""
 
     def __init__(self) -> None:
         self._number_by_text: dict[str, int] = {}
 
     def add(self, text: str) -> str | int:
-        """Return the cell that stands for a text, with its control characters made visible."""
+        """Return the cell for a text: a short one with its control characters made visible, or the number of a long one."""
         if len(text) < _LEAST_LENGTH:
             return printable(text)
         return self._number_by_text.setdefault(text, len(self._number_by_text))
 
     def table(self) -> list[str]:
-        """Return the texts in the order of their numbers."""
+        """Return the texts in the order of their numbers, with control characters made visible."""
         return [printable(text) for text in self._number_by_text]

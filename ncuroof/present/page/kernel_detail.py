@@ -1,4 +1,4 @@
-"""Everything the page tells about one kernel, as plain data made of short texts: the page's script only lays it out."""
+"""Everything the page shows about one kernel, as plain data with finished texts; the page's script only lays it out."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ SECTIONS = (
     ),
     ("others", "All other quantities", "meanings", ()),
 )
-"""Blocks of the detail: key, title, how to lay it out, column titles of a table."""
+"""Blocks of the detail: key, title, layout kind, and column titles of a table."""
 
 _BEYOND = (
     "Memory is NVIDIA's Speed of Light total, which the verdict uses. It excludes part of L2's own throughput, which is "
@@ -72,16 +72,16 @@ _NO_LINES = (
     "a few dozen samples; with many launches, the longest of each kernel and shape get them first."
 )
 _MARKUP = re.compile(r"@(\w+):([^:@]*):([^@]*)@")
-"""NVIDIA's messages link as `@url:text:address@` and `@section:identifier:text@`."""
+"""Links in NVIDIA's messages: `@url:text:address@` and `@section:identifier:text@`."""
 
 
 def plain_message(message: str) -> str:
-    """Return a message of NVIDIA's rules with its links replaced by their text."""
+    """Return a message of NVIDIA's rules with its links replaced by their texts."""
     return _MARKUP.sub(lambda match: match[3] if match[1] == "section" else match[2], message)
 
 
 class KernelDetails:
-    """Describes kernels of one document; long texts are interned in `texts`, `quantities` lists those met."""
+    """Describes kernels of one document; long texts are interned in `texts`, and `quantities` lists the quantities referred to."""
 
     def __init__(self, document: Record, rules: Rules, catalogue: Catalogue, texts: Texts) -> None:
         self._file_by_source = dict(enumerate(str(source["file"]) for source in document.get("sources") or ()))
@@ -145,7 +145,7 @@ class KernelDetails:
         quantity = step["quantity"]
         beyond = beyond_speed_of_light(kernel) if quantity == "utilisation.busiest" else None
         is_beyond = beyond is not None and beyond > (step["value"] or 0.0)
-        is_known = step["op"] == ">=" and step["threshold"] == 0  # whether there is a number, be it 0
+        is_known = step["op"] == ">=" and step["threshold"] == 0  # the question is whether a value is known, even 0
         return [
             self._texts.add(self._question_by_node.get(step["node"]) or str(step["node"])),
             self._cells.number(quantity),
@@ -158,7 +158,7 @@ class KernelDetails:
         ]
 
     def _beyond(self, kernel: Record) -> list[list[Cell]]:
-        """Return the remark that L2 is busier than NVIDIA's total of the memory system; none where it is not."""
+        """Return a remark where L2 is busier than NVIDIA's Speed of Light total for memory; else no row."""
         if beyond_speed_of_light(kernel) is None:
             return []
         return [[self._texts.add(_BEYOND)]]
@@ -185,7 +185,7 @@ class KernelDetails:
     def _vendor(self, kernel: Record) -> dict[str, Any]:
         vendor = kernel.get("vendor") or {}
         rules = vendor.get("rules") or ()
-        # A rule that broke inside ncu reports paths of the machine it ran on; only their number is shown.
+        # Errors of rules inside ncu contain paths of the recording machine, so only their number is shown.
         n_broken = sum(rule["type"] == "error" for rule in rules)
         return {
             "verdict": self._texts.add(self._vendor_sentence(vendor, kernel["verdict"])),
@@ -269,7 +269,7 @@ def _written(number: int | None) -> str:
 
 
 def _stood_for(kernel: Record) -> str:
-    """Return how many launches a profiled one represents, and how long those of its kernel and shape took."""
+    """Return how many launches a profiled one represents, with their average, shortest and longest time where counted."""
     n_launches = kernel.get("n_represented")
     if n_launches is None or n_launches == 1:
         return text.MISSING

@@ -1,4 +1,4 @@
-"""Launches that are alike as one row, with the times of all that it stands for: what the table holds, with scripts and without."""
+"""Rows of the table of kernels, with and without scripts: equal launches as one row, with the sum of their times."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ncuroof.present.analysed import Record
 
 @dataclass(frozen=True, slots=True)
 class LaunchRow:
-    """Launches that are alike.
+    """A group of equal launches, or a single launch.
 
     Attributes:
-        position: in the document, of the launch that stands for them.
-        launches: positions of those that were recorded.
-        n_launches: that they stand for, where launches were counted; else how many were recorded.
-        duration_ns, recoverable_ns: of all that they stand for; None where not known.
+        position: of the representative launch, in the document's kernels.
+        launches: positions of all profiled launches of the group.
+        n_launches: launches that they represent, with a counting run; else the number of profiled ones.
+        duration_ns, recoverable_ns: sums over all represented launches; None where not known.
     """
 
     position: int
@@ -28,7 +28,7 @@ class LaunchRow:
 
 
 def launch_rows(document: Record) -> list[LaunchRow]:
-    """Return the groups of the document, and each launch that is in none (as its collection failed) by itself."""
+    """Return a row per group of the document, then one per launch outside all groups, whose collection failed."""
     kernels = document["kernels"]
     position_by_id = {kernel["id"]: position for position, kernel in enumerate(kernels)}
     rows = [
@@ -47,7 +47,7 @@ def launch_rows(document: Record) -> list[LaunchRow]:
 
 
 def most_recoverable_first(rows: Iterable[LaunchRow]) -> list[LaunchRow]:
-    """Return rows by recoverable time, then by duration, both descending and the unknown last."""
+    """Return rows by recoverable time, then by duration, both descending with unknown values last."""
 
     def rank(row: LaunchRow) -> tuple[float, float, int]:
         times = (row.recoverable_ns, row.duration_ns)
@@ -58,7 +58,7 @@ def most_recoverable_first(rows: Iterable[LaunchRow]) -> list[LaunchRow]:
 
 
 def n_represented(kernels: Sequence[Record]) -> list[float] | None:
-    """Return for how many launches each stands, one for a failed one, which is in no sum; None where none were counted."""
+    """Return how many launches each kernel represents, 1 if it failed, as it is in no sum; None without a counting run."""
     if not kernels or "n_represented" not in kernels[0]:
         return None
     return [1.0 if kernel["failed"] else kernel["n_represented"] for kernel in kernels]

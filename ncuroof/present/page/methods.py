@@ -1,4 +1,4 @@
-"""How the numbers of a page came about: what was counted, what the verdicts mean, where the thresholds lie."""
+"""How the numbers of a page were obtained: what was counted, what the verdicts mean, which thresholds apply."""
 
 from __future__ import annotations
 
@@ -14,25 +14,29 @@ from ncuroof.present.charts.views import VIEWS, View
 
 
 def unit_of(quantity: str, unit_by_quantity: Mapping[str, str]) -> str:
-    """Return the unit of a quantity; what the catalogue does not hold (stalls, places on the roofline) is a share or a ratio."""
+    """Return the unit of a quantity; those not in the catalogue (stalls, positions on the roofline) are shares or ratios."""
     return unit_by_quantity.get(quantity, "ratio" if quantity.endswith("_ratio") else "share")
 
 
 @dataclass(frozen=True, slots=True)
 class Methods:
-    """How the numbers came about, from the document and the rules."""
+    """How the numbers were obtained, from the document and the rules."""
 
-    definitions: Annotated[Sequence[tuple[str, str, str]], "kind, name and what was counted"]
+    definitions: Annotated[Sequence[tuple[str, str, str]], "kind, name and definition of each count"]
     verdicts: Annotated[Sequence[tuple[str, str]], "title and meaning of every verdict"]
-    questions: Annotated[Sequence[tuple[str, str]], "the tree's questions and thresholds"]
-    severities: Annotated[Sequence[tuple[str, str]], "severity and the least share of a kernel's time it stands for"]
-    caveats: Annotated[Sequence[tuple[str, str, str]], "name, meaning and number of kernels of the caveats met"]
+    questions: Annotated[Sequence[tuple[str, str]], "questions of the decision tree, with their conditions"]
+    severities: Annotated[
+        Sequence[tuple[str, str]], "severity of findings, and the least share of a kernel's time for it"
+    ]
+    caveats: Annotated[
+        Sequence[tuple[str, str, str]], "name and meaning of each caveat that applies, and its number of kernels"
+    ]
     ceilings: Annotated[Sequence[tuple[str, str, str, str, str]], "GPU, name, value, source and definition of roofs"]
-    versions: Annotated[Sequence[tuple[str, str]], "what wrote and what recorded this page"]
+    versions: Annotated[Sequence[tuple[str, str]], "versions of ncuroof and of the document schema"]
 
 
 def methods(document: Record, rules: Rules, unit_by_quantity: Mapping[str, str]) -> Methods:
-    """Return the methods section of a document: only what this document met, and all of the rules."""
+    """Return the methods of a document: the definitions, caveats and roofs that occur in it, and all of the rules."""
     kernels = document["kernels"]
     definitions: dict[tuple[str, str, str], None] = {}
     n_by_caveat: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Operators, modules and the utilisation of the peak as texts ready to show: what was needed, what was done, and what that says."""
+"""Operators, modules and utilisation of the peak (MFU) as text ready to show: what was needed, and what was measured."""
 
 from __future__ import annotations
 
@@ -14,60 +14,64 @@ from ncuroof.words import Verdict
 
 _MOST_LINES = 50
 _MUCH_TRAFFIC = 1.5
-"""DRAM bytes over compulsory bytes: less is padding, write-backs and the like (a choice)."""
+"""Ratio of DRAM to compulsory bytes from which traffic is remarked on: less is padding, write-backs and the like (a choice)."""
 _SOME_BYTES = 1e6
-"""Unneeded bytes of a call: fewer are not reported, since tables, arguments and neighbours in L2 move as much (a choice)."""
+"""Least excess bytes of a call for that remark: tables, arguments and neighbours in L2 move as much (a choice)."""
 _MUCH_WORK = 1.1
+"""Ratio of counted to needed work from which the excess is remarked on."""
 _AS_RECORDED = "Counts profiled launches only: the launches that they represent may belong to other modules."
 _AS_IT_MUST = 1.2
+"""Up to this ratio of DRAM bytes to compulsory bytes, a call moves only what it must."""
 _LEAST_EXTRAPOLATED_FRAC = 0.02
-"""Of the needed work: less is within what is rounded (a choice)."""
+"""Least extrapolated share of the needed work to be mentioned: less is lost in rounding (a choice)."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorLine:
     """Calls of an operator with the same shapes."""
 
-    name: Annotated[str, "operator, and shapes of its inputs"]
-    id: Annotated[str, "of its longest launch, for the link"]
-    module: Annotated[str, "in which it is called; of several the first, and how many more"]
-    n_calls: Annotated[str, "how many, including represented ones; of how many, where others have other sizes"]
+    name: Annotated[str, "operator and shapes of its inputs"]
+    id: Annotated[str, "id of its longest call's first launch, for the link"]
+    module: Annotated[str, "module that calls it; the first of several, and how many more"]
+    n_calls: Annotated[
+        str, "number of calls, including represented ones; profiled of all, where some of these have other sizes"
+    ]
     time: Annotated[str, "of all launches of all calls"]
-    above: Annotated[str, "time above what the needed work and bytes take at the peaks"]
-    work: Annotated[str, "counted work over needed work of its products"]
+    above: Annotated[str, "time above what needed work and compulsory bytes take at the peaks"]
+    work: Annotated[str, "counted over needed work of its matrix products"]
     traffic: Annotated[str, "DRAM bytes over compulsory bytes"]
-    remark: Annotated[str, "what that says"]
+    remark: Annotated[str, "conclusions from these numbers, or empty"]
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleLine:
-    """A module with all that is within it."""
+    """A module, including everything nested in it."""
 
     name: Annotated[str, "its own NVTX range"]
-    path: Annotated[str, "all ranges around it, and its own"]
+    path: Annotated[str, "full path of ranges, including its own"]
     time: Annotated[str, "of all its calls"]
-    above: Annotated[str, "time above what is needed"]
+    above: Annotated[str, "time above what needed work and compulsory bytes take at the peaks"]
     work: Annotated[str, "counted over needed work"]
     traffic: Annotated[str, "DRAM over compulsory bytes"]
 
 
 @dataclass(frozen=True, slots=True)
 class Operators:
-    """Expected against measured."""
+    """Expected against measured work and traffic."""
 
-    utilisation: Annotated[str, "of the peak, and where the rest went; empty where not known"]
-    lines: Annotated[Sequence[OperatorLine], "the most time above what is needed first"]
+    utilisation: Annotated[str, "MFU, and where the rest of the peak went; empty where not known"]
+    lines: Annotated[Sequence[OperatorLine], "most time above what is needed first"]
     n_more: Annotated[int, "operators that are not shown"]
     modules: Annotated[Sequence[ModuleLine], "the longest first"]
-    modules_remark: Annotated[str, "which launches modules count, where some represent others; else empty"]
+    modules_remark: Annotated[str, "that modules count profiled launches only, where some represent others; else empty"]
 
 
 def operators(expected: Record | None, weighting: Record | None = None) -> Operators | None:
-    """Return what the page says of the block `expected` of a document; None where there is none.
+    """Return the page's texts for the block `expected` of a document; None where there is none.
 
     Args:
-        expected: of the document.
-        weighting: of its summary, where launches were counted.
+        expected: the document's block.
+        weighting: of the document's summary, with a counting run.
     """
     if expected is None:
         return None
@@ -82,7 +86,7 @@ def operators(expected: Record | None, weighting: Record | None = None) -> Opera
 
 
 def utilisation_sentence(found: Record | None, of_time: str = "GPU time") -> str:
-    """Return how much of the peak the model's products used, and what took the rest; empty where it is not known."""
+    """Return how much of the peak the model's matrix products reached (MFU), and where the rest went; empty where not known."""
     if found is None:
         return ""
     lost = [
@@ -179,14 +183,14 @@ def _above_ns(calls: Sequence[Record]) -> float | None:
 
 
 def _ratio(calls: Sequence[Record], above: str, below: str) -> float | None:
-    """Return a ratio of sums over the calls where both are known."""
+    """Return the ratio of two weighted sums over the calls where both are known; None where there are none."""
     known = [call for call in calls if call[above] is not None and call[below]]
     over, under = (sum(call["work_weight"] * call[key] for call in known) for key in (above, below))
     return over / under if known else None
 
 
 def _moved_in_vain(calls: Sequence[Record]) -> float:
-    """Return the most bytes that a call moved beyond what it must."""
+    """Return the largest excess of DRAM bytes over compulsory bytes of any call."""
     known = (call for call in calls if call["dram_bytes"] is not None and call["compulsory_bytes"] is not None)
     return max((float(call["dram_bytes"] - call["compulsory_bytes"]) for call in known), default=0.0)
 

@@ -1,4 +1,4 @@
-"""Data in a page: JSON, compressed with gzip, written as base64, which the page's script unpacks."""
+"""Packs data for the page's script: JSON, gzip, base64."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 _LEVEL = 5
-"""Of compression: 9 makes a page of a thousand kernels 5 % smaller, in four times the time, a fifth of that of the page."""
+"""Compression level: 9 makes a page of a thousand kernels 5 % smaller, but takes four times as long, a fifth of the page's time."""
 
 
 def packed(parts: Iterable[Any]) -> list[str]:
-    """Return each part as text; the same data gives the same text.
+    """Return each part as packed text; the same data gives the same text.
 
-    A thread of its own compresses what is there while the next part is made: zlib lets the interpreter go on.
+    A thread compresses each part while the next is being made, as zlib releases the GIL.
     """
     with ThreadPoolExecutor(1) as pool:
         compressed = [pool.submit(_compressed, _encoded(part)) for part in parts]

@@ -1,4 +1,4 @@
-"""A kernel's points on both rooflines, as rows of the tables in its detail."""
+"""A kernel's points on both rooflines, as table rows of its detail."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ncuroof.present.charts.views import FLOP, INSTRUCTION, View
 from ncuroof.present.page.interned import Texts
 
 Cell = str | int
-"""A short text, or the number of a long one in `Texts`."""
+"""A short text, or the number of a long text in `Texts`."""
 
 
 def flop_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
-    """Return a row per point of the FLOP roofline; a row of one cell, which is a remark, says why there is none."""
+    """Return a row per point on the FLOP roofline; else a remark (a row of one cell) that says why there is none."""
     rows: list[list[Cell]] = [
         [
             text.label(point["level"]),
@@ -29,7 +29,7 @@ def flop_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
 
 
 def instruction_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
-    """Return a row per point of the instruction roofline, and a remark with the number of executed instructions."""
+    """Return a row per point on the instruction roofline, and a remark with the number of executed instructions."""
     block = kernel.get("instructions")
     if not block:
         return _none(kernel, INSTRUCTION, texts)

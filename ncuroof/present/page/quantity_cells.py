@@ -1,4 +1,4 @@
-"""A kernel's quantities as rows of its detail: those that NVIDIA's sections show in sight, all others with what they mean."""
+"""A kernel's quantities as rows of its detail: those of NVIDIA's sections in their own blocks, all others with their meanings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OCCUPANCY = (
     "scheduler.n_threads_per_instruction", "scheduler.n_predicated_on_threads_per_instruction",
     "scheduler.sm_active_frac", "scheduler.sm_imbalance_frac",
 )  # fmt: skip
-"""What NVIDIA's sections Occupancy, SchedulerStats, WarpStateStats and WorkloadDistribution are about."""
+"""Quantities of NVIDIA's sections Occupancy, SchedulerStats, WarpStateStats and WorkloadDistribution."""
 
 ACCESS = (
     "access.load_bytes_per_sector", "access.store_bytes_per_sector", "access.load_sectors_per_request",
@@ -28,7 +28,7 @@ ACCESS = (
     "access.bank_conflict_frac", "access.local_bytes", "access.async_copy_bytes", "access.compression_success_frac",
     "access.remote_miss_frac", "access.l2_slice_imbalance_frac", "access.dram_channel_imbalance_frac",
 )  # fmt: skip
-"""What NVIDIA's sections MemoryWorkloadAnalysis, its tables, SourceCounters and WorkloadDistribution are about."""
+"""Quantities of NVIDIA's sections MemoryWorkloadAnalysis, its tables, SourceCounters and WorkloadDistribution."""
 
 _OF_THE_TREE = frozenset(
     {
@@ -36,18 +36,18 @@ _OF_THE_TREE = frozenset(
         "memory_side", "most_possible", "sm",
     }
 )  # fmt: skip
-"""Utilisations that are no unit's: differences, bounds, and the same under another name."""
+"""Keys of `utilisation` that are not a unit's: differences, bounds and aliases, which the decision tree uses."""
 
 _CHECK = "check."
 _OTHERS = ("utilisation", "occupancy", "scheduler", "access", "arithmetic", "check")
 _SHARED_MEMORY = "shared_bytes"
 _NO_VALUE = "No value (not collected, not available on this chip, or a ratio with a zero denominator)"
 _SAME = 0.01
-"""Between two utilisations: a point more says nothing else."""
+"""Largest difference between two utilisations that count as equal."""
 
 
 class QuantityCells:
-    """Writes quantities of the kernels of one document; `quantities` lists those met, long texts are interned in `texts`."""
+    """Writes the quantities of one document's kernels; `quantities` lists those referred to, long texts are interned in `texts`."""
 
     def __init__(self, rules: Rules, catalogue: Catalogue, texts: Texts) -> None:
         self._caveats = rules.caveats
@@ -57,10 +57,10 @@ class QuantityCells:
         self._texts = texts
         self._number_by_quantity: dict[str, int] = {}
         self.quantities: list[list[Cell]] = []
-        """Name, label and meaning of every quantity that a detail refers to by number."""
+        """Name, label and meaning of each quantity that details refer to by its index here."""
 
     def number(self, quantity: str) -> int:
-        """Return a quantity's number in `quantities`, where its label and meaning stand."""
+        """Return a quantity's index in `quantities`, adding it if needed."""
         number = self._number_by_quantity.setdefault(quantity, len(self._number_by_quantity))
         if number == len(self.quantities):
             doc = self._doc_by_quantity.get(quantity, "")
@@ -72,16 +72,16 @@ class QuantityCells:
         return unit_of(quantity, self._unit_by_quantity)
 
     def written(self, quantity: str, value: float | None) -> str:
-        """Return a value as text; shared memory in KiB, as CUDA's documents give its size."""
+        """Return a value as text; shared memory in KiB, as in the CUDA documentation."""
         unit = self.unit(quantity)
         return text.kibibytes(value) if unit == "byte" and _SHARED_MEMORY in quantity else text.quantity(value, unit)
 
     def row(self, quantity: str, value: float) -> list[Cell]:
-        """Return number and value."""
+        """Return the row of a quantity: its number, and its value as text."""
         return [self.number(quantity), self.written(quantity, value)]
 
     def bars(self, kernel: Record, group: str) -> list[list[Any]]:
-        """Return number, value and length of the quantities of a group, the largest first, and which are zero or have no value."""
+        """Return number, value and bar length (0..1) of a group's quantities, largest first; remarks name zero and missing ones."""
         left_out = _OF_THE_TREE if group == "utilisation" else ()
         values = {key: value for key, value in (kernel.get(group) or {}).items() if key not in left_out}
         rows: list[list[Any]] = [
@@ -94,13 +94,13 @@ class QuantityCells:
         return rows + self._note("Measured as zero", zeros) + self._note(_NO_VALUE, unknown)
 
     def shown(self, kernel: Record, names: Sequence[str]) -> list[list[Cell]]:
-        """Return number and value of those of the named quantities that are not zero, and which have no value."""
+        """Return number and value of the named quantities that are not zero, and a remark on those without a value."""
         values = dict(_values(kernel, _OTHERS))
         rows = [self.row(name, value) for name in names if (value := values.get(name))]
         return rows + self._note(_NO_VALUE, [name for name in names if name in values and values[name] is None])
 
     def checks(self, kernel: Record) -> list[list[Cell]]:
-        """Return the checks that a caveat of this kernel rests on, and how many others were made that none rests on."""
+        """Return the checks behind this kernel's caveats, and a remark with the number of checks that passed."""
         known = {name: value for name, value in _values(kernel, ("check",)) if value is not None}
         failed = _asked(self._caveats, kernel.get("caveats") or ())
         held = [name for name in known if name in self._checks and name not in failed]
@@ -120,12 +120,12 @@ class QuantityCells:
         ]
 
     def _note(self, claim: str, names: Collection[str]) -> list[list[Cell]]:
-        """Return a row of one cell, which stands below the others; none without names."""
+        """Return a remark, that is a row of one cell, shown below the others; no row without names."""
         return [[self._texts.add(f"{claim}: {', '.join(map(quantity_label, names))}.")]] if names else []
 
 
 def beyond_speed_of_light(kernel: Record) -> float | None:
-    """Return how busy L2 is, where NVIDIA's Speed of Light says that no unit of memory is as busy; else None."""
+    """Return the utilisation of L2 where it exceeds NVIDIA's Speed of Light total for memory; else None."""
     utilisation = kernel.get("utilisation") or {}
     memory, l2 = utilisation.get("memory"), utilisation.get("l2")
     return l2 if memory is not None and l2 is not None and l2 > memory + _SAME else None
@@ -139,7 +139,7 @@ def _values(kernel: Record, groups: Iterable[str]) -> Iterator[tuple[str, float 
 
 
 def _asked(caveats: Mapping[str, Any], names: Iterable[str]) -> frozenset[str]:
-    """Return the checks that the conditions of caveats ask for."""
+    """Return the `check.` quantities in the conditions of the named caveats."""
     met = [caveats[name] for name in names if name in caveats]
     conditions = (condition for caveat in met for condition in (*caveat.all_of, *caveat.any_of))
     return frozenset(condition.quantity for condition in conditions if condition.quantity.startswith(_CHECK))

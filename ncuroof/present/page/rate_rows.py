@@ -1,4 +1,4 @@
-"""A kernel's traffic, bandwidth and work, as rows of the tables in its detail."""
+"""A kernel's traffic, bandwidth and work, as table rows of its detail."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ncuroof.words import CeilingSource
 
 
 def traffic_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
-    """Return level, bytes in both directions and what was counted, by level."""
+    """Return a row per level: level, bytes in both directions, and what was counted."""
     traffic, definitions = kernel.get("traffic_bytes") or {}, kernel.get("traffic_definition") or {}
     rows: list[list[Cell]] = [
         [text.label(level), text.quantity(value, "byte"), texts.add(definitions.get(level) or "")]
@@ -23,7 +23,7 @@ def traffic_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
 
 
 def bandwidth_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
-    """Return level, achieved and peak rate, their share, and what was counted."""
+    """Return a row per level: level, achieved rate, peak, their ratio, shares of other roofs, and what was counted."""
     return [
         [
             text.label(level),
@@ -39,7 +39,7 @@ def bandwidth_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
 
 
 def work_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
-    """Return precision, work, rate and peak, their share, what was counted and whether to rely on it, by precision."""
+    """Return a row per precision: work, rate, peak, ratio, shares of other roofs, what was counted, whether that is reliable."""
     work = kernel.get("work") or {}
     rows: list[list[Cell]] = [
         [
@@ -59,17 +59,17 @@ def work_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
 
 
 def _of_other_roofs(entry: Record) -> list[Cell]:
-    """Return the shares of the data sheet's roof and of the one that a calibration reached."""
+    """Return the shares of the data-sheet roof and of the roof that a calibration reached."""
     return [text.share(entry.get(key)) for key in ("datasheet_frac", "reached_frac")]
 
 
 def note(texts: Texts, claim: str, keys: Sequence[str]) -> list[list[Cell]]:
-    """Return a row of one cell, which stands below the others; none without keys."""
+    """Return a remark, that is a row of one cell, shown below the others; no row without keys."""
     return [[texts.add(f"{claim}: {', '.join(map(text.label, keys))}.")]] if keys else []
 
 
 def _peak(entry: Record, key: str, write: Callable[[float | None], str]) -> str:
-    """Return a peak, with where it comes from if not from counters, and the peak of a faster path where there is one."""
+    """Return a peak as text, marked if it is from the data sheet, with the peak of a faster path if there is one."""
     remarks = ["data sheet"] if entry.get("peak_source") == CeilingSource.DATASHEET else []
     fastest = entry.get("fastest_peak_flop_per_s")
     if fastest is not None and fastest > (entry[key] or fastest):

@@ -1,4 +1,4 @@
-"""The counters that a page's numbers come from, as they were recorded, in parts that are unpacked on demand."""
+"""The recorded counters of a page's launches, in parts that are unpacked on demand."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ncuroof.ingest.raw_report import RawReport
 from ncuroof.present.page.data import DETAILS_PER_PART
 
 MOST_LAUNCHES = 1000
-"""Of more launches the counters would be most of the page; the report itself holds them."""
+"""Most launches for which the page has counters; with more, they would make up most of it, and the report has them anyway."""
 
 
 def counter_parts(reports: Sequence[RawReport]) -> Iterable[dict[str, Any]]:
-    """Yield the counters of the launches of all reports in their order, `DETAILS_PER_PART` at a time.
+    """Yield the counters of the launches of all reports in order, `DETAILS_PER_PART` launches at a time.
 
-    Returns:
-        Each with `names` and `units` of the counters that any of its launches has, and per launch its `values` in the same
-        order, None where not collected. Nothing at all for more than `MOST_LAUNCHES` launches.
+    Yields:
+        For each part, `names` and `units` of the counters that any of its launches has, and `values` per launch in the same order,
+        None where not collected. Yields nothing for more than `MOST_LAUNCHES` launches.
     """
     n_launches = sum(report.counters.height for report in reports)
     if not 0 < n_launches <= MOST_LAUNCHES:

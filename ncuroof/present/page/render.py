@@ -1,7 +1,7 @@
-"""The page: one HTML file that holds everything it needs, and asks nothing of any network.
+"""Renders the page: one self-contained HTML file that makes no network requests.
 
-Every text of a report is hostile. The template escapes all it prints; the script reads blocks of packed JSON and writes text
-nodes only; the content security policy allows no script but the one written here, by its hash.
+All text of a report is treated as hostile. The template escapes everything that it prints, the script reads packed JSON and only
+creates text nodes, and the content security policy allows only our own script, by its hash.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ SCRIPTS = (
     "format.js", "data.js", "elements.js", "plane.js", "labels.js", "arrows.js", "chosen.js", "roofline.js", "pointer.js",
     "export.js", "filter.js", "utilisation.js", "table.js", "whatif.js", "detail.js", "devices.js", "page.js",
 )  # fmt: skip
-"""In the order in which they need each other."""
+"""In order of dependency: each file uses only names of those before it when it is loaded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assets:
-    """What the page carries besides its text; marked as safe here and nowhere else."""
+    """Parts of the page that are inserted unescaped; only this module marks text as safe."""
 
     policy: Annotated[str, "content security policy"]
     style: Annotated[Markup, "style sheet"]
-    index: Annotated[Markup, "what is shown of every launch, packed"]
-    details: Annotated[Sequence[Markup], "details of the launches, packed part by part"]
-    counters: Annotated[Sequence[Markup], "counters of the launches as recorded, packed part by part, or none"]
-    explained: Annotated[Markup, "how the names on the page come about, packed"]
-    script: Annotated[Markup, "the scripts as one"]
+    index: Annotated[Markup, "index of all launches, packed"]
+    details: Annotated[Sequence[Markup], "details of the launches, packed in parts"]
+    counters: Annotated[Sequence[Markup], "recorded counters of the launches, packed in parts, or none"]
+    explained: Annotated[Markup, "explanations of the names on the page, packed"]
+    script: Annotated[Markup, "all scripts as one"]
 
 
 def render_page(document: Record, reports: Sequence[RawReport] = (), comparison: Record | None = None) -> str:
@@ -55,8 +55,9 @@ def render_page(document: Record, reports: Sequence[RawReport] = (), comparison:
 
     Args:
         document: an analysis.
-        comparison: the document `ncuroof.comparison/1` whose run after it is: the page says what changed, and draws how dots moved.
-        reports: those that it was made from, for the counters as they were recorded; without them the page has none.
+        reports: the reports of the analysis, for the recorded counters; without them the page has none.
+        comparison: a document `ncuroof.comparison/1` with this analysis as the run after: the page then shows what changed and how
+            dots moved.
 
     Raises:
         ProfileError: the rules, the catalogue or the templates that ship with ncuroof are broken or missing.
@@ -84,9 +85,9 @@ def _packed(parts: Iterable[Any]) -> list[Markup]:
 
 
 def _policy(script: str) -> str:
-    """Return the content security policy: this script and no other, no connection, pictures only from the page itself.
+    """Return the content security policy: only this script, no connections, images only from the page itself.
 
-    Styles of elements are set by the script (the width of a bar), which the policy counts as inline styles.
+    Inline styles are allowed, as the script sets styles of elements, such as the width of a bar.
     """
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
@@ -113,6 +114,6 @@ def _printable(value: Any) -> Any:
 
 @cache
 def _script() -> str:
-    """Return our scripts as one, in a scope of their own that may wait for data to be unpacked."""
+    """Return all scripts as one, in an async function, so that they have their own scope and can await the unpacking of data."""
     parts = [(folder("templates") / name).read_text(encoding="utf-8") for name in SCRIPTS]
     return "(async () => {\n" + "\n".join(parts) + "})();"

@@ -1,4 +1,4 @@
-"""A kernel's bytes on their way from the SMs to DRAM: units with their hit rates, and between them what passed."""
+"""The path of a kernel's bytes from the SMs to DRAM: units with their hit rates, and the traffic between them."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 
 Station = tuple[str, str, str, int]
-"""Kind (`unit` or `traffic`), text, remark, and for traffic the width of its line in pixels."""
+"""Kind (`unit` or `traffic`), text, remark, and line width in pixels (0 for units)."""
 
 _THICKEST_PX, _THINNEST_PX = 14, 1
 _DECADES = 4
-"""Lines get thinner over so many powers of ten of bytes."""
+"""Powers of ten of bytes over which the line width shrinks to the minimum."""
 
 _MUCH_MORE = 1.1
+"""Ratio of L2's lookups to the L1s' requests above which the lookups are remarked on."""
 _UNCOUNTED = {"bulk_copy_frac": "bulk copies (TMA)", "atomic_request_frac": "atomics"}
-"""What L1's bytes leave out, by the quantity of `access` that says how much of it a kernel has."""
+"""Traffic that L1's bytes do not include, by the quantity of `access` that measures its share."""
 
 
 def traffic_flow(kernel: Record) -> list[Station]:
-    """Return the stations from the SMs to DRAM; empty where less than two levels' bytes are known.
+    """Return the stations from the SMs to DRAM; empty where the bytes of fewer than two levels are known.
 
-    What a level has not counted is left out, and so is shared memory, which lies beside the way. Between L1 and L2 are the sectors
-    that the L1s ask for, as in NVIDIA's memory chart; what else L2 looks up (fills, other units, the fabric) is a remark on it.
+    Levels without a byte count are left out, and so is shared memory, which is not on this path. Between L1 and L2 are the sectors
+    that the L1s request, as in Nsight Compute's memory chart; other L2 lookups (fills, other units, the fabric) are a remark on L2.
     """
     traffic, access = kernel.get("traffic_bytes") or {}, kernel.get("access") or {}
     passed = {"L1": traffic.get("l1"), "L2": traffic.get("l2"), "DRAM": traffic.get("dram")}
@@ -48,13 +49,13 @@ def _remarks(hit_frac: float | None, other: str) -> str:
 
 
 def _not_counted(access: Record) -> str:
-    """Return what of a kernel L1's bytes do not count; empty where that is nothing."""
+    """Return a remark on the kernel's traffic that L1's bytes do not include; empty where there is none."""
     names = [name for quantity, name in _UNCOUNTED.items() if (access.get(quantity) or 0) > 0]
     return f"{' and '.join(names)} not counted" if names else ""
 
 
 def _looked_up(traffic: Record) -> str:
-    """Return what L2 looked up in all, where it is more than the L1s asked for."""
+    """Return the bytes of all L2 lookups, where these are well above what the L1s requested; else empty."""
     asked, looked_up = traffic.get("l2"), traffic.get("l2_all")
     if asked is None or looked_up is None or looked_up <= _MUCH_MORE * asked:
         return ""
@@ -69,7 +70,7 @@ def _directions(name: str, traffic: Record) -> str:
 
 
 def _width_px(count: float, most: float) -> int:
-    """Return the width of a line by the logarithm of its bytes: a tenth of the bytes takes off a quarter of the width."""
+    """Return the width of a line, logarithmic in its bytes: a tenth of the bytes takes off a quarter of the largest width."""
     if count <= 0 or most <= 0:
         return _THINNEST_PX
     frac = 1 + math.log10(count / most) / _DECADES

@@ -1,1 +1,1 @@
-"""What page, terminal and Markdown say alike."""
+"""Sentences that the page, the terminal and Markdown share."""

@@ -1,4 +1,4 @@
-"""The largest potential savings over the run, and what they save together, as texts ready to show."""
+"""The largest potential savings over the run, and what they save together, as text ready to show."""
 
 from __future__ import annotations
 
@@ -12,56 +12,60 @@ from ncuroof.present.sentences.wall_time import IdleLine, idle_line
 
 _N_ACTIONS = 3
 _TOLD_SPEEDUP = 100
-"""A bound beyond it says no more than that almost nothing of the GPU is used."""
+"""Larger speedup bounds are not reported: they only say that the GPU is almost unused."""
 
 _ROUNDING = 1.001
+"""Factor by which gains may exceed the time above the roofline before that needs an explanation."""
+
 _AT_THE_ROOF = 0.2
-"""Less than this share above the roofline."""
+"""A kernel with a smaller share of its time above the roofline counts as at the roof."""
 
 LEAST_GAIN = 0.1
-"""Of a kernel's time: with less to gain in the kernel itself, fusing it is what makes it faster."""
+"""Share of a kernel's time: with less to gain in the kernel itself, only fusion makes it much faster."""
 
 PER_WORK = "per unit of work, if more of it runs in parallel"
-"""What a larger batch gives, which no run of the same work gets."""
+"""Condition of savings that need more parallel work, such as a larger batch; a run of the same work gains nothing."""
 
 _WORTH_TELLING, _LEAST_PART = 0.1, 0.01
+"""Least share of the time for a sentence, and for a part of that sentence."""
+
 _LATE_LAUNCHES = "host_wait"
-"""Part of a step (profiles/temporal_breakdown.toml) in which the GPU has nothing to do, however short its kernels are."""
+"""Part of a step (profiles/temporal_breakdown.toml) in which the GPU waits for launches; shorter kernels do not reduce it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActionLine:
-    """A thing to do in one or many launches."""
+    """A change that saves time in one or more launches."""
 
-    gain: Annotated[str, "at most, of the profiled GPU time"]
+    gain: Annotated[str, "upper bound, as a share of `Outlook.whole`"]
     title: Annotated[str, "of the finding"]
-    launches: Annotated[str, "how many"]
-    finding: Annotated[str, "its name, by which the page finds the launches"]
-    condition: Annotated[str, "under which it gives that, or empty"]
+    launches: Annotated[str, "number of launches, in words"]
+    finding: Annotated[str, "id of the finding, by which the page selects the launches"]
+    condition: Annotated[str, "condition of the savings, or empty"]
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What to do first over the run, and what that gives."""
+    """The largest potential savings over the run."""
 
-    idle: Annotated[IdleLine | None, "idle time of the GPU, where removing it saves more than any of these"]
-    actions: Annotated[Sequence[ActionLine], "the largest savings over the run; empty where no gain is known"]
-    whole: Annotated[str, "what their gains are shares of"]
-    together: Annotated[str, "what they save together, or empty"]
+    idle: Annotated[IdleLine | None, "idle time of the GPU, where removing it saves more than any action"]
+    actions: Annotated[Sequence[ActionLine], "the actions with the largest savings; empty where no gain is known"]
+    whole: Annotated[str, "what the gains are shares of"]
+    together: Annotated[str, "what the actions save together, or empty"]
     beyond_roofline: Annotated[str, "why that exceeds the time above the roofline, or empty"]
     without_gain: Annotated[str, "how much of the time only kernel fusion can reduce, or empty"]
 
     @property
     def in_total(self) -> tuple[str, ...]:
-        """What they give in total, and what else is to be known of that."""
+        """What the actions save together, with its qualifications."""
         return tuple(filter(None, (self.together, self.beyond_roofline, self.without_gain)))
 
 
 def outlook(document: Mapping[str, Any], groups: Sequence[Mapping[str, Any]]) -> Outlook:
-    """Return what to do first.
+    """Return the largest potential savings over the run.
 
     Args:
-        document: `ncuroof.analysis/1`, of which kernels may be left out.
+        document: `ncuroof.analysis/1`; it may lack kernels.
         groups: all groups of launches, as for `without_gain`.
     """
     actions, summary = document["actions"], document["summary"]
@@ -77,7 +81,7 @@ def outlook(document: Mapping[str, Any], groups: Sequence[Mapping[str, Any]]) ->
 
 
 def first_actions(actions: Sequence[Mapping[str, Any]]) -> tuple[ActionLine, ...]:
-    """Return the first things to do, the largest gain first; empty where no gain can be told."""
+    """Return the actions with the largest gains, the largest first; empty where no gain is known."""
     return tuple(
         ActionLine(
             text.share(action["share_frac"]),
@@ -91,27 +95,25 @@ def first_actions(actions: Sequence[Mapping[str, Any]]) -> tuple[ActionLine, ...
 
 
 def most_worth(findings: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the finding that the things to do over the run count for a kernel; the first where no gain is known."""
+    """Return the finding under which the run's actions count a kernel, else its first finding; None without findings."""
     return next((finding for finding in findings if finding.get("is_most_worth")), next(iter(findings), None))
 
 
 def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] | None = None) -> str:
-    """Return what the first things to do give in total; empty where not known.
+    """Return what the first actions save in total, as "together at most 15.3 %: speedup up to 1.18×"; empty where not known.
 
-    Those that give it per unit of work, because more of it runs at once, make no run of the same work faster: they are left out
-    where there are others.
+    Savings per unit of work (which need larger batches) do not make a run of the same work faster: they are not counted where
+    there are others. The text must be true when read on its own.
 
-    It is "together at most 15.3 %: speedup up to 1.18×", and true where nothing else is read.
-
-    Shares of different launches add up, and what is left of the run's time is its new length (Amdahl, Validity of the single
-    processor approach to achieving large scale computing capabilities, AFIPS 1967). Time in which no kernel runs, or one that
-    was not recorded, stays as it is, and "the whole run" includes it. Where the GPU waits for launches, shorter kernels make it
-    wait longer: the bound is far then, and the text says so.
+    Each launch counts under one action only, so the shares add up, and what remains of the run's time is its new duration (Amdahl,
+    Validity of the single processor approach to achieving large scale computing capabilities, AFIPS 1967). Time in which no
+    kernel runs, or one that was not profiled, stays the same; "the whole run" includes it. Where the GPU waits for launches,
+    shorter kernels make it wait longer: the bound is then far from reachable, and the text says so.
 
     Args:
         actions: of the document, the largest gain first.
-        weighting: of its summary, which may know for which share of the time kernels run, and for which share of that they were
-            recorded.
+        weighting: of the document's summary; it may give the share of the time in which kernels run, and the share of that which
+            was profiled.
     """
     first = actions[:_N_ACTIONS]
     as_it_is = [action for action in first if not action.get("needs_more_work")]
@@ -132,12 +134,12 @@ def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] 
 
 
 def _of_run_frac(weighting: Mapping[str, Any] | None) -> float:
-    """Return the share of the time on the wall's clock that shares of the recorded GPU time are of."""
+    """Return profiled GPU time as a share of wall-clock time; 1 for what is not known."""
     return float((weighting or {}).get("computation_frac", 1.0)) * _covered_frac(weighting)
 
 
 def _of_wall_time(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] | None) -> float:
-    """Return the most that one thing to do gives back of the time on the wall's clock."""
+    """Return the largest saving of a single action, as a share of wall-clock time."""
     return max((action["share_frac"] or 0.0 for action in actions), default=0.0) * _of_run_frac(weighting)
 
 
@@ -148,7 +150,7 @@ def _unless_late(weighting: Mapping[str, Any] | None) -> str:
 
 
 def beyond_roofline(actions: Sequence[Mapping[str, Any]], recoverable_ns: float | None) -> str:
-    """Return why the first things to do give more than lies above the roofline, in nanoseconds; empty where they do not."""
+    """Return why the first actions save more than the time above the roofline, given in nanoseconds; empty where they do not."""
     gain_ns = sum(action["gain_ns"] for action in actions[:_N_ACTIONS])
     if recoverable_ns is None or gain_ns <= recoverable_ns * _ROUNDING:
         return ""
@@ -156,15 +158,14 @@ def beyond_roofline(actions: Sequence[Mapping[str, Any]], recoverable_ns: float 
 
 
 def without_gain(groups: Sequence[Mapping[str, Any]], duration_ns: float | None) -> str:
-    """Return how much of the time is in kernels of which no change to the kernel itself gives much back; empty where it is little.
+    """Return how much of the time is in kernels that only fusion can make much faster; empty where that is little.
 
-    These are kernels near DRAM's roof and launches that are shorter than launching them: more than the little that the first things
-    to do may give them comes of fusing alone, which no counter of a kernel tells.
+    These are kernels near the DRAM roof, and launches too short to optimise alone, without a finding of notable gain. What fusing
+    them saves cannot be seen in the counters of a single kernel.
 
     Args:
-        groups: of launches, with verdict, limiter, whether a finding tells a gain, and time and time above the roofline in
-            nanoseconds.
-        duration_ns: GPU time of what was recorded.
+        groups: of launches, with verdict, limiter, `has_gain`, and in nanoseconds their time and time above the roofline.
+        duration_ns: GPU time of the run, as in the summary; None where not known.
     """
     at_roof_ns = sum(
         group["duration_ns"] or 0.0
@@ -188,7 +189,7 @@ def without_gain(groups: Sequence[Mapping[str, Any]], duration_ns: float | None)
 
 
 def judged_groups(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the groups of a whole document, with what bounds their kernels, and whether a finding tells a gain."""
+    """Return the groups of a complete document with verdict, limiter and `has_gain`: a finding saves at least LEAST_GAIN."""
     kernel_by_id = {kernel["id"]: kernel for kernel in document["kernels"]}
     judged = ((group, kernel_by_id[group["id"]]) for group in document["groups"])
     return [
@@ -206,12 +207,12 @@ def judged_groups(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def gpu_time(weighting: Mapping[str, Any] | None) -> str:
-    """Return what shares of time are of, where the run is not named: GPU time, or the profiled part of it."""
+    """Return what shares of time refer to, without naming the run: "GPU time", or "profiled GPU time" where that is less."""
     return "GPU time" if _covered_frac(weighting) == 1 else "profiled GPU time"
 
 
 def whole(weighting: Mapping[str, Any] | None) -> str:
-    """Return what the shares of things to do are of: the run's GPU time, or the profiled part of it."""
+    """Return what the shares of actions refer to: "the run's GPU time", or "profiled GPU time" where that is less."""
     return "the run's GPU time" if _covered_frac(weighting) == 1 else "profiled GPU time"
 
 

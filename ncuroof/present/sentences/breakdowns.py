@@ -1,4 +1,4 @@
-"""The run's time by family and by NVTX range, and how much launches of one group differ, as texts ready to show."""
+"""The run's time by family and by NVTX range, and the spread of times within a group, as text ready to show."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ncuroof.metrics.families import title
 from ncuroof.present import format as text
 
 NO_RANGE = "(outside any range)"
-"""Stands for launches around which no NVTX range was open."""
+"""Name of the part with launches outside any NVTX range."""
 
 LEAST_SPREAD_FRAC = 0.05
-"""Launches that differ by less are as good as equal: the same launch, profiled again, differs by a few percent."""
+"""Launches whose times differ by less count as equal: the same launch profiled again differs by a few percent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class BreakdownLine:
 
     name: Annotated[str, "of the family or range"]
     share: Annotated[str, "of the run's GPU time"]
-    duration: Annotated[str, "of its launches together"]
-    recoverable: Annotated[str, "of its launches together"]
-    launches: Annotated[str, "how many"]
+    duration: Annotated[str, "GPU time of all its launches"]
+    recoverable: Annotated[str, "time above the roofline of all its launches"]
+    launches: Annotated[str, "number of launches"]
 
 
 def by_family(summary: Mapping[str, Any]) -> tuple[BreakdownLine, ...]:
@@ -33,24 +33,24 @@ def by_family(summary: Mapping[str, Any]) -> tuple[BreakdownLine, ...]:
 
 
 def by_outer_range(summary: Mapping[str, Any]) -> tuple[BreakdownLine, ...]:
-    """Return the parts of the run by outermost NVTX range, by the whole path where there is but one; none without ranges."""
+    """Return the parts of the run by outermost NVTX range, or by full path where there is only one; empty without ranges."""
     outermost = summary["by_nvtx"]
     return _ranges(outermost if len(outermost) > 1 else summary["by_nvtx_path"])
 
 
 def by_range_path(summary: Mapping[str, Any]) -> tuple[BreakdownLine, ...]:
-    """Return the parts of the run by the whole path of NVTX ranges; none without ranges."""
+    """Return the parts of the run by full path of NVTX ranges; empty without ranges."""
     return _ranges(summary["by_nvtx_path"])
 
 
 def differing(group: Mapping[str, Any]) -> str:
-    """Return how much the launches of a group differ ("8.3 %": deviation over mean); empty where they hardly do."""
+    """Return the spread of a group's times ("8.3 %": standard deviation over mean); empty below LEAST_SPREAD_FRAC."""
     spread = group["duration_cv"]
     return "" if spread is None or spread < LEAST_SPREAD_FRAC else text.share(spread)
 
 
 def extremes(group: Mapping[str, Any]) -> str:
-    """Return the times of a group's launches: "210 µs to 290 µs each (±8.3 %)"; empty for a single one."""
+    """Return the range of a group's times: "210 µs to 290 µs each (±8.3 %)"; empty for a single launch."""
     if group["duration_cv"] is None:
         return ""
     low, high = text.duration(group["min_duration_ns"]), text.duration(group["max_duration_ns"])

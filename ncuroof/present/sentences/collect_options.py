@@ -1,4 +1,4 @@
-"""Options of ncu that collect what is missing."""
+"""ncu options that collect what a report lacks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 _SECTION = "--section"
 
 RAW_PAGE = "--page raw --csv"
-"""Options of `ncu` that print all counters; with --import, those of a report."""
+"""ncu options that print all counters; with --import, those of a report."""
 
 
 SHARED_SLICE = (
@@ -18,7 +18,7 @@ SHARED_SLICE = (
 
 
 def is_on_shared_slice(kernel: Mapping[str, Any]) -> bool:
-    """Return whether a kernel ran where no section adds what is missing of L2 and DRAM; SHARED_SLICE says what does.
+    """Return whether a kernel ran on a shared MIG slice, where no section can collect L2 and DRAM counters; see SHARED_SLICE.
 
     Args:
         kernel: an entry of the document.
@@ -27,11 +27,13 @@ def is_on_shared_slice(kernel: Mapping[str, Any]) -> bool:
 
 
 def raw_page_tells(kernel: Mapping[str, Any], sources: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether a kernel was read from a page of details whose raw page holds more: what of a printed section is missing.
+    """Return whether printing the raw page would add what a kernel lacks.
+
+    That is the case if the kernel was read from a printed details page and the sections that collect something missing are on it.
 
     Args:
         kernel: an entry of the document.
-        sources: the document's; those of printed raw pages name no sections.
+        sources: of the document; a printed raw page has no section names.
     """
     source = kernel.get("source")
     if source is None or "printed_table" not in (kernel.get("caveats") or ()):
@@ -46,7 +48,7 @@ def _sections(options: str) -> set[str]:
 
 
 def collect_options(options: Iterable[str]) -> str:
-    """Return one line of ncu options that collects what several lines would; remarks in brackets are dropped."""
+    """Return the options of several lines merged into one, without duplicates and without remarks in brackets."""
     sections: dict[str, None] = {}
     metrics: dict[str, None] = {}
     for words in map(str.split, options):

@@ -1,4 +1,4 @@
-"""What to say of a run whose kernels were compiled for debugging, in a sentence."""
+"""The warning about kernels that were compiled for debugging."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 from ncuroof.present import format as text
 
 _MOST_FRAC = 0.5
-"""Of the time: where debug builds take more, what the other kernels could do can wait."""
+"""Share of the time: where debug builds take more, they come before any other advice."""
 
 
 def debug_build_sentence(n_debug_builds: int, n_kernels: int, share_frac: float | None, of_time: str) -> str:
-    """Return it; empty where none was.
+    """Return the warning; empty where no kernel is a debug build.
 
     Args:
         n_debug_builds: kernels whose machine code is a debug build.
-        n_kernels: of the run.
-        share_frac: of the time, which they take; None where not known.
+        n_kernels: kernels of the run.
+        share_frac: share of the time that debug builds take; None where not known.
         of_time: what that is a share of, in words.
     """
     if not n_debug_builds:
@@ -37,7 +37,7 @@ def debug_build_sentence(n_debug_builds: int, n_kernels: int, share_frac: float 
 
 
 def come_first(share_frac: float | None) -> bool:
-    """Return whether nothing else is worth doing before debug builds with this share of the time are built anew."""
+    """Return whether debug builds with this share of the time must be rebuilt before anything else is worth doing."""
     return share_frac is not None and share_frac > _MOST_FRAC
 
 
@@ -53,5 +53,5 @@ def debug_build_frac(document: Mapping[str, Any]) -> float | None:
 
 
 def is_debug_build(kernel: Mapping[str, Any]) -> bool:
-    """Return whether a kernel of the document is one."""
+    """Return whether a kernel of the document is a debug build."""
     return bool((kernel.get("check") or {}).get("debug_build"))

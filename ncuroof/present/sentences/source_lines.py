@@ -1,4 +1,4 @@
-"""Lines of the source as entries of the document and as text."""
+"""Source lines as entries of the document and as text."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ _SAMPLES = "samples"
 _N_SAMPLED = 10
 _LEAST_FRAC = 0.1
 _N_LINES = 3
-"""Lines of a finding are those with that share of it, and no more than that many."""
+"""A finding names the lines with at least this share of its measure, at most this many."""
 
 _N_CALLERS = 3
 _HEADERS = (".h", ".hpp", ".inl")
 
 
 def sampled_lines(rows: Iterable[Record]) -> list[dict[str, Any]]:
-    """Return the ten lines of a kernel with most samples: place, share of the samples, and what its warps wait for mostly.
+    """Return the ten lines of a kernel with the most samples: place, share of the samples, and most frequent stall reason.
 
     Args:
-        rows: of LINES, of one kernel.
+        rows: of LINES, for one kernel.
     """
     found = [{**_entry(row), "stall": row["stall"]} for row in rows if row["measure"] == _SAMPLES]
     return found[:_N_SAMPLED]
 
 
 def where(rows: Sequence[Record], measures: Iterable[str], catalogue: Catalogue) -> dict[str, Any] | None:
-    """Return where in the source a finding's cause is: lines, and what they have a share of; None where it is not known.
+    """Return the source lines that cause a finding, and the measure of their shares; None where they are not known.
 
     Args:
-        rows: of LINES, of one kernel.
-        measures: that the finding names; the first that is known tells.
-        catalogue: describes them.
+        rows: of LINES, for one kernel.
+        measures: of the finding, in order of preference; the first with rows is used.
+        catalogue: describes the measures.
     """
     known = {row["measure"] for row in rows}
     measure = next((name for name in measures if name in known), None)
@@ -44,20 +44,20 @@ def where(rows: Sequence[Record], measures: Iterable[str], catalogue: Catalogue)
 
 
 def callers(chain: str | None) -> list[dict[str, Any]]:
-    """Return `callers` of LINES, which are one text, as entries of a document."""
+    """Return the text `callers` of LINES as entries of a document."""
     found = (each.rpartition(":") for each in (chain or "").split("\n") if each)
     return [{"file": file, "line": int(line)} for file, _, line in found]
 
 
 def position(line: Record) -> str:
-    """Return a line of the document as text, without its callers: "gemm.cu:80"."""
+    """Return the place of a line of the document without its callers: "gemm.cu:80"."""
     return f"{text.printable(line['file'])}:{line['line']}"
 
 
 def place(line: Record) -> str:
-    """Return a line of the document as text: "gemm.cu:80", or "copy.h:12, called at tile.h:7, gemm.cu:80".
+    """Return the place of a line of the document: "gemm.cu:80", or "copy.h:12, called at tile.h:7, gemm.cu:80".
 
-    Of calls within one file the innermost is told, of many files the nearest two and the outermost.
+    Callers in the same file as what they call are skipped. Of more than three, the innermost two and the outermost are named.
     """
     called_at: list[str] = []
     inner = line["file"]
@@ -71,15 +71,15 @@ def place(line: Record) -> str:
 
 
 def waits_for(line: Record) -> str:
-    """Return what warps at a line of the document wait for: ":80 and copy.h:12, called at :81"; nothing where it is not known.
+    """Return what warps at a line of the document wait for: ":80 and copy.h:12, called at gemm.cu:81"; empty where not known.
 
-    The name of the line's own file is left out.
+    An awaited line in the same file is written without the file's name.
     """
     return " and ".join(_seen_from(line, each, place(each)) for each in line["awaits"])
 
 
 def where_sentence(found: Record | None) -> str:
-    """Return a finding's `where` as text: "gemm.cu:84 (99 %, waits for :80) of the samples"; nothing where unknown."""
+    """Return a finding's `where` as text: "gemm.cu:84 (99 %, waits for :80) of the samples"; empty where not known."""
     if not found:
         return ""
     lines = (f"{place(line)} ({_share(line)})" for line in found["lines"])
@@ -87,14 +87,14 @@ def where_sentence(found: Record | None) -> str:
 
 
 def line_text(line: Record) -> str:
-    """Return what a line of the document says; nothing where the report does not carry its file."""
+    """Return the source text of a line of the document; empty where the report does not contain its file."""
     return text.printable(line.get("text") or "")
 
 
 def first_place(found: Record | None) -> str:
-    """Return the first line of a finding's `where`, and another that it waits for: "gemm.cu:84 waits for :80".
+    """Return the first line of a finding's `where`, and a line that it waits for: "gemm.cu:84 waits for :80".
 
-    A line of a header, which may be a library's, is told by the call of it: "gemm.cu:84 (barrier.h:654)".
+    A header may be a library's, so a line in one follows the place of its call: "gemm.cu:84 (barrier.h:654)".
     """
     if not found:
         return ""
@@ -107,7 +107,7 @@ def first_place(found: Record | None) -> str:
 
 
 def _is_header(line: Record) -> bool:
-    """Return whether a line is in a file that C++ includes; those of the CUDA toolkit have such names, or names without a dot."""
+    """Return whether a line is in a C++ header; those of the CUDA toolkit end in .h, .hpp or .inl, or have no suffix."""
     name = str(line["file"])
     return "." not in name or name.endswith(_HEADERS)
 
@@ -127,7 +127,7 @@ def _share(line: Record) -> str:
 
 
 def _seen_from(line: Record, awaited: Record, name: str) -> str:
-    """Return the name of an awaited place without the file, where that is the line's own."""
+    """Return the `name` of an awaited place, without its file where that is the line's own."""
     return "the same line" if _is_same(line, awaited) else name.removeprefix(text.printable(line["file"]))
 
 

@@ -1,4 +1,4 @@
-"""How long a step takes (wall-clock time) and why the GPU is idle in it, as texts ready to show."""
+"""How long a step takes (wall-clock time) and why the GPU is idle in it, as text ready to show."""
 
 from __future__ import annotations
 
@@ -14,64 +14,64 @@ _START = {
     "torch.profiler": "including its warm-up, which --step leaves out",
     "nsys": "from its first kernel on, including start-up",
 }
-"""What a whole run holds that a step of it does not, by profiler."""
+"""What the time of a whole run includes, unlike that of a step, by profiler."""
 
 _LEAST_TOLD_FRAC = 0.01
-"""Of a step: less is no line."""
+"""Least share of a step for a line of its own."""
 
 _LEAST_ADVISED_FRAC = 0.05
-"""Of a step: less is not worth a change."""
+"""Least share of a step for advice: less is not worth a change."""
 
 _UNEVEN = 4
-"""Gaps that make up half of the time may be that many times as long as all are on average before it is told."""
+"""Uneven gaps are reported where half of their time is in gaps of more than this many times the average length."""
 
 _N_PLACES_TOLD = 3
-"""On a line of the terminal."""
+"""Most places on a line of the terminal."""
 
 _NOT_NAMED = "not named in the trace"
 
 _LEAST_IDLE_FRAC = 0.1
-"""Of a step: less is no matter for the first sentences about a run."""
+"""Least idle share of a step to be mentioned in the first sentences about a run."""
 
 _MOSTLY = 0.5
 
 _TOLD_SPEEDUP = 100
-"""A bound beyond it says no more than that the GPU does almost nothing."""
+"""Larger speedup bounds are not reported: they only say that the GPU is almost unused."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeRow:
     """A part of a step's time."""
 
-    title: Annotated[str, "what the GPU does, or that it idles and until when"]
-    share: Annotated[str, "of the step"]
-    duration: Annotated[str, "of a step"]
-    gaps: Annotated[str, "how often the GPU goes idle for it in a step, and how long on average"]
-    places: Annotated[Sequence[str], "in what of the host, and before which kernels, each with its share of the step"]
-    advice: Annotated[str, "what to do about it"]
+    title: Annotated[str, "what the GPU does, or 'idle: ' and why"]
+    share: Annotated[str, "of the step's time"]
+    duration: Annotated[str, "time per step"]
+    gaps: Annotated[str, "number of these gaps per step and their average length, or empty"]
+    places: Annotated[Sequence[str], "host activities during it and kernels after it, each with its share of the step"]
+    advice: Annotated[str, "what to do about it, or empty"]
 
 
 @dataclass(frozen=True, slots=True)
 class WallTimeTable:
-    """A step's time, part by part."""
+    """The parts of a step's time."""
 
     title: Annotated[str, "of the table"]
-    sentence: Annotated[str, "how long a step took, and how much of it the GPU idles"]
-    batches: Annotated[str, "for how long the host waits for batches, or empty"]
+    sentence: Annotated[str, "duration of a step, and idle share of the GPU"]
+    batches: Annotated[str, "time per step that the host waits for batches, or empty"]
     rows: Annotated[Sequence[TimeRow], "what runs, then idle time, the longest first"]
 
 
 @dataclass(frozen=True, slots=True)
 class IdleLine:
-    """Idle time as a thing to do."""
+    """Idle time as the first thing to reduce."""
 
-    share: Annotated[str, "that is idle"]
-    title: Annotated[str, "of what, why for the most part, and what its removal gives at most"]
-    advice: Annotated[str, "what to do about most of it, or empty"]
+    share: Annotated[str, "idle share of the time"]
+    title: Annotated[str, "idle share of what, its main cause, and the most that removing it saves"]
+    advice: Annotated[str, "what to do about the main cause, or empty"]
 
 
 def wall_time_tables(weighting: Record | None) -> tuple[WallTimeTable, ...]:
-    """Return a table for each counted run that tells; none where none does.
+    """Return a table for each counting run with a timeline; empty where there is none.
 
     Args:
         weighting: of the document's summary.
@@ -88,7 +88,7 @@ def wall_time_tables(weighting: Record | None) -> tuple[WallTimeTable, ...]:
 
 
 def wall_time_lines(weighting: Record | None) -> tuple[str, ...]:
-    """Return the same in lines, a cause of idle time each."""
+    """Return the same as lines, one per part of the time."""
     return tuple(line for time in (weighting or {}).get("wall_times", ()) for line in _lines(time))
 
 
@@ -107,7 +107,7 @@ def _lines(time: Record) -> Iterator[str]:
 
 
 def idle_sentence(weighting: Record | None) -> str:
-    """Return how long the GPU is idle and what to do about most of it; empty where that is little or not known."""
+    """Return how long the GPU is idle and what to do about the main cause; empty where idle time is small or not known."""
     time = _most_idle(weighting)
     if time is None:
         return ""
@@ -120,11 +120,11 @@ def idle_sentence(weighting: Record | None) -> str:
 
 
 def idle_line(weighting: Record | None, of_kernels_frac: float) -> IdleLine | None:
-    """Return idle time as the first thing to do; None where it is little, or a thing to do in kernels gives more.
+    """Return idle time as the first thing to reduce; None where it is small, or an action in kernels saves more.
 
     Args:
         weighting: of the document's summary.
-        of_kernels_frac: share of the time on the wall's clock that is the most to give back by one thing to do in kernels.
+        of_kernels_frac: largest saving of a single action in kernels, as a share of wall-clock time.
     """
     time = _most_idle(weighting)
     if time is None or time["idle_frac"] <= of_kernels_frac:
@@ -139,7 +139,7 @@ def idle_line(weighting: Record | None, of_kernels_frac: float) -> IdleLine | No
 
 
 def _most_idle(weighting: Record | None) -> Record | None:
-    """Return the counted run with the most idle time; None where it is no matter."""
+    """Return the counting run with the most idle time; None where the idle share is small in all of them."""
     known: Sequence[Record] = (weighting or {}).get("wall_times", ())
     times = [time for time in known if time["idle_frac"] >= _LEAST_IDLE_FRAC]
     if not times:
@@ -153,20 +153,20 @@ def _longest_idle(time: Record) -> Record | None:
 
 
 def _of_which(time: Record) -> str:
-    """Return what idle time is a share of; of a step that was timed under the profiler alone, that it was."""
+    """Return what the idle time is a share of, and whether that was timed only under the profiler."""
     if not time["n_steps"]:
         return f"{_whole(time)} ({_START[time['profiler']]})"
     return _whole(time) + ("" if time["duration_ns"] < time["profiled_ns"] else " under the profiler")
 
 
 def _without_idle(time: Record) -> str:
-    """Return the most that removing all idle time speeds it up: 1 / (1 - idle); empty where that says nothing."""
+    """Return the speedup bound of removing all idle time, 1 / (1 - idle); empty where that is too large to be useful."""
     busy_frac = 1 - time["idle_frac"]
     return f"speedup up to {1 / busy_frac:.3g}×" if busy_frac * _TOLD_SPEEDUP > 1 else ""
 
 
 def is_mostly_idle(weighting: Record | None) -> bool:
-    """Return whether the GPU idles at least half of a counted run's time: no kernel is its first matter."""
+    """Return whether the GPU is idle for at least half of any counting run, which then matters more than its kernels."""
     return any(time["idle_frac"] >= _MOSTLY for time in (weighting or {}).get("wall_times", ()))
 
 
@@ -197,7 +197,7 @@ def _row(part: Record) -> TimeRow:
 
 
 def _most_in(part: Record) -> str:
-    """Return in what, or before which kernel, at least half of a part of the time was; empty where that is nothing."""
+    """Return the host activity, else the next kernel, that accounts for at least half of a part; empty where none does."""
     for word, places in (("in", part["during"]), ("before", part["before"])):
         if places and places[0]["name"] and places[0]["duration_ns"] >= part["duration_ns"] / 2:
             return f", most of that {word} {text.printable(places[0]['name'])}"
@@ -205,7 +205,7 @@ def _most_in(part: Record) -> str:
 
 
 def _places(part: Record, n_told: int | None) -> list[str]:
-    """Return where time that is worth a change was: in what the host did, and before which kernels."""
+    """Return during which host activities, and before which kernels, a part was spent; empty for a part too small for advice."""
     if part["share_frac"] < _LEAST_ADVISED_FRAC:
         return []
     told = ((word, part[kind][:n_told]) for word, kind in (("in", "during"), ("before", "before")))

@@ -1,4 +1,4 @@
-"""What the sums over a run are weighted by, in sentences."""
+"""How sums over a run are weighted, and why they may differ from the run's, in sentences."""
 
 from __future__ import annotations
 
@@ -11,24 +11,27 @@ from ncuroof.present import format as text
 _ONCE_PER_SHAPE = "--filter-mode per-launch-config"
 _CHOSEN = re.compile(r"--kernel-name (?!regex:\^\(\?!\.\*\(\?:[\w|]+\)\)(?:\s|$))")
 _NAME_BASE = "--kernel-name-base"
-"""In ncu's command line: a launch per kernel and launch shape; of chosen kernels (not of all but collectives); by whole names."""
+"""In ncu's command line: profile one launch per kernel and shape; only selected kernels; how kernel names are compared.
+
+A `--kernel-name` pattern of ncuroof that only excludes collectives does not count as a selection.
+"""
 
 _N_NAMED = 3
-"""Functions that were not recorded."""
+"""Most functions to name that were not profiled."""
 
 _LEAST_UNEVEN_FRAC = 0.02
-"""Of the counted time: less is told by the kernels themselves alone."""
+"""Least share of the counting run's GPU time to be mentioned for the whole run; the caveat of a kernel appears in any case."""
 
 
 def weighting_sentences(
     *, n_launches: int, covered_frac: float | None, uneven_frac: float | None = None, **_: object
 ) -> list[str]:
-    """Return them: counted launches, and in how much of their time one stands for others; none where nothing was weighted.
+    """Return how sums are weighted: by which counting run, and how much of it is extrapolated; empty where nothing is weighted.
 
     Args:
-        n_launches: that were counted.
-        covered_frac: share of their GPU time whose kernels were recorded; None where not known.
-        uneven_frac: share of that time in kernels one launch of which stands for launches that take other times.
+        n_launches: launches in the counting run.
+        covered_frac: share of their GPU time whose kernels were profiled; None where not known.
+        uneven_frac: share of that time in kernels whose profiled launch represents launches that take longer or shorter.
     """
     if covered_frac == 0:
         return []
@@ -54,14 +57,14 @@ def not_the_run_sentences(
     command_lines: Iterable[str | None] = (),
     **_: object,
 ) -> list[str]:
-    """Return why sums are not those of the counted run: the share of its time that was not recorded, and what it did not count.
+    """Return why sums differ from those of the counting run: what was not profiled of it, and what was profiled but not counted.
 
     Args:
-        n_launches: that were counted.
-        covered_frac: share of their GPU time whose kernels were recorded; None where not known.
-        n_unmatched: recorded launches of kernels that were not counted.
-        not_recorded: functions of the launches that were not, with their time, the longest first.
-        command_lines: of ncu, as the reports hold them.
+        n_launches: launches in the counting run.
+        covered_frac: share of their GPU time whose kernels were profiled; None where not known.
+        n_unmatched: profiled launches of kernels that are not in the counting run.
+        not_recorded: functions that were counted but not profiled, with their time, the longest first.
+        command_lines: command lines of ncu, from the reports.
     """
     if covered_frac == 0:
         return [
@@ -89,10 +92,11 @@ def _longest(not_recorded: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _how_to_record_them(command_lines: Sequence[str]) -> str:
-    """Return what records them: of a template's kernels of one shape ncu took the first where it went by function, its default.
+    """Return how to profile what is missing; empty where the user selected kernels.
 
-    `ncuroof profile` has it go by mangled names, each of which it records once; what is missing then was not there in one of the
-    two runs. What was not asked for is not told of.
+    By default ncu compares kernels by function name, and profiles only the first of a template's instantiations with one shape.
+    `ncuroof profile` has it compare mangled names, and so profiles each instantiation once; what is still missing ran in only one
+    of the two runs.
     """
     once = [line for line in command_lines if _ONCE_PER_SHAPE in line and not _CHOSEN.search(line)]
     if not once:
@@ -105,12 +109,12 @@ def _how_to_record_them(command_lines: Sequence[str]) -> str:
 
 
 def recorded_once_sentence(command_lines: Iterable[str | None]) -> str:
-    """Return what to say of reports that hold each kernel and shape once without counts; empty for others.
+    """Return the warning for reports that contain each kernel and shape once, without launch counts; empty for others.
 
-    By default ncu tells kernels apart by the function's name alone: of a template's instantiations with one shape there is one.
+    By default ncu compares kernels by function name, so that of a template's instantiations with one shape it profiles only one.
 
     Args:
-        command_lines: of ncu, as the reports without counts hold them.
+        command_lines: command lines of ncu, from the reports without launch counts.
     """
     once = [line for line in command_lines if line and _ONCE_PER_SHAPE in line]
     if not once:

@@ -1,1 +1,1 @@
-"""What people read: summaries on a terminal and in Markdown."""
+"""Texts for people: on the terminal and in Markdown."""

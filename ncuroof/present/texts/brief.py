@@ -1,4 +1,4 @@
-"""The analysis in brief: what the terminal summary and Markdown show, as plain values."""
+"""The summary of an analysis as plain values: the content of the terminal and Markdown summaries."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from ncuroof.present.sentences.wall_time import wall_time_lines
 from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
 
 N_KERNELS = 10
-"""Kernels in a summary."""
+"""Most kernel groups in a summary."""
 
 _CLAUSE_END = re.compile(r"(?<=[a-z0-9)])[.:;](?= |$)(?![^()]*\))")
 _MOST_WORD = 40
-"""Letters of a word by which a name differs from another."""
+"""Most characters of a word that distinguishes a name from another."""
 
 _N_OPTIONS = 2
-"""Options of ncu to name where there is no advice without more counters."""
+"""Most ncu options to name where advice needs more counters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +54,23 @@ class VerdictShare:
 
 @dataclass(frozen=True, slots=True)
 class KernelLine:
-    """A group of equal launches as a line: texts ready to show.
+    """A group of equal launches as a line: text ready to show.
 
     Attributes:
-        number: of the launch that represents the group.
+        number: id of the launch that represents the group.
         name: short name.
-        differs_in: words of its full name by which it differs from others shown of this short name.
-        gpu: on which it ran, where there are several; else empty.
-        n_launches: in the group.
-        spread: of their times, deviation over mean; empty where they hardly differ.
+        differs_in: words of the full name that distinguish it from others shown with this short name.
+        gpu: "GPU n" if the run used several; else empty.
+        n_launches: launches in the group.
+        spread: of their times, standard deviation over mean; empty where it is small.
         extremes: shortest and longest of their times, with the spread; empty for a single launch.
         duration: of all its launches.
-        recoverable: of all its launches.
-        verdict: and `limiter`: what bounds it.
-        advice: the thing to do that gives most, or the first where no gain is known; empty where nothing is to be said.
-        where: the line of the source that it concerns most; empty where that is not known.
-        gain: what it gives, in words; empty where the counters cannot tell.
+        recoverable: time above the roofline of all its launches.
+        verdict: name of the verdict.
+        limiter: label of the limiter, or empty.
+        advice: first clause of the advice that saves most, or of the first where no gain is known; or what to collect; or empty.
+        where: the source line that the advice concerns most; empty where that is not known.
+        gain: what the advice saves, in words; empty where that is not known.
     """
 
     number: int
@@ -90,19 +91,19 @@ class KernelLine:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """A run in brief.
+    """The summary of a run.
 
     Attributes:
         title: the reports' names.
-        is_simulated: a report was written by ncuroof and not recorded.
-        devices: a line per GPU, and one on its measured roofs, where there are any.
-        tool: versions and collection; empty where neither is known, as of a printed table.
-        totals: kernels, time, recoverable time.
-        wall_time: how long a step took, and why the GPU idles in it; empty where no counted run tells.
+        is_simulated: whether a report was written by ncuroof, not recorded on a GPU.
+        devices: a line per GPU, and one on its measured roofs, if any.
+        tool: Nsight Compute version and number of sections; empty where neither is known, as for a printed table.
+        totals: launches, GPU time, recoverable time.
+        wall_time: how long a step takes, and why the GPU is idle in it; empty without a timeline from a counting run.
         shares: time by verdict.
-        families: time by whose code the kernels are.
-        ranges: time by NVTX range; empty where there is none.
-        outlook: what to do first over the whole run, and what that gives.
+        families: time by source of the kernels.
+        ranges: time by NVTX range; empty without ranges.
+        outlook: the largest potential savings over the run.
         kernels: the groups with the most recoverable time.
         n_more: groups that are not shown.
         notes: what a reader must know before trusting the numbers.
@@ -124,7 +125,7 @@ class Brief:
 
 
 def brief(analysed: Analysed) -> Brief:
-    """Return a run in brief."""
+    """Return the summary of an analysis."""
     groups = analysed.groups
     shown = groups.head(N_KERNELS)
     entries = document(analysed, ids=shown["id"].to_list())
@@ -221,7 +222,7 @@ def _notes(analysed: Analysed, reports: Sequence[str], of_time: str) -> Iterator
 
 
 def _debug_builds(analysed: Analysed) -> tuple[int, int, float | None]:
-    """Return how many kernels are debug builds, of how many, and their share of the time."""
+    """Return the number of debug builds, the number of all kernels, and the debug builds' share of the time."""
     weights = None if analysed.weighting is None else analysed.weighting.weights
     kernels = with_weights(analysed.measurements.kernels.filter(pl.col("check.debug_build") > 0), weights)
     whole_ns = analysed.summary.duration_ns
@@ -273,7 +274,7 @@ def _advice(kernel: Document, finding: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _to_know_more(kernel: Document, sources: Sequence[Document]) -> str:
-    """Return what to print or collect of a kernel of which nothing was found; nothing where all is there."""
+    """Return what to print or collect for a kernel without findings; empty where nothing is missing."""
     if is_on_shared_slice(kernel):
         return f"To know why, {SHARED_SLICE}"
     options = list(dict.fromkeys(entry["collect"] for entry in kernel["missing"]))
@@ -285,5 +286,5 @@ def _to_know_more(kernel: Document, sources: Sequence[Document]) -> str:
 
 
 def first_clause(advice: str) -> str:
-    """Return an advice up to its first full stop, colon or semicolon outside of parentheses."""
+    """Return an advice up to its first full stop, colon or semicolon outside parentheses."""
     return _CLAUSE_END.split(advice, maxsplit=1)[0]

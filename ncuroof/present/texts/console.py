@@ -1,4 +1,4 @@
-"""The console that results are printed on: plain where it is asked for, and silent about a reader that went away."""
+"""The console on which results are printed: plain if requested; a closed pipe raises BrokenPipeError."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import re
 from rich.console import Console
 
 _SIZE = re.compile(r"0*[1-9][0-9]{0,5}")
-"""What COLUMNS and LINES may say: rich would take 0 as told, and fail at other writing systems' digits."""
+"""Valid values of COLUMNS and LINES: rich would accept 0, and fail on non-ASCII digits."""
 
 
 class _ResultConsole(Console):
     def on_broken_pipe(self) -> None:
-        """Leave it to the command line what a closed pipe (`| head`) means; rich would exit with 1."""
+        """Let the command line handle a closed pipe (`| head`); rich would exit with status 1."""
         raise BrokenPipeError
 
 
 def result_console(*, color: bool | None = None) -> Console:
-    """Return a console on standard output that takes text as it is, without markup.
+    """Return a console on standard output that prints text as it is, without markup.
 
     Args:
         color: False for plain text without any escape sequence; None lets the terminal decide.
@@ -29,12 +29,12 @@ def result_console(*, color: bool | None = None) -> Console:
 
 
 def is_width_told() -> bool:
-    """Return whether COLUMNS says a width."""
+    """Return whether COLUMNS is set to a valid width."""
     return "COLUMNS" in _environment()
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment, without a COLUMNS or LINES that says no size."""
+    """Return the environment without invalid values of COLUMNS and LINES."""
     return {
         name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES") or _SIZE.fullmatch(value)
     }

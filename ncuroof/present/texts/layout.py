@@ -1,4 +1,4 @@
-"""Words in lines and cells in columns, for terminals: widths are in terminal cells, of which wide characters take two."""
+"""Wraps words and aligns columns for terminals; widths are in terminal cells, of which wide characters take two."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from rich.cells import cell_len
 
 
 def filled(start: str, words: Iterable[str], width: int, *, hanging: str | None = None) -> Iterator[str]:
-    """Yield words in lines of at most `width` cells; no line ends within a word, so that one of a long word is longer.
+    """Yield words wrapped to lines of at most `width` cells; words are not split, so that a long word exceeds the width.
 
     Args:
-        start: what the first line begins with.
-        words: what stands together in a line.
-        width: of the lines.
-        hanging: what the other lines begin with; by default as many blanks as `start` takes.
+        start: prefix of the first line.
+        words: what must not be split.
+        width: of the lines, in cells.
+        hanging: prefix of the other lines; by default as many spaces as `start` is wide.
     """
     indent = " " * cell_len(start) if hanging is None else hanging
     line, is_begun = start, False
@@ -28,7 +28,7 @@ def filled(start: str, words: Iterable[str], width: int, *, hanging: str | None 
 
 
 def aligned(rows: Sequence[Sequence[str]], *, left: Sequence[bool]) -> list[str]:
-    """Return a line per row, its columns two blanks apart; `left` tells of each whether its cells stand to the left."""
+    """Return a line per row, with columns two spaces apart; `left` says for each column whether it is left-aligned."""
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(_padded, row, widths, left)).rstrip() for row in rows]
 

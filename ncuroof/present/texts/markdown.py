@@ -13,11 +13,11 @@ from ncuroof.present.texts.brief import KernelLine, brief
 from ncuroof.present.texts.markdown_text import escaped, table_row
 
 _N_BREAKDOWN = 10
-"""Families and ranges in a table."""
+"""Most families or ranges in a table."""
 
 
 def to_markdown(analysis: Analysed) -> str:
-    """Return the summary as Markdown; names from the report are escaped, so that none of them acts as markup."""
+    """Return the summary as Markdown, with names from the report escaped."""
     summary = brief(analysis)
     lines = [f"<!-- ncuroof {__version__} -->", f"# {escaped(summary.title)}", ""]
     if summary.is_simulated:
@@ -25,7 +25,7 @@ def to_markdown(analysis: Analysed) -> str:
     lines += [f"- {escaped(line)}" for line in (*summary.devices, summary.tool, summary.totals, *summary.notes) if line]
     if summary.wall_time:
         lines += ["", *(f"- {escaped(line.strip())}" for line in summary.wall_time)]
-    if len(summary.shares) > 1 or summary.n_more:  # one verdict of all that is shown stands in every row
+    if len(summary.shares) > 1 or summary.n_more:  # a single verdict is in every row of the table of kernels already
         lines += ["", "| bound by | share of time | launches |", "|---|--:|--:|"]
         lines += [table_row((part.title, share(part.share_frac), str(part.n_launches))) for part in summary.shares]
     lines += _breakdown("code", summary.families) + _breakdown("NVTX range", summary.ranges)
@@ -39,7 +39,7 @@ def to_markdown(analysis: Analysed) -> str:
 
 
 def _actions(found: Outlook) -> Iterator[str]:
-    """Yield the largest potential savings over the run, idle time first where it leads, and what they save together."""
+    """Yield the largest potential savings over the run (idle time first if it saves more), and what they save together."""
     if found.idle is not None:
         advice = f". {found.idle.advice}" if found.idle.advice else "."
         yield from ("", f"Largest potential saving: {found.idle.share} {escaped(f'{found.idle.title}{advice}')}")
@@ -55,7 +55,7 @@ def _actions(found: Outlook) -> Iterator[str]:
 
 
 def _breakdown(title: str, parts: Sequence[BreakdownLine]) -> list[str]:
-    """Return the table of the time by family or range; nothing where one part is all, which the totals tell."""
+    """Return the table of the time by family or range; empty for a single part, which the totals cover."""
     if len(parts) < 2:
         return []
     lines = ["", f"| {title} | share of time | time | above roof | launches |", "|---|--:|--:|--:|--:|"]

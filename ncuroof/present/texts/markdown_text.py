@@ -1,4 +1,4 @@
-"""Text in Markdown: what a report says is escaped, so that none of it acts as markup."""
+"""Escapes text of reports for Markdown, so that none of it acts as markup."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from ncuroof.present.format import printable
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
 _NOT_IN_CODE = re.compile(r"[`|\\]|^\s*$")
-"""What ends a code span, or the table's cell that it stands in, and of what there is no code span."""
+"""What cannot be in a code span: characters that end it or its table cell, and blank text."""
 
 
 def escaped(words: str) -> str:
-    """Return text as it stands: no link, no table, no HTML."""
+    """Return text escaped, so that it renders literally: no link, no table, no HTML."""
     return _SPECIAL.sub(r"\\\1", printable(words))
 
 
 def code(words: str) -> str:
-    """Return a name as a code span, in a table as well; escaped, and no code, where a code span cannot hold it."""
+    """Return a name as a code span that works in tables, too; as escaped text where a code span cannot contain it."""
     return escaped(words) if _NOT_IN_CODE.search(words) else f"`{printable(words)}`"
 
 
 def table_row(cells: Iterable[str]) -> str:
-    """Return a row of a table; the cells are Markdown already."""
+    """Return a table row; the cells must be Markdown already."""
     return f"| {' | '.join(cells)} |"

@@ -1,4 +1,4 @@
-"""The summary for terminals: fits 80 columns, uses more where there are, and says the same without colour; advice is never cut."""
+"""The terminal summary: fits 80 columns, uses wider terminals, says the same without colour, and never cuts advice."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ncuroof.present.texts.layout import filled
 
 WIDTH = 80
 _HEIGHT = 25
-"""Of no consequence, but rich would look for it."""
+"""Unused, but without it rich would query the terminal."""
 _MOST_WIDTH = 120
-"""On a wider terminal, lines would be too long to read."""
+"""Wider lines would be hard to read."""
 
 _STYLE_BY_VERDICT = {
     "memory": ("█", "dark_orange"),
@@ -32,30 +32,30 @@ _STYLE_BY_VERDICT = {
     "overhead": ("·", "bright_black"),
     "unknown": ("?", "bright_black"),
 }
-"""Character and colour of a verdict: told apart by either."""
+"""Character and colour of a verdict; either one identifies it."""
 
 _COLUMN_WIDTHS = (4, 8, 10, 26)
-"""Number, time, recoverable time, bound; the name takes the rest."""
+"""Columns of number, time, recoverable time and bound; the name takes the rest."""
 
 _BREAKDOWN_WIDTHS = (5, 8, 8, 19, 7)
-"""Title, share, time, recoverable time, launches; the name takes the rest."""
+"""Columns of title, share, time, recoverable time and launches; the name takes the rest."""
 
 _N_BREAKDOWN = 4
-"""Lines for the time by family, and by range."""
+"""Most lines for the time by family, and for that by range."""
 
 _MOST_WHERE = 36
 _LEAST_WORD_WIDTH = 6
-"""A word that tells two names apart, with the dot before it; cut further it would not."""
+"""Least cells for a word that distinguishes two names, including the dot before it."""
 
 _LEAST_NAME_WIDTH, _LEAST_FILLED_WIDTH = 8, 30
-"""A terminal too narrow for the columns, or for lines of words, cuts the lines at its right end."""
+"""Least widths of the name column and of wrapped text; on narrower terminals, lines are cut at the right."""
 
 _HANGING = re.compile(r" *(?:\S+ %|→) +")
-"""Begins a line of ours that may be long; others hold names, which are cut."""
+"""Start of a line of prose, which is wrapped; other lines contain names and are cut."""
 
 
 def print_summary(analysis: Analysed, *, color: bool | None = None) -> None:
-    """Print the summary on standard output.
+    """Print the summary to standard output.
 
     Args:
         analysis: an analysis.
@@ -77,7 +77,7 @@ def to_text(analysis: Analysed) -> str:
 
 
 def _width(console: Console) -> int:
-    """Return the terminal's width, or that of COLUMNS, as far as lines stay readable; 80 where there is neither."""
+    """Return the width of the terminal, or COLUMNS, limited to readable lines; 80 where there is neither."""
     return min(console.width, _MOST_WIDTH) if console.is_terminal or is_width_told() else WIDTH
 
 
@@ -106,7 +106,7 @@ def _summary(summary: Brief, width: int) -> RenderableType:
 
 
 def _bar(shares: tuple[VerdictShare, ...], width: int) -> Text:
-    """Return time by verdict as one line; every verdict that has time gets at least one place."""
+    """Return time by verdict as a one-line bar; every verdict with any time gets at least one cell."""
     known = [part for part in shares if part.share_frac]
     places = [max(1, round((part.share_frac or 0) * width)) for part in known]
     if places:
@@ -131,14 +131,14 @@ def _legend(shares: tuple[VerdictShare, ...]) -> list[Text]:
 
 
 def _name_width(others: Sequence[int], names: Iterable[str], width: int) -> int:
-    """Return the width of names beside other columns: as at 80 columns, or, on wider terminals, what the longest name takes."""
+    """Return the width of the name column: what 80 columns leave, more if the longest name needs it and the terminal is wider."""
     taken = sum(others) + len(others)
     wanted = max([WIDTH - taken, *map(cell_len, names)])
     return max(min(width - taken, wanted), _LEAST_NAME_WIDTH)
 
 
 def _breakdown(title: str, lines: tuple[BreakdownLine, ...], name_width: int) -> list[Text]:
-    """Return time by family or range in a few lines, the last of which says how many more there are."""
+    """Return time by family or range in a few lines; the last one gives the number of those not shown."""
     n_shown = len(lines) if len(lines) <= _N_BREAKDOWN else _N_BREAKDOWN - 1
     title_width, *widths = _BREAKDOWN_WIDTHS
     shown = []
@@ -156,7 +156,7 @@ def _breakdown(title: str, lines: tuple[BreakdownLine, ...], name_width: int) ->
 
 
 def _actions(found: Outlook, width: int) -> list[Text]:
-    """Return the largest potential savings over the run, a line each, and what they save together."""
+    """Return the largest potential savings over the run, one per line, and what they save together."""
     of_kernels = [
         (line.gain, f"{line.title} ({line.launches})" + (f", {line.condition}" if line.condition else ""))
         for line in found.actions
@@ -171,13 +171,13 @@ def _actions(found: Outlook, width: int) -> list[Text]:
 
 
 def _told(lines: Iterable[tuple[str, str]], width: int) -> Iterator[Text]:
-    """Yield things to do behind what they save."""
+    """Yield each line of words, wrapped, behind what it saves."""
     for gain, words in lines:
         yield from map(Text, _filled(f"{gain:>8}  ", words.split(), width))
 
 
 def _kernels(lines: tuple[KernelLine, ...], width: int) -> Group:
-    """Return a line per kernel, with what to do below it."""
+    """Return a line per kernel, with its advice below."""
     name_width = _name_width(_COLUMN_WIDTHS, (_name(line, _MOST_WIDTH) for line in lines), width)
     header = _row(("#", "kernel", "time", "above roof", "bound by"), name_width)
     header.stylize("dim")
@@ -206,7 +206,7 @@ def _row(cells: tuple[str, str, str, str, str], name_width: int) -> Text:
 
 
 def _name(line: KernelLine, n_cells: int) -> str:
-    """Return the kernel's name with what tells it apart, launches and how much their times differ, which is not what gets cut."""
+    """Return the kernel's name, cut to fit, with distinguishing words, GPU, launch count and spread of times, which are not cut."""
     rest = f" · {line.gpu}" if line.gpu else ""
     rest += f" ×{line.n_launches}" if line.n_launches > 1 else ""
     rest += f" ±{line.spread}" if line.spread else ""
@@ -215,7 +215,7 @@ def _name(line: KernelLine, n_cells: int) -> str:
 
 
 def _last_that_fit(words: tuple[str, ...], n_cells: int) -> str:
-    """Return as many of a name's last words as there is room for, behind a dot: these differ where the first are alike."""
+    """Return as many of the last distinguishing words as fit, behind a dot; the first ones are shared by more names."""
     tails = [f" · {', '.join(words[first:])}" for first in range(len(words))]
     fitting = next((tail for tail in tails if cell_len(tail) <= n_cells), None)
     return (
@@ -235,17 +235,17 @@ def _advice(line: KernelLine, width: int) -> list[Text]:
 
 
 def _wrapped(line: str, width: int) -> Iterable[str]:
-    """Return a line in as many as it takes; one that holds names is cut instead."""
+    """Return a line of prose wrapped to the width; a line with names is cut instead."""
     start = _HANGING.match(line)
     return _filled(start[0], line[start.end() :].split(), width) if start else [_fitted(line, width)]
 
 
 def _filled(start: str, words: Iterable[str], width: int) -> Iterator[str]:
-    """Yield words in lines that are cut on a terminal too narrow for any."""
+    """Yield words wrapped to the width; on a terminal too narrow for that, the lines are cut."""
     lines = filled(start, words, max(width, cell_len(start) + _LEAST_FILLED_WIDTH))
     return (_fitted(line, width) for line in lines)
 
 
 def _fitted(text: str, n_cells: int) -> str:
-    """Return text cut to `n_cells` terminal cells, an ellipsis where something was cut; wide characters take two."""
+    """Return text cut to `n_cells` terminal cells, ending in an ellipsis if cut; wide characters take two cells."""
     return text if cell_len(text) <= n_cells else set_cell_size(text, max(n_cells - 1, 0)).rstrip() + "…"
