@@ -67,7 +67,8 @@ def read(
         raise ArgumentError(f"the path of a report was wanted, found {wrong[0]}", hint="pass a path, or a list of them")
     if not isinstance(n_processes, int) or isinstance(n_processes, bool) or n_processes < 1:
         raise ArgumentError(
-            f"expected a number of processes, found {n_processes!r}", hint="pass a whole number from 1 on, as n_processes=4"
+            f"expected a number of processes, found {n_processes!r}",
+            hint="pass a whole number from 1 on, as n_processes=4",
         )
     if not files:
         raise ReportNotFoundError("a report was wanted, none was named", hint="name one .ncu-rep file or more")

@@ -10,6 +10,8 @@ import polars as pl
 from ncuroof.ingest.raw_report import RawReport
 from ncuroof.present.page.data import DETAILS_PER_PART
 
+_AND = "\t"
+
 MOST_LAUNCHES = 1000
 """Most launches for which the page has counters; with more, they would make up most of it, and the report has them anyway."""
 
@@ -24,13 +26,18 @@ def counter_parts(reports: Sequence[RawReport]) -> Iterable[dict[str, Any]]:
     n_launches = sum(report.counters.height for report in reports)
     if not 0 < n_launches <= MOST_LAUNCHES:
         return
-    units = {name: report.units.get(name, "") for report in reports for name in report.counters.columns}
-    counters = pl.concat([report.counters for report in reports], how="diagonal")
+    counters = pl.concat([_by_name_and_unit(report) for report in reports], how="diagonal")
     for first in range(0, n_launches, DETAILS_PER_PART):
         part = counters.slice(first, DETAILS_PER_PART)
-        names = sorted(column.name for column in part if column.null_count() < part.height)
+        columns = sorted(column.name for column in part if column.null_count() < part.height)
+        pairs = [column.split(_AND, 1) for column in columns]
         yield {
-            "names": names,
-            "units": [units[name] for name in names],
-            "values": [list(row) for row in part.select(names).rows()] if names else [[]] * part.height,
+            "names": [name for name, _ in pairs],
+            "units": [unit for _, unit in pairs],
+            "values": [list(row) for row in part.select(columns).rows()] if columns else [[]] * part.height,
         }
+
+
+def _by_name_and_unit(report: RawReport) -> pl.DataFrame:
+    """Return a report's counters in a column per name and unit: reports of several versions of ncu may use different units."""
+    return report.counters.rename(lambda name: f"{name}{_AND}{report.units.get(name, '')}")
