@@ -131,7 +131,7 @@ def _timeline(connection: sqlite3.Connection, waiting: re.Pattern[str]) -> Timel
 
 def _kernels(connection: sqlite3.Connection) -> Iterator[Activity]:
     rows = connection.execute(
-        f"SELECT {_TIMES}, value, gridX, gridY, gridZ, blockX, blockY, blockZ "  # noqa: S608  names of ours
+        f"SELECT {_TIMES}, value, gridX, gridY, gridZ, blockX, blockY, blockZ "  # noqa: S608  our own table names
         f"FROM {_KERNELS} JOIN StringIds ON StringIds.id = demangledName"
     )
     shapes: dict[Sequence[int], tuple[Shape, Shape]] = {}
@@ -144,7 +144,7 @@ def _kernels(connection: sqlite3.Connection) -> Iterator[Activity]:
 def _others(connection: sqlite3.Connection, table: str) -> Iterator[Activity]:
     """Yield copies, memsets, or CUDA graphs that were traced as a whole."""
     is_copy = table in _COPIES
-    for times in connection.execute(f"SELECT {_TIMES} FROM {table}"):  # noqa: S608  names of ours
+    for times in connection.execute(f"SELECT {_TIMES} FROM {table}"):  # noqa: S608  our own table names
         yield _activity(times, "" if is_copy else WHOLE_GRAPH, is_copy=is_copy)
 
 
@@ -157,7 +157,7 @@ def _activity(times: Sequence[Any], name: str, **more: Any) -> Activity:
 
 def _calls(connection: sqlite3.Connection) -> Iterator[Call]:
     rows = connection.execute(
-        f"SELECT start, end, globalTid, correlationId, value FROM {_CALLS} JOIN StringIds ON StringIds.id = nameId"  # noqa: S608  names of ours
+        f"SELECT start, end, globalTid, correlationId, value FROM {_CALLS} JOIN StringIds ON StringIds.id = nameId"  # noqa: S608  our own table names
     )
     for start, end, thread, correlation, name in rows:
         launch = None if correlation is None else (thread >> _THREAD_BITS << _THREAD_BITS, correlation)
@@ -168,7 +168,7 @@ def _calls(connection: sqlite3.Connection) -> Iterator[Call]:
 def _ranges(connection: sqlite3.Connection) -> Iterator[HostRange]:
     """Yield the NVTX ranges that the program pushed and popped on each thread."""
     rows = connection.execute(
-        f"SELECT start, end, globalTid, coalesce(text, value) FROM {_RANGES} LEFT JOIN StringIds ON StringIds.id = textId "  # noqa: S608  names of ours
+        f"SELECT start, end, globalTid, coalesce(text, value) FROM {_RANGES} LEFT JOIN StringIds ON StringIds.id = textId "  # noqa: S608  our own table names
         f"WHERE eventType IN {_PUSHED} AND end IS NOT NULL"
     )
     for start, end, thread, name in rows:
@@ -178,7 +178,7 @@ def _ranges(connection: sqlite3.Connection) -> Iterator[HostRange]:
 
 def _has_nodes_of_graphs(connection: sqlite3.Connection) -> bool:
     columns = {name for _, name, *_ in connection.execute(f"PRAGMA table_info({_KERNELS})")}
-    query = f"SELECT 1 FROM {_KERNELS} WHERE graphNodeId IS NOT NULL LIMIT 1"  # noqa: S608  names of ours
+    query = f"SELECT 1 FROM {_KERNELS} WHERE graphNodeId IS NOT NULL LIMIT 1"  # noqa: S608  our own table names
     return "graphNodeId" in columns and connection.execute(query).fetchone() is not None
 
 

@@ -24,8 +24,8 @@ def read_trace(path: str | os.PathLike[str]) -> Counts:
     """Return how often each kernel of a trace ran, and what the GPU did meanwhile.
 
     Args:
-        path: of a file that `torch.profiler.profile.export_chrome_trace` wrote, compressed with gzip or not, or of a report of Nsight
-            Systems (`.nsys-rep`) or its SQLite export.
+        path: of a file that `torch.profiler.profile.export_chrome_trace` wrote, compressed with gzip or not, or of a report of
+            Nsight Systems (`.nsys-rep`) or its SQLite export.
 
     Raises:
         CountsError: it cannot be read, is not such a trace, or holds no kernel.

@@ -32,7 +32,7 @@ class Part:
     """A part of the time.
 
     Attributes:
-        name: "computation", "communication" (only collectives) or "memory" (only copies); or for idle time, what the GPU waited for:
+        name: "computation", "communication" (only collectives) or "memory" (only copies); for idle time, what the GPU waited for:
             "first_launch", "synchronisation", "host_wait", "kernel_wait" or "other_wait".
         duration_ns: of all steps together.
         n_gaps: number of gaps with this cause; None if it is not idle time.
