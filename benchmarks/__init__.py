@@ -1,1 +1,1 @@
-"""How long ncuroof takes, side by side with NVIDIA's own tools on the same report: `python -m benchmarks`."""
+"""Measures how long ncuroof takes, beside NVIDIA's own tools on the same reports: `python -m benchmarks`."""

@@ -23,7 +23,7 @@ def main() -> None:
     if unknown := set(arguments.names) - set(NAMES):
         parser.error(f"no benchmark {', '.join(sorted(unknown))}: use {', '.join(NAMES)}")
     chosen = arguments.names or NAMES
-    # As installers do: without bytecode every start would compile all modules, where PYTHONDONTWRITEBYTECODE is set time and again.
+    # As installers do: without bytecode, the first start would compile all modules, and with PYTHONDONTWRITEBYTECODE every start.
     compileall.compile_dir(Path(ncuroof.__file__).parent, quiet=1)
     print(f"{machine()}\n")
     with tempfile.TemporaryDirectory() as folder:

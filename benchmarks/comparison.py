@@ -1,4 +1,4 @@
-"""Comparing two runs of 1 000 and 10 000 kernels, in memory: a third as they were, a third renamed, a third fused in pairs."""
+"""Compares two runs of 1 000 and 10 000 kernels in memory: a third unchanged, a third renamed, a third fused in pairs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GOAL_SECONDS = 5
 
 
 def benchmark(rounds: int) -> None:
-    """Print how long comparing takes, gates and document included, and what was matched how."""
+    """Print how long comparing takes, including gates and document, and how the kernels were matched."""
     print(
         f"Comparing two runs in memory, {rounds} rounds; the goal for {SIZES[-1]:,} kernels each is {GOAL_SECONDS} s\n"
     )
@@ -35,7 +35,7 @@ def benchmark(rounds: int) -> None:
 
 
 def _sides(n_kernels: int) -> tuple[Side, Side]:
-    """Return two runs: of each six kernels two stay, two get another number at their end, two become one."""
+    """Return two runs: of every six kernels, two stay, two get another number at the end of their name, and two become one."""
     old, new = [], []
     for number in range(n_kernels // 6):
         word = "".join(chr(97 + int(digit)) for digit in str(number))

@@ -1,4 +1,4 @@
-"""The analysis alone, in memory and without files: up to 100 000 kernels; the goal is five seconds."""
+"""Times the analysis alone, in memory, for up to 100 000 kernels; the goal is five seconds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GOAL_SECONDS = 5
 
 
 def benchmark(rounds: int) -> None:
-    """Print how long measuring and diagnosing take, stage by stage, and whether that grows with the kernels alone."""
+    """Print how long each stage of the analysis takes, and whether the time grows in proportion to the number of kernels."""
     (raw,) = read(REPORT).raw
     reports = {n_kernels: repeated(raw, n_kernels) for n_kernels in SIZES}
     told: dict[int, list[dict[str, float]]] = {n_kernels: [] for n_kernels in SIZES}
@@ -49,7 +49,7 @@ def benchmark(rounds: int) -> None:
 
 
 def repeated(raw: RawReport, n_kernels: int) -> RawReport:
-    """Return a report whose launches are those of `raw` over and over."""
+    """Return a report of `n_kernels` launches that repeats those of `raw`."""
     n_times = -(-n_kernels // raw.workloads.height)
 
     def again(table: pl.DataFrame) -> pl.DataFrame:

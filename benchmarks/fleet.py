@@ -1,4 +1,4 @@
-"""Taking a thousand reports into a dataset: one process, two, and a Dask cluster of which a worker is killed in the middle."""
+"""Loads a thousand reports into a dataset: with one process, two, and a Dask cluster that loses a worker halfway."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ N_CLUSTER_WORKERS = 3
 
 
 def benchmark(folder: Path) -> None:
-    """Print how long each way takes, and what is in the dataset afterwards.
+    """Print how long each way takes, and the numbers of files and launches in the dataset afterwards.
 
     Raises:
-        RuntimeError: something was lost or doubled.
+        RuntimeError: ingest failed, or reports or launches are missing or duplicated.
     """
     reports = folder / "runs"
     write_many(reports, N_REPORTS)

@@ -1,6 +1,6 @@
-"""Runs a program for `timing.run` and prints its seconds, those of the processor, its peak memory in bytes and its exit code.
+"""Runs a program for `timing.run`; prints its wall-clock seconds, CPU seconds, peak memory in bytes, and exit code.
 
-A program starts as a copy of whatever started it, and Linux counts that in its peak memory: this starter is small.
+A program starts as a copy of the process that starts it, and Linux counts that in its peak memory; this process is small.
 """
 
 from __future__ import annotations

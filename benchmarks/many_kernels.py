@@ -1,4 +1,4 @@
-"""Reports of many kernels: seconds, ratio, seconds per kernel and memory, beside NVIDIA's module and tool."""
+"""Times reports of many kernels, beside NVIDIA's module and ncu: total, ratio, per kernel, CPU time and memory."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _size(report: Path, n_kernels: int, rounds: int) -> None:
 
 
 def _verdict(seconds_by_name: dict[str, float], ours: float) -> None:
-    """Say plainly where NVIDIA's tools are faster."""
+    """Print which of NVIDIA's tools are faster, or how much slower they are."""
     faster = [f"{name} ({ours / seconds:.2f} times)" for name, seconds in seconds_by_name.items() if seconds < ours]
     if faster:
         print(f"Faster than the summary: {', '.join(faster)}.\n")
@@ -80,7 +80,7 @@ def _verdict(seconds_by_name: dict[str, float], ours: float) -> None:
 
 
 def _in_process(report: Path, rounds: int) -> None:
-    """Print what the work takes without the starts: everything loaded, and of NVIDIA's tool what it takes beyond one kernel."""
+    """Print times without start-up: with all modules imported, and for ncu its time minus that for one kernel."""
     told: dict[str, list[dict[str, float]]] = {"native": [], "nvidia": []}
     module, beyond_one, copied = [], [], []
     one_kernel = write_full_set(report.with_stem("one-kernel"), 1)

@@ -1,4 +1,4 @@
-"""From the command to the summary on the terminal, for a report of one kernel; the goal is half a second on two cores."""
+"""Times a report of one kernel from the command to the summary on the terminal; the goal is 0.6 s on two cores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GOAL_SECONDS = 0.6
 
 
 def benchmark(folder: Path, rounds: int) -> None:
-    """Print how long one kernel takes, beside a bare interpreter and NVIDIA's tools, and where the time goes."""
+    """Print how long one kernel takes, beside a bare interpreter and NVIDIA's tools, and how long each stage takes."""
     one = write_full_set(folder / "one.ncu-rep", 1)
     print(f"One kernel of a full set, whole processes, {rounds} rounds; the goal for the summary is {GOAL_SECONDS} s\n")
     _processes(one, rounds)

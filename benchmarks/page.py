@@ -1,4 +1,4 @@
-"""The page in headless Chromium: from opening the file to the first chart, and from a filter or a sort to what it shows."""
+"""Times the page in headless Chromium: from opening the file to the first chart, and from a filter or sort to the next paint."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _AFTER_PAINT = "new Promise(done => requestAnimationFrame(() => setTimeout(done)
 
 
 def benchmark(folder: Path, rounds: int) -> None:
-    """Print how long pages of one to ten thousand kernels, all with names of their own, take to open and to answer."""
+    """Print how long pages of one to ten thousand kernels, each with its own name, take to open, filter and sort."""
     if chromium.EXECUTABLE is None:
         print("Page: Chromium is not installed\n")
         return
@@ -71,7 +71,7 @@ def benchmark(folder: Path, rounds: int) -> None:
 
 
 def _written(raw: RawReport, n_kernels: int, folder: Path) -> tuple[Path, int, float]:
-    """Return where a page of so many kernels is, its bytes, and how many seconds writing it took, analysis aside."""
+    """Write a page of `n_kernels`; return its path, its size in bytes, and the seconds to render it, without the analysis."""
     report = repeated(raw, n_kernels)
     names = [f"kernel_{number}<int, {number % 97}>()" for number in range(n_kernels)]
     workloads = report.workloads.with_columns(
@@ -94,7 +94,7 @@ def _open(browser: chromium.Browser, path: Path, is_ready: str) -> float:
 
 
 def _acts(browser: chromium.Browser) -> dict[str, float]:
-    """Return the seconds from an act to the next paint: the slowest of a few searches, and of a few sorts."""
+    """Return the seconds from an action to the next paint: the slowest of a few filters, and of a few sorts."""
     search = "const i = document.getElementById('search'); i.value = VALUE; i.dispatchEvent(new Event('input'))"
     searches = [search.replace("VALUE", json.dumps(wanted)) for wanted in ("kernel_1", "kernel_12", "", "97>")]
     sorts = [f"document.querySelector('[data-key={key}] button').click()" for key in ("time", "name", "finding")]

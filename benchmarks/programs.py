@@ -1,7 +1,7 @@
 # ruff: noqa: PLC0415  a program imports what it needs while it is timed
-"""The programs that are timed from outside: `python -m benchmarks.programs NAME REPORT [COUNTERS]`.
+"""Programs that the benchmarks time as processes: `python -m benchmarks.programs NAME REPORT [COUNTERS]`.
 
-Importing this module loads nothing, so that what a program needs is part of its time.
+This module imports nothing else, so that a program's imports are part of its time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 
 
 def stages(report: str, reader: str = "auto") -> None:
-    """Analyse a report as `ncuroof report REPORT -o -` does; print the seconds of each stage as JSON."""
+    """Analyse a report like `ncuroof report REPORT -o -`; print the seconds of each stage as JSON."""
     import json
 
     seconds = {}
@@ -53,21 +53,21 @@ def stages(report: str, reader: str = "auto") -> None:
 
 
 def read_native(report: str) -> None:
-    """Read the counters that ncuroof asks for with its own reader."""
+    """Read the counters that ncuroof needs, with its own reader."""
     from ncuroof import read
 
     read(report, reader="native")
 
 
 def read_nvidia(report: str) -> None:
-    """Read them into the same tables with NVIDIA's module."""
+    """Read the same counters into the same tables, with NVIDIA's module."""
     from ncuroof import read
 
     read(report, reader="nvidia")
 
 
 def module_all(report: str) -> None:
-    """Read every value of every kernel with NVIDIA's module; print the seconds without those of importing it as JSON."""
+    """Read every value of every kernel with NVIDIA's module; print the seconds, without its import, as JSON."""
     import ncu_report
 
     begun = time.perf_counter()
@@ -77,7 +77,7 @@ def module_all(report: str) -> None:
 
 
 def module_same(report: str, counters: str) -> None:
-    """Read the counters that ncuroof asks for, named one per line in a file, with NVIDIA's module."""
+    """Read the counters that ncuroof needs, named one per line in the file `counters`, with NVIDIA's module alone."""
     from pathlib import Path
 
     import ncu_report

@@ -1,4 +1,4 @@
-"""A training step on a GPU: what recording it takes by step, by share of GPU time and whole, beside NVIDIA's full set."""
+"""Times recordings of a training script on a GPU: one step, a share of GPU time, the whole run, beside NVIDIA's full set."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ WAYS = {
 """Options of `ncuroof profile`."""
 
 N_FULL = 16
-"""Launches of the step that are recorded with the full set: all would take minutes, each takes about as long."""
+"""Launches of the step to record with the full set: all would take minutes, and each takes about the same time."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What one way came to: wall-clock seconds of all of it, launches, passes, and its document's word on the counted run."""
+    """Result of one way to record: wall-clock seconds in all, launches, passes, and what the document says of the counting run."""
 
     seconds: float
     n_launches: int
@@ -38,11 +38,11 @@ class Recorded:
     n_counted: int
     covered_frac: float
     replayed_frac: float
-    """ncu's own times of what was recorded, by counts, over those of the run without replays."""
+    """Weighted GPU time of the profiled launches under ncu, divided by their time in the counting run."""
 
 
 def benchmark(folder: Path) -> None:
-    """Print what each way takes, of the step that it records or of the whole run."""
+    """Print how long each way takes, and what it records."""
     if ncu() is None or shutil.which("nvidia-smi") is None:
         print("Recording needs a GPU, its driver and ncu: left out\n")
         return
@@ -53,7 +53,7 @@ def benchmark(folder: Path) -> None:
     ways = {}
     for number, (name, options) in enumerate(WAYS.items()):
         ways[name] = _profile(folder / f"{number}.ncu-rep", options)
-        print(f"{name}: {ways[name]}", flush=True)  # which is there, whatever comes of the next
+        print(f"{name}: {ways[name]}", flush=True)  # kept even if the next way fails
     full_s = first_s + (ways["--step 10"].n_counted - 1) * each_s
     rows = [_row(name, way, full_s) for name, way in ways.items()]
     rows.append([f"ncu --set full of the step, by {N_FULL} launches", f"{full_s:.0f} s", "1.00", *[""] * 5])
@@ -90,7 +90,7 @@ def _profile(report: Path, options: list[str]) -> Recorded:
 
 
 def _full_set(folder: Path) -> tuple[float, float]:
-    """Return the seconds of recording one launch of the step, and those that each more takes, from those of a few."""
+    """Return the seconds to record one launch of the step, and those for each further launch, measured with a few."""
 
     def seconds(count: int) -> float:
         asked = f"--set full --clock-control none --profile-from-start off --launch-count {count}".split()
@@ -107,10 +107,10 @@ def _full_set(folder: Path) -> tuple[float, float]:
 
 
 def _seconds(command: list[str | Path | None], folder: Path) -> float:
-    """Run a command to its end and return what it took, its output kept for whoever looks for what went wrong.
+    """Run a command and return how long it took, in s.
 
     Raises:
-        RuntimeError: it failed.
+        RuntimeError: it failed; the message holds the end of its output.
     """
     start = time.perf_counter()
     done = subprocess.run([str(word) for word in command], cwd=folder, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""The reports that the benchmarks read: the committed one, and written ones of any number of kernels."""
+"""The reports that the benchmarks read: the committed one, and generated ones with any number of kernels."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["REPORT", "write_full_set"]
 
 _N_COUNTERS, _N_WITH_INSTANCES, _N_INSTANCES = 600, 80, 20
-"""A recorded `--set full` holds some 1100 counters per kernel, about 80 of them with 1600 instance values together. The constructed
-kernels have the 424 counters that ncuroof could ask for; these are the others, which every reader has to get past."""
+"""A recorded `--set full` has about 1100 counters per kernel, about 80 of them with 1600 instance values in all. The constructed
+kernels have the 424 counters that ncuroof may need; these are the others, which every reader has to skip."""
 
 _LENGTH_PREFIX_BYTES = 4
 
@@ -26,8 +26,8 @@ _LENGTH_PREFIX_BYTES = 4
 def write_full_set(path: Path, n_kernels: int) -> Path:
     """Write a report of `n_kernels` launches, each as large as a recorded full set, and return its path.
 
-    The launches of the simulated training step are repeated. Only the first round is encoded with the names of the counters, as ncu
-    does it; the second round is then copied as often as needed.
+    It repeats the launches of the simulated training step. As in ncu's reports, only their first occurrence is encoded with the
+    counters' names; the second is copied as often as needed.
     """
     kernels = [_as_large_as_recorded(kernel(planted.kernel)) for planted in PLANTED]
     session = Session(command_line="ncu --set full --simulated-by-ncuroof app")

@@ -1,4 +1,4 @@
-"""Timing programs and functions side by side: every round runs each of them once, so that a busy moment hits them alike."""
+"""Times programs and functions side by side: every round runs each of them once, so that a busy machine affects all alike."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a program: wall-clock seconds, those that processors worked on it, and the most memory it had resident."""
+    """One run of a program: wall-clock seconds, CPU seconds, and peak resident memory."""
 
     seconds: float
     cpu_seconds: float
@@ -30,7 +30,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Spread:
-    """What several measurements of one thing came to, in seconds."""
+    """Median, minimum and maximum of several measurements, in seconds."""
 
     median: float
     least: float
@@ -46,7 +46,7 @@ class Spread:
 
 
 def run(command: Sequence[str | Path]) -> Run:
-    """Run a program to its end, its output thrown away.
+    """Run a program to its end and discard its output.
 
     Raises:
         RuntimeError: it failed.
@@ -60,7 +60,7 @@ def run(command: Sequence[str | Path]) -> Run:
 
 
 def side_by_side(tasks: Mapping[str, Callable[[], Run]], rounds: int) -> dict[str, list[Run]]:
-    """Return the runs of each task over so many rounds, after one round that only warms the disk's cache."""
+    """Return each task's runs, one per round, after a first round that only warms the disk cache."""
     runs: dict[str, list[Run]] = {name: [] for name in tasks}
     for number in range(rounds + 1):
         for name, task in tasks.items():
@@ -77,19 +77,19 @@ def spread(runs: Sequence[Run]) -> Spread:
 
 @cache
 def ncu() -> Path | None:
-    """Return NVIDIA's command-line tool: of NCUROOF_NCU, of the PATH, or of the cache folder; None where there is none."""
+    """Return the path of ncu: from NCUROOF_NCU, PATH, or the cache folder; None if there is none."""
     named = os.environ.get("NCUROOF_NCU") or shutil.which("ncu")
     path = Path(named) if named else Path.home() / ".cache" / "nsight-compute" / "ncu"
     return path if path.exists() else None
 
 
 def raw_csv(tool: Path, report: Path) -> list[str | Path]:
-    """Return the command by which NVIDIA's tool prints every counter of a report."""
+    """Return the command with which ncu prints every counter of a report."""
     return [tool, "--import", report, "--page", "raw", "--csv"]
 
 
 def machine() -> str:
-    """Return what the numbers depend on, in neutral words."""
+    """Return what the numbers depend on: cores, versions and load, but nothing that identifies the machine."""
     n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     parts = [f"{n_cores} cores", f"Python {platform.python_version()}", f"polars {pl.__version__}"]
     tool = ncu()
@@ -101,7 +101,7 @@ def machine() -> str:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table: the first column to the left, the others to the right."""
+    """Print a table with the first column aligned left, the others right."""
     widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
     for row in (header, ["-" * width for width in widths], *rows):
         first, *others = row

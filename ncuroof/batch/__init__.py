@@ -1,4 +1,4 @@
-"""Fleets of files: from locations to a dataset on any file system that fsspec knows, through Dask.
+"""Loads many reports into a dataset on any file system that fsspec knows, with Dask.
 
-It stands at the edge, as `cli` does, and knows the whole chain; nothing else knows it.
+Like `cli`, it may import every other room; only `cli` imports it.
 """

@@ -1,11 +1,11 @@
 """A dataset of reports on a file system: one Parquet file per report, named by the hash of the report's bytes.
 
-    DATASET/ncuroof.json                            the schema's name
-    DATASET/kernels/gpu=h100/<sha256>.parquet  FLEET of one report
-    DATASET/failures/<hash of the location>.parquet   FLEET_FAILURES of one report that could not be taken in
+    DATASET/ncuroof.json                              name of the schema
+    DATASET/kernels/gpu=h100/<sha256>.parquet         rows of one report (schema FLEET)
+    DATASET/failures/<hash of the location>.parquet   a report that could not be loaded (schema FLEET_FAILURES)
 
-A file is there whole or not at all, so that no index has to be kept and any number of writers may work at once: what is there, is
-done. A report of several kinds of GPU lies in the partition `gpu=several`, still as one file; its rows tell their GPU.
+Each file appears whole or not at all. So there is no index, any number of writers may work at once, and a report whose file exists
+is done. A report with several kinds of GPU is still one file, in the partition `gpu=several`; each of its rows names its GPU.
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ _SUFFIX = ".parquet"
 _SCHEMA_KEY = "ncuroof.schema"
 
 _WHOLE_OR_NOT_AT_ALL = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss", "memory"})
-"""Stores in which an object appears when it has been written whole; elsewhere a file is written beside and renamed."""
+"""Stores in which an object appears only once it is complete; elsewhere, a temporary file is written and renamed."""
 
 _READ_BY_POLARS = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
-"""Stores that polars reads by itself, no more of the files than a question needs."""
+"""Stores that polars reads directly, so that it fetches only the parts of files that a query needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A dataset by its location: a path, or a URL that fsspec understands. Can be sent to other processes.
+    """A dataset at a location: a path, or a URL that fsspec understands. It can be pickled for other processes.
 
     Attributes:
-        location: without a separator at its end.
+        location: the path or URL without a trailing slash.
     """
 
     location: str
 
     @classmethod
     def at(cls, location: str) -> Dataset:
-        """Return the dataset at a location, which may not exist yet; a path becomes absolute."""
+        """Return the dataset at a location, which need not exist yet; a path becomes absolute."""
         if "://" not in location:
             location = str(Path(location).absolute())
         return cls(location.rstrip("/"))
 
     def prepare(self) -> None:
-        """Make the dataset, where it is not there.
+        """Create the dataset if it does not exist.
 
         Raises:
-            DatasetError: something else is there, or nothing can be written.
+            DatasetError: the location holds something else, or cannot be written to.
         """
         if not self._has_mark():
             fs, root = self._open()
@@ -78,7 +78,7 @@ class Dataset:
             self._put(_MARK, json.dumps({"schema": SCHEMA}).encode() + b"\n")
 
     def check(self) -> None:
-        """Raise unless there is a dataset of this schema.
+        """Check that there is a dataset of this schema.
 
         Raises:
             DatasetError: there is none.
@@ -91,11 +91,11 @@ class Dataset:
             )
 
     def hashes(self) -> frozenset[str]:
-        """Return the hashes of the reports that are in it."""
+        """Return the SHA-256 hashes of the reports in the dataset."""
         return frozenset(_stem(path) for path in self._find(_KERNELS))
 
     def labels(self, sha256: str) -> dict[str, str]:
-        """Return the labels of a report, value by name; none where it is not there, or its file is no longer Parquet.
+        """Return the labels of a report, value by name; empty if it is not in the dataset, or its file is not valid Parquet.
 
         Raises:
             DatasetError: the file cannot be read.
@@ -113,11 +113,11 @@ class Dataset:
         return labels
 
     def put_report(self, rows: pl.DataFrame) -> None:
-        """Write the rows of one report, its file appearing whole."""
+        """Write the rows of one report as one file, which appears whole."""
         self._put(f"{_KERNELS}/{partition(rows)}/{rows['report_sha256'][0]}{_SUFFIX}", _parquet(rows))
 
     def drop_report(self, sha256: str, *, but: pl.DataFrame) -> None:
-        """Take out the rows of a report that lie in another partition than `but`: an earlier version told its GPU otherwise."""
+        """Delete a report's files outside the partition of `but`, its current rows: an earlier version named its GPU otherwise."""
         fs, root = self._open()
         stays = f"{root}/{_KERNELS}/{partition(but)}/{sha256}{_SUFFIX}"
         for path in fs.glob(f"{root}/{_KERNELS}/gpu=*/{sha256}{_SUFFIX}"):
@@ -125,19 +125,19 @@ class Dataset:
                 fs.rm_file(path)
 
     def put_failure(self, failure: Mapping[str, str]) -> None:
-        """Note that a report could not be taken in."""
+        """Record that a report could not be loaded."""
         rows = pl.DataFrame([failure], schema=FLEET_FAILURES)
         self._put(_failure_name(failure["report_location"]), _parquet(rows))
 
     def forget_failures(self, locations: Sequence[str]) -> None:
-        """Take back the notes on reports that have been taken in since."""
+        """Delete the records of failures of reports that have been loaded since."""
         fs, root = self._open()
         noted = set(self._find(_FAILURES))
         for path in {f"{root}/{_failure_name(location)}" for location in locations} & noted:
             fs.rm_file(path)
 
     def kernels(self) -> pl.LazyFrame:
-        """Return FLEET of all reports, lazily.
+        """Return the rows of all reports (schema FLEET), lazily.
 
         Raises:
             DatasetError: there is no dataset, or a file of it cannot be read.
@@ -145,7 +145,7 @@ class Dataset:
         return self._scan(_KERNELS, FLEET)
 
     def failures(self) -> pl.LazyFrame:
-        """Return FLEET_FAILURES, lazily."""
+        """Return the reports that could not be loaded (schema FLEET_FAILURES), lazily."""
         return self._scan(_FAILURES, FLEET_FAILURES)
 
     def _scan(self, folder: str, schema: pl.Schema) -> pl.LazyFrame:
@@ -219,7 +219,7 @@ class Dataset:
 
 
 def partition(rows: pl.DataFrame) -> str:
-    """Return the folder of a report's rows: its GPU in lower case, or `several`."""
+    """Return the partition of a report's rows: `gpu=` with the GPU's name in lower case, `several` or `unknown`."""
     names = rows["gpu_name"].drop_nulls().unique().to_list()
     gpu = names[0] if len(names) == 1 else "several" if names else "unknown"
     return "gpu=" + (re.sub(r"[^a-z0-9]+", "-", gpu.removeprefix("NVIDIA ").lower()).strip("-") or "unknown")

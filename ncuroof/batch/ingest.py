@@ -1,7 +1,7 @@
-"""Taking reports into a dataset: a task per few reports, on one machine or on a Dask cluster, the same code.
+"""Loads reports into a dataset, a few per task, with the same code on one machine or a Dask cluster.
 
-A task reads reports, analyses those that the dataset does not have yet, and writes one file each. Nothing else is kept: a task
-that is run again, because its worker died or the whole program was killed, finds the file of the first time or writes it once more.
+A task reads reports, analyses those that the dataset does not have yet, and writes one file for each. There is no other state: a
+task that runs again, because its worker died or the program was killed, finds the file or writes it again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ncuroof.reading import read
 
 _CHUNK_BYTES = 1 << 20
 _MOST_REPORTS, _LEAST_TASKS = 8, 4
-"""The most reports of a task, and the least tasks of a worker."""
+"""Most reports per task, and fewest tasks per worker thread (unless there are too few reports)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ class Outcome:
 
     Attributes:
         location: of the report.
-        status: "present" where the dataset had a report of the same content.
-        sha256: of its bytes; None where they could not be read.
-        n_launches: that were added.
-        error: slug of the error; `defect` where it was none of ours.
+        status: "added"; "present" if the dataset has a report with the same content; "failed".
+        sha256: hash of its content; None if it could not be read.
+        n_launches: number of launches added.
+        error: slug of the error; `defect` if it is not an NcuroofError.
         message: of the error.
     """
 
@@ -55,13 +55,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What every report of a run is taken in with.
+    """What all reports of a run have in common.
 
     Attributes:
-        dataset: where to.
-        labels: value by name, for all of the run's reports; an empty value takes the label away.
-        again: whether reports that are there already are analysed anew and replaced; labels that are not given anew stay.
-        run: tells this run from others.
+        dataset: where the rows go.
+        labels: value by name, for all reports of the run; an empty value removes the label.
+        again: analyse and replace reports that the dataset has already; labels that are not in `labels` stay.
+        run: identifies this run.
     """
 
     dataset: Dataset
@@ -79,13 +79,13 @@ def ingest(
     workers: Workers,
     progress: Callable[[Outcome], None],
 ) -> list[Outcome]:
-    """Take reports into a dataset, and return what became of each, in the order in which they were done.
+    """Load reports into a dataset, and return what became of each, in the order of completion.
 
-    Failures are noted in the dataset. `progress` is called after each report.
+    Failures are recorded in the dataset. `progress` is called after each report.
 
     Raises:
         DatasetError: the dataset cannot be written.
-        ClusterError: the scheduler cannot be reached, or was lost; what is in the dataset stays.
+        ClusterError: the scheduler cannot be reached, or was lost; what was written stays.
         MissingExtraError: Dask is not installed.
     """
     dataset.prepare()
@@ -102,10 +102,10 @@ def ingest(
 
 
 def ingest_some(locations: Sequence[str], task: Task) -> list[Outcome]:
-    """Take a few reports into the dataset; whatever is wrong with one is told, not raised.
+    """Load a few reports into the dataset; errors are returned as outcomes, not raised.
 
-    They are analysed together, which costs a quarter of one by one; what is said of a launch does not depend on those
-    beside it.
+    The reports are analysed together, which takes a quarter of the time of one by one. The result for a launch does not depend on
+    the other reports.
     """
     outcomes = []
     waiting: dict[str, tuple[str, Reports]] = {}
@@ -121,7 +121,7 @@ def ingest_some(locations: Sequence[str], task: Task) -> list[Outcome]:
 
 
 def _read(location: str, task: Task) -> Reports | Outcome:
-    """Return a report that is to be added, or what became of it instead."""
+    """Return a report to add, or its outcome if it is in the dataset already or cannot be read."""
     digest = None
     try:
         with _local(location) as path:
@@ -153,7 +153,7 @@ def _put(each_read: Sequence[tuple[str, Reports]], task: Task) -> list[Outcome]:
                 task.dataset.drop_report(report.sha256, but=rows)
             outcomes.append(Outcome(location, "added", report.sha256, rows.height))
         return outcomes
-    except Exception as error:  # as above; what was written is written once more
+    except Exception as error:  # as above; files written so far are written again
         if len(each_read) > 1:
             return [outcome for one in each_read for outcome in _put([one], task)]
         ((location, found),) = each_read
@@ -167,8 +167,8 @@ def _failed(location: str, digest: str | None, error: BaseException) -> Outcome:
 
 
 @lru_cache(maxsize=4)
-def _present(dataset: Dataset, run: str) -> frozenset[str]:  # noqa: ARG001  each run looks anew
-    """Return the reports of a dataset, once per process and run."""
+def _present(dataset: Dataset, run: str) -> frozenset[str]:  # noqa: ARG001  part of the cache's key, so that each run looks again
+    """Return the hashes of a dataset's reports, read once per process and run."""
     return dataset.hashes()
 
 
@@ -183,7 +183,7 @@ def _sha256(path: Path) -> str:
 
 @contextmanager
 def _local(location: str) -> Iterator[Path]:
-    """Yield a report's path on this machine; what lies elsewhere is fetched for as long as it is read."""
+    """Yield a local path of a report; a remote one is fetched, with its counts, and deleted after the block."""
     if "://" not in location:
         yield Path(location)
         return
@@ -210,11 +210,11 @@ def _fetch(fs: Any, remote: str, local: Path) -> None:
 
 
 def _done(client: Any, locations: Sequence[str], task: Task) -> Iterator[Outcome]:
-    """Yield what became of each report, as it is done.
+    """Yield the outcome of each report as it completes.
 
-    Where a task dies with its workers again and again, its reports are tried one by one: the one that kills them has failed.
+    If a task repeatedly kills its workers, its reports are tried one by one, so that only the one at fault fails.
     """
-    from distributed import as_completed  # noqa: PLC0415  heavy
+    from distributed import as_completed  # noqa: PLC0415  slow to import
 
     size = _chunk_size(len(locations), sum(client.nthreads().values()))
     chunks = [tuple(locations[start : start + size]) for start in range(0, len(locations), size)]
@@ -229,13 +229,13 @@ def _done(client: Any, locations: Sequence[str], task: Task) -> Iterator[Outcome
     for future in completed:
         chunk = chunk_by_key.pop(future.key)
         try:
-            yield from future.result()  # waits once more where the result went down with its worker
+            yield from future.result()  # waits again if the result was lost with its worker
         except (CancelledError, OSError) as error:
             raise ClusterError(
                 f"the scheduler was lost before {chunk[0]} was done: {error}",
                 hint="start the same command again: what is in the dataset stays",
             ) from error
-        except Exception as error:  # the report that kills its workers must not end the batch either
+        except Exception as error:  # a report that kills its workers must not end the batch either
             if len(chunk) == 1:
                 yield _failed(chunk[0], None, error)
             else:
@@ -243,7 +243,7 @@ def _done(client: Any, locations: Sequence[str], task: Task) -> Iterator[Outcome
 
 
 def _chunk_size(n_reports: int, n_threads: int) -> int:
-    """Return how many reports a task takes: several, but enough tasks for each worker to have some."""
+    """Return the number of reports per task: several, but few enough for each worker to get several tasks."""
     return max(1, min(_MOST_REPORTS, n_reports // (_LEAST_TASKS * max(n_threads, 1))))
 
 

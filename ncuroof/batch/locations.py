@@ -1,4 +1,4 @@
-"""Which reports are meant: files, folders and patterns, on any file system that fsspec knows."""
+"""Finds reports by files, folders and patterns, on any file system that fsspec knows."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 from ncuroof.errors import MissingExtraError, ReportNotFoundError
 
 SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
-"""What a report in a folder is called; a file that is named itself may be called anything."""
+"""Suffixes of reports in a folder; a file that is named explicitly may have any name."""
 
 _MAGIC = frozenset("*?[")
 
 
 def find_reports(wanted: Sequence[str]) -> list[str]:
-    """Return the locations of reports, each once, in the order of `wanted`, sorted within a folder or pattern.
+    """Return the locations of reports without repeats, in the order of `wanted`, sorted within a folder or pattern.
 
     Args:
-        wanted: files, folders (all reports under them), and patterns, in which `**` is any number of folders; paths or URLs.
-            A file that is not there is returned as well: it is one that cannot be read.
+        wanted: paths or URLs of files, folders (all reports under them) and patterns, in which `**` is any number of folders. A
+            file that does not exist is returned too, and fails when it is read.
 
     Raises:
-        ReportNotFoundError: a folder or pattern holds no report.
+        ReportNotFoundError: a folder or pattern contains no report.
         MissingExtraError: fsspec, or what it needs for a location, is not installed.
     """
     return list(dict.fromkeys(location for each in wanted for location in _found(each)))
@@ -46,7 +46,7 @@ def _found(wanted: str) -> Iterator[str]:
 
 
 def file_system(location: str) -> tuple[Any, str]:
-    """Return the file system of a location, and its path on it.
+    """Return the fsspec file system of a location, and its path there.
 
     Raises:
         MissingExtraError: fsspec, or what it needs for this kind of location, is not installed.

@@ -1,4 +1,4 @@
-"""Who takes reports in: processes or threads of this machine, or a Dask cluster."""
+"""The workers that load reports: processes or threads on this machine, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ncuroof.errors import ClusterError, MissingExtraError
 _CONNECT_SECONDS = 20
 
 _ONE_THREAD = {"POLARS_MAX_THREADS": "1"}
-"""For each of several processes that share the cores."""
+"""Environment of each worker process: several of them share the cores."""
 
 _LOOPBACK = "127.0.0.1"
-"""Where workers on this machine listen: nobody else is meant to reach them."""
+"""Address on which workers on this machine listen, so that no other machine can reach them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """Who does the work.
+    """Which workers to use.
 
     Attributes:
         scheduler: address of a Dask scheduler; None for workers on this machine.
-        n_workers: of this machine; None for one per core.
-        are_threads: whether these are threads of this process.
+        n_workers: number of workers on this machine; None for one per core.
+        are_threads: whether workers on this machine are threads of this process, instead of processes.
     """
 
     scheduler: str | None = None
@@ -37,24 +37,24 @@ class Workers:
 
 @contextmanager
 def connected(workers: Workers) -> Iterator[Any]:
-    """Yield a Dask client: of the scheduler that is named, or of workers on this machine.
+    """Yield a Dask client of the scheduler, or of workers on this machine that end with the block.
 
     Raises:
         ClusterError: the scheduler cannot be reached.
         MissingExtraError: Dask is not installed.
     """
     try:
-        import distributed  # noqa: PLC0415  heavy, and an extra
+        import distributed  # noqa: PLC0415  slow to import, and an optional dependency
     except ImportError as error:
         raise MissingExtraError(f"ingest needs Dask: {error}", hint="pip install 'ncuroof[fleet]'") from error
-    # A lost worker is no news to the user: what it had begun is done again.
+    # A lost worker does not concern the user: its tasks are run again.
     logging.getLogger("distributed.client").setLevel(logging.ERROR)
     if workers.scheduler is None:
         with _cluster(workers) as cluster, distributed.Client(cluster, set_as_default=False) as client:
             if not workers.are_threads and hasattr(os, "setsid"):
                 client.register_worker_callbacks(
                     os.setsid
-                )  # Ctrl-C, which a terminal sends to all, is for this process to act on
+                )  # a terminal sends Ctrl-C to its whole process group; only this process should act on it
             yield client
         return
     try:
@@ -69,7 +69,7 @@ def connected(workers: Workers) -> Iterator[Any]:
 
 
 def _cluster(workers: Workers) -> Any:
-    """Return workers on this machine, as a context."""
+    """Return a local Dask cluster, a context manager."""
     import distributed  # noqa: PLC0415
 
     n_workers = workers.n_workers or os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""The command line: words to one call of the library each."""
+"""The command line: each command parses its options and calls the library."""
 
 from ncuroof.cli.main import main
 

@@ -1,4 +1,4 @@
-"""`ncuroof calibrate`: what the GPU of this machine reaches, as a file that reports are judged against."""
+"""`ncuroof calibrate`: measures the roofs that this machine's GPU reaches, and writes them to a file for `ncuroof report`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def calibrate(
     and on the page and in JSON kernel by kernel.
     """
     try:
-        import torch  # noqa: PLC0415  an extra, and slow to load
+        import torch  # noqa: PLC0415  an optional dependency, and slow to import
     except ImportError as error:
         raise MissingExtraError(f"calibrating needs PyTorch: {error}", hint="pip install 'ncuroof[torch]'") from error
     if not torch.cuda.is_available() or gpu >= torch.cuda.device_count():

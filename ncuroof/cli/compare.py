@@ -1,4 +1,4 @@
-"""`ncuroof compare`: two runs in, what changed and why out, and gates for CI."""
+"""`ncuroof compare`: says what changed between two runs and why, and checks gates for CI."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def compare(
     pyproject.toml of the working directory; where one fails, the exit code is 3.
     """
     keep_inputs(outputs.paths, runs)
-    keep_inputs([save_baseline], [run for run in runs if run.suffix != BASELINE_SUFFIX])  # a baseline may be renewed
+    keep_inputs([save_baseline], [run for run in runs if run.suffix != BASELINE_SUFFIX])  # baselines may be renewed
     if flags["is_history"]:
         if len(runs) < 2 or gates or save_baseline is not None:
             raise click.UsageError("--history wants two runs or more, no gate and no --save-baseline")
@@ -93,7 +93,7 @@ def compare(
     results = judge(wanted, comparison)
     document = comparison_document(comparison, results)
     outputs.write(lambda form: _page(document, after) if after and form == _PAGE else _FORMATS[form](document))
-    if save_baseline is not None:  # last: where nothing tells what the gates found, the run before stays
+    if save_baseline is not None:  # last, so that the old one stays if an output fails
         write_whole(save_baseline, write_baseline(sides[1]), force=outputs.force)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in to_annotations(document):
@@ -119,10 +119,10 @@ def _over_time(runs: Sequence[Path], outputs: Outputs) -> None:
 
 
 def _configured() -> Sequence[str]:
-    """Return the gates of the working directory's pyproject.toml; none where it has none.
+    """Return the gates in the working directory's pyproject.toml; empty if it has none.
 
     Raises:
-        GateError: it cannot be read, or holds something else where gates are looked for: a misspelt key would let every run pass.
+        GateError: it cannot be read, or [tool.ncuroof] has something other than gates: a misspelt key would let every run pass.
     """
     path = Path("pyproject.toml")
     if not path.is_file():

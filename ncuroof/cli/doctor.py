@@ -1,4 +1,4 @@
-"""`ncuroof doctor`: can this machine profile, and if not, what to do."""
+"""`ncuroof doctor`: says whether this machine can profile, and how to fix it if not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ncuroof explain`: what a name in the output means."""
+"""`ncuroof explain`: says what a name in the output means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file to write, as an option or argument: what the text says is kept where pathlib would lose it, "out/" and "./-"."""
+"""Parameter types for files to write, which respect what pathlib would lose: the slash in "out/", and "./-" for a file "-"."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STANDARD_OUTPUT = "-"
 
 
 class FileToWrite(click.Path):
-    """Path of a file to write, or "-", a text, for standard output."""
+    """A path of a file to write, or the string "-" for standard output."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -23,7 +23,7 @@ class FileToWrite(click.Path):
         """Return the path, or STANDARD_OUTPUT.
 
         Raises:
-            OutputError: it ends in a slash.
+            OutputError: the value ends in a slash.
         """
         if _names_folder(value):
             raise OutputError(
@@ -33,7 +33,7 @@ class FileToWrite(click.Path):
 
 
 class FileOrFolder(click.Path):
-    """Path of a file to write, or of a folder that is there."""
+    """A path of a file to write, or of an existing folder."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -42,7 +42,7 @@ class FileOrFolder(click.Path):
         """Return the path.
 
         Raises:
-            OutputError: it ends in a slash, and no folder is there.
+            OutputError: the value ends in a slash, and there is no such folder.
         """
         if _names_folder(value) and not Path(value).is_dir():
             raise OutputError(f"{value}: no such folder", hint=f"create it: mkdir -p {value}")

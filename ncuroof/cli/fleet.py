@@ -1,4 +1,4 @@
-"""`ncuroof fleet`: what a dataset of reports answers."""
+"""`ncuroof fleet`: answers questions about a dataset of reports."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def fleet(  # noqa: PLR0913  an argument per option
 
 
 def _brief(error: pl.exceptions.PolarsError) -> str:
-    """Return what polars says is wrong, without its query plan and all of a long value."""
+    """Return polars' error message, without its query plan and shortened."""
     said = str(error).partition("\n\n")[0]
     return said if len(said) <= _MAX_MESSAGE_LENGTH else f"{said[:_MAX_MESSAGE_LENGTH]}…"
 
@@ -119,7 +119,11 @@ def _chosen(kernels: pl.LazyFrame, *, kernel: str | None, gpu: str | None, since
 
 
 def _expression(option: str, pattern: str) -> str:
-    """Return a regular expression that polars takes."""
+    """Return the pattern if it is a regular expression that polars accepts.
+
+    Raises:
+        UsageError: it is not.
+    """
     try:
         pl.Series([""]).str.contains(pattern)
     except pl.exceptions.PolarsError as error:
@@ -128,6 +132,6 @@ def _expression(option: str, pattern: str) -> str:
 
 
 def _answer(query: str, kernels: pl.LazyFrame, failures: pl.LazyFrame) -> pl.DataFrame:
-    """Return the rows of a query; each label is a column of its own there, such as "label.commit"."""
+    """Return the rows of a query, in which each label is a column, such as "label.commit"."""
     labels = [label(name).alias(f"label.{name}") for name in label_counts(kernels)["name"]]
     return pl.SQLContext(kernels=kernels.with_columns(labels), failures=failures, eager=True).execute(query)

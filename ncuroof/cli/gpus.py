@@ -1,4 +1,4 @@
-"""`ncuroof gpus`: the data sheets that ncuroof knows, with their ridge points."""
+"""`ncuroof gpus`: lists the data sheets that ncuroof knows, with their ridge points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ncuroof ingest`: many reports into one dataset."""
+"""`ncuroof ingest`: loads many reports into one dataset."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _tell(outcomes: Sequence[Outcome], dataset: str, *, is_quiet: bool) -> None:
 
 
 def _progress(n_reports: int) -> Callable[[Outcome], None]:
-    """Return what tells how far it is: a line that is overwritten on a terminal, ten lines elsewhere."""
+    """Return a function that reports progress: on a terminal in one line that it overwrites, elsewhere in about ten lines."""
     counts: Counter[str] = Counter()
     begin = time.monotonic()
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
@@ -121,4 +121,4 @@ def _progress(n_reports: int) -> Callable[[Outcome], None]:
 
 
 def _ignore(outcome: Outcome) -> None:
-    """Say nothing."""
+    """Report no progress."""

@@ -1,4 +1,4 @@
-"""What a command reads stays as it is, whatever the command is told to replace."""
+"""Keeps a command from overwriting its own inputs, even with --force."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ncuroof.errors import OutputError
 
 
 def keep_inputs(outputs: Iterable[str | Path | None], inputs: Iterable[Path]) -> None:
-    """Refuse outputs that are inputs: the same file, also by a link, the counts beside a report, or a file in an input folder.
+    """Refuse outputs that are inputs: the same file, also through a link, a report's counts, or a file in an input folder.
 
     Raises:
         OutputError: an output is an input; nothing has been written.

@@ -1,4 +1,4 @@
-"""The program: its commands, and the one place where errors become text and exit codes."""
+"""The program `ncuroof`: its commands, and the one place where errors become messages and exit codes."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ _SUMMARY_BY_COMMAND = {
     "gpus": "List the GPUs whose data sheets ncuroof knows.",
     "doctor": "Check whether this machine can profile, and how to fix it if not.",
 }
-"""A command is a module of this package with the same name; it is loaded when it runs."""
+"""Each command is a module of this package with the same name, loaded only when it runs."""
 
 
 _READER_IS_GONE = {errno.EINVAL} if os.name == "nt" else set()
-"""What writing to a pipe without a reader ends in besides EPIPE: under Windows an invalid argument."""
+"""Errors of writing to a pipe without a reader, besides EPIPE: under Windows an invalid argument."""
 
 
 class _ReaderGoneError(Exception):
-    """The reader of our output went away (`| head`); click, if it saw that, would exit with 1."""
+    """The reader of our output is gone (`| head`); replaces BrokenPipeError, for which click would exit with 1."""
 
 
 class _Commands(click.Group):
-    """Finds commands by name, so that `--help` and each command load only what they need."""
+    """Loads commands by name, so that `--help` and each command import only what they need."""
 
     def make_context(self, *args: Any, **more: Any) -> click.Context:  # --help prints in here
         try:
@@ -82,9 +82,9 @@ def program(*, quiet: bool, verbose: bool, no_color: bool) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the program and exit: 0 done, 1 a named error, 2 usage, 3 a gate failed, 130 interrupted.
+    """Run the program and exit: 0 success, 1 a named error, 2 wrong usage, 3 a gate failed, 130 interrupted.
 
-    A command that returns a number exits with it: `profile` passes on the status of the program that it ran.
+    If a command returns a number, that is the exit status: `profile` returns the status of the program that it ran.
     """
     collect_rarely()
     replace_what_cannot_be_encoded()
@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if error.errno in _READER_IS_GONE:
             _abandon_output()
             sys.exit(0)
-        # Files that cannot be read or written have errors of their own; what is left is standard output.
+        # Files that cannot be read or written raise an NcuroofError, so this must be standard output.
         _abandon_output()
         _fail(
             f"ncuroof: cannot write to standard output: {error.strerror or error}",
@@ -127,9 +127,9 @@ def _fail(message: str, hint: str | None, exit_code: int) -> NoReturn:
 
 
 def collect_rarely() -> None:
-    """Let the interpreter search for cycles of dead objects now and then, and not as it ends.
+    """Make garbage collection rare, and skip it at exit.
 
-    What a command makes, tables and texts, lives until it ends: the usual searches took 0.15 s of the 0.9 s for a report of a
+    What a command builds, tables and texts, lives until its end: the default collections took 0.15 s of the 0.9 s for a report of a
     thousand kernels, and found nothing.
     """
     gc.set_threshold(_N_OBJECTS_BETWEEN_SEARCHES, *gc.get_threshold()[1:])
@@ -137,6 +137,6 @@ def collect_rarely() -> None:
 
 
 def _abandon_output() -> None:
-    """Drop what is still buffered for standard output, so that the interpreter does not complain while it exits."""
+    """Discard what is still buffered for standard output, so that the interpreter does not fail to flush it at exit."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

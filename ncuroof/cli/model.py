@@ -1,4 +1,4 @@
-"""`ncuroof model`: the napkin roofline of an operation, before any code is written."""
+"""`ncuroof model`: a back-of-the-envelope roofline of an operation, before any code is written."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from ncuroof.model.catalogue import Model, model_by_name, models
 
 _HELP_WIDTH = 76
 _FULL_LINE = 100
-"""A line of a docstring that is longer goes on in the next; a shorter one ends where it ends."""
+"""A docstring line longer than this continues in the next, indented line; after a shorter one, that is a line of its own."""
 
 
 class _Operations(click.Group):
-    """A command per operation that has a model."""
+    """One command per operation that has a model."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(models())
@@ -82,12 +82,12 @@ _SIZES_HELP = (
 
 
 def _verbatim(text: str) -> str:
-    """Return paragraphs for click: formulas keep their lines, prose is filled to the terminal's width."""
+    """Return paragraphs for click's help: formulas keep their line breaks, and click fills prose to the terminal's width."""
     return "\n\n".join(_formulas(each) if _is_formula(each) else each for each in text.split("\n\n"))
 
 
 def _is_formula(paragraph: str) -> bool:
-    """Return whether some line of a paragraph is laid out in columns, or begins to the right of the first."""
+    """Return whether a paragraph has a line that is laid out in columns or indented."""
     return any("  " in line.lstrip() or line.startswith(" ") for line in paragraph.splitlines())
 
 

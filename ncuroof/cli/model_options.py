@@ -1,4 +1,4 @@
-"""Options of `ncuroof model`: those that every operation takes, and those that are read off its model."""
+"""Options of `ncuroof model`: those that all operations share, and those that follow from an operation's model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NS_BY_UNIT = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 
 def own_options(model: Model) -> list[click.Option]:
-    """Return an option per parameter of a model; element types of the operation itself are shared options."""
+    """Return an option per parameter of a model, except the operation's element type, which is a shared option."""
     return [_option(each) for each in model.parameters if each.name != "dtype"]
 
 
@@ -43,7 +43,7 @@ def _option(parameter: Parameter) -> click.Option:
 
 
 def shared_options(run: Callable[[Outputs, dict[str, Any]], None]) -> Callable[..., None]:
-    """Return a command of what runs an operation, with the options that every operation takes."""
+    """Return a command that calls `run`, with the options that all operations share."""
 
     @click.option(
         "--dtype",
@@ -77,10 +77,10 @@ def shared_options(run: Callable[[Outputs, dict[str, Any]], None]) -> Callable[.
 
 
 def sizes_given(model: Model, given: Mapping[str, Any]) -> tuple[dict[str, Sequence[int]], dict[str, Any]]:
-    """Return the sizes and the other arguments of a model from what was typed: by place, as name=value, or as an option.
+    """Return the sizes and other arguments of a model from the command line: by position, as name=value, or as options.
 
     Raises:
-        ModelError: a size is missing, given twice, not known, or not written as sizes are.
+        ModelError: a size is missing, given twice, unknown, or malformed.
     """
     texts: dict[str, str] = {}
     places = [value for value in given["values"] if "=" not in value]
@@ -152,21 +152,21 @@ def _usage(model: Model) -> str:
 
 
 def default_dtype(model: Model) -> str:
-    """Return the element type of a model where none is given."""
+    """Return a model's default element type."""
     parameter = model.parameter("dtype")
     return str(parameter.default) if parameter is not None else "bf16"
 
 
 def list_option(values: Sequence[str]) -> tuple[str, ...]:
-    """Return the values of an option that may be given again, each once."""
+    """Return the values of a repeatable option without duplicates."""
     return tuple(dict.fromkeys(values))
 
 
 def rate(text: str | None, option: str) -> float | None:
-    """Return a rate in base units: "3.35e12", "3.35T".
+    """Return a rate, such as "3.35e12" or "3.35T", in base units.
 
     Raises:
-        ModelError: it is not written so, or not positive.
+        ModelError: it is malformed or not positive.
     """
     if text is None:
         return None
@@ -178,10 +178,10 @@ def rate(text: str | None, option: str) -> float | None:
 
 
 def time_ns(text: str | None) -> float | None:
-    """Return a time: "180us", "1.2ms".
+    """Return a time, such as "180us" or "1.2ms", in ns.
 
     Raises:
-        ModelError: it is not written so, or not positive.
+        ModelError: it is malformed or not positive.
     """
     if text is None:
         return None

@@ -20,7 +20,7 @@ _HELP_BY_FLAGS = {
 
 
 def common(command: Command) -> Command:
-    """Add --quiet, --verbose and --no-color; given before the command's name, they hold as well."""
+    """Add --quiet, --verbose and --no-color, which may also be given before the command's name."""
     for flags, text in _HELP_BY_FLAGS.items():
         command = click.option(*flags, is_flag=True, help=text, callback=_or_given_before)(command)
     return command
@@ -31,12 +31,12 @@ def _or_given_before(ctx: click.Context, parameter: click.Parameter, value: bool
 
 
 def say(message: str) -> None:
-    """Print a line on standard error; names from a report or of a file cannot act on the terminal."""
-    from ncuroof.present.format import printable  # noqa: PLC0415  loads polars, which --help does without
+    """Print a line on standard error; control characters in it, such as from names in a report, do not reach the terminal."""
+    from ncuroof.present.format import printable  # noqa: PLC0415  loads polars, which --help does not need
 
     click.echo(printable(message), err=True)
 
 
 def wants_color(*, no_color: bool) -> bool | None:
-    """Return False where colour is refused, None to let the terminal decide."""
+    """Return False if the user refuses colour, None to let the terminal decide."""
     return False if no_color or os.environ.get("NO_COLOR") else None

@@ -1,7 +1,7 @@
-"""Where a command's result goes: one rule for all that show it in several formats.
+"""Where a command's result goes: one rule for all commands with several formats.
 
-A file's suffix names its format; `--format` names that of standard output, and of files whose suffix names none. Standard
-output is written where no file is named, and for `-o -`.
+A file's suffix sets its format; `--format` sets that of standard output, and of files whose suffix sets none. The result goes to
+standard output if no file is named, and for `-o -`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Outputs:
     """What a user wants written.
 
     Attributes:
-        files: each with its format.
-        printed: the format on standard output; None where nothing goes there.
+        files: files to write, each with its format.
+        printed: format for standard output; None if nothing goes there.
         is_default: neither a file nor a format was named.
         force: replace files that ncuroof did not write.
     """
@@ -43,23 +43,23 @@ class Outputs:
 
     @property
     def forms(self) -> set[str]:
-        """Every format that is wanted."""
+        """All wanted formats."""
         return {form for _, form in self.files} | ({self.printed} if self.printed is not None else set())
 
     def write(self, render: Callable[[str], bytes]) -> None:
-        """Write the files, and what goes to standard output; `render` gives the result in a format.
+        """Write the files and standard output; `render` returns the result in a format.
 
         Raises:
-            OutputError: a file or standard output cannot be written, or a file is not ncuroof's.
+            OutputError: a file or standard output cannot be written, or a file was not written by ncuroof.
         """
-        from ncuroof.present.output import write_whole  # noqa: PLC0415  loads polars, which --help does without
+        from ncuroof.present.output import write_whole  # noqa: PLC0415  loads polars, which --help does not need
 
         for path, form in self.files:
             write_whole(path, render(form), force=self.force)
         self.show(render)
 
     def show(self, render: Callable[[str], bytes], show_text: Callable[[], object] | None = None) -> None:
-        """Write what goes to standard output: bytes as a file would hold them, text as the terminal can show it.
+        """Write to standard output, if wanted there: text through `show_text` if given, else what `render` returns.
 
         Raises:
             OutputError: standard output is closed.
@@ -77,7 +77,11 @@ class Outputs:
 
 
 def check_standard_output(binary: str | None, *, hint: str) -> None:
-    """Refuse to print where nothing takes it, or a terminal would take what is binary (`binary` names it).
+    """Refuse to print to a closed standard output, or a binary result to a terminal.
+
+    Args:
+        binary: name of the result if it is binary, else None.
+        hint: what to do instead.
 
     Raises:
         OutputError: standard output is closed.
@@ -92,7 +96,7 @@ def check_standard_output(binary: str | None, *, hint: str) -> None:
 
 
 def written_as(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add -o, --format and --force to a command that writes these formats; its first argument is the `Outputs`."""
+    """Add -o, --format and --force to a command that writes these formats; it gets an `Outputs` as its first argument."""
 
     def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
         @click.option(
@@ -121,13 +125,13 @@ def written_as(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., An
 
 
 def _chosen(names: Sequence[Path | str], form: str | None, formats: Sequence[str], *, force: bool) -> Outputs:
-    """Return what -o and --format say.
+    """Return the outputs that -o and --format ask for.
 
     Raises:
-        OutputFormatError: a suffix names no format, or one that the command does not write.
-        UsageError: no output is of the format that was named.
+        OutputFormatError: a suffix stands for no format, or for one that the command does not write.
+        UsageError: --format applies to no output.
     """
-    from ncuroof.present.formats import format_of  # noqa: PLC0415  loads polars, which --help does without
+    from ncuroof.present.formats import format_of  # noqa: PLC0415  loads polars, which --help does not need
 
     files = tuple((path, format_of(path, formats, form)) for path in names if isinstance(path, Path))
     is_printed = not names or STANDARD_OUTPUT in names

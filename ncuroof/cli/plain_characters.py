@@ -1,4 +1,4 @@
-"""What is printed where an encoding lacks a character: something that reads alike, and not the mark of what is not known."""
+"""Replaces characters that the output's encoding lacks by similar ASCII, where possible, instead of question marks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNKNOWN = "?"
 
 
 def replace_what_cannot_be_encoded() -> None:
-    """Print standard output and standard error in characters that their encoding has, instead of failing."""
+    """Make standard output and standard error replace characters that their encoding lacks, instead of failing."""
     codecs.register_error(ERRORS, _plain)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -32,7 +32,7 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 
 
 def _alike(character: str) -> str:
-    """Return ASCII that reads alike: an "e" for an accented one; a question mark where there is none."""
+    """Return similar ASCII, such as "e" for "é"; a question mark if there is none."""
     if character in _PLAIN_BY_CHARACTER:
         return _PLAIN_BY_CHARACTER[character]
     return unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode() or _UNKNOWN

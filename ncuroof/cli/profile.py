@@ -1,4 +1,4 @@
-"""`ncuroof profile`: a program in, a report, a summary and a page out."""
+"""`ncuroof profile`: runs a program under ncu and produces a report, a summary and a page."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _AS_THEY_ARE = (
     "level", "kernels", "nvtx", "per_shape", "with_collectives", "replay_mode", "clock_control", "cache_control",
     "graph_profiling", "target_processes", "rank_variable", "trace", "force",
 )  # fmt: skip
-"""Options that the request takes as click gives them."""
+"""Options that go into the request unchanged."""
 _REDACT = (
     "the report contains the environment variables, host name and command line that ncu records: "
     "remove them with ncuroof redact before you share it"
@@ -153,7 +153,7 @@ def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: boo
     ncuroof profile -- --call-stack -- ./app          options for ncu: between two `--`
 
     ncuroof's own options go before the program. A .py script runs with the current interpreter.
-    """  # noqa: D301  click keeps the lines of a paragraph that begins with \b
+    """  # noqa: D301  click keeps the line breaks of a paragraph that starts with \b
     recorder = _recorder(words, asked, quiet=quiet)
     _keep_what_runs(recorder.request, asked["remote_plan"])
     if asked["remote_plan"] is not None:
@@ -178,9 +178,9 @@ def _show_plan(recorder: Recorder, *, counts_first: bool) -> None:
 
 
 def _keep_what_runs(request: Request, remote_plan: Path | None) -> None:
-    """Refuse to write over the program, the files that it is given, or the trace."""
+    """Refuse to overwrite the program, files in its arguments, or the trace."""
     written = (request.report, counts_path(request.report), page_beside(request.report))
-    files = [path for path in map(Path, request.words) if os.path.isfile(path)]  # noqa: PTH113  a word may be too long a name
+    files = [path for path in map(Path, request.words) if os.path.isfile(path)]  # noqa: PTH113  Path.is_file raises for a word that is too long
     keep_inputs(written if remote_plan is None else [remote_plan], [*files, *filter(None, [request.trace])])
 
 
@@ -222,10 +222,12 @@ def _request(
     *,
     is_kept: bool,
 ) -> Request:
-    """Return the request; a report without a name gets the program's, and a number where that is taken.
+    """Return the request; without -o the report is named after the program, with a number if that name is taken.
+
+    `is_kept` is true for a script for another machine (--remote-plan): the report's name need not be free on this one.
 
     Raises:
-        ProfileRequestError: the output has no name, or what is wanted cannot be done elsewhere.
+        ProfileRequestError: -o names no file, or the request contradicts itself or is impossible on another machine.
     """
     output, wanted = asked["output"], wanted_report(asked["output"], program)
     if wanted is not None:
@@ -259,7 +261,7 @@ def _request(
 
 
 def _once_per_shape(asked: dict[str, Any], *, is_kept: bool) -> bool | None:
-    """Return --per-shape; a script for another machine cannot count launches first, and a long run would be replayed whole."""
+    """Return --per-shape, by default on in a script for another machine: without counts it would replay every launch of a run."""
     is_bounded = asked["launch_count"] is not None or asked["launch_skip"] or asked["kernels"] or asked["nvtx"]
     is_bounded = is_bounded or "range" in asked["replay_mode"]
     if is_kept and asked["per_shape"] is None and asked["trace"] is None and not is_bounded:
@@ -278,7 +280,7 @@ def _ncu(*, is_needed: bool) -> tuple[Path, Version]:
 
 
 def _capabilities(settings: Settings) -> tuple[int, ...]:
-    """Return the compute capabilities of the GPUs that the program may use and ncu can profile."""
+    """Return the compute capabilities of the visible GPUs that ncu can profile."""
     known = (gpu.capability for gpu in find_gpus(os.environ) or () if gpu.capability is not None)
     return tuple(capability for capability in known if capability >= min(settings.capabilities))
 
@@ -296,13 +298,13 @@ def _traced_selection(recorder: Recorder) -> Selection | None:
 
 
 def _page_to_be(recorder: Recorder) -> Path:
-    """Return where the page goes; with ranks, where that of the first usually does."""
+    """Return the path of the page; with ranks, the usual one, that of rank 0."""
     report = recorder.request.report
     return report.with_suffix(".rank0.html" if recorder.program.rank_variable else ".html")
 
 
 def _report(recording: Recording, *, force: bool, quiet: bool, no_color: bool) -> int:
-    from ncuroof import read  # noqa: PLC0415  the analysis is loaded once there is something to analyse
+    from ncuroof import read  # noqa: PLC0415  import the analysis only when there is something to analyse
     from ncuroof.cli.showing import show_summary, warn, write_page  # noqa: PLC0415
 
     found = read(recording.reports)

@@ -1,4 +1,4 @@
-"""How far reading has come, on standard error where that is a terminal."""
+"""Shows the progress of reading reports on standard error, if that is a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import click
 
 _FIRST_AFTER_S = 0.5
-"""What is done sooner needs no word."""
+"""Shorter work shows no progress."""
 
 _AGAIN_AFTER_S = 0.1
 
@@ -19,7 +19,7 @@ CLEAR_LINE = "\r\x1b[K"
 
 @contextlib.contextmanager
 def reading_progress(*, quiet: bool) -> Iterator[Callable[[float], None]]:
-    """Give a function to call with the share that is read, which keeps one line up to date where somebody sees it."""
+    """Yield a function to call with the share read so far, from 0 to 1; it updates a line on the terminal, if there is one."""
     if quiet or sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None
         return

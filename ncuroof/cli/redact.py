@@ -1,4 +1,4 @@
-"""`ncuroof redact`: a report in, one that can be shown out."""
+"""`ncuroof redact`: copies a report without what should not be shared."""
 
 from __future__ import annotations
 

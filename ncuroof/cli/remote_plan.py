@@ -1,4 +1,4 @@
-"""`ncuroof profile --remote-plan`: a script for a machine that has only ncu."""
+"""`ncuroof profile --remote-plan`: writes a script for a machine that has only ncu."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ncuroof.words import capability_text
 
 
 def write_remote_plan(recorder: Recorder, path: Path, *, is_gpu_known: bool) -> int:
-    """Write the script; where the GPU is not known it chooses the counters itself, by what nvidia-smi says there."""
+    """Write the script and return exit status 0; if the GPU is not known, the script chooses the counters by asking nvidia-smi."""
     request, settings = recorder.request, recorder.settings
     selection = recorder.select(recorder.traced())
     by_capability = {
@@ -41,14 +41,14 @@ def write_remote_plan(recorder: Recorder, path: Path, *, is_gpu_known: bool) -> 
 
 
 def _environment(recorder: Recorder) -> list[str]:
-    """Return words that set the variables that the launcher may leave unset."""
+    """Return a prefix for the command that sets the variables which the launcher may leave unset; empty if there are none."""
     variables = [f"{name}={value}" for name, value in recorder.program.environment.items()]
     return ["env", *variables] if variables else []
 
 
 def _reports_for_shell(recorder: Recorder) -> str:
-    """Return the names of the reports to be as a shell takes them."""
+    """Return a shell pattern for the reports that the script will write."""
     report = recorder.request.report.as_posix()
     if recorder.program.rank_variable is None:
-        return f"{shlex.quote(report)}*"  # compressed it ends in another letter
+        return f"{shlex.quote(report)}*"  # a compressed report has one more letter
     return f"{shlex.quote(report.removesuffix(REPORT_SUFFIX))}.rank*{REPORT_SUFFIX}*"

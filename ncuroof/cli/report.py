@@ -1,4 +1,4 @@
-"""`ncuroof report`: reports in, summary and page out."""
+"""`ncuroof report`: reads reports and produces a summary and a page, or other formats."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def report(  # noqa: PLR0913  an argument per option
 
 
 def _warn_of_unused(paths: Sequence[Path], calibrations: Sequence[Calibration], devices: pl.DataFrame) -> None:
-    """Say which calibrations draw no roof: those of other GPUs, and second ones of a GPU."""
+    """Warn about calibrations whose roofs are not used: those of GPUs in no report, and further ones of the same GPU."""
     used = [each for each in by_device(calibrations, devices).values() if each is not None]
     for path, calibration in zip(paths, calibrations, strict=True):
         if any(calibration is each for each in used):

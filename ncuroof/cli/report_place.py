@@ -1,4 +1,4 @@
-"""Under which name `ncuroof profile` leaves its report."""
+"""Chooses the name of the report that `ncuroof profile` writes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ncuroof.collect.report_places import claimed, free_report
 from ncuroof.errors import OutputError
 
 _SUFFIXES = (".py", ".pyw", ".sh", ".exe")
-"""That a report's name does without; what else follows a point may be a version."""
+"""Suffixes of programs that a report's name drops; anything else after a dot may be a version."""
 
 
 def wanted_report(output: Path | None, program: Program) -> Path | None:
-    """Return the report that is named after the program, here or in a folder of the user's; None where the user names it."""
+    """Return the report's path, named after the program, here or in the folder `output`; None if `output` names the report."""
     if output is not None and not output.is_dir():
         return None
     words = program.words[program.script or 0 :]
@@ -30,7 +30,11 @@ def wanted_report(output: Path | None, program: Program) -> Path | None:
 
 @contextlib.contextmanager
 def in_a_place_of_its_own(recorder: Recorder, output: Path | None) -> Iterator[Recorder]:
-    """Keep the report's name from others; where the user chose none, another run that was quicker to take it gets it."""
+    """Yield the recorder with a report's name that this run has claimed; if another run was faster, take the next free name.
+
+    Raises:
+        OutputError: the user chose the name, or --force, and another run has claimed it.
+    """
     request = recorder.request
     wanted = wanted_report(output, recorder.program)
     with contextlib.ExitStack() as kept:

@@ -1,4 +1,4 @@
-"""What several commands show of an analysis: warnings, the summary, the page beside a report."""
+"""Shows an analysis, for several commands: warnings, the summary, the page beside a report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ncuroof.present.output import page_beside
 
 
 def warn(found: Reports, analysis: Analysis) -> None:
-    """Say on standard error what a reader must know of the files."""
+    """Print warnings about the files on standard error: repeated or damaged reports, dropped counters."""
     for repeated, first in found.repeated:
         say(f"warning: {repeated} has the same content as {first}: its kernels are counted once")
     for raw in found.raw:
@@ -36,10 +36,10 @@ def show_summary(analysis: Analysis, *, no_color: bool) -> None:
 
 
 def write_page(analysis: Analysis, report: Path, *, force: bool) -> None:
-    """Write the page beside a report and say where it is.
+    """Write the page beside a report and print its path.
 
     Raises:
-        OutputError: the page cannot be written, or its place holds a file that ncuroof did not write.
+        OutputError: the page cannot be written, or would replace a file that ncuroof did not write.
     """
     try:
         page = write(analysis, page_beside(report), "html", force=force)

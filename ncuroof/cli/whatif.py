@@ -1,4 +1,4 @@
-"""`ncuroof whatif`: a run on other GPUs, or after changes that nobody has written yet."""
+"""`ncuroof whatif`: projects a run to other GPUs, or to changes that are not written yet."""
 
 from __future__ import annotations
 

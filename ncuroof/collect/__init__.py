@@ -1,8 +1,8 @@
-"""From a program to a report: what to ask ncu for, running it, and saying clearly why it failed."""
+"""From a program to a report: decide what to ask ncu for, run it, and explain failures."""
 
 REPORT_SUFFIX = ".ncu-rep"
 
 COMPRESSED_SUFFIX = ".ncu-repz"
-"""Of what ncu writes by itself since 2026 (seen of 2026.3), where it is given a name without a suffix."""
+"""Suffix of ncu's compressed reports, the default since 2026 (seen with 2026.3) for a report named without a suffix."""
 
 REPORT_SUFFIXES = (REPORT_SUFFIX, COMPRESSED_SUFFIX)

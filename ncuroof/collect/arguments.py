@@ -1,4 +1,4 @@
-"""The command line of ncu: a visible list, made of values alone."""
+"""Builds ncu's command line as a plain list, from values alone."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _BOOST = "--clock-control boost"
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which launches ncu records, as found by counting.
+    """Which launches ncu records, chosen from the counts.
 
     Attributes:
-        functions: names of the kernels' functions, exactly; empty: all.
-        per_shape: few launches per kernel and launch shape.
-        n_launches: how many these are; None where not known.
-        by_mangled_names: ncu tells kernels apart by these. Otherwise it takes the function's name alone, by which all
+        functions: exact function names of the kernels; empty: all kernels.
+        per_shape: record only one launch, or --launch-count launches, per kernel and launch shape.
+        n_launches: number of launches to record; None where not known.
+        by_mangled_names: ncu distinguishes kernels by mangled name. By default it uses the function name, under which all
             instantiations of a template are the same kernel: of 88 kernels and shapes in a step of examples/train_transformer.py it
             recorded 69 (ncu 2025.3.1 on an H100). By mangled names it recorded 88, by demangled ones 95 launches of 87 kernels.
     """
@@ -38,10 +38,10 @@ class Selection:
 
 
 def uncounted_selection(request: Request) -> Selection:
-    """Return which launches to record where nothing was counted.
+    """Return which launches to record without counts.
 
-    Patterns of --kernel are looked for in the function's name, so that ncu goes by it, and records one of several instantiations;
-    or in the whole demangled name, and ncu goes by that.
+    With --kernel, ncu distinguishes kernels by the names that the patterns match: whole demangled names, or function names, so that
+    it records only one instantiation of a template. Without --kernel it uses mangled names.
     """
     return Selection(
         per_shape=bool(request.per_shape),
@@ -51,12 +51,12 @@ def uncounted_selection(request: Request) -> Selection:
 
 
 def report_argument(report: Path, rank_variable: str | None) -> str:
-    """Return what `ncu --export` takes; with ranks, a name that holds the rank's number."""
+    """Return the value of `ncu --export`; with ranks, it holds a placeholder for the rank."""
     return of_rank(report.as_posix().removesuffix(REPORT_SUFFIX).replace("%", "%%"), rank_variable)
 
 
 def of_rank(name: str, rank_variable: str | None) -> str:
-    """Return a name into which ncu, nsys and the runner put a rank's number; without ranks the name itself."""
+    """Return a name with a placeholder that ncu, nsys and the runner replace by the rank; without ranks the name itself."""
     return f"{name}.rank%q{{{rank_variable}}}" if rank_variable else name
 
 
@@ -76,15 +76,15 @@ def ncu_command(  # noqa: PLR0913  the command is made of all of these
     Args:
         request: what the user asks for.
         plan: what to collect.
-        program: what to run; inside the runner already where it is needed.
+        program: what to run; already inside the runner where that is needed.
         settings: of profiles/collect.toml.
         ncu: path of ncu.
-        selection: what counting found; None where nothing was counted.
-        log: file for ncu's own words, which then do not mix with the program's.
+        selection: launches to record, chosen from the counts; None without counts.
+        log: file for ncu's messages, which keeps them out of the program's output.
         ncu_version: empty where not known.
 
     Raises:
-        ProfileRequestError: this ncu lacks an option that is needed.
+        ProfileRequestError: this ncu lacks a required option.
     """
     selection = selection or uncounted_selection(request)
     return [
@@ -102,10 +102,11 @@ def ncu_command(  # noqa: PLR0913  the command is made of all of these
 
 
 def kernel_pattern(request: Request, selection: Selection, settings: Settings) -> str | None:
-    """Return the regular expression that a kernel's name has to match, in the selection's base; None for every kernel.
+    """Return the regular expression for ncu's --kernel-name, or None for every kernel.
 
-    The expression is in Perl's syntax, as of Boost.Regex, which ncu holds, and is looked for anywhere in the name. That ncu takes
-    the negative lookahead is tested against the real one, which filters what it imports by the same option.
+    It applies to the name that --kernel-name-base selects: function, demangled or mangled. ncu uses Boost.Regex (Perl syntax) and
+    searches anywhere in the name. A test with the real ncu, which applies the same option to reports that it imports, shows that it
+    accepts the negative lookahead.
     """
     excluded = f"(?!.*(?:{settings.collectives}))" if leaves_collectives_out(request) else ""
     if selection.functions:
@@ -117,7 +118,7 @@ def kernel_pattern(request: Request, selection: Selection, settings: Settings) -
 
 
 def leaves_collectives_out(request: Request) -> bool:
-    """Return whether kernels that wait for other GPUs are left out, because replayed alone they would wait forever."""
+    """Return whether kernels that wait for other GPUs are skipped: replayed alone, they would wait forever."""
     return not request.with_collectives and request.replay_mode == _KERNEL_REPLAY
 
 
@@ -126,9 +127,10 @@ def _are_names(functions: Sequence[str]) -> str:
 
 
 def _in_mangled(functions: Sequence[str]) -> str:
-    """Return what finds them in `_ZN2at6native4copyILi4EfEEviT0_`, behind their lengths, and as they are in C.
+    """Return a pattern that finds functions in mangled names (`_ZN2at6native4copyILi4EfEEviT0_`, after their length) or as C names.
 
-    Others may be found, too: a function that a template is given, or one whose length ends in the same digits (`14copykernel_v2x`).
+    It may match other kernels too: where the function is a template argument, or where another length ends in the same digits
+    (`14copykernel_v2x`).
     """
     lengths = (f"{len(name)}{name}" for name in functions)
     return f"(?:(?:{_any_of(functions)})$|.*(?:{_any_of(lengths)}))"
@@ -139,7 +141,7 @@ def _any_of(names: Iterable[str]) -> str:
 
 
 def _with_flags_inside(pattern: str) -> str:
-    """Return a pattern that may begin with flags as one that may stand within another: `(?i)gemm` is `(?i:gemm)`."""
+    """Return a pattern with its leading flags scoped, so that it can be part of another: `(?i)gemm` becomes `(?i:gemm)`."""
     return re.sub(r"\A\(\?([imsx]+)\)(.*)\Z", r"(?\1:\2)", pattern, flags=re.DOTALL)
 
 
@@ -172,7 +174,7 @@ def _filters(request: Request, selection: Selection, settings: Settings, ncu_ver
         chosen += ["--nvtx"]
     for expression in request.nvtx:
         chosen += ["--nvtx-include", expression]
-    if request.steps is not None and not request.replays_ranges:  # there the runner's window is the range itself
+    if request.steps is not None and not request.replays_ranges:  # with those, the runner's window is the range
         chosen += ["--profile-from-start", "off"]
     if request.skip:
         chosen += ["--launch-skip", str(request.skip)]
@@ -199,15 +201,16 @@ def _too_old(option: str, settings: Settings, ncu_version: Version) -> ProfileRe
 
 
 def _literal(name: str) -> str:
-    r"""Return a function's name so that it stands for itself in a regular expression of ncu's.
+    r"""Return a pattern that matches a function's name literally in ncu's regular expressions.
 
-    Only what has a meaning of its own gets a backslash; before other signs it gives one: `\<` begins a word, `\'` ends the name.
+    Unlike `re.escape`, it escapes special characters only: before others a backslash adds a meaning (`\<` starts a word, `\'` ends
+    the text).
     """
     return re.sub(r"[\\^$.|?*+(){}\[\]]", r"\\\g<0>", name)
 
 
 def files_of_ranks(name: str, suffix: str, exists: Sequence[Path]) -> dict[int | None, Path]:
-    """Return the files of ranks among others: those that `of_rank` names, by rank."""
+    """Return, by rank, those of the files that are named as `of_rank` has them."""
     pattern = re.compile(re.escape(name) + r"\.rank(\d+)" + re.escape(suffix))
     by_rank = {int(match[1]): path for path in exists if (match := pattern.fullmatch(path.name))}
     return {rank: by_rank[rank] for rank in sorted(by_rank)}

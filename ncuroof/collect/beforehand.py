@@ -1,4 +1,4 @@
-"""Checks before anything runs: a counting run may take long, and would be wasted if the recording cannot work."""
+"""Checks before anything runs, so that no long counting run is wasted on a recording that cannot work."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _NO_FUNCTIONS = ("optimizer", "dataloader")
 _MOST_NAMED = 8
 _NO_DRIVER = "no-driver"
 _OF_NOTHING = ("program-never-used-cuda", "replay-failed")
-"""Failures that a program deserves that does nothing."""
+"""Failures to ignore in ncu's trial run: a program that does nothing causes them."""
 
 _ASKED_OF_NCU = ("ncu", "driver")
-"""Checks of the doctor's that ncu itself answers better: nvidia-smi can be missing where the driver is not."""
+"""Checks of `doctor` left to ncu itself, which knows better: nvidia-smi can be missing although the driver is there."""
 
 
 def look_before(recorder: Recorder, machine: Surroundings) -> None:
-    """Look at the program, the machine, and whether ncu takes the options.
+    """Check the program, the machine, and whether ncu accepts the options.
 
-    Behind a launcher only what holds for every machine is looked at, for ranks may run on others.
+    Behind a launcher this machine is not checked, because ranks may run on others.
 
     Raises:
-        ProfileRequestError: the request contradicts itself, there is no such script, or ncu lacks an option.
-        ProfilingError: there is no such program, the machine cannot profile, or ncu refuses the options.
+        ProfileRequestError: the request contradicts itself, the script or its step function does not exist, or ncu lacks an option.
+        ProfilingError: the program does not exist, the machine cannot profile, or ncu refuses the options.
     """
     program = recorder.program
-    recorder.command()  # says what contradicts itself
+    recorder.command()  # raises if the request contradicts itself
     _look_at_program(recorder)
     if not program.launcher:
         _look_at_machine(recorder, machine)
@@ -62,7 +62,7 @@ def _look_at_program(recorder: Recorder) -> None:
 
 
 def _look_at_steps(of: str, script: str) -> None:
-    """Refuse a function that the script lacks; those of modules are known when these are imported."""
+    """Refuse a step function that the script does not define; one of another module (MODULE:NAME) is checked at its import."""
     if of in _NO_FUNCTIONS or ":" in of:
         return
     if script == "-m":
@@ -85,14 +85,14 @@ def _look_at_machine(recorder: Recorder, machine: Surroundings) -> None:
     for check in examine(machine, recorder.settings):
         if check.state != FAILED or check.name in _ASKED_OF_NCU:
             continue
-        if check.name == PERMISSION:  # ncu may be a command that has the privilege, and says so itself where it has not
+        if check.name == PERMISSION:  # ncu may be a wrapper with the privilege; without it, ncu reports that itself
             recorder.say(f"warning: {check.name}: {check.found}")
         else:
             raise ProfilingError(f"{check.name}: {check.found}", hint=check.fix)
 
 
 def _ask_ncu(recorder: Recorder) -> None:
-    """Let ncu run a program that does nothing with all the options, which takes about a second."""
+    """Try all options with ncu on a program that does nothing; takes about a second."""
     nothing = shutil.which("true")
     if nothing is None:
         return
@@ -110,14 +110,14 @@ def _ask_ncu(recorder: Recorder) -> None:
         try:
             done = subprocess.run(  # noqa: S603  no shell
                 command,
-                stdin=subprocess.DEVNULL,  # what stands there is the program's
+                stdin=subprocess.DEVNULL,  # ours belongs to the program
                 capture_output=True,
                 text=True,
                 errors="replace",
                 timeout=_PATIENCE_S,
                 check=False,
             )
-        except (OSError, subprocess.TimeoutExpired):  # the recording itself will fail and say why
+        except (OSError, subprocess.TimeoutExpired):  # the recording will fail too and say why
             return
     error = refusal(done.stdout + done.stderr, recorder.settings.failures) if done.returncode else None
     passed_over = (*_OF_NOTHING, *([_NO_DRIVER] if recorder.program.launcher else []))

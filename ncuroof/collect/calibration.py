@@ -1,4 +1,4 @@
-"""Roofs that a GPU was seen to reach: the file that `ncuroof calibrate` writes, and the best roof of each name."""
+"""Roofs that a GPU was measured to reach: the file that `ncuroof calibrate` writes, and the best roof of each name."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _HINT = "create one on the machine with the GPU: ncuroof calibrate -o FILE"
 
 @dataclass(frozen=True, slots=True)
 class ReachedRoof:
-    """A rate that was reached again and again.
+    """A rate that was measured repeatedly.
 
     Attributes:
         kind: "bandwidth" or "compute".
         name: memory level or precision.
         per_s: median of the repeats, in byte/s or flop/s.
-        spread_frac: between the 10th and the 90th percentile of the repeats, over the median.
-        n_repeats: how often it was measured.
-        how: by what.
-        sm_clock_hz: median of the SM clocks meanwhile: products make a GPU slow down, copies do not; None where none could be read.
+        spread_frac: difference of the 90th and 10th percentile of the repeats, divided by the median.
+        n_repeats: number of measurements.
+        how: description of the work that was timed.
+        sm_clock_hz: median SM clock during the measurement, which matrix products lower and copies do not; None if never readable.
     """
 
     kind: str
@@ -45,9 +45,9 @@ class Calibration:
         gpu: its name, as the driver gives it.
         compute_capability: e.g. "9.0".
         sm_count: streaming multiprocessors.
-        torch_version, cuda_version: of what measured it.
-        roofs: what was reached.
-        not_measured: what could not be measured, and why.
+        torch_version, cuda_version: of the PyTorch that measured it.
+        roofs: the measured roofs, several per memory level possible.
+        not_measured: names of measurements that failed, each with the reason.
     """
 
     gpu: str
@@ -60,7 +60,7 @@ class Calibration:
 
 
 def best_roofs(calibration: Calibration) -> dict[tuple[str, str], ReachedRoof]:
-    """Return the highest roof of each kind and name: of several ways to move bytes, the one that moved the most."""
+    """Return the highest roof by kind and name: of several ways to move bytes, the fastest."""
     best: dict[tuple[str, str], ReachedRoof] = {}
     for roof in calibration.roofs:
         key = (roof.kind, roof.name)
@@ -70,7 +70,7 @@ def best_roofs(calibration: Calibration) -> dict[tuple[str, str], ReachedRoof]:
 
 
 def write_calibration(calibration: Calibration) -> bytes:
-    """Return the file of a calibration."""
+    """Return the content of a calibration's file."""
     return (json.dumps({"schema": SCHEMA} | asdict(calibration), indent=1, ensure_ascii=False) + "\n").encode()
 
 
@@ -78,7 +78,7 @@ def read_calibration(path: str | os.PathLike[str]) -> Calibration:
     """Return the calibration in a file.
 
     Raises:
-        CalibrationError: the file cannot be read, is none, of another schema, or damaged.
+        CalibrationError: the file cannot be read, is not a calibration, has another schema, or is damaged.
     """
     path = Path(path)
     try:

@@ -1,4 +1,4 @@
-"""Roofs that no operator of PyTorch reaches, by kernels of our own, compiled on the machine by CUDA's runtime compiler."""
+"""Our own kernels for roofs that no PyTorch operator reaches, compiled on the machine with CUDA's runtime compiler."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _L2_THREADS = 1024
 _L2_BLOCKS_PER_SM = 64
 _L2_STEP_BYTES = 4 * 16 * _L2_THREADS
 _L2_STEPS = 64
-"""Of each block: 256 MiB an SM and launch, 2 ms and more, beside which the tens of µs of a launch from Python are lost."""
+"""Steps per block: 256 MiB per SM and launch take at least 2 ms, so that tens of µs for a launch from Python are negligible."""
 _SHARED_THREADS = 256
 _SHARED_BLOCKS_PER_SM = 16
 _SHARED_LOADS = 8
 _SHARED_ROUNDS = 1024
-"""512 MiB an SM and launch: 2 ms at 128 bytes a cycle and 2 GHz."""
+"""Rounds per block: 512 MiB per SM and launch, 2 ms at 128 bytes per cycle and 2 GHz."""
 
 _SOURCE = r"""
 // One step of a block is 64 KiB, four loads in flight a thread. A block walks the whole buffer in order and so comes back to a line
@@ -60,7 +60,7 @@ extern "C" __global__ void shared_read(float *out, int n_rounds) {
 
 
 def l2_read(torch: Any, device: str) -> tuple[float, Callable[[], object]]:
-    """Return bytes of one call, and the call: every block reads a buffer of a quarter of L2 again and again, past L1.
+    """Return the bytes of one call, and the call: every block reads a buffer of a quarter of L2 repeatedly, bypassing L1.
 
     Raises:
         RuntimeError: there is no GPU, or the kernel cannot be compiled.
@@ -77,7 +77,7 @@ def l2_read(torch: Any, device: str) -> tuple[float, Callable[[], object]]:
 
 
 def shared_read(torch: Any, device: str) -> tuple[float, Callable[[], object]]:
-    """Return bytes of one call, and the call: every thread reads 16 bytes of shared memory, neighbours side by side.
+    """Return the bytes of one call, and the call: every thread reads 16 bytes of shared memory per load, without bank conflicts.
 
     Raises:
         RuntimeError: there is no GPU, or the kernel cannot be compiled.
@@ -91,7 +91,7 @@ def shared_read(torch: Any, device: str) -> tuple[float, Callable[[], object]]:
 
 
 def _compiled(torch: Any, name: str) -> Any:
-    """Return a kernel of the source; PyTorch has no public name for its runtime compiler (2.9 and later)."""
+    """Return a kernel of `_SOURCE`; PyTorch's runtime compiler (2.9 and later) has no public name."""
     return torch.cuda._compile_kernel(_SOURCE, name)  # noqa: SLF001
 
 

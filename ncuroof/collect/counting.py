@@ -1,4 +1,4 @@
-"""From the counting run's counts to the launches that are recorded, and what recording them costs."""
+"""Chooses the launches to record from the counts, and estimates what recording them costs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _APPLICATION_REPLAY = "application"
 
 
 def select_launches(request: Request, plan: Plan, settings: Settings, counts: Counts) -> tuple[Selection, str]:
-    """Return which launches to record, and in a sentence what that costs.
+    """Return which launches to record, and a sentence that says which they are and what they cost.
 
     Raises:
-        ProfilingError: no kernel that was counted is wanted.
-        ProfileRequestError: a pattern of --kernel is no regular expression, or the kernels of CUDA graphs are not known.
+        ProfilingError: no counted kernel passes the filters.
+        ProfileRequestError: a pattern of --kernel is not a regular expression, or CUDA graphs were traced as a whole.
     """
     if request.graph_profiling == "node" and any(kernel.name == WHOLE_GRAPH for kernel in counts.kernels):
         raise ProfileRequestError(
@@ -49,7 +49,7 @@ def select_launches(request: Request, plan: Plan, settings: Settings, counts: Co
             f"the function that takes longest is {function_name(counts.kernels[0].name):.80}",
         )
     is_long = sum(kernel.n_launches for kernel in wanted.kernels) > settings.per_shape_from_launches
-    is_part = request.trace is not None and request.steps is None  # of a run that may be much longer
+    is_part = request.trace is not None and request.steps is None  # the run may be much longer than the trace
     per_shape = is_long or is_part if request.per_shape is None else request.per_shape
     functions: tuple[str, ...] = ()
     if request.cover_frac is not None:
@@ -71,9 +71,9 @@ def select_launches(request: Request, plan: Plan, settings: Settings, counts: Co
 def _once_each(request: Request, chosen: Sequence[KernelCount], functions: tuple[str, ...]) -> Selection:
     """Return how to record each kernel and shape once.
 
-    By the function's name ncu takes instantiations of a template with one shape for the same kernel. Where there are such it goes
-    by mangled names, and gets the functions that the patterns of --kernel chose; else the patterns stay as they are. By whole
-    names ncu goes where the patterns are about those.
+    By function name, ncu cannot distinguish instantiations of a template that have the same shape. Where there are such, it uses
+    mangled names, and the functions that the patterns of --kernel match replace the patterns. Where the patterns match whole
+    demangled names, ncu distinguishes kernels by those.
     """
     if request.asks_for_whole_names:
         return Selection(per_shape=True, n_launches=len(chosen))
@@ -86,7 +86,7 @@ def _once_each(request: Request, chosen: Sequence[KernelCount], functions: tuple
 
 
 def _passes(name: str, pattern: str | None, *, in_whole_name: bool) -> bool:
-    """Return whether ncu's filter by name lets a kernel through."""
+    """Return whether ncu's filter by name accepts a kernel."""
     try:
         return pattern is None or re.search(pattern, name if in_whole_name else function_name(name)) is not None
     except re.error as error:
@@ -96,7 +96,7 @@ def _passes(name: str, pattern: str | None, *, in_whole_name: bool) -> bool:
 
 
 def _recorded(request: Request, chosen: Sequence[KernelCount], counts: Counts, *, per_shape: bool) -> str:
-    """Return in words which launches are recorded; --launch-count is per kernel and shape if ncu records by these."""
+    """Return in words which launches are recorded; with `per_shape`, --launch-count applies to each kernel and shape."""
     is_all, some = len(chosen) == len(counts.kernels), f"{len(chosen)} of these {len(counts.kernels)}"
     if per_shape:
         is_once = request.count is None or request.count == 1
@@ -109,10 +109,10 @@ def _recorded(request: Request, chosen: Sequence[KernelCount], counts: Counts, *
 
 
 def _cost(request: Request, chosen: Sequence[KernelCount], plan: Plan, settings: Settings, *, per_shape: bool) -> str:
-    """Return replays, and how long these take on one kind of machine; empty where passes are not known."""
+    """Return the number of replays and their estimated time, in words; empty where the passes are not known."""
     if plan.passes is None:
         return ""
-    if request.replay_mode == _APPLICATION_REPLAY:  # a pass in each run (Kernel Profiling Guide, "Application Replay")
+    if request.replay_mode == _APPLICATION_REPLAY:  # one pass per run (Kernel Profiling Guide, "Application Replay")
         return f": {_range(*map(str, plan.passes))} runs of the program"
     n_launches, duration_s = _work(request, chosen, per_shape=per_shape)
     replays = _range(*(str(n_launches * passes) for passes in plan.passes))
@@ -124,7 +124,7 @@ def _cost(request: Request, chosen: Sequence[KernelCount], plan: Plan, settings:
 
 
 def _work(request: Request, chosen: Sequence[KernelCount], *, per_shape: bool) -> tuple[int, float]:
-    """Return how many launches are recorded, and their GPU time in seconds: each as long as the mean of those it is one of."""
+    """Return how many launches are recorded, and their GPU time in seconds, from the mean time of the launches they represent."""
     if per_shape:
         n_by_kernel = [min(request.count or 1, kernel.n_launches) for kernel in chosen]
         means = zip(n_by_kernel, chosen, strict=True)

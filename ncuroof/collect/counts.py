@@ -1,6 +1,6 @@
 """How often each kernel ran and how long, from a counting run without ncu: the document `ncuroof.counts/1`.
 
-It lies beside a report (`run.counts.json` beside `run.ncu-rep`) and says how many launches each recorded launch represents.
+The file lies beside a report (`run.counts.json` beside `run.ncu-rep`) and says how many launches each recorded launch represents.
 
 Schema history:
     1  2026-11-20  first version; 2026-11-22 adds breakdown; 2026-11-23 adds shortest_ns and longest_ns of a kernel;
@@ -31,7 +31,7 @@ _MOST_BYTES = 64 * 2**20
 _MOST_LAUNCHES = 10**12
 
 PROFILERS = {"torch.profiler": "PyTorch's profiler", "nsys": "Nsight Systems"}
-"""What each source of counts is called."""
+"""Display names of the sources of counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class KernelCount:
         grid: x, y, z.
         block: x, y, z.
         n_launches: how often it ran.
-        duration_ns: of all launches together.
-        shortest_ns, longest_ns: of a launch; None where the counts do not tell.
-        predecessors: what ran right before in the same stream, the most often first; a copy is none. None where not known.
+        duration_ns: total of all launches.
+        shortest_ns, longest_ns: shortest and longest launch; None where not known.
+        predecessors: kernels that ran right before it in its stream, most frequent first, without copies; None where not known.
     """
 
     name: str
@@ -58,7 +58,7 @@ class KernelCount:
     predecessors: tuple[Predecessor, ...] | None = None
 
     def with_launches_of(self, other: KernelCount) -> KernelCount:
-        """Return the launches of both, which are of the same kernel and shape."""
+        """Return the launches of both together; they must be of the same kernel and shape."""
         ends = (self.shortest_ns, self.longest_ns, other.shortest_ns, other.longest_ns)
         known = [end for end in ends if end is not None]
         return replace(
@@ -78,10 +78,10 @@ class Counts:
     """The launches of a whole run, or of its profiled steps.
 
     Attributes:
-        kernels: by kernel and launch shape, the longest together first.
-        steps: the steps that were counted, as `--step` takes them; None for the whole run.
+        kernels: one entry per kernel and launch shape, by descending total time.
+        steps: the counted steps, as `--step` takes them; None for the whole run.
         breakdown: what the GPU did meanwhile; None where not known.
-        source: of `PROFILERS`, the tool that counted.
+        source: the tool that counted, a key of `PROFILERS`.
     """
 
     kernels: tuple[KernelCount, ...]
@@ -91,16 +91,16 @@ class Counts:
 
     @property
     def n_launches(self) -> int:
-        """All launches."""
+        """Number of launches of all kernels."""
         return sum(kernel.n_launches for kernel in self.kernels)
 
     @property
     def duration_ns(self) -> float:
-        """GPU time of all launches."""
+        """Total GPU time of all kernels."""
         return sum(kernel.duration_ns for kernel in self.kernels)
 
     def renamed(self, names: Mapping[str, str]) -> Counts:
-        """Return the counts with other names for some kernels, such as demangled ones by mangled ones."""
+        """Return the counts with some kernels renamed; `names` maps old names to new ones, such as mangled to demangled."""
 
         def with_name(kernel: KernelCount) -> KernelCount:
             before = kernel.predecessors and tuple(
@@ -112,21 +112,22 @@ class Counts:
 
 
 def counts_path(report: Path) -> Path:
-    """Return where the counts of a report lie: beside it."""
+    """Return the path of a report's counts, which lie beside it."""
     uncompressed = report.name.removesuffix("z") if report.name.endswith(f"{REPORT_SUFFIX}z") else report.name
     return report.with_name(uncompressed.removesuffix(REPORT_SUFFIX) + _SUFFIX)
 
 
 def covering(counts: Counts, share_frac: float, *, once_each: bool = True) -> tuple[str, ...]:
-    """Return functions whose kernels together make up at least `share_frac` of the run's GPU time, with few launches to record.
+    """Return functions whose kernels make up at least `share_frac` of the run's GPU time, with few launches to record.
 
-    ncu chooses by the function's name: with one kernel of a template it records all of them, in all shapes. So those come first
-    that take the most time per launch to record, and of these the last go that the others can do without.
+    ncu selects by function name, so that one kernel of a template brings in all its instantiations and shapes. Functions are
+    ranked by GPU time per launch to record. Then, from the lowest rank up, each one is dropped that the rest does not need to reach
+    the share.
 
     Args:
         counts: of the run.
         share_frac: from 0 to 1.
-        once_each: each kernel and shape is recorded once, not every launch.
+        once_each: record each kernel and shape once, instead of every launch.
     """
     duration_ns: dict[str, float] = defaultdict(float)
     n_recorded: dict[str, int] = defaultdict(int)
@@ -144,18 +145,18 @@ def covering(counts: Counts, share_frac: float, *, once_each: bool = True) -> tu
 
 
 def functions_of(kernels: Iterable[KernelCount]) -> tuple[str, ...]:
-    """Return the names of the kernels' functions, each once."""
+    """Return the kernels' function names without repeats."""
     return tuple(dict.fromkeys(function_name(kernel.name) for kernel in kernels))
 
 
 def count_launches(timeline: Timeline, *, source: str) -> Counts:
-    """Return how often each kernel of a timeline ran, and how long together.
+    """Return how often each kernel of a timeline ran, and its total time.
 
-    CUDA graphs that were recorded as wholes count as a kernel of their own, whose grid and block are 0.
+    CUDA graphs that were traced as a whole count as one kernel with grid and block 0.
 
     Args:
         timeline: of a run.
-        source: of `PROFILERS`, the tool that recorded it.
+        source: the tool that recorded it, a key of `PROFILERS`.
     """
     launches: dict[KernelKey, list[float]] = {}
     for activity in timeline.activities:
@@ -170,7 +171,7 @@ def count_launches(timeline: Timeline, *, source: str) -> Counts:
 
 
 def together(counts: Iterable[Counts]) -> Counts:
-    """Return how often each kernel ran in all of several processes."""
+    """Return the counts of several processes added up; there is no breakdown of more than one."""
     all_counts = list(counts)
     if len(all_counts) == 1:
         return all_counts[0]
@@ -220,17 +221,17 @@ def counts_beside(report: Path) -> Counts | None:
     """Return the counts beside a report; None where there are none.
 
     Raises:
-        CountsError: they cannot be read, or are not what ncuroof writes.
+        CountsError: they cannot be read, or do not follow the schema.
     """
     path = counts_path(report)
-    return read_counts(path) if os.path.isfile(path) else None  # noqa: PTH113  of a name that is too long it is no error
+    return read_counts(path) if os.path.isfile(path) else None  # noqa: PTH113  Path.is_file raises for a name that is too long
 
 
 def read_counts(path: Path) -> Counts:
     """Return the counts in a file.
 
     Raises:
-        CountsError: it cannot be read, or is not what ncuroof writes.
+        CountsError: it cannot be read, or does not follow the schema.
     """
     try:
         if path.stat().st_size > _MOST_BYTES:
@@ -287,5 +288,5 @@ def _kernel(entry: Mapping[str, Any]) -> KernelCount:
 
 
 def _is_time(duration_ns: float) -> bool:
-    """Return whether a GPU's clock can have measured it: nothing, or from a nanosecond on."""
+    """Return whether a GPU's clock can have measured a duration: 0, or at least a nanosecond."""
     return duration_ns == 0 or 1 <= duration_ns <= MOST_NS

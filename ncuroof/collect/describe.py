@@ -1,4 +1,4 @@
-"""The plan in words: what is collected, of which launches, what it costs, what is skipped."""
+"""The plan in words: what is collected, at what cost, with which settings, and what is skipped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ncuroof.words import capability_text
 
 
 def plan_lines(recorder: Recorder, *, counts_first: bool) -> list[str]:
-    """Return what is going to be recorded, in a few lines.
+    """Return a few lines that say what is going to be recorded, and how.
 
     Args:
         recorder: of the request.

@@ -1,4 +1,4 @@
-"""Can this machine profile, and if not, how to fix it: one check after the other, each with what was found and a fix."""
+"""Checks whether this machine can profile; each check says what was found and how to fix it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PERMISSION = "counter permission"
 _GPU_QUERY = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version,mig.mode.current", "--format=csv,noheader"]
 _PROC = Path("/proc")
 _SYS_ADMIN, _PERFMON = 21, 38
-"""Numbers of the capabilities that let a process read counters (linux/capability.h)."""
+"""Linux capabilities that let a process read counters (numbers of linux/capability.h)."""
 
 _PERMISSION_FIX = (
     "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | sudo tee /etc/modprobe.d/ncuroof.conf, "
@@ -46,7 +46,7 @@ class Check:
         name: what is checked.
         state: ok, warning, failed or unknown.
         found: what was found.
-        fix: what to do about it; empty where nothing is to be done.
+        fix: what to do about it; empty if nothing.
     """
 
     name: str
@@ -57,16 +57,16 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """How the doctor looks at the machine; tests put others in.
+    """How the checks reach the machine; tests replace it.
 
     Attributes:
-        environment: of the process.
-        run: output of a command, None where it fails.
-        read: text of a file, None where it cannot be read.
-        find: ncu to use.
-        find_nsys: nsys to use, or None.
-        version: of an ncu.
-        user_id: effective.
+        environment: environment variables of the process.
+        run: returns the output of a command, None if it fails.
+        read: returns the text of a file, None if it cannot be read.
+        find: returns the ncu to use, or raises NcuNotFoundError.
+        find_nsys: returns the nsys to use, or None.
+        version: returns the version of an ncu, or raises NcuNotFoundError.
+        user_id: effective user ID; -1 where the system has none.
         records_here: whether ncuroof can run ncu on this system.
     """
 
@@ -81,13 +81,13 @@ class Surroundings:
 
 
 def this_machine() -> Surroundings:
-    """Return the machine that the program runs on."""
+    """Return the surroundings of this process."""
     user_id = os.geteuid() if hasattr(os, "geteuid") else -1
     return Surroundings(os.environ, output_of, _read, find_ncu, find_nsys, ncu_version, user_id)
 
 
 def examine(machine: Surroundings, settings: Settings) -> tuple[Check, ...]:
-    """Return every check, in the order in which things have to work."""
+    """Run all checks, in the order in which things have to work."""
     if not machine.records_here:
         return (Check("system", FAILED, *NOT_HERE),)
     gpus = _gpus(machine)
@@ -104,7 +104,7 @@ def examine(machine: Surroundings, settings: Settings) -> tuple[Check, ...]:
 
 
 def can_profile(checks: tuple[Check, ...]) -> bool:
-    """Return whether nothing that profiling needs has failed."""
+    """Return whether no check has failed."""
     return all(check.state != FAILED for check in checks)
 
 
@@ -150,7 +150,7 @@ def _driver(gpus: tuple[Gpu, ...] | None) -> Check:
 
 
 def _chips(machine: Surroundings) -> frozenset[str]:
-    """Return the chips that ncu lists; none where it is not there."""
+    """Return the chips that ncu supports; empty where it is missing or does not say."""
     try:
         said = machine.run([str(machine.find(machine.environment)), "--list-chips"])
     except NcuNotFoundError:
@@ -192,11 +192,11 @@ def _devices(gpus: tuple[Gpu, ...], chips: frozenset[str], settings: Settings) -
             )
     if all(check.state == FAILED for check in checks):
         return checks
-    return [replace(check, state=WARNING) if check.state == FAILED else check for check in checks]  # another will do
+    return [replace(check, state=WARNING) if check.state == FAILED else check for check in checks]  # another GPU works
 
 
 def _permission(machine: Surroundings, *, has_gpu: bool) -> Check:
-    """Say whether this user may read counters: the driver's parameter, or a privilege that stands above it."""
+    """Check whether this process may read counters: by the driver's parameter, or by a privilege that overrides it."""
     restricted = re.search(r"RmProfilingAdminOnly:\s*(\d)", machine.read(_PROC / "driver/nvidia/params") or "")
     if restricted is not None and restricted[1] == "0":
         return Check(PERMISSION, OK, "open to every user")
@@ -216,7 +216,7 @@ def _permission(machine: Surroundings, *, has_gpu: bool) -> Check:
 
 
 def _other_profilers(machine: Surroundings, *, has_gpu: bool) -> Check:
-    """Look for programs that hold the counters: DCGM's host engine, Nsight Systems, another ncu."""
+    """Look for programs that may hold the counters: DCGM, Nsight Systems, nvprof, another ncu."""
     name = "other profilers"
     if not has_gpu:
         return Check(name, UNKNOWN, "not checked without a GPU")

@@ -1,4 +1,4 @@
-"""ncu's failures in one clear line and a fix."""
+"""Turns ncu's failures into one clear line and a fix."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RUN_IT_ALONE = "its output is above; first make it run without ncuroof"
 
 
 def known_failure(messages: Iterable[str], failures: Sequence[Failure]) -> Failure | None:
-    """Return the first failure that ncu's words tell of, in the order of `failures`."""
+    """Return the first of `failures` whose pattern matches one of ncu's messages; None if none does."""
     said = list(messages)
     return next((failure for failure in failures if any(failure.pattern.search(line) for line in said)), None)
 
@@ -32,8 +32,8 @@ def why_nothing(
     Args:
         outcome: of ncu, or of the launcher that started it.
         failures: of profiles/collect.toml.
-        is_filtered: the user chose kernels, ranges or steps.
-        has_ranks: a launcher started it.
+        is_filtered: the user's options may exclude launches.
+        has_ranks: a launcher of ranks was run.
     """
     exit_status = outcome.progress.exit_status
     messages = sorted(outcome.progress.messages, key=lambda line: not line.startswith(_ERROR))
@@ -71,10 +71,10 @@ def why_nothing(
 
 
 def refusal(said: str, failures: Sequence[Failure]) -> ProfilingError | None:
-    """Return the error for what ncu says where it does not take its options or the machine; None where it says nothing of it.
+    """Return the error if ncu's output says that it refuses its options or cannot work on this machine; None if it does not.
 
     Args:
-        said: all that it printed.
+        said: all that ncu printed.
         failures: of profiles/collect.toml.
     """
     errors = [line for line in said.splitlines() if line.startswith(_ERROR)]
@@ -90,5 +90,5 @@ def refusal(said: str, failures: Sequence[Failure]) -> ProfilingError | None:
 
 
 def _other_words(messages: Iterable[str]) -> list[str]:
-    """Return what ncu says beside that the program failed, and that nothing was recorded."""
+    """Return ncu's messages, except those that say that the program failed or that nothing was recorded."""
     return [_MARK.sub("", line) for line in messages if _EXIT_STATUS not in line and not _NOTHING.search(line)]

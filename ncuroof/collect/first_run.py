@@ -34,9 +34,9 @@ RUNNER = Path(__file__).with_name("torch_runner.py")
 RUNNER_FILES = (RUNNER, *map(RUNNER.with_name, ("torch_moments.py", "torch_steps.py", "torch_tools.py")))
 _NO_TORCH = "no-torch"
 _TORCH_TRACE, _NSYS_TRACE, _JOURNAL = ("trace", ".json"), ("trace", ".sqlite"), ("journal", ".jsonl")
-"""Stem and suffix of files; between them stands the rank."""
+"""Stem and suffix of files; the rank goes between them."""
 _LONG_BYTES = 50e6
-"""Half a million launches made 360 MB, which took 25 s and 1.8 GB to read."""
+"""Size of a trace above which the user is warned: one of 360 MB (half a million launches) took 25 s and 1.8 GB to read."""
 
 OTHER_STEPS = "--step-of sets what counts as a step: optimizer, dataloader, NAME in the script, or MODULE:NAME"
 _ALL_ARE_RECORDED = "launches are not counted, and every launch is recorded"
@@ -48,13 +48,13 @@ _NOT_COUNTED_HINT = (
 
 @dataclass(frozen=True, slots=True)
 class FirstRun:
-    """Counts launches: those of a Python script with PyTorch's profiler, those of other programs with Nsight Systems.
+    """Counts the launches of a Python script with PyTorch's profiler, and those of other programs with Nsight Systems.
 
     Attributes:
         request: what the user asks for.
         program: what to run, not yet inside the runner.
         settings: of profiles/collect.toml.
-        nsys: path of Nsight Systems; None where it is not there.
+        nsys: path of Nsight Systems; None where it is not installed.
         say: prints a line on standard error.
     """
 
@@ -66,12 +66,12 @@ class FirstRun:
 
     @property
     def is_possible(self) -> bool:
-        """Whether there is a profiler that can count this program's launches."""
+        """Whether a profiler that can count this program's launches is available."""
         return self._is_script or self.nsys is not None
 
     @property
     def is_needed(self) -> bool:
-        """Whether the user asks for what only counting can give."""
+        """Whether the user asks for something that needs counts: --cover, or --per-shape where counting is possible."""
         return self.request.cover_frac is not None or (bool(self.request.per_shape) and self.is_possible)
 
     @property
@@ -79,21 +79,21 @@ class FirstRun:
         return self.program.script is not None
 
     def command(self, folder: Path) -> list[str]:
-        """Return the command that leaves a trace, or one per rank, in a folder.
+        """Return the command that writes a trace, or one per rank, to a folder.
 
         Raises:
-            ProfileRequestError: nothing here can count the program's launches.
+            ProfileRequestError: no profiler here can count the program's launches.
         """
         return self._with_torch(folder) if self._is_script else self._under_nsys(folder)
 
     def count(self) -> dict[int | None, Counts]:
-        """Run the program, and return by rank how often each kernel ran; what has no ranks is None's.
+        """Run the program and return how often each kernel ran, by rank; a program without ranks has the key None.
 
-        Empty where no profiler saw a launch, unless the user asks for what needs counts.
+        Empty where the profiler saw no kernel and no option needs counts.
 
         Raises:
-            ProfileRequestError: nothing here can count the program's launches.
-            ProfilingError: the program failed, or launched no kernel where counts are needed.
+            ProfileRequestError: no profiler here can count the program's launches.
+            ProfilingError: the program failed, the steps were never reached, or counts are needed and no kernel was seen.
             CountsError: a trace is not as expected.
         """
         with tempfile.TemporaryDirectory(prefix="ncuroof-") as name:
@@ -105,7 +105,7 @@ class FirstRun:
     # ---- a script, with PyTorch's profiler
 
     def _with_torch(self, folder: Path) -> list[str]:
-        # Operators are traced only with --annotate and --step: each one costs the host a microsecond or two.
+        # Only with both --annotate and --step, as tracing costs the host a microsecond or two per operator.
         tells_operators = self.request.annotates and self.request.steps is not None
         asked = [*step_words(self.request.steps), *(["--operators"] if tells_operators else [])]
         trace, journal = (f"{self._named(folder, stem)}{suffix}" for stem, suffix in (_TORCH_TRACE, _JOURNAL))
@@ -145,7 +145,7 @@ class FirstRun:
                 self.say(f"warning: {warning}")
 
     def _without_torch(self, folder: Path, why: str) -> dict[int | None, Counts]:
-        """Count with Nsight Systems what PyTorch's profiler cannot."""
+        """Count with Nsight Systems where PyTorch's profiler cannot; give up where nsys is missing or steps are wanted."""
         if self.nsys is None or self.request.steps is not None:
             self._tell_nothing(why)
             return {}
@@ -196,13 +196,13 @@ class FirstRun:
             timeline = read_nsys_trace(database, waiting_calls=self.settings.waiting_calls)
         return counts_of(timeline, self.settings, source="nsys")
 
-    # ---- what either leaves
+    # ---- files and counts of either
 
     def _named(self, folder: Path, stem: str) -> str:
         return of_rank(str(folder / stem), self.program.rank_variable)
 
     def _left(self, folder: Path, stem: str, suffix: str) -> dict[int | None, Path]:
-        """Return the files of a name that the run left, by rank."""
+        """Return the files with this stem and suffix that the run left, by rank."""
         if self.program.rank_variable is not None:
             return files_of_ranks(stem, suffix, list(folder.iterdir()))
         path = folder / f"{stem}{suffix}"
@@ -219,7 +219,7 @@ class FirstRun:
         return counted
 
     def _tell_nothing(self, found: str) -> None:
-        """Say that nothing was counted, and what there is instead; where counts are needed that ends it.
+        """Say that nothing was counted, and that every launch is recorded instead.
 
         Raises:
             ProfilingError: counts are needed.
@@ -243,7 +243,7 @@ def _failed(exit_status: int) -> ProfilingError:
 
 @contextmanager
 def _of_first_run() -> Iterator[None]:
-    """Say of a trace that cannot be read that it is the counting run's, and what to do about that."""
+    """Add to the error of an unreadable trace that it is the counting run's, and a hint."""
     try:
         yield
     except CountsError as error:
@@ -254,7 +254,7 @@ def _of_first_run() -> Iterator[None]:
 
 
 def step_words(steps: Steps | None) -> list[str]:
-    """Return what tells the runner which steps are wanted."""
+    """Return the runner's options that select steps."""
     if steps is None:
         return []
     return ["--step", steps.text, "--of", steps.of, *(["--stop-after"] if steps.stops_after else [])]

@@ -1,4 +1,4 @@
-"""What the runner's journal says: the steps that were seen, and why nothing was counted or recorded."""
+"""Reads the runner's journal: which steps were seen, and why nothing was counted or recorded."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ Journal = Sequence[Mapping[str, Any]]
 
 
 def read_status(path: Path) -> list[dict[str, Any]]:
-    """Return the runner's journal; empty where there is none."""
+    """Return the runner's journal; empty if there is none."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-        return [json.loads(line) for line in lines if line.endswith("}")]  # the last may have been cut off
+        return [json.loads(line) for line in lines if line.endswith("}")]  # the last one may be cut off
     except (OSError, ValueError):
         return []
 
 
 def refused(journals: Iterable[Journal]) -> str | None:
-    """Return why the runner did not run the script; None where it did."""
+    """Return why the runner ended the script before its first step; None if it did not."""
     return next((str(each["why"]) for journal in journals for each in journal if each.get("event") == "refused"), None)
 
 
 def is_cut_off(journals: Iterable[Journal]) -> bool:
-    """Return whether what a process left lacks what it wrote: its disk was full."""
+    """Return whether, with traces missing, a full disk is the reason: a journal is empty, or says that a trace was written."""
     return any(not journal or any(each.get("event") == "counted" for each in journal) for journal in journals)
 
 
 def why_not_counted(journals: Iterable[Journal]) -> str:
-    """Return why there is no trace of a script that ran to its end."""
+    """Return why a script that ran to its end left no trace."""
     events = {str(each.get("event")) for journal in journals for each in journal}
     if "not-counted" in events:
         return "the script uses the GPU from a thread of its own, where PyTorch's profiler cannot count"
@@ -44,7 +44,7 @@ def why_not_counted(journals: Iterable[Journal]) -> str:
 
 
 def steps_hint(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return what to do if the requested steps were not reached; None if they were, or none were requested."""
+    """Return what to do if the requested steps were not seen on the GPU; None if they were, or none were requested."""
     if request.steps is None or not journal:
         return None
     n_steps = sum(entry.get("event") == "step" for entry in journal)
@@ -70,7 +70,7 @@ def steps_hint(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | 
 
 
 def cut_short(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return what to warn of where the script ended within the wanted steps; None elsewhere."""
+    """Return a warning if the script ended before the last of the wanted steps; None if not."""
     steps, stop = request.steps, next((entry for entry in journal if entry.get("event") == "stop"), None)
     if steps is None or stop is None or stop["after"] >= steps.last:
         return None
@@ -82,7 +82,7 @@ def cut_short(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | N
 
 
 def counted_steps(wanted: Steps, journal: Iterable[Mapping[str, Any]]) -> CountedSteps | None:
-    """Return what the runner saw of the counted steps; None where it did not see the last end: what came then is no step."""
+    """Return the times of the counted steps; None if the last one did not end: the time would then include an unfinished step."""
     told = {str(entry.get("event")): entry for entry in journal}
     stop, counted = told.get("stop"), told.get("counted")
     if stop is None or counted is None or stop["after"] != wanted.last:

@@ -1,39 +1,39 @@
-"""Kernel names as tools write them: PyTorch's profiler demangles with the compiler's library, ncu and nsys with NVIDIA's."""
+"""Kernel names of different tools: PyTorch's profiler demangles with the compiler's library, ncu and nsys with NVIDIA's."""
 
 from __future__ import annotations
 
 import re
 
 UNNAMED = re.compile(r"\(anonymous namespace\)::|<unnamed>::|_GLOBAL__N_\w+::|_NV_ANON_NAMESPACE::")
-"""Namespaces without a name: what stands in brackets there is neither a parameter nor a template argument."""
+"""Spellings of unnamed namespaces, whose brackets enclose neither parameters nor template arguments."""
 
 _CAST = re.compile(r"\((?:signed |unsigned )?(?:bool|char|short|int|long long|long|__int128)(?: int)?\)(?=[-\w(])")
 _NUMBER = re.compile(r"(?<![\w.])(-?\d+)(?:ul|ull|ll|u|l)\b")
 _TOKEN = re.compile(r"-?\w+")
 _ALIASES = {"true": "1", "false": "0"}
 _FILLERS = frozenset({"instance", "enum", "struct", "class", "void", "const"})
-"""Words that only one of the two writes, or each at another place."""
+"""Words that only one of the two demanglers writes, or that they put in different places."""
 
 _NESTED = re.compile(r"_Z(?:N[rVK]*[RO]?)?")
 _PART = re.compile(r"(?:St)?L?(\d{1,5})")
-"""What stands before a name in a mangled one: `std::`, the mark of a name that no other file sees, its length."""
+"""What precedes an identifier in a mangled name: `St` for `std::`, `L` for internal linkage, its length."""
 
 
 def function_name(name: str) -> str:
-    """Return the function's name without namespaces, template arguments and parameters: ncu's `--kernel-name-base function`.
+    """Return the function's name without namespaces, template arguments and parameters, as ncu's `--kernel-name-base function`.
 
     `void at::native::copy_kernel<float, 4>(int, float*)` is `copy_kernel`, and so is `_ZN2at6native11copy_kernelIfLi4EEEviPT_`:
-    PyTorch's profiler leaves names mangled that have more than 1024 characters, those of CUTLASS above all
+    PyTorch's profiler does not demangle names of more than 1024 characters, which CUTLASS kernels often have
     (Kineto, Demangle.cpp: `kMaxSymbolSize`).
     """
     return _function_of_mangled(name) or _head(UNNAMED.sub("", name)).rpartition("::")[2]
 
 
 def same_kernel_key(name: str) -> tuple[str, ...]:
-    """Return what a kernel's name is told by, whichever tool wrote it: function and template arguments, word by word.
+    """Return a key that is equal for the names that different tools give one kernel: the words of function and template arguments.
 
-    Parameters are left out, for which NVIDIA's demangler writes `T1`, those of templates that a lambda lies within, too; casts of
-    constants, unnamed namespaces and spelling go.
+    It leaves out parameters, for which NVIDIA's demangler writes `T1`, including those of function templates that enclose a lambda,
+    and casts of constants, unnamed namespaces and differences of spelling.
     """
     plain = _CAST.sub("", UNNAMED.sub("", name))
     plain = _NUMBER.sub(r"\1", _without_parameters_within(_without_parameters(plain)))
@@ -42,23 +42,23 @@ def same_kernel_key(name: str) -> tuple[str, ...]:
 
 
 def _function_of_mangled(name: str) -> str:
-    """Return the function of a mangled name; empty of what is none.
+    """Return the function of a mangled name; empty if the name is not mangled.
 
-    It is the last name before template arguments, parameters and the chain's end: no kernel is a member of a class, which would
-    have arguments of its own (CUDA C++ Programming Guide, "__global__"; Itanium C++ ABI, "Mangling").
+    It is the last identifier before template arguments, parameters or the end of the nested name: a kernel is never a member of a
+    class, which could have template arguments of its own (CUDA C++ Programming Guide, "__global__"; Itanium C++ ABI, "Mangling").
     """
     prefix = _NESTED.match(name)
     if prefix is None:
         return ""
     function, end = "", prefix.end()
-    while (part := _PART.match(name, end)) and (not function or prefix[0] != "_Z"):  # without a chain there is but one
+    while (part := _PART.match(name, end)) and (not function or prefix[0] != "_Z"):  # not nested: only one part
         end = part.end() + int(part[1])
         function = name[part.end() : end]
     return function
 
 
 def _declared(name: str) -> str:
-    """Return function, template arguments and parameters, without what the function returns: the last word outside of brackets."""
+    """Return the declaration without its return type: the last word outside of brackets."""
     depth, start = 0, 0
     for place, letter in enumerate(name):
         depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(letter, 0)
@@ -68,20 +68,20 @@ def _declared(name: str) -> str:
 
 
 def _head(name: str) -> str:
-    """Return the function with its namespaces."""
+    """Return the function with its namespaces, without template arguments and parameters."""
     declared = _declared(name)
     depth = 0
     for place, letter in enumerate(declared):
         if letter in "<(" and depth == 0 and not declared[:place].endswith("operator"):
             following = declared[_end_of_bracket(declared, place) :]
-            if not following.startswith("::"):  # of a class, the function comes after it
+            if not following.startswith("::"):  # else a class's, and the function follows
                 return declared[:place]
         depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(letter, 0)
     return declared
 
 
 def _end_of_bracket(text: str, start: int) -> int:
-    """Return the place after the bracket that opens at `start`; the end where it is never closed."""
+    """Return the place after the bracket that closes the one at `start`; the end of the text if none does."""
     depth = 0
     for place in range(start, len(text)):
         depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(text[place], 0)
@@ -91,7 +91,7 @@ def _end_of_bracket(text: str, start: int) -> int:
 
 
 def _without_parameters(name: str) -> str:
-    """Return function and template arguments, without what it returns and takes."""
+    """Return function and template arguments, without return type and parameters."""
     declared, head = _declared(name), _head(name)
     if declared[len(head) :].startswith("<"):
         return declared[: _end_of_bracket(declared, len(head))]
@@ -99,7 +99,7 @@ def _without_parameters(name: str) -> str:
 
 
 def _without_parameters_within(name: str) -> str:
-    """Return a name without the parameters of template functions that something in it lies within: `f<int>(T1)::[lambda]`."""
+    """Return a name without the parameters of function templates that enclose something in it: `f<int>(T1)::[lambda]`."""
     place = name.find(">(")
     while place >= 0:
         end = _end_of_bracket(name, place + 1)

@@ -1,4 +1,4 @@
-"""What this machine has: ncu and its version, GPUs and driver."""
+"""Finds what this machine has: ncu and its version, nsys, GPUs and driver."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _HINT = (
 
 
 RECORDS_HERE = os.name == "posix"
-"""Whether ncuroof can run ncu: watching it takes terminals and signals of POSIX. Reports are read everywhere."""
+"""Whether ncuroof can run ncu here, which takes POSIX terminals and signals. Reading reports works everywhere."""
 NOT_HERE = (
     "recording needs Linux, this is Windows",
     "use WSL, write a script for a Linux machine with ncuroof profile --remote-plan FILE, or record with ncu itself; "
     "read its report here with ncuroof report run.ncu-rep",
 )
-"""What to say where it cannot, and what to do."""
+"""Error message and hint where it cannot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class Gpu:
     """A GPU as nvidia-smi lists it.
 
     Attributes:
-        name: of the product.
-        capability: compute capability as major × 10 + minor; None where the driver does not say.
-        driver: version.
-        is_mig: it is divided into instances.
+        name: product name.
+        capability: compute capability as major × 10 + minor; None where nvidia-smi does not report it.
+        driver: driver version.
+        is_mig: MIG mode is enabled.
     """
 
     name: str
@@ -52,14 +52,14 @@ class Gpu:
 
 
 def find_ncu(environment: Mapping[str, str], roots: Sequence[Path] = _NCU_ROOTS) -> Path:
-    """Return the ncu to use: $NCUROOF_NCU, else on PATH, else that of the CUDA toolkit, the newest first.
+    """Return the ncu to use: $NCUROOF_NCU, else the one on PATH, in $CUDA_HOME or $CUDA_PATH, else the newest installation.
 
     Args:
-        environment: of the process.
+        environment: environment variables of the process.
         roots: folders in which toolkits (`cuda*`) and versions of Nsight Compute are installed.
 
     Raises:
-        NcuNotFoundError: there is none, or what NCUROOF_NCU names is no program.
+        NcuNotFoundError: there is none, or NCUROOF_NCU does not name an executable.
     """
     named = environment.get(VARIABLE)
     if named:
@@ -74,10 +74,10 @@ def find_ncu(environment: Mapping[str, str], roots: Sequence[Path] = _NCU_ROOTS)
 
 
 def find_nsys(environment: Mapping[str, str], roots: Sequence[Path] = _NSYS_ROOTS) -> Path | None:
-    """Return the nsys (Nsight Systems) to use, from the same places; None where there is none.
+    """Return the nsys (Nsight Systems) to use, from the same places without NCUROOF_NCU; None where there is none.
 
     Args:
-        environment: of the process.
+        environment: environment variables of the process.
         roots: folders in which toolkits (`cuda*`) and versions of Nsight Systems are installed.
     """
     return _find("nsys", environment, roots)
@@ -107,7 +107,7 @@ def ncu_version(ncu: Path) -> Version:
     """Return the version of an ncu.
 
     Raises:
-        NcuNotFoundError: it does not run, or is not ncu.
+        NcuNotFoundError: `ncu` does not run, or is another program.
     """
     said = output_of([str(ncu), "--version"]) or ""
     match = re.search(r"Version (\d{4}(?:\.\d+)+)", said)
@@ -117,16 +117,18 @@ def ncu_version(ncu: Path) -> Version:
 
 
 def find_gpus(environment: Mapping[str, str]) -> tuple[Gpu, ...] | None:
-    """Return the GPUs that nvidia-smi lists, and CUDA_VISIBLE_DEVICES leaves; None where it is not there or does not work.
+    """Return the GPUs that nvidia-smi lists and CUDA_VISIBLE_DEVICES leaves visible; None where nvidia-smi is missing or fails.
+
+    All of them, where it is not clear which ones CUDA_VISIBLE_DEVICES names.
 
     Args:
-        environment: of the process.
+        environment: environment variables of the process.
     """
     said = _ask_smi(_QUERY)
     if said is None:
         return None
     gpus = parse_gpus(said)
-    if not environment.get("CUDA_VISIBLE_DEVICES"):  # nvidia-smi may take seconds
+    if not environment.get("CUDA_VISIBLE_DEVICES"):  # saves another call of nvidia-smi, which may take seconds
         return gpus
     places = visible_places(environment, (_ask_smi("uuid") or "").split())
     return gpus if places is None or max(places) >= len(gpus) else tuple(gpus[place] for place in places)
@@ -137,13 +139,14 @@ def _ask_smi(fields: str) -> str | None:
 
 
 def visible_places(environment: Mapping[str, str], uuids: Sequence[str]) -> list[int] | None:
-    """Return which of the GPUs that nvidia-smi lists CUDA_VISIBLE_DEVICES names; None where it names none for certain.
+    """Return the places in nvidia-smi's list of the GPUs that CUDA_VISIBLE_DEVICES names; None where it is empty or ambiguous.
 
-    CUDA counts the fastest first unless CUDA_DEVICE_ORDER says otherwise, and nvidia-smi by the bus. A UUID may be shortened.
+    Numbers are clear only with CUDA_DEVICE_ORDER=PCI_BUS_ID: nvidia-smi numbers GPUs by bus, CUDA by default the fastest first. A
+    UUID may be abbreviated.
 
     Args:
-        environment: of the process.
-        uuids: of the GPUs, as nvidia-smi lists them.
+        environment: environment variables of the process.
+        uuids: UUIDs of the GPUs, as nvidia-smi lists them.
     """
     is_by_bus = environment.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
     places = []
@@ -157,7 +160,7 @@ def visible_places(environment: Mapping[str, str], uuids: Sequence[str]) -> list
 
 
 def parse_gpus(said: str) -> tuple[Gpu, ...]:
-    """Return the GPUs of nvidia-smi's answer, a line each; lines of another form are left out."""
+    """Return the GPUs in nvidia-smi's output, one per line; lines of another form are ignored."""
     gpus = []
     for line in said.splitlines():
         parts = [part.strip() for part in line.rsplit(",", 3)]
@@ -170,7 +173,7 @@ def parse_gpus(said: str) -> tuple[Gpu, ...]:
 
 
 def output_of(command: Sequence[str]) -> str | None:
-    """Return what a command prints; None where it is not there, fails, or takes more than a minute."""
+    """Return the standard output of a command; None where it does not exist, fails, or takes more than a minute."""
     try:
         done = subprocess.run(  # noqa: S603  no shell
             command, capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S, check=False

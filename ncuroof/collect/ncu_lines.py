@@ -1,7 +1,7 @@
-"""What ranks print without ncu's words of progress, which come on the same streams: several ncu cannot write one log.
+"""Removes ncu's progress from the output of ranks: several ncu cannot share one log file, so they print to the ranks' streams.
 
-ncu begins the line of a kernel and fills it as its passes end; what ranks print meanwhile stands on that line, and what ncu
-says next on a later one.
+ncu starts a line for each kernel and extends it as passes end. What ranks print meanwhile lands on that line, and ncu's next
+message on a later one.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ _MAY_BECOME_SCRAP = re.compile(rb"\.{0,3}|\.{4}\d{0,3}| -? ?| - \d+ ?p?a?s?s?e?s
 
 @dataclass(slots=True)
 class WithoutProgress:
-    """Takes ncu's progress out of a stream that comes in pieces; what else stands there comes at once."""
+    """Removes ncu's progress from a stream that arrives in chunks, and holds back only what may still turn out to be progress."""
 
     _held: bytes = b""
     _is_inside: bool = False
-    """Of the line at hand something has been passed on: what follows on it is not ncu's."""
+    """Part of the current line has been passed on: the rest of it is not ncu's."""
 
     _is_after_ncu: bool = False
-    """Of the line at hand something of ncu's was taken out, and nothing was passed on."""
+    """Something of ncu's was removed from the current line, and nothing was passed on."""
 
     _is_after_begin: bool = False
-    """A kernel's name was the last."""
+    """The last thing removed was the start of a kernel's line, up to its name."""
 
     _n_unfinished: int = 0
-    """Kernels of which ncu has not said how many passes they took."""
+    """Kernels for which ncu has not yet printed the number of passes."""
 
     def pass_on(self, chunk: bytes) -> bytes:
-        """Return what of the stream is not ncu's, up to here."""
+        """Return what can be passed on once this chunk has arrived."""
         rest, passed = self._held + chunk, b""
         while rest:
             if not self._is_inside:
@@ -54,11 +54,11 @@ class WithoutProgress:
         return passed
 
     def end(self) -> bytes:
-        """Return what was held back at the stream's end."""
+        """Return what is still held back, at the end of the stream."""
         return self.pass_on(b"\n")[:-1] if self._held else b""
 
     def _n_ncus(self, rest: bytes) -> int:
-        """Return how many letters at the beginning are ncu's, and note what they say."""
+        """Return how many bytes at the start of `rest` are ncu's, and update the state by them."""
         if match := _WHOLE.match(rest):
             self._is_after_ncu = self._is_after_begin = False
         elif match := _BEGIN.match(rest):

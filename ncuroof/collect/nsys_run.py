@@ -1,4 +1,4 @@
-"""Running a program once without replays; under Nsight Systems its output passes through, and nsys's own last words do not."""
+"""Runs a program once without ncu, for counting; under Nsight Systems, nsys's closing messages are removed from its output."""
 
 from __future__ import annotations
 
@@ -15,18 +15,22 @@ from ncuroof.collect.standard_input import from_the_beginning
 from ncuroof.errors import NcuNotFoundError
 
 _LAST_WORDS = re.compile(rb"Generating '[^'\n]*\.(?:qdstrm|nsys-rep)'\r?\n")
-"""With these nsys begins to write its report, on standard output, when the program has ended."""
+"""First of nsys's closing messages, on standard output: the program has ended, and nsys starts to write its report."""
 
 _BEGIN = b"Generating '"
 _BEGUN = re.compile(rb"Generating '[^'\n]*'?\r?")
 _CHUNK = 65536
 _STDOUT = 1
 _GRACE_S = 10.0
-"""After an interrupt the program may clean up; then it is ended."""
+"""Time that the program has to clean up before it is killed, after an interrupt or another error here."""
 
 
 def run_to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run a command with variables for those that our environment lacks, and return its exit status.
+    """Run a command and return its exit status.
+
+    Args:
+        words: the command.
+        environment: variables to set where our environment lacks them.
 
     Raises:
         NcuNotFoundError: it cannot be run.
@@ -36,7 +40,7 @@ def run_to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def run_nsys(words: Sequence[str]) -> int:
-    """Run a program under nsys, which relays what the program prints, and return its exit status.
+    """Run a command of nsys, relay the program's output, and return nsys's exit status.
 
     Raises:
         NcuNotFoundError: nsys cannot be run.
@@ -47,10 +51,10 @@ def run_nsys(words: Sequence[str]) -> int:
         os.fdopen(theirs, "wb", buffering=0) as end,
         _running(words, stdout=theirs) as process,
     ):
-        end.close()  # so that what it prints comes to an end
+        end.close()  # so that reading ends with the process
         try:
             _relay(ours)
-        except OSError:  # what we write to is gone; nsys prints there too, and is to write its trace
+        except OSError:  # our output is gone: keep reading, so that nsys can still write its trace
             while os.read(ours, _CHUNK):
                 pass
         return process.wait()
@@ -60,7 +64,7 @@ def run_nsys(words: Sequence[str]) -> int:
 def _running(
     words: Sequence[str], environment: Mapping[str, str] = MappingProxyType({}), *, stdout: int | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a command; whatever ends us ends it, with a little time to clean up."""
+    """Start a command; if the block fails, give the command `_GRACE_S` to end, then kill it."""
     flush_before_a_child()
     from_the_beginning()
     try:
@@ -73,7 +77,7 @@ def _running(
         try:
             yield process
         except BaseException as error:
-            if not isinstance(error, KeyboardInterrupt):  # which reached it too
+            if not isinstance(error, KeyboardInterrupt):  # that signal reached the child too
                 process.terminate()
             with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
                 process.wait(_GRACE_S)
@@ -83,7 +87,7 @@ def _running(
 
 
 def _relay(source: int) -> None:
-    """Pass on what comes, up to nsys's last words."""
+    """Pass on the program's output, up to nsys's closing messages."""
     held = b""
     while chunk := os.read(source, _CHUNK):
         held += chunk
@@ -100,7 +104,7 @@ def _relay(source: int) -> None:
 
 
 def _may_begin(output: bytes) -> int:
-    """Return where nsys's last words may have begun, of which the rest is still to come; the end where they have not."""
+    """Return where nsys's closing message may have begun, its rest still to come; the end of the output if nowhere."""
     last_line = output.rfind(b"\n") + 1
     for letter in re.finditer(_BEGIN[:1], output[last_line:]):
         rest = output[last_line + letter.start() :]

@@ -1,4 +1,4 @@
-"""What is asked of ncu on a given GPU: set, sections, counters, and what they cost."""
+"""What to ask ncu for on given GPUs: set, sections and counters, and how many passes they take."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from ncuroof.collect.settings import Settings, Version
 from ncuroof.errors import ProfileRequestError
 
 _EXPLICIT = "roofline"
-"""The level whose counters are named one by one."""
+"""The level that requests single counters by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to collect of each launch.
+    """What to collect from each launch.
 
     Attributes:
         level: its name.
         set: NVIDIA's section set, or None.
-        sections: beside the set.
-        metrics: one by one.
-        passes: fewest and most replay passes of a launch; None where not known.
-        capabilities: compute capabilities that it is for; none where these are not known.
+        sections: sections in addition to the set.
+        metrics: single metrics.
+        passes: fewest and most replay passes per launch; None where not known.
+        capabilities: compute capabilities (major × 10 + minor) of the GPUs that it is for; empty where not known.
     """
 
     level: str
@@ -34,7 +34,7 @@ class Plan:
 
     @property
     def arguments(self) -> list[str]:
-        """Options of ncu."""
+        """The plan as options of ncu."""
         chosen = ["--set", self.set] if self.set else []
         for section in self.sections:
             chosen += ["--section", section]
@@ -55,11 +55,11 @@ def plan_collection(
     Args:
         level: quick, roofline or full.
         settings: of profiles/collect.toml.
-        capabilities: compute capabilities (major × 10 + minor) of the GPUs at hand. Of several, only counters that all of them
-            have are named; of none, or one that is not known, those that all known ones have.
-        ncu_version: of the ncu that is asked; empty where not known, and then nothing is asked for that only some versions know.
-        sections: beside the level's.
-        metrics: beside the level's.
+        capabilities: compute capabilities (major × 10 + minor) of the GPUs at hand. Only counters that all of them have are
+            requested; where there are none, or one is unknown, only counters that all GPUs in the settings have.
+        ncu_version: version of the ncu to ask; empty where not known, and then only what every version knows is requested.
+        sections: sections in addition to the level's; always requested.
+        metrics: metrics in addition to the level's.
 
     Raises:
         ProfileRequestError: there is no such level, or ncu is too old.
@@ -94,7 +94,7 @@ def plan_collection(
 
 
 def _is_in(version: Version, since: Version | None) -> bool:
-    return since is None or version >= since  # where it is not known it may be older
+    return since is None or version >= since  # () is less than any: an unknown version may be older
 
 
 def _passes(level: str, capabilities: tuple[int, ...], settings: Settings) -> tuple[int, int] | None:

@@ -1,4 +1,4 @@
-"""What ran right before each kernel in its stream, from a timeline."""
+"""Which kernels ran right before each kernel in its stream, from a timeline."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from ncuroof.collect.traces.timeline import Activity, Shape, Timeline
 
 KernelKey = tuple[str, Shape, Shape]
-"""Name, grid and block: what launches of one kernel have in common."""
+"""Name, grid and block of a kernel: equal for all launches with one shape."""
 
 _NO_SHAPE = (0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Predecessor:
-    """A kernel and shape that ran right before another one in its stream.
+    """A kernel and shape that ran right before another kernel in its stream.
 
     Attributes:
         name: as the profiler writes it.
         grid: x, y, z.
         block: x, y, z.
-        n_launches: how often it did.
+        n_launches: how often it ran there.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Predecessor:
 
 
 def predecessors_of(timeline: Timeline) -> dict[KernelKey, tuple[Predecessor, ...]] | None:
-    """Return what ran right before each kernel in its stream; None where streams are not known."""
+    """Return which kernels ran right before each kernel in its stream, not counting copies; None where streams are not known."""
     if any(activity.stream is None for activity in timeline.activities):
         return None
     found: dict[KernelKey, list[Predecessor]] = defaultdict(list)
@@ -54,5 +54,5 @@ def summed(*predecessors: Predecessor) -> tuple[Predecessor, ...]:
 
 
 def kernel_key(activity: Activity) -> KernelKey:
-    """Return what tells the kernel of an activity; grid and block of a graph as a whole are 0."""
+    """Return the key of an activity's kernel; for a CUDA graph traced as a whole, grid and block are 0."""
     return (activity.name, *(activity.shape or (_NO_SHAPE, _NO_SHAPE)))

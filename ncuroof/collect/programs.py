@@ -1,4 +1,4 @@
-"""The program that is profiled: what runs a script, where the runner goes in, which part of a launcher's call is a rank."""
+"""Takes apart the program to profile: which Python runs a script, where the runner goes, where a launcher's options end."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _PYTHON = re.compile(r"python[\d.]*[a-z]?")
 _MODULE = "-m"
 _MODULES = (_MODULE, "--module")
 _END = "--"
-"""Ends a launcher's options, where the user sets it."""
+"""Ends a launcher's options, if the user writes it."""
 
 _PYTHONS_ENDING = "cmWXQ"
-"""Letters of Python's options that take the rest of the word, or the next one."""
+"""Letters of Python's options that take a value: the rest of the word, or the next word."""
 
 _PYTHONS_LONG_WITH_VALUE = ("--check-hash-based-pycs",)
 Find = Callable[[str], str | None]
@@ -29,11 +29,11 @@ class Program:
     """A program to profile.
 
     Attributes:
-        launcher: words that come before each rank's; empty for a program without ranks.
+        launcher: the launcher and its options, which come before the rank's words; empty for a program without ranks.
         words: the program, or one rank, with its arguments.
-        rank_variable: environment variable of a rank's number; None without ranks.
-        script: place in `words` of the script, or of the `-m` before a module; None where no Python is seen.
-        may_lack_rank: the launcher tells a process that is the only one no number.
+        rank_variable: environment variable that holds the rank; None without ranks.
+        script: index in `words` of the script, or of the `-m` before a module; None if it is not a call of Python.
+        may_lack_rank: the launcher may leave `rank_variable` unset for a single process.
     """
 
     launcher: tuple[str, ...]
@@ -44,14 +44,14 @@ class Program:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables that the program is to have where neither we nor the launcher set them."""
+        """Variables to set for the program unless our environment or the launcher sets them."""
         return {self.rank_variable: "0"} if self.may_lack_rank and self.rank_variable else {}
 
     def inside(self, runner: Sequence[str]) -> Program:
-        """Return the program with the script inside `runner`, the words that run it.
+        """Return the program with the words of `runner` inserted before the script, so that it runs the script.
 
         Raises:
-            ProfileRequestError: there is no script.
+            ProfileRequestError: the program is not a Python script.
         """
         if self.script is None:
             raise ProfileRequestError(
@@ -67,17 +67,17 @@ def find_program(
 ) -> Program:
     """Return the program that `words` call.
 
-    A script runs with `python`. Behind a launcher of ranks the rank's own words are told from the launcher's options.
+    A bare script runs with `python`. A call of a launcher is split into the launcher with its options and the rank's own words.
 
     Args:
         words: the program and its arguments, as on a command line.
         settings: of profiles/collect.toml.
         python: interpreter for scripts.
-        find: path of an executable by name (`shutil.which`), or None.
-        rank_variable: of a launcher that is not known; or in place of its own.
+        find: returns the path of an executable by name, or None (`shutil.which`).
+        rank_variable: environment variable that holds the rank; needed for unknown launchers, overrides that of known ones.
 
     Raises:
-        ProfileRequestError: the launcher's call holds no program, or Python's no module.
+        ProfileRequestError: the launcher's call names no program, or Python's `-m` no module.
     """
     alone = _alone(words, python)
     n_words, launcher = _launcher(alone, settings)
@@ -106,7 +106,7 @@ def _alone(words: Sequence[str], python: str) -> Program:
 
 
 def _python_call(words: Sequence[str]) -> tuple[tuple[str, ...], int | None]:
-    """Return `python [OPTIONS] SCRIPT` or `python [OPTIONS] -m MODULE` with `-m` as a word of its own, and where either begins.
+    """Return a call of Python with `-m` as a word of its own, and the index of `-m` or the script; None if there is neither.
 
     Raises:
         ProfileRequestError: `-m` has no module.
@@ -135,7 +135,7 @@ def _python_call(words: Sequence[str]) -> tuple[tuple[str, ...], int | None]:
 
 
 def _launcher(alone: Program, settings: Settings) -> tuple[int, Launcher | None]:
-    """Return of how many words a launcher's call consists, and the launcher; None where the program is none."""
+    """Return how many words call the launcher (before its options), and the launcher; None if the program is not a known one."""
     words, script = alone.words, alone.script
     if script is not None and words[script] == _MODULE:
         modules = {launcher.module: launcher for launcher in settings.launchers.values()}
@@ -148,7 +148,7 @@ def _launcher(alone: Program, settings: Settings) -> tuple[int, Launcher | None]
 
 
 def _first_of_rank(words: Sequence[str], place: int, launcher: Launcher) -> int:
-    """Return where the rank's own words begin: after the launcher's options and their values, or after `--`."""
+    """Return the index of the rank's first word: after the launcher's options and their values, or after `--`."""
     while place < len(words) and words[place].startswith("-"):
         if words[place] == _END:
             return _checked(words, place + 1)
@@ -157,7 +157,7 @@ def _first_of_rank(words: Sequence[str], place: int, launcher: Launcher) -> int:
 
 
 def _first_program(words: Sequence[str], find: Find) -> int:
-    """Return where a rank begins behind a launcher that is not known: after `--`, else at the first script or executable."""
+    """Return the index of the rank's first word behind an unknown launcher: after `--`, else the first script or executable."""
     if _END in words:
         return _checked(words, words.index(_END) + 1)
     for place, word in enumerate(words[1:], start=1):
@@ -178,7 +178,7 @@ def _checked(words: Sequence[str], place: int) -> int:
 def _with_own_program(
     options: Sequence[str], rest: tuple[str, ...], launcher: Launcher, python: str
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Return options with which the ranks of a launcher of scripts can be any program, and that program in full."""
+    """Return the options that let a launcher of Python scripts start any program, and the rank's words with the interpreter."""
     named = {option_name(word) for word in options}
     without_module = [word for word in options if word not in _MODULES]
     wanted = [*without_module, *(word for word in launcher.own_program if option_name(word) not in named)]

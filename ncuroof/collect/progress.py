@@ -1,4 +1,4 @@
-"""What ncu prints while it works, line by line, turned into events and a state."""
+"""Parses what ncu prints while it works into a state of progress."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MESSAGE = re.compile(r"==(?:ERROR|WARNING)== .+")
 _NOTHING = re.compile(r"No (?:kernels|graphs|ranges) were profiled")
 _MOST_MESSAGES = 200
 _MOST_LINE = 2**16
-"""Letters of a line that may still be one of ncu's: what the program prints need not have lines."""
+"""Characters of an unfinished line to keep: the program's output may come without line ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +24,16 @@ class Progress:
     """How far ncu is.
 
     Attributes:
-        kernel: the one that is being profiled, or was last.
-        n_done: launches recorded.
-        n_all: launches to record, where ncu tells.
-        percent: of the passes of the kernel at hand.
-        passes: of the last launch that was recorded.
-        reports: that ncu has written.
-        exit_status: the program's, where ncu tells that it is not 0.
-        is_connected: a process used CUDA, and ncu was in it.
+        kernel: name of the kernel that is being profiled, or was last.
+        n_done: number of launches recorded.
+        n_all: number of launches to record; None where ncu does not say.
+        percent: completed passes of the current kernel, in percent.
+        passes: number of passes of the last recorded launch.
+        reports: paths of reports that ncu has written.
+        exit_status: the program's, where ncu says that it is not 0.
+        is_connected: ncu attached to a process that used CUDA.
         is_empty: ncu says that nothing was profiled.
-        messages: its errors and warnings, each once.
+        messages: ncu's errors and warnings, without repeats, at most the last `_MOST_MESSAGES`.
     """
 
     kernel: str | None = None
@@ -50,17 +50,17 @@ class Progress:
 
 @dataclass(slots=True)
 class ProgressReader:
-    """Reads ncu's words as they come, also in pieces of a line, for ncu fills the line of a kernel as its passes end.
+    """Reads ncu's messages as they arrive, including unfinished lines: ncu extends a kernel's line as its passes end.
 
     Attributes:
-        state: how far ncu is by what was read.
+        state: the progress so far.
     """
 
     state: Progress = field(default_factory=Progress)
     _rest: str = ""
 
     def read(self, text: str) -> Progress:
-        """Take in what came and return the state."""
+        """Read the next piece of output and return the state."""
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
             self._take(line.rstrip("\r"))
@@ -70,7 +70,7 @@ class ProgressReader:
         return self.state
 
     def end(self) -> Progress:
-        """Return the state after the last words, which may lack the end of their line."""
+        """Read the last line even if it is unfinished, and return the state."""
         rest, self._rest = self._rest, ""
         self._take(rest)
         return self.state

@@ -1,8 +1,8 @@
-"""Measuring what a GPU reaches: bandwidth by copies, sums and fills, arithmetic by matrix products on random data.
+"""Measures the rates that a GPU reaches: bandwidth with copies, sums and fills, arithmetic with matrix products of random data.
 
-Zeros draw less power than random numbers and would let a GPU clock higher than it does at work. A rate is the median of repeats of
-10 ms and more, and its clock that of readings meanwhile; its spread tells whether clocks or neighbours interfered. PyTorch is
-imported by the caller.
+Zeros draw less power than random numbers and would let a GPU clock higher than in real work. A rate is the median of repeats of at
+least 10 ms, its clock the median of readings during them; the spread shows whether changing clocks or other users of the GPU
+interfered. The caller imports PyTorch.
 
 Source: He, "Strangely, Matrix Multiplications on GPUs Run Faster When Given 'Predictable' Data!", 2024; McCalpin, STREAM.
 """
@@ -20,26 +20,26 @@ from ncuroof.collect.calibration import Calibration, ReachedRoof
 from ncuroof.collect.compiled_roofs import l2_read, shared_read
 
 _BATCH_S = 0.01
-"""Least duration of one measurement: the cost of launching and of the clock is lost in it."""
+"""Shortest measurement; launch overhead and timer resolution are negligible in it."""
 _DRAM_SHARE = 0.1
 _MOST_DRAM_BYTES = 4 << 30
 _MATRIX = 8192
 _LEAST_REPEATS = 5
 _SMALL_MATRIX = 2048
-"""For FP64 without tensor cores, which is 64 times slower than FP32 on most GPUs."""
+"""Size for FP64 without tensor cores, which on most GPUs has 1/64 of the FP32 rate."""
 _FP64_MATRIX = 4096
-"""For FP64 with tensor cores, which are slow on a B300: its data sheet's rate takes a tenth of a second for this product."""
+"""Size for FP64 tensor cores; on a B300 these are so slow that at the data sheet's rate this product takes 0.1 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Something to measure.
+    """One measurement.
 
     Attributes:
-        kind, name: of the roof.
+        kind, name: of the roof, as in `ReachedRoof`.
         amount: bytes or flop of one call.
         call: does the work once.
-        how: what it is.
+        how: description of the work.
     """
 
     kind: str
@@ -60,20 +60,20 @@ def measure(
     matrix: int = _MATRIX,
     has_fp64_tensor_cores: bool = False,
 ) -> Calibration:
-    """Return what the GPU reaches.
+    """Return the roofs that the GPU reaches.
 
     Args:
-        torch: the module.
-        device: of PyTorch.
-        seconds: to spend on each roof.
-        matrix: rows and columns of the products.
-        has_fp64_tensor_cores: products in FP64 run on them, and their roof is called so; without, they are smaller ones.
+        torch: the imported module.
+        device: PyTorch's device; "cpu" for tests.
+        seconds: time to spend on each roof.
+        matrix: rows and columns of the matrices.
+        has_fp64_tensor_cores: FP64 products run on tensor cores: their roof is "tensor_fp64", else "fp64", with smaller matrices.
     """
     properties = torch.cuda.get_device_properties(device) if device != "cpu" else None
     gpu = properties.name if properties else "CPU"
     capability = f"{properties.major}.{properties.minor}" if properties else "0.0"
     sm_count = properties.multi_processor_count if properties else 0
-    # streams, events and kernels of our own belong to the current device
+    # streams, events and our own kernels use the current device
     with nullcontext() if device == "cpu" else torch.cuda.device(device):
         builders = _builders(torch, device, matrix, has_fp64_tensor_cores)
         found = [(name, _attempt(torch, device, build, seconds)) for name, build in builders]
@@ -89,7 +89,7 @@ def measure(
 
 
 def _attempt(torch: Any, device: str, build: Builder, seconds: float) -> ReachedRoof | str:
-    """Return what was reached, or why it could not be measured: a type that the GPU lacks, no compiler, no memory."""
+    """Return the roof, or why it could not be measured: an unsupported data type, no compiler, no memory."""
     try:
         return _reach(torch, device, build(), seconds)
     except (RuntimeError, AttributeError, TypeError, ValueError, ImportError, OSError) as error:
@@ -103,7 +103,7 @@ def _reach(torch: Any, device: str, case: Case, seconds: float) -> ReachedRoof:
     while (elapsed := _elapsed_s(torch, device, case.call, n_calls)) < _BATCH_S:
         n_calls *= max(2, int(_BATCH_S / max(elapsed, 1e-6)) + 1)
     n_repeats = max(_LEAST_REPEATS, int(seconds / elapsed))
-    # a GPU that draws too much power takes some 0.1 s to find the clock that it can hold
+    # a GPU at its power limit takes about 0.1 s to settle on a clock that it can hold
     for _ in range(n_repeats // 2):
         _elapsed_s(torch, device, case.call, n_calls)
     readings: list[float | None] = []
@@ -128,7 +128,7 @@ def _elapsed_s(
     n_calls: int,
     meanwhile: Callable[[], None] | None = None,
 ) -> float:
-    """Return how long calls take in s; `meanwhile` is called while the GPU is at work on them."""
+    """Return how long `n_calls` calls take, in s; `meanwhile` is called while the GPU works on them."""
     if device == "cpu":
         start = time.perf_counter()
         for _ in range(n_calls):
@@ -146,7 +146,7 @@ def _elapsed_s(
 
 
 def _builders(torch: Any, device: str, matrix: int, has_fp64_tensor_cores: bool) -> Iterator[tuple[str, Builder]]:
-    """Yield what is called what, and how it is set up: buffers are made when their turn comes, and dropped after it."""
+    """Yield the name of each measurement and a function that sets it up, so that its buffers exist only while it runs."""
     for name in ("copy", "read", "write", "triad"):
         yield f"dram {name}", lambda name=name: _dram(torch, device, name, matrix)  # type: ignore[misc]
     yield (
@@ -187,12 +187,12 @@ def _dram(torch: Any, device: str, name: str, matrix: int) -> Case:
 
 
 def _product(torch: Any, device: str, precision: str, matrix: int) -> Case:
-    """Return a matrix product."""
+    """Return a measurement of a matrix product."""
     flop, shape = 2.0 * matrix**3, (matrix, matrix)
     how = f"product of {matrix} × {matrix} random matrices"
     if precision == "tensor_int8":
         a, b = (torch.randint(-128, 128, shape, dtype=torch.int8, device=device) for _ in range(2))
-        # tensor cores of Hopper take 8-bit operands along the inner dimension only: by rows and by columns
+        # Hopper's tensor cores need 8-bit operands contiguous along the inner dimension: row-major a, column-major b
         return Case("compute", precision, flop, lambda: torch._int_mm(a, b.t()), how)  # noqa: SLF001  no public name
     if precision == "tensor_fp8":
         a, b = (torch.randn(shape, device=device).to(torch.float8_e4m3fn) for _ in range(2))
@@ -213,7 +213,7 @@ def _product(torch: Any, device: str, precision: str, matrix: int) -> Case:
 
 
 def _sm_clock_hz(torch: Any, device: str) -> float | None:
-    """Return the SM clock as it is now; None where PyTorch cannot read it."""
+    """Return the current SM clock; None where PyTorch cannot read it."""
     if device == "cpu":
         return None
     nvml_error = getattr(getattr(torch.cuda, "pynvml", None), "NVMLError", RuntimeError)

@@ -1,4 +1,4 @@
-"""A recording from beginning to end: plan, count where that pays, run ncu, keep what there is, say what went wrong."""
+"""A recording from beginning to end: count launches where that pays, run ncu, keep the reports, explain failures."""
 
 from __future__ import annotations
 
@@ -30,24 +30,25 @@ from ncuroof.errors import OutputError, ProfilingError
 _ERROR = "==ERROR=="
 _TAKEN = "report-exists"
 _CUT_OFF = "replay-failed"
-"""What ncu says, too, of the kernel that it was replaying when it was interrupted: `Failed to profile` (2025.3.1)."""
+"""Failure that ncu also reports for the kernel it was replaying when interrupted: `Failed to profile` (2025.3.1)."""
 _NEARLY_ALL = 0.95
-"""Share of the planned launches that is worth no word: autotuning and the length of inputs change a few from run to run."""
+"""Share of planned launches from which a shortfall is not reported: autotuning and input lengths change a few from run to run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What a recording left.
+    """The result of a recording.
 
     Attributes:
         reports: one, or one per rank.
         exit_status: the program's.
         is_interrupted: it was stopped early.
-        counts: of the whole run, of all ranks together, where they were taken.
+        counts: counts of the whole run, all ranks together; None where nothing was counted.
         messages: ncu's errors and warnings.
-        trouble: the first of its errors that cost kernels though others were recorded, in our words, or None.
-        n_planned: launches that were to be recorded where each kernel and shape was, once; None where not known, of ranks too.
-        n_recorded: launches that were.
+        trouble: the first known error that cost kernels although others were recorded, in our words; None without one.
+        n_planned: number of planned launches, where each kernel and shape is recorded once; None elsewhere, and where ranks or
+            filters make the number unknown.
+        n_recorded: number of launches recorded.
     """
 
     reports: tuple[Path, ...]
@@ -61,7 +62,7 @@ class Recording:
 
     @property
     def shortfall(self) -> str | None:
-        """How many fewer launches were recorded than planned, and what helps, in words; None where these are few or explained."""
+        """How many planned launches are missing, and what to do, in words; None where few are missing or the reason is known."""
         if (
             self.n_planned is None
             or self.is_interrupted
@@ -86,8 +87,8 @@ class Recorder:
         settings: of profiles/collect.toml.
         ncu: its path.
         ncu_version: empty where not known.
-        nsys: path of Nsight Systems, which counts what PyTorch's profiler cannot; None where it is not there.
-        shows_progress: draw a line of progress.
+        nsys: path of Nsight Systems, which counts launches where PyTorch's profiler cannot; None where it is not installed.
+        shows_progress: draw a status line.
         say: prints a line on standard error.
     """
 
@@ -103,15 +104,15 @@ class Recorder:
 
     @property
     def first_run(self) -> FirstRun:
-        """What counts launches before they are recorded."""
+        """The counting run for this request."""
         return FirstRun(self.request, self.program, self.settings, self.nsys, self.say)
 
     @property
     def counts_first(self) -> bool:
         """Whether a counting run comes first.
 
-        It does where the user asks for it, and for a program of which nothing says which launches to record: a long run would
-        replay for hours what can be recorded once.
+        It does where an option needs it, and where no option limits the launches: without counts, a long run could spend hours
+        replaying the same kernels and shapes again and again.
         """
         if self.request.trace is not None or self.request.replays_ranges:
             return False
@@ -124,8 +125,13 @@ class Recorder:
     ) -> list[str]:
         """Return the command that records.
 
+        Args:
+            selection: launches to record, chosen from the counts; None without counts.
+            log: file for ncu's messages.
+            status: file for the runner's journal.
+
         Raises:
-            ProfileRequestError: the request needs a script, or an option that this ncu lacks.
+            ProfileRequestError: the request needs a Python script, or an option that this ncu lacks.
         """
         program = self.program
         if self.request.needs_runner:
@@ -145,12 +151,12 @@ class Recorder:
         )
 
     def record(self) -> Recording:
-        """Record, and return what there is.
+        """Record and return the result.
 
         Raises:
             ProfilingError: no kernel was recorded.
             NcuNotFoundError: ncu cannot be run.
-            OutputError: a report is there already.
+            OutputError: the report exists already, or its place cannot be written to.
             CountsError: a trace is not as expected.
         """
         if not machine.RECORDS_HERE:
@@ -200,24 +206,24 @@ class Recorder:
         )
 
     def _is_counted_as_recorded(self, selection: Selection) -> bool:
-        """Return whether as many launches have to come as were planned: no rank, range or skip of ncu's takes some away."""
+        """Return whether ncu should record as many launches as planned: no ranks, NVTX filter or --launch-skip change that."""
         takes_away = self.program.rank_variable is not None or self.request.nvtx or self.request.skip
         return selection.per_shape and not takes_away
 
     def traced(self) -> Counts | None:
-        """Return what the user's trace counts; None where there is none.
+        """Return the counts from the user's trace (--trace); None without one.
 
         Raises:
-            CountsError: it cannot be read, is no trace, or holds no kernel.
+            CountsError: the trace cannot be read, is not a trace, or holds no kernel.
         """
         return None if self.request.trace is None else read_trace(self.request.trace)
 
     def count(self) -> dict[int | None, Counts]:
-        """Run the program once without replays and return how often each kernel ran, by rank; as `FirstRun.count`."""
+        """Run the program once without ncu and return how often each kernel ran, by rank; see `FirstRun.count`."""
         return self.first_run.count()
 
     def select(self, counts: Counts | None) -> Selection:
-        """Return which launches to record, by what was counted; say what that costs."""
+        """Return which launches to record, given the counts or None, and tell the user what that costs."""
         if counts is not None:
             selection, cost = select_launches(self.request, self.plan, self.settings, counts)
             self.say(cost)
@@ -230,7 +236,7 @@ class Recorder:
         return uncounted_selection(self.request)
 
     def _leave(self, counts: Counts, report: Path) -> None:
-        """Write the counts beside the report; where that fails, the report is kept, and says by itself that it is not weighted."""
+        """Write the counts beside the report; where that fails, warn and keep the report, which then is not weighted."""
         path = counts_path(report)
         try:
             path.write_bytes(to_json(counts))
@@ -241,7 +247,11 @@ class Recorder:
             )
 
     def _to_replace(self) -> list[Path]:
-        """Return what is in the report's place, and counts beside it: earlier ones would weight the new report wrongly."""
+        """Return the files to replace: existing reports, and counts beside them, which would weight the new report wrongly.
+
+        Raises:
+            OutputError: there are such files and --force is not given, or the place cannot be written to.
+        """
         look_at_place(self.request.report)
         reports = [report for _, report in self._reports_there()]
         counts = dict.fromkeys(map(counts_path, (self.request.report, *reports)))
@@ -251,14 +261,14 @@ class Recorder:
         return existing
 
     def _reports(self) -> dict[int | None, Path]:
-        """Return the reports that are there, by rank; that of a program without ranks is None's."""
+        """Return the existing reports by rank; a program without ranks has the key None."""
         return dict(sorted(self._reports_there(), key=lambda found: found[0] or 0))
 
     def _reports_there(self) -> list[tuple[int | None, Path]]:
         return reports_there(self.request.report, of_ranks=self.program.rank_variable is not None)
 
     def _is_anothers(self, outcome: Outcome) -> bool:
-        """Return whether the report in our place is not ours: ncu wrote none, and found one there."""
+        """Return whether the report in our place is someone else's: ncu wrote none because it found one there."""
         taken = next(failure for failure in self.settings.failures if failure.id == _TAKEN)
         return not outcome.progress.reports and any(map(taken.pattern.search, outcome.progress.messages))
 
@@ -279,11 +289,11 @@ class Recorder:
 
 
 def _longest_journal(status: Path) -> list[dict[str, Any]]:
-    """Return the journal of the rank that came farthest."""
+    """Return the runner's journal, with ranks the longest one."""
     journals = [status, *files_of_ranks(status.name, "", list(status.parent.iterdir())).values()]
     return max(map(read_status, journals), key=len)
 
 
 def _program_status(outcome: Outcome) -> int:
-    """Return the program's exit status: what ncu tells of it; ncu's own failures after a report are warnings."""
+    """Return the program's exit status as ncu reports it; once there is a report, ncu's own failures are only warnings."""
     return outcome.progress.exit_status or 0

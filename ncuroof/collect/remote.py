@@ -1,4 +1,4 @@
-"""A shell script that records on a machine where only ncu is installed."""
+"""Writes a shell script that records on a machine without ncuroof, where only ncu is installed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def remote_script(
     """Return a POSIX shell script that does what `command` does.
 
     Args:
-        command: as for this machine.
-        ncu: ncu's path; the first such word in it.
-        collection: the words in it, one after the other, that say what to collect.
-        collection_by_capability: what to put in their place where nvidia-smi tells this compute capability ("9.0").
-        runner: the word in it that is the runner's path.
-        runner_sources: text by name of the runner's files, itself first; the script carries them where the command needs them.
-        reports: what the command writes, as the shell takes it.
+        command: the recording command for this machine.
+        ncu: ncu's path in `command`; its first occurrence counts.
+        collection: the consecutive words of `command` that say what to collect.
+        collection_by_capability: their replacement by compute capability ("9.0"), which the script asks nvidia-smi for.
+        runner: the runner's path in `command`.
+        runner_sources: source text of the runner's files by name, the runner first; embedded if the command needs the runner.
+        reports: the reports that the command writes, as a shell pattern.
     """
     place, ncus_place = _place_of(collection, command), command.index(ncu)
     before = ['"$ncu"' if number == ncus_place else shlex.quote(word) for number, word in enumerate(command[:place])]
@@ -55,7 +55,7 @@ def _place_of(part: Sequence[str], whole: Sequence[str]) -> int:
 
 
 def _choice(collection: Sequence[str], by_capability: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return lines that set the positional parameters to what to collect on the GPU that is there."""
+    """Return shell lines that set the positional parameters to the options for the GPU that the script finds."""
     if not by_capability:
         return [f"set -- {shlex.join(collection)}"]
     return [

@@ -1,4 +1,4 @@
-"""Where a report goes: a place that can be written to, a name that is free, and that no other run records to meanwhile."""
+"""Where a report goes: a folder that can be written to, and a free name that no other run is recording to."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ncuroof.collect.counts import counts_path
 from ncuroof.errors import OutputError
 
 _CLAIM = ".recording"
-"""Ends the name of the empty file that is beside a report while it is recorded."""
+"""Suffix of the empty file that lies beside a report while it is recorded."""
 
 
 def look_at_place(report: Path) -> None:
-    """Refuse a report's place where none can be written, before anything runs.
+    """Check, before anything runs, that a report can be written there.
 
     Raises:
-        OutputError: it is a folder, or lies in none that can be written to.
+        OutputError: the path is a folder, or its folder does not exist or cannot be written to.
     """
     folder = report.parent
     if not folder.is_dir():
@@ -38,12 +38,12 @@ def look_at_place(report: Path) -> None:
 
 
 def report_named(name: Path) -> Path:
-    """Return the report that a user's name means, with ncu's suffix or without."""
+    """Return the report's path for a name that a user gives with or without ncu's suffix."""
     return name.with_name(f"{_stem(name)}{REPORT_SUFFIX}")
 
 
 def free_report(wanted: Path) -> Path:
-    """Return a report's path that is not taken: `train.ncu-rep`, else `train-2.ncu-rep`, and so on."""
+    """Return the first free path: `train.ncu-rep`, else `train-2.ncu-rep`, and so on."""
     number, path = 1, wanted
     while _is_taken(path):
         number += 1
@@ -66,10 +66,10 @@ def _stem(report: Path) -> str:
 
 @contextlib.contextmanager
 def claimed(report: Path) -> Iterator[None]:
-    """Keep a report's name for this run: of two that run at once, ncu would have the second throw its recording away.
+    """Claim a report's name for this run: with two runs at once, ncu would make the second discard its recording.
 
     Raises:
-        OutputError: another run has it.
+        OutputError: another run has claimed it.
     """
     claim = _claim_of(report)
     try:
@@ -79,7 +79,7 @@ def claimed(report: Path) -> Iterator[None]:
             f"{claim}: another run is recording {report.name}, or was killed while recording it",
             hint=f"choose another name with -o, or delete {claim.name}",
         ) from None
-    except OSError:  # nothing can be written there, which is told elsewhere
+    except OSError:  # the folder cannot be written to; look_at_place says so
         yield
         return
     try:
@@ -93,9 +93,9 @@ def _claim_of(report: Path) -> Path:
 
 
 def reports_there(report: Path, *, of_ranks: bool) -> list[tuple[int | None, Path]]:
-    """Return the reports that are in a place, each with its rank, None for that of a program without ranks.
+    """Return the existing reports for a path, each with its rank, or None for a program without ranks.
 
-    As they are or compressed: which of them ncu writes depends on its version.
+    Both plain and compressed ones: which of them ncu writes depends on its version.
     """
     if not of_ranks:
         return [(None, path) for path in _as_ncu_may_name(report) if path.is_file()]

@@ -1,4 +1,4 @@
-"""What a user asks `ncuroof profile` for, before anything is known of the machine."""
+"""What a user asks of `ncuroof profile`, independent of the machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ncuroof.errors import ProfileRequestError
 
 _OF_WHOLE_NAMES = re.compile(r"[<>]|::")
 _MEANS_ANOTHER = re.compile(r"\\.|\(\?(?:P?<\w+>|<?[=!]|[:>]|[imsx-]+[:)])")
-"""What of an expression holds such signs and stands for something else: `\\<`, `(?<!…`, `(?:…`."""
+"""Regular expression syntax that may contain these characters without matching them: `\\<`, `(?<!…`, `(?:…`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +20,10 @@ class Steps:
     """Which steps of a PyTorch script to profile.
 
     Attributes:
-        first: number of the first, from 1.
-        last: number of the last, itself included.
-        of: what a step is: "optimizer", "dataloader", or a function as `module:name`, or `name` in the script.
-        stops_after: end the script after the last.
+        first: number of the first step, from 1.
+        last: number of the last step, inclusive.
+        of: what counts as a step: "optimizer", "dataloader", or calls of a function: `module:name`, or `name` in the script.
+        stops_after: end the script after the last step.
     """
 
     first: int
@@ -41,7 +41,7 @@ def parse_steps(text: str | None, *, of: str | None = None, stops_after: bool | 
     """Return the steps that `N` or `N:M` names; None for None.
 
     Raises:
-        ProfileRequestError: it names none, or there are none that the other options could be about.
+        ProfileRequestError: `text` is malformed, or is None although `of` or `stops_after` is given.
     """
     if text is None:
         for option, value in (("--step-of", of), ("--stop-after and --no-stop-after", stops_after)):
@@ -68,25 +68,25 @@ class Request:
 
     Attributes:
         words: the program and its arguments.
-        report: where the report goes, with suffix.
-        level: of profiles/collect.toml.
-        sections: asked for beside the level's.
-        metrics: asked for beside the level's.
-        ncu_words: passed on to ncu as they are.
-        kernels: regular expressions, of which one has to be found in a kernel's name (see `asks_for_whole_names`); all kernels
-            where empty.
+        report: path of the report, with suffix.
+        level: a level of profiles/collect.toml.
+        sections: sections in addition to the level's.
+        metrics: metrics in addition to the level's.
+        ncu_words: options passed to ncu unchanged.
+        kernels: regular expressions, one of which must match within a kernel's name (see `asks_for_whole_names`); empty: all
+            kernels.
         nvtx: NVTX filters, as `ncu --nvtx-include` takes them.
-        skip: launches that match and are left out first.
-        count: launches to record, or None for all.
-        per_shape: one launch per kernel and launch shape; None leaves it to the run's length.
-        cover_frac: least share of GPU time that the kernels of recorded functions make up; None for all.
-        trace: of PyTorch's profiler or Nsight Systems, used in place of the counting run; or None.
-        steps: of a PyTorch script, or None for the whole run.
-        annotates: NVTX ranges for modules and operators.
-        with_collectives: replay NCCL's and NVSHMEM's kernels as well.
-        replay_mode, clock_control, cache_control, graph_profiling, target_processes: as ncu's options.
-        rank_variable: environment variable of a rank's number, where the launcher is not known.
-        force: overwrite what is there.
+        skip: number of matching launches to skip first.
+        count: number of launches to record (with `per_shape`, of each kernel and shape); None for all.
+        per_shape: record one launch per kernel and launch shape; None decides by the number of launches.
+        cover_frac: least share of GPU time that the recorded functions must make up; None for all.
+        trace: trace of PyTorch's profiler or Nsight Systems to use in place of the counting run, or None.
+        steps: steps of a PyTorch script to profile; None for the whole run.
+        annotates: open NVTX ranges for modules and operators.
+        with_collectives: also replay the kernels of NCCL and NVSHMEM.
+        replay_mode, clock_control, cache_control, graph_profiling, target_processes: as ncu's options of these names.
+        rank_variable: environment variable that holds a process's rank, for launchers that ncuroof does not know.
+        force: overwrite an existing report.
     """
 
     words: tuple[str, ...]
@@ -120,34 +120,34 @@ class Request:
 
     @property
     def replays_ranges(self) -> bool:
-        """Whether ncu records ranges as wholes, and no kernels."""
+        """Whether ncu records whole ranges instead of kernels."""
         return self.replay_mode in _RANGE_MODES
 
     @property
     def asks_for_whole_names(self) -> bool:
-        """Whether the kernels' expressions are about demangled names with namespaces and template arguments.
+        """Whether the expressions in `kernels` match whole demangled names, with namespaces and template arguments.
 
-        They are where one of them has what no function's name has, `<`, `>` or `::`. Otherwise they are about the function's name.
+        They do if one of them contains what no function name does: `<`, `>` or `::`. Otherwise they match function names.
         """
         return any(_OF_WHOLE_NAMES.search(_MEANS_ANOTHER.sub("", pattern)) for pattern in self.kernels)
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the user says which launches to record."""
+        """Whether the user restricts the launches to record by number, kernel or NVTX range."""
         return self.count is not None or bool(self.kernels or self.nvtx or self.skip)
 
     @property
     def is_filtered(self) -> bool:
-        """Whether there can be launches that are not recorded because of what the user says."""
+        """Whether the user's options, steps included, may exclude launches."""
         return self.is_bounded or self.steps is not None
 
 
 def checked(request: Request) -> Request:
-    """Return a request that does not contradict itself.
+    """Return the request unchanged if it does not contradict itself.
 
     Raises:
-        ProfileRequestError: a pattern of --kernel is no regular expression, kernels are chosen where ranges are recorded, or
-            functions to cover among kernels that are chosen by whole names.
+        ProfileRequestError: a pattern of --kernel is not a regular expression; options that choose kernels come with a replay mode
+            that records ranges; or --cover comes with --kernel patterns that match whole names.
     """
     for pattern in request.kernels:
         error = _what_is_wrong(pattern)
@@ -179,7 +179,7 @@ def checked(request: Request) -> Request:
 def _what_is_wrong(pattern: str) -> re.error | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what later versions of Python may read otherwise
+            warnings.simplefilter("ignore")  # about syntax that later versions of Python may read differently
             re.compile(pattern)
     except re.error as error:
         return error
@@ -187,7 +187,7 @@ def _what_is_wrong(pattern: str) -> re.error | None:
 
 
 def split_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return options for ncu, and the program with its arguments, out of `NCU ARGS -- PROGRAM ARGS` or `PROGRAM ARGS`.
+    """Split `NCU ARGS -- PROGRAM ARGS`, or `PROGRAM ARGS`, into options for ncu and the program with its arguments.
 
     Raises:
         ProfileRequestError: there is no program.
@@ -209,14 +209,14 @@ def split_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...
 
 
 def refuse_what_is_given(ncu_words: Iterable[str], given: Mapping[str, str]) -> None:
-    """Refuse options for ncu that ncuroof gives to it itself: ncu takes each only once.
+    """Refuse options for ncu that ncuroof sets itself: ncu accepts each only once.
 
     Args:
-        ncu_words: that the user passes on.
-        given: what to ask ncuroof for instead, by the option.
+        ncu_words: options that the user passes to ncu.
+        given: by option that ncuroof sets, what to ask ncuroof for instead.
 
     Raises:
-        ProfileRequestError: one of them is among these.
+        ProfileRequestError: `ncu_words` contains such an option.
     """
     for word in ncu_words:
         option = word.partition("=")[0] if word.startswith("--") else word[:2]
@@ -231,7 +231,7 @@ def parse_cover(text: str) -> float:
     """Return the share that `95%` or `0.95` names.
 
     Raises:
-        ProfileRequestError: it is no share above 0 and up to 1.
+        ProfileRequestError: it is not a share above 0 and at most 1.
     """
     match = re.fullmatch(r"(\d+(?:\.\d*)?)(%?)", text)
     share = float(match[1]) / (100 if match[2] else 1) if match else 0.0

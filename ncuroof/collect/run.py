@@ -1,4 +1,4 @@
-"""Running ncu: its words become progress, the program's output passes through untouched, an interrupt keeps what there is."""
+"""Runs ncu: turns its messages into progress, passes the program's output through untouched, and keeps the report on interrupt."""
 
 from __future__ import annotations
 
@@ -27,20 +27,23 @@ _POLL_S = 0.1
 _STDOUT, _STDERR = 1, 2
 _CHUNK = 65536
 _GRACE_S = 60.0
-"""After an interrupt ncu closes its report. Past this time it is told itself, for it may not have been; then it is ended."""
+"""Time that ncu has to close its report after an interrupt, and again after each step that follows.
+
+After it, ncu itself gets SIGINT (the interrupt may not have reached it), then SIGTERM, then SIGKILL.
+"""
 
 _IMPATIENT_GRACE_S = 5.0
-"""As above, after a second interrupt."""
+"""Time between SIGTERM and SIGKILL after a second interrupt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a run of ncu.
+    """How a run of ncu ended.
 
     Attributes:
         status: ncu's own exit status.
-        progress: what it said.
-        is_interrupted: the user, or the system, stopped it.
+        progress: what its messages said.
+        is_interrupted: the user or a signal stopped it.
     """
 
     status: int
@@ -50,19 +53,19 @@ class Outcome:
 
 @dataclass(slots=True)
 class _Stream:
-    """A stream of the program that is relayed: where it is read, where it goes, and what it said of ncu's."""
+    """A relayed output stream of the program: its source and target descriptors, and ncu's messages found in it."""
 
     source: int
     target: int
     said: ProgressReader = field(default_factory=ProgressReader)
     without_progress: WithoutProgress | None = None
-    """Takes ncu's lines out, where they come on this stream."""
+    """Removes ncu's progress lines, where ncu writes to this stream too."""
 
     is_lost: bool = False
-    """What it goes to is gone. The program is told so, unless ncu writes there too: that is read to its end."""
+    """The target is gone. The source is closed so that the program notices, or drained to its end where ncu writes to it too."""
 
     def read(self) -> tuple[bytes, bool]:
-        """Return what is to be passed on of what came, and whether there may be more."""
+        """Read a chunk; return what to pass on of it, and whether more may come."""
         try:
             chunk = os.read(self.source, _CHUNK)
         except OSError:  # a terminal whose other end is closed
@@ -78,7 +81,7 @@ class _Stream:
             view = view[os.write(self.target, view) :]
 
     def close(self) -> None:
-        """Close the source, so that who writes there learns that nobody reads; once."""
+        """Close the source, so that its writer notices; repeated calls do nothing."""
         if self.source >= 0:
             os.close(self.source)
             self.source = -1
@@ -93,22 +96,22 @@ def run_ncu(
     environment: Mapping[str, str] = MappingProxyType({}),
     say: Callable[[str], None] = lambda _: None,
 ) -> Outcome:
-    """Run ncu to its end, and say meanwhile how far it is.
+    """Run ncu to its end, and show its progress meanwhile.
 
-    The program has our standard input, from the beginning where an earlier run has read it. Its standard output and error are
-    relayed, for ncu prints some of its errors there; a terminal's place is taken by another terminal, so that the program writes
-    as ever and the line of progress can give way.
+    The program inherits our standard input, rewound where the counting run has read it. Its standard output and error are relayed,
+    because ncu prints some of its errors there. Where they are a terminal, the program gets a pseudo-terminal instead, so that it
+    prints as usual and the status line can make way for its output.
 
     Args:
-        command: gives the command for a log file of ncu's words; for None one that mixes them with the program's.
-        shows_progress: draw a line on standard error if that is a terminal.
-        logs_to_file: ncu can write its words to one file; false where several ncu run at once.
+        command: builds the command, given the path of a log file for ncu's messages, or None to mix them with the program's output.
+        shows_progress: draw a status line on standard error if that is a terminal.
+        logs_to_file: send ncu's messages to one log file; false where several ncu run at once (one per rank).
         n_all: launches to record, where known.
-        environment: variables for those that ours lacks.
-        say: prints a line of ours.
+        environment: variables to set where our environment lacks them.
+        say: prints a message of ours.
 
     Raises:
-        NcuNotFoundError: ncu, or what starts it, cannot be run.
+        NcuNotFoundError: ncu, or the launcher that starts it, cannot be run.
     """
     with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder, contextlib.ExitStack() as stack:
         log = Path(folder) / "ncu.log"
@@ -133,23 +136,23 @@ def run_ncu(
             with forwarding_signals(process):
                 is_interrupted = watch.to_the_end()
         finally:
-            if process.poll() is None:  # nobody would end it
+            if process.poll() is None:  # nothing else would end it
                 process.terminate()
         return Outcome(process.returncode, watch.progress(), is_interrupted)
 
 
 def _draw(data: bytes) -> None:
-    with contextlib.suppress(OSError):  # a terminal that was closed ends no ncu, which is to close its report
+    with contextlib.suppress(OSError):  # a closed terminal must not stop ncu from closing its report
         os.write(_STDERR, data)
 
 
 def _open_streams(stack: contextlib.ExitStack, *, has_progress: bool) -> tuple[list[_Stream], dict[int, int]]:
-    """Return the streams to relay, and by descriptor the ends that the program writes to."""
+    """Return the streams to relay, and the ends that the program writes to, by descriptor."""
     ends: dict[int, int] = {}
     streams = []
     for number in (_STDOUT, _STDERR):
         if number == _STDERR and _are_one():
-            ends[number] = ends[_STDOUT]  # so that the order stays
+            ends[number] = ends[_STDOUT]  # keeps the order of what is printed
             continue
         source, ends[number] = _terminal() if os.isatty(number) else os.pipe()
         streams.append(_Stream(source, number, without_progress=WithoutProgress() if has_progress else None))
@@ -158,7 +161,7 @@ def _open_streams(stack: contextlib.ExitStack, *, has_progress: bool) -> tuple[l
 
 
 def _are_one() -> bool:
-    """Return whether standard output and error lead to one place: a terminal, or `2>&1`."""
+    """Return whether standard output and error are one file: a terminal, or through `2>&1`."""
     try:
         return os.path.sameopenfile(_STDOUT, _STDERR)
     except OSError:  # one is closed
@@ -166,8 +169,8 @@ def _are_one() -> bool:
 
 
 def _terminal() -> tuple[int, int]:
-    """Return a pair of terminal ends of the real one's size that pass bytes as they are."""
-    import fcntl  # noqa: PLC0415  not on Windows, where ncuroof reads reports all the same
+    """Return our end and the program's end of a pseudo-terminal that has the real one's size and leaves bytes unchanged."""
+    import fcntl  # noqa: PLC0415  missing on Windows, where ncuroof must still read reports
     import pty  # noqa: PLC0415
     import termios  # noqa: PLC0415
 
@@ -183,7 +186,7 @@ def _terminal() -> tuple[int, int]:
 
 
 class _Watch:
-    """Watches one run: relays what the program prints, reads ncu's log, draws the line."""
+    """Watches one run: relays the program's output, reads ncu's log, draws the status line."""
 
     def __init__(
         self,
@@ -203,7 +206,7 @@ class _Watch:
             self._selector.register(stream.source, selectors.EVENT_READ, stream)
 
     def progress(self) -> Progress:
-        """Return all that was said, in the log and on the relayed streams."""
+        """Return the progress from ncu's log and the relayed streams together."""
         parts = [self._reader.end(), *(stream.said.end() for stream in self._streams)]
         return _merged(parts)
 
@@ -236,11 +239,11 @@ class _Watch:
         return deadline < math.inf
 
     def _turn(self, seconds: float) -> bool:
-        """Relay what is there; return whether anything was."""
+        """Relay what has arrived within `seconds`, read the log, redraw the line; return whether anything was relayed."""
         ready = []
         if self._selector.get_map():
             ready = self._selector.select(seconds)
-        else:  # all streams are closed, and the program still runs
+        else:  # all streams are closed, but the program still runs
             time.sleep(seconds)
         for key, _ in ready:
             self._relay(key.data)
@@ -260,7 +263,7 @@ class _Watch:
                 stream.write(chunk)
             else:
                 self._line.between(chunk, stream.write)
-        except OSError:  # what we write to is gone: that ends no ncu, which is to close its report
+        except OSError:  # the target is gone; ncu must still close its report
             stream.is_lost = True
             if may_go_on and stream.without_progress is None:
                 self._selector.unregister(stream.source)
@@ -298,7 +301,7 @@ def _merged(parts: Sequence[Progress]) -> Progress:
 
 
 def flush_before_a_child() -> None:
-    """Write out what we have printed so far, so that the program's output comes after it."""
+    """Flush our own output, so that the child's comes after it."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()

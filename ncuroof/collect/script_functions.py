@@ -1,4 +1,4 @@
-"""The functions of a script, as --step-of names them, before anything runs."""
+"""Lists the functions that a script defines, as --step-of names them, without running it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def functions_in(script: Path) -> list[str] | None:
-    """Return the functions in a script, as `Trainer.step` or `main.step` where they lie in others; None where it is no Python."""
+    """Return the functions in a script, nested ones as `Trainer.step` or `main.step`; None if it cannot be read or parsed."""
     try:
         return list(_functions(ast.parse(script.read_bytes()), ""))
     except (OSError, SyntaxError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Making room for a report without losing the one that it replaces."""
+"""Makes room for a report without losing the one that it replaces."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 from ncuroof.errors import OutputError
 
 _ASIDE = ".before"
-"""Ends the name of a file while another one takes its place."""
+"""Suffix of a file that was moved aside."""
 
 
 @contextlib.contextmanager
 def set_aside(paths: Sequence[Path], *, is_replaced: Callable[[], bool]) -> Iterator[None]:
-    """Move files out of the way; delete them when the block is done, and move them back where it fails.
+    """Move files aside for the length of a block; delete them when it succeeds, and move them back when it fails.
 
     Args:
         paths: of the files.
-        is_replaced: whether there is something in their place. Where the block fails though there is, they stay where they are.
+        is_replaced: returns whether something has taken their place. If the block fails although it has, they stay aside.
 
     Raises:
-        OutputError: a file cannot be moved, or an earlier one was set aside and never came back; all are where they were.
+        OutputError: a file cannot be moved, or one set aside by an earlier run is still there; no file stays moved.
     """
     aside_by_path = {path: path.with_name(path.name + _ASIDE) for path in paths}
     for aside in aside_by_path.values():

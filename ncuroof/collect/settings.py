@@ -1,4 +1,4 @@
-"""What `profiles/collect.toml` says: levels, their counters and costs, launchers, failures."""
+"""Reads `profiles/collect.toml`: levels, their counters and costs, launchers of ranks, ncu's failures."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Version = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How much is asked for.
+    """How much to collect.
 
     Attributes:
         doc: one sentence.
         set: NVIDIA's section set, or None.
-        sections: beside the set.
+        sections: sections in addition to the set.
     """
 
     doc: str
@@ -31,13 +31,13 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class CounterStanza:
-    """Counters of the level roofline that belong together.
+    """A group of counters of the level roofline.
 
     Attributes:
         reason: what they are for.
         names: full names, as `--metrics` takes them.
-        sections: asked for where single names are not known.
-        capabilities: compute capabilities (major × 10 + minor) that have them; empty: all.
+        sections: sections to collect where the single counters' names are not known.
+        capabilities: compute capabilities (major × 10 + minor) that have the counters; empty: all.
         since: first version of ncu that knows the names; empty: all.
     """
 
@@ -50,15 +50,15 @@ class CounterStanza:
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """A program that starts ranks.
+    """A launcher of ranks, such as torchrun or mpirun.
 
     Attributes:
-        rank: environment variable that holds a rank's number.
-        module: that `python -m` starts it by; None where it is no Python.
-        own_program: options that make a launcher of Python scripts run any program; empty where it does that anyway.
-        flags: of a launcher of scripts, the options without a value, as `option_name` gives them.
-        values: of another, the options with a value.
-        two_values: those with two.
+        rank: environment variable that holds a process's rank.
+        module: module with which `python -m` starts it; None where it is not a Python module.
+        own_program: options that make a launcher of Python scripts run any program; empty for launchers that always do.
+        flags: for a launcher of Python scripts, its options without a value, named as by `option_name`.
+        values: for other launchers, the options with one value.
+        two_values: for other launchers, the options with two values.
     """
 
     rank: str
@@ -80,7 +80,7 @@ class Launcher:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failure of ncu: how its words are known, and what to say instead."""
+    """A failure of ncu: the pattern of its messages, and the message and hint to print instead."""
 
     id: str
     pattern: re.Pattern[str]
@@ -93,24 +93,24 @@ class Settings:
     """All of `profiles/collect.toml`.
 
     Attributes:
-        capabilities: compute capabilities (major × 10 + minor) whose counters it lists.
-        oldest_ncu: the oldest version that has what the levels ask for.
+        capabilities: compute capabilities (major × 10 + minor) with a counter list.
+        oldest_ncu: oldest ncu version that has all that the levels need.
         levels: by name.
-        section_since: first version of sections that came later.
-        option_since: first version of options that came later.
-        chips: by compute capability (major × 10 + minor), a chip as ncu names it.
-        given_by_ncuroof: what to ask ncuroof for in place of options that it gives to ncu itself, by the option in each spelling.
-        counters: of the level roofline.
-        passes: fewest and most replay passes of a launch, by level and compute capability; absent where not known.
-        replay_s: what a replay takes beside the kernel's own time, in seconds.
-        per_shape_from_launches: a counted run with more launches is recorded once per kernel and launch shape.
-        line_sections: what lines of the source take beside a level's.
-        line_options: of ncu, for the same.
+        section_since: first ncu version of sections that are newer than `oldest_ncu`.
+        option_since: first ncu version of options that are newer.
+        chips: name that ncu gives to a chip, by compute capability (major × 10 + minor).
+        given_by_ncuroof: by ncu option that ncuroof sets itself, in each spelling, what to ask ncuroof for instead.
+        counters: counters of the level roofline.
+        passes: fewest and most replay passes per launch, by level and compute capability; absent where not known.
+        replay_s: overhead of one replay beyond the kernel's own time, in seconds.
+        per_shape_from_launches: with more launches than this, each kernel and launch shape is recorded once.
+        line_sections: sections that source lines need in addition to a level's.
+        line_options: ncu options that source lines need.
         collectives: pattern of the names of kernels that wait for other GPUs.
-        waiting_calls: pattern of the names of calls of the CUDA API that wait for the GPU.
-        nsys_options: with which Nsight Systems counts launches.
-        launchers: by the words that call them.
-        failures: in the order in which they are looked for.
+        waiting_calls: pattern of the names of CUDA API calls that wait for the GPU.
+        nsys_options: options with which Nsight Systems counts launches.
+        launchers: by the words that call them (`torchrun`, `accelerate launch`).
+        failures: in the order in which they are matched.
     """
 
     capabilities: tuple[int, ...]
@@ -134,7 +134,7 @@ class Settings:
 
 
 def option_name(option: str) -> str:
-    """Return an option's name as launchers take it in several spellings: `--no_python` is `no-python`."""
+    """Return an option's name in one spelling: `--no_python` and `--no-python` become `no-python`."""
     return option.lstrip("-").replace("_", "-")
 
 
@@ -147,7 +147,7 @@ def parse_capability(text: str) -> int:
     """Return a compute capability as major × 10 + minor: "9.0" is 90.
 
     Raises:
-        ProfileRequestError: it is none.
+        ProfileRequestError: it is not a compute capability.
     """
     match = re.fullmatch(r"(\d+)\.(\d)", text)
     if match is None:

@@ -1,4 +1,4 @@
-"""Signals that would end ncuroof at once are treated as Ctrl-C: the child is interrupted first, so that it can close its report."""
+"""Treats SIGTERM and SIGHUP as Ctrl-C: the child is interrupted first, so that it can close its report."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import time
 from collections.abc import Callable, Iterator
 
 _ENDINGS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""Of a batch system, and of a terminal that is closed."""
+"""From a batch system that ends a job, and from a terminal that is closed."""
 
 _ONE_SIGNAL_S = 1.0
-"""Signals closer together are one: `timeout` and batch systems send it to the process, and then to all of its group."""
+"""Signals closer together count as one: `timeout` and batch systems signal the process, and then its whole group."""
 
 
 @contextlib.contextmanager
 def interrupted_by_signals(tell: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Take SIGTERM and SIGHUP for Ctrl-C, unless they are ignored, as under nohup.
+    """Raise KeyboardInterrupt on SIGTERM and SIGHUP, unless they are ignored, as under nohup.
 
     Args:
-        tell: is called before.
+        tell: called before the exception is raised.
     """
     interrupted_s = -math.inf
 
@@ -49,5 +49,5 @@ def interrupted_by_signals(tell: Callable[[], None] = lambda: None) -> Iterator[
 
 
 def forwarding_signals(process: subprocess.Popen[bytes]) -> contextlib.AbstractContextManager[None]:
-    """Let these signals end what we started as Ctrl-C does, and then us."""
+    """On these signals, send SIGINT to the child, as Ctrl-C in a terminal does, and raise KeyboardInterrupt here."""
     return interrupted_by_signals(lambda: process.send_signal(signal.SIGINT))

@@ -1,4 +1,4 @@
-"""A program that runs several times reads the same standard input each time."""
+"""Gives a program that runs several times the same standard input each time."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _STDIN = 0
 _CHUNK = 65536
 _PATIENCE_S = 5.0
 _BUSY_S, _IDLE_S = 0.001, 0.05
-"""Between looks at whether a program has read what it was handed, which nothing tells: while it reads, and while it does not."""
+"""Polling intervals for whether the program has read what it was given, while it reads and while it does not; there is no event."""
 
 _AT_ONCE = 2
 """SPLICE_F_NONBLOCK of tee(2)."""
 
 _kept: list[_File | _Pipe] = []
-"""What standard input is, while it is kept; it is the process's, as this is."""
+"""Standard input while it is kept; at most one. Global because standard input is the process's."""
 
 
 @contextlib.contextmanager
 def kept_input() -> Iterator[None]:
-    """Keep what the program reads from standard input, a file or a pipe, for `from_the_beginning`."""
+    """Within the block, keep what programs read from standard input (a file, pipe or socket), for `from_the_beginning`."""
     try:
         mode = os.fstat(_STDIN).st_mode
     except OSError:  # it is closed
@@ -46,13 +46,13 @@ def kept_input() -> Iterator[None]:
 
 
 def from_the_beginning() -> None:
-    """Let the program that is started next read what the one before has read; nothing where none is kept."""
+    """Rewind standard input, so that the next program reads what the previous one has read; no effect outside `kept_input`."""
     for each in _kept:
         each.rewind()
 
 
 class _File:
-    """A file, whose place what we start shares with us."""
+    """A file, whose position the programs that we start share with us."""
 
     def __init__(self) -> None:
         self._place = os.lseek(_STDIN, 0, os.SEEK_CUR)
@@ -62,9 +62,10 @@ class _File:
 
 
 class _Pipe:
-    """A pipe or socket: a thread hands on copies of what is in it, and takes what was read out, into a file for the next.
+    """A pipe or socket: a thread gives the program a copy of its content, and moves what the program has read to a spool file.
 
-    What no program reads stays there for who reads after us: the shell of a loop `… | while read`, or of a script that it gets so.
+    What no program reads stays in the pipe for whoever reads it after us: the shell of a loop `… | while read`, or a shell that
+    reads its script from there.
     """
 
     def __init__(self, stack: contextlib.ExitStack, copy: Callable[[int, int], int | None]) -> None:
@@ -86,7 +87,7 @@ class _Pipe:
         self._thread.start()
 
     def _end(self) -> None:
-        """Hand on no more, and be what we were."""
+        """Stop the thread and restore standard input."""
         if self._thread is not None:
             self._has_ended.set()
             os.dup2(self._source, _STDIN)
@@ -122,14 +123,14 @@ class _Pipe:
 
 
 def _n_unread(pipe: int) -> int:
-    import fcntl  # noqa: PLC0415  not on Windows, where ncuroof reads reports all the same
+    import fcntl  # noqa: PLC0415  missing on Windows, where ncuroof must still read reports
     import termios  # noqa: PLC0415
 
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def _tee(source: int, target: int) -> int | None:
-    """Copy what is in a pipe to another; return of how many bytes, 0 at its end, None where there is nothing yet."""
+    """Copy a pipe's content to another without consuming it; return the bytes copied, 0 at its end, None if there are none yet."""
     n_bytes = int(ctypes.CDLL(None, use_errno=True).tee(source, target, _CHUNK, _AT_ONCE))
     if n_bytes >= 0:
         return n_bytes
@@ -139,7 +140,7 @@ def _tee(source: int, target: int) -> int | None:
 
 
 def _peek(source: int, target: int) -> int | None:
-    """Do the same for a socket."""
+    """Do the same as `_tee` for a socket."""
     with socket.socket(fileno=os.dup(source)) as stream:
         try:
             chunk = stream.recv(_CHUNK, socket.MSG_PEEK | socket.MSG_DONTWAIT)

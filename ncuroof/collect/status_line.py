@@ -1,4 +1,4 @@
-"""A line at the foot of the terminal that says how far ncu is, and gives way to what the program prints."""
+"""A status line at the foot of the terminal that shows ncu's progress and makes way for the program's output."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _CLEAR = b"\r\x1b[2K"
 _MOST_NAME = 40
 _SILENCE_S = 2.0
 _LEAST_ESTIMATE_DONE = 2
-"""Launches after which a time per launch says anything: the first holds ncu's own start."""
+"""Launches before the remaining time is estimated: the first one includes ncu's start."""
 
 
 def progress_text(progress: Progress, elapsed_s: float, *, n_all: int | None = None) -> str:
-    """Return the state in a line: launches, kernel, passes, time, and what is left where it can be told.
+    """Return the progress as one line: launches, kernel, passes, elapsed time, and remaining time where it can be estimated.
 
     Args:
         progress: how far ncu is.
-        elapsed_s: since the program began.
-        n_all: launches to record, where ncu does not say and the plan knows.
+        elapsed_s: time since the program started.
+        n_all: number of planned launches, for when ncu does not say; None where not known.
     """
     expected = progress.n_all or n_all
     parts = [f"{progress.n_done} of {expected} launches" if expected else f"{progress.n_done} launches"]
@@ -52,14 +52,14 @@ def _printable(text: str) -> str:
 
 @dataclass(slots=True)
 class StatusLine:
-    """Draws on a terminal, where its cursor stands at the beginning of a line, or has stood elsewhere for a while.
+    """Draws the status line while the cursor is at the start of a line, or after it has been elsewhere for `_SILENCE_S`.
 
-    A bar of progress of the program's own leaves it behind the bar; ncu then works for seconds before the next one.
+    The program's own progress bar leaves the cursor behind the bar, and ncu may then work for seconds before the bar changes.
 
     Attributes:
         write: writes bytes to the terminal.
         width: of the terminal, in columns.
-        now_s: tells the time.
+        now_s: returns a monotonic time, in s.
     """
 
     write: Callable[[bytes], object]
@@ -71,7 +71,7 @@ class StatusLine:
     _printed_s: float = 0.0
 
     def show(self, text: str) -> None:
-        """Show another text."""
+        """Replace the line's text."""
         self._text = text
         if not self._is_at_start and self.now_s() - self._printed_s > _SILENCE_S:
             self._end_line()
@@ -80,7 +80,7 @@ class StatusLine:
             self._is_drawn = True
 
     def between(self, chunk: bytes, write: Callable[[bytes], object]) -> None:
-        """Pass on what the program printed, above the line."""
+        """Print the program's output above the line."""
         self.clear()
         write(chunk)
         self._is_at_start, self._printed_s = chunk.endswith(b"\n"), self.now_s()
@@ -88,13 +88,13 @@ class StatusLine:
             self.show(self._text)
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._is_drawn:
             self.write(_CLEAR)
             self._is_drawn = False
 
     def end(self) -> None:
-        """Take the line away, and end one that the program has left open: others print next."""
+        """Remove the line, and end a line that the program left unfinished, before others print."""
         self.clear()
         if not self._is_at_start:
             self._end_line()
@@ -105,7 +105,7 @@ class StatusLine:
 
 
 def terminal_width(descriptor: int) -> int:
-    """Return the columns of a terminal; 80 where it does not say."""
+    """Return the number of columns of a terminal; if unknown, that of the usual terminal, or 80."""
     try:
         return os.get_terminal_size(descriptor).columns or 80
     except OSError:

@@ -1,6 +1,6 @@
-"""Moments of the user's process that are waited for, so that nothing is imported or initialised before the script does it.
+"""Hooks for the import of a module and the initialisation of CUDA, so that neither happens before the script asks for it.
 
-`torch_runner.py` loads this file from its own folder, for ncuroof need not be installed where the user's torch is.
+`torch_runner.py` loads this file from its own folder, because ncuroof need not be installed in the Python that has PyTorch.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _CUDA_CALLS_LATER = "_lazy_call"
-"""Of torch.cuda: calls a function when it has initialised CUDA, at once where it has."""
+"""Function of torch.cuda that calls another one when CUDA has been initialised, at once if it has been."""
 
 
 class _AfterImport:
-    """Finds modules as the other finders do, and calls functions when they have been executed."""
+    """A finder on sys.meta_path that leaves finding modules to the others, and calls functions once a module has been executed."""
 
     def __init__(self) -> None:
         self._calls: dict[str, list[Callable[[Any], object]]] = {}
@@ -52,8 +52,8 @@ _AFTER_IMPORT = _AfterImport()
 
 
 def after_import(name: str, call: Callable[[Any], object]) -> None:
-    """Call a function with a module when the script has imported it; at once where it is there."""
-    if name in sys.builtin_module_names:  # their loader is a class, that of them all
+    """Call a function with a module when the script has imported it; at once if it is imported already."""
+    if name in sys.builtin_module_names:  # they all share one loader class, which must not be changed
         importlib.import_module(name)
     if name in sys.modules:
         call(sys.modules[name])
@@ -64,9 +64,9 @@ def after_import(name: str, call: Callable[[Any], object]) -> None:
 
 
 def when_cuda_begins(call: Callable[[], object]) -> None:
-    """Call a function when PyTorch has initialised CUDA, before the first launch; at once where it has.
+    """Call a function when PyTorch has initialised CUDA, before the first launch; at once if it has been initialised.
 
-    A PyTorch without CUDA begins when it is imported. A process that the script forks is none of ours.
+    With a PyTorch built without CUDA, call it when PyTorch is imported. Never call it in a process that the script forks.
     """
     process = os.getpid()
 
@@ -76,7 +76,7 @@ def when_cuda_begins(call: Callable[[], object]) -> None:
 
     def with_torch(torch: Any) -> None:
         cuda, backends = getattr(torch, "cuda", None), getattr(torch, "backends", None)
-        if cuda is None or backends is None:  # another module of that name
+        if cuda is None or backends is None:  # another module named torch
             return
         call_later = getattr(cuda, _CUDA_CALLS_LATER, None)
         if backends.cuda.is_built() and call_later is not None:

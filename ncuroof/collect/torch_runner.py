@@ -1,11 +1,11 @@
-"""Runs a PyTorch script, unchanged, and profiles some of its steps; it needs the standard library and the user's torch alone.
+"""Runs an unchanged PyTorch script and profiles some of its steps; needs only the standard library and the user's PyTorch.
 
     python torch_runner.py [OPTIONS] -- SCRIPT|-m MODULE [ARGS]
 
-Under `ncu --profile-from-start off`, the steps of --step N[:M] lie between cudaProfilerStart and cudaProfilerStop; --of says
-what a step is, --stop-after ends the script after the last. --annotate opens NVTX ranges. With --count FILE, PyTorch's own
-profiler takes ncu's place and writes its trace; with --operators that tells what the host does, too. --status FILE keeps a journal
-of what happened, a JSON value per line.
+--step N[:M] puts these steps between cudaProfilerStart and cudaProfilerStop, for `ncu --profile-from-start off`. --of says what a
+step is, and --stop-after ends the script after the last one. --annotate opens NVTX ranges. With --count FILE, PyTorch's profiler
+takes ncu's place and writes its trace; with --operators the trace also holds what the host does. --status FILE keeps a journal of
+what happened, a JSON object per line.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ncuroof.collect.torch_steps import Window
     from ncuroof.collect.torch_tools import Journal, Tool
 
-HERE = os.path.abspath(__file__)  # noqa: PTH100  this file starts other people's programs: as few modules as it can do with
+HERE = os.path.abspath(__file__)  # noqa: PTH100  it starts other people's programs: as few imports as possible
 NO_TORCH = "no-torch"
 
 
@@ -37,13 +37,13 @@ def run_script(path: str, *, step_name: str | None, window: Window, steps: Any) 
     Args:
         path: of the script.
         step_name: function of the script whose calls are steps, or None.
-        window: that counts them.
+        window: counts the steps.
         steps: the module `torch_steps`.
     """
     if os.path.isdir(path):  # noqa: PTH112
         runpy.run_path(path, run_name="__main__")
         return
-    path = os.path.abspath(path)  # noqa: PTH100  as Python has it since 3.9
+    path = os.path.abspath(path)  # noqa: PTH100  absolute as in Python since 3.9
     module = types.ModuleType("__main__")
     module.__dict__.update(
         __file__=path,
@@ -70,7 +70,7 @@ def run_script(path: str, *, step_name: str | None, window: Window, steps: Any) 
 
 
 def _tell_without_us() -> None:
-    """Print an exception as the interpreter does, without this file's frames at its top."""
+    """Print the current exception as the interpreter does, without this file's frames at the top of the traceback."""
     kind, error, trace = sys.exc_info()
     while trace is not None and trace.tb_next is not None and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next
@@ -94,23 +94,23 @@ def _arguments(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
 
 
 def _of_rank(path: str | None) -> str | None:
-    """Return a path with the values of variables in place of %q{NAME}, as ncu has it in the names of reports."""
+    """Return a path with each %q{NAME} replaced by that environment variable's value, as ncu does in report names."""
     return path and re.sub(r"%q\{(\w+)\}", lambda match: os.environ.get(match[1], ""), path)
 
 
 def _sibling(name: str) -> Any:
-    """Return the module in the file beside this one."""
+    """Load and return the module `name` from the file beside this one."""
     spec = importlib.util.spec_from_file_location(f"ncuroof_{name}", os.path.join(os.path.dirname(HERE), f"{name}.py"))  # noqa: PTH118, PTH120
     assert spec is not None  # noqa: S101  for the type checker
     assert spec.loader is not None  # noqa: S101
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where torch.compile looks for what it traces
+    sys.modules[spec.name] = module  # torch.compile looks up there what it traces
     spec.loader.exec_module(module)
     return module
 
 
 def _tools(options: argparse.Namespace, at_work: Any, journal: Journal, after_import: Any) -> list[Tool]:
-    """Return what is to be at work in the wanted steps."""
+    """Return the tools that the options ask for."""
     only_ours = at_work.OnlyOurs()
     if options.count or options.annotate:
         after_import("torch.autograd.profiler", only_ours.take_over)
@@ -123,7 +123,7 @@ def _tools(options: argparse.Namespace, at_work: Any, journal: Journal, after_im
 
 
 def main(words: list[str]) -> None:
-    """Run the script that `words` name inside the hooks that they ask for."""
+    """Run the script or module in `words` (`[OPTIONS] -- SCRIPT|-m MODULE [ARGS]`) with the tools that the options ask for."""
     options, program = _arguments(words)
     moments, steps, at_work = map(_sibling, ("torch_moments", "torch_steps", "torch_tools"))
     journal: Journal = at_work.Journal(options.status)

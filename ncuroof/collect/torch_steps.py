@@ -1,6 +1,6 @@
-"""What a step of a PyTorch script is, and what happens around the wanted ones.
+"""Counts the steps of a PyTorch script, and starts and stops the tools around the wanted ones.
 
-`torch_runner.py` loads this file from its own folder, for ncuroof need not be installed where the user's torch is.
+`torch_runner.py` loads this file from its own folder, because ncuroof need not be installed in the Python that has PyTorch.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ STEP_NAME = "__ncuroof_step__"
 Function = Callable[..., Any]
 AfterImport = Callable[[str, Callable[[Any], object]], None]
 _BATCHES = "_BaseDataLoaderIter"
-"""What iterates a DataLoader."""
+"""Base class of a DataLoader's iterators."""
 
 _IS_GENERATOR, _IS_COROUTINE, _IS_ASYNC_GENERATOR = 0x20, 0x80, 0x200
-"""Of a code object's flags (inspect.CO_GENERATOR and so on)."""
+"""Flags of a code object (inspect.CO_GENERATOR and so on)."""
 
 _MOST_BETWEEN = 5
-"""Steps of a critic for each one of the generator: n_critic of WGAN (arXiv:1701.07875) and WGAN-GP (arXiv:1704.00028)."""
+"""Steps that another optimizer may make between two of the leader's: n_critic of WGAN (arXiv:1701.07875), WGAN-GP (1704.00028)."""
 
 _STEPS_FRAME = "wrapper"
-"""Of torch.optim.Optimizer.profile_hook_step: what calls a step and then the hooks."""
+"""Function inside torch.optim.Optimizer.profile_hook_step that calls the step and then the hooks."""
 
 
 class Window:
-    """Counts steps, and has the tools at work during the wanted ones."""
+    """Counts steps, and keeps the tools running during the wanted ones."""
 
     def __init__(
         self,
@@ -53,16 +53,16 @@ class Window:
         self._n_passed_over = 0
 
     def refuse(self, why: str) -> NoReturn:
-        """End the script before its first step, which cannot be counted."""
+        """End the script before its first step, because its steps cannot be counted."""
         self._journal.tell("refused", why=why)
         raise SystemExit(f"ncuroof: {why}")
 
     def pass_over(self) -> None:
-        """Note a step that does not count."""
+        """Note a step of an optimizer that does not count."""
         self._n_passed_over += 1
 
     def before_first(self) -> None:
-        """Open where the first step is wanted: the tools begin when the script begins to use CUDA."""
+        """Open the window if the first step is wanted: the tools start when the script starts to use CUDA."""
         if self._first == 1:
             self._open()
 
@@ -77,7 +77,7 @@ class Window:
         if self._n_done == self._last:
             self.close()
             if self._stops_after:
-                raise SystemExit(0)  # past handlers of Exception, through finally clauses
+                raise SystemExit(0)  # not caught by `except Exception`; runs finally clauses
         elif self._n_done == self._last + 1 and self._stops_after:
             sys.stderr.write(
                 "ncuroof: the script catches the SystemExit that ends it after the last step, and runs on\n"
@@ -88,7 +88,7 @@ class Window:
             self._begins_without_torch()
 
     def close(self) -> None:
-        """Close if it is open, which it is at the end of a script that has fewer steps than wanted."""
+        """Close the window if it is open; at the script's end it is if there were fewer steps than wanted."""
         if self._is_open and os.getpid() == self._process:
             self._is_open = False
             while self._at_work:
@@ -96,7 +96,7 @@ class Window:
             self._journal.tell("stop", after=self._n_done)
 
     def end(self) -> None:
-        """Close at the script's end, and tell what did not count."""
+        """Close the window at the script's end, and report the steps that did not count."""
         self.close()
         if self._n_passed_over:
             self._journal.tell("passed-over", n_steps=self._n_passed_over)
@@ -108,7 +108,7 @@ class Window:
             self._when_cuda_begins(self._begin)
 
     def _begins_without_torch(self) -> bool:
-        """Begin if steps of a script of another library were made: it has begun to use CUDA by then, if it ever does."""
+        """Start the tools after a step of a script without PyTorch: it has used CUDA by then, if it ever does."""
         if self._n_done and "torch" not in sys.modules:
             self._begin()
         return bool(self._at_work)
@@ -122,7 +122,7 @@ class Window:
 
 
 def count_steps(of: str, window: Window, after_import: AfterImport) -> str | None:
-    """Count what a step is; return the script's function whose calls are steps, or None."""
+    """Start counting what `of` calls a step; return its name if that is a function of the script, which the caller decorates."""
     if of == "optimizer":
         after_import("torch.optim.optimizer", lambda module: _count_optimizer_steps(window, module))
     elif of == "dataloader":
@@ -136,10 +136,10 @@ def count_steps(of: str, window: Window, after_import: AfterImport) -> str | Non
 
 
 def _count_optimizer_steps(window: Window, module: Any) -> None:
-    """Take each step of the optimizer that leads for a step of the script.
+    """Count each step of the leading optimizer as a step of the script.
 
-    The first that steps leads, until it is gone, or another one steps more often meanwhile than it may between two of its steps:
-    scripts make new ones for each epoch, or for another phase.
+    The first to step leads, until it is deleted, or until another one steps more than `_MOST_BETWEEN` times without a step of the
+    leader: scripts create new optimizers for each epoch or phase.
     """
     leads: Callable[[], Any] = lambda: None  # noqa: E731  in place of a weak reference
     n_meanwhile: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
@@ -163,8 +163,8 @@ def _count_optimizer_steps(window: Window, module: Any) -> None:
 
 
 def _is_within_its_own_step(stepped: Any, module: Any) -> bool:
-    """Return whether an optimizer's step was called by that of a subclass, which PyTorch calls hooks after, too."""
-    n_steps, frame = 0, sys._getframe(1)  # noqa: SLF001  inspect would be one module more
+    """Return whether an optimizer's step was called by its subclass's step, after which PyTorch calls the hooks again."""
+    n_steps, frame = 0, sys._getframe(1)  # noqa: SLF001  avoids importing inspect
     while frame is not None and n_steps < 2:
         if frame.f_code.co_name == _STEPS_FRAME and frame.f_globals is module.__dict__:
             n_steps += (frame.f_locals.get("args") or (None,))[0] is stepped
@@ -173,7 +173,7 @@ def _is_within_its_own_step(stepped: Any, module: Any) -> bool:
 
 
 def _count_batches(window: Window, module: Any) -> None:
-    """Take each batch of a DataLoader for a step: it ends when that loader's next one is asked for."""
+    """Count each batch of a DataLoader as a step, which ends when the same loader is asked for the next batch."""
     iterator = getattr(module, _BATCHES)
     fetch = iterator.__next__
 
@@ -188,7 +188,7 @@ def _count_batches(window: Window, module: Any) -> None:
 
 
 def _count_calls(window: Window, module: Any, name: str) -> None:
-    """Take each call of a module's function for a step; the name may lie within a class."""
+    """Count each call of a module's function as a step; the name may lie within a class."""
     *path, last = name.split(".")
     full_name = f"{module.__name__}:{name}"
     try:
@@ -199,7 +199,7 @@ def _count_calls(window: Window, module: Any, name: str) -> None:
 
 
 def _as_written(owner: Any, name: str) -> Any:
-    """Return what a class holds under a name, before it is bound: a static method stays one."""
+    """Return an attribute as the class defines it, not bound, so that a static method stays one."""
     for each in owner.__mro__ if isinstance(owner, type) else ():
         if name in each.__dict__:
             return each.__dict__[name]
@@ -207,7 +207,7 @@ def _as_written(owner: Any, name: str) -> Any:
 
 
 def counted(window: Window, name: str) -> Callable[[Any], Any]:
-    """Return a decorator that takes each call of a function, method or property for a step; of a generator, its end."""
+    """Return a decorator that counts each call of a function, method or property as a step; a generator counts when it ends."""
 
     def decorate(function: Any) -> Any:
         if isinstance(function, (staticmethod, classmethod)):
@@ -231,7 +231,7 @@ def _call(window: Window, function: Function) -> Function:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
-        if isinstance(result, types.CoroutineType):  # of a coroutine function inside a decorator that is none
+        if isinstance(result, types.CoroutineType):  # a plain decorator around a coroutine function
             return _to_the_end(window, result)
         window.step_done()
         return result
@@ -264,7 +264,7 @@ def _exhaust(window: Window, function: Function) -> Function:
 
 
 class _Callable:
-    """Stands for what can be called and is no function, as compilers and click make of one: all but its calls is as it was."""
+    """Wraps a callable object that is not a function, such as those of compilers and click, and counts its calls, nothing else."""
 
     def __init__(self, window: Window, whole: Any) -> None:
         self._ncuroof_window, self._ncuroof_whole = window, whole
@@ -278,7 +278,7 @@ class _Callable:
         return self._ncuroof_call(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_ncuroof"):  # of a copy that is being made
+        if name.startswith("_ncuroof"):  # not yet set in a copy, whose __init__ does not run
             raise AttributeError(name)
         return getattr(self._ncuroof_whole, name)
 
@@ -291,12 +291,12 @@ _CALLS = {0: _call, _IS_COROUTINE: _call_and_wait, _IS_GENERATOR: _exhaust}
 
 
 class Decorate(ast.NodeTransformer):
-    """Decorates a function of the script; lines stay as they are.
+    """Decorates the step function in the script's syntax tree, without changing line numbers.
 
-    It does so around its other decorators, for compilers among them would trace what counts, and call it once.
+    The new decorator is the outermost one: a compiler among the others would trace the counting, and run it only once.
 
     Attributes:
-        is_found: the script has it.
+        is_found: the script has the function.
     """
 
     def __init__(self, name: str) -> None:

@@ -1,6 +1,6 @@
-"""What is at work inside the user's PyTorch process while the wanted steps run: profilers, NVTX ranges, a journal.
+"""Tools that work inside the user's PyTorch process during the wanted steps: profilers, NVTX ranges, and a journal.
 
-`torch_runner.py` loads this file from its own folder, for ncuroof need not be installed where the user's torch is.
+`torch_runner.py` loads this file from its own folder, because ncuroof need not be installed in the Python that has PyTorch.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ if TYPE_CHECKING:
 
 _N_EARLIER_STEPS = 5
 _LOCAL_RANKS = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
-"""Variables in which launchers tell a process its number on its machine: torchrun, Open MPI, MPICH, Slurm."""
+"""Variables with a process's rank on its machine, as launchers set them: torchrun, Open MPI, MPICH, Slurm."""
 
 
 class Journal:
-    """Tells the caller what happened, in order."""
+    """A file that tells ncuroof what happened in this process: one JSON object per line, in order."""
 
     def __init__(self, path: str | None) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644) if path else -1
         self._process = os.getpid()
 
     def tell(self, event: str, **more: object) -> None:
-        """Add an event; a forked worker's are left out."""
+        """Add an event, unless this is a forked worker."""
         if self._file >= 0 and os.getpid() == self._process:
-            with contextlib.suppress(OSError):  # a full disk is told by what is missing
+            with contextlib.suppress(OSError):  # full disk: the caller notices what is missing
                 os.write(self._file, (json.dumps({"event": event, **more}) + "\n").encode())
 
 
 class Tool:
-    """What is at work while the wanted steps run."""
+    """Something that runs during the wanted steps."""
 
     def start(self) -> None:
-        """Begin."""
+        """Start."""
 
     def stop(self) -> None:
-        """End."""
+        """Stop."""
 
     def step_done(self) -> None:
-        """Note the end of a step, be it before the wanted ones."""
+        """Note the end of a step, including steps before the wanted ones."""
 
 
 class CudaProfiler(Tool):
-    """Tells the profiler that watches this process from outside when to record."""
+    """Switches recording on and off in the profiler attached to this process (ncu)."""
 
     def start(self) -> None:  # noqa: D102  as Tool says
         self._call("cudaProfilerStart")
@@ -63,18 +63,18 @@ class CudaProfiler(Tool):
 
     def _call(self, name: str) -> None:
         torch = sys.modules.get("torch")
-        if torch is None:  # a script of another library: the driver has the same call
+        if torch is None:  # the script uses another library: the driver has the same call
             with contextlib.suppress(OSError):
                 getattr(ctypes.CDLL("libcuda.so.1"), name.replace("cuda", "cu", 1))()
         elif torch.cuda.is_available():
             if torch.cuda.is_initialized():
                 torch.cuda.synchronize()
-            with torch.cuda.device(_own_device(torch)):  # on which the call makes a context
+            with torch.cuda.device(_own_device(torch)):  # where the call creates a context
                 getattr(torch.cuda.cudart(), name)()
 
 
 def _own_device(torch: Any) -> int:
-    """Return the GPU that a rank uses by custom before it has chosen one; -1, which changes nothing, after that."""
+    """Return the GPU that a rank usually takes, before CUDA is initialised; -1, which changes nothing, after that or if unknown."""
     named = next((os.environ[name] for name in _LOCAL_RANKS if os.environ.get(name, "").isdigit()), "-1")
     return -1 if torch.cuda.is_initialized() or int(named) >= torch.cuda.device_count() else int(named)
 
@@ -84,16 +84,16 @@ def _is_main_thread() -> bool:
 
 
 class OnlyOurs:
-    """Keeps the script's own profilers from beginning where ours works: two at a time end the process.
+    """Disables the script's own PyTorch profilers: two at a time would end the process.
 
-    They are there as ever, and have recorded nothing.
+    The script can use them as usual; they record nothing.
     """
 
     def __init__(self) -> None:
         self._is_ours = False
 
     def take_over(self, profiler: Any) -> None:
-        """Put ourselves between the module `torch.autograd.profiler` and what it calls."""
+        """Wrap the functions that the module `torch.autograd.profiler` calls to start and stop profiling."""
         for name, instead in (
             ("_prepare_profiler", None),
             ("_enable_profiler", None),
@@ -103,7 +103,7 @@ class OnlyOurs:
 
     @contextlib.contextmanager
     def at_work(self) -> Iterator[None]:
-        """Let through what is called meanwhile: it is ours, and what PyTorch advises of several cycles is not for the user."""
+        """Let our own profiler's calls through, and hide PyTorch's warning about several cycles, which is not for the user."""
         self._is_ours = True
         try:
             with warnings.catch_warnings():
@@ -120,7 +120,7 @@ class OnlyOurs:
 
 
 class Nothing:
-    """A profiler's results without any event."""
+    """The result of a disabled profiler: no events."""
 
     def __bool__(self) -> bool:
         return False
@@ -137,7 +137,7 @@ class Nothing:
 
 
 class Counting(Tool):
-    """Counts launches with PyTorch's profiler, and leaves its trace in a file; times the steps before it is at work."""
+    """Counts launches with PyTorch's profiler and writes its trace to a file; times the steps before the profiler starts."""
 
     def __init__(
         self, path: str, journal: Journal, only_ours: OnlyOurs, batches: BatchClock, *, with_operators: bool = False
@@ -149,7 +149,7 @@ class Counting(Tool):
         self._ends: deque[Any] = deque(maxlen=_N_EARLIER_STEPS + 1)
 
     def start(self) -> None:
-        """Count from here on; not in a thread of the script's, for the profiler's state is its thread's, and ends with it."""
+        """Start counting, on the main thread only: the profiler's state belongs to the thread that starts it, and ends with it."""
         torch = sys.modules.get("torch")
         if torch is None:
             return
@@ -169,11 +169,11 @@ class Counting(Tool):
         self._began_ns = time.perf_counter_ns()
 
     def stop(self) -> None:
-        """Count no more, write the trace, and tell the times."""
+        """Stop counting, write the trace, and write the times to the journal."""
         torch = sys.modules.get("torch")
         if self._profile is None or torch is None:
             return
-        if not _is_main_thread():  # to stop it here would end the process
+        if not _is_main_thread():  # stopping it here would end the process
             self._journal.tell("not-counted")
             return
         if torch.cuda.is_initialized():
@@ -181,12 +181,12 @@ class Counting(Tool):
         times_ns = {"duration_ns": time.perf_counter_ns() - self._began_ns, "batches_ns": self._batches.waited_ns}
         with self._only_ours.at_work():
             self._profile.stop()
-        with contextlib.suppress(OSError, RuntimeError):  # such as a full disk: the caller misses the trace
+        with contextlib.suppress(OSError, RuntimeError):  # full disk: the caller misses the trace
             self._profile.export_chrome_trace(self._path)
         self._journal.tell("counted", **times_ns, earlier_steps_ns=self._earlier_steps_ns())
 
     def step_done(self) -> None:
-        """Note when the GPU ends the step, which the host does not wait for."""
+        """Mark the end of the step on the GPU with an event, without waiting for it."""
         torch = sys.modules.get("torch")
         if self._profile is not None or torch is None or not torch.cuda.is_initialized():
             return
@@ -197,13 +197,13 @@ class Counting(Tool):
 
     def _earlier_steps_ns(self) -> list[float]:
         ends = list(self._ends)
-        with contextlib.suppress(RuntimeError):  # such as events of several GPUs
+        with contextlib.suppress(RuntimeError):  # such as events on several GPUs
             return [1e6 * start.elapsed_time(end) for start, end in zip(ends, ends[1:])]  # noqa: B905, RUF007  Python 3.9
         return []
 
 
 class BatchClock:
-    """Sums how long the process waits for batches of its DataLoaders; None where PyTorch has them otherwise than it had."""
+    """Sums how long the process waits for batches of its DataLoaders, in ns; None where PyTorch lacks the iterator class."""
 
     def __init__(self) -> None:
         self.waited_ns: int | None = None
@@ -216,7 +216,7 @@ class BatchClock:
             self._wrap(loader)
 
     def start(self) -> None:
-        """Sum from here on."""
+        """Start summing."""
         if self._loader is not None:
             self.waited_ns = 0
 
@@ -235,10 +235,10 @@ class BatchClock:
 
 
 class Annotations(Tool):
-    """NVTX ranges: modules by their place in the model, operators by PyTorch's own ranges, with the shapes of their inputs.
+    """NVTX ranges for modules, named by their path in the model, and for operators (PyTorch's own), both with input shapes.
 
-    PyTorch's own go on to the end of the process. The last step ends within ranges of the script's (`Optimizer.step` is one), and
-    PyTorch 2.11 prints an internal assertion and a page of frames for each range that ends after `emit_nvtx` has.
+    PyTorch's own are never switched off: the last step ends within open ranges (`Optimizer.step` is one), and PyTorch 2.11 prints
+    an internal assertion and a page of stack frames for each range that closes after `emit_nvtx` has ended.
     """
 
     def __init__(self, only_ours: OnlyOurs) -> None:
@@ -249,7 +249,7 @@ class Annotations(Tool):
         self._torch: Any = None
 
     def start(self) -> None:
-        """Annotate from here on."""
+        """Start annotating."""
         torch, module = (sys.modules.get(name) for name in ("torch", "torch.nn.modules.module"))
         if torch is None or module is None:
             return
@@ -264,7 +264,7 @@ class Annotations(Tool):
                 self._operators.__enter__()
 
     def stop(self) -> None:
-        """Annotate modules no more."""
+        """Stop annotating modules."""
         for handle in self._handles:
             handle.remove()
         self._handles = []
@@ -279,7 +279,7 @@ class Annotations(Tool):
         try:
             shapes = ", ".join(str(list(each.shape)) for each in inputs if isinstance(each, self._torch.Tensor))
             return f"{self._name(module)} ({type(module).__name__}) {shapes}".rstrip()
-        except Exception:  # such as a nested tensor, which has no shape: no name is worth the user's run
+        except Exception:  # such as a nested tensor without a shape: a name must not end the user's run
             return type(module).__name__
 
     def _leave(self, module: Any, inputs: Any, output: Any) -> None:  # noqa: ARG002  what torch calls a hook with

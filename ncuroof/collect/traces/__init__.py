@@ -1,1 +1,1 @@
-"""Traces of a run without replays: how often kernels ran, and what the GPU did meanwhile."""
+"""Reads traces of runs without ncu: how often kernels ran, and what the GPU did meanwhile."""

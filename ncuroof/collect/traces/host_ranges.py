@@ -1,4 +1,4 @@
-"""Ranges of what the host did, that lie in each other, to ranges that do not."""
+"""Turns nested ranges of what the host did into ranges that do not overlap."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from math import inf
 from ncuroof.collect.traces.timeline import HostRange
 
 _LAST = HostRange("", inf, inf, None)
-"""Begins when all others have ended."""
+"""Sentinel: starts when all others have ended."""
 
 
 def outermost(ranges: Iterable[HostRange]) -> Mapping[Hashable, Sequence[HostRange]]:
-    """Return the ranges of each thread that lie in no other, by start."""
+    """Return each thread's outermost ranges, by start."""
     found: dict[Hashable, list[HostRange]] = {}
     for thread, its_ranges in _by_thread(ranges).items():
         found[thread] = []
@@ -24,7 +24,7 @@ def outermost(ranges: Iterable[HostRange]) -> Mapping[Hashable, Sequence[HostRan
 
 
 def innermost(ranges: Iterable[HostRange]) -> Iterator[HostRange]:
-    """Yield pieces of ranges: each while no other of its thread was open that began later."""
+    """Yield pieces of ranges that do not overlap: at each time, of the open ranges of a thread, the one that started last."""
     for its_ranges in _by_thread(ranges).values():
         open_ranges: list[HostRange] = []
         reached_ns = -inf
@@ -40,7 +40,7 @@ def innermost(ranges: Iterable[HostRange]) -> Iterator[HostRange]:
 
 
 def without_children(ranges: Iterable[HostRange]) -> Iterator[HostRange]:
-    """Yield the ranges that hold no other of their thread."""
+    """Yield the ranges that contain no other range of their thread."""
     for its_ranges in _by_thread(ranges).values():
         for each, following in zip(its_ranges, (*its_ranges[1:], _LAST), strict=True):
             if following.start_ns >= each.end_ns:
@@ -48,7 +48,7 @@ def without_children(ranges: Iterable[HostRange]) -> Iterator[HostRange]:
 
 
 def _by_thread(ranges: Iterable[HostRange]) -> dict[Hashable, list[HostRange]]:
-    """Return each thread's ranges by start, those that hold others before these."""
+    """Return each thread's ranges by start, outer ranges before inner ones."""
     found: dict[Hashable, list[HostRange]] = defaultdict(list)
     for each in sorted(ranges, key=lambda each: (each.start_ns, -each.end_ns)):
         found[each.thread].append(each)

@@ -1,4 +1,4 @@
-"""Where in a program a GPU was left without work: how long at a time, what the host did meanwhile, which kernel came next."""
+"""Where in a program a GPU was idle: how long at a time, what the host did meanwhile, and which kernel came next."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ncuroof.collect.kernel_names import function_name
 from ncuroof.collect.traces.timeline import Activity, Call, HostRange
 
 BETWEEN_RANGES = ""
-"""The host was in no range that the trace names."""
+"""Name for time in which the host was in no range of the trace."""
 
 _MOST_PLACES = 5
 _LEAST_SHARE_FRAC = 0.02
@@ -20,11 +20,11 @@ _LEAST_SHARE_FRAC = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A part of idle time.
+    """A share of idle time.
 
     Attributes:
-        name: of what the host did, as the trace names it, or `BETWEEN_RANGES`; or of the kernel's function that came next.
-        duration_ns: idle time that belongs to it.
+        name: the range that the host was in, or `BETWEEN_RANGES`; or the function of the kernel that came next.
+        duration_ns: its idle time.
     """
 
     name: str
@@ -33,13 +33,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Time in which a GPU had nothing to do.
+    """A time in which a GPU was idle.
 
     Attributes:
-        start_ns: when it had run dry.
-        end_ns: when it worked again.
-        next: what ended it.
-        launch: the call that launched that; None where not known.
+        start_ns: when the GPU ran out of work.
+        end_ns: when it started to work again.
+        next: the activity that ended the gap.
+        launch: the call that launched that activity; None where not known.
     """
 
     start_ns: float
@@ -49,12 +49,12 @@ class Gap:
 
     @property
     def duration_ns(self) -> float:
-        """How long it lasted."""
+        """Length of the gap."""
         return self.end_ns - self.start_ns
 
 
 def half_in_gaps_of(gaps: Iterable[Gap]) -> float:
-    """Return the length of gaps, itself and longer ones, that make up half of the time, in nanoseconds; 0 without gaps."""
+    """Return the length, in ns, such that gaps at least that long make up half of the idle time; 0 without gaps."""
     longest_first = sorted((gap.duration_ns for gap in gaps), reverse=True)
     so_far = accumulate(longest_first)
     half_ns = sum(longest_first) / 2
@@ -62,13 +62,14 @@ def half_in_gaps_of(gaps: Iterable[Gap]) -> float:
 
 
 def during(gaps: Iterable[Gap], ranges: Mapping[Hashable, Sequence[HostRange]]) -> tuple[Place, ...]:
-    """Return what the host did in gaps that ended with late launches, the most first; empty where the trace names nothing.
+    """Return what the host did in gaps that waited for a launch, by descending idle time; empty if it was in no named range.
 
-    A gap belongs to what its launching thread did from the moment the GPU ran dry until the launch returned, in proportion.
+    Each gap is divided among what its launching thread did from when the GPU ran out of work until the launch call returned, in
+    proportion to time.
 
     Args:
-        gaps: that waited for the host.
-        ranges: of each thread by start, which do not overlap.
+        gaps: gaps of one cause; those whose launch call had returned before they started are ignored.
+        ranges: ranges by thread that do not overlap, by start.
     """
     total: dict[str, float] = defaultdict(float)
     for gap in gaps:
@@ -82,7 +83,7 @@ def during(gaps: Iterable[Gap], ranges: Mapping[Hashable, Sequence[HostRange]]) 
 
 
 def before(gaps: Iterable[Gap]) -> tuple[Place, ...]:
-    """Return which kernels ended gaps, by function, and copies and memsets together, the most idle time first."""
+    """Return which kernels ended gaps, by function, with copies and memsets together as "copy"; by descending idle time."""
     by_name: dict[str, float] = defaultdict(float)
     for gap in gaps:
         by_name["" if gap.next.is_copy else gap.next.name] += gap.duration_ns
@@ -93,7 +94,7 @@ def before(gaps: Iterable[Gap]) -> tuple[Place, ...]:
 
 
 def _shares(ranges: Sequence[HostRange], start_ns: float, end_ns: float) -> Iterator[tuple[str, float]]:
-    """Yield how long a thread was in each of its ranges, and in none, between two moments."""
+    """Yield how long a thread was in each of its ranges, and in none, between two times."""
     place = max(bisect_right(ranges, start_ns, key=lambda each: each.start_ns) - 1, 0)
     named_ns = 0.0
     for each in ranges[place:]:

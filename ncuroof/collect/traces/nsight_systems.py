@@ -1,7 +1,7 @@
-"""Traces of Nsight Systems: its report (`.nsys-rep`), by way of the SQLite database that `nsys export` makes of it.
+"""Reads traces of Nsight Systems: reports (`.nsys-rep`), through the SQLite database that `nsys export` makes of them.
 
-Tables and columns are those of "SQLite Schema Reference" in NVIDIA's Nsight Systems User Guide; what tells processes and threads
-apart is in its "Serialized Process and Thread Identifiers". Times are nanoseconds.
+Tables and columns are those of "SQLite Schema Reference" in NVIDIA's Nsight Systems User Guide; its "Serialized Process and Thread
+Identifiers" explains the identifiers. Times are nanoseconds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
 _SQLITE = b"SQLite format 3\0"
 _MOST_ROWS = 5_000_000
 _THREAD_BITS = 24
-"""Of a `globalTid`; the bits above are its `globalPid`."""
+"""Low bits of a `globalTid` that identify the thread; with these set to 0 it is the `globalPid`."""
 
 _KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 _GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
@@ -43,7 +43,7 @@ _COPIES = ("CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET")
 _CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
 _RANGES = "NVTX_EVENTS"
 _PUSHED = (59, 70)
-"""NvtxPushPopRange and NvtxtPushPopRange, of ENUM_NSYS_EVENT_TYPE."""
+"""NvtxPushPopRange and NvtxtPushPopRange in ENUM_NSYS_EVENT_TYPE."""
 
 _TIMES = "start, end, deviceId, globalPid, correlationId, contextId, streamId"
 _RECORD = "record it with nsys profile --trace=cuda, and convert it with nsys export --type=sqlite"
@@ -63,14 +63,14 @@ def is_nsys_trace(path: Path) -> bool:
 
 
 def read_nsys_trace(path: Path, *, waiting_calls: str) -> Timeline:
-    """Return what a trace of Nsight Systems holds.
+    """Return the timeline of a trace of Nsight Systems.
 
     Args:
-        path: of a report, which nsys has to be there for, or of its SQLite export.
-        waiting_calls: regular expression of the calls of the CUDA API that wait for the GPU.
+        path: of a report, which needs nsys to be installed, or of its SQLite export.
+        waiting_calls: regular expression for names of CUDA API calls that wait for the GPU.
 
     Raises:
-        CountsError: it cannot be read, or nsys is missing.
+        CountsError: the trace cannot be read, or nsys is missing.
     """
     if path.suffix not in REPORT_SUFFIXES:
         return _read_database(path, path, waiting_calls)
@@ -81,7 +81,7 @@ def read_nsys_trace(path: Path, *, waiting_calls: str) -> Timeline:
 
 
 def _export(report: Path, database: Path) -> None:
-    """Have nsys write a report as a database."""
+    """Export a report as a database with nsys."""
     by_hand = f"nsys export --type=sqlite {report.name}, then pass the .sqlite file"
     if not report.is_file():
         raise CountsError(f"{report}: no such file", hint=_RECORD)
@@ -109,10 +109,10 @@ def _read_database(database: Path, named: Path, waiting_calls: str) -> Timeline:
 
 
 def _timeline(connection: sqlite3.Connection, waiting: re.Pattern[str]) -> Timeline:
-    """Return what a database holds: of calls, those that launch and those that wait.
+    """Return the timeline in a database; of the API calls only those that launch an activity or wait for the GPU.
 
     Raises:
-        ValueError, TypeError, sqlite3.Error: it is not as the schema has it, or too large.
+        ValueError, TypeError, sqlite3.Error: it does not follow the schema, or is too large.
     """
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     activities = _at_most(
@@ -131,7 +131,7 @@ def _timeline(connection: sqlite3.Connection, waiting: re.Pattern[str]) -> Timel
 
 def _kernels(connection: sqlite3.Connection) -> Iterator[Activity]:
     rows = connection.execute(
-        f"SELECT {_TIMES}, value, gridX, gridY, gridZ, blockX, blockY, blockZ "  # noqa: S608  names of ours
+        f"SELECT {_TIMES}, value, gridX, gridY, gridZ, blockX, blockY, blockZ "  # noqa: S608  our own table names
         f"FROM {_KERNELS} JOIN StringIds ON StringIds.id = demangledName"
     )
     shapes: dict[Sequence[int], tuple[Shape, Shape]] = {}
@@ -142,9 +142,9 @@ def _kernels(connection: sqlite3.Connection) -> Iterator[Activity]:
 
 
 def _others(connection: sqlite3.Connection, table: str) -> Iterator[Activity]:
-    """Yield copies, memsets, or graphs that were recorded as wholes."""
+    """Yield copies, memsets, or CUDA graphs that were traced as a whole."""
     is_copy = table in _COPIES
-    for times in connection.execute(f"SELECT {_TIMES} FROM {table}"):  # noqa: S608  names of ours
+    for times in connection.execute(f"SELECT {_TIMES} FROM {table}"):  # noqa: S608  our own table names
         yield _activity(times, "" if is_copy else WHOLE_GRAPH, is_copy=is_copy)
 
 
@@ -157,18 +157,18 @@ def _activity(times: Sequence[Any], name: str, **more: Any) -> Activity:
 
 def _calls(connection: sqlite3.Connection) -> Iterator[Call]:
     rows = connection.execute(
-        f"SELECT start, end, globalTid, correlationId, value FROM {_CALLS} JOIN StringIds ON StringIds.id = nameId"  # noqa: S608  names of ours
+        f"SELECT start, end, globalTid, correlationId, value FROM {_CALLS} JOIN StringIds ON StringIds.id = nameId"  # noqa: S608  our own table names
     )
     for start, end, thread, correlation, name in rows:
         launch = None if correlation is None else (thread >> _THREAD_BITS << _THREAD_BITS, correlation)
-        if end >= start:  # of what was cut off no end is known
+        if end >= start:  # a call that was cut off has no valid end
             yield Call(sys.intern(name), start, end, thread, launch)
 
 
 def _ranges(connection: sqlite3.Connection) -> Iterator[HostRange]:
-    """Yield what the program pushed and popped on each thread."""
+    """Yield the NVTX ranges that the program pushed and popped on each thread."""
     rows = connection.execute(
-        f"SELECT start, end, globalTid, coalesce(text, value) FROM {_RANGES} LEFT JOIN StringIds ON StringIds.id = textId "  # noqa: S608  names of ours
+        f"SELECT start, end, globalTid, coalesce(text, value) FROM {_RANGES} LEFT JOIN StringIds ON StringIds.id = textId "  # noqa: S608  our own table names
         f"WHERE eventType IN {_PUSHED} AND end IS NOT NULL"
     )
     for start, end, thread, name in rows:
@@ -178,15 +178,15 @@ def _ranges(connection: sqlite3.Connection) -> Iterator[HostRange]:
 
 def _has_nodes_of_graphs(connection: sqlite3.Connection) -> bool:
     columns = {name for _, name, *_ in connection.execute(f"PRAGMA table_info({_KERNELS})")}
-    query = f"SELECT 1 FROM {_KERNELS} WHERE graphNodeId IS NOT NULL LIMIT 1"  # noqa: S608  names of ours
+    query = f"SELECT 1 FROM {_KERNELS} WHERE graphNodeId IS NOT NULL LIMIT 1"  # noqa: S608  our own table names
     return "graphNodeId" in columns and connection.execute(query).fetchone() is not None
 
 
 def _at_most(found: Iterable[_Told]) -> list[_Told]:
-    """Return a list of what is found.
+    """Return `found` as a list.
 
     Raises:
-        ValueError: it is more than fits into memory.
+        ValueError: it has more than `_MOST_ROWS` entries, which may not fit into memory.
     """
     kept = list(islice(found, _MOST_ROWS + 1))
     if len(kept) > _MOST_ROWS:

@@ -1,4 +1,4 @@
-"""Traces of a run, of PyTorch's profiler or of Nsight Systems, to how often kernels ran and what the GPU did meanwhile."""
+"""Turns traces of PyTorch's profiler or Nsight Systems into counts: how often kernels ran, and what the GPU did meanwhile."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def read_trace(path: str | os.PathLike[str]) -> Counts:
     """Return how often each kernel of a trace ran, and what the GPU did meanwhile.
 
     Args:
-        path: of what `torch.profiler.profile.export_chrome_trace` wrote, compressed with gzip or not, or of Nsight Systems' report
-            (`.nsys-rep`) or SQLite export of it.
+        path: of a file that `torch.profiler.profile.export_chrome_trace` wrote, compressed with gzip or not, or of a report of
+            Nsight Systems (`.nsys-rep`) or its SQLite export.
 
     Raises:
-        CountsError: it cannot be read, is no such trace, or holds no kernel.
+        CountsError: it cannot be read, is not such a trace, or holds no kernel.
     """
     path, settings = Path(path), load_settings()
     if is_nsys_trace(path):
@@ -48,8 +48,8 @@ def counts_of(timeline: Timeline, settings: Settings, *, source: str, steps: Cou
     Args:
         timeline: of the steps or the run.
         settings: of profiles/collect.toml.
-        source: the tool that recorded it, as `Counts` names it.
-        steps: that it holds; None for a whole run.
+        source: the tool that recorded it, a key of `PROFILERS`.
+        steps: the steps in the timeline; None for a whole run.
     """
     breakdown = break_down_time(
         timeline, collectives=settings.collectives, waiting_calls=settings.waiting_calls, steps=steps

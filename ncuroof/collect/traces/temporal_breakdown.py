@@ -1,7 +1,8 @@
-"""What the GPU did while launches were counted: kernels, communication, copies, and idle time by what it waited for.
+"""Divides the time of a trace by what the GPU did: kernels, communication, copies, and idle time by what it waited for.
 
 The parts are those of Holistic Trace Analysis (docs.pytorch.org/tutorials, hta_intro_tutorial: "Temporal Breakdown", "Idle Time
-Breakdown"), where a wait for the host is divided once more: the host may itself wait for the GPU, or not have launched yet.
+Breakdown"), except that waiting for the host is divided further: either the host itself waits for the GPU, or it has not launched
+yet.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from ncuroof.collect.traces.idle_places import Gap, Place, before, during, half_
 from ncuroof.collect.traces.timeline import MOST_NS, Activity, Call, Timeline, name_of
 
 _KINDS = ("computation", "communication", "memory")
-"""What the GPU does, and at once: time with a kernel is computation whatever else goes on."""
+"""Kinds of GPU work; where they overlap, the first one counts: time with a computation kernel is computation."""
 
 _TIMES_OF_STEPS = ("duration_ns", "batches_ns", "earlier_step_ns")
 _RESOLUTION_NS = 10.0
-"""Times in PyTorch's traces count from years ago; as floating-point numbers they are a few nanoseconds off."""
+"""Shorter gaps and parts are ignored: PyTorch's traces count time from years ago, so that floats are off by a few nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +32,13 @@ class Part:
     """A part of the time.
 
     Attributes:
-        name: "computation", "communication" (collectives alone) or "memory" (copies alone); or of idle time what was waited for:
+        name: "computation", "communication" (only collectives) or "memory" (only copies); for idle time, what the GPU waited for:
             "first_launch", "synchronisation", "host_wait", "kernel_wait" or "other_wait".
         duration_ns: of all steps together.
-        n_gaps: how often the GPU went idle for it; None for what is no idle time.
-        half_in_gaps_of_ns: half of it was in gaps at least that long; None where not known.
-        during: what the host did meanwhile, the most first, where it came late and the trace names what it does.
-        before: the kernels that ended idle time, the most first.
+        n_gaps: number of gaps with this cause; None if it is not idle time.
+        half_in_gaps_of_ns: half of the time was in gaps at least this long; None where not known.
+        during: what the host did meanwhile, by descending idle time, if the GPU waited for it and the trace has host ranges.
+        before: the kernels that ended the gaps, by descending idle time.
     """
 
     name: str
@@ -50,15 +51,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class CountedSteps:
-    """What is known of the counted steps beside what the GPU did.
+    """Times of the counted steps that do not come from GPU activities.
 
     Attributes:
-        n_steps: how many there were.
-        duration_ns: from their beginning, on an idle GPU, until it had done all their work; None where not known: the time is then
-            from their first activity on the GPU to their last.
-        batches_ns: for which the host waited in them for batches of a DataLoader, whether the GPU was idle or not; None where not
-            known.
-        earlier_step_ns: median time of the steps just before, which ran without PyTorch's profiler; None where there were none.
+        n_steps: number of steps.
+        duration_ns: from the start of the first step, on an idle GPU, until the GPU had finished all their work; None where not
+            known, and then the breakdown covers the time from the first GPU activity to the last.
+        batches_ns: time that the host waited for batches of a DataLoader, whether the GPU was idle or not; None where not known.
+        earlier_step_ns: median time of the steps just before, which ran without PyTorch's profiler; None without such steps.
     """
 
     n_steps: int
@@ -69,26 +69,26 @@ class CountedSteps:
 
 @dataclass(frozen=True, slots=True)
 class TemporalBreakdown:
-    """The time of the counted steps, or of a whole run from its first activity on the GPU to its last, in parts that add up to it.
+    """The time of the counted steps, or of a whole run from the first GPU activity to the last, in parts that add up to it.
 
     Attributes:
-        parts: what has any time.
-        steps: that were counted; None for a whole run.
+        parts: the parts that are not empty.
+        steps: the counted steps; None for a whole run.
     """
 
     parts: tuple[Part, ...]
     steps: CountedSteps | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
+        """Return it as a JSON object."""
         return asdict(self)
 
     @staticmethod
     def from_dict(entry: Mapping[str, Any]) -> TemporalBreakdown:
-        """Return what `to_dict` gave.
+        """Return the breakdown that `to_dict` turned into `entry`.
 
         Raises:
-            KeyError, TypeError, ValueError: it is not as `to_dict` gives it.
+            KeyError, TypeError, ValueError: `entry` is malformed.
         """
         parts = tuple(_part(part) for part in entry["parts"])
         steps = entry["steps"]
@@ -101,16 +101,17 @@ class TemporalBreakdown:
 def break_down_time(
     timeline: Timeline, *, collectives: str, waiting_calls: str, steps: CountedSteps | None = None
 ) -> TemporalBreakdown | None:
-    """Return what the GPU with most work did; None where nothing ran, or gaps say nothing.
+    """Return the breakdown for the busiest GPU; None if nothing ran, or if gaps mean nothing (`Timeline.is_stretched`).
 
-    A GPU that has run dry waits for the host where the next launch had not returned by then: "synchronisation" where the thread
-    that launches was inside a call that waits for the GPU, else "host_wait". Where it had, the kernel was queued ("kernel_wait").
+    The cause of a gap follows from the call that launched the next activity. If it had not returned when the GPU ran out of work,
+    the GPU waited for the host: "synchronisation" if the launching thread was then inside a call that waits for the GPU, else
+    "host_wait". If it had returned, the activity was already queued: "kernel_wait". If it is not known: "other_wait".
 
     Args:
         timeline: of the steps or the run.
-        collectives: regular expression of the names of kernels that communicate, whatever their case.
-        waiting_calls: of calls of the CUDA API that wait for the GPU.
-        steps: that it holds; None for a whole run.
+        collectives: regular expression for names of communication kernels; case is ignored.
+        waiting_calls: regular expression for names of CUDA API calls that wait for the GPU.
+        steps: the steps in the timeline; None for a whole run.
     """
     activities = _on_busiest_gpu(timeline.activities)
     if not activities or timeline.is_stretched:
@@ -126,7 +127,7 @@ def break_down_time(
 
 
 def _on_busiest_gpu(activities: Iterable[Activity]) -> list[Activity]:
-    """Return what ran on the GPU with most work, by time."""
+    """Return the activities of the GPU with the most GPU time, by start."""
     by_gpu: dict[object, list[Activity]] = defaultdict(list)
     for activity in activities:
         by_gpu[activity.gpu].append(activity)
@@ -135,7 +136,7 @@ def _on_busiest_gpu(activities: Iterable[Activity]) -> list[Activity]:
 
 
 def _busy_parts(activities: Sequence[Activity], collectives: re.Pattern[str]) -> list[Part]:
-    """Return how long the GPU worked, by kind."""
+    """Return how long the GPU worked, by kind, without overlap."""
     kinds = [_kind(each, collectives) for each in activities]
     parts, told_ns = [], 0.0
     for n_kinds, kind in enumerate(_KINDS, start=1):
@@ -155,12 +156,12 @@ def _kind(activity: Activity, collectives: re.Pattern[str]) -> str:
 
 
 def _idle_parts(activities: Sequence[Activity], timeline: Timeline, waiting: re.Pattern[str]) -> list[Part]:
-    """Return how long the GPU was idle between its first activity and its last, by what it waited for."""
+    """Return how long the GPU was idle between its first and last activity, by what it waited for."""
     first_by_start = {each.start_ns: each for each in reversed(activities)}
     by_start = sorted(timeline.calls, key=lambda call: call.start_ns)
     launches = {
         call.launch: call for call in reversed(by_start) if call.launch is not None
-    }  # the first: the runtime's, which calls the driver
+    }  # of several calls the first: the runtime's, which calls the driver
     waits_by_thread: dict[object, list[Call]] = defaultdict(list)
     for call in by_start:
         if waiting.search(call.name):
@@ -186,7 +187,7 @@ def _idle_parts(activities: Sequence[Activity], timeline: Timeline, waiting: re.
 
 
 def _cause(launch: Call | None, ran_dry_ns: float, waits: Sequence[Call]) -> str:
-    """Return what a GPU that ran dry waited for, by the next launch and the waiting calls of its thread, sorted by start."""
+    """Return the cause of a gap, given the next launch and the waiting calls of its thread, sorted by start."""
     if launch is None:
         return "other_wait"
     if launch.end_ns <= ran_dry_ns:
@@ -197,7 +198,7 @@ def _cause(launch: Call | None, ran_dry_ns: float, waits: Sequence[Call]) -> str
 
 
 def _merged(activities: Iterable[Activity]) -> list[tuple[float, float]]:
-    """Return the time that any of the activities, sorted by start, takes: intervals that do not touch."""
+    """Return the union of the activities' times, which are sorted by start, as intervals that do not touch."""
     merged: list[tuple[float, float]] = []
     for each in activities:
         if merged and each.start_ns <= merged[-1][1] + _RESOLUTION_NS:

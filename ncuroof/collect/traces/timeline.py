@@ -1,4 +1,4 @@
-"""What ran on the GPU and when, and the calls that launched it, whichever tool recorded them."""
+"""The contents of a trace, whichever tool recorded it: GPU activities, the calls that launched them, and host ranges."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 Shape = tuple[int, int, int]
 
 MOST_NS = 1e18
-"""Thirty years: what is longer was not measured."""
+"""Thirty years; a longer time cannot have been measured."""
 
 WHOLE_GRAPH = "CUDA graph"
-"""Stands for the kernels of a CUDA graph that was recorded as a whole; no launch shape is known of them."""
+"""Name for the kernels of a CUDA graph that was traced as a whole; their launch shapes are not known."""
 
 
 def as_shape(values: Sequence[Any]) -> Shape:
-    """Return a grid or block of a document.
+    """Return a grid or block read from a document.
 
     Raises:
-        TypeError, ValueError: it is none.
+        TypeError, ValueError: it is not three integers.
     """
     x, y, z = (int(value) for value in values)
     return x, y, z
@@ -28,17 +28,17 @@ def as_shape(values: Sequence[Any]) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """A kernel, a copy, or a CUDA graph as a whole, on a GPU.
+    """A kernel, copy, memset, or CUDA graph traced as a whole, on a GPU.
 
     Attributes:
         name: of a kernel, as the tool writes it.
-        start_ns: since any moment, the same for all.
+        start_ns: since an arbitrary origin, the same for all of a timeline.
         duration_ns: how long it ran.
-        gpu: tells GPUs apart.
-        launch: the launch that it came from; equal to that of a call.
-        shape: grid and block of a kernel; None for a copy, and for a graph.
+        gpu: identifies the GPU.
+        launch: identifies the launch; equal to `Call.launch` of the call that launched it.
+        shape: grid and block of a kernel; None for a copy or a graph.
         is_copy: a copy or memset.
-        stream: tells streams apart, of all GPUs and processes; None where the tool does not say.
+        stream: identifies the stream, across GPUs and processes; None where the tool does not say.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Activity:
 
     @property
     def end_ns(self) -> float:
-        """When it had run."""
+        """When it ended."""
         return self.start_ns + self.duration_ns
 
 
@@ -63,9 +63,9 @@ class Call:
     Attributes:
         name: of the function.
         start_ns: on the activities' clock.
-        end_ns: when it had returned.
-        thread: that made it.
-        launch: of the activities that it launched.
+        end_ns: when it returned.
+        thread: the thread that made it.
+        launch: identifies the launch, as in `Activity`; None where it launched nothing.
     """
 
     name: str
@@ -77,13 +77,13 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class HostRange:
-    """Something that the host did, by the name that the program or its framework gave it.
+    """A named range of time on the host, from the program or its framework.
 
     Attributes:
         name: an operator, or a range that the program opened.
         start_ns: on the activities' clock.
-        end_ns: when it was over.
-        thread: that did it.
+        end_ns: when it ended.
+        thread: the thread that it is of.
     """
 
     name: str
@@ -98,9 +98,9 @@ class Timeline:
 
     Attributes:
         activities: on all GPUs, in any order.
-        calls: those that launched them, and those that wait for the GPU, at least.
-        ranges: what the host did; empty where the tool was not asked to record it.
-        is_stretched: the tool took the kernels of CUDA graphs apart, which makes them wait for each other: gaps say nothing.
+        calls: at least those that launched the activities, and those that wait for the GPU.
+        ranges: what the host did; empty where the tool did not record it.
+        is_stretched: the tool traced the kernels of CUDA graphs one by one, which serialises them: gaps mean nothing.
     """
 
     activities: Sequence[Activity]
@@ -110,15 +110,15 @@ class Timeline:
 
 
 def name_of(value: object) -> str:
-    """Return a name out of JSON as text that can be written: a question mark in place of a lone surrogate."""
+    """Return a name from JSON as text that can be encoded, with question marks in place of lone surrogates."""
     return str(value).encode("utf-8", "replace").decode("utf-8")
 
 
 def checked_duration(start_ns: float, duration_ns: float) -> float:
-    """Return a duration that can be one.
+    """Return the duration if it is plausible.
 
     Raises:
-        ValueError: it is none, or the start is not known.
+        ValueError: it is negative, not a number or longer than `MOST_NS`, or the start is not finite.
     """
     if not (isfinite(start_ns) and 0 <= duration_ns < MOST_NS):
         raise ValueError(f"{duration_ns} ns from {start_ns}")

@@ -1,4 +1,4 @@
-"""Traces of PyTorch's profiler, as it exports them (Chrome's trace format), to what they say of a run."""
+"""Reads traces of PyTorch's profiler, as it exports them (Chrome's trace format)."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from ncuroof.errors import CountsError, found_json
 
 _GZIP = b"\x1f\x8b"
 _STEP = "ProfilerStep#"
-"""Begins the name of what `torch.profiler.profile(schedule=…)` leaves for a step."""
+"""Prefix of the ranges that `torch.profiler.profile(schedule=…)` records for steps."""
 
 _BATCH = "enumerate(DataLoader)#"
-"""Begins the name of what a DataLoader leaves when it is asked for a batch."""
+"""Prefix of the ranges that a DataLoader records when it is asked for a batch."""
 
 _BACKWARD = "autograd::engine::evaluate_function"
 _ALL_BACKWARD = "backward pass"
-"""Stands for what the engine of automatic differentiation calls, one operator after the other."""
+"""One name for all that the autograd engine evaluates, operator by operator."""
 
 _MOST_US = 1e15
 _MOST_BYTES = 2 * 2**30
@@ -48,23 +48,23 @@ Events = Sequence[Mapping[str, Any]]
 
 
 def read_torch_trace(path: Path) -> tuple[Timeline, CountedSteps | None]:
-    """Return what a trace holds, and the steps that the profiler was told of; None where it was told of none.
+    """Return the timeline of a trace, and its profiler steps; None if it has none.
 
     Args:
-        path: of what `torch.profiler.profile.export_chrome_trace` wrote, compressed with gzip or not.
+        path: of a file that `torch.profiler.profile.export_chrome_trace` wrote, compressed with gzip or not.
 
     Raises:
-        CountsError: it cannot be read, or is no such trace.
+        CountsError: it cannot be read, or is not such a trace.
     """
     events = trace_events(path)
     return timeline_of(events), _steps(events)
 
 
 def timeline_of(events: Events) -> Timeline:
-    """Return what a trace's events (times in µs) tell.
+    """Return the timeline of a trace's events, whose times are in µs.
 
     Raises:
-        CountsError: an event lacks what the format promises.
+        CountsError: an event lacks what the format requires.
     """
     on_gpu = [event for event in events if event.get("cat") in (_KERNEL, *_COPIES)]
     calls = [event for event in events if event.get("cat") in _HOST_CALLS and "ts" in event]
@@ -110,14 +110,14 @@ def _range(event: Mapping[str, Any], origin_us: float) -> HostRange:
 
 
 def _host_name(name: str) -> str:
-    """Return what belongs together under one name."""
+    """Return the name under which a range is summed up: one for the backward pass, and one for all batches of a DataLoader."""
     if name.startswith(_BACKWARD):
         return _ALL_BACKWARD
     return sys.intern(name.partition("#")[0] if name.startswith(_BATCH) else name)
 
 
 def _is_told(event: Mapping[str, Any]) -> bool:
-    """Return whether a range has times, and says what the host did; what does not costs no launch its count."""
+    """Return whether an event is a host range with valid times, and not a profiler step; others are ignored, not errors."""
     start, duration = event.get("ts"), event.get("dur")
     if not isinstance(start, (int, float)) or not isinstance(duration, (int, float)):
         return False
@@ -126,7 +126,7 @@ def _is_told(event: Mapping[str, Any]) -> bool:
 
 
 def _times_ns(event: Mapping[str, Any], origin_us: float) -> tuple[float, float]:
-    """Return start and duration."""
+    """Return an event's start, counted from `origin_us`, and its duration."""
     start_ns, duration_ns = 1e3 * (float(event["ts"]) - origin_us), 1e3 * float(event["dur"])
     return start_ns, checked_duration(start_ns, duration_ns)
 
@@ -141,7 +141,7 @@ def trace_events(path: Path) -> Events:
     """Return the events of a trace.
 
     Raises:
-        CountsError: it cannot be read, or is no such trace.
+        CountsError: it cannot be read, or is not such a trace.
     """
     try:
         content = _content(path)
@@ -161,10 +161,10 @@ def trace_events(path: Path) -> Events:
 
 
 def _content(path: Path) -> bytes:
-    """Return a trace's text, unpacked.
+    """Return a trace's content, decompressed if needed.
 
     Raises:
-        ValueError: it is longer than a trace may be.
+        ValueError: it is larger than `_MOST_BYTES`.
     """
     with path.open("rb") as file:
         is_packed = file.read(len(_GZIP)) == _GZIP
@@ -176,7 +176,7 @@ def _content(path: Path) -> bytes:
 
 
 def _steps(events: Events) -> CountedSteps | None:
-    """Return the steps that the profiler was told of, and the waits for their batches; None where it was told of none."""
+    """Return the number of profiler steps, and the time waited for batches; None if the trace has no such steps."""
     names = {name for event in events if (name := str(event.get("name"))).startswith(_STEP)}
     if not names:
         return None
