@@ -75,11 +75,11 @@ def read_baseline(path: str | os.PathLike[str]) -> Side:
     try:
         content = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise BaselineError(f"{path}: a baseline was wanted, found what is no JSON", hint=hint) from error
+        raise BaselineError(f"{path}: expected a baseline, found a file that is not JSON", hint=hint) from error
     if not isinstance(content, dict) or "schema" not in content:
-        raise BaselineError(f"{path}: a baseline was wanted, found {found_json(content)}", hint=hint)
+        raise BaselineError(f"{path}: expected a baseline, found {found_json(content)}", hint=hint)
     if content["schema"] != SCHEMA:
-        raise BaselineError(f"{path}: schema {SCHEMA} was wanted, found {content['schema']}", hint=hint)
+        raise BaselineError(f"{path}: expected schema {SCHEMA}, found {content['schema']}", hint=hint)
     try:
         return _side(content)
     except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
@@ -96,7 +96,7 @@ def _side(content: dict[str, Any]) -> Side:
     }
     n_groups = len(columns["group"])
     if columns["group"] != list(range(n_groups)):
-        raise ValueError(f"groups 0 to {n_groups - 1} were wanted in order, found {columns['group'][:8]}")
+        raise ValueError(f"expected groups 0 to {n_groups - 1} in order, found {columns['group'][:8]}")
     absent = [name for name in _that_may_be_absent() if name not in columns]
     quantities = {name: columns[name] for name in _that_may_be_absent() if name in columns}
     groups = pl.DataFrame(

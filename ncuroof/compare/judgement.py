@@ -61,12 +61,12 @@ def _time(gate: Gate, comparison: Comparison) -> GateResult:
         return _not_comparable(gate, [obstacle])
     change, noise = run_change(comparison)
     if change is None or noise is None:
-        return GateResult(gate.text, has_passed=False, reasons=("the GPU time of a run is not known",))
+        return GateResult(gate.text, has_passed=False, reasons=("the GPU time of one of the runs is not known",))
     limit = gate.limit_frac or 0.0
     # growth within chance is none; less time has to be shown
     has_passed = change <= max(limit, noise) if limit >= 0 else change <= limit and is_beyond(change, noise)
-    counted = " of the counted runs" if comparison.after.is_counted else ""
-    reason = f"GPU time{counted} changed by {100 * change:+.1f} % (chance: ±{100 * noise:.1f} %)"
+    counted = " of the counting runs" if comparison.after.is_counted else ""
+    reason = f"GPU time{counted} changed by {100 * change:+.1f} % (noise: ±{100 * noise:.1f} %)"
     return GateResult(gate.text, has_passed=has_passed, reasons=(reason,))
 
 
@@ -75,9 +75,9 @@ def _step(gate: Gate, comparison: Comparison) -> GateResult:
         return _not_comparable(gate, reasons)
     was, became = comparison.before.step_ns, comparison.after.step_ns
     if not was or became is None:
-        reason = "how long a step takes is not known of both runs: ncuroof profile --step counts it"
+        reason = "the step time is not known for both runs: ncuroof profile --step measures it"
         return GateResult(gate.text, has_passed=False, reasons=(reason,))
-    reason = f"a step's time changed by {100 * (became / was - 1):+.1f} %"
+    reason = f"the step time changed by {100 * (became / was - 1):+.1f} %"
     return GateResult(gate.text, has_passed=became <= was * (1 + (gate.limit_frac or 0.0)), reasons=(reason,))
 
 
@@ -120,7 +120,11 @@ def _of_failed(gate: Gate, n_failed: int) -> GateResult:
 
 def _findings(gate: Gate, comparison: Comparison) -> GateResult:
     groups = comparison.after.groups
-    found = _held(gate, [(f"findings of {gate.metric} severity", float(groups[f"n_{gate.metric}"].sum()))])
+    n_found = int(groups[f"n_{gate.metric}"].sum())
+    found = replace(
+        _held(gate, [("findings", float(n_found))]),
+        reasons=(f"{_counted(n_found, 'finding')} of {gate.metric} severity",),
+    )
     if not found.has_passed:
         return found
     if comparison.after.n_failed:
@@ -144,7 +148,7 @@ def _not_looked_for(groups: pl.DataFrame) -> tuple[str, ...]:
         return ()
     absent = ", ".join(name for name in wanted if lacking[name].null_count())
     return (
-        f"of {len(lacking)} of {_counted(len(groups), 'kernel')} not all that findings are made of was collected: {absent}",
+        f"{len(lacking)} of {_counted(len(groups), 'kernel')} lack quantities that findings need: {absent}",
     )
 
 
@@ -159,10 +163,10 @@ def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
     if gate.limit_frac is not None and (before or rows):
         return _kernel_times(gate, comparison, *({row["group"] for row in side} for side in (before, rows)))
     if not rows:
-        return GateResult(gate.text, has_passed=False, reasons=(f"no kernel's name matches {gate.pattern.pattern!r}",))
+        return GateResult(gate.text, has_passed=False, reasons=(f"no kernel name matches {gate.pattern.pattern!r}",))
     if gate.metric not in (known := _metrics(comparison.after.groups)):
         return GateResult(
-            gate.text, has_passed=False, reasons=(f"kernels have no number {gate.metric!r}: {', '.join(known)}",)
+            gate.text, has_passed=False, reasons=(f"kernels have no quantity {gate.metric!r}; they have {', '.join(known)}",)
         )
     return _held(gate, [(row["short_name"], row[gate.metric]) for row in rows])
 
@@ -200,7 +204,7 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
         told for delta in found if not is_numbered[delta.match.after[0]] and (told := _of_other_work(delta))
     )
     if not judged and not of_other_work:
-        reason = ", ".join(("none of these kernels is surely in both runs", *not_judged))
+        reason = ", ".join(("no such kernel is in both runs for sure", *not_judged))
         return GateResult(gate.text, has_passed=False, reasons=(reason,))
     limit = gate.limit_frac or 0.0
     changed = [
@@ -218,7 +222,7 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
     told = _counted(len(judged), "kernel")
     most = max(changed, key=lambda each: each[0], default=None)
     if most is not None and most[0] > limit:
-        told += f", none beyond the limit but by chance: {_changed(*most)}"
+        told += f", none beyond the limit by more than noise: {_changed(*most)}"
     else:
         told += " within the limit"
     return GateResult(gate.text, has_passed=True, reasons=(", ".join((told, *not_judged)),))
@@ -234,7 +238,7 @@ def _of_other_work(delta: Delta) -> str | None:
 
 def _changed(change: float, noise: float, delta: Delta) -> str:
     names = " → ".join(dict.fromkeys(delta.names))
-    return f"{names} changed by {100 * change:+.1f} % (chance: ±{100 * noise:.1f} %)"
+    return f"{names} changed by {100 * change:+.1f} % (noise: ±{100 * noise:.1f} %)"
 
 
 def _not_judged(comparison: Comparison, before: set[int], after: set[int], found: Sequence[Delta]) -> tuple[str, ...]:
@@ -243,7 +247,7 @@ def _not_judged(comparison: Comparison, before: set[int], after: set[int], found
     if n_new := len(after - {group for delta in found for group in delta.match.after}):
         told.append(f"{n_new} {'was' if n_new == 1 else 'were'} not in the run before")
     if n_guessed := sum(delta.match.sureness is Sureness.GUESS for delta in found):
-        told.append(f"{n_guessed} matched by a guess and not judged")
+        told.append(f"{n_guessed} matched only by a guess, so not judged")
     if gone := before & set(comparison.matching.removed):
         rows = comparison.before.groups.filter(pl.col("group").is_in(list(gone))).sort(
             "duration_ns", descending=True, nulls_last=True
