@@ -120,7 +120,7 @@ def _at_other_clocks(comparison: Comparison) -> str | None:
     difference = abs(_run_clock_change(comparison))  # of short launches one by one it may be chance
     if difference <= load_comparison_rules().noise.clock_difference_frac:
         return None
-    whole = "the kernels of both runs" if _are_mostly_matched(comparison) else "all launches of each run"
+    whole = "the kernels that both runs launched" if _are_mostly_matched(comparison) else "all launches of each run"
     return f"the SM clock differs by {100 * difference:.1f} % on average over {whole}"
 
 

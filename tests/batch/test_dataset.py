@@ -100,7 +100,7 @@ def test_rows_in_another_partition_are_taken_out(tmp_path: Path) -> None:
 
 
 def test_what_is_no_dataset_is_told(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="none is there"):
+    with pytest.raises(DatasetError, match="found none"):
         Dataset.at(str(tmp_path / "none")).kernels()
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(DatasetError, match="something else is there"):

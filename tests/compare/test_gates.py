@@ -42,7 +42,7 @@ def test_a_kernel_may_not_hide_behind_the_rest_of_the_run() -> None:
     assert result("time:+5%", after).has_passed
     found = result("kernel(flash.*).time:+5%", after)
     assert not found.has_passed
-    assert found.reasons == ("flash_fwd changed by +10.0 % (chance: ±2.8 %)",)
+    assert found.reasons == ("flash_fwd changed by +10.0 % (noise: ±2.8 %)",)
     assert result("kernel(flash.*):+15%", after).has_passed
 
 
@@ -86,7 +86,7 @@ def test_less_time_has_to_be_shown_beyond_chance_and_the_clock() -> None:
 def test_the_time_of_counted_runs_is_called_theirs() -> None:
     side = replace(run(launch("a", 1e4)), is_counted=True)
     (found,) = judge([parse_gate("time:+5%")], compare(side, side))
-    assert found.reasons == ("GPU time of the counted runs changed by +0.0 % (chance: ±2.8 %)",)
+    assert found.reasons == ("GPU time of the counting runs changed by +0.0 % (noise: ±2.8 %)",)
 
 
 def test_a_guess_is_no_kernel_of_the_run_before() -> None:
@@ -94,10 +94,10 @@ def test_a_guess_is_no_kernel_of_the_run_before() -> None:
     before = run(launch("first"), *[launch("a", **unknown)] * 2)
     after = run(launch("first"), *[launch("b", **unknown, **{"traffic_bytes.dram": 3e6})] * 2)
     assert result("kernel(b).time:+5%", after, before).reasons == (
-        "none of these kernels is surely in both runs, 1 matched by a guess and not judged",
+        "no such kernel is in both runs for sure, 1 matched only by a guess, so not judged",
     )
     assert result("kernel(b|first).time:+5%", after, before).reasons == (
-        "1 kernel within the limit, 1 matched by a guess and not judged",
+        "1 kernel within the limit, 1 matched only by a guess, so not judged",
     )
 
 
@@ -123,7 +123,7 @@ def test_other_work_under_another_name_is_told_and_not_judged(old: str, new: str
     told = result("kernel(.*).time:+5%", after, before)
     assert (told.has_passed, told.reasons) == (
         True,
-        ("1 kernel within the limit, 1 matched by a guess and not judged",),
+        ("1 kernel within the limit, 1 matched only by a guess, so not judged",),
     )
     assert not result("kernel(norm).time:+5%", after, before).has_passed  # of that kernel alone nothing is known
 
@@ -155,7 +155,7 @@ def test_kernels_that_are_gone_are_told_and_do_not_fail() -> None:
     assert found.has_passed
     assert found.reasons == ("1 kernel within the limit, not in the run any more: flash_bwd",)
     assert result("kernel(flash_bwd):+5%", after, before).reasons == (
-        "none of these kernels is surely in both runs, not in the run any more: flash_bwd",
+        "no such kernel is in both runs for sure, not in the run any more: flash_bwd",
     )
     assert not result("kernel(flash_bwd).n_launches>=1", after, before).has_passed  # for who wants it kept
     parts = [
@@ -181,10 +181,10 @@ def test_growth_within_chance_is_not_called_within_the_limit() -> None:
     found = result("kernel(norm):+5%", run(*slower), run(*launches))
     assert found.has_passed
     assert found.reasons[0].startswith(
-        "1 kernel, none beyond the limit but by chance: norm changed by +7.0 % (chance: ±7.4 %)"
+        "1 kernel, none beyond the limit by more than noise: norm changed by +7.0 % (noise: ±7.4 %)"
     )
     (reason,) = result("kernel(.*):+5%", run(*slower), run(*launches)).reasons
-    assert reason.startswith("2 kernels, none beyond the limit but by chance: norm changed by +7.0 % (chance: ±8.4 %)")
+    assert reason.startswith("2 kernels, none beyond the limit by more than noise: norm changed by +7.0 % (noise: ±8.4 %)")
 
 
 def test_one_of_many_kernels_may_be_beyond_the_chance_of_one() -> None:
@@ -275,26 +275,26 @@ def test_what_findings_are_made_of_is_told_where_it_is_missing() -> None:
         ), 0.5,
     )  # fmt: skip
     assert result("findings.high==0", run(launch("a", **collected))).reasons == (
-        "findings of high severity: high is 0",
+        "0 findings of high severity",
     )
     lacking = collected | {"access.local_bytes": None, "occupancy.achieved_frac": None}
     found = result("findings.high==0", run(launch("a", **collected), launch("b", **lacking)))
     assert found.has_passed
     assert found.reasons[1] == (
-        "of 1 of 2 kernels not all that findings are made of was collected: occupancy.achieved_frac, access.local_bytes"
+        "1 of 2 kernels lack quantities that findings need: occupancy.achieved_frac, access.local_bytes"
     )
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("kernel(nothing).time:+5%", "no kernel's name matches 'nothing'"),
+        ("kernel(nothing).time:+5%", "no kernel name matches 'nothing'"),
         ("kernel(norm).access.l2_hit_frac>0.5", "norm: access.l2_hit_frac was not collected"),
-        ("kernel(norm).beauty>1", "kernels have no number 'beauty': "),
-        ("kernel(norm).grid>=132", "kernels have no number 'grid': "),
-        ("kernel(norm).verdict==1", "kernels have no number 'verdict': "),
-        ("kernel(norm).name!=1", "kernels have no number 'name': "),
-        ("kernel(norm).group!=1", "kernels have no number 'group': "),
+        ("kernel(norm).beauty>1", "kernels have no quantity 'beauty'; they have "),
+        ("kernel(norm).grid>=132", "kernels have no quantity 'grid'; they have "),
+        ("kernel(norm).verdict==1", "kernels have no quantity 'verdict'; they have "),
+        ("kernel(norm).name!=1", "kernels have no quantity 'name'; they have "),
+        ("kernel(norm).group!=1", "kernels have no quantity 'group'; they have "),
     ],
 )
 def test_what_cannot_be_judged_fails_and_says_why(text: str, reason: str) -> None:
@@ -304,7 +304,7 @@ def test_what_cannot_be_judged_fails_and_says_why(text: str, reason: str) -> Non
 
 
 def test_what_a_gate_can_ask_of_a_kernel_is_listed_whether_collected_or_not() -> None:
-    known = result("kernel(norm).grid>=132").reasons[0].partition(": ")[2].split(", ")
+    known = result("kernel(norm).grid>=132").reasons[0].partition("; they have ")[2].split(", ")
     assert {"n_launches", "roof_frac", "access.l2_hit_frac", "occupancy.waves"} <= set(known)
     assert not {"name", "grid", "group", "ids"} & set(known)
 
@@ -327,7 +327,7 @@ def test_a_step_may_grow_by_so_much(text: str, step_ns: float, *, has_passed: bo
     after = replace(STEPS, step_ns=step_ns)
     (found,) = judge([parse_gate(text)], compare(STEPS, after))
     assert found.has_passed is has_passed
-    assert found.reasons == (f"a step's time changed by {100 * (step_ns / 50e6 - 1):+.1f} %",)
+    assert found.reasons == (f"the step time changed by {100 * (step_ns / 50e6 - 1):+.1f} %",)
 
 
 def test_a_step_is_judged_where_it_is_known() -> None:
@@ -335,7 +335,7 @@ def test_a_step_is_judged_where_it_is_known() -> None:
     assert not result("run.idle_frac<0.3", STEPS).has_passed
     assert result("run.step_ns<6e7", STEPS).has_passed
     assert result("run.idle_frac<0.5").reasons == ("run: idle_frac was not collected",)
-    assert result("step:+5%", STEPS).reasons[0].startswith("how long a step takes is not known of both runs")
+    assert result("step:+5%", STEPS).reasons[0].startswith("the step time is not known for both runs")
     elsewhere = replace(STEPS, recording=replace(RECORDING, gpus=("NVIDIA B200",)))
     (found,) = judge([parse_gate("step:+5%")], compare(STEPS, elsewhere))
     assert not found.has_passed

@@ -356,7 +356,7 @@ def test_the_roofline_of_a_network() -> None:
     assert expected.roofline(found.machine).calls.equals(found.calls)
     with pytest.raises(UnknownNameError):
         expected.roofline("abacus")
-    with pytest.raises(ArgumentError, match="a machine or its name was wanted, found list"):
+    with pytest.raises(ArgumentError, match="expected a machine or its name, found list"):
         expected.roofline(["h100-sxm"])
 
 

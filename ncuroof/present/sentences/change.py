@@ -37,7 +37,7 @@ def change_sentence(
     if delta.is_same_work_in_all:
         parts.append(f"the same work in {text.launches(delta.n_launches[1])} instead of {delta.n_launches[0]}")
     elif is_launched_otherwise(delta, are_counted):
-        parts.append(f"launched {delta.n_launches[1]} times instead of {delta.n_launches[0]}")
+        parts.append(f"launches {delta.n_launches[0]} → {delta.n_launches[1]}")
     return "; ".join(parts)
 
 

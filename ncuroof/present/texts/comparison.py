@@ -22,8 +22,8 @@ _WIDTH = 80
 
 _WORDS_BY_HOW = {
     "same": "same name and shape",
-    "moved": "same name and shape in another NVTX range",
-    "shape": "same name with another launch shape",
+    "moved": "same name and shape, other NVTX range",
+    "shape": "same name",
     "renamed": "renamed kernel",
     "variant": "variant of the same kernel",
     "place": "same position in the run",
@@ -101,7 +101,7 @@ def outcome(document: Record) -> Iterator[str]:
             else f"the run's GPU time did not change beyond measurement noise{counted} (±{text.share(noise)})"
         )
     if summary["matched_change_frac"] is not None and (summary["obstacle"] or _is_launched_otherwise(document)):
-        yield f"launch for launch, over the kernels of both runs: {_of_matched(summary)}"
+        yield f"launch for launch, over the kernels that both runs launched: {_of_matched(summary)}"
     if step := _step(before, after):
         yield step
     yield from (f"note: {text.printable(remark)}" for remark in (*comparable["remarks"], *_other_work(document)))
