@@ -103,7 +103,7 @@ def test_what_is_no_dataset_is_told(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="found none"):
         Dataset.at(str(tmp_path / "none")).kernels()
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(DatasetError, match="something else is there"):
+    with pytest.raises(DatasetError, match="found something else"):
         Dataset.at(str(tmp_path)).prepare()
     other = tmp_path / "other"
     other.mkdir()
