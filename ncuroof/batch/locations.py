@@ -61,6 +61,7 @@ def file_system(location: str) -> tuple[Any, str]:
         fs, path = fsspec.url_to_fs(location if "://" in location else str(Path(location).absolute()))
     except (ImportError, ValueError) as error:
         raise MissingExtraError(
-            f"{location}: {error}", hint="install the fsspec package for this kind of location, for example s3fs for s3://"
+            f"{location}: {error}",
+            hint="install the fsspec package for this kind of location, for example s3fs for s3://",
         ) from error
     return fs, path

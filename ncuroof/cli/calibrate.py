@@ -23,9 +23,7 @@ from ncuroof.present.output import write_whole
 @click.option(
     "--seconds", type=click.FloatRange(0.05, 60), default=0.5, show_default=True, help="Time to spend on each roof."
 )
-@click.option(
-    "--gpu", type=click.IntRange(0), default=0, show_default=True, help="CUDA device number of the GPU."
-)
+@click.option("--gpu", type=click.IntRange(0), default=0, show_default=True, help="CUDA device number of the GPU.")
 @click.option("--force", is_flag=True, help="Overwrite a file that ncuroof did not write.")
 @common
 def calibrate(
@@ -43,7 +41,9 @@ def calibrate(
     try:
         import torch  # noqa: PLC0415  an extra, and slow to load
     except ImportError as error:
-        raise MissingExtraError(f"ncuroof calibrate needs PyTorch: {error}", hint="pip install 'ncuroof[torch]'") from error
+        raise MissingExtraError(
+            f"ncuroof calibrate needs PyTorch: {error}", hint="pip install 'ncuroof[torch]'"
+        ) from error
     if not torch.cuda.is_available() or gpu >= torch.cuda.device_count():
         found = f"{torch.cuda.device_count()} GPUs" if torch.cuda.is_available() else "no GPU that PyTorch can use"
         raise CalibrationError(

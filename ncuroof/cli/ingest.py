@@ -24,7 +24,9 @@ _LINES_WITHOUT_TERMINAL = 10
 
 @click.command()
 @click.argument("reports", nargs=-1, required=True)
-@click.option("-o", "--output", "dataset", required=True, metavar="DATASET", help="Folder or URL of the dataset to write to.")
+@click.option(
+    "-o", "--output", "dataset", required=True, metavar="DATASET", help="Folder or URL of the dataset to write to."
+)
 @click.option(
     "--label",
     "labels",
@@ -41,7 +43,9 @@ _LINES_WITHOUT_TERMINAL = 10
 @click.option(
     "--scheduler", metavar="ADDRESS", help="Dask scheduler to run on, e.g. tcp://HOST:8786; default: this machine."
 )
-@click.option("--workers", "n_workers", type=click.IntRange(min=1), help="Processes on this machine; default: one per core.")
+@click.option(
+    "--workers", "n_workers", type=click.IntRange(min=1), help="Processes on this machine; default: one per core."
+)
 @click.option("--threads", "are_threads", is_flag=True, help="Use threads instead of processes on this machine.")
 @common
 def ingest(
@@ -56,8 +60,8 @@ def ingest(
 ) -> None:
     """Load REPORTS into a dataset with one row per kernel launch: files, folders, or patterns such as 'runs/**/*.ncu-rep'.
 
-    Each report is loaded once, whatever its name. Run again, the command does only what is left to do. If a report cannot be loaded,
-    the others still are, and the exit code is 1.
+    Each report is loaded once, whatever its name. Run again, the command does only what is left to do. If a report cannot be
+    loaded, the others still are, and the exit code is 1.
     """
     if scheduler is not None and (n_workers or flags["are_threads"]):
         raise click.UsageError("--workers and --threads apply to this machine and exclude --scheduler")

@@ -76,8 +76,8 @@ def _command(found: Model) -> click.Command:
 
 
 _SIZES_HELP = (
-    "Give sizes by position or by name (m=4096), as 4096, 1,8,32, 1:4096 (doubling) or 256:4096:256 (in steps); several values make "
-    "a sweep. Times are bounds: shortest if everything overlaps (at least), longest if nothing does."
+    "Give sizes by position or by name (m=4096), as 4096, 1,8,32, 1:4096 (doubling) or 256:4096:256 (in steps); several values "
+    "make a sweep. Times are bounds: shortest if everything overlaps (at least), longest if nothing does."
 )
 
 

@@ -51,11 +51,11 @@ def shared_options(run: Callable[[Outputs, dict[str, Any]], None]) -> Callable[.
         metavar="TYPE",
         help="Element type: fp64, fp32, tf32, fp16, bf16, fp8, fp4, int8, … Repeatable.",
     )
+    @click.option("--gpu", multiple=True, metavar="NAME", help=f"Machine; default: {DEFAULT_MACHINE}. Repeatable.")
     @click.option(
-        "--gpu", multiple=True, metavar="NAME", help=f"Machine; default: {DEFAULT_MACHINE}. Repeatable."
-    )
-    @click.option(
-        "--precision", metavar="NAME", help="Compute roof for matrix products, e.g. fp32 for a kernel without tensor cores."
+        "--precision",
+        metavar="NAME",
+        help="Compute roof for matrix products, e.g. fp32 for a kernel without tensor cores.",
     )
     @click.option(
         "--link-bytes-per-s", metavar="RATE", help="Bandwidth between devices that share the work, e.g. 450G."
@@ -148,7 +148,8 @@ def _chosen(parameter: Parameter, text: str) -> str:
 
 
 def _usage(model: Model) -> str:
-    return f"usage: ncuroof model {model.name} {' '.join(size.upper() for size in model.sizes)}, or {model.sizes[0]}=…; --help for more"
+    sizes = " ".join(size.upper() for size in model.sizes)
+    return f"usage: ncuroof model {model.name} {sizes}, or {model.sizes[0]}=…; --help for more"
 
 
 def default_dtype(model: Model) -> str:
@@ -188,7 +189,5 @@ def time_ns(text: str | None) -> float | None:
     found = _TIME.match(text.strip())
     value = float(found[1]) * _NS_BY_UNIT[found[2]] if found else 0.0
     if not 0 < value < float("inf"):
-        raise ModelError(
-            f"--achieved-time: expected a time with a unit, found {text!r}", hint="e.g. 180us or 1.2ms"
-        )
+        raise ModelError(f"--achieved-time: expected a time with a unit, found {text!r}", hint="e.g. 180us or 1.2ms")
     return value

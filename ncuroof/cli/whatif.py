@@ -73,8 +73,8 @@ def whatif(
 ) -> None:
     """Estimate how long the kernels of REPORT take on other GPUs, or after changes: expected time and range.
 
-    Without --gpu, changes are tried on the GPU of the report. The name "same" means that GPU: same@1.98GHz is the same GPU at another
-    SM clock.
+    Without --gpu, changes are tried on the GPU of the report. The name "same" means that GPU: same@1.98GHz is the same GPU at
+    another SM clock.
     """
     if not (gpus or changes or fusions):
         raise click.UsageError("nothing to try: give a --gpu, a --change or two kernels to --fuse")

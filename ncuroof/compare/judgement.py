@@ -147,9 +147,7 @@ def _not_looked_for(groups: pl.DataFrame) -> tuple[str, ...]:
     if lacking.is_empty():
         return ()
     absent = ", ".join(name for name in wanted if lacking[name].null_count())
-    return (
-        f"{len(lacking)} of {_counted(len(groups), 'kernel')} lack quantities that findings need: {absent}",
-    )
+    return (f"{len(lacking)} of {_counted(len(groups), 'kernel')} lack quantities that findings need: {absent}",)
 
 
 def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
@@ -166,7 +164,9 @@ def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
         return GateResult(gate.text, has_passed=False, reasons=(f"no kernel name matches {gate.pattern.pattern!r}",))
     if gate.metric not in (known := _metrics(comparison.after.groups)):
         return GateResult(
-            gate.text, has_passed=False, reasons=(f"kernels have no quantity {gate.metric!r}; they have {', '.join(known)}",)
+            gate.text,
+            has_passed=False,
+            reasons=(f"kernels have no quantity {gate.metric!r}; they have {', '.join(known)}",),
         )
     return _held(gate, [(row["short_name"], row[gate.metric]) for row in rows])
 

@@ -61,8 +61,8 @@ def attention(  # noqa: PLR0913  attention has that many sizes
 
     With --tile-q TQ, a flash kernel reads K and V again for each of the ceil(L/TQ) blocks of queries (causal: only the keys
     that the block sees). These reads come from L2 (--rereads l2; device memory then moves each tensor once), or from device memory
-    if nothing stays in L2 (--rereads dram): about TQ flop/byte in 16 bits. That is why real kernels measure 60 to 90 flop/byte where
-    the ideal is L/2.
+    if nothing stays in L2 (--rereads dram): about TQ flop/byte in 16 bits. That is why real kernels measure 60 to 90 flop/byte
+    where the ideal is L/2.
 
     Backward, flash
     FLOP   B·H·(P·(6·D + 4·E + 5) + 2·L·E)    five products (Q·Kᵀ again, dV, dP, dQ, dK), 5 FLOP per score, 2·E per query

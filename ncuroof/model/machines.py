@@ -139,9 +139,7 @@ def read_accelerator(path: Path) -> Accelerator:
     texts: dict[str, Any] = document.get("accelerator", {})
     sources, notes = document.get("sources", {}), document.get("notes", {})
     if set(document) - {"accelerator", "sources", "notes", *_KEYS_BY_TABLE}:
-        raise ProfileError(
-            f"{path.name}: unknown table", hint="compare with another file of profiles/accelerators"
-        )
+        raise ProfileError(f"{path.name}: unknown table", hint="compare with another file of profiles/accelerators")
     if set(texts) != set(_TEXTS) or texts["id"] != path.stem:
         raise ProfileError(f"{path.name}: [accelerator] needs {', '.join(_TEXTS)}; the id must be the file's stem")
     for table, known in _KEYS_BY_TABLE.items():

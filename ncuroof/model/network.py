@@ -54,7 +54,9 @@ def sharded_gemm(  # noqa: PLR0913  a product has that many sizes
     """
     sizes = {"m": m, "n": n, "k": k}
     if devices < 1 or sizes[axis] % devices:
-        raise ModelError(f"sharded-gemm: {axis} must be a multiple of the number of devices, found {sizes[axis]} and {devices}")
+        raise ModelError(
+            f"sharded-gemm: {axis} must be a multiple of the number of devices, found {sizes[axis]} and {devices}"
+        )
     of_share = sizes | {axis: sizes[axis] // devices}
     share = gemm(of_share["m"], of_share["n"], of_share["k"], dtype=dtype, b_dtype=b_dtype, c_dtype=c_dtype)
     result_bytes = m * n * dtype_of(c_dtype or dtype).bytes

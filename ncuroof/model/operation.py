@@ -151,7 +151,8 @@ def made(
     for size, value in sizes.items():
         if isinstance(value, (int, float)) and not isinstance(value, bool) and (value < 1 or value % 1 != 0):
             raise ModelError(
-                f"{name}: {size} must be a whole number of at least 1, found {value}", hint=f"ncuroof model {name} --help"
+                f"{name}: {size} must be a whole number of at least 1, found {value}",
+                hint=f"ncuroof model {name} --help",
             )
     given = {size: value for size, value in sizes.items() if value is not None and value is not False}
     return Operation(

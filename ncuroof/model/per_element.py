@@ -109,8 +109,8 @@ def embedding(
     bytes  8·T + d·F·(rows + T): indices and rows are read, T rows are written; rows = min(T, vocabulary)
            backward 8·T + d·F·(T + 2·rows): dY is read, rows of the gradient are read and written
 
-    Rows are scattered: short ones waste part of each 32-byte sector, and too few lookups in flight leave bandwidth unused. Both keep
-    a lookup below this roof. Zeroing a dense gradient first would write d·vocabulary·F more.
+    Rows are scattered: short ones waste part of each 32-byte sector, and too few lookups in flight leave bandwidth unused. Both
+    keep a lookup below this roof. Zeroing a dense gradient first would write d·vocabulary·F more.
 
     Args:
         tokens: number of lookups.

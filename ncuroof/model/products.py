@@ -108,7 +108,8 @@ def bmm(
     FLOP   BATCH · 2·M·N·K
     bytes  BATCH · (a·M·K + b·K·N + a·M·N)
 
-    The intensity is that of one product, whatever the batch size: with M = 1 (weights per example) at most 2/b. Backward as in gemm.
+    The intensity is that of one product, whatever the batch size: with M = 1 (weights per example) at most 2/b. Backward as
+    in gemm.
 
     Args:
         batch: number of products.

@@ -133,7 +133,9 @@ def study(request: Request) -> Study:
         name for machine in request.machines for name in machine.peak_flop_per_s
     }
     if request.precision is not None and request.precision not in known:
-        raise ModelError(f"no compute roof is called {request.precision!r}", hint=f"use one of: {', '.join(sorted(known))}")
+        raise ModelError(
+            f"no compute roof is called {request.precision!r}", hint=f"use one of: {', '.join(sorted(known))}"
+        )
     rows = []
     for values in itertools.product(*request.sizes.values()):
         sizes = dict(zip(request.sizes, values, strict=True))
@@ -150,7 +152,9 @@ def study(request: Request) -> Study:
 def _operation(request: Request, sizes: Mapping[str, int], dtype: str) -> Operation:
     operation = request.model.make(**sizes, **request.options, dtype=dtype)
     if operation.network_bytes and request.link_bytes_per_s is None:
-        raise ModelError(f"{operation.name}: the bandwidth between the devices is missing", hint="give --link-bytes-per-s, e.g. 450G")
+        raise ModelError(
+            f"{operation.name}: the bandwidth between the devices is missing", hint="give --link-bytes-per-s, e.g. 450G"
+        )
     return operation if request.precision is None else under(operation, request.precision)
 
 

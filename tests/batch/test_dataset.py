@@ -108,7 +108,7 @@ def test_what_is_no_dataset_is_told(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "ncuroof.json").write_text(json.dumps({"schema": "ncuroof.fleet/9"}))
-    with pytest.raises(DatasetError, match=r"ncuroof\.fleet/1 was wanted, found ncuroof\.fleet/9"):
+    with pytest.raises(DatasetError, match=r"expected schema ncuroof\.fleet/1, found ncuroof\.fleet/9"):
         Dataset.at(str(other)).prepare()
 
 

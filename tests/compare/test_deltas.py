@@ -161,7 +161,9 @@ def test_many_short_launches_at_another_clock_leave_the_run_uncompared() -> None
     )
     comparison = compare(before, after)
     assert all(delta.obstacle is None for delta in comparison.deltas)
-    assert run_obstacle(comparison) == "the SM clock differs by 4.0 % on average over the kernels that both runs launched"
+    assert (
+        run_obstacle(comparison) == "the SM clock differs by 4.0 % on average over the kernels that both runs launched"
+    )
 
 
 def test_runs_that_have_little_in_common_are_compared_at_one_clock_alone() -> None:
@@ -248,7 +250,10 @@ def test_kernels_of_unequal_launches_count_by_how_often_they_run() -> None:
 
 
 def test_no_change_says_how_large_one_would_have_to_be() -> None:
-    assert change_sentence(only([launch("a", 1000.0)], [launch("a", 1001.0)])) == "no change beyond measurement noise (±2.8 %)"
+    assert (
+        change_sentence(only([launch("a", 1000.0)], [launch("a", 1001.0)]))
+        == "no change beyond measurement noise (±2.8 %)"
+    )
 
 
 def test_an_unknown_time_is_not_compared() -> None:

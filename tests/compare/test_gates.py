@@ -184,7 +184,9 @@ def test_growth_within_chance_is_not_called_within_the_limit() -> None:
         "1 kernel, none beyond the limit by more than noise: norm changed by +7.0 % (noise: ±7.4 %)"
     )
     (reason,) = result("kernel(.*):+5%", run(*slower), run(*launches)).reasons
-    assert reason.startswith("2 kernels, none beyond the limit by more than noise: norm changed by +7.0 % (noise: ±8.4 %)")
+    assert reason.startswith(
+        "2 kernels, none beyond the limit by more than noise: norm changed by +7.0 % (noise: ±8.4 %)"
+    )
 
 
 def test_one_of_many_kernels_may_be_beyond_the_chance_of_one() -> None:
@@ -274,9 +276,7 @@ def test_what_findings_are_made_of_is_told_where_it_is_missing() -> None:
             "access.local_bytes",
         ), 0.5,
     )  # fmt: skip
-    assert result("findings.high==0", run(launch("a", **collected))).reasons == (
-        "0 findings of high severity",
-    )
+    assert result("findings.high==0", run(launch("a", **collected))).reasons == ("0 findings of high severity",)
     lacking = collected | {"access.local_bytes": None, "occupancy.achieved_frac": None}
     found = result("findings.high==0", run(launch("a", **collected), launch("b", **lacking)))
     assert found.has_passed

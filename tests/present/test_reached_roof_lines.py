@@ -24,7 +24,9 @@ def test_the_nearest_come_first_each_at_the_launchs_clock() -> None:
 
 def test_roofs_that_no_launch_uses_are_not_told() -> None:
     only = replace(H200, roofs=(ReachedRoof("compute", "tensor_fp8", 1.4e15, 0.03, 40, "product", 1.65e9),))
-    assert list(reached_roof_lines(REPORTS.analyse([only]))) == ["1 measured roof; no launch comes close to any of them"]
+    assert list(reached_roof_lines(REPORTS.analyse([only]))) == [
+        "1 measured roof; no launch comes close to any of them"
+    ]
 
 
 def test_without_a_calibration_nothing_is_said() -> None:

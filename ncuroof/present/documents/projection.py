@@ -16,19 +16,21 @@ SCHEMA = "ncuroof.whatif/1"
 
 ASSUMPTIONS = (
     "Each range spans two hypotheses: the kernel reaches the same fraction of its limiting roof (expected for kernels bound by "
-    "a resource), or waits as many SM cycles per wave of blocks as when recorded (expected for kernels bound by latency or overhead).",
-    "Peaks are those of the data sheets, except that the DRAM bandwidth of the recording GPU is the one its driver reports. The SM "
-    "clock is the one given, else the same share of the boost clock as when recorded.",
-    "Traffic, hit rates, instructions and resident blocks per SM are assumed unchanged: a larger L2 may do better, a kernel not tuned "
-    "for the GPU may do worse. Where no document states the L2 bandwidth, it is assumed to scale with SMs and clock; the shorter end "
-    "of a range assumes instead that it scales with DRAM bandwidth where L2 was the limit, and limits nothing elsewhere.",
+    "a resource), or waits as many SM cycles per wave of blocks as when recorded (expected for kernels bound by latency or "
+    "overhead).",
+    "Peaks are those of the data sheets, except that the DRAM bandwidth of the recording GPU is the one its driver reports. The "
+    "SM clock is the one given, else the same share of the boost clock as when recorded.",
+    "Traffic, hit rates, instructions and resident blocks per SM are assumed unchanged: a larger L2 may do better, a kernel not "
+    "tuned for the GPU may do worse. Where no document states the L2 bandwidth, it is assumed to scale with SMs and clock; the "
+    "shorter end of a range assumes instead that it scales with DRAM bandwidth where L2 was the limit, and limits nothing "
+    "elsewhere.",
 )
 
 OF_A_CHANGE = {
     "batch": "A larger batch is assumed to move proportionally more bytes. Weights are read once whatever the batch, so matrix "
     "products with weights do better than this.",
-    "dtype": "A new type scales all traffic of a kernel by the width of its operands, taken from its tensor counters, else from its "
-    "name, else from the precision that takes longest. Without tensor cores, L1 and shared memory take as long for two-byte "
+    "dtype": "A new type scales all traffic of a kernel by the width of its operands, taken from its tensor counters, else from "
+    "its name, else from the precision that takes longest. Without tensor cores, L1 and shared memory take as long for two-byte "
     "elements as for four-byte ones.",
     "fuse": "The fused kernel takes the time of both, one after the other, without the bytes that pass between them. The shorter "
     "end of the range assumes that their work overlaps.",
@@ -37,12 +39,13 @@ OF_A_CHANGE = {
 
 _OF_VECTORS = (
     "Kernels that compute in FP32 without tensor cores are assumed to stay off them in narrower types. Moving matrix products to "
-    "tensor cores is another change: ncuroof report shows where it fits, ncuroof model gemm how long the product then takes at best."
+    "tensor cores is another change: ncuroof report shows where it fits, ncuroof model gemm how fast it can be."
 )
 
 _OF_OPERANDS = (
-    "The tensor instructions of these kernels read their operands from shared memory (wgmma), which is specific to one GPU generation. "
-    "On others, operands are expected to keep up with the tensor cores; the longer end of a range assumes the same reads as here."
+    "The tensor instructions of these kernels read their operands from shared memory (wgmma), which exists on one GPU generation "
+    "only. On others, operands are expected to keep up with the tensor cores; the longer end of a range assumes the same reads as "
+    "here."
 )
 
 _COUNTED = ("n_crossing", "n_crossing_to_memory", "n_limited_by_assumed_l2")

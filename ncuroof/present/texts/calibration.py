@@ -11,7 +11,7 @@ from ncuroof.roofline.sheet_roofs import sheet_roof, sheet_roof_at_clock
 
 
 def to_text(calibration: Calibration) -> str:
-    """Return a calibration as lines of plain text, with shares of the data sheet's roofs, at boost clock and at the measured clock."""
+    """Return a calibration as lines of plain text, with shares of the data sheet's roofs at boost and at measured clock."""
     profile = match_profile(calibration.gpu, calibration.compute_capability, sm_count=calibration.sm_count or None)
     lines = [f"{text.printable(calibration.gpu)} · {calibration.sm_count} SMs", ""]
     for roof in calibration.roofs:
@@ -25,7 +25,7 @@ def to_text(calibration: Calibration) -> str:
     if profile is not None:
         lines += [
             "",
-            "of: share of the data sheet's roof, at boost clock; at: share of that roof scaled to the SM clock during the measurement",
+            "of: share of the data sheet's roof at boost clock; at: share of that roof at the SM clock during the measurement",
         ]
     return "\n".join(lines) + "\n"
 

@@ -153,7 +153,9 @@ def _other_work(document: Record) -> Iterator[str]:
         return
     most = max(found, key=lambda match: max(time or 0.0 for time in match["duration_ns"]))
     n_others = len(found) - 1
-    others = f", and so {'does' if n_others == 1 else 'do'} {text.counted(n_others, 'other kernel')}" if n_others else ""
+    others = (
+        f", and so {'does' if n_others == 1 else 'do'} {text.counted(n_others, 'other kernel')}" if n_others else ""
+    )
     what = WORK_WORDS[most["work_of"]]
     yield f"{match_name(most)} does a different amount of work ({what} ×{most['work_ratio']:.3g}){others}: is the input the same?"
 

@@ -116,7 +116,9 @@ def _heading(document: Record) -> Iterator[str]:
 def _sections(document: Record) -> Iterator[Section]:
     yield Section(
         f"slowest kernels ({_shown(document['slowest'])})",
-        ("time is that of all launches; one launch is the median over shapes and reports (counting run, if any), then by date",),
+        (
+            "time is that of all launches; one launch is the median over shapes and reports (counting run, if any), then by date",
+        ),
         ("kernel", "program", "GPU", "launches", "time", "share", "one launch", "bound by", "first and last date"),
         tuple(map(_slow, document["slowest"]["rows"])),
     )
