@@ -167,7 +167,7 @@ class ClusterError(NcuroofError, ConnectionError):
 
 
 class IngestIncompleteError(NcuroofError):
-    """Some reports could not be ingested; all the others are in the dataset."""
+    """Some reports could not be taken into the dataset; all the others are in it."""
 
     slug = "ingest-incomplete"
 
