@@ -54,7 +54,7 @@ _FORMATS: Mapping[str, Callable[[Record], bytes]] = {
     "--history",
     "is_history",
     is_flag=True,
-    help="Show the time of each kernel over two or more runs, oldest first.",
+    help="Show the time of each kernel over two or more runs, in the order given.",
 )
 @common
 def compare(

@@ -44,7 +44,7 @@ _LINES_WITHOUT_TERMINAL = 10
     "--scheduler", metavar="ADDRESS", help="Dask scheduler to run on, e.g. tcp://HOST:8786; default: this machine."
 )
 @click.option(
-    "--workers", "n_workers", type=click.IntRange(min=1), help="Processes on this machine; default: one per core."
+    "--workers", "n_workers", type=click.IntRange(min=1), help="Workers on this machine; default: one per core."
 )
 @click.option("--threads", "are_threads", is_flag=True, help="Use threads instead of processes on this machine.")
 @common
