@@ -75,7 +75,7 @@ class Reports:
 
         if len(traces) != len(self.raw):
             found = f"{len(traces)} for {len(self.raw)}"
-            raise CountsError(f"a trace for each report was wanted: {found}", hint="name them in the reports' order")
+            raise CountsError(f"expected a trace for each report, found {found}", hint="name them in the reports' order")
         return replace(self, counts=tuple(read_trace(Path(trace)) for trace in traces))
 
     def __repr__(self) -> str:
@@ -93,7 +93,7 @@ class Reports:
         """
         reached = list(calibrations) if isinstance(calibrations, Iterable) else [calibrations]
         if wrong := [type(each).__name__ for each in reached if not isinstance(each, Calibration)]:
-            raise ArgumentError(f"a calibration was wanted, found {wrong[0]}", hint="pass read_calibration(path)")
+            raise ArgumentError(f"expected a calibration, found {wrong[0]}", hint="pass read_calibration(path)")
         counts = [each and each.renamed(report.demangled) for report, each in zip(self.raw, self.counts, strict=False)]
         measurements = measure(self.raw, sheet_bandwidth=sheet_dram_bandwidth, counts=counts)
         placed = roofline(measurements, reached)

@@ -64,14 +64,14 @@ def read(
     named: Any = [paths] if is_one else paths
     files: list[PathLike] = list(named)
     if wrong := [type(each).__name__ for each in files if not isinstance(each, (str, os.PathLike))]:
-        raise ArgumentError(f"the path of a report was wanted, found {wrong[0]}", hint="pass a path, or a list of them")
+        raise ArgumentError(f"expected the path of a report, found {wrong[0]}", hint="pass a path, or a list of them")
     if not isinstance(n_processes, int) or isinstance(n_processes, bool) or n_processes < 1:
         raise ArgumentError(
             f"expected a number of processes, found {n_processes!r}",
             hint="pass a whole number from 1 on, as n_processes=4",
         )
     if not files:
-        raise ReportNotFoundError("a report was wanted, none was named", hint="name one .ncu-rep file or more")
+        raise ReportNotFoundError("expected a report, found none", hint="name one .ncu-rep file or more")
     every = open_reports(
         [Path(file) for file in files],
         selection=selection(lines=lines),
@@ -115,7 +115,7 @@ def side_of(run: Analysis | PathLike) -> Side:
         return run.side()
     if not isinstance(run, (str, os.PathLike)):
         raise ArgumentError(
-            f"an analysis or the path of a report was wanted, found {type(run).__name__}",
+            f"expected an analysis or the path of a report, found {type(run).__name__}",
             hint="pass a path, or ncuroof.read(path).analyse()",
         )
     path = Path(run)

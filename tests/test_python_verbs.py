@@ -101,7 +101,7 @@ def test_one_change_is_a_text() -> None:
 
 @pytest.mark.parametrize("paths", [5, None, b"run.ncu-rep", [5], [demo.REPORT, None], BytesIO(b"x")])
 def test_what_is_no_path_is_refused_by_name(paths: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"the path of a report was wanted, found (int|NoneType|bytes|BytesIO)$"):
+    with pytest.raises(ArgumentError, match=r"expected the path of a report, found (int|NoneType|bytes|BytesIO)$"):
         ncuroof.read(paths)
 
 
@@ -109,16 +109,16 @@ def test_verbs_say_what_they_take() -> None:
     reports = ncuroof.read(demo.REPORT)
     analysis, product = reports.analyse(), ncuroof.model.gemm(64, 64, 64)
     verbs: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
-        (analysis.whatif, (["b200"],), "a GPU's name was wanted, found list"),
-        (partial(analysis.whatif, changes=[5]), ("b200",), "a change in words was wanted, found int"),
-        (partial(analysis.whatif, changes=5), ("b200",), "a change in words was wanted, found int"),
+        (analysis.whatif, (["b200"],), "expected the name of a GPU, found list"),
+        (partial(analysis.whatif, changes=[5]), ("b200",), "expected a change as a string, found int"),
+        (partial(analysis.whatif, changes=5), ("b200",), "expected a change as a string, found int"),
         (partial(ncuroof.read, n_processes="4"), (demo.REPORT,), "expected a number of processes, found .4."),
-        (reports.analyse, ("h200.json",), "a calibration was wanted, found str"),
-        (reports.analyse, (None,), "a calibration was wanted, found NoneType"),
-        (reports.analyse, ([Path("h200.json")],), "a calibration was wanted, found (Posix|Windows)Path"),
-        (ncuroof.model.predict, (product, None), "a machine or its name was wanted, found NoneType"),
-        (ncuroof.model.predict, ("gemm", "b200"), "an operation was wanted, found str"),
-        (partial(ncuroof.model.gemm, dtype=16), (64, 64, 64), "the name of an element type was wanted, found int"),
+        (reports.analyse, ("h200.json",), "expected a calibration, found str"),
+        (reports.analyse, (None,), "expected a calibration, found NoneType"),
+        (reports.analyse, ([Path("h200.json")],), "expected a calibration, found (Posix|Windows)Path"),
+        (ncuroof.model.predict, (product, None), "expected a machine or its name, found NoneType"),
+        (ncuroof.model.predict, ("gemm", "b200"), "expected an operation, found str"),
+        (partial(ncuroof.model.gemm, dtype=16), (64, 64, 64), "expected the name of an element type, found int"),
     ]
     for verb, arguments, said in verbs:
         with pytest.raises(ArgumentError, match=f"^{said}$") as caught:
@@ -148,7 +148,7 @@ def test_a_machine_goes_by_its_name() -> None:
 
 @pytest.mark.parametrize("size", [4096.5, float("nan"), float("inf"), 0.5, 0, -1])
 def test_sizes_of_an_operation_are_whole(size: float) -> None:
-    with pytest.raises(ModelError, match="m has to be a whole number from 1"):
+    with pytest.raises(ModelError, match="m must be a whole number of at least 1"):
         ncuroof.model.gemm(size, 16, 16)  # type: ignore[arg-type]
 
 

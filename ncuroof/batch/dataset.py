@@ -72,7 +72,7 @@ class Dataset:
                 raise DatasetError(f"{self.location}: cannot be read: {error}", hint="name a folder") from error
             if is_other:
                 raise DatasetError(
-                    f"{self.location}: a dataset or an empty folder was wanted, something else is there",
+                    f"{self.location}: expected a dataset or an empty folder, found something else",
                     hint="name a new folder with -o",
                 )
             self._put(_MARK, json.dumps({"schema": SCHEMA}).encode() + b"\n")
@@ -86,7 +86,7 @@ class Dataset:
         """
         if not self._has_mark():
             raise DatasetError(
-                f"{self.location}: a dataset of reports was wanted, none is there",
+                f"{self.location}: expected a dataset of reports, found none",
                 hint="write one with: ncuroof ingest REPORT… -o DATASET",
             )
 
@@ -187,8 +187,8 @@ class Dataset:
         found = content.get("schema") if isinstance(content, dict) else None
         if found != SCHEMA:
             raise DatasetError(
-                f"{self.location}: schema {SCHEMA} was wanted, found {found}",
-                hint="read it with the version of ncuroof that wrote it, or ingest the reports anew",
+                f"{self.location}: expected schema {SCHEMA}, found {found}",
+                hint="read it with the ncuroof version that wrote it, or ingest the reports again",
             )
         return True
 

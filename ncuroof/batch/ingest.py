@@ -232,8 +232,8 @@ def _done(client: Any, locations: Sequence[str], task: Task) -> Iterator[Outcome
             yield from future.result()  # waits again if the result was lost with its worker
         except (CancelledError, OSError) as error:
             raise ClusterError(
-                f"the scheduler was lost before {chunk[0]} was done: {error}",
-                hint="start the same command again: what is in the dataset stays",
+                f"lost the Dask scheduler before {chunk[0]} was done: {error}",
+                hint="run the same command again: reports already in the dataset are kept",
             ) from error
         except Exception as error:  # a report that kills its workers must not end the batch either
             if len(chunk) == 1:

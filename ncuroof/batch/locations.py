@@ -40,7 +40,7 @@ def _found(wanted: str) -> Iterator[str]:
         return
     if not found:
         raise ReportNotFoundError(
-            f"{wanted}: reports were wanted, none is there", hint=f"reports end in {', '.join(SUFFIXES)}"
+            f"{wanted}: expected reports, found none", hint=f"reports end in {', '.join(SUFFIXES)}"
         )
     yield from (str(fs.unstrip_protocol(name)) if "://" in wanted else str(name) for name in sorted(found))
 
@@ -55,12 +55,13 @@ def file_system(location: str) -> tuple[Any, str]:
         import fsspec  # noqa: PLC0415  only fleets need it
     except ImportError as error:
         raise MissingExtraError(
-            f"fleets of reports need fsspec: {error}", hint="pip install 'ncuroof[fleet]'"
+            f"datasets of reports need fsspec: {error}", hint="pip install 'ncuroof[fleet]'"
         ) from error
     try:
         fs, path = fsspec.url_to_fs(location if "://" in location else str(Path(location).absolute()))
     except (ImportError, ValueError) as error:
         raise MissingExtraError(
-            f"{location}: {error}", hint="install what fsspec needs for such locations, for example s3fs for s3://"
+            f"{location}: {error}",
+            hint="install the fsspec package for this kind of location, for example s3fs for s3://",
         ) from error
     return fs, path

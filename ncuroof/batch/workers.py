@@ -61,7 +61,7 @@ def connected(workers: Workers) -> Iterator[Any]:
         client = distributed.Client(workers.scheduler, timeout=_CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ClusterError(
-            f"{workers.scheduler}: the Dask scheduler cannot be reached: {error}",
+            f"{workers.scheduler}: cannot reach the Dask scheduler: {error}",
             hint="start one with: dask scheduler; its address looks like tcp://HOST:8786",
         ) from error
     with client:

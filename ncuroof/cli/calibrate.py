@@ -21,12 +21,10 @@ from ncuroof.present.output import write_whole
     help="File to write.",
 )
 @click.option(
-    "--seconds", type=click.FloatRange(0.05, 60), default=0.5, show_default=True, help="To spend on each roof."
+    "--seconds", type=click.FloatRange(0.05, 60), default=0.5, show_default=True, help="Time to spend on each roof."
 )
-@click.option(
-    "--gpu", type=click.IntRange(0), default=0, show_default=True, help="Number of the GPU, as CUDA counts them."
-)
-@click.option("--force", is_flag=True, help="Replace a file that ncuroof did not write.")
+@click.option("--gpu", type=click.IntRange(0), default=0, show_default=True, help="CUDA device number of the GPU.")
+@click.option("--force", is_flag=True, help="Overwrite a file that ncuroof did not write.")
 @common
 def calibrate(
     *,
@@ -35,19 +33,21 @@ def calibrate(
     gpu: int,
     **flags: bool,
 ) -> None:
-    """Measure what this GPU reaches: bandwidth of DRAM, L2 and shared memory, matrix products in every precision.
+    """Measure the roofs this GPU really reaches: DRAM, L2 and shared-memory bandwidth, and matrix products in each precision.
 
-    ncuroof report --calibration FILE draws these roofs, and says how near launches come to them: in the summary,
-    and on the page and in JSON kernel by kernel.
+    ncuroof report --calibration FILE draws these roofs and shows how close launches come to them: in the summary for the
+    run, on the page and in JSON for each kernel.
     """
     try:
         import torch  # noqa: PLC0415  an optional dependency, and slow to import
     except ImportError as error:
-        raise MissingExtraError(f"calibrating needs PyTorch: {error}", hint="pip install 'ncuroof[torch]'") from error
+        raise MissingExtraError(
+            f"ncuroof calibrate needs PyTorch: {error}", hint="pip install 'ncuroof[torch]'"
+        ) from error
     if not torch.cuda.is_available() or gpu >= torch.cuda.device_count():
-        found = f"{torch.cuda.device_count()} GPUs" if torch.cuda.is_available() else "none that PyTorch can use"
+        found = f"{torch.cuda.device_count()} GPUs" if torch.cuda.is_available() else "no GPU that PyTorch can use"
         raise CalibrationError(
-            f"GPU {gpu} was wanted, found {found}", hint="run it on the machine with the GPU; nvidia-smi shows them"
+            f"expected GPU {gpu}, found {found}", hint="run this on the machine with the GPU; nvidia-smi lists its GPUs"
         )
     from ncuroof.collect.calibration import write_calibration  # noqa: PLC0415
     from ncuroof.collect.reachable_roofs import measure  # noqa: PLC0415

@@ -45,16 +45,16 @@ _FORMATS: Mapping[str, Callable[[Record], bytes]] = {
 )
 @written_as(*_FORMATS, _PAGE)
 @click.option(
-    "--gate", "gates", multiple=True, metavar="EXPR", help="Condition to meet, e.g. time:+5%; again for more."
+    "--gate", "gates", multiple=True, metavar="EXPR", help="Condition that AFTER must meet, e.g. time:+5%. Repeatable."
 )
 @click.option(
-    "--save-baseline", type=click.Path(path_type=Path), help="Write AFTER as a baseline, to compare later runs with."
+    "--save-baseline", type=click.Path(path_type=Path), help="Save AFTER as a baseline to compare later runs with."
 )
 @click.option(
     "--history",
     "is_history",
     is_flag=True,
-    help="Many runs in order instead of two: the time of each kernel over them.",
+    help="Show the time of each kernel over two or more runs, in the order given.",
 )
 @common
 def compare(
@@ -65,27 +65,27 @@ def compare(
     save_baseline: Path | None,
     **flags: bool,
 ) -> None:
-    """Compare the run AFTER with the run BEFORE: which kernels changed, by how much beyond chance, and why.
+    """Compare run AFTER with run BEFORE: which kernels changed beyond measurement noise, by how much, and why.
 
-    Each is a report (.ncu-rep) or a baseline (.json) of --save-baseline. Gates come from --gate, else from [tool.ncuroof.gates] in
-    pyproject.toml of the working directory; where one fails, the exit code is 3.
+    Each is a report (.ncu-rep) or a baseline (.json) that --save-baseline wrote. Gates come from --gate, else from
+    [tool.ncuroof.gates] in the pyproject.toml of the working directory. If a gate fails, the exit code is 3.
     """
     keep_inputs(outputs.paths, runs)
     keep_inputs([save_baseline], [run for run in runs if run.suffix != BASELINE_SUFFIX])  # baselines may be renewed
     if flags["is_history"]:
         if len(runs) < 2 or gates or save_baseline is not None:
-            raise click.UsageError("--history wants two runs or more, no gate and no --save-baseline")
+            raise click.UsageError("--history takes two or more runs, without --gate or --save-baseline")
         _over_time(runs, outputs)
         return
     if save_baseline is not None and save_baseline.resolve() in [path.resolve() for path in outputs.paths]:
-        raise click.UsageError("--save-baseline and -o want different files")
+        raise click.UsageError("--save-baseline and -o need different files")
     if len(runs) != 2:
-        raise click.UsageError(f"two runs were wanted, BEFORE and AFTER, found {len(runs)}; --history takes more")
+        raise click.UsageError(f"expected two runs, BEFORE and AFTER, found {len(runs)}; --history takes more")
     wanted = [parse_gate(text) for text in gates or _configured()]
     is_baseline = runs[1].suffix == BASELINE_SUFFIX
     if is_baseline and _PAGE in outputs.forms:
         raise OutputFormatError(
-            "the page wants the report of the run after, found a baseline", hint="choose another format"
+            "the HTML page needs the report of AFTER, found a baseline", hint="choose another format"
         )
     after = None if is_baseline else read(runs[1]).analyse()
     sides = side_of(runs[0]), after.side() if after else side_of(runs[1])
@@ -112,7 +112,7 @@ def _page(document: Record, after: Analysis) -> bytes:
 def _over_time(runs: Sequence[Path], outputs: Outputs) -> None:
     if wrong := outputs.forms - {"term", "json"}:
         raise OutputFormatError(
-            f"--history is written as .json or .txt, found {', '.join(sorted(wrong))}", hint="choose one of them"
+            f"--history writes only .json and .txt, not {', '.join(sorted(wrong))}", hint="choose one of these"
         )
     found = history([side_of(path) for path in runs])
     outputs.write(lambda form: (json_text(history_document(found)) if form == "json" else history_text(found)).encode())
@@ -130,22 +130,22 @@ def _configured() -> Sequence[str]:
     try:
         settings: Any = read_toml(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise GateError(f"pyproject.toml cannot be read: {error}", hint=_GATES_HINT) from error
+        raise GateError(f"cannot read pyproject.toml: {error}", hint=_GATES_HINT) from error
     for table in ("tool", "tool.ncuroof"):
         settings = settings.get(table.rpartition(".")[2], {})
         if not isinstance(settings, dict):
             raise GateError(
-                f"pyproject.toml: a table {table} was wanted, found {type(settings).__name__}", hint=_GATES_HINT
+                f"pyproject.toml: expected a table [{table}], found {type(settings).__name__}", hint=_GATES_HINT
             )
     if unknown := sorted(settings.keys() - {"gates"}):
         raise GateError(
-            f"pyproject.toml: in [tool.ncuroof] gates alone were wanted, found {', '.join(unknown)}", hint=_GATES_HINT
+            f"pyproject.toml: [tool.ncuroof] takes only gates, found {', '.join(unknown)}", hint=_GATES_HINT
         )
     gates = settings.get("gates", [])
     if isinstance(gates, dict):  # [tool.ncuroof.gates]: time = "+5%", "findings.high" = "==0"
         gates = [f"{name}{':' if str(limit)[:1] in {'+', '-'} else ''}{limit}" for name, limit in gates.items()]
     if not isinstance(gates, list) or not all(isinstance(gate, str) for gate in gates):
         raise GateError(
-            "pyproject.toml: the gates of [tool.ncuroof] have to be a list of texts or a table", hint=_GATES_HINT
+            "pyproject.toml: gates in [tool.ncuroof] must be a list of strings or a table", hint=_GATES_HINT
         )
     return gates

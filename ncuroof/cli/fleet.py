@@ -38,15 +38,15 @@ _ROWS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "compared",
     multiple=True,
     metavar="WHAT",
-    help=f"What changes are looked for by: {', '.join(COLUMN_BY_FACTOR)}, or label:NAME; again for more. "
-    "By default report, driver, ncu and every label.",
+    help=f"Look for changes of time by {', '.join(COLUMN_BY_FACTOR)}, or label:NAME. Repeatable; "
+    "default: report, driver, ncu and every label.",
 )
 @click.option("--kernel", metavar="REGEX", help="Only kernels whose name matches.")
 @click.option("--gpu", metavar="REGEX", help="Only GPUs whose name matches.")
-@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), help="Only what was recorded on that day (UTC) or later.")
-@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="The most lines of each list.")
-@click.option("--sql", metavar="SELECT", help="Ask the tables kernels and failures instead.")
-@click.option("--failures", "wants_failures", is_flag=True, help="List the reports that could not be taken in instead.")
+@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), help="Only reports recorded on that day (UTC) or later.")
+@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Rows to show per list.")
+@click.option("--sql", metavar="SELECT", help="Run a SQL query on the tables kernels and failures instead.")
+@click.option("--failures", "wants_failures", is_flag=True, help="List the reports that could not be ingested instead.")
 @written_as(*_ANSWERS)
 @common
 def fleet(  # noqa: PLR0913  an argument per option
@@ -61,10 +61,10 @@ def fleet(  # noqa: PLR0913  an argument per option
     sql: str | None,
     **flags: bool,
 ) -> None:
-    """Ask a DATASET of `ncuroof ingest`: slowest kernels, most recoverable time, the same on other GPUs, and what got slower.
+    """Query a DATASET of `ncuroof ingest`: slowest kernels, most time above the roofline, other GPUs, and what got slower.
 
-    Times are compared where kernel, shape, program, GPU and clock control are the same, and called changed where they differ
-    beyond chance.
+    Times are compared only where kernel, shape, program, GPU and clock control are the same. A time counts as changed if it differs
+    beyond measurement noise.
     """
     keep_inputs(outputs.paths, [Path(dataset)])
     source = Dataset.at(dataset)
@@ -82,7 +82,7 @@ def fleet(  # noqa: PLR0913  an argument per option
     except pl.exceptions.PolarsError as error:
         raise QueryError(
             f"{dataset}: {_brief(error)}",
-            hint="docs/columns.md lists the columns; names with a dot go in double quotes",
+            hint="docs/columns.md lists the columns; put names with a dot in double quotes",
         ) from error
     outputs.write(lambda form: writers[form](document).encode())
 
@@ -97,7 +97,7 @@ def _asked(source: Dataset, kernels: pl.LazyFrame, compared: Sequence[str], top:
     known = [*COLUMN_BY_FACTOR, *(f"{LABEL_PREFIX}{name}" for name in label_counts(kernels)["name"])]
     for name in compared:
         if name not in known:
-            raise click.UsageError(f"--by: one of {', '.join(known)} was wanted, found {name!r}")
+            raise click.UsageError(f"--by: expected one of {', '.join(known)}, found {name!r}")
     return fleet_document(
         source.location,
         overview(kernels),
@@ -127,7 +127,7 @@ def _expression(option: str, pattern: str) -> str:
     try:
         pl.Series([""]).str.contains(pattern)
     except pl.exceptions.PolarsError as error:
-        raise click.UsageError(f"{option}: a regular expression was wanted, found {pattern!r}") from error
+        raise click.UsageError(f"{option}: expected a regular expression, found {pattern!r}") from error
     return pattern
 
 

@@ -12,7 +12,7 @@ from ncuroof.roofline import load_profiles, profile_by_name
 @click.argument("name", required=False)
 @common
 def gpus(*, name: str | None, quiet: bool, verbose: bool, no_color: bool) -> None:  # noqa: ARG001
-    """Show the GPUs whose data sheets ncuroof knows, or everything about the one called NAME."""
+    """List the GPUs whose data sheets ncuroof knows, or show everything about the GPU called NAME."""
     from ncuroof.present.texts.hardware import print_profile, print_profiles  # noqa: PLC0415
 
     color = wants_color(no_color=no_color)

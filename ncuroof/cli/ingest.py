@@ -24,25 +24,29 @@ _LINES_WITHOUT_TERMINAL = 10
 
 @click.command()
 @click.argument("reports", nargs=-1, required=True)
-@click.option("-o", "--output", "dataset", required=True, metavar="DATASET", help="Folder or URL of the dataset.")
+@click.option(
+    "-o", "--output", "dataset", required=True, metavar="DATASET", help="Folder or URL of the dataset to write to."
+)
 @click.option(
     "--label",
     "labels",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Said of all these reports, e.g. commit=abc; again for more. Those that are in the dataset get them with --again.",
+    help="Label for all these reports, e.g. commit=abc. Repeatable. Reports already in the dataset get it only with --again.",
 )
 @click.option(
     "--again",
     is_flag=True,
-    help="Analyse anew, and replace, what the dataset has already; its labels stay, but for those that are given; NAME= takes "
-    "one away.",
+    help="Analyse again and replace reports already in the dataset. Labels are kept, except those given with --label; "
+    "--label NAME= removes one.",
 )
 @click.option(
-    "--scheduler", metavar="ADDRESS", help="Of a Dask cluster, e.g. tcp://HOST:8786; else this machine works."
+    "--scheduler", metavar="ADDRESS", help="Dask scheduler to run on, e.g. tcp://HOST:8786; default: this machine."
 )
-@click.option("--workers", "n_workers", type=click.IntRange(min=1), help="On this machine; one per core by default.")
-@click.option("--threads", "are_threads", is_flag=True, help="Threads instead of processes on this machine.")
+@click.option(
+    "--workers", "n_workers", type=click.IntRange(min=1), help="Workers on this machine; default: one per core."
+)
+@click.option("--threads", "are_threads", is_flag=True, help="Use threads instead of processes on this machine.")
 @common
 def ingest(
     *,
@@ -54,13 +58,13 @@ def ingest(
     n_workers: int | None,
     **flags: bool,
 ) -> None:
-    """Take REPORTS into a dataset of one row per kernel launch: files, folders, or patterns such as 'runs/**/*.ncu-rep'.
+    """Load REPORTS into a dataset with one row per kernel launch: files, folders, or patterns such as 'runs/**/*.ncu-rep'.
 
-    A report is taken in once, whatever it is called. Started again, the command does only what is left to do. Where a report
-    cannot be taken in, the others are, and the exit code is 1.
+    Each report is loaded once, whatever its name. Run again, the command does only what is left to do. If a report cannot be
+    loaded, the others still are, and the exit code is 1.
     """
     if scheduler is not None and (n_workers or flags["are_threads"]):
-        raise click.UsageError("--workers and --threads are of this machine, --scheduler is of another")
+        raise click.UsageError("--workers and --threads apply to this machine and exclude --scheduler")
     value_by_label = dict(_label(text, may_be_empty=again) for text in labels)
     locations = find_reports(reports)
     outcomes = take_in(
@@ -77,7 +81,7 @@ def ingest(
 def _label(text: str, *, may_be_empty: bool) -> tuple[str, str]:
     name, separator, value = text.partition("=")
     if not (name and separator and (value or may_be_empty)):
-        raise click.UsageError(f"--label: NAME=VALUE was wanted, found {text!r}")
+        raise click.UsageError(f"--label: expected NAME=VALUE, found {text!r}")
     return name, value
 
 
@@ -88,7 +92,7 @@ def _tell(outcomes: Sequence[Outcome], dataset: str, *, is_quiet: bool) -> None:
         n_launches = sum({each.sha256: each.n_launches for each in outcomes if each.status == "added"}.values())
         n_present = sum(outcome.status == "present" for outcome in outcomes) + hashes.total() - len(hashes)
         say(
-            f"{dataset}: {len(hashes)} reports added ({n_launches} launches), {n_present} there already, {len(failed)} failed"
+            f"{dataset}: {len(hashes)} reports added ({n_launches} launches), {n_present} already there, {len(failed)} failed"
         )
     if failed:
         for outcome in failed[:_MOST_FAILURES]:
@@ -96,8 +100,8 @@ def _tell(outcomes: Sequence[Outcome], dataset: str, *, is_quiet: bool) -> None:
         if len(failed) > _MOST_FAILURES:
             say(f"and {len(failed) - _MOST_FAILURES} more")
         raise IngestIncompleteError(
-            f"{len(failed)} of {len(outcomes)} reports could not be taken in; the others are in {dataset}",
-            hint=f"they are listed by: ncuroof fleet {dataset} --failures",
+            f"{len(failed)} of {len(outcomes)} reports could not be ingested; the others are in {dataset}",
+            hint=f"list them with: ncuroof fleet {dataset} --failures",
         )
 
 

@@ -41,13 +41,13 @@ class _Operations(click.Group):
 @common
 @click.pass_context
 def model(ctx: click.Context, *, quiet: bool, verbose: bool, no_color: bool) -> None:  # noqa: ARG001
-    """Say how fast an operation can be at best, before any code is written: work, bytes, ridge, bound, time.
+    """Estimate the best possible time of an operation, before any code is written: FLOPs, bytes, ridge point, bound and time.
 
     ncuroof model gemm 4096 4096 4096 --dtype bf16 --gpu h100-sxm
 
     ncuroof model linear 1:4096 8192 8192 --gpu a100-sxm-80gb --gpu h100-sxm
 
-    Without an operation: what there is. `ncuroof model gemm --help` explains what is counted.
+    Without an operation, this lists all of them. `ncuroof model gemm --help` shows the formulas of one.
     """
     if ctx.invoked_subcommand is None:
         click.echo(_listing(), nl=False)
@@ -60,7 +60,7 @@ def _listing() -> str:
     for each in models().values():
         lines.append(f"  {each.name} {' '.join(size.upper() for size in each.sizes)}")
         lines.append(f"      {each.summary}")
-    lines.append("machines: the GPUs of `ncuroof gpus`, and for models alone")
+    lines.append("machines: the GPUs of `ncuroof gpus`, and for models only")
     lines += [f"  {each.id}: {each.name}" for each in accelerators()]
     return "\n".join(lines) + "\n"
 
@@ -76,8 +76,8 @@ def _command(found: Model) -> click.Command:
 
 
 _SIZES_HELP = (
-    "Sizes by place or by name (m=4096), written 4096, 1,8,32, 1:4096 (doubling) or 256:4096:256 (in steps); several make a sweep. "
-    "Times are bounds: everything overlaps (at least), nothing does (at most)."
+    "Give sizes by position or by name (m=4096), as 4096, 1,8,32, 1:4096 (doubling) or 256:4096:256 (in steps); several values "
+    "make a sweep. Times are bounds: shortest if everything overlaps (at least), longest if nothing does."
 )
 
 
@@ -131,7 +131,7 @@ def _run(found: Model, outputs: Outputs, given: dict[str, Any]) -> None:
     achieved = rate(given["achieved_flop_per_s"], "--achieved-flop-per-s"), time_ns(given["achieved_time"])
     if any(achieved) and (all(achieved) or len(answered.rows) > 1):
         raise ModelError(
-            "one measured rate or time was wanted for one operation on one machine, "
+            "expected one measured rate or time, for one operation on one machine, "
             f"found {sum(map(bool, achieved))} for {len(answered.rows)}",
             hint="give one size, one --dtype and one --gpu",
         )

@@ -49,25 +49,25 @@ def shared_options(run: Callable[[Outputs, dict[str, Any]], None]) -> Callable[.
         "--dtype",
         multiple=True,
         metavar="TYPE",
-        help="Element type: fp64 fp32 tf32 fp16 bf16 fp8 fp4 int8 …; again for more.",
+        help="Element type: fp64, fp32, tf32, fp16, bf16, fp8, fp4, int8, … Repeatable.",
+    )
+    @click.option("--gpu", multiple=True, metavar="NAME", help=f"Machine; default: {DEFAULT_MACHINE}. Repeatable.")
+    @click.option(
+        "--precision",
+        metavar="NAME",
+        help="Compute roof for matrix products, e.g. fp32 for a kernel without tensor cores.",
     )
     @click.option(
-        "--gpu", multiple=True, metavar="NAME", help=f"Machine, by default {DEFAULT_MACHINE}; again for more."
+        "--link-bytes-per-s", metavar="RATE", help="Bandwidth between devices that share the work, e.g. 450G."
     )
     @click.option(
-        "--precision", metavar="NAME", help="Roof of matrix products: fp32 for a kernel without tensor cores."
+        "--peak-flop-per-s", metavar="RATE", help="Peak rate to use instead of the data sheet's, e.g. a measured one."
     )
     @click.option(
-        "--link-bytes-per-s", metavar="RATE", help="Bandwidth between devices, e.g. 450G, where they share the work."
+        "--bandwidth-bytes-per-s", metavar="RATE", help="Memory bandwidth to use instead of the data sheet's."
     )
-    @click.option(
-        "--peak-flop-per-s", metavar="RATE", help="Peak to use in place of the data sheet's, e.g. a measured one."
-    )
-    @click.option(
-        "--bandwidth-bytes-per-s", metavar="RATE", help="Memory bandwidth to use in place of the data sheet's."
-    )
-    @click.option("--achieved-flop-per-s", metavar="RATE", help="Measured rate: how far below the roof is it?")
-    @click.option("--achieved-time", metavar="TIME", help="Measured time instead, e.g. 180us.")
+    @click.option("--achieved-flop-per-s", metavar="RATE", help="Measured rate, to see how far below the roof it is.")
+    @click.option("--achieved-time", metavar="TIME", help="Measured time, e.g. 180us, instead of a rate.")
     @written_as(*FORMATS)
     @common
     def with_options(to: Outputs, /, **given: Any) -> None:  # a size may be called outputs
@@ -85,7 +85,7 @@ def sizes_given(model: Model, given: Mapping[str, Any]) -> tuple[dict[str, Seque
     texts: dict[str, str] = {}
     places = [value for value in given["values"] if "=" not in value]
     if len(places) > len(model.sizes):
-        raise ModelError(f"{model.name}: {len(model.sizes)} sizes were wanted, found {len(places)}", hint=_usage(model))
+        raise ModelError(f"{model.name}: expected {len(model.sizes)} sizes, found {len(places)}", hint=_usage(model))
     named = [value.split("=", 1) for value in given["values"] if "=" in value]
     free = [
         size
@@ -108,7 +108,7 @@ def sizes_given(model: Model, given: Mapping[str, Any]) -> tuple[dict[str, Seque
         texts[parameter.name] = text
     missing = [size for size in model.sizes if size not in texts]
     if missing:
-        raise ModelError(f"{model.name}: {' and '.join(missing)} missing", hint=_usage(model))
+        raise ModelError(f"{model.name}: no value for {' and '.join(missing)}", hint=_usage(model))
     return _sorted(model, texts, given)
 
 
@@ -143,12 +143,13 @@ def _is_on(text: str | None) -> bool:
 
 def _chosen(parameter: Parameter, text: str) -> str:
     if text not in parameter.choices:
-        raise ModelError(f"{parameter.name}: {text!r} is none of {', '.join(parameter.choices)}")
+        raise ModelError(f"{parameter.name}: expected one of {', '.join(parameter.choices)}, found {text!r}")
     return text
 
 
 def _usage(model: Model) -> str:
-    return f"ncuroof model {model.name} {' '.join(size.upper() for size in model.sizes)}, or {model.sizes[0]}=…; --help for more"
+    sizes = " ".join(size.upper() for size in model.sizes)
+    return f"usage: ncuroof model {model.name} {sizes}, or {model.sizes[0]}=…; --help for more"
 
 
 def default_dtype(model: Model) -> str:
@@ -173,7 +174,7 @@ def rate(text: str | None, option: str) -> float | None:
     found = _RATE.match(text.strip())
     value = float(found[1]) * _FACTOR_BY_PREFIX[found[2]] if found else 0.0
     if not 0 < value < float("inf"):
-        raise ModelError(f"{option}: a positive number was wanted, found {text!r}", hint="e.g. 3.35e12 or 3.35T")
+        raise ModelError(f"{option}: expected a positive number, found {text!r}", hint="e.g. 3.35e12 or 3.35T")
     return value
 
 
@@ -188,7 +189,5 @@ def time_ns(text: str | None) -> float | None:
     found = _TIME.match(text.strip())
     value = float(found[1]) * _NS_BY_UNIT[found[2]] if found else 0.0
     if not 0 < value < float("inf"):
-        raise ModelError(
-            f"--achieved-time: a time with its unit was wanted, found {text!r}", hint="e.g. 180us or 1.2ms"
-        )
+        raise ModelError(f"--achieved-time: expected a time with a unit, found {text!r}", hint="e.g. 180us or 1.2ms")
     return value

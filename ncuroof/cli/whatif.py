@@ -42,18 +42,22 @@ _FORMATS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "gpus",
     multiple=True,
     metavar="NAME",
-    help="GPU to project to, e.g. b200 or h100-sxm@1500MHz; again for more.",
+    help="GPU to estimate for, e.g. b200 or h100-sxm@1500MHz. Repeatable.",
 )
 @click.option(
     "--change",
     "changes",
     multiple=True,
     metavar="WHAT:HOW",
-    help="bytes:0.5, l2:0.5, flop:0.5, sm:0.5, batch:4, dtype:bf16.",
+    help="Change to try: bytes:0.5 (half the DRAM bytes), l2:0.5, flop:0.5, sm:0.5, batch:4 or dtype:bf16. Repeatable.",
 )
-@click.option("--only", metavar="REGEX", help="Kernels that the changes concern, by name.")
+@click.option("--only", metavar="REGEX", help="Apply the changes only to kernels whose name matches.")
 @click.option(
-    "--fuse", "fusions", multiple=True, metavar="NAME,NAME", help="Kernel that writes and kernel that reads, as one."
+    "--fuse",
+    "fusions",
+    multiple=True,
+    metavar="WRITER,READER",
+    help="Fuse two kernels: the one that writes a tensor and the one that reads it. Repeatable.",
 )
 @written_as(*_FORMATS)
 @common
@@ -67,15 +71,15 @@ def whatif(
     fusions: tuple[str, ...],
     **flags: bool,  # noqa: ARG001
 ) -> None:
-    """Say what the kernels of REPORT would take on other GPUs, or after changes: expected, and between which hypotheses.
+    """Estimate how long the kernels of REPORT take on other GPUs, or after changes: expected time and range.
 
-    Without --gpu, changes are tried on the GPU that recorded the report. The name "same" stands for it: same@1.98GHz is that GPU at
+    Without --gpu, changes are tried on the GPU of the report. The name "same" means that GPU: same@1.98GHz is the same GPU at
     another SM clock.
     """
     if not (gpus or changes or fusions):
-        raise click.UsageError("nothing to try: name a --gpu, a --change or two kernels to --fuse")
+        raise click.UsageError("nothing to try: give a --gpu, a --change or two kernels to --fuse")
     if only is not None and not changes:
-        raise click.UsageError("--only names the kernels that changes concern, and there is none: name a --change")
+        raise click.UsageError("--only restricts --change to some kernels: give a --change as well")
     targets, wanted = parse_targets(gpus), parse_changes(changes)
     keep_inputs(outputs.paths, reports)
     analysis = read(reports).analyse()

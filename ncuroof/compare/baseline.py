@@ -76,11 +76,11 @@ def read_baseline(path: str | os.PathLike[str]) -> Side:
     try:
         content = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise BaselineError(f"{path}: a baseline was wanted, found what is no JSON", hint=hint) from error
+        raise BaselineError(f"{path}: expected a baseline, found a file that is not JSON", hint=hint) from error
     if not isinstance(content, dict) or "schema" not in content:
-        raise BaselineError(f"{path}: a baseline was wanted, found {found_json(content)}", hint=hint)
+        raise BaselineError(f"{path}: expected a baseline, found {found_json(content)}", hint=hint)
     if content["schema"] != SCHEMA:
-        raise BaselineError(f"{path}: schema {SCHEMA} was wanted, found {content['schema']}", hint=hint)
+        raise BaselineError(f"{path}: expected schema {SCHEMA}, found {content['schema']}", hint=hint)
     try:
         return _side(content)
     except (KeyError, TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
@@ -92,7 +92,7 @@ def _side(content: dict[str, Any]) -> Side:
     groups = _groups(dict(content["groups"]))
     failed = tuple(map(str, content.get("failed", [""] * int(content["n_failed"]))))
     if len(failed) != content["n_failed"]:
-        raise ValueError(f"{content['n_failed']} names in failed were wanted, found {len(failed)}")
+        raise ValueError(f"expected {content['n_failed']} names in failed, found {len(failed)}")
     return Side(
         label=str(content["label"]),
         recording=_recording(content["recording"]),
@@ -114,7 +114,7 @@ def _side(content: dict[str, Any]) -> Side:
 
 def _groups(columns: dict[str, Any]) -> pl.DataFrame:
     if single := [name for name, column in columns.items() if not isinstance(column, list)]:
-        raise ValueError(f"a list was wanted in {single[0]}, found {columns[single[0]]!r}")
+        raise ValueError(f"expected a list in {single[0]}, found {columns[single[0]]!r}")
     known = {
         **{name: pl.UInt32() for name in _COUNTS} | {"n_launches": pl.Int64()},
         **{name: pl.String() for name in _TEXTS},
@@ -123,7 +123,7 @@ def _groups(columns: dict[str, Any]) -> pl.DataFrame:
     }
     n_groups = len(columns["group"])
     if columns["group"] != list(range(n_groups)):
-        raise ValueError(f"groups 0 to {n_groups - 1} were wanted in order, found {columns['group'][:8]}")
+        raise ValueError(f"expected groups 0 to {n_groups - 1} in order, found {columns['group'][:8]}")
     absent = [name for name in _that_may_be_absent() if name not in columns]
     quantities = {name: columns[name] for name in _that_may_be_absent() if name in columns}
     groups = pl.DataFrame(
@@ -160,7 +160,7 @@ def _recording(content: dict[str, Any]) -> Recording:
         if name == "sm_clock_hz":
             fields[name] = _number(value)
         elif name != "is_simulated" and not (isinstance(value, tuple) and all(isinstance(each, str) for each in value)):
-            raise ValueError(f"a list of texts was wanted in {name}, found {value!r}")
+            raise ValueError(f"expected a list of texts in {name}, found {value!r}")
     return Recording(**fields)
 
 

@@ -42,10 +42,10 @@ def comparable(before: Recording, after: Recording) -> Comparable:
             ("the driver", before.drivers, after.drivers),
             ("Nsight Compute", before.ncu_versions, after.ncu_versions),
             ("the build", before.builds, after.builds),
-            ("FLOPs are not compared: what was counted of them", before.precisions, after.precisions),
+            ("FLOPs are not compared: the set of counted precisions", before.precisions, after.precisions),
         )
         if old and new and old != new
     ]
     if before.sections and after.sections and before.sections != after.sections:
-        remarks.append("different sections were collected: what only one run has explains nothing")
+        remarks.append("the runs collected different sections: what only one of them has cannot explain a change")
     return Comparable(not reasons, tuple(reasons), tuple(remarks))

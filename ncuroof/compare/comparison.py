@@ -115,14 +115,14 @@ def _counted_otherwise(before: Side, after: Side) -> str | None:
     all that was counted.
     """
     if before.is_counted != after.is_counted:
-        return f"launches were counted in the run {'before' if before.is_counted else 'after'} alone"
+        return f"only the run {'before' if before.is_counted else 'after'} has a counting run, without ncu"
     was, became = before.not_recorded_ns, after.not_recorded_ns
     noise = noise_of_runs(before.groups, after.groups)
     if was is None or became is None or noise is None:
         return None
     if abs(became - was) <= noise * ((total_ns(before) or 0.0) + was):
         return None
-    return f"kernels that were counted but not recorded took {was / 1e6:.3g} ms before, {became / 1e6:.3g} ms after"
+    return f"kernels that were counted but not profiled took {was / 1e6:.3g} ms before, {became / 1e6:.3g} ms after"
 
 
 def _at_other_clocks(comparison: Comparison) -> str | None:
@@ -135,7 +135,7 @@ def _at_other_clocks(comparison: Comparison) -> str | None:
     difference = abs(_run_clock_change(comparison))  # of short launches one by one it may be chance
     if difference <= load_comparison_rules().noise.clock_difference_frac:
         return None
-    whole = "what both runs launched" if _are_mostly_matched(comparison) else "all that either run launched"
+    whole = "the kernels that both runs launched" if _are_mostly_matched(comparison) else "all launches of each run"
     return f"the SM clock differs by {100 * difference:.1f} % on average over {whole}"
 
 

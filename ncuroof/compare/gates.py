@@ -1,12 +1,12 @@
 """Gates: conditions that a run has to meet, against the run before or by itself.
 
 time:+5%                         the run's GPU time grows by at most 5 %
-step:+5%                         how long a step takes on the wall's clock grows by at most 5 %
-kernel(flash.*).time:+3%         the time of a launch of each such kernel, likewise
+step:+5%                         the wall-clock time of a step grows by at most 5 %
+kernel(flash.*).time:+3%         the time of one launch of each such kernel grows by at most 3 %
 kernel(flash.*).roof_frac>=0.7   roofline time over duration of each such kernel
 findings.high==0                 findings of high severity in the run after
-run.recoverable_frac<0.3         recoverable time over GPU time of the run after
-run.idle_frac<0.2                share of a step in which nothing runs on the GPU, likewise
+run.recoverable_frac<0.3         time above the roofline over GPU time, in the run after
+run.idle_frac<0.2                share of a step in which the GPU is idle, in the run after
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _GATE = re.compile(
     r"\s*(?::\s*(?P<limit>[+-]\d+(?:\.\d+)?)\s*%|(?P<op>>=|<=|==|!=|<|>)\s*(?P<value>-?\d+(?:\.\d+)?(?:e[+-]?\d+)?))\s*$"
 )
 _HINT = (
-    "gates look like time:+5%, step:+5%, kernel(REGEX).time:+3%, kernel(REGEX).roof_frac>=0.7, findings.high==0, "
+    "write gates like time:+5%, step:+5%, kernel(REGEX).time:+3%, kernel(REGEX).roof_frac>=0.7, findings.high==0, "
     "run.recoverable_frac<0.3"
 )
 _SEVERITIES = ("high", "medium")
@@ -59,14 +59,14 @@ def parse_gate(text: str) -> Gate:
     """
     found = _GATE.match(text)
     if found is None:
-        raise GateError(f"no gate: {text!r}", hint=_HINT)
+        raise GateError(f"not a gate: {text!r}", hint=_HINT)
     subject = found["subject"] or "kernel"
     metric = found["metric"] or _TIME
     _check(text, subject, metric, has_limit=found["limit"] is not None)
     try:
         pattern = re.compile(found["pattern"]) if found["pattern"] is not None else None
     except re.error as error:
-        raise GateError(f"{found['pattern']!r} in {text!r} is no regular expression: {error}", hint=_HINT) from error
+        raise GateError(f"{found['pattern']!r} in {text!r} is not a regular expression: {error}", hint=_HINT) from error
     return Gate(
         text=text.strip(),
         subject=subject,
@@ -80,9 +80,9 @@ def parse_gate(text: str) -> Gate:
 
 def _check(text: str, subject: str, metric: str, *, has_limit: bool) -> None:
     if has_limit and metric != _TIME:
-        raise GateError(f"only time has a limit in percent: {text!r}", hint=_HINT)
+        raise GateError(f"only time takes a limit in percent: {text!r}", hint=_HINT)
     if not has_limit and metric == _TIME:
-        raise GateError(f"time wants a limit in percent: {text!r}", hint=_HINT)
+        raise GateError(f"time needs a limit in percent: {text!r}", hint=_HINT)
     known = {"findings": _SEVERITIES, "run": _RUN_METRICS, "time": (_TIME,), "step": (_TIME,)}.get(subject)
     if known is not None and metric not in known:
-        raise GateError(f"{subject} has no {metric!r}: {', '.join(known)}", hint=_HINT)
+        raise GateError(f"{subject} has no {metric!r}; it has {', '.join(known)}", hint=_HINT)

@@ -59,12 +59,12 @@ def _time(gate: Gate, comparison: Comparison) -> GateResult:
         return _not_comparable(gate, [obstacle])
     change, noise = run_change(comparison)
     if change is None or noise is None:
-        return GateResult(gate.text, has_passed=False, reasons=("the GPU time of a run is not known",))
+        return GateResult(gate.text, has_passed=False, reasons=("the GPU time of one of the runs is not known",))
     limit = gate.limit_frac or 0.0
     # growth within chance is none; less time has to be shown
     has_passed = change <= max(limit, noise) if limit >= 0 else change <= limit and is_beyond(change, noise)
-    counted = " of the counted runs" if comparison.after.is_counted else ""
-    reason = f"GPU time{counted} changed by {100 * change:+.1f} % (chance: ±{100 * noise:.1f} %)"
+    counted = " of the counting runs" if comparison.after.is_counted else ""
+    reason = f"GPU time{counted} changed by {100 * change:+.1f} % (noise: ±{100 * noise:.1f} %)"
     gone = _gone(comparison.before, comparison.matching.removed)
     other_work = some(_other_work(comparison.deltas))
     return GateResult(gate.text, has_passed=has_passed, reasons=(reason, *gone, *filter(None, [other_work])))
@@ -75,9 +75,9 @@ def _step(gate: Gate, comparison: Comparison) -> GateResult:
         return _not_comparable(gate, reasons)
     was, became = comparison.before.step_ns, comparison.after.step_ns
     if not was or became is None:
-        reason = "how long a step takes is not known of both runs: ncuroof profile --step counts it"
+        reason = "the step time is not known for both runs: ncuroof profile --step measures it"
         return GateResult(gate.text, has_passed=False, reasons=(reason,))
-    reason = f"a step's time changed by {100 * (became / was - 1):+.1f} %"
+    reason = f"the step time changed by {100 * (became / was - 1):+.1f} %"
     return GateResult(gate.text, has_passed=became <= was * (1 + (gate.limit_frac or 0.0)), reasons=(reason,))
 
 
@@ -110,7 +110,7 @@ def _run(gate: Gate, comparison: Comparison) -> GateResult:
     unknown = after.groups.filter(pl.col("recoverable_ns" if is_share else "duration_ns").is_null())
     if unknown.is_empty():
         return found
-    told = f"not known of {some(unknown['short_name'].to_list())}"
+    told = f"not known for {some(unknown['short_name'].to_list())}"
     return replace(found, has_passed=is_share, reasons=(*found.reasons, told) if is_share else (told,))
 
 
@@ -120,7 +120,11 @@ def _of_failed(gate: Gate, n_failed: int) -> GateResult:
 
 def _findings(gate: Gate, comparison: Comparison) -> GateResult:
     groups = comparison.after.groups
-    found = _held(gate, [(f"findings of {gate.metric} severity", float(groups[f"n_{gate.metric}"].sum()))])
+    n_found = int(groups[f"n_{gate.metric}"].sum())
+    found = replace(
+        _held(gate, [("findings", float(n_found))]),
+        reasons=(f"{_counted(n_found, 'finding')} of {gate.metric} severity",),
+    )
     if not found.has_passed:
         return found
     if comparison.after.n_failed:
@@ -128,7 +132,7 @@ def _findings(gate: Gate, comparison: Comparison) -> GateResult:
     if groups.is_empty():
         return GateResult(gate.text, has_passed=False, reasons=("no launch was profiled",))
     if unknown := groups.filter(pl.col("verdict") == Verdict.UNKNOWN.value)["short_name"].to_list():
-        told = f"nothing can be found in {some(unknown)}: too little was collected of it"
+        told = f"no findings are possible for {some(unknown)}: too little was collected"
         return GateResult(gate.text, has_passed=False, reasons=(told,))
     return replace(found, reasons=found.reasons + _not_looked_for(groups))
 
@@ -143,9 +147,7 @@ def _not_looked_for(groups: pl.DataFrame) -> tuple[str, ...]:
     if lacking.is_empty():
         return ()
     absent = ", ".join(name for name in wanted if lacking[name].null_count())
-    return (
-        f"of {len(lacking)} of {_counted(len(groups), 'kernel')} not all that findings are made of was collected: {absent}",
-    )
+    return (f"{len(lacking)} of {_counted(len(groups), 'kernel')} lack quantities that findings need: {absent}",)
 
 
 def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
@@ -161,10 +163,12 @@ def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
             found, reasons=(*found.reasons, *([f"{in_both} failed to profile in both runs"] if in_both else []))
         )
     if not rows:
-        return GateResult(gate.text, has_passed=False, reasons=(f"no kernel's name matches {gate.pattern.pattern!r}",))
+        return GateResult(gate.text, has_passed=False, reasons=(f"no kernel name matches {gate.pattern.pattern!r}",))
     if gate.metric not in (known := _metrics(comparison.after.groups)):
         return GateResult(
-            gate.text, has_passed=False, reasons=(f"kernels have no number {gate.metric!r}: {', '.join(known)}",)
+            gate.text,
+            has_passed=False,
+            reasons=(f"kernels have no quantity {gate.metric!r}; they have {', '.join(known)}",),
         )
     return _held(gate, [(row["short_name"], row[gate.metric]) for row in rows])
 
@@ -216,7 +220,7 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
         delta for delta in found if delta.match.how is How.SHAPE and not is_numbered[delta.match.after[0]]
     )
     if not judged and not of_other_work:
-        reason = ", ".join(("none of these kernels is surely in both runs", *not_judged))
+        reason = ", ".join(("no such kernel is in both runs for sure", *not_judged))
         return GateResult(gate.text, has_passed=False, reasons=(reason,))
     limit = gate.limit_frac or 0.0
     changed = [
@@ -234,7 +238,7 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
     told = _counted(len(judged), "kernel")
     most = max(changed, key=lambda each: each[0], default=None)
     if most is not None and most[0] > limit:
-        told += f", none beyond the limit but by chance: {_changed(*most)}"
+        told += f", none beyond the limit by more than noise: {_changed(*most)}"
     else:
         told += " within the limit"
     reasons = (", ".join((told, *not_judged)), some(_other_work(judged)), some(_counted_otherwise(judged)))
@@ -244,7 +248,7 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
 def _other_work(deltas: Iterable[Delta]) -> tuple[str, ...]:
     """Return which kernels do far more or less work than before, so that no time of them says whether they became slower."""
     return tuple(
-        f"{' → '.join(dict.fromkeys(delta.names))} does another amount of work ({WORK_WORDS[work[0]]} ×{work[1]:.3g})"
+        f"{' → '.join(dict.fromkeys(delta.names))} does a different amount of work ({WORK_WORDS[work[0]]} ×{work[1]:.3g})"
         for delta in deltas
         if (work := delta.work) is not None and is_other_work(work[1])
     )
@@ -253,7 +257,7 @@ def _other_work(deltas: Iterable[Delta]) -> tuple[str, ...]:
 def _counted_otherwise(deltas: Iterable[Delta]) -> tuple[str, ...]:
     """Return which kernels changed in the runs that were counted, and not in the launches that ncu recorded."""
     return tuple(
-        f"{' → '.join(dict.fromkeys(delta.names))} changed by {100 * (counted[1] / counted[0] - 1):+.1f} % as counted without ncu"
+        f"{' → '.join(dict.fromkeys(delta.names))} changed by {100 * (counted[1] / counted[0] - 1):+.1f} % in the counting runs, without ncu"
         for delta in deltas
         if delta.is_counted_otherwise and (counted := delta.counted_ns) is not None
     )
@@ -261,7 +265,7 @@ def _counted_otherwise(deltas: Iterable[Delta]) -> tuple[str, ...]:
 
 def _changed(change: float, noise: float, delta: Delta) -> str:
     names = " → ".join(dict.fromkeys(delta.names))
-    return f"{names} changed by {100 * change:+.1f} % (chance: ±{100 * noise:.1f} %)"
+    return f"{names} changed by {100 * change:+.1f} % (noise: ±{100 * noise:.1f} %)"
 
 
 def _not_judged(comparison: Comparison, before: set[int], after: set[int], found: Sequence[Delta]) -> tuple[str, ...]:
@@ -270,7 +274,7 @@ def _not_judged(comparison: Comparison, before: set[int], after: set[int], found
     if n_new := len(after - {group for delta in found for group in delta.match.after}):
         told.append(f"{n_new} {'was' if n_new == 1 else 'were'} not in the run before")
     if n_guessed := sum(delta.match.sureness is Sureness.GUESS for delta in found):
-        told.append(f"{n_guessed} matched by a guess and not judged")
+        told.append(f"{n_guessed} matched only by a guess, so not judged")
     return (*told, *_gone(comparison.before, before & set(comparison.matching.removed)))
 
 
@@ -278,7 +282,7 @@ def _gone(before: Side, groups: Collection[int]) -> tuple[str, ...]:
     """Return that groups are not in the run any more, those that took longest first; nothing for none."""
     rows = before.groups.filter(pl.col("group").is_in(list(groups)))
     names = rows.sort("duration_ns", descending=True, nulls_last=True)["short_name"].to_list()
-    return (f"not in the run any more: {some(names)}",) if names else ()
+    return (f"no longer in the run: {some(names)}",) if names else ()
 
 
 def _of_unknown_time(deltas: Iterable[Delta]) -> tuple[str, ...]:

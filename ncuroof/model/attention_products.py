@@ -54,15 +54,15 @@ def attention(  # noqa: PLR0913  attention has that many sizes
     """Return attention softmax(Q·Kᵀ)·V of B·H heads with L queries and S keys each, head dimension D (E of values).
 
     FLOP   B·H·P·(2·D + 2·E + 5)    two products and a softmax of 5 FLOP per score; P = L·S scores, or with a causal mask
-           L·(L + 1)/2 for L = S (naive kernels compute and then mask all of them: P = L·S)
+           L·(L + 1)/2 for L = S (naive kernels compute all scores, then mask them: P = L·S)
     bytes  (flash) d·B·(H·L·D + G·S·(D + E) + H·L·E)    Q, K, V are read, O is written, G key heads; scores never leave the chip
-    bytes  (naive) d·B·H·2·L·S more: scores are written by one product and read by the other, softmax fused into one of them;
-           with a kernel of its own for softmax (--softmax-kernel) d·B·H·4·L·S more
+    bytes  (naive) d·B·H·2·L·S more: one product writes the scores and the other reads them, softmax is fused into one of them;
+           with a separate softmax kernel (--softmax-kernel) d·B·H·4·L·S more
 
     With --tile-q TQ, a flash kernel reads K and V again for each of the ceil(L/TQ) blocks of queries (causal: only the keys
-    that the block sees), from L2 (--rereads l2; device memory then moves each tensor once), or from device memory if nothing
-    stays in L2 (--rereads dram): about TQ flop/byte in 16 bits. That is why real kernels measure 60 to 90 where the ideal is
-    L/2.
+    that the block sees). These reads come from L2 (--rereads l2; device memory then moves each tensor once), or from device memory
+    if nothing stays in L2 (--rereads dram): about TQ flop/byte in 16 bits. That is why real kernels measure 60 to 90 flop/byte
+    where the ideal is L/2.
 
     Backward, flash
     FLOP   B·H·(P·(6·D + 4·E + 5) + 2·L·E)    five products (Q·Kᵀ again, dV, dP, dQ, dK), 5 FLOP per score, 2·E per query
@@ -70,23 +70,23 @@ def attention(  # noqa: PLR0913  attention has that many sizes
 
     Backward, naive
     FLOP   B·H·P·(4·D + 4·E + 4)    four products, 4 FLOP per score
-    bytes  as flash and d·B·H·5·L·S: P is read for dV and for dS, dS is written, and read for dQ and for dK
+    bytes  those of flash and d·B·H·5·L·S: P is read for dV and for dS, dS is written, and read for dQ and for dK
 
     Args:
         seq: queries per head, L; 1 when decoding.
-        head_dim: of queries and keys, D.
-        heads: of queries.
-        batch: sequences.
-        kv_heads: of keys and values, fewer with grouped or multi-query attention; by default as many as of queries.
-        keys: per head, S; by default as many as queries. With a causal mask the sequences are aligned at their ends.
-        value_dim: of values and outputs, E; by default as of keys.
+        head_dim: head dimension of queries and keys, D.
+        heads: number of query heads.
+        batch: number of sequences.
+        kv_heads: number of key and value heads, fewer with grouped-query or multi-query attention; default: heads.
+        keys: keys per head, S; default: as many as queries. With a causal mask, queries and keys are aligned at their ends.
+        value_dim: head dimension of values and outputs, E; default: that of keys.
         method: flash keeps the scores on the chip, naive stores them.
-        causal: each query sees the keys up to its own place.
-        softmax_kernel: softmax is a kernel of its own in a naive forward pass.
-        tile_q: queries of a block of a flash kernel.
-        rereads: where blocks read K and V that other blocks have read already.
-        dtype: of all tensors.
-        backward: gradients instead.
+        causal: each query sees only the keys up to its own position.
+        softmax_kernel: softmax is a separate kernel, in a naive forward pass.
+        tile_q: queries per block of a flash kernel.
+        rereads: where blocks read K and V that other blocks have already read.
+        dtype: type of all tensors.
+        backward: model the gradients instead.
 
     Raises:
         ModelError: a size is not positive, heads is not a multiple of kv_heads, or an option does not apply to the method.
@@ -108,7 +108,7 @@ def attention(  # noqa: PLR0913  attention has that many sizes
     if is_naive:
         n_read, n_written = (4, 1) if backward else (2, 2) if softmax_kernel else (1, 1)
         traffic += [read("scores", scores, d, times=n_read), written("scores", scores, d, times=n_written)]
-        counted = f"each tensor once, and the scores: written {_times(n_written)}, read {_times(n_read)}"
+        counted = f"each tensor once, and the scores written {_times(n_written)} and read {_times(n_read)}"
         return made("attention", sizes, work, traffic, counted=counted)
     if tile_q is None:
         return made("attention", sizes, work, traffic)
@@ -132,9 +132,9 @@ def _times(number: int) -> str:
 
 def _refuse(heads: int, groups: int, *, tile_q: int | None, is_flash_forward: bool) -> None:
     if heads % groups:
-        raise ModelError(f"attention: heads have to be a multiple of kv_heads, found {heads} and {groups}")
+        raise ModelError(f"attention: heads must be a multiple of kv_heads, found {heads} and {groups}")
     if tile_q is not None and not is_flash_forward:
-        raise ModelError("attention: tile_q is of the forward pass of a flash kernel", hint="leave it out")
+        raise ModelError("attention: tile_q applies only to the forward pass of a flash kernel", hint="leave it out")
 
 
 def attention_work(

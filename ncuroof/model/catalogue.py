@@ -104,7 +104,7 @@ def model_by_name(name: str) -> Model:
     wanted = name.lower().replace("_", "-")
     if wanted not in _FUNCTIONS:
         near = difflib.get_close_matches(wanted, _FUNCTIONS, n=3, cutoff=0.5) or list(_FUNCTIONS)
-        raise UnknownNameError(f"no operation {name!r} has a model", hint=f"use one of: {', '.join(near)}")
+        raise UnknownNameError(f"no model for an operation {name!r}", hint=f"use one of: {', '.join(near)}")
     return _model(wanted, _FUNCTIONS[wanted])
 
 

@@ -94,13 +94,13 @@ def dtype_of(name: str | Dtype) -> Dtype:
     if not isinstance(name, str):
         found = type(name).__name__
         raise ArgumentError(
-            f"the name of an element type was wanted, found {found}", hint=f"use one of: {', '.join(DTYPES)}"
+            f"expected the name of an element type, found {found}", hint=f"use one of: {', '.join(DTYPES)}"
         )
     wanted = name.lower().removeprefix("torch.").removeprefix("c10::")
     wanted = _OTHER_NAMES.get(wanted, wanted)
     if wanted in DTYPES:
         return DTYPES[wanted]
-    raise UnknownNameError(f"no element type {name!r}", hint=f"use one of: {', '.join(DTYPES)}")
+    raise UnknownNameError(f"no element type is called {name!r}", hint=f"use one of: {', '.join(DTYPES)}")
 
 
 def is_unstated(precision: str, compute_capability: str | None) -> bool:

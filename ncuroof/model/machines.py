@@ -104,7 +104,7 @@ def machine_of(machine: Machine | str) -> Machine:
         return machine_by_name(machine)
     if not hasattr(machine, "peak_flop_per_s"):
         found = type(machine).__name__
-        raise ArgumentError(f"a machine or its name was wanted, found {found}", hint='pass a name, as "h100-sxm"')
+        raise ArgumentError(f"expected a machine or its name, found {found}", hint='pass a name such as "h100-sxm"')
     return machine
 
 
@@ -144,16 +144,14 @@ def read_accelerator(path: Path) -> Accelerator:
     texts: dict[str, Any] = document.get("accelerator", {})
     sources, notes = document.get("sources", {}), document.get("notes", {})
     if set(document) - {"accelerator", "sources", "notes", *_KEYS_BY_TABLE}:
-        raise ProfileError(
-            f"{path.name}: a table is unknown", hint="compare with another file of profiles/accelerators"
-        )
+        raise ProfileError(f"{path.name}: unknown table", hint="compare with another file of profiles/accelerators")
     if set(texts) != set(_TEXTS) or texts["id"] != path.stem:
-        raise ProfileError(f"{path.name}: [accelerator] wants {', '.join(_TEXTS)}, the id being the file's stem")
+        raise ProfileError(f"{path.name}: [accelerator] needs {', '.join(_TEXTS)}; the id must be the file's stem")
     for table, known in _KEYS_BY_TABLE.items():
         numbers = document.get(table, {})
         is_sound = numbers and set(numbers) <= known and all(_is_positive(value) for value in numbers.values())
         if not is_sound or not isinstance(sources.get(table), str):
-            raise ProfileError(f"{path.name}: [{table}] wants positive numbers of known names, and a source")
+            raise ProfileError(f"{path.name}: [{table}] needs positive numbers under known names, and a source")
     return Accelerator(
         id=texts["id"],
         name=texts["name"],

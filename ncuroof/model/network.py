@@ -25,25 +25,25 @@ def sharded_gemm(  # noqa: PLR0913  a product has that many sizes
     b_dtype: str | None = None,
     c_dtype: str | None = None,
 ) -> Operation:
-    """Return one device's share of C[M,N] = A[M,K] · B[K,N] that is divided along an axis.
+    """Return one device's share of C[M,N] = A[M,K] · B[K,N], sharded along an axis.
 
-    FLOP, bytes: those of the share, as of gemm. Sent over the link:
+    FLOP and bytes are those of the share, as in gemm. Sent over the link, by axis:
 
-    k  each device makes a product with K/devices terms; partial sums are added by a ring all-reduce, which sends
+    k  each device sums K/devices terms; a ring all-reduce adds the partial sums and sends
        2·(devices − 1)/devices · c·M·N bytes per device. Compute-bound against the link when
        2·M·N·K/devices / (flop/s) > 2·(devices − 1)/devices · c·M·N / (byte/s), that is K > (devices − 1) · c · (flop/s) / (byte/s)
-    n  each device makes N/devices columns and gets the others': (devices − 1)/devices · c·M·N bytes
-    m  each device makes M/devices rows with all of B; nothing is sent
+    n  each device computes N/devices columns and receives the others: (devices − 1)/devices · c·M·N bytes
+    m  each device computes M/devices rows with all of B; nothing is sent
 
     Args:
         m: rows of A and C.
         n: columns of B and C.
         k: the contraction.
-        axis: which of them is divided.
-        devices: between how many.
-        dtype: of A, and of the product.
-        b_dtype: of B.
-        c_dtype: of C, and of the partial sums as they are sent.
+        axis: axis that is sharded.
+        devices: number of devices.
+        dtype: type of A and of the product.
+        b_dtype: type of B.
+        c_dtype: type of C and of the partial sums that are sent.
 
     Raises:
         ModelError: a size is not positive, or the axis is not a multiple of the devices.
@@ -54,7 +54,9 @@ def sharded_gemm(  # noqa: PLR0913  a product has that many sizes
     """
     sizes = {"m": m, "n": n, "k": k}
     if devices < 1 or sizes[axis] % devices:
-        raise ModelError(f"gemm: {axis} has to be a multiple of the devices, found {sizes[axis]} and {devices}")
+        raise ModelError(
+            f"sharded-gemm: {axis} must be a multiple of the number of devices, found {sizes[axis]} and {devices}"
+        )
     of_share = sizes | {axis: sizes[axis] // devices}
     share = gemm(of_share["m"], of_share["n"], of_share["k"], dtype=dtype, b_dtype=b_dtype, c_dtype=c_dtype)
     result_bytes = m * n * dtype_of(c_dtype or dtype).bytes

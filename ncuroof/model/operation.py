@@ -123,7 +123,7 @@ class Operation:
         return 1 - self.read_bytes / self.l2_bytes if self.l2_bytes else None
 
 
-EACH_ONCE = "compulsory: each tensor once, whatever is used again stays on the chip"
+EACH_ONCE = "each tensor once (compulsory traffic), all reuse on the chip"
 
 
 def made(
@@ -151,7 +151,8 @@ def made(
     for size, value in sizes.items():
         if isinstance(value, (int, float)) and not isinstance(value, bool) and (value < 1 or value % 1 != 0):
             raise ModelError(
-                f"{name}: {size} has to be a whole number from 1, found {value}", hint=f"ncuroof model {name} --help"
+                f"{name}: {size} must be a whole number of at least 1, found {value}",
+                hint=f"ncuroof model {name} --help",
             )
     given = {size: value for size, value in sizes.items() if value is not None and value is not False}
     return Operation(
@@ -172,7 +173,7 @@ def matrix(flop: float, dtype: Dtype, *, is_recomputed: bool = False) -> Work:
     """
     if not dtype.matrix:
         raise ModelError(
-            f"matrix products are not made in {dtype.name}", hint="choose a floating-point type, int8 or int4"
+            f"there are no matrix products in {dtype.name}", hint="choose a floating-point type, int8 or int4"
         )
     return Work(flop, dtype.matrix, is_product=True, is_recomputed=is_recomputed)
 

@@ -19,8 +19,8 @@ from ncuroof.resources import Stated
 
 _NAMESPACE = re.compile(r"^(torch\.ops\.)?aten(::|\.)")
 _FOREACH = "_foreach_"
-_VIEWED = "a view or an allocation: nothing moves"
-_UNKNOWN = "each tensor once; the work of this operator is not known"
+_VIEWED = "a view or an allocation: moves nothing"
+_UNKNOWN = "each tensor once; the work of this operator is unknown"
 
 
 def operator(

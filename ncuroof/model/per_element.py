@@ -18,7 +18,7 @@ _ADAMW_FLOP_PER_PARAMETER = 14
 def elementwise(
     n: int, *, inputs: int = 1, outputs: int = 1, flop_per_element: int = 1, dtype: str = "bf16"
 ) -> Operation:
-    """Return an operation on N elements, each by itself; fused ones are one with the sum of their work.
+    """Return an elementwise operation on N elements; a fused one has the sum of the work of its parts.
 
     FLOP   flop_per_element · N    in FP32 for types up to 32 bits
     bytes  (inputs + outputs) · d·N    intensity flop_per_element / ((inputs + outputs)·d), whatever N is
@@ -27,10 +27,10 @@ def elementwise(
 
     Args:
         n: elements of each tensor.
-        inputs: tensors read.
-        outputs: tensors written.
-        flop_per_element: work on each.
-        dtype: of all tensors.
+        inputs: number of tensors read.
+        outputs: number of tensors written.
+        flop_per_element: FLOP per element.
+        dtype: type of all tensors.
 
     Raises:
         ModelError: a size is not positive.
@@ -47,20 +47,20 @@ def elementwise(
 def activation(
     n: int, *, function: Literal["relu", "gelu", "silu"] = "gelu", dtype: str = "bf16", backward: bool = False
 ) -> Operation:
-    """Return an activation of N elements.
+    """Return an activation function on N elements.
 
     FLOP   N · 1 (relu), 5 (gelu: x/√2, erf, +1, ·x, ·½), 4 (silu: −x, exp, +1, x/…); a special function counts 1
            backward N · 1, 11 (gelu: 4 for Φ, 4 for φ, ·x, +, ·dy), 9 (silu: 4 for the sigmoid s, 5 for dy·s·(1 + x·(1 − s)))
     bytes  2·d·N, read and written; backward 3·d·N: x (relu: y) and dy are read, dx is written
 
-    Special functions have a pipe of their own (XU), narrower than FP32's: the model does not know it, and it matters only in
-    caches.
+    Special functions run on their own pipe (XU), which is narrower than the FP32 pipe. The model ignores this: it matters only for
+    data in caches.
 
     Args:
-        n: elements.
+        n: number of elements.
         function: relu, gelu (with erf) or silu.
-        dtype: of all tensors.
-        backward: the gradient instead.
+        dtype: type of all tensors.
+        backward: model the gradient instead.
 
     Raises:
         ModelError: a size is not positive.
@@ -75,18 +75,18 @@ def activation(
 
 
 def rope(tokens: int, heads: int, head_dim: int, *, dtype: str = "bf16") -> Operation:
-    """Return a rotary position embedding of all heads; its gradient is the rotation back, with the same counts.
+    """Return a rotary position embedding (RoPE) of all heads; its gradient, the inverse rotation, has the same counts.
 
     FLOP   3·T·H·D: 4 multiplications and 2 additions per pair of elements
     bytes  d·(2·T·H·D + T·D): x is read, y is written; a cosine and a sine per token and pair are read
 
-    0.75 flop/byte in 16 bits. Applied while queries and keys are on the chip anyway, the bytes are saved whole.
+    0.75 flop/byte in 16 bits. Fused into a kernel that has queries and keys on the chip anyway, it saves all bytes of x and y.
 
     Args:
         tokens: sequences × positions.
-        heads: of queries and keys together.
-        head_dim: elements of a head.
-        dtype: of all tensors, tables included.
+        heads: heads of queries and keys together.
+        head_dim: elements per head.
+        dtype: type of all tensors, tables included.
 
     Raises:
         ModelError: a size is not positive.
@@ -103,21 +103,21 @@ def rope(tokens: int, heads: int, head_dim: int, *, dtype: str = "bf16") -> Oper
 def embedding(
     tokens: int, features: int, *, vocabulary: int | None = None, dtype: str = "bf16", backward: bool = False
 ) -> Operation:
-    """Return a lookup of a row of an embedding table per token.
+    """Return an embedding lookup: one row of a table per token.
 
     FLOP   none; backward T·F additions
     bytes  8·T + d·F·(rows + T): indices and rows are read, T rows are written; rows = min(T, vocabulary)
            backward 8·T + d·F·(T + 2·rows): dY is read, rows of the gradient are read and written
 
-    Rows lie anywhere: short ones waste part of each sector of 32 bytes, and too few lookups in flight leave the bandwidth unused.
-    Both keep a lookup below this roof. Clearing a dense gradient first would write d·vocabulary·F more.
+    Rows are scattered: short ones waste part of each 32-byte sector, and too few lookups in flight leave bandwidth unused. Both
+    keep a lookup below this roof. Zeroing a dense gradient first would write d·vocabulary·F more.
 
     Args:
         tokens: number of lookups.
-        features: elements of a row.
-        vocabulary: rows of the table: tokens beyond them repeat a row, which caches may hold. Without it each token has its own.
-        dtype: of the table.
-        backward: the gradient of the table instead.
+        features: elements per row.
+        vocabulary: rows of the table; tokens beyond them repeat a row, which caches may hold. Default: one row per token.
+        dtype: type of the table.
+        backward: model the gradient of the table instead.
 
     Raises:
         ModelError: a size is not positive.
@@ -146,14 +146,14 @@ def adamw(
 
     FLOP   14·P: m 3, v 4, decay 1, √v/√c + ε 3, update 3
     bytes  P·(w + g + 2·s) read, P·(w + 2·s) written: 28 byte per parameter in FP32; with FP32 master weights those are read
-           and written, and the narrow copy is written only: P·(4 + g + 2·s) and P·(4 + w + 2·s)
+           and written, and the narrow copy is only written: P·(4 + g + 2·s) and P·(4 + w + 2·s)
 
     Args:
-        parameters: number of them.
-        dtype: of the weights that the model computes with.
-        gradient_dtype: of gradients; by default as the weights.
-        state_dtype: of both moments.
-        master_weights: an FP32 copy is kept and updated.
+        parameters: number of parameters.
+        dtype: type of the weights that the model computes with.
+        gradient_dtype: type of the gradients; default: that of the weights.
+        state_dtype: type of both moments.
+        master_weights: keep and update an FP32 copy of the weights.
 
     Raises:
         ModelError: a size is not positive.
@@ -172,15 +172,15 @@ def adamw(
 
 
 def custom(flop: int, bytes: int, *, dtype: str = "bf16", vector_work: bool = False) -> Operation:  # noqa: A002  what it is
-    """Return an operation of known work and traffic, of a kernel of one's own or a paper's.
+    """Return an operation of known work and traffic, such as your own kernel or one from a paper.
 
-    FLOP and bytes as given.
+    FLOP and bytes are those given.
 
     Args:
-        flop: work.
-        bytes: of device memory, both directions.
-        dtype: names the roof: tensor cores where the type has any.
-        vector_work: the work is no matrix product: the roof of FP32 (of FP64 for FP64).
+        flop: work in FLOP.
+        bytes: device-memory traffic, reads and writes.
+        dtype: selects the compute roof: tensor cores where the type has them.
+        vector_work: the work is not a matrix product, so the FP32 roof applies (FP64's for FP64).
 
     Raises:
         ModelError: a number is not positive, or no matrix product is made in that type.

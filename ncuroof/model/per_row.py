@@ -12,20 +12,20 @@ _FLOP_PER_ELEMENT = {"layernorm": (8, 13), "rmsnorm": (4, 9), "softmax": (5, 4),
 
 
 def layernorm(rows: int, columns: int, *, dtype: str = "bf16", backward: bool = False) -> Operation:
-    """Return a layer normalisation with scale and shift.
+    """Return a layer normalisation (LayerNorm) with scale and shift.
 
     FLOP   8·R·C: mean 1, variance 3 (−, ², +), normalise 2, scale and shift 2
            backward 13·R·C: x̂ 2, g = dy·γ 1, Σg 1, Σg·x̂ 2, dx 4, dγ 2, dβ 1
     bytes  d·(2·R·C + 2·C): x, γ and β are read, y is written; a row stays on the chip between its passes
            backward d·(3·R·C + 3·C) + 8·R: x, dy, γ, mean and 1/σ (FP32) are read, dx, dγ and dβ are written
 
-    Two flop/byte in 16 bits. Texts that count 7 FLOP (no variance about the mean), or γ and β once per row, come to 0.9 to 1.3.
+    2 flop/byte in 16 bits. Sources that count 7 FLOP (no variance about the mean), or γ and β once per row, arrive at 0.9 to 1.3.
 
     Args:
-        rows: tokens.
-        columns: features, normalised together.
-        dtype: of x, y and parameters.
-        backward: gradients instead.
+        rows: number of tokens.
+        columns: features, which are normalised together.
+        dtype: type of x, y and the parameters.
+        backward: model the gradients instead.
 
     Raises:
         ModelError: a size is not positive.
@@ -37,17 +37,17 @@ def layernorm(rows: int, columns: int, *, dtype: str = "bf16", backward: bool = 
 
 
 def rmsnorm(rows: int, columns: int, *, dtype: str = "bf16", backward: bool = False) -> Operation:
-    """Return a normalisation by the root mean square, with scale.
+    """Return a root-mean-square normalisation (RMSNorm) with scale.
 
     FLOP   4·R·C: square 1, sum 1, normalise 1, scale 1
            backward 9·R·C: x̂ 1, g = dy·γ 1, Σg·x̂ 2, dx 3, dγ 2
     bytes  d·(2·R·C + C); backward d·(3·R·C + 2·C) + 4·R: 1/rms (FP32) is read
 
     Args:
-        rows: tokens.
-        columns: features, normalised together.
-        dtype: of x, y and parameters.
-        backward: gradients instead.
+        rows: number of tokens.
+        columns: features, which are normalised together.
+        dtype: type of x, y and the parameters.
+        backward: model the gradients instead.
 
     Raises:
         ModelError: a size is not positive.
@@ -80,15 +80,15 @@ def softmax(rows: int, columns: int, *, dtype: str = "bf16", reads: int = 1, bac
     FLOP   5·R·C: maximum, subtract, exp, sum, divide; backward 4·R·C: y·dy, its sum, subtract, multiply
     bytes  d·(reads + 1)·R·C; backward 3·d·R·C: y and dy are read, dx is written
 
-    One read where a row stays in registers or shared memory; 2 for an online softmax of longer rows, 3 for a maximum, a sum and a
-    result in passes of their own.
+    --reads is 1 where a row stays in registers or shared memory, 2 for an online softmax of longer rows, and 3 for separate passes
+    for maximum, sum and result.
 
     Args:
-        rows: number of distributions.
-        columns: outcomes of each.
-        dtype: of both tensors.
+        rows: number of rows.
+        columns: elements per row.
+        dtype: type of input and output.
         reads: how often the input is read from memory.
-        backward: the gradient instead.
+        backward: model the gradient instead.
 
     Raises:
         ModelError: a size is not positive.
@@ -106,19 +106,19 @@ def softmax(rows: int, columns: int, *, dtype: str = "bf16", reads: int = 1, bac
 
 
 def cross_entropy(tokens: int, vocabulary: int, *, dtype: str = "bf16", backward: bool = False) -> Operation:
-    """Return the cross-entropy of logits with a target per token, fused: probabilities are not written.
+    """Return a fused cross-entropy of logits with one target per token; probabilities are not written.
 
     FLOP   4·T·V: maximum, subtract, exp, sum (+ 2 per token); backward 3·T·V: subtract, exp, scale
     bytes  d·T·V + 12·T: logits, targets (8 byte) and losses (FP32); backward 2·d·T·V + 16·T: logits are read, their gradient
            is written; targets, and the logarithms of the sums and the losses' gradients (FP32) are read
 
-    PyTorch's log_softmax and nll_loss write the logarithms of all probabilities besides: another d·T·V.
+    PyTorch's log_softmax and nll_loss also write all log-probabilities: another d·T·V.
 
     Args:
         tokens: rows of logits.
-        vocabulary: classes.
-        dtype: of the logits.
-        backward: the gradient instead.
+        vocabulary: number of classes.
+        dtype: type of the logits.
+        backward: model the gradient instead.
 
     Raises:
         ModelError: a size is not positive.

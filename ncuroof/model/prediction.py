@@ -111,7 +111,7 @@ def predict(operation: Operation, machine: Machine | str, *, link_bytes_per_s: f
     machine = machine_of(machine)
     if not isinstance(operation, Operation):
         found = type(operation).__name__
-        raise ArgumentError(f"an operation was wanted, found {found}", hint="pass one, as gemm(4096, 4096, 4096)")
+        raise ArgumentError(f"expected an operation, found {found}", hint="pass one, such as gemm(4096, 4096, 4096)")
     precision, peak, compute_ns, other_compute_ns = _compute(operation, machine)
     bandwidth = machine.bandwidth_bytes_per_s.get(MemoryLevel.DRAM.value)
     l2_bandwidth = machine.bandwidth_bytes_per_s.get(MemoryLevel.L2.value)

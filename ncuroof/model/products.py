@@ -12,7 +12,7 @@ from ncuroof.model.operation import EACH_ONCE, Operation, made, matrix, read, ve
 
 Rereads = Literal["l2", "dram"]
 
-TWICE_READ = "compulsory for two products, each of which reads its operands once and writes its result once"
+TWICE_READ = "two products, each of which reads its operands once and writes its result once (compulsory traffic)"
 
 
 def gemm(  # noqa: PLR0913  a product has that many sizes
@@ -34,27 +34,27 @@ def gemm(  # noqa: PLR0913  a product has that many sizes
     FLOP   2·M·N·K                  a multiplication and an addition per term
     bytes  a·M·K + b·K·N + c·M·N    A and B are read, C is written; a, b, c in byte/element
 
-    As M grows with N and K held, the intensity goes to 2·N·K / (a·K + c·N); while M « N, K it is 2·M/b, whatever N and K are.
+    As M grows with N and K fixed, the intensity approaches 2·N·K / (a·K + c·N). While M « N, K it is 2·M/b, whatever N and K are.
 
     With tiles of TM × TN, each of the ceil(M/TM)·ceil(N/TN) tiles of C reads its rows of A and its columns of B:
     reads  a·M·K·ceil(N/TN) + b·K·N·ceil(M/TM)    that is 2·TM·TN / (b·TM + a·TN) flop/byte for large sizes
-    from L2 (--rereads l2; device memory then moves each tensor once), or from device memory if nothing stays in L2 (--rereads
-    dram). The tiles of edges are counted whole for B's and A's reads, and not for FLOPs.
+    These reads come from L2 (--rereads l2; device memory then moves each tensor once), or from device memory if nothing stays in
+    L2 (--rereads dram). Partial tiles at the edges count as whole tiles in the reads of A and B, but not in the FLOPs.
 
-    Backward: dA = dC·Bᵀ and dB = Aᵀ·dC, two products with 2·M·N·K FLOP each, dC read by both.
+    Backward: dA = dC·Bᵀ and dB = Aᵀ·dC, two products with 2·M·N·K FLOP each, both of which read dC.
 
     Args:
-        m: rows of A and C; of a linear layer, tokens.
+        m: rows of A and C; in a linear layer, tokens.
         n: columns of B and C.
-        k: columns of A, rows of B; the contraction.
-        dtype: of A, and of the product.
-        b_dtype: of B, e.g. int4 weights that are widened on the chip; the product is made in the wider type.
-        c_dtype: of C; by default as A.
-        accumulate: C is read and added to, M·N FLOP more.
-        tile_m: rows of a tile of C; both or neither.
-        tile_n: columns of a tile of C.
-        rereads: where tiles read what other tiles have read already.
-        backward: the two products of the gradients instead.
+        k: columns of A and rows of B, the contracted dimension.
+        dtype: type of A and of the product.
+        b_dtype: type of B, e.g. int4 weights that are dequantised on the chip; the product runs in the wider type.
+        c_dtype: type of C; default: that of A.
+        accumulate: add to C, which is then read as well; M·N FLOP more.
+        tile_m: rows of a tile of C; needs tile_n too.
+        tile_n: columns of a tile of C; needs tile_m too.
+        rereads: where tiles read what other tiles have already read.
+        backward: model the two products of the gradients instead.
 
     Raises:
         ModelError: a size is not positive, or only one side of a tile is given.
@@ -68,7 +68,7 @@ def gemm(  # noqa: PLR0913  a product has that many sizes
     product = matrix(2 * m * n * k, wider(a, b))
     if backward:
         if tile_m or tile_n:
-            raise ModelError("gemm: tiles are of the forward product", hint="leave out tiles or --backward")
+            raise ModelError("gemm: tiles apply to the forward product only", hint="leave out the tiles or --backward")
         traffic = [read("dC", m * n, c, times=2), read("A", m * k, a), read("B", k * n, b)]
         traffic += [written("dA", m * k, a), written("dB", k * n, a)]
         return made("gemm", sizes, [product, product], traffic, counted=TWICE_READ)
@@ -78,11 +78,11 @@ def gemm(  # noqa: PLR0913  a product has that many sizes
     if tile_m is None and tile_n is None:
         return made("gemm", sizes, [product, *added], [*once, *traffic])
     if tile_m is None or tile_n is None:
-        raise ModelError("gemm: a tile has two sides", hint="give tile_m and tile_n, e.g. tile_m=128 tile_n=256")
+        raise ModelError("gemm: a tile needs both sides", hint="give tile_m and tile_n, e.g. tile_m=128 tile_n=256")
     made("gemm", {"tile_m": tile_m, "tile_n": tile_n}, [], [])  # refuses what is not positive before it divides
     tiled = [read("A", m * k, a, times=math.ceil(n / tile_n)), read("B", k * n, b, times=math.ceil(m / tile_m))]
     l2_bytes = sum(each.bytes for each in (*tiled, *traffic) if not each.is_written)
-    counted = EACH_ONCE if rereads == "l2" else "tiled: A and B again for every tile, from device memory"
+    counted = EACH_ONCE if rereads == "l2" else "A and B again for every tile, from device memory"
     return made(
         "gemm",
         sizes | {"rereads": rereads},
@@ -103,21 +103,22 @@ def bmm(
     b_dtype: str | None = None,
     backward: bool = False,
 ) -> Operation:
-    """Return a batch of products C[i] = A[i] · B[i], each with matrices of its own.
+    """Return a batch of products C[i] = A[i] · B[i], each with its own matrices.
 
     FLOP   BATCH · 2·M·N·K
     bytes  BATCH · (a·M·K + b·K·N + a·M·N)
 
-    The intensity is that of one product whatever the batch is: with M = 1 (weights per example) 2/b at most. Backward as of gemm.
+    The intensity is that of one product, whatever the batch size: with M = 1 (weights per example) at most 2/b. Backward as
+    in gemm.
 
     Args:
         batch: number of products.
         m: rows of A and C.
         n: columns of B and C.
-        k: the contraction.
-        dtype: of A and C, and of the product.
-        b_dtype: of B; the product is made in the wider type.
-        backward: the two products of the gradients instead.
+        k: contracted dimension.
+        dtype: type of A, C and the product.
+        b_dtype: type of B; the product runs in the wider type.
+        backward: model the two products of the gradients instead.
 
     Raises:
         ModelError: a size is not positive.
@@ -146,18 +147,18 @@ def linear(
     FLOP   2·B·D·F (+ B·F with a bias)
     bytes  x·B·D + w·D·F + x·B·F (+ x·F)    X and W are read, Y is written; x, w in byte/element
 
-    While B « D, F the intensity is 2·B/w: B flop/byte with weights of 16 bits, so it is the batch that decides. Compute-bound from
-    B > ridge·w/2 on, a little more for small layers. Backward: dX = dY·Wᵀ and dW = Xᵀ·dY, 2·B·D·F FLOP each, dY read by both; the
-    bias adds B·F.
+    While B « D, F the intensity is 2·B/w, that is B flop/byte with 16-bit weights: the batch size decides. The layer is
+    compute-bound from B > ridge·w/2, a little later for small layers. Backward: dX = dY·Wᵀ and dW = Xᵀ·dY, 2·B·D·F FLOP each, both
+    of which read dY; the bias adds B·F.
 
     Args:
-        batch: tokens: sequences × positions.
-        inputs: features in, D.
-        outputs: features out, F.
-        dtype: of activations, and of the product unless the weights' is wider.
-        weight_dtype: of the weights, e.g. int8 or int4; scale factors of groups are not counted (mxfp4 and nvfp4 have theirs).
-        bias: one per feature out.
-        backward: gradients instead.
+        batch: tokens, sequences × positions.
+        inputs: input features, D.
+        outputs: output features, F.
+        dtype: type of the activations, and of the product unless the weights are wider.
+        weight_dtype: type of the weights, e.g. int8 or int4; group scales are not counted, except those of mxfp4 and nvfp4.
+        bias: add a bias per output feature.
+        backward: model the gradients instead.
 
     Raises:
         ModelError: a size is not positive.
@@ -193,13 +194,13 @@ def gemv(m: int, k: int, *, dtype: str = "bf16", weight_dtype: str | None = None
     FLOP   2·M·K
     bytes  w·M·K + d·(K + M)    intensity at most 2/w: 1 flop/byte in 16 bits, 0.5 in FP32
 
-    Done by vector units (FP32), as GEMV kernels do: nothing is used twice, so a faster unit would wait for the same bytes.
+    Counted on the FP32 pipes, as GEMV kernels run: no element of W is reused, so a faster unit would wait for the same bytes.
 
     Args:
         m: rows of W.
         k: columns of W.
-        dtype: of the vectors.
-        weight_dtype: of the matrix.
+        dtype: type of the vectors.
+        weight_dtype: type of the matrix.
 
     Raises:
         ModelError: a size is not positive.
@@ -221,7 +222,7 @@ def dot(n: int, *, dtype: str = "bf16") -> Operation:
 
     Args:
         n: elements of each vector.
-        dtype: of both and of the result.
+        dtype: type of the vectors and of the result.
 
     Raises:
         ModelError: a size is not positive.

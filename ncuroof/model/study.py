@@ -128,12 +128,14 @@ def study(request: Request) -> Study:
     for values in request.sizes.values():
         n_rows *= len(values)
     if n_rows > MOST_ROWS:
-        raise ModelError(f"{n_rows} rows are asked for, at most {MOST_ROWS} are given", hint="sweep fewer sizes")
+        raise ModelError(f"{n_rows} combinations requested; at most {MOST_ROWS} are allowed", hint="sweep fewer sizes")
     known = {precision.value for precision in Precision} | {
         name for machine in request.machines for name in machine.peak_flop_per_s
     }
     if request.precision is not None and request.precision not in known:
-        raise ModelError(f"no roof {request.precision!r}", hint=f"use one of: {', '.join(sorted(known))}")
+        raise ModelError(
+            f"no compute roof is called {request.precision!r}", hint=f"use one of: {', '.join(sorted(known))}"
+        )
     rows = []
     for values in itertools.product(*request.sizes.values()):
         sizes = dict(zip(request.sizes, values, strict=True))
@@ -150,7 +152,9 @@ def study(request: Request) -> Study:
 def _operation(request: Request, sizes: Mapping[str, int], dtype: str) -> Operation:
     operation = request.model.make(**sizes, **request.options, dtype=dtype)
     if operation.network_bytes and request.link_bytes_per_s is None:
-        raise ModelError(f"{operation.name}: devices send to each other", hint="give --link-bytes-per-s, e.g. 450e9")
+        raise ModelError(
+            f"{operation.name}: the bandwidth between the devices is missing", hint="give --link-bytes-per-s, e.g. 450G"
+        )
     return operation if request.precision is None else under(operation, request.precision)
 
 

@@ -25,13 +25,13 @@ def sizes_of(text: str) -> tuple[int, ...]:
         return (parts[0],)
     if not 2 <= len(parts) <= 3 or not 1 <= parts[0] <= parts[1] or parts[-1] < 1:
         raise ModelError(
-            f"{text!r} is no size", hint="write 4096, 1,8,32, 1:4096 (doubling) or 256:4096:256 (in steps)"
+            f"{text!r} is not a size", hint="write 4096, 1,8,32, 1:4096 (doubling) or 256:4096:256 (in steps)"
         )
     first, last = parts[:2]
     values = _doubling(first, last) if len(parts) == 2 else range(first, last + 1, parts[2])
     if len(values) > MOST_VALUES:
         raise ModelError(
-            f"{text!r} stands for {len(values)} sizes, at most {MOST_VALUES} are drawn", hint="take larger steps"
+            f"{text!r} means {len(values)} sizes; at most {MOST_VALUES} are allowed", hint="use larger steps"
         )
     return tuple(values)
 

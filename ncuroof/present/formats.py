@@ -81,7 +81,7 @@ def format_of(path: Path, among: Collection[str] = FORMATS, otherwise: str | Non
     if form is None or form not in among:
         known = ", ".join(each for each, named in _FORMAT_BY_SUFFIX.items() if named in among)
         raise OutputFormatError(
-            f"{path}: a suffix of {known} was wanted, found {suffix or 'none'}",
+            f"{path}: expected a suffix of {known}, found {suffix or 'none'}",
             hint="rename the file" if form is not None else "rename the file, or add --format",
         )
     return form

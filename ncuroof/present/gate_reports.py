@@ -10,7 +10,7 @@ from ncuroof.present.analysed import Record
 
 
 def to_junit(document: Record) -> bytes:
-    """Return the gates as JUnit XML, a test case each; the reasons of one that failed are its message."""
+    """Return the gates as JUnit XML, a test case each; a failed gate's reasons are its message."""
     gates = document["gates"]
     failed = [gate for gate in gates if not gate["has_passed"]]
     suite = ET.Element("testsuite", name="ncuroof compare", tests=str(len(gates)), failures=str(len(failed)))

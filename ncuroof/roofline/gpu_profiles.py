@@ -197,7 +197,7 @@ def _profile(document: dict[str, Any], stem: str) -> GpuProfile:
     numbers = {name: _numbers(name, tables[name]) for name in _NUMBER_TABLES}
     for key in _NUMBERS:
         if key not in numbers["gpu"]:
-            raise ProfileError(f"[gpu] {key}: wanted a positive number, found none")
+            raise ProfileError(f"[gpu] {key}: expected a positive number, found none")
     sources = _sources({key: _text("sources", tables["sources"], key) for key in tables["sources"]}, numbers)
     _add_derived(numbers, sources)
     gpu: dict[str, Any] = {key: numbers["gpu"].get(key) for key in _NUMBER_TABLES["gpu"]}
@@ -218,10 +218,10 @@ def _identity(gpu: dict[str, Any], stem: str) -> tuple[dict[str, Any], tuple[str
     _refuse_unknown("[gpu]", gpu, (*_TEXTS, "device_names", *_NUMBER_TABLES["gpu"]))
     texts = {key: _text("gpu", gpu, key) for key in _TEXTS}
     if texts["id"] != stem:
-        raise ProfileError(f"[gpu] id: wanted the file's stem {stem!r}, found {texts['id']!r}")
+        raise ProfileError(f"[gpu] id: expected the file's stem {stem!r}, found {texts['id']!r}")
     names = gpu.get("device_names")
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-        raise ProfileError(f"[gpu] device_names: wanted a list of names, found {names!r}")
+        raise ProfileError(f"[gpu] device_names: expected a list of names, found {names!r}")
     return texts, tuple(names)
 
 
@@ -234,7 +234,7 @@ def _sources(texts: dict[str, str], numbers: dict[str, dict[str, float]]) -> dic
             tensor = [f"{table}.tensor"] if key.startswith("tensor_") else []
             source = next((name for name in (f"{table}.{key}", *tensor, table) if name in texts), None)
             if source is None:
-                raise ProfileError(f"[sources] {table}.{key}: wanted the source of this number, found none")
+                raise ProfileError(f"[sources] {table}.{key}: expected the source of this number, found none")
             resolved[f"{table}.{key}"] = texts[source]
             unused.discard(source)
     if unused:
@@ -285,7 +285,7 @@ def _paths_mentioning(text: str) -> tuple[Path, ...]:
 def _table(document: dict[str, Any], name: str) -> dict[str, Any]:
     content = document.get(name, {})
     if not isinstance(content, dict):
-        raise ProfileError(f"[{name}]: wanted a table, found {content!r}")
+        raise ProfileError(f"[{name}]: expected a table, found {content!r}")
     return content
 
 
@@ -296,18 +296,18 @@ def _numbers(table: str, content: dict[str, Any]) -> dict[str, float]:
     numbers = {key: content[key] for key in _NUMBER_TABLES[table] if key in content}
     for key, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-            raise ProfileError(f"[{table}] {key}: wanted a positive number, found {value!r}")
+            raise ProfileError(f"[{table}] {key}: expected a positive number, found {value!r}")
     return numbers
 
 
 def _text(table: str, content: dict[str, Any], key: str) -> str:
     value = content.get(key)
     if not isinstance(value, str) or not value.strip():
-        raise ProfileError(f"[{table}] {key}: wanted a text, found {value!r}")
+        raise ProfileError(f"[{table}] {key}: expected a string, found {value!r}")
     return value
 
 
 def _refuse_unknown(where: str, content: dict[str, Any], known: Collection[str]) -> None:
     unknown = sorted(set(content) - set(known))
     if unknown:
-        raise ProfileError(f"{where}: {unknown[0]!r} is unknown; known are {', '.join(sorted(known))}")
+        raise ProfileError(f"{where}: {unknown[0]!r} is unknown; known: {', '.join(sorted(known))}")

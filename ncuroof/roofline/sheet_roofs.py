@@ -90,6 +90,6 @@ def _why_impossible(roof: ReachedRoof, profile: GpuProfile | None) -> str | None
         return None
     unit = "byte/s" if roof.kind == "bandwidth" else "flop/s"
     return (
-        f"{roof.per_s:.3g} {unit} came out, {roof.per_s / stated:.3g} times the roof of {stated:.3g} {unit} on the data sheet: "
-        "the measurement is broken, and its roof left out"
+        f"measured {roof.per_s:.3g} {unit}, {roof.per_s / stated:.3g} times the data sheet's {stated:.3g} {unit}: "
+        "the measurement must be wrong, so this roof is left out"
     )

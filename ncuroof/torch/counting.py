@@ -25,7 +25,7 @@ _OUTSIDE = "Global"
 """ModuleTracker's name for calls outside any module."""
 
 
-_AUTOCAST_IGNORED = "torch.autocast('cuda') does not convert meta tensors: counted in the types that they have"
+_AUTOCAST_IGNORED = "torch.autocast('cuda') does not convert meta tensors: they are counted in the types that they have"
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,12 +126,12 @@ class ExpectedRoofline:
             lines.append(
                 f"{share(row['share_frac']):>7}  {duration(row['least_ns']):>8}  {name[:36]:<36} {row['n_calls']:>5}× "
                 f"{intensity(row['intensity_flop_per_byte']):>12}  memory-bound {share(memory)}"
-                + (f", {row['n_unknown']} not known" if row["n_unknown"] else "")
+                + (f", {row['n_unknown']} unknown" if row["n_unknown"] else "")
             )
         if unknown.height:
             names = ", ".join(sorted(set(unknown["operator"])))
             lines.append(
-                f"not in the time: {counted(unknown.height, 'call')} whose work or roof is not known ({names})"
+                f"not included in the time: {counted(unknown.height, 'call')} whose work or roof is unknown ({names})"
             )
         return "\n".join([*lines, *self.remarks])
 

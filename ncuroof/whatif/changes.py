@@ -27,7 +27,7 @@ from ncuroof.whatif.peak_ratios import Profiles
 from ncuroof.whatif.schemas import BUSY_TIMES
 from ncuroof.words import SPARSE_SUFFIX
 
-HINT = "changes look like bytes:0.5, l2:0.5, flop:0.5, sm:0.5, batch:4, dtype:bf16"
+HINT = "write changes like bytes:0.5, l2:0.5, flop:0.5, sm:0.5, batch:4, dtype:bf16"
 DTYPE = "dtype"
 _BATCH = "batch"
 
@@ -78,16 +78,16 @@ def parse_change(text: str) -> Change:
         WhatIfError: it describes none.
     """
     if not isinstance(text, str):
-        raise ArgumentError(f"a change in words was wanted, found {type(text).__name__}", hint=HINT)
+        raise ArgumentError(f"expected a change as a string, found {type(text).__name__}", hint=HINT)
     kind, _, value = (part.strip() for part in text.partition(":"))
     if kind == DTYPE:
         if value not in _TYPES:
-            raise WhatIfError(f"{text!r}: a type was wanted, one of {', '.join(_TYPES)}", hint=HINT)
+            raise WhatIfError(f"{text!r}: expected a type, one of {', '.join(_TYPES)}", hint=HINT)
         return Change(text, kind, dtype=value)
     if kind not in _RESOURCES_BY_KIND:
-        raise WhatIfError(f"no change: {text!r}", hint=HINT)
+        raise WhatIfError(f"not a change: {text!r}", hint=HINT)
     if not re.fullmatch(r"\d+(\.\d+)?(e[+-]?\d+)?", value) or not 0 < float(value) < float("inf"):
-        raise WhatIfError(f"{text!r}: a positive factor was wanted, found {value!r}", hint=HINT)
+        raise WhatIfError(f"{text!r}: expected a positive factor, found {value!r}", hint=HINT)
     return Change(text, kind, factor=float(value))
 
 
@@ -102,8 +102,8 @@ def parse_changes(texts: Sequence[str]) -> list[Change]:
     types = [each.text for each in found if each.kind == DTYPE]
     if len(types) > 1:
         raise WhatIfError(
-            f"one change of type was wanted, found {' and '.join(types)}",
-            hint="try one type at a time, each in a run of its own",
+            f"expected one change of type, found {' and '.join(types)}",
+            hint="try one type per command",
         )
     return found
 
@@ -163,11 +163,11 @@ def concerned(busy: pl.DataFrame, only: str | None) -> pl.Series:
         pattern = re.compile(only)
     except re.error as error:
         raise WhatIfError(
-            f"{only!r} is no regular expression: {error}", hint="name kernels as in --only 'softmax'"
+            f"{only!r} is not a regular expression: {error}", hint="for example --only 'softmax'"
         ) from error
     found = pl.Series([bool(pattern.search(name or "")) for name in busy["name"]], dtype=pl.Boolean)
     if not found.any():
-        raise WhatIfError(f"no kernel's name matches {only!r}", hint="names are those of ncuroof report")
+        raise WhatIfError(f"no kernel name matches {only!r}", hint="ncuroof report lists the names")
     return found
 
 

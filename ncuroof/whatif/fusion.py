@@ -26,7 +26,7 @@ def parse_fusion(text: str, busy: pl.DataFrame) -> tuple[str, str]:
     if not found:
         absent = next((name for split in splits[:1] for name in split if name not in names), text)
         raise WhatIfError(
-            f"two kernels were wanted, NAME,NAME; none is called {absent!r}",
+            f"expected two kernels, WRITER,READER; no kernel is called {absent!r}",
             hint=f"kernels are {', '.join(sorted(names)[:8])}, …",
         )
     return found[0]
@@ -163,19 +163,19 @@ def _check(first: str, second: str, before: pl.DataFrame, after: pl.DataFrame) -
     for name, rows in ((first, before), (second, after)):
         if rows.is_empty():
             raise WhatIfError(
-                f"no kernel is called {name!r}", hint="names are those of ncuroof report, without arguments"
+                f"no kernel is called {name!r}", hint="use a name that ncuroof report shows, without arguments"
             )
     if first == second:
         raise WhatIfError(
-            f"two kernels were wanted, found {first!r} twice",
+            f"expected two different kernels, found {first!r} twice",
             hint="name the kernel that writes, then the one that reads",
         )
     if before.height != after.height:
         raise WhatIfError(
-            f"{first} was launched {before.height} times, {second} {after.height} times: which belong together is not known",
+            f"{first} was launched {before.height} times and {second} {after.height} times: cannot tell which launches to fuse",
             hint="fuse kernels that are launched equally often",
         )
     if (before["fused_id"] == after["fused_id"]).any():
-        raise WhatIfError(f"{first} and {second} are one already", hint="name each pair of kernels once")
+        raise WhatIfError(f"{first} and {second} are already fused", hint="name each pair of kernels once")
     if before["device"].to_list() != after["device"].to_list():
         raise WhatIfError(f"{first} and {second} ran on different GPUs", hint="fuse kernels of one GPU")

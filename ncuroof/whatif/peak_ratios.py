@@ -72,15 +72,15 @@ def parse_target(text: str) -> Target:
     """
     if not isinstance(text, str):
         raise ArgumentError(
-            f"a GPU's name was wanted, found {type(text).__name__}",
-            hint='name one or several: whatif("b200", "h100-sxm")',
+            f"expected the name of a GPU, found {type(text).__name__}",
+            hint='pass one or more names: whatif("b200", "h100-sxm")',
         )
     found = _CLOCK.match(text.strip())
     if found is None or "@" in found["gpu"]:
-        raise WhatIfError(f"no GPU: {text!r}", hint="a GPU looks like h100-sxm, h100-sxm@1500MHz or same@1.98GHz")
+        raise WhatIfError(f"not a GPU: {text!r}", hint="write a GPU like h100-sxm, h100-sxm@1500MHz or same@1.98GHz")
     clock = float(found["clock"]) * {"m": 1e6, "g": 1e9}[found["unit"].lower()] if found["clock"] else None
     if clock == 0:
-        raise WhatIfError(f"{text!r}: a clock above zero was wanted", hint="for example h100-sxm@1500MHz")
+        raise WhatIfError(f"{text!r}: expected a clock above zero", hint="for example h100-sxm@1500MHz")
     return Target(None if found["gpu"].lower() == _SAME else profile_by_name(found["gpu"]), clock)
 
 
@@ -106,7 +106,7 @@ def above_boost(targets: Sequence[Target], profiles: Profiles) -> list[str]:
         )
         if slowest is not None and (target.sm_clock_hz or 0.0) > slowest.sm_boost_clock_hz:
             boost = f"the boost clock of {slowest.id}, {slowest.sm_boost_clock_hz / 1e6:g} MHz"
-            found.append(f"The clock of {target.label} is above {boost}: whether the GPU reaches it is not known.")
+            found.append(f"The clock of {target.label} is above {boost}: the GPU may not reach it.")
     return found
 
 
@@ -277,6 +277,6 @@ def _tensor_lack(
         stated = profile.stated_precision(precision)
         if stated not in profile.peak_flop_per_s:
             has_any = any(name.startswith(_TENSOR) for name in profile.peak_flop_per_s)
-            lack = f"the data sheet of {profile.id} states no peak of {stated}"
+            lack = f"the data sheet of {profile.id} states no {stated} peak"
             return lack if has_any else f"{profile.id} is not known to have tensor cores"
     return None

@@ -166,17 +166,17 @@ def _reason(target: Target) -> pl.Expr:
     allowed = most_shared_bytes_per_block(target.profile)
     needed = pl.col("shared_bytes_per_block")
     too_much = pl.format(
-        f"a block needs {{}} KiB of shared memory, {target.label} allows {(allowed or 0) / _KIB:g} KiB",
+        f"a block needs {{}} KiB of shared memory, but {target.label} allows {(allowed or 0) / _KIB:g} KiB",
         (needed / _KIB).ceil().cast(pl.Int64),
     )
     is_clock_missing = pl.lit(target.sm_clock_hz is not None) & pl.col("sm_clock_hz").is_null()
     return pl.coalesce(
-        pl.when(pl.col("failed")).then(pl.lit("profiling it failed")),
+        pl.when(pl.col("failed")).then(pl.lit("failed to profile")),
         pl.when(pl.col("duration_ns").is_null() | pl.col("reached_frac").is_null()).then(
-            pl.lit("utilisation of DRAM and SMs was not collected")
+            pl.lit("DRAM and SM utilisation were not collected")
         ),
         pl.when(pl.col("ratio.clock").is_null()).then(
-            pl.lit("there is no data sheet of the GPU, or of the part of one (MIG), that recorded it")
+            pl.lit("ncuroof has no data sheet for the GPU, or MIG slice, that recorded it")
         ),
         pl.when(needed > pl.lit(allowed, pl.Float64)).then(too_much),
         pl.when(is_clock_missing).then(pl.lit("the SM clock was not recorded")),

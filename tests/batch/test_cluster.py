@@ -42,7 +42,7 @@ def test_a_killed_program_and_a_killed_worker_lose_and_double_nothing(tmp_path: 
         _, said = second.communicate(timeout=60)
 
     assert second.returncode == 1, said  # of the bad file alone
-    assert "1 of 41 reports could not be taken in" in said
+    assert "1 of 41 reports could not be ingested" in said
     rows = pl.read_parquet(sorted(dataset.glob("kernels/*/*.parquet")))
     assert rows.height == N_REPORTS * N_LAUNCHES
     assert rows["report_sha256"].n_unique() == N_REPORTS

@@ -100,15 +100,15 @@ def test_rows_in_another_partition_are_taken_out(tmp_path: Path) -> None:
 
 
 def test_what_is_no_dataset_is_told(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="none is there"):
+    with pytest.raises(DatasetError, match="found none"):
         Dataset.at(str(tmp_path / "none")).kernels()
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(DatasetError, match="something else is there"):
+    with pytest.raises(DatasetError, match="found something else"):
         Dataset.at(str(tmp_path)).prepare()
     other = tmp_path / "other"
     other.mkdir()
     (other / "ncuroof.json").write_text(json.dumps({"schema": "ncuroof.fleet/9"}))
-    with pytest.raises(DatasetError, match=r"ncuroof\.fleet/1 was wanted, found ncuroof\.fleet/9"):
+    with pytest.raises(DatasetError, match=r"expected schema ncuroof\.fleet/1, found ncuroof\.fleet/9"):
         Dataset.at(str(other)).prepare()
 
 

@@ -26,7 +26,7 @@ def test_without_a_gpu_it_says_so(capfd, tmp_path: Path) -> None:
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
     assert run_main("calibrate", "-o", tmp_path / "c.json") == 1
-    assert "GPU 0 was wanted, found none that PyTorch can use" in capfd.readouterr().err
+    assert "expected GPU 0, found no GPU that PyTorch can use" in capfd.readouterr().err
     assert not (tmp_path / "c.json").exists()
 
 

@@ -37,7 +37,7 @@ def test_a_run_compared_with_itself_changes_nothing_and_passes_every_gate(before
     )
     said = capfd.readouterr().out
     assert code == 0
-    assert "did not change beyond chance" in said
+    assert "did not change beyond measurement noise" in said
     assert said.count("gate passed") == 3
 
 
@@ -135,15 +135,15 @@ def test_gates_of_the_project_hold_where_no_option_names_any(before: Path, tmp_p
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ('[tool.ncuroof]\ngate = ["time:+5%"]\n', "in [tool.ncuroof] gates alone were wanted, found gate"),
-        ('[tool.ncuroof.gate]\ntime = "+5%"\n', "in [tool.ncuroof] gates alone were wanted, found gate"),
+        ('[tool.ncuroof]\ngate = ["time:+5%"]\n', "[tool.ncuroof] takes only gates, found gate"),
+        ('[tool.ncuroof.gate]\ntime = "+5%"\n', "[tool.ncuroof] takes only gates, found gate"),
         (
             '[tool.ncuroof]\nlimits = 3\ngates = ["time:+5%"]\n',
-            "in [tool.ncuroof] gates alone were wanted, found limits",
+            "[tool.ncuroof] takes only gates, found limits",
         ),
-        ("tool = 3\n", "a table tool was wanted, found int"),
-        ('[tool]\nncuroof = ["time:+5%"]\n', "a table tool.ncuroof was wanted, found list"),
-        ("\udcff", "pyproject.toml cannot be read: 'utf-8' codec"),
+        ("tool = 3\n", "expected a table [tool], found int"),
+        ('[tool]\nncuroof = ["time:+5%"]\n', "expected a table [tool.ncuroof], found list"),
+        ("\udcff", "cannot read pyproject.toml: 'utf-8' codec"),
     ],
 )
 def test_a_misspelt_gate_of_the_project_is_no_gate_that_holds(
@@ -177,18 +177,18 @@ def test_github_is_told_in_its_own_words(before: Path, tmp_path: Path, monkeypat
     [
         (("none.ncu-rep", "none.ncu-rep"), 1, "none.ncu-rep"),
         (("BEFORE", "none.json"), 1, "none.json"),
-        (("BEFORE", "BEFORE", "--gate", "time>3"), 2, "time wants a limit in percent"),
+        (("BEFORE", "BEFORE", "--gate", "time>3"), 2, "time needs a limit in percent"),
         (
             ("BEFORE", "BEFORE", "-o", "out.pdf"),
             1,
-            "a suffix of .html, .htm, .json, .md, .markdown, .txt, .xml was wanted, found .pdf",
+            "expected a suffix of .html, .htm, .json, .md, .markdown, .txt, .xml, found .pdf",
         ),
-        (("BEFORE",), 2, "two runs were wanted, BEFORE and AFTER, found 1"),
-        (("BEFORE", "--history"), 2, "--history wants two runs or more"),
-        (("BEFORE", "BEFORE", "--history", "--gate", "time:+5%"), 2, "no gate"),
-        (("BEFORE", "BEFORE", "--history", "--save-baseline", "b.json"), 2, "no --save-baseline"),
-        (("BEFORE", "BEFORE", "--history", "-o", "h.md"), 1, "--history is written as .json or .txt"),
-        (("BEFORE", "b.json", "-o", "c.html"), 1, "the page wants the report of the run after, found a baseline"),
+        (("BEFORE",), 2, "expected two runs, BEFORE and AFTER, found 1"),
+        (("BEFORE", "--history"), 2, "--history takes two or more runs"),
+        (("BEFORE", "BEFORE", "--history", "--gate", "time:+5%"), 2, "without --gate"),
+        (("BEFORE", "BEFORE", "--history", "--save-baseline", "b.json"), 2, "or --save-baseline"),
+        (("BEFORE", "BEFORE", "--history", "-o", "h.md"), 1, "--history writes only .json and .txt"),
+        (("BEFORE", "b.json", "-o", "c.html"), 1, "the HTML page needs the report of AFTER, found a baseline"),
     ],
 )
 def test_bad_input_gets_a_named_error(before: Path, capfd, arguments: tuple[str, ...], code: int, said: str) -> None:

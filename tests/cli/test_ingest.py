@@ -57,10 +57,10 @@ def test_a_report_counts_once_whatever_it_is_called(tmp_path: Path, capfd: pytes
     (runs / "deep/er").mkdir(parents=True)
     shutil.copy(runs / "run00000.ncu-rep", runs / "deep/er/copy.ncu-rep")
     assert take_in(f"{runs}/**/*.ncu-rep", runs, "-o", target) == 0
-    assert "3 reports added (9 launches), 1 there already, 0 failed" in capfd.readouterr().err
+    assert "3 reports added (9 launches), 1 already there, 0 failed" in capfd.readouterr().err
     write_many(runs, 5)
     assert take_in(runs, "-o", target) == 0
-    assert "2 reports added (6 launches), 4 there already, 0 failed" in capfd.readouterr().err
+    assert "2 reports added (6 launches), 4 already there, 0 failed" in capfd.readouterr().err
     rows = Dataset.at(str(target)).kernels().collect()
     assert rows.height == 5 * N_LAUNCHES
     assert rows.select("report_sha256", "id").n_unique() == rows.height
@@ -72,7 +72,7 @@ def test_bad_files_are_listed_and_the_others_taken_in(tmp_path: Path, capfd: pyt
     (runs / "text.ncu-rep").write_text("no report")
     assert take_in(runs, runs / "absent.ncu-rep", "-o", target) == 1
     said = capfd.readouterr().err
-    assert "2 of 4 reports could not be taken in" in said
+    assert "2 of 4 reports could not be ingested" in said
     assert "text.ncu-rep: report-format: " in said
     assert "absent.ncu-rep: report-not-found: " in said
     failures = Dataset.at(str(target)).failures().collect()
@@ -115,11 +115,11 @@ def test_a_store_of_objects_is_a_dataset_and_a_source(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "message"),
     [
-        (("none*.ncu-rep",), 1, "reports were wanted, none is there"),
-        (("x.ncu-rep", "--label", "commit"), 2, "NAME=VALUE was wanted"),
-        (("x.ncu-rep", "--label", "commit="), 2, "NAME=VALUE was wanted"),  # as of a variable that is not set
-        (("x.ncu-rep", "--again", "--label", "=abc"), 2, "NAME=VALUE was wanted"),
-        (("x.ncu-rep", "--scheduler", "tcp://127.0.0.1:1", "--workers", "2"), 2, "--scheduler is of another"),
+        (("none*.ncu-rep",), 1, "expected reports, found none"),
+        (("x.ncu-rep", "--label", "commit"), 2, "expected NAME=VALUE"),
+        (("x.ncu-rep", "--label", "commit="), 2, "expected NAME=VALUE"),  # as of a variable that is not set
+        (("x.ncu-rep", "--again", "--label", "=abc"), 2, "expected NAME=VALUE"),
+        (("x.ncu-rep", "--scheduler", "tcp://127.0.0.1:1", "--workers", "2"), 2, "exclude --scheduler"),
     ],
 )
 def test_wrong_calls_are_told(
@@ -132,10 +132,10 @@ def test_wrong_calls_are_told(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--by", "moon"), "--by: one of driver, cuda, ncu, ncuroof, report was wanted, found 'moon'"),
+        (("--by", "moon"), "--by: expected one of driver, cuda, ncu, ncuroof, report, found 'moon'"),
         (("--by", "label:none"), "found 'label:none'"),
-        (("--kernel", "("), "--kernel: a regular expression was wanted, found '('"),
-        (("--gpu", "*"), "--gpu: a regular expression was wanted, found '*'"),
+        (("--kernel", "("), "--kernel: expected a regular expression, found '('"),
+        (("--gpu", "*"), "--gpu: expected a regular expression, found '*'"),
     ],
 )
 def test_wrong_questions_are_told(

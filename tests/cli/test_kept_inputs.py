@@ -117,5 +117,5 @@ def test_a_dataset_keeps_its_files(report: Path, capfd: pytest.CaptureFixture[st
 
 def test_a_dataset_is_not_made_of_a_report(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("ingest", report, "-o", report) == 1
-    assert "a dataset or an empty folder was wanted" in capfd.readouterr().err
+    assert "expected a dataset or an empty folder" in capfd.readouterr().err
     assert report.read_bytes() == RECORDING

@@ -464,7 +464,7 @@ def test_a_trace_weights_a_report_in_place_of_its_counts(folder: Path, capfd: py
     assert time["duration_ns"] == pytest.approx(summary["duration_ns"] + (2 * len(timed) - 1) * 10e3)
     assert [part["name"] for part in time["parts"]] == ["computation", "other_wait"]
     assert run_main("report", folder / "plain.ncu-rep", "--trace", trace, "--trace", trace) == 1
-    assert "a trace for each report was wanted: 2 for 1" in capfd.readouterr().err
+    assert "expected a trace for each report, found 2 for 1" in capfd.readouterr().err
 
 
 def _json(folder: Path, name: str) -> Path:

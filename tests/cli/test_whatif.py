@@ -78,17 +78,17 @@ def test_formats_hold_the_same(tmp_path: Path, capfd) -> None:
     [
         ((), 2, "nothing to try"),
         (("--gpu", "h1000"), 1, "no GPU profile matches"),
-        (("--gpu", "h100-sxm@0MHz"), 2, "a clock above zero was wanted"),
-        (("--change", "speed:2"), 2, "no change"),
-        (("--change", "bytes:0.5", "--only", "nothing"), 2, "no kernel's name matches"),
+        (("--gpu", "h100-sxm@0MHz"), 2, "expected a clock above zero"),
+        (("--change", "speed:2"), 2, "not a change"),
+        (("--change", "bytes:0.5", "--only", "nothing"), 2, "no kernel name matches"),
         (
             ("--change", "dtype:fp16", "--change", "dtype:fp32"),
             2,
-            "one change of type was wanted, found dtype:fp16 and",
+            "expected one change of type, found dtype:fp16 and",
         ),
-        (("--gpu", "b200", "--only", "nothing"), 2, "--only names the kernels that changes concern"),
-        (("--fuse", "a,b"), 2, "none is called 'a'"),
-        (("--gpu", "b200", "-o", "w.pdf"), 1, "a suffix of .json, .md, .markdown, .txt was wanted, found .pdf"),
+        (("--gpu", "b200", "--only", "nothing"), 2, "--only restricts --change to some kernels"),
+        (("--fuse", "a,b"), 2, "no kernel is called 'a'"),
+        (("--gpu", "b200", "-o", "w.pdf"), 1, "expected a suffix of .json, .md, .markdown, .txt, found .pdf"),
     ],
 )
 def test_bad_input_gets_a_named_error(capfd, arguments: tuple[str, ...], code: int, said: str) -> None:

@@ -79,13 +79,13 @@ def test_a_baseline_of_an_earlier_version_knows_how_many_failed_and_not_which(tm
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "a baseline was wanted, found what is no JSON$"),
-        (b"\xff\xfe", "a baseline was wanted"),
-        (b"[1, 2]", "a baseline was wanted, found a JSON list$"),
-        (b"{}", "a baseline was wanted, found an empty JSON object$"),
+        (b"", "expected a baseline, found a file that is not JSON$"),
+        (b"\xff\xfe", "expected a baseline"),
+        (b"[1, 2]", "expected a baseline, found a JSON list$"),
+        (b"{}", "expected a baseline, found an empty JSON object$"),
         (b'{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1}', "found a JSON object with 'a', 'b', 'c', 'd', …$"),
-        (b"[" * 100_000, "a baseline was wanted, found what is no JSON$"),
-        (b'{"schema": "ncuroof.analysis/1"}', "schema ncuroof.baseline/1 was wanted, found ncuroof.analysis/1"),
+        (b"[" * 100_000, "expected a baseline, found a file that is not JSON$"),
+        (b'{"schema": "ncuroof.analysis/1"}', "expected schema ncuroof.baseline/1, found ncuroof.analysis/1"),
         (b'{"schema": "ncuroof.baseline/1"}', "the baseline is damaged"),
     ],
 )
@@ -101,7 +101,7 @@ def test_a_baseline_that_was_cut_or_merged_is_damaged(tmp_path, groups: list[int
     content = json.loads(write_baseline(SIDE))
     content["groups"]["group"] = groups
     (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(BaselineError, match="groups 0 to 1 were wanted in order, found"):
+    with pytest.raises(BaselineError, match="expected groups 0 to 1 in order, found"):
         read_baseline(tmp_path / "run.json")
 
 

@@ -71,14 +71,14 @@ def test_what_moves_with_the_time_explains_it() -> None:
 
 def test_a_change_that_nothing_explains_says_so() -> None:
     delta = only([launch("a", 100.0)], [launch("a", 150.0)])
-    assert change_sentence(delta) == "1.5× slower; nothing that both runs collected explains it"
+    assert change_sentence(delta) == "1.5× slower; no quantity that both runs collected explains it"
 
 
 def test_another_number_of_launches_is_compared_launch_by_launch() -> None:
     delta = only([launch("a", 100.0)] * 4, [launch("a", 200.0)])
     assert delta.duration_ns == (4e5, 2e5)
     assert change_sentence(delta).startswith("2× slower per launch")
-    assert change_sentence(delta).endswith("; launched 1 instead of 4 times")
+    assert change_sentence(delta).endswith("; launches 4 → 1")
 
 
 def test_the_same_work_in_more_launches_is_compared_in_all() -> None:
@@ -171,7 +171,9 @@ def test_many_short_launches_at_another_clock_leave_the_run_uncompared() -> None
     )
     comparison = compare(before, after)
     assert all(delta.obstacle is None for delta in comparison.deltas)
-    assert run_obstacle(comparison) == "the SM clock differs by 4.0 % on average over what both runs launched"
+    assert (
+        run_obstacle(comparison) == "the SM clock differs by 4.0 % on average over the kernels that both runs launched"
+    )
 
 
 def test_runs_that_have_little_in_common_are_compared_at_one_clock_alone() -> None:
@@ -183,7 +185,7 @@ def test_runs_that_have_little_in_common_are_compared_at_one_clock_alone() -> No
     # 400 of 410 µs at 1.5 GHz, 10 at 1: 1.488 GHz against 1
     comparison = compare(*of_others(1.5e9))
     assert [delta.names for delta in comparison.deltas] == [("both", "both")]
-    assert run_obstacle(comparison) == "the SM clock differs by 48.8 % on average over all that either run launched"
+    assert run_obstacle(comparison) == "the SM clock differs by 48.8 % on average over all launches of each run"
     assert run_change(comparison) == (None, None)
     # 1.0195 GHz may explain 1.95 % of it
     change, noise = run_change(compare(*of_others(1.02e9)))
@@ -258,13 +260,16 @@ def test_kernels_of_unequal_launches_count_by_how_often_they_run() -> None:
 
 
 def test_no_change_says_how_large_one_would_have_to_be() -> None:
-    assert change_sentence(only([launch("a", 1000.0)], [launch("a", 1001.0)])) == "no change beyond chance (±2.8 %)"
+    assert (
+        change_sentence(only([launch("a", 1000.0)], [launch("a", 1001.0)]))
+        == "no change beyond measurement noise (±2.8 %)"
+    )
 
 
 def test_an_unknown_time_is_not_compared() -> None:
     delta = only([launch("a", None)], [launch("a", 100.0)])
     assert (delta.change_frac, delta.is_significant) == (None, False)
-    assert change_sentence(delta) == "its time is not known on both sides"
+    assert change_sentence(delta) == "its time is unknown in at least one run"
 
 
 def test_a_time_of_zero_is_not_known() -> None:
@@ -350,7 +355,7 @@ def test_flops_are_compared_where_the_same_of_them_were_counted() -> None:
     (delta,) = comparison.deltas
     assert (delta.work, delta.changes) == (None, ())
     assert comparison.comparable.remarks == (
-        "FLOPs are not compared: what was counted of them differs: fp32 fp16 before, fp32 after",
+        "FLOPs are not compared: the set of counted precisions differs: fp32 fp16 before, fp32 after",
     )
     assert comparison.after.groups["work.flop"].to_list() == [1e9, 1e9]
     alike = compare(before, run(*after, recording=replace(RECORDING, precisions=("fp32 fp16",))))
@@ -391,14 +396,14 @@ def test_recorded_launches_stand_for_those_that_were_counted() -> None:
     ("before", "after", "obstacle"),
     [
         ({"is_counted": True}, {"is_counted": True}, None),
-        ({"is_counted": True}, {}, "launches were counted in the run before alone"),
-        ({}, {"is_counted": True}, "launches were counted in the run after alone"),
+        ({"is_counted": True}, {}, "only the run before has a counting run, without ncu"),
+        ({}, {"is_counted": True}, "only the run after has a counting run, without ncu"),
         # of 10 ms recorded and 5 ms not, 2.83 % are 0.42 ms
         ({"not_recorded_ns": 5e6}, {"not_recorded_ns": 5.4e6}, None),
         (
             {"not_recorded_ns": 5e6},
             {"not_recorded_ns": 5.5e6},
-            "kernels that were counted but not recorded took 5 ms before, 5.5 ms after",
+            "kernels that were counted but not profiled took 5 ms before, 5.5 ms after",
         ),
         ({"not_recorded_ns": 5e6}, {}, None),  # a baseline of an earlier version
     ],

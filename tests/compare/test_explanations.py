@@ -153,7 +153,7 @@ def test_a_utilisation_alone_is_the_time_told_again() -> None:
     (delta,) = compare(before, after).deltas
     assert not any(change.explains for change in delta.changes)
     assert change_sentence(delta) == (
-        "12.3× slower; nothing that both runs collected explains it (DRAM utilisation 73.2 % → 6.0 %)"
+        "12.3× slower; no quantity that both runs collected explains it (DRAM utilisation 73.2 % → 6.0 %)"
     )
 
 

@@ -42,7 +42,7 @@ def test_a_kernel_may_not_hide_behind_the_rest_of_the_run() -> None:
     assert result("time:+5%", after).has_passed
     found = result("kernel(flash.*).time:+5%", after)
     assert not found.has_passed
-    assert found.reasons == ("flash_fwd changed by +10.0 % (chance: ±2.8 %)",)
+    assert found.reasons == ("flash_fwd changed by +10.0 % (noise: ±2.8 %)",)
     assert result("kernel(flash.*):+15%", after).has_passed
 
 
@@ -107,7 +107,7 @@ def test_less_time_has_to_be_shown_beyond_chance_and_the_clock() -> None:
 def test_the_time_of_counted_runs_is_called_theirs() -> None:
     side = replace(run(launch("a", 1e4)), is_counted=True)
     (found,) = judge([parse_gate("time:+5%")], compare(side, side))
-    assert found.reasons == ("GPU time of the counted runs changed by +0.0 % (chance: ±2.8 %)",)
+    assert found.reasons == ("GPU time of the counting runs changed by +0.0 % (noise: ±2.8 %)",)
 
 
 def test_a_kernel_that_is_slower_as_counted_alone_is_told() -> None:
@@ -119,7 +119,7 @@ def test_a_kernel_that_is_slower_as_counted_alone_is_told() -> None:
     found = result("kernel(a).time:+5%", after, before)
     assert (found.has_passed, found.reasons) == (
         True,
-        ("1 kernel within the limit", "a changed by +50.0 % as counted without ncu"),
+        ("1 kernel within the limit", "a changed by +50.0 % in the counting runs, without ncu"),
     )
     assert result("kernel(a).time:+5%", before, before).reasons == ("1 kernel within the limit",)
 
@@ -129,10 +129,10 @@ def test_a_guess_is_no_kernel_of_the_run_before() -> None:
     before = run(launch("first"), *[launch("a", **unknown)] * 2)
     after = run(launch("first"), *[launch("b", **unknown, **{"traffic_bytes.dram": 3e6})] * 2)
     assert result("kernel(b).time:+5%", after, before).reasons == (
-        "none of these kernels is surely in both runs, 1 matched by a guess and not judged",
+        "no such kernel is in both runs for sure, 1 matched only by a guess, so not judged",
     )
     assert result("kernel(b|first).time:+5%", after, before).reasons == (
-        "1 kernel within the limit, 1 matched by a guess and not judged",
+        "1 kernel within the limit, 1 matched only by a guess, so not judged",
     )
 
 
@@ -141,7 +141,7 @@ def test_a_kernel_that_does_far_other_work_is_not_judged_by_its_time() -> None:
     small = {"grid": [64, 1, 1], "work.fp32.flop": 3e6, "traffic_bytes.dram": 3e3}
     after = run(launch("flash_fwd", 1000.0), launch("norm", 40.0, **small))
     found = result("kernel(norm).time:+5%", after)
-    assert (found.has_passed, found.reasons) == (False, ("norm does another amount of work (FLOPs ×0.003)",))
+    assert (found.has_passed, found.reasons) == (False, ("norm does a different amount of work (FLOPs ×0.003)",))
     assert result("kernel(.*).time:+5%", after).reasons == found.reasons
     assert result("kernel(flash.*).time:+5%", after).has_passed
 
@@ -158,7 +158,7 @@ def test_other_work_under_another_name_is_told_and_not_judged(old: str, new: str
     told = result("kernel(.*).time:+5%", after, before)
     assert (told.has_passed, told.reasons) == (
         True,
-        ("1 kernel within the limit, 1 matched by a guess and not judged",),
+        ("1 kernel within the limit, 1 matched only by a guess, so not judged",),
     )
     assert not result("kernel(norm).time:+5%", after, before).has_passed  # of that kernel alone nothing is known
 
@@ -187,16 +187,16 @@ def test_a_run_that_is_shorter_by_what_is_gone_says_so() -> None:
     found = result("time:+5%", run(launch("flash_fwd", 1000.0)))
     assert (found.has_passed, found.reasons) == (
         True,
-        ("GPU time changed by -50.0 % (chance: ±2.5 %)", "not in the run any more: norm"),
+        ("GPU time changed by -50.0 % (noise: ±2.5 %)", "no longer in the run: norm"),
     )
-    assert result("time:+5%").reasons == ("GPU time changed by +0.0 % (chance: ±2.0 %)",)
+    assert result("time:+5%").reasons == ("GPU time changed by +0.0 % (noise: ±2.0 %)",)
 
 
 def test_far_less_work_in_the_same_shape_is_told() -> None:
     # a grid of as many blocks as SMs is the same for every input
     work = {"work.fp32.flop": 1e8, "traffic_bytes.dram": 1e5}
     after = run(launch("flash_fwd", 1000.0), launch("norm", 120.0, **work))
-    told = "norm does another amount of work (FLOPs ×0.1)"
+    told = "norm does a different amount of work (FLOPs ×0.1)"
     for gate in ("time:+5%", "kernel(norm).time:+5%"):
         found = result(gate, after)
         assert (found.has_passed, found.reasons[1:]) == (True, (told,))
@@ -209,16 +209,16 @@ def test_kernels_that_are_gone_are_told_and_do_not_fail() -> None:
     after = run(*[launch("flash_fwd", 1000.0), launch("norm", 1000.0), launch("math", 3e3, **{"work.fp32.flop": 7e9})])
     found = result("kernel(flash.*):+5%", after, before)
     assert found.has_passed
-    assert found.reasons == ("1 kernel within the limit, not in the run any more: flash_bwd",)
+    assert found.reasons == ("1 kernel within the limit, no longer in the run: flash_bwd",)
     assert result("kernel(flash_bwd):+5%", after, before).reasons == (
-        "none of these kernels is surely in both runs, not in the run any more: flash_bwd",
+        "no such kernel is in both runs for sure, no longer in the run: flash_bwd",
     )
     assert not result("kernel(flash_bwd).n_launches>=1", after, before).has_passed  # for who wants it kept
     parts = [
         launch(f"norm_{letter}", us, **{"work.fp32.flop": 9e9}) for letter, us in zip("abcd", (1, 2, 3, 4), strict=True)
     ]
     found = result("kernel(norm):+5%", run(launch("norm")), run(launch("norm"), *parts))
-    assert found.reasons == ("1 kernel within the limit, not in the run any more: norm_d, norm_c, norm_b, 1 more",)
+    assert found.reasons == ("1 kernel within the limit, no longer in the run: norm_d, norm_c, norm_b, 1 more",)
 
 
 def test_what_took_the_place_of_a_kernel_is_judged_by_the_name_that_is_gone_too() -> None:
@@ -237,10 +237,12 @@ def test_growth_within_chance_is_not_called_within_the_limit() -> None:
     found = result("kernel(norm):+5%", run(*slower), run(*launches))
     assert found.has_passed
     assert found.reasons[0].startswith(
-        "1 kernel, none beyond the limit but by chance: norm changed by +7.0 % (chance: ±7.4 %)"
+        "1 kernel, none beyond the limit by more than noise: norm changed by +7.0 % (noise: ±7.4 %)"
     )
     (reason,) = result("kernel(.*):+5%", run(*slower), run(*launches)).reasons
-    assert reason.startswith("2 kernels, none beyond the limit but by chance: norm changed by +7.0 % (chance: ±8.4 %)")
+    assert reason.startswith(
+        "2 kernels, none beyond the limit by more than noise: norm changed by +7.0 % (noise: ±8.4 %)"
+    )
 
 
 def test_one_of_many_kernels_may_be_beyond_the_chance_of_one() -> None:
@@ -257,7 +259,7 @@ def test_recoverable_time_is_a_share_of_the_kernels_of_which_it_is_known() -> No
     # 200 of 1000 µs; the 3000 µs of the other are not in the denominator
     after = run(launch("flash_fwd", 1000.0), launch("norm", 3000.0, recoverable_ns=None))
     found = result("run.recoverable_frac<0.21", after)
-    assert (found.has_passed, found.reasons) == (True, ("run: recoverable_frac is 0.2", "not known of norm"))
+    assert (found.has_passed, found.reasons) == (True, ("run: recoverable_frac is 0.2", "not known for norm"))
     assert not result("run.recoverable_frac<0.19", after).has_passed
 
 
@@ -273,7 +275,7 @@ def test_a_sum_without_what_failed_to_profile_meets_no_limit(metric: str) -> Non
 
 def test_a_run_of_which_not_every_time_is_known_is_not_short() -> None:
     found = result("run.duration_ns<1e12", run(launch("flash_fwd", 1000.0), launch("norm", None)))
-    assert (found.has_passed, found.reasons) == (False, ("not known of norm",))
+    assert (found.has_passed, found.reasons) == (False, ("not known for norm",))
 
 
 @pytest.mark.parametrize("unknown", [None, 0.0])
@@ -335,7 +337,7 @@ def test_findings_that_nothing_could_be_found_of_are_not_none() -> None:
     found = result("findings.high==0", run(launch("flash"), unknown))
     assert (found.has_passed, found.reasons) == (
         False,
-        ("nothing can be found in norm: too little was collected of it",),
+        ("no findings are possible for norm: too little was collected",),
     )
     assert not result("findings.high==0", run(unknown, launch("flash"), findings=[(1, "high")])).has_passed
     assert result("findings.high==1", run(launch("flash"), findings=[(0, "high")])).has_passed
@@ -361,27 +363,25 @@ def test_what_findings_are_made_of_is_told_where_it_is_missing() -> None:
             "access.local_bytes",
         ), 0.5,
     )  # fmt: skip
-    assert result("findings.high==0", run(launch("a", **collected))).reasons == (
-        "findings of high severity: high is 0",
-    )
+    assert result("findings.high==0", run(launch("a", **collected))).reasons == ("0 findings of high severity",)
     lacking = collected | {"access.local_bytes": None, "occupancy.achieved_frac": None}
     found = result("findings.high==0", run(launch("a", **collected), launch("b", **lacking)))
     assert found.has_passed
     assert found.reasons[1] == (
-        "of 1 of 2 kernels not all that findings are made of was collected: occupancy.achieved_frac, access.local_bytes"
+        "1 of 2 kernels lack quantities that findings need: occupancy.achieved_frac, access.local_bytes"
     )
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("kernel(nothing).time:+5%", "no kernel's name matches 'nothing'"),
+        ("kernel(nothing).time:+5%", "no kernel name matches 'nothing'"),
         ("kernel(norm).access.l2_hit_frac>0.5", "norm: access.l2_hit_frac was not collected"),
-        ("kernel(norm).beauty>1", "kernels have no number 'beauty': "),
-        ("kernel(norm).grid>=132", "kernels have no number 'grid': "),
-        ("kernel(norm).verdict==1", "kernels have no number 'verdict': "),
-        ("kernel(norm).name!=1", "kernels have no number 'name': "),
-        ("kernel(norm).group!=1", "kernels have no number 'group': "),
+        ("kernel(norm).beauty>1", "kernels have no quantity 'beauty'; they have "),
+        ("kernel(norm).grid>=132", "kernels have no quantity 'grid'; they have "),
+        ("kernel(norm).verdict==1", "kernels have no quantity 'verdict'; they have "),
+        ("kernel(norm).name!=1", "kernels have no quantity 'name'; they have "),
+        ("kernel(norm).group!=1", "kernels have no quantity 'group'; they have "),
     ],
 )
 def test_what_cannot_be_judged_fails_and_says_why(text: str, reason: str) -> None:
@@ -391,7 +391,7 @@ def test_what_cannot_be_judged_fails_and_says_why(text: str, reason: str) -> Non
 
 
 def test_what_a_gate_can_ask_of_a_kernel_is_listed_whether_collected_or_not() -> None:
-    known = result("kernel(norm).grid>=132").reasons[0].partition(": ")[2].split(", ")
+    known = result("kernel(norm).grid>=132").reasons[0].partition("; they have ")[2].split(", ")
     assert {"n_launches", "roof_frac", "access.l2_hit_frac", "occupancy.waves"} <= set(known)
     assert not {"name", "grid", "group", "ids"} & set(known)
 
@@ -414,7 +414,7 @@ def test_a_step_may_grow_by_so_much(text: str, step_ns: float, *, has_passed: bo
     after = replace(STEPS, step_ns=step_ns)
     (found,) = judge([parse_gate(text)], compare(STEPS, after))
     assert found.has_passed is has_passed
-    assert found.reasons == (f"a step's time changed by {100 * (step_ns / 50e6 - 1):+.1f} %",)
+    assert found.reasons == (f"the step time changed by {100 * (step_ns / 50e6 - 1):+.1f} %",)
 
 
 def test_a_step_is_judged_where_it_is_known() -> None:
@@ -422,7 +422,7 @@ def test_a_step_is_judged_where_it_is_known() -> None:
     assert not result("run.idle_frac<0.3", STEPS).has_passed
     assert result("run.step_ns<6e7", STEPS).has_passed
     assert result("run.idle_frac<0.5").reasons == ("run: idle_frac was not collected",)
-    assert result("step:+5%", STEPS).reasons[0].startswith("how long a step takes is not known of both runs")
+    assert result("step:+5%", STEPS).reasons[0].startswith("the step time is not known for both runs")
     elsewhere = replace(STEPS, recording=replace(RECORDING, gpus=("NVIDIA B200",)))
     (found,) = judge([parse_gate("step:+5%")], compare(STEPS, elsewhere))
     assert not found.has_passed

@@ -54,7 +54,7 @@ def test_where_the_clock_was_another_is_told() -> None:
     found = history([run(launch("a", us, sm_clock_hz=clock)) for us, clock in clocks])
     why = "a: the SM clock differs by 25.0 % (1200 MHz → 1500 MHz)"
     told = [line for line in history_text(found).splitlines() if "compared" in line]
-    assert told == [f"  0 to 1: times of the whole runs are not compared: {why}"]
+    assert told == [f"  0 to 1: GPU times of the whole runs are not compared: {why}"]
     assert [step["obstacle"] for step in history_document(found)["comparable"]] == [why, None]
 
 
@@ -73,7 +73,7 @@ def test_marks_of_faster_and_slower_are_no_signs() -> None:
     assert a.split() == ["a", "900", "µs", "300", "µs", "▼", "450", "µs", "▲", "−50.0", "%"]
     (b,) = (line for line in lines if line.startswith("b "))
     assert b.split() == ["b", *["100", "µs"] * 3, "0", "%"]
-    assert lines[-1] == "▲ slower, ▼ faster than in the run before, beyond chance"
+    assert lines[-1] == "▲ slower, ▼ faster than in the previous run, beyond measurement noise"
     assert "▲" not in history_text(history([run(launch("b"))] * 2))
 
 

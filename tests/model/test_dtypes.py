@@ -10,7 +10,7 @@ from ncuroof.model.dtypes import dtype_of
 
 @pytest.mark.parametrize("name", ["foo", "fp31"])
 def test_an_unknown_type_is_answered_with_all_that_there_are(name: str) -> None:
-    with pytest.raises(UnknownNameError, match=f"no element type '{name}'") as caught:
+    with pytest.raises(UnknownNameError, match=f"no element type is called '{name}'") as caught:
         dtype_of(name)
     assert caught.value.hint is not None
     assert caught.value.hint.startswith("use one of: fp64, fp32, tf32, fp16, bf16, fp8,")

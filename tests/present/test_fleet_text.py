@@ -13,4 +13,4 @@ def test_launches_that_are_left_out_are_counted_in_words() -> None:
     rows = fleet(launch("a", 0, 100.0), launch("a", 0, 1.0, failed=True), launch("a", 0, 1.0, duration_ns=None))
     failures = FLEET_FAILURES.to_frame()
     told = to_text(fleet_document("runs", overview(rows), by_time(rows), across_gpus(rows), [], failures, top=3))
-    assert "left out: one launch that failed to profile, 1 without a time\n" in told
+    assert "not included: one launch that failed to profile, 1 without a time\n" in told

@@ -48,7 +48,7 @@ def test_kernels_cross_the_ridge_to_their_own_side() -> None:
     found = document(unknown, crossing)
     (total,) = found["targets"]
     assert (total["n_crossing"], total["n_crossing_to_memory"]) == (1, 0)
-    assert "on a100-sxm-80gb these cross the ridge to the compute side: 2 × a" in to_text(found)
+    assert "on a100-sxm-80gb, these kernels cross the ridge to the compute side: 2 × a" in to_text(found)
     assert "to the memory side" not in to_text(found) + to_markdown(found)
 
 
@@ -59,7 +59,7 @@ def test_what_an_assumed_l2_limits_is_told() -> None:
     counts = {each["short_name"]: each["projections"][0]["n_limited_by_assumed_l2"] for each in found["kernels"]}
     assert counts == {"a": 3, "b": 0}
     for written in (to_text(found), to_markdown(found)):
-        assert "on b200 these are limited by an assumed L2: 3 × a\n" in written
+        assert "on b200, these kernels are limited by an assumed L2 bandwidth: 3 × a\n" in written
     assert "limited by an assumed L2" not in to_text(document(launch("a", dram=0.1, l2=0.8)))
 
 
@@ -74,13 +74,13 @@ def test_what_a_projection_rests_on_is_told_where_it_does() -> None:
     vector = launch("b", dominant_precision="fp32")
     assert "(wgmma)" in " ".join(document(product, to="b200")["assumptions"])
     assert "(wgmma)" not in " ".join(document(product, to="h200-sxm")["assumptions"])
-    assert "go on without them" in " ".join(document(vector, changes=("dtype:bf16",))["assumptions"])
-    assert "go on without them" not in " ".join(document(product, changes=("dtype:fp8",))["assumptions"])
+    assert "stay off them" in " ".join(document(vector, changes=("dtype:bf16",))["assumptions"])
+    assert "stay off them" not in " ".join(document(product, changes=("dtype:fp8",))["assumptions"])
     for to in ("fp32", "tf32", "fp64"):  # not narrower
-        assert "go on without them" not in " ".join(document(vector, changes=(f"dtype:{to}",))["assumptions"])
+        assert "stay off them" not in " ".join(document(vector, changes=(f"dtype:{to}",))["assumptions"])
     for name, is_told in (("^a", False), ("^b", True)):  # of the kernels that the change concerns
         told = document(product, vector, changes=(f"dtype:fp16 for {name}",), only=name)["assumptions"]
-        assert ("go on without them" in " ".join(told)) is is_told
+        assert ("stay off them" in " ".join(told)) is is_told
     assert "one after the other" in " ".join(document(vector, changes=("fuse a,b",))["assumptions"])
 
 

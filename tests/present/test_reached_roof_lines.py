@@ -16,7 +16,7 @@ REPORTS = ncuroof.read(demo.REPORT)
 
 def test_the_nearest_come_first_each_at_the_launchs_clock() -> None:
     # 2·16384²·4096 FLOP in 2.94912 ms at 1.5 GHz, of 750 TFLOP/s at 1.65 GHz: 745.7 / 681.8; 2³⁰ byte in 245.824 µs of 4.4 TB/s
-    told = "2 measured roofs; launches reach up to 109.4 % of BF16 tensor, 99.3 % of DRAM (each at its clock)"
+    told = "2 measured roofs; launches reach up to 109.4 % of BF16 tensor, 99.3 % of DRAM (roofs scaled to each launch's SM clock)"
     analysis = REPORTS.analyse([H200])
     assert list(reached_roof_lines(analysis)) == [told]
     assert brief(analysis).devices[-1] == told
@@ -24,7 +24,9 @@ def test_the_nearest_come_first_each_at_the_launchs_clock() -> None:
 
 def test_roofs_that_no_launch_uses_are_not_told() -> None:
     only = replace(H200, roofs=(ReachedRoof("compute", "tensor_fp8", 1.4e15, 0.03, 40, "product", 1.65e9),))
-    assert list(reached_roof_lines(REPORTS.analyse([only]))) == ["1 measured roof; no launch comes near any"]
+    assert list(reached_roof_lines(REPORTS.analyse([only]))) == [
+        "1 measured roof; no launch comes close to any of them"
+    ]
 
 
 def test_without_a_calibration_nothing_is_said() -> None:

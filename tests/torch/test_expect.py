@@ -356,7 +356,7 @@ def test_the_roofline_of_a_network() -> None:
     assert expected.roofline(found.machine).calls.equals(found.calls)
     with pytest.raises(UnknownNameError):
         expected.roofline("abacus")
-    with pytest.raises(ArgumentError, match="a machine or its name was wanted, found list"):
+    with pytest.raises(ArgumentError, match="expected a machine or its name, found list"):
         expected.roofline(["h100-sxm"])
 
 
@@ -365,7 +365,7 @@ def test_what_is_not_known_is_said_and_kept_out() -> None:
         torch.linalg.inv_ex(torch.ones(4, 4))
     found = expected.roofline("h100-sxm")
     assert expected.table()["flop"].null_count() == 1
-    assert "not in the time: 1 call whose work or roof is not known" in str(found)
+    assert "not included in the time: 1 call whose work or roof is unknown" in str(found)
 
 
 def test_unknown_work_is_not_zero() -> None:
@@ -377,7 +377,7 @@ def test_unknown_work_is_not_zero() -> None:
     for name in ("flop", "least_ns", "memory_bound_ns", "intensity_flop_per_byte", "share_frac"):
         assert unknown[name] is None
     line = next(line for line in str(expected.roofline("h100-sxm")).splitlines() if "inv_ex" in line)
-    assert re.sub(" +", " ", line) == " — — linalg_inv_ex 1× — memory-bound —, 1 not known"
+    assert re.sub(" +", " ", line) == " — — linalg_inv_ex 1× — memory-bound —, 1 unknown"
 
 
 def test_what_is_known_beside_unknown_work_is_a_lower_bound() -> None:

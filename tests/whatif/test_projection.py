@@ -219,28 +219,28 @@ def test_tensor_peaks_hold_at_a_clock_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("row", "profiles", "target", "reason"),
     [
-        (launch(reached_frac=None), H100, H200, "utilisation of DRAM and SMs was not collected"),
-        (launch() | {"duration_ns": None}, H100, H200, "utilisation of DRAM and SMs was not collected"),
-        (launch(), {0: None}, H200, "there is no data sheet of the GPU, or of the part of one (MIG), that recorded it"),
+        (launch(reached_frac=None), H100, H200, "DRAM and SM utilisation were not collected"),
+        (launch() | {"duration_ns": None}, H100, H200, "DRAM and SM utilisation were not collected"),
+        (launch(), {0: None}, H200, "ncuroof has no data sheet for the GPU, or MIG slice, that recorded it"),
         (launch(sm_clock_hz=None), H100, Target(H200.profile, 1e9), "the SM clock was not recorded"),
         (
             launch(tensor=0.5, tensor_precision="tensor_fp8", to_precision="tensor_fp8"),
-            H100, A100, "the data sheet of a100-sxm-80gb states no peak of tensor_fp8",
+            H100, A100, "the data sheet of a100-sxm-80gb states no tensor_fp8 peak",
         ),
         # 8.9 has 99 KiB for a block, 7.5 has 64
         (
             launch(shared_bytes_per_block=101377.0), H100, Target(profile_by_name("rtx-4090")),
-            "a block needs 100 KiB of shared memory, rtx-4090 allows 99 KiB",
+            "a block needs 100 KiB of shared memory, but rtx-4090 allows 99 KiB",
         ),
         (
             launch(shared_bytes_per_block=66048.0), H100, Target(profile_by_name("t4"), 1e9),
-            "a block needs 65 KiB of shared memory, t4@1000MHz allows 64 KiB",
+            "a block needs 65 KiB of shared memory, but t4@1000MHz allows 64 KiB",
         ),
         # which of the sheets lacks it is told, and what has no tensor cores
-        (launch(tensor=0.5), H100, Target(profile_by_name("gb10")), "the data sheet of gb10 states no peak of tensor_fp16"),
+        (launch(tensor=0.5), H100, Target(profile_by_name("gb10")), "the data sheet of gb10 states no tensor_fp16 peak"),
         (
             launch(tensor=0.5, sm_count=48.0), {0: profile_by_name("gb10")}, H200,
-            "the data sheet of gb10 states no peak of tensor_fp16",
+            "the data sheet of gb10 states no tensor_fp16 peak",
         ),
         (
             launch(tensor=0.5), H100, Target(profile_by_name("gtx-1660-super")),
@@ -280,7 +280,7 @@ def test_targets_are_named_or_refused() -> None:
 
 
 def test_a_launch_that_failed_says_so() -> None:
-    assert only(launch() | {"failed": True, "reached_frac": None}, H200)["reason"] == "profiling it failed"
+    assert only(launch() | {"failed": True, "reached_frac": None}, H200)["reason"] == "failed to profile"
 
 
 def test_a_part_of_a_gpu_is_not_scaled_by_the_data_sheet_of_the_whole() -> None:

@@ -15,34 +15,37 @@ from ncuroof.whatif import by_kernel, by_target, concerned
 SCHEMA = "ncuroof.whatif/1"
 
 ASSUMPTIONS = (
-    "A time lies between two hypotheses: the kernel reaches the same fraction of its limiting roof (expected of kernels bound by "
-    "a resource), or waits as many SM cycles per wave of blocks as when recorded (expected of those bound by latency or overhead).",
-    "Peaks are those of the data sheets, DRAM's of the GPU that recorded what its driver tells; the SM clock is the one given, "
-    "else the same share of the boost clock as when recorded.",
-    "Traffic, hit rates, instructions and resident blocks per SM stay what they are: a larger L2 may do better, a kernel that is "
-    "not tuned for the GPU worse. L2 bandwidth grows with SMs and clock where no document states it; the shorter end of a range "
-    "takes such an L2 to grow with DRAM where it was the limit, and for no limit elsewhere.",
+    "Each range spans two hypotheses: the kernel reaches the same fraction of its limiting roof (expected for kernels bound by "
+    "a resource), or waits as many SM cycles per wave of blocks as when recorded (expected for kernels bound by latency or "
+    "overhead).",
+    "Peaks are those of the data sheets, except that the DRAM bandwidth of the recording GPU is the one its driver reports. The "
+    "SM clock is the one given, else the same share of the boost clock as when recorded.",
+    "Traffic, hit rates, instructions and resident blocks per SM are assumed unchanged: a larger L2 may do better, a kernel not "
+    "tuned for the GPU may do worse. Where no document states the L2 bandwidth, it is assumed to scale with SMs and clock; the "
+    "shorter end of a range assumes instead that it scales with DRAM bandwidth where L2 was the limit, and limits nothing "
+    "elsewhere.",
 )
 
 OF_A_CHANGE = {
-    "batch": "A larger batch is taken to move as many times the bytes: weights are read once whatever the batch, so that products "
-    "of weights do better than this.",
-    "dtype": "A change of type scales all traffic of a kernel by the width of its operands: by its tensor counters, else by its "
-    "name, else by the precision that takes longest. Without tensor cores, L1 and shared memory read elements of two bytes in "
-    "as long as those of four.",
-    "fuse": "Two kernels as one take what both would there, without the bytes in between, one after the other; the shorter end of "
-    "the range is that of one that runs while the other does.",
+    "batch": "A larger batch is assumed to move proportionally more bytes. Weights are read once whatever the batch, so matrix "
+    "products with weights do better than this.",
+    "dtype": "A new type scales all traffic of a kernel by the width of its operands, taken from its tensor counters, else from "
+    "its name, else from the precision that takes longest. Without tensor cores, L1 and shared memory take as long for two-byte "
+    "elements as for four-byte ones.",
+    "fuse": "The fused kernel takes the time of both, one after the other, without the bytes that pass between them. The shorter "
+    "end of the range assumes that their work overlaps.",
 }
-"""What is assumed of some changes besides."""
+"""Further assumptions, by kind of change."""
 
 _OF_VECTORS = (
-    "Kernels that compute in FP32 without tensor cores go on without them in narrower types. Moving products to tensor cores is "
-    "another change: ncuroof report says where it fits, ncuroof model gemm what it comes to."
+    "Kernels that compute in FP32 without tensor cores are assumed to stay off them in narrower types. Moving matrix products to "
+    "tensor cores is another change: ncuroof report shows where it fits, ncuroof model gemm how fast it can be."
 )
 
 _OF_OPERANDS = (
-    "Tensor instructions that read their operands from shared memory themselves (wgmma) are of one generation of GPUs: on another, "
-    "operands are expected to keep up with the tensor cores; the longer end of a range takes them to be read as here."
+    "The tensor instructions of these kernels read their operands from shared memory (wgmma), which exists on one GPU generation "
+    "only. On others, operands are expected to keep up with the tensor cores; the longer end of a range assumes the same reads as "
+    "here."
 )
 
 _COUNTED = ("n_crossing", "n_crossing_to_memory", "n_limited_by_assumed_l2")

@@ -17,16 +17,16 @@ _MOST_NAME = 80
 
 @dataclass(frozen=True, slots=True)
 class ChangeLine:
-    """A match that changed, or a kernel that came or went."""
+    """A match that changed, or a kernel that was added or removed."""
 
-    id: Annotated[str, "of a launch after, for the link; empty where it is gone"]
+    id: Annotated[str, "of a launch after, for the link; empty where it was removed"]
     name: Annotated[str, "before and after"]
     before: Annotated[str, "GPU time before"]
     after: Annotated[str, "GPU time after"]
-    recoverable: Annotated[str, "recoverable time before and after"]
+    recoverable: Annotated[str, "time above the roofline before and after"]
     sentence: Annotated[str, "what changed, and what explains it"]
-    places: Annotated[Sequence[str], "at which lines of the source the time changed; none where it is not known"]
-    how: Annotated[str, "by what it was matched, and how sure that is"]
+    places: Annotated[Sequence[str], "source lines at which the time changed; empty where they are not known"]
+    how: Annotated[str, "what it was matched by, and how sure that is"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class Changes:
     """What changed between two runs."""
 
     title: Annotated[str, "of the page: the run after against the one before"]
-    headline: Annotated[str, "the change as a whole, or why there is none to tell"]
+    headline: Annotated[str, "the change as a whole, or why the runs are not compared"]
     sides: Annotated[Sequence[tuple[str, str]], "before and after, each with its run"]
-    remarks: Annotated[Sequence[str], "what else is to be known of the change as a whole"]
+    remarks: Annotated[Sequence[str], "what else there is to know of the change as a whole"]
     gates: Annotated[Sequence[tuple[str, str, str]], "passed or FAILED, the gate, the reasons"]
     lines: Annotated[Sequence[ChangeLine], "what changed, the most time first"]
     n_more: Annotated[int, "changes that are not shown"]
@@ -97,7 +97,7 @@ def _matched(match: Record) -> ChangeLine:
         recoverable=" → ".join(map(text.duration, match["recoverable_ns"])),
         sentence=match["sentence"],
         places=changed_lines(match),
-        how=how_matched(match) or match["how"],
+        how=how_matched(match) or "same name and shape",
     )
 
 

@@ -19,7 +19,7 @@ def change_sentence(
     Args:
         delta: the match.
         is_time_comparable: whether times of the runs are.
-        are_counted: whether launches were counted, before and after: the times of all are then not those that ncu recorded.
+        are_counted: whether a counting run counted the launches, before and after: the times of all are then not those under ncu.
     """
     is_time_comparable = is_time_comparable and delta.obstacle is None
     parts = [_time(delta, is_counted=any(are_counted)) if is_time_comparable else _not_compared(delta)]
@@ -27,7 +27,7 @@ def change_sentence(
     if shown:
         parts[0] += ": " + ", ".join(map(_change, shown))
     elif is_time_comparable and delta.is_significant:
-        parts[0] += "; nothing that both runs collected explains it"
+        parts[0] += "; no quantity that both runs collected explains it"
         if alongside := [change for change in delta.changes if change.accompanies][:_MOST_EXPLANATIONS]:
             parts[0] += f" ({', '.join(map(_change, alongside))})"
     if is_time_comparable and delta.is_counted_otherwise:
@@ -37,19 +37,19 @@ def change_sentence(
     if delta.is_same_work_in_all:
         parts.append(f"the same work in {text.launches(delta.n_launches[1])} instead of {delta.n_launches[0]}")
     elif is_launched_otherwise(delta, are_counted):
-        parts.append(f"launched {delta.n_launches[1]} instead of {delta.n_launches[0]} times")
+        parts.append(f"launches {delta.n_launches[0]} → {delta.n_launches[1]}")
     return "; ".join(parts)
 
 
 def is_launched_otherwise(delta: Delta, are_counted: tuple[bool, bool]) -> bool:
-    """Return whether a match was launched more or less often; what a counted run did not count may be there by another name."""
+    """Return whether a match was launched more or less often; what a counting run lacks may be in it under another name."""
     if delta.n_launches[0] == delta.n_launches[1] or delta.is_same_work_in_all:
         return False
     return not any(are_counted) or (all(are_counted) and delta.counted_ns is not None)
 
 
 def _is_bound_otherwise(delta: Delta) -> bool:
-    """Return whether another thing bounds it now; what was not collected is no change."""
+    """Return whether something else bounds it now; what was not collected is not a change."""
     if "unknown" in delta.verdicts:
         return False
     is_limited_otherwise = None not in delta.limiters and delta.limiters[0] != delta.limiters[1]
@@ -80,21 +80,24 @@ def signed_share(frac: float) -> str:
 
 def _time(delta: Delta, *, is_counted: bool) -> str:
     if delta.change_frac is None:
-        return "its time is not known on both sides"
+        return "its time is unknown in at least one run"
     if not delta.is_significant:
-        recorded = " in what ncu recorded" if delta.is_counted_otherwise else ""
-        return f"no change beyond chance{recorded} (±{text.share(delta.noise_frac)})"
+        recorded = " under ncu" if delta.is_counted_otherwise else ""
+        return f"no change beyond measurement noise{recorded} (±{text.share(delta.noise_frac)})"
     if is_counted:
-        return f"{factor(delta.change_frac)} as ncu recorded it ({' → '.join(map(text.duration, delta.mean_ns))})"
+        return f"{factor(delta.change_frac)} under ncu ({' → '.join(map(text.duration, delta.mean_ns))})"
     is_per_launch = delta.n_launches[0] != delta.n_launches[1] and not delta.is_same_work_in_all
     return factor(delta.change_frac) + (" per launch" if is_per_launch else "")
 
 
 def _counted(delta: Delta) -> str:
-    """Return how the average launch changed in the runs that were counted: not all are as the one that ncu recorded."""
+    """Return how the average launch changed in the counting runs: not all launches are like the one that ncu profiled."""
     was, became = delta.counted_ns or (1.0, 1.0)
     times = " → ".join(map(text.duration, (was, became)))
-    return f"{factor(became / was - 1)} on average as counted without ncu ({times}): other sizes, neighbours or caches than there"
+    return (
+        f"{factor(became / was - 1)} on average in the counting runs, without ncu ({times}), "
+        "where sizes, neighbouring kernels or cache contents may differ"
+    )
 
 
 def _change(change: Change) -> str:

@@ -1,4 +1,4 @@
-"""How near the launches of a run come to the roofs that a calibration measured, in a line per GPU."""
+"""How close the launches of a run come to the roofs that a calibration measured, in a line per GPU."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ncuroof.words import CeilingSource
 
 _N_ROOFS = 4
 _LEAST_FRAC = 0.01
-"""Of a roof: what reaches less hardly uses it."""
+"""Of a roof: launches that reach less are not shown."""
 
 
 def reached_roof_lines(analysed: Analysed) -> Iterator[str]:
-    """Yield a line per GPU that a calibration fits: how many roofs it has, and how near a launch comes to the nearest."""
+    """Yield a line per GPU that a calibration fits: the number of roofs, and how close launches come to the nearest ones."""
     tables = analysed.roofline_tables
     roofs = tables.ceilings.filter(pl.col("source") == CeilingSource.MEASURED.value).cast({"kind": pl.String})
     launches = analysed.measurements.kernels.select("id", "device")
@@ -32,6 +32,6 @@ def reached_roof_lines(analysed: Analysed) -> Iterator[str]:
         shares_told = [
             f"{share(frac)} of {label(name)}" for name, frac in nearest.select("name", "reached_frac").rows()
         ]
-        found = f"launches reach up to {', '.join(shares_told)} (each at its clock)"
+        found = f"launches reach up to {', '.join(shares_told)} (roofs scaled to each launch's SM clock)"
         roofs_told = "1 measured roof" if of_device.height == 1 else f"{of_device.height} measured roofs"
-        yield f"{where}{roofs_told}; {found if shares_told else 'no launch comes near any'}"
+        yield f"{where}{roofs_told}; {found if shares_told else 'no launch comes close to any of them'}"

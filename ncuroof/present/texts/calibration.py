@@ -1,4 +1,4 @@
-"""A calibration for people: each roof that was reached, beside the data sheet's."""
+"""A calibration for people: each measured roof beside the data sheet's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ncuroof.roofline.sheet_roofs import sheet_roof, sheet_roof_at_clock
 
 
 def to_text(calibration: Calibration) -> str:
-    """Return a calibration as lines of plain text, with shares of the data sheet's roofs, at boost clock and at the clock seen."""
+    """Return a calibration as lines of plain text, with shares of the data sheet's roofs at boost and at measured clock."""
     profile = match_profile(calibration.gpu, calibration.compute_capability, sm_count=calibration.sm_count or None)
     lines = [f"{text.printable(calibration.gpu)} · {calibration.sm_count} SMs", ""]
     for roof in calibration.roofs:
@@ -25,13 +25,13 @@ def to_text(calibration: Calibration) -> str:
     if profile is not None:
         lines += [
             "",
-            "of: the data sheet's roof, at boost clock; at: that roof at the SM clock seen meanwhile, where it goes with it",
+            "of: share of the data sheet's roof at boost clock; at: share of that roof at the SM clock during the measurement",
         ]
     return "\n".join(lines) + "\n"
 
 
 def _at_clock(profile: GpuProfile | None, roof: ReachedRoof) -> str:
-    """Return what a roof is of the sheet's at the clock it was reached at: "92.0 % at 1.42 GHz"; the clock alone for DRAM."""
+    """Return the share of the sheet's roof at the measured clock: "92.0 % at 1.42 GHz"; for DRAM only the clock."""
     if roof.sm_clock_hz is None:
         return ""
     seen = f"at {text.scaled(roof.sm_clock_hz, 'Hz')}"

@@ -13,12 +13,24 @@ from ncuroof.present.texts.layout import filled
 from ncuroof.present.texts.markdown_text import code, escaped, table_row
 
 _LEAST_OF_RUN = 0.01
-"""Of the GPU time before: a kernel that was launched more or less often is told of where its time changed by more."""
+"""Of the GPU time before: a kernel that was launched more or less often is shown where its time changed by more."""
 
 _MOST_LINES = 20
 _MOST_NAME = 60
 _MOST_PLACES = 3
 _WIDTH = 80
+
+_WORDS_BY_HOW = {
+    "same": "same name and shape",
+    "moved": "same name and shape, other NVTX range",
+    "shape": "same name",
+    "renamed": "renamed kernel",
+    "variant": "variant of the same kernel",
+    "place": "same position in the run",
+    "fused": "kernels fused into one",
+    "split": "one kernel split into several",
+    "rewritten": "kernels rewritten as others",
+}
 
 
 def to_text(document: Record) -> str:
@@ -56,38 +68,40 @@ def to_markdown(document: Record) -> str:
 
 def _table_row(match: Record) -> str:
     how = how_matched(match)
-    name = code(match_name(match)) + (f"<br>matched as {escaped(how)}" if how else "")
+    name = code(match_name(match)) + (f"<br>match: {escaped(how)}" if how else "")
     told = "<br>".join(map(escaped, (match["sentence"], *changed_lines(match))))
     return table_row((name, *map(text.duration, match["duration_ns"]), told))
 
 
 def heading(document: Record) -> Iterator[str]:
-    """Yield the runs, what of them can be compared, and the change as a whole."""
+    """Yield the change as a whole, then the runs, then what else is to be known of it."""
+    answer, *others = outcome(document)
+    yield answer
     yield f"before: {side(document['before'])}"
     yield f"after:  {side(document['after'])}"
-    yield from outcome(document)
+    yield from others
 
 
 def outcome(document: Record) -> Iterator[str]:
-    """Yield the change as a whole, or why there is none to tell, and what else is to be known of it."""
+    """Yield the change as a whole, or why the runs are not compared, and what else is to be known of it."""
     before, after, summary = document["before"], document["after"], document["summary"]
     comparable = document["comparable"]
     if not comparable["time"]:
         yield from (f"times are not compared: {text.printable(reason)}" for reason in comparable["reasons"])
     elif summary["obstacle"] is not None:
-        yield f"times of the whole runs are not compared: {text.printable(summary['obstacle'])}"
+        yield f"GPU times of the whole runs are not compared: {text.printable(summary['obstacle'])}"
     elif summary["duration_change_frac"] is not None:
         change, noise = summary["duration_change_frac"], summary["noise_frac"]
         is_moved = is_beyond(change, noise)
-        subject = "the run's kernels together are" if _step(before, after) else "the run is"
-        counted = ", as counted without ncu" if after["is_counted"] else ""
+        subject = "the kernels together are" if _step(before, after) else "the run is"
+        counted = " in the counting runs, without ncu" if after["is_counted"] else ""
         yield (
             f"{subject} {factor(change)}{counted}"
             if is_moved
-            else f"the run's GPU time{counted}{counted[:1]} did not change beyond chance (±{text.share(noise)})"
+            else f"the run's GPU time did not change beyond measurement noise{counted} (±{text.share(noise)})"
         )
     if summary["matched_change_frac"] is not None and (summary["obstacle"] or _is_launched_otherwise(document)):
-        yield f"launch for launch, over what both runs launched: {_of_matched(summary)}"
+        yield f"launch for launch, over the kernels that both runs launched: {_of_matched(summary)}"
     if step := _step(before, after):
         yield step
     yield from (f"note: {text.printable(remark)}" for remark in (*comparable["remarks"], *_other_work(document)))
@@ -95,18 +109,18 @@ def outcome(document: Record) -> Iterator[str]:
 
 
 def _step(before: Record, after: Record) -> str:
-    """Return how long a step takes on the wall's clock; empty where not both runs tell. The GPU's time alone does not."""
+    """Return how long a step takes (wall-clock time); empty where it is not known for both runs. GPU time alone does not say it."""
     was, became = before.get("step_ns"), after.get("step_ns")
     if not was or became is None:
         return ""
     idle = " → ".join(text.share(side["idle_frac"]) for side in (before, after))
     took = f"{text.duration(was)} → {text.duration(became)} ({100 * (became / was - 1):+.1f} %)"
-    return f"a step takes {took}, of which the GPU idles {idle}"
+    return f"a step takes {took}; the GPU is idle for {idle} of it"
 
 
 def _of_matched(summary: Record) -> str:
     change, noise = summary["matched_change_frac"], summary["matched_noise_frac"]
-    return factor(change) if is_beyond(change, noise) else f"no change beyond chance (±{text.share(noise)})"
+    return factor(change) if is_beyond(change, noise) else f"no change beyond measurement noise (±{text.share(noise)})"
 
 
 def _is_launched_otherwise(document: Record) -> bool:
@@ -124,23 +138,26 @@ def _counts(summary: Record, *, is_time_comparable: bool) -> str:
     n_at_other_clocks = summary["n_at_other_clocks"]
     n_counted_otherwise = summary["n_counted_otherwise"]
     n_unchanged = summary["n_matches"] - n_faster - n_slower - n_unknown - n_at_other_clocks - n_counted_otherwise
-    unknown = f"{n_unknown} of unknown time, " if n_unknown else ""
+    unknown = f"{n_unknown} without a known time, " if n_unknown else ""
     unknown += f"{n_at_other_clocks} at another SM clock, " if n_at_other_clocks else ""
-    unknown += f"{n_counted_otherwise} otherwise as counted without ncu, " if n_counted_otherwise else ""
+    unknown += f"{n_counted_otherwise} changed only in the counting runs, " if n_counted_otherwise else ""
     return f"{text.counted(n_faster, 'kernel')} faster, {n_slower} slower, {n_unchanged} unchanged, {unknown}{alone}"
 
 
 def _other_work(document: Record) -> Iterator[str]:
-    """Yield that a kernel does far more or less work than before: a change of its input, perhaps, and not of its code."""
+    """Yield that a kernel does far more or less work than before: its input may have changed, and not its code."""
     found = [match for match in document["matches"] if is_other_work(match["work_ratio"] or 1.0)]
     if not found:
         if not document["matches"]:
-            yield "no kernel of one run was found in the other"
+            yield "no kernel of one run matches a kernel of the other"
         return
     most = max(found, key=lambda match: max(time or 0.0 for time in match["duration_ns"]))
-    others = f", and {text.counted(len(found) - 1, 'kernel')} more" if len(found) > 1 else ""
+    n_others = len(found) - 1
+    others = (
+        f", and so {'does' if n_others == 1 else 'do'} {text.counted(n_others, 'other kernel')}" if n_others else ""
+    )
     what = WORK_WORDS[most["work_of"]]
-    yield f"{match_name(most)} does another amount of work ({what} ×{most['work_ratio']:.3g}){others}: is the input the same?"
+    yield f"{match_name(most)} does a different amount of work ({what} ×{most['work_ratio']:.3g}){others}: is the input the same?"
 
 
 def side(run: Record) -> str:
@@ -153,9 +170,9 @@ def side(run: Record) -> str:
 
 
 def moved(document: Record) -> list[Record]:
-    """Return the matches to tell of: those that changed beyond chance, or in verdict, or, where times say nothing, in amounts.
+    """Return the matches to show: those that changed beyond noise, or in verdict, or, where times are not compared, in amounts.
 
-    With them those that were launched more or less often, so that the run's time moved by it.
+    Also those that were launched more or less often, where this moved the run's time.
     """
     is_comparable = document["comparable"]["time"]
     least_ns = _LEAST_OF_RUN * (document["before"]["duration_ns"] or 0.0)
@@ -180,9 +197,9 @@ def _changes(document: Record) -> Iterator[str]:
     for match in shown[:_MOST_LINES]:
         yield ""
         yield f"  {match_name(match)}"
-        yield f"    {_both(match['duration_ns'])}, above roof {_both(match['recoverable_ns'])}"
+        yield f"    {_both(match['duration_ns'])}, above the roofline {_both(match['recoverable_ns'])}"
         if how := how_matched(match):
-            yield from filled("    ", f"matched as {how}".split(), _WIDTH)
+            yield from filled("    ", f"match: {how}".split(), _WIDTH)
         yield from filled("    ", match["sentence"].split(), _WIDTH)
         yield from (text.shortened(f"    {line}", _WIDTH) for line in changed_lines(match))
     if len(shown) > _MOST_LINES:
@@ -204,7 +221,7 @@ def _both(durations_ns: Sequence[float | None]) -> str:
 
 
 def changed_lines(match: Record) -> list[str]:
-    """Return at which lines of the source a match's time changed most: "1.78 ms → 4.58 ms at gemm.cu:84 · __syncthreads();"."""
+    """Return the source lines whose time changed most: "1.78 ms → 4.58 ms at gemm.cu:84 · __syncthreads();"."""
     return [
         f"{_both(change['time_ns'])} at {_changed_place(change)} · {text.printable(change['text'])}"
         for change in match["lines"][:_MOST_PLACES]
@@ -218,13 +235,13 @@ def _changed_place(change: Record) -> str:
 
 
 def how_matched(match: Record) -> str:
-    """Return by what kernels were matched, how sure that is, and their shapes where these differ; "" for the very same."""
+    """Return what kernels were matched by, how sure that is, and their shapes where these differ; "" for the very same."""
     before, after = match["before"], match["after"]
     shapes = [_launched(side[0]) for side in (before, after)] if len(before) == len(after) == 1 else ["", ""]
     if (match["how"], match["sureness"]) == ("same", "certain") and shapes[0] == shapes[1]:
         return ""
-    sure = "" if match["sureness"] == "certain" else f", {match['sureness']}"
-    return f"{match['how']}{sure}" + (f": {shapes[0]} → {shapes[1]}" if shapes[0] != shapes[1] else "")
+    sure = "" if match["sureness"] == "certain" else f" ({match['sureness']})"
+    return f"{_WORDS_BY_HOW[match['how']]}{sure}" + (f": {shapes[0]} → {shapes[1]}" if shapes[0] != shapes[1] else "")
 
 
 def _launched(group: Record) -> str:

@@ -1,4 +1,4 @@
-"""What a fleet answers for people: on the terminal, and as Markdown."""
+"""The answers of a fleet for people: on the terminal, and as Markdown."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _WORDS_BY_FACTOR = {
     "report": "from one report to the next",
     "driver": "by driver",
     "cuda": "by CUDA version",
-    "ncu": "by version of Nsight Compute",
-    "ncuroof": "by version of ncuroof",
+    "ncu": "by Nsight Compute version",
+    "ncuroof": "by ncuroof version",
 }
 
 
@@ -99,33 +99,35 @@ def _heading(document: Record) -> Iterator[str]:
     )
     if found["n_failed"] or found["n_without_time"]:
         failed = text.launches(found["n_failed"])
-        yield f"left out: {failed} that failed to profile, {found['n_without_time']} without a time"
+        yield f"not included: {failed} that failed to profile, {found['n_without_time']} without a time"
     if found["n_damaged"] or found["n_simulated"]:
         yield (
-            f"among the reports: {found['n_damaged']} damaged, with what is left of them, "
-            f"{found['n_simulated']} simulated and not recorded"
+            f"of the reports, {found['n_damaged']} are damaged (what is left of them is included) and "
+            f"{found['n_simulated']} are simulated, not recorded"
         )
     if found["labels"]:
         yield "labels: " + ", ".join(
             f"{each['name']} ({text.counted(each['n_values'], 'value')})" for each in found["labels"]
         )
     if document["failures"]["n"]:
-        yield f"{text.counted(document['failures']['n'], 'report')} could not be taken in: --failures lists them"
+        yield f"{text.counted(document['failures']['n'], 'report')} could not be ingested: --failures lists them"
 
 
 def _sections(document: Record) -> Iterator[Section]:
     yield Section(
         f"slowest kernels ({_shown(document['slowest'])})",
-        ("time of all launches; one launch: median over shapes and recordings, by the counts if any, then by date",),
+        (
+            "time is that of all launches; one launch is the median over shapes and reports (counting run, if any), then by date",
+        ),
         ("kernel", "program", "GPU", "launches", "time", "share", "one launch", "bound by", "first and last date"),
         tuple(map(_slow, document["slowest"]["rows"])),
     )
     yield Section(
         f"most time above the roofline ({_shown(document['recoverable'])})",
-        ("at most this would come back; of the launches whose roofline time is known",)
+        ("potential savings, upper bound; only launches whose roofline time is known",)
         if document["recoverable"]["n"]
-        else ("of no launch the roofline time is known",),
-        ("kernel", "program", "GPU", "launches", "above roof", "of its time", "bound by", "first finding"),
+        else ("no launch has a known roofline time",),
+        ("kernel", "program", "GPU", "launches", "above roofline", "of its time", "bound by", "first finding"),
         tuple(map(_recoverable, document["recoverable"]["rows"])),
     )
     yield _gpus(document["across_gpus"])
@@ -159,10 +161,10 @@ def _recoverable(row: Record) -> tuple[str, ...]:
 
 
 def _gpus(listed: Record) -> Section:
-    title = "the same launch on several GPUs"
+    title = "same launch on several GPUs"
     if not listed["rows"]:
-        return Section(title, ("none: kernel, shape, program, clock control and work have to be the same",))
-    note = "same kernel, shape, program, clock control and work; the share of the roof tells the code from the GPU"
+        return Section(title, ("none: kernel, shape, program, clock control and work must be the same",))
+    note = "same kernel, shape, program, clock control and work; the share of the roof separates the code's part from the GPU's"
     rows = [
         (
             *_names(row)[:2],
@@ -176,27 +178,28 @@ def _gpus(listed: Record) -> Section:
         )
         for row in listed["rows"]
     ]
-    head = ("kernel", "program", "grid", "GPU", "launches", "one launch", "from–to", "of the roof", "clocks")
+    head = ("kernel", "program", "grid", "GPU", "launches", "one launch", "range", "of the roof", "clocks")
     return Section(title, (note,), head, tuple(rows))
 
 
 def _changes(found: Record) -> Iterator[Section]:
     words = _WORDS_BY_FACTOR.get(found["by"]) or f"by label {found['by'].partition(':')[2]}"
+    n_at_other_clocks = found["n_steps"] - found["n_compared"]
     counts = (
-        f"{text.counted(found['n_steps'], 'step')} in {found['n_series']} series of equal launches; {found['n_compared']} compared "
-        f"({found['n_steps'] - found['n_compared']} at other clocks)"
+        f"{text.counted(found['n_steps'], 'step')} in {found['n_series']} series of equal launches; {found['n_compared']} compared"
+        + (f", {n_at_other_clocks} not (different SM clocks)" if n_at_other_clocks else "")
     )
     if not found["n_steps"]:
-        yield Section(f"changes {words}", ("no launch was recorded with two of them under the same conditions",))
+        yield Section(f"changes {words}", ("no launch was recorded with two of these under the same conditions",))
         return
     if not any(found[kind]["n"] for kind in ("slower", "faster", "other_work")):
-        yield Section(f"changes {words}", (counts, "none beyond chance"))
+        yield Section(f"changes {words}", (counts, "none beyond measurement noise"))
         return
-    head = ("kernel", "program", "GPU", "from", "to", "one launch", "change", "chance", "differs besides")
+    head = ("kernel", "program", "GPU", "from", "to", "one launch", "change", "noise", "also differs")
     titles = {
         "slower": f"slower {words}",
         "faster": f"faster {words}",
-        "other_work": f"other times {words}, but other work too: no regressions",
+        "other_work": f"different time {words}, but also different work: not regressions",
     }
     for kind, title in titles.items():
         listed = found[kind]

@@ -16,7 +16,7 @@ _LEAST_SHOWN = 4
 
 
 def print_profiles(profiles: Sequence[GpuProfile], *, color: bool | None = None) -> None:
-    """Print a line per GPU on standard output: what it is, its DRAM, and its ridge points."""
+    """Print a line per GPU on standard output: name, size, DRAM bandwidth, and ridge points."""
     console = result_console(color=color)
     headings = ("GPU", "cc", "SMs", "DRAM", *(f"{label(name)} ridge" for name in _SHOWN_PRECISIONS))
     rows = [_row(profile) for profile in profiles]
@@ -73,4 +73,4 @@ def _facts(profile: GpuProfile) -> Iterator[str]:
         f"{byte_count(profile.l2_bytes)} L2" if profile.l2_bytes else None,
     ]
     yield ", ".join(filter(None, memory)) or MISSING
-    yield "named in reports: " + ", ".join(profile.device_names)
+    yield "device names in reports: " + ", ".join(profile.device_names)

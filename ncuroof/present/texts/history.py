@@ -1,4 +1,4 @@
-"""Many runs for people and programs: a line per kernel with its time in every run, jumps beyond chance marked."""
+"""Many runs for people and programs: a line per kernel with its time in every run, jumps beyond noise marked."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def history_document(found: History) -> dict[str, Any]:
 
 
 def history_text(found: History) -> str:
-    """Return the trends as lines of plain text: a column per run, times marked that changed beyond chance."""
+    """Return the trends as lines of plain text: a column per run, with marks at times that changed beyond noise."""
     lines = ["ncuroof · history"]
     lines += [
         f"  {number}: {text.printable(run.label)} · {text.duration(total_ns(run))} in {text.launches(run.n_kernels)}"
@@ -75,7 +75,7 @@ def history_text(found: History) -> str:
     if len(found.trends) > _MOST_TRENDS:
         lines.append(f"{len(found.trends) - _MOST_TRENDS} more in the JSON document")
     if any(trend.jumps for trend in found.trends[:_MOST_TRENDS]):
-        lines += ["", f"{_SLOWER} slower, {_FASTER} faster than in the run before, beyond chance"]
+        lines += ["", f"{_SLOWER} slower, {_FASTER} faster than in the previous run, beyond measurement noise"]
     return "\n".join(lines) + "\n"
 
 
@@ -84,7 +84,7 @@ def _not_compared(step: Comparison) -> list[str]:
     if step.comparable.reasons:
         return [f"times are not compared: {reason}" for reason in step.comparable.reasons]
     obstacle = run_obstacle(step)
-    return [] if obstacle is None else [f"times of the whole runs are not compared: {obstacle}"]
+    return [] if obstacle is None else [f"GPU times of the whole runs are not compared: {obstacle}"]
 
 
 def _line(trend: Trend) -> str:
@@ -96,7 +96,7 @@ def _line(trend: Trend) -> str:
 
 
 def _fitted(name: str) -> str:
-    """Return a name that fits its column; what tells it apart from others of the name stays."""
+    """Return a name that fits its column; what distinguishes it from others of the name stays."""
     short, dot, words = name.partition(" · ")
     tail = text.shortened(f"{dot}{words}", _NAME_WIDTH - _LEAST_NAME_WIDTH)
     return text.shortened(short, _NAME_WIDTH - 1 - len(tail)) + tail

@@ -30,8 +30,8 @@ _MOST_CROSSINGS = 6
 _GRADES = {
     "near": "at its roof",
     "note": "some headroom",
-    "warn": "much to gain",
-    "above": "above its roof: what ran did less work, or moved less, than is counted here",
+    "warn": "large headroom",
+    "above": "above its roof: the kernel did less work, or moved fewer bytes, than counted here",
 }
 
 
@@ -50,9 +50,9 @@ def to_model_text(document: Record) -> str:
 
 
 def counted(document: Record) -> list[str]:
-    """Return what is counted, and of one operation what it asks of any machine."""
+    """Return what is counted, and for one operation its traffic and work on any machine."""
     first = document["rows"][0]
-    return list(_asked(first)) if _is_single(document) else [f"counted: {first['counted']}"]
+    return list(_asked(first)) if _is_single(document) else [f"bytes counted: {first['counted']}"]
 
 
 def table(document: Record) -> list[list[str]]:
@@ -61,7 +61,7 @@ def table(document: Record) -> list[list[str]]:
 
 
 def explained(document: Record) -> list[list[str]]:
-    """Return blocks of lines: of one operation a block per machine on what makes up its times, and what else there is to note."""
+    """Return blocks of lines: for one operation a block per machine on what makes up its times, then notes."""
     rows: Sequence[Record] = document["rows"]
     blocks = [list(_explained(row, is_alone=len(rows) == 1)) for row in rows if _is_single(document)]
     return [block for block in (*blocks, list(_notes(document))) if block]
@@ -124,19 +124,19 @@ def _point(row: Record) -> tuple[object, ...]:
 
 
 def _asked(row: Record) -> Iterator[str]:
-    """Yield what one operation asks of any machine."""
+    """Yield the traffic and work of one operation, on any machine."""
     for word, is_written in (("reads", False), ("writes", True)):
         moved = [_moved(each) for each in row["traffic"] if each["is_written"] is is_written]
         if moved:
             yield f"{word} {', '.join(moved)}"
     work = flop_count(row["flop"], row["precision"])
     yield f"{work} over {byte_count(row['bytes'])}: {_bare(row['intensity_flop_per_byte'])} {_per_byte([row])}"
-    yield f"counted: {row['counted']}"
+    yield f"bytes counted: {row['counted']}"
     if row["l2_read_bytes"] is not None:
         l2 = (
             f"{byte_count(row['l2_read_bytes'])} from L2, {_bare(row['l2_intensity_flop_per_byte'])} {_per_byte([row])}"
         )
-        yield f"SMs read {l2}; {share(row['l2_hit_frac'])} of it has to hit"
+        yield f"SMs read {l2}; {share(row['l2_hit_frac'])} of it must hit in L2"
     if row["network_bytes"]:
         yield f"each device sends {byte_count(row['network_bytes'])}"
 
@@ -161,9 +161,9 @@ def _columns(document: Record) -> list[tuple[str, Any]]:
         (_per_byte(rows), lambda row: _bare(row["intensity_flop_per_byte"])),
         ("ridge", lambda row: _bare(row["ridge_flop_per_byte"])),
         ("bound", _bound),
-        ("at most", lambda row: flop_rate(row["attainable_flop_per_s"], row["precision"])),
+        ("max rate", lambda row: flop_rate(row["attainable_flop_per_s"], row["precision"])),
         ("of peak", lambda row: share(row["peak_frac"])),
-        ("at least", lambda row: duration(row["least_ns"])),
+        ("min time", lambda row: duration(row["least_ns"])),
     ]
 
 
@@ -205,14 +205,14 @@ def _explained(row: Record, *, is_alone: bool) -> Iterator[str]:
     if row["precision"] is not None:
         roof = f"{label(row['precision'])} {flop_rate(row['peak_flop_per_s'], row['precision'])}"
         if row["peak_flop_per_s"] is None:
-            roof = f"the data sheet has no peak for {label(row['precision'])}"
+            roof = f"the data sheet states no {label(row['precision'])} peak"
         is_l2_lost = row["l2_read_bytes"] is not None and row["l2_ns"] is None
-        l2 = "; L2: not stated, not counted" if is_l2_lost else ""
+        l2 = "; L2 bandwidth not stated, L2 time not counted" if is_l2_lost else ""
         yield f"  roofs: {roof}, DRAM {byte_rate(row['bandwidth_bytes_per_s'])}{l2}"
     if row["side"] == "near_ridge":
-        yield "  near the ridge: both sides matter"
+        yield "  near the ridge: compute and memory both matter"
     if row["is_shorter_than_a_launch"]:
-        yield "  shorter than launching a kernel costs: overhead will rule; batch, fuse, or use a graph"
+        yield "  shorter than a kernel launch: launch overhead dominates; batch, fuse, or use a CUDA graph"
     yield from _cached(row["l2"])
     if row["distance"] is not None:
         yield in_operations(_measured(row["distance"]), row["precision"])
@@ -224,10 +224,10 @@ def _cached(l2: Mapping[str, Any]) -> Iterator[str]:
     size = f"{byte_count(l2['working_set_bytes'])} in an L2 of {byte_count(l2['capacity_bytes'])}"
     rate = "" if l2["bandwidth_bytes_per_s"] is None else f" up to {byte_rate(l2['bandwidth_bytes_per_s'])}"
     if l2["does_fit"]:
-        yield f"  {size}: fits{rate and f'; used again, it comes at{rate}'}"
+        yield f"  {size}: fits{rate and f'; reads that hit reach{rate}'}"
     else:
         hits = f"at most {share(l2['hit_frac'])} hits"
-        yield f"  {size}: does not fit; swept in order again and again: {hits}{rate and f',{rate}'}"
+        yield f"  {size}: does not fit; swept in order repeatedly: {hits}{rate and f',{rate}'}"
 
 
 def _measured(found: Mapping[str, Any]) -> str:
@@ -239,30 +239,30 @@ def _measured(found: Mapping[str, Any]) -> str:
 
 
 def _notes(document: Record) -> Iterator[str]:
-    """Yield critical sizes, and what crosses the ridge between machines."""
+    """Yield critical sizes, and which sizes cross the ridge between machines."""
     has_types = len({row["dtype"] for row in document["rows"]}) > 1
     for each in document["critical"]:
         where = f"{each['machine']}{', ' + each['dtype'] if has_types else ''}"
         if document["operation"]["name"] == "sharded-gemm":
-            yield f"{where}: bound by arithmetic against the link from {each['size']} > {each['of_large']:.0f} on"
+            yield f"{where}: compute-bound against the link from {each['size']} > {each['of_large']:.0f}"
         elif each["lacks"] is not None:
-            roof = f"{'bandwidth' if each['lacks'] == 'dram' else 'peak'} of {label(each['lacks'])}"
-            yield f"{where}: not known whether compute-bound: the data sheet states no {roof}"
+            roof = f"{label(each['lacks'])} {'bandwidth' if each['lacks'] == 'dram' else 'peak'}"
+            yield f"{where}: unknown whether compute-bound: the data sheet states no {roof}"
         elif each["value"] is None:
-            yield f"{where}: not compute-bound however large {each['size']} is"
+            yield f"{where}: never compute-bound, however large {each['size']} is"
         else:
-            yield f"{where}: compute-bound from {each['size']} = {each['value']} on{_large(each)}"
+            yield f"{where}: compute-bound from {each['size']} = {each['value']}{_large(each)}"
     crossing = document["crossing"]
     for each in crossing[:_MOST_CROSSINGS]:
         point = " ".join(f"{name}={value}" for name, value in each["sizes"].items() if name in document["swept"])
         bounds = ", ".join(f"{bound}-bound on {machine}" for machine, bound in each["bound_by_machine"].items())
         yield f"crosses the ridge{' at ' + point if point else ''}: {bounds}"
     if len(crossing) > _MOST_CROSSINGS:
-        yield f"and {len(crossing) - _MOST_CROSSINGS} more that cross the ridge"
+        yield f"and {len(crossing) - _MOST_CROSSINGS} more sizes that cross the ridge"
 
 
 def _large(each: Mapping[str, Any]) -> str:
-    return "" if each["of_large"] is None else f" (a large layer takes more than {each['of_large']:.0f})"
+    return "" if each["of_large"] is None else f" (a very large layer: from {each['of_large']:.0f})"
 
 
 def _wrapped(lines: Sequence[str]) -> Iterator[str]:

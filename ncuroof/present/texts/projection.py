@@ -1,4 +1,4 @@
-"""What a run would take elsewhere, for people: on the terminal and as Markdown."""
+"""How long a run would take on other GPUs or after changes, for people: on the terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def to_markdown(document: Record) -> str:
     lines = ["<!-- ncuroof whatif -->", "", "# ncuroof: what if", ""]
     if document["changes"]:
         lines += ["Changed: " + ", ".join(map(code, document["changes"])), ""]
-    lines += ["| target | recorded | expected | between | speed |", "|---|---:|---:|---:|---:|"]
+    lines += ["| target | recorded | expected | range | speedup |", "|---|---:|---:|---:|---:|"]
     lines += [table_row(map(escaped, _total(total))) for total in document["targets"]]
     lines += ["", table_row(("kernel", "recorded", *map(escaped, targets))), "|---|---:|" + "---:|" * len(targets)]
     for kernel in document["kernels"][:_MOST_KERNELS]:
@@ -47,7 +47,7 @@ def to_markdown(document: Record) -> str:
 
 
 def _totals(document: Record) -> list[str]:
-    head = ("run on", "recorded", "expected", "between", "speed")
+    head = ("run on", "recorded", "expected", "range", "speedup")
     rows = [head, *map(_total, document["targets"])]
     return aligned(rows, left=[True, *[False] * (len(head) - 1)])
 
@@ -91,7 +91,7 @@ def _name(kernel: Record) -> str:
 
 
 def _time(projection: Record) -> str:
-    """Return the expected time and, where they differ by a twentieth or more, what the hypotheses lie between."""
+    """Return the expected time and, where the hypotheses differ from it by a twentieth or more, their range."""
     expected, least, most = (projection[key] for key in ("duration_ns", "least_ns", "most_ns"))
     if expected is None:
         return text.MISSING
@@ -100,7 +100,7 @@ def _time(projection: Record) -> str:
 
 
 def _crossing(document: Record) -> Iterator[str]:
-    """Yield which kernels lie on the other side of the ridge there."""
+    """Yield which kernels change sides of the ridge on each target."""
     for index, total in enumerate(document["targets"]):
         there = [(_name(kernel), kernel["projections"][index]) for kernel in document["kernels"]]
         to_memory = [name for name, projection in there if projection["n_crossing_to_memory"]]
@@ -109,15 +109,18 @@ def _crossing(document: Record) -> Iterator[str]:
         ]
         for side, names in (("memory", to_memory), ("compute", to_compute)):
             if names:
-                yield f"on {total['target']} these cross the ridge to the {side} side: {_some(names)}"
+                yield f"on {total['target']}, these kernels cross the ridge to the {side} side: {_some(names)}"
 
 
 def _assumed(document: Record) -> Iterator[str]:
-    """Yield which kernels an L2 limits there whose bandwidth no document states."""
+    """Yield which kernels are limited on each target by an L2 whose bandwidth no document states."""
     for index, total in enumerate(document["targets"]):
         if total["n_limited_by_assumed_l2"]:
             limited = [each for each in document["kernels"] if each["projections"][index]["n_limited_by_assumed_l2"]]
-            yield f"on {total['target']} these are limited by an assumed L2: {_some([_name(each) for each in limited])}"
+            yield (
+                f"on {total['target']}, these kernels are limited by an assumed L2 bandwidth: "
+                f"{_some([_name(each) for each in limited])}"
+            )
 
 
 def _some(names: Sequence[str]) -> str:
@@ -128,7 +131,7 @@ def _unknown(document: Record) -> Iterator[str]:
     for index, total in enumerate(document["targets"]):
         if total["n_unknown"]:
             reasons = {kernel["projections"][index]["reason"] for kernel in document["kernels"]} - {None}
-            yield f"{text.launches(total['n_unknown'])} not projected to {total['target']}: {'; '.join(sorted(reasons))}"
+            yield f"no estimate for {text.launches(total['n_unknown'])} on {total['target']}: {'; '.join(sorted(reasons))}"
 
 
 def _filled(sentence: str) -> Iterator[str]:
