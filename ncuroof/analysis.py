@@ -75,7 +75,9 @@ class Reports:
 
         if len(traces) != len(self.raw):
             found = f"{len(traces)} for {len(self.raw)}"
-            raise CountsError(f"expected a trace for each report, found {found}", hint="name them in the reports' order")
+            raise CountsError(
+                f"expected a trace for each report, found {found}", hint="name them in the reports' order"
+            )
         return replace(self, counts=tuple(read_trace(Path(trace)) for trace in traces))
 
     def __repr__(self) -> str:

@@ -48,7 +48,7 @@ def test_runs_are_compared_by_their_paths_as_well(tmp_path: Path) -> None:
 
 
 def test_nothing_to_read_and_a_reader_that_is_none_are_refused_by_name() -> None:
-    with pytest.raises(ReportNotFoundError, match="none was named"):
+    with pytest.raises(ReportNotFoundError, match="expected a report, found none"):
         ncuroof.read([])
     with pytest.raises(UnknownNameError, match="no reader 'foo'") as caught:
         ncuroof.read(demo.REPORT, reader="foo")  # type: ignore[arg-type]

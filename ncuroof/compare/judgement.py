@@ -255,11 +255,14 @@ def _other_work(deltas: Iterable[Delta]) -> tuple[str, ...]:
 
 
 def _counted_otherwise(deltas: Iterable[Delta]) -> tuple[str, ...]:
-    """Return which kernels changed in the runs that were counted, and not in the launches that ncu recorded."""
-    return tuple(
-        f"{' → '.join(dict.fromkeys(delta.names))} changed by {100 * (counted[1] / counted[0] - 1):+.1f} % in the counting runs, without ncu"
+    """Return which kernels changed in the counting runs, but not in the launches under ncu."""
+    changes = [
+        (" → ".join(dict.fromkeys(delta.names)), counted[1] / counted[0] - 1)
         for delta in deltas
         if delta.is_counted_otherwise and (counted := delta.counted_ns) is not None
+    ]
+    return tuple(
+        f"{names} changed by {100 * change:+.1f} % in the counting runs, without ncu" for names, change in changes
     )
 
 

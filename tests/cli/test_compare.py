@@ -110,7 +110,7 @@ def test_a_baseline_is_not_renewed_where_the_result_cannot_be_written(before: Pa
     new = tmp_path / "new.json"
     assert run_main("compare", before, slower, "--save-baseline", new, "-o", new) == 2
     assert not new.exists()
-    assert "want different files" in capfd.readouterr().err
+    assert "need different files" in capfd.readouterr().err
 
 
 def test_gates_of_the_project_hold_where_no_option_names_any(before: Path, tmp_path: Path, monkeypatch, capfd) -> None:

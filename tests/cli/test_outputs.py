@@ -70,7 +70,7 @@ def test_a_wrong_suffix_among_right_ones_writes_nothing(command: list[str], capf
     assert run_main(*command, "-o", "a.json", "-o", "a.pdf") == 1
     out, err = capfd.readouterr()
     assert out == ""
-    assert "a.pdf: a suffix of " in err
+    assert "a.pdf: expected a suffix of " in err
     assert ", found .pdf" in err
     assert "hint: rename the file, or add --format" in err
     assert not Path("a.json").exists()
