@@ -17,7 +17,7 @@ _NAME = re.compile(
     r"(?P<counted>.+?)\.(?:sum|avg|min|max)(?:\.(?P<rate>per_cycle_\w+|peak_sustained|(?:.*\.)?per_second))?"
 )
 _MAX_NAME_LENGTH = 512
-"""The longest counter name in a recorded report has 143 characters; no pattern is tried on longer ones, which only damage produces."""
+"""The longest counter name in a recorded report has 143 characters; longer ones come from damage and are not matched."""
 
 _N_CACHED = 1 << 12
 """Counter names whose unit is cached: reports of one program store the same counters."""
