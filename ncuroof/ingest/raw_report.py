@@ -46,7 +46,7 @@ RAW_INSTRUCTIONS = pl.Schema(
         "number": pl.UInt32(),  # of the instruction, counted by address from 0 among the kernel's rows in this table
         "awaited": pl.List(
             pl.UInt32
-        ),  # numbers of the instructions whose results warps sampled here wait for, nearest first; null elsewhere
+        ),  # numbers of the instructions that warps sampled here wait for, nearest first; null elsewhere
         "barriers": pl.List(pl.UInt32),  # numbers of the barriers at which warps sampled here wait, likewise
         "n_loads": pl.UInt32(),  # loads in flight, if warps wait for data here; else null
         "waits_for_atomic": pl.Boolean(),  # whether what warps wait for here is an atomic's result; null if not known
