@@ -1,4 +1,4 @@
-"""From a file to a `RawReport`: what it is, whether it is whole, and what it holds."""
+"""Reads a report file into a `RawReport`: recognises the file, checks that it is complete, and extracts its contents."""
 
 from ncuroof.ingest.code.thread_indices import BY_LANE
 from ncuroof.ingest.embedded_charts import ChartPair, ChartValue, EmbeddedChart

@@ -1,4 +1,4 @@
-"""Reports compressed as a whole (`.ncu-repz`, Nsight Compute 2025.4 and later): zstd, with a bound on what comes out."""
+"""Decompresses whole-file zstd reports (`.ncu-repz`, Nsight Compute 2025.4 and later), with a limit on the output size."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from ncuroof.ingest.stored import Content, StoredFile
 COMPRESSED_SUFFIX = ".ncu-repz"
 
 _MAX_RATIO = 64
-"""Counters compress about tenfold; a file that grows more than this is not a report."""
+"""Maximum decompressed to compressed size. Counters compress about tenfold; a file that exceeds this is not a report."""
 
 _SMALL_BYTES = 64 << 20
-"""What any file may grow to, however small it is."""
+"""Decompressed size allowed for any file, whatever its ratio."""
 
 IN_MEMORY_BYTES = 64 << 20
-"""What is larger is written to a temporary file."""
+"""Larger reports are decompressed into a temporary file."""
 
 _CHUNK_BYTES = 1 << 17
 
 _MAX_WINDOW_BYTES = 1 << 27
-"""What zstd itself allows without being asked (`--long` aside): a file can ask for gigabytes before a byte comes out."""
+"""The zstd tool's own default limit (without `--long`): a file can demand a window of gigabytes before any output."""
 
 
 def decompress(stored: Content, *, where: str) -> tuple[Content, str | None]:
     """Return the report inside a zstd-compressed file, and what is wrong with its compression, or None.
 
-    Of a cut or damaged file, what comes out before the damage is returned. What is large is in a temporary file, which the
-    caller closes.
+    Of a truncated or damaged file, everything before the damage is returned. A large report is in a temporary file, which the
+    caller has to close.
 
     Raises:
-        ReportFormatError: nothing comes out, or more than a report of that size can hold.
-        OSError: there is no room for the temporary file.
+        ReportFormatError: nothing can be decompressed, or the output is too large for a report of that size.
+        OSError: the temporary file cannot be written, for example on a full disk.
     """
-    content = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115  a large one is closed by who reads it
+    content = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115  the caller closes a large one
     try:
         loss = _decompress_into(content, stored, where)
         n_bytes = content.tell()
@@ -56,11 +56,11 @@ def decompress(stored: Content, *, where: str) -> tuple[Content, str | None]:
 
 
 def _decompress_into(content: IO[bytes], stored: Content, where: str) -> str | None:
-    """Write what is in a compressed file to `content`, and return what is wrong with its compression, or None.
+    """Decompress `stored` into `content`, and return what is wrong with the compression, or None.
 
     Raises:
-        ReportFormatError: more comes out than a report of that size can hold.
-        OSError: there is no room.
+        ReportFormatError: the output is too large for a report of that size.
+        OSError: `content` cannot be written, for example on a full disk.
     """
     import zstandard  # noqa: PLC0415  only compressed reports need it
 
@@ -69,7 +69,7 @@ def _decompress_into(content: IO[bytes], stored: Content, where: str) -> str | N
     reader = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES)
     try:
         with reader.stream_reader(source, read_across_frames=True, closefd=False) as stream:
-            while chunk := stream.read1(_CHUNK_BYTES):  # `read` keeps back what comes out before damage
+            while chunk := stream.read1(_CHUNK_BYTES):  # `read` would withhold the bytes that precede damage
                 content.write(chunk)
                 if content.tell() > limit:
                     raise ReportFormatError(
@@ -82,7 +82,7 @@ def _decompress_into(content: IO[bytes], stored: Content, where: str) -> str | N
 
 
 def compress(content: bytes) -> bytes:
-    """Return a report as Nsight Compute reads it from a `.ncu-repz` file."""
+    """Return a report compressed as in a `.ncu-repz` file, which Nsight Compute can open."""
     import zstandard  # noqa: PLC0415  only compressed reports need it
 
     return zstandard.ZstdCompressor().compress(content)

@@ -1,10 +1,10 @@
-"""The framing of an Nsight Compute report: its blocks, its workloads, and where it stops making sense.
+"""The framing of an Nsight Compute report: its blocks, the workloads in them, and where damage begins.
 
-A report is the magic, a length-prefixed file header, then blocks until the end of the file. A block is a
-length-prefixed header, which tells how many entries of which kind follow, and their length-prefixed messages,
-the payload. Nothing is decompressed and no payload is decoded here: only lengths are followed, and none is
-believed before it is checked against the bytes that are there. The framing has not changed since 2019 (file
-version 7); a report of another version is read as far as it goes.
+A report is a magic number, a length-prefixed file header, then blocks until the end of the file. A block is a
+length-prefixed header, which says how many entries of each kind follow, and a payload: the entries as
+length-prefixed messages. Nothing is decompressed and no payload is decoded here. Only lengths are followed, and
+each is checked against the bytes available before it is trusted. The framing has not changed since 2019 (file
+version 7); a report of another version is read as far as it makes sense.
 
 Source: Nsight Compute Customization Guide, "Report File Format".
 """
@@ -28,10 +28,10 @@ Span = tuple[int, int]
 MAGIC = b"NVR\0"
 SNIFF_BYTES = 64
 KNOWN_VERSION = 7
-"""Of the file format: in every report from 2019 to 2026."""
+"""File format version of every report from 2019 to 2026."""
 
 LENGTH = struct.Struct("<I")
-"""What stands before each message: its size in bytes."""
+"""The prefix of each message: its size in bytes."""
 
 # Field numbers of BlockHeader and FileHeader.
 _N_SOURCES, _N_RESULTS, PAYLOAD_SIZE, _N_RANGES, _N_CMDLISTS, _N_GRAPHS = 1, 2, 5, 7, 8, 9
@@ -40,7 +40,7 @@ FILE_VERSION = 1
 
 
 class FileKind(Enum):
-    """What a file is by its first bytes; the value names it in a message."""
+    """What a file is, judged by its first bytes; the value is its name in error messages."""
 
     REPORT = "an Nsight Compute report"
     ZSTD = "a zstd-compressed file"
@@ -78,7 +78,7 @@ _HINT_BY_KIND = {
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One complete block of a report: where its parts lie (offsets in bytes from the start of the file)."""
+    """The layout of one complete block of a report; offsets are in bytes from the start of the file."""
 
     header_offset: int
     header_size: int
@@ -93,7 +93,7 @@ class Block:
     """The encoded BlockHeader."""
 
     spans: tuple[Span, ...]
-    """Start and end of each encoded message of the payload that the header counts."""
+    """Start and end offsets of each encoded message in the payload, as many as the header counts."""
 
     @property
     def end_offset(self) -> int:
@@ -102,7 +102,7 @@ class Block:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What each of `spans` is: "source", "kernel", "range", "cmdlist" or "graph"; kinds stand in this order."""
+        """The kind of each of `spans`, in this order: "source", "kernel", "range", "cmdlist", "graph"."""
         return (
             *("source",) * self.n_sources,
             *("kernel",) * self.n_results,
@@ -113,7 +113,7 @@ class Block:
 
     @property
     def results(self) -> tuple[tuple[str, Span], ...]:
-        """Kind, and start and end of the encoded message, of each workload."""
+        """The kind of each workload, and the start and end offsets of its encoded message."""
         return tuple(zip(self.kinds, self.spans, strict=True))[self.n_sources :]
 
     @property
@@ -127,11 +127,11 @@ class Container:
     """The blocks of a report up to its end, or up to where it is damaged.
 
     Attributes:
-        version: of the file format; 7 in every report from 2019 to 2026.
+        version: file format version; 7 in every report from 2019 to 2026.
         blocks: the complete, well-formed blocks, in file order.
-        intact_bytes: offset where the last of them ends; a copy of that many bytes is an undamaged report.
+        intact_bytes: offset at which the last of them ends; the first `intact_bytes` bytes are an undamaged report.
         n_bytes: size of the whole file.
-        damage: what is wrong after `intact_bytes` and at which offset, or None where nothing is.
+        damage: what is wrong after `intact_bytes`, and at which offset; None if the file is undamaged.
     """
 
     version: int
@@ -147,14 +147,14 @@ class Container:
 
 
 class _DamageError(Exception):
-    """A block is cut or malformed; the message says how and at which offset."""
+    """A block is truncated or malformed; the message says how and at which offset."""
 
 
 def sniff(head: wire.Bytes) -> FileKind:
-    """Return what a file is by its first bytes.
+    """Return what kind of file this is, judged by its first bytes.
 
     Args:
-        head: the first `SNIFF_BYTES` bytes of the file, or all of it where it is shorter.
+        head: the first `SNIFF_BYTES` bytes of the file, or the whole file if it is shorter.
     """
     start = bytes(head[:SNIFF_BYTES])
     for magic, kind in _KIND_BY_MAGIC.items():
@@ -163,22 +163,22 @@ def sniff(head: wire.Bytes) -> FileKind:
     if not start:
         return FileKind.EMPTY
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return FileKind.TEXT  # UTF-16 with its byte-order mark, which is how Windows shells redirect
+        return FileKind.TEXT  # UTF-16 with a byte-order mark: what redirection in a Windows shell writes
     is_text = not any(byte < 0x20 and byte not in b"\t\n\f\r\x1b" for byte in start)
     return FileKind.TEXT if is_text else FileKind.UNKNOWN
 
 
 def walk(content: Content, *, where: str = "the file") -> Container:
-    """Return the blocks of a report; of their payloads no more is read than the lengths in them.
+    """Return the blocks of a report; of the payloads only the length prefixes are read.
 
     Args:
         content: the whole file.
-        where: its name for the error message.
+        where: the file's name, for the error message.
 
     Raises:
-        ReportFormatError: the file does not begin as a report does. Damage further on does not raise, it is
-            told in `Container.damage`.
-        ReportAccessError: the file was cut while it was read.
+        ReportFormatError: the file does not begin like a report. Damage further on does not raise; it is
+            described in `Container.damage`.
+        ReportAccessError: the file was truncated while it was being read.
     """
     version, position = _file_header(content, where)
     blocks: list[Block] = []
@@ -197,13 +197,13 @@ def entries(content: Content, block: Block) -> Iterator[Part]:
     """Yield the encoded messages of a block's payload, in order: sources, results, ranges, command lists, graphs, newer kinds.
 
     Raises:
-        ReportAccessError: the file was cut meanwhile, or cannot be read.
+        ReportAccessError: the file was truncated in the meantime, or cannot be read.
     """
     return (part(content, *span) for span in _spans(content, block.payload_offset, block.end_offset))
 
 
 def _file_header(content: Content, where: str) -> tuple[int, int]:
-    """Return the format's version and the offset of the first block."""
+    """Return the file format version and the offset of the first block."""
     kind = sniff(part(content, 0, min(SNIFF_BYTES, len(content))))
     if kind is not FileKind.REPORT:
         raise ReportFormatError(
@@ -266,9 +266,9 @@ def _header_counts(header: bytes) -> dict[int, int]:
 
 
 def _payload_spans(content: Content, offset: int, counts: Mapping[int, int]) -> tuple[Span, ...]:
-    """Return where the messages of a payload lie that its header counts.
+    """Return the spans of the messages in a payload, as many as its header counts.
 
-    More of them are accepted: a newer Nsight Compute may add a kind of its own at the end.
+    Further messages are accepted and ignored: a newer Nsight Compute may append a kind of its own.
     """
     n_bytes, n_wanted = counts[PAYLOAD_SIZE], sum(counts[number] for number in _COUNTS if number != PAYLOAD_SIZE)
     if offset + n_bytes > len(content):
@@ -277,7 +277,7 @@ def _payload_spans(content: Content, offset: int, counts: Mapping[int, int]) -> 
         )
     found: list[Span] = []
     try:
-        for n_entries, span in enumerate(_spans(content, offset, offset + n_bytes)):  # to the end, which has to fit
+        for n_entries, span in enumerate(_spans(content, offset, offset + n_bytes)):  # all, to check that the end fits
             if n_entries < n_wanted:
                 found.append(span)
     except wire.WireError as err:
@@ -288,7 +288,7 @@ def _payload_spans(content: Content, offset: int, counts: Mapping[int, int]) -> 
 
 
 def _spans(content: Content, offset: int, end: int) -> Iterator[Span]:
-    """Yield where each message of a payload lies, following their lengths."""
+    """Yield the span of each message in a payload by following the length prefixes."""
     position = offset
     while position < end:
         start = position + LENGTH.size

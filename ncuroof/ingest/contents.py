@@ -1,4 +1,4 @@
-"""What a reader gets out of a report's results, and what every reader makes of it alike."""
+"""The tables that every reader produces from a report's results, and the conventions that all readers share."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import polars as pl
 
 ALWAYS_STORED = ("device__", "launch__", "profiler__", "smsp__maximum_", "sm__maximum_")
-"""Counters that need no collection: a launch whose collection failed still has them."""
+"""Prefixes of counters that need no collection: a launch whose collection failed still has them."""
 
 LEAST_VALUE, GREATEST_VALUE = 1e-30, 1e30
-"""Counters lie far inside these, in any unit; products and ratios of a few values within them stay finite. NaN, infinity and what
-only flipped bits give are not values."""
+"""Magnitudes that no counter but zero comes close to, in any unit; products and ratios of a few values within them stay finite.
+Anything outside, NaN and infinity is treated as missing: only failed collection or corrupted bits produce it."""
 
 
 @dataclass(slots=True)
@@ -28,7 +28,10 @@ class Contents:
 
 
 def instances_text(values: Iterable[tuple[str, float]]) -> str:
-    """Return the values of a counter's instances as a text: "HMMA.16816.F32 4096 HMMA.1688.F32 32"."""
+    """Return the values of a counter's instances as text, sorted by name: "HMMA.16816.F32 4096 HMMA.1688.F32 32".
+
+    Values of the same name are added. Negative, non-finite and implausibly large values and names with blanks are dropped.
+    """
     counts: dict[str, float] = {}
     for name, value in values:
         if 0 <= value <= GREATEST_VALUE and len(name.split()) == 1:
@@ -37,4 +40,4 @@ def instances_text(values: Iterable[tuple[str, float]]) -> str:
 
 
 class DeclinedError(Exception):
-    """A reader does not read this report; the message says why. Raised and handled within `ingest`, not shown to users."""
+    """A reader declines to read this report; the message says why. Raised and handled inside `ingest`, not shown as it is."""

@@ -1,4 +1,4 @@
-"""Which counters of a workload to read: those that are asked for by name, by prefix, or by a breakdown that lists them."""
+"""Decides which counters of a workload to read: those selected by name, by prefix, or by a breakdown that lists them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,20 @@ from ncuroof.errors import ReportFormatError
 from ncuroof.ingest.raw_report import CounterSelection
 
 _MAX_NAMES, _MAX_FAMILIES = 8192, 1000
-"""Of counters that are chosen by prefix or list: names, and names up to the first dot. A full H100 report has 728 and 84."""
+"""Limits for counters not selected by name: distinct names, and distinct names up to the first dot. A full H100 report has 728
+and 84."""
 
 _COUNTER_MARK = "__"
-"""Every counter that a breakdown lists has it in its name, and no column of ours does."""
+"""Part of the name of every counter that a breakdown lists, and of none of ncuroof's own columns."""
 
 
 class CounterChoice:
-    """Chooses counters from what each workload of one report stores."""
+    """Chooses counters from those that each workload of one report stores.
+
+    Args:
+        selection: which counters to choose; None for all of them.
+        report: the file's name, for error messages.
+    """
 
     def __init__(self, selection: CounterSelection | None, report: str) -> None:
         self._selection = selection
@@ -23,20 +29,20 @@ class CounterChoice:
         self._found_names: set[str] = set()
 
     def instances_of(self, name: str) -> tuple[str, ...] | None:
-        """Return what the names of a counter's wanted instances begin with; None where its own value is wanted."""
+        """Return the name prefixes of a counter's wanted instances; None if the counter's own value is wanted."""
         return self._selection.instances.get(name) if self._selection else None
 
     @property
     def listings(self) -> frozenset[str]:
-        """Text metrics whose values list further counters."""
+        """Names of the text metrics whose values list further counters."""
         return self._selection.lists if self._selection else frozenset()
 
     def of(self, stored: Sequence[str], listed_in: Iterable[object]) -> list[str]:
-        """Return the counters to read of a workload, in the order in which they are stored.
+        """Return the counters of a workload to read, in the order in which they are stored.
 
         Args:
-            stored: names of all its counters.
-            listed_in: values of its `listings`.
+            stored: the names of all counters of the workload.
+            listed_in: the values of its `listings`.
 
         Raises:
             ReportFormatError: the report lists more counters of a kind than any GPU has.
@@ -51,7 +57,7 @@ class CounterChoice:
         return wanted
 
     def _limit(self, found: Iterable[str]) -> None:
-        """Refuse a file that names counters without end: the table would be as wide as the file says."""
+        """Raise if a file names too many counters: a hostile one could make the table arbitrarily wide."""
         self._found_names.update(found)
         n_families = len({name.partition(".")[0] for name in self._found_names})
         if len(self._found_names) > _MAX_NAMES or n_families > _MAX_FAMILIES:

@@ -1,6 +1,6 @@
-"""The unit of a counter, from its name: reports store numbers and no units.
+"""Derives the unit of a counter from its name, because reports store numbers without units.
 
-Source: `profiles/units.toml`, which is checked against what NVIDIA's module says of recorded reports.
+Source: `profiles/units.toml`, which is checked against the units that NVIDIA's module gives for recorded reports.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ _NAME = re.compile(
     r"(?P<counted>.+?)\.(?:sum|avg|min|max)(?:\.(?P<rate>per_cycle_\w+|peak_sustained|(?:.*\.)?per_second))?"
 )
 _MAX_NAME_LENGTH = 512
-"""The longest counter of a recorded report has 143 characters; patterns need not be tried on what only damage writes."""
+"""The longest counter name in a recorded report has 143 characters; longer ones come from damage and are not matched."""
 
 _N_CACHED = 1 << 12
-"""Reports of one program store the same counters."""
+"""Counter names whose unit is cached: reports of one program store the same counters."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitTable:
-    """Patterns of names, in the order in which they are tried.
+    """Patterns of counter names, tried in the order in which they are listed.
 
     Attributes:
-        exactly: pattern of whole names by unit.
-        counted: pattern of what is counted by kind.
-        rates: unit by kind and rate ("sum", "per_cycle", "per_second").
+        exactly: by unit, the pattern of the full names of counters with that unit.
+        counted: by kind of thing counted, the pattern of the name's part before `.sum`, `.avg`, `.min` or `.max`.
+        rates: by kind, then by rate ("sum", "per_cycle", "per_second"), the unit.
     """
 
     exactly: Mapping[str, re.Pattern[str]]
@@ -38,7 +38,7 @@ class UnitTable:
     rates: Mapping[str, Mapping[str, str]]
 
     def unit(self, counter: str) -> str | None:
-        """Return a counter's unit, "" where it has none, or None where it is not known."""
+        """Return a counter's unit, "" if it has none, or None if it is not known."""
         if len(counter) > _MAX_NAME_LENGTH:
             return None
         if _PERCENT.fullmatch(counter):
@@ -53,7 +53,7 @@ class UnitTable:
 
 @lru_cache(maxsize=_N_CACHED)
 def unit_of(counter: str) -> str | None:
-    """Return a counter's unit by the table that ships with ncuroof, "" where it has none, or None where it is not known.
+    """Return a counter's unit by the table that ships with ncuroof, "" if it has none, or None if it is not known.
 
     Raises:
         ProfileError: the installation is broken.
@@ -82,7 +82,7 @@ def _first(patterns: Mapping[str, re.Pattern[str]], text: str) -> str | None:
 
 
 def _rate(suffix: str | None) -> str:
-    """Return which of a kind's units holds; a peak per cycle is counted per cycle."""
+    """Return the key into a kind's units for a name suffix; `peak_sustained` is a value per cycle."""
     if not suffix:
         return "sum"
     return "per_second" if suffix.endswith("per_second") else "per_cycle"

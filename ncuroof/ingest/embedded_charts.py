@@ -1,7 +1,7 @@
-"""The roofline charts that a report carries with its kernels: their definitions, as Nsight Compute would draw them.
+"""Reads the definitions of the roofline charts that a report embeds, as Nsight Compute would draw them.
 
-Every result holds the sections that were collected, charts included: which counters make a roof and a point, and how. The
-definitions are those of the Nsight Compute that wrote the report, so that they fit a chip that came out after this program.
+Every result contains the sections that were collected, including their charts: which counters define each roof and each point, and
+how. The definitions come from the Nsight Compute that wrote the report, so they also fit chips that are newer than this program.
 
 Source: Nsight Compute Customization Guide, "Report File Format" and "Sections": ProfilerSection, RooflineChart, RooflineValue.
 """
@@ -28,19 +28,19 @@ _PER_CYCLE_METRICS, _PER_CYCLE_CLOCK = 1, 2
 _METRIC_NAME, _METRIC_ALTERNATIVES, _ALTERNATIVE_NAME = 1, 7, 1
 
 _N_RESULTS_TRIED = 3
-"""The sections of a run are the same for all its kernels; the first may have failed before they were written."""
+"""All kernels of a run have the same sections, but collection of the first ones may have failed before these were written."""
 
 _MAX_NESTING = 8
 _MAX_COUNTERS = 4096
-"""All charts of Nsight Compute 2025 together name some 400; more would make the tables as wide as a hostile file says."""
+"""All charts of Nsight Compute 2025 together name about 400; the limit keeps a hostile file from inflating the tables."""
 
 Alternatives = tuple[str, ...]
-"""Names of one counter on different chips: the first that a report holds counts."""
+"""Names of one counter on different chips; the first one that a report contains is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChartValue:
-    """A number of a chart: the sum of `counters`, times the clock where these are per cycle."""
+    """A number of a chart: the sum of `counters`, times `clock` if they are per cycle."""
 
     counters: tuple[Alternatives, ...]
     clock: Alternatives | None
@@ -53,7 +53,7 @@ class ChartValue:
 
 @dataclass(frozen=True, slots=True)
 class ChartPair:
-    """A roof (peak work and traffic) or a point (achieved work and traffic) and its label."""
+    """A roof (peak work and traffic) or a point (achieved work and traffic), with its label."""
 
     label: str
     work: ChartValue
@@ -65,8 +65,8 @@ class EmbeddedChart:
     """A roofline chart of a report.
 
     Attributes:
-        section: identifier of the section that it belongs to.
-        title: what Nsight Compute writes above it.
+        section: identifier of the section that the chart belongs to.
+        title: the chart's title in Nsight Compute.
         roofs: peaks.
         points: achieved values.
     """
@@ -83,7 +83,10 @@ class EmbeddedChart:
 
 
 def read_charts(content: Content, container: Container) -> tuple[EmbeddedChart, ...]:
-    """Return the roofline charts of a report's first workload that has any; none where its sections cannot be read."""
+    """Return the roofline charts of the first workload that has any, among the first few; empty if there are none.
+
+    Workloads whose sections are malformed are skipped.
+    """
     for result, sections in islice(_results(content, container), _N_RESULTS_TRIED):
         try:
             charts = tuple(chart for section in _messages(result, sections) for chart in _of_section(section))
@@ -96,7 +99,7 @@ def read_charts(content: Content, container: Container) -> tuple[EmbeddedChart, 
 
 
 def _results(content: Content, container: Container) -> Iterator[tuple[Part, int]]:
-    """Yield each workload's message and the number of its field of sections."""
+    """Yield each workload's encoded message, and the number of the field that holds its sections."""
     for block in container.blocks:
         for kind, span in block.results:
             yield part(content, *span), _KERNEL_SECTIONS if kind == "kernel" else _OTHER_SECTIONS
@@ -131,7 +134,7 @@ def _pairs(chart: memoryview, field: int) -> Iterator[ChartPair]:
 
 @lru_cache(maxsize=1024)
 def _value(encoded: bytes) -> ChartValue | None:
-    """Return the value; None for a constant. A report writes the same few hundred values thousands of times."""
+    """Return the decoded value; None for a constant. Cached: a report repeats the same few hundred values thousands of times."""
     for metric in _messages(encoded, _VALUE_METRIC):
         return ChartValue((_alternatives(metric),), None)
     for expression in _messages(encoded, _VALUE_PER_CYCLE):
@@ -157,5 +160,5 @@ def _text(message: wire.Bytes, field: int) -> str:
 
 
 def counters_of(charts: Iterable[EmbeddedChart]) -> frozenset[str]:
-    """Return every counter that one of the charts may read."""
+    """Return every counter that any of the charts may read."""
     return frozenset().union(*(chart.names() for chart in charts))

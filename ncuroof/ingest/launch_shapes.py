@@ -1,4 +1,4 @@
-"""Grids and blocks of reports from before Nsight Compute stored them as counters (2021): they stand in the kernels' results.
+"""Grid and block shapes of old reports: before 2021 Nsight Compute stored them as fields of the kernels' results, not as counters.
 
 Source: Nsight Compute Customization Guide, "Report File Format": ProfileResult.GridSize and .BlockSize.
 """
@@ -16,13 +16,13 @@ from ncuroof.ingest.stored import Content, Part, part
 _COUNTER_BY_FIELD = {10: "launch__grid_dim", 11: "launch__block_dim"}
 _AXIS_BY_FIELD = {1: "x", 2: "y", 3: "z"}
 MARK = "launch__grid_dim_x"
-"""A report that holds this counter needs nothing from here."""
+"""A report with this counter stores launch shapes as counters, so this module is not needed."""
 
 
 def launch_shapes(content: Content, container: Container) -> pl.DataFrame | None:
     """Return `launch__{grid,block}_dim_{x,y,z}` of all kernels, in file order.
 
-    None where the report holds other workloads than kernels, or a result cannot be read: the order would not be sure.
+    None if the report has workloads other than kernels or a result that cannot be read: the rows could then be misaligned.
     """
     if any(block.n_workloads != block.n_results for block in container.blocks):
         return None
@@ -35,9 +35,9 @@ def launch_shapes(content: Content, container: Container) -> pl.DataFrame | None
 
 
 def believable(counters: pl.DataFrame) -> list[pl.Expr]:
-    """Return the shapes' columns, null where a grid or block does not multiply to the size that is counted.
+    """Return the columns of `launch_shapes`, null where x · y · z contradicts `launch__grid_size` or `launch__block_size`.
 
-    The oldest reports (2020) store the grid in threads there, and not in blocks.
+    The oldest reports (2020) store the grid there in threads instead of blocks.
     """
     columns = []
     for counter in _COUNTER_BY_FIELD.values():
@@ -64,5 +64,5 @@ def _shape(result: Part) -> dict[str, float]:
                 if axis in _AXIS_BY_FIELD:
                     shape[f"{counter}_{_AXIS_BY_FIELD[axis]}"] = float(wire.as_int(extent))
         if number > max(_COUNTER_BY_FIELD):
-            break  # fields are stored in order; thousands of counters follow
+            break  # fields are stored in order; the thousands of counters that follow need not be walked
     return shape

@@ -1,4 +1,4 @@
-"""Several reports, read one after another or on several cores; either way in the order given, with the same tables."""
+"""Reads several reports, serially or in parallel processes; the order and the tables are the same either way."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.readers import ReaderName
 
 _MOST_PROCESSES = 61
-"""Windows waits for no more at a time (WaitForMultipleObjects, less two of Python's own)."""
+"""Limit of Windows: WaitForMultipleObjects takes 64 handles, minus those that Python needs itself."""
 
 WORTH_BYTES = 96 << 20
-"""Less than that is read before other processes have started: they take half a second, reading takes 10 ms per MB."""
+"""Total size from which parallel reading pays: starting processes takes half a second, reading takes 10 ms per MB."""
 
 
 def open_reports(
@@ -34,14 +34,14 @@ def open_reports(
     """Yield the report at each path, in order.
 
     Args:
-        paths: of reports.
-        selection: the counters to read; all of them for None.
+        paths: paths of the reports.
+        selection: the counters to read; None for all of them.
         reader: as for `open_report`.
-        n_processes: the most processes to read with; other than this one only where there is enough to read.
-        on_progress: called again and again with the share of all bytes that is read.
+        n_processes: the most processes to read with; others than this one are started only if there is enough to read.
+        on_progress: called repeatedly with the fraction of all bytes read so far.
 
     Raises:
-        NcuroofError: what `open_report` raises for the first path that cannot be read.
+        NcuroofError: as raised by `open_report` for the first path that cannot be read.
     """
     read = partial(_open_report_in_folder, selection=selection, reader=reader)
     n_processes = min(n_processes, len(paths), _MOST_PROCESSES)
@@ -55,7 +55,7 @@ def open_reports(
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415  most reports are read alone
     from multiprocessing import get_context  # noqa: PLC0415
 
-    # Polars runs threads of its own, which a forked process would lack: each starts anew.
+    # Spawn, not fork: polars has threads of its own, which a forked process would lack.
     with ProcessPoolExecutor(n_processes, mp_context=get_context("spawn"), initializer=_leave_interrupts) as pool:
         try:
             for report, end in zip(pool.map(read, paths), ends, strict=True):
@@ -66,7 +66,7 @@ def open_reports(
 
 
 def _open_report_in_folder(path: Path, **options: Any) -> RawReport:
-    """Return a report with the name of its folder, which tells it from another of the same name."""
+    """Return a report with the name of its folder, which distinguishes reports of the same file name."""
     return replace(open_report(path, **options), folder=path.absolute().parent.name)
 
 
@@ -76,7 +76,14 @@ def available_cores() -> int:
 
 
 def _overall(on_progress: Callable[[float], None], before: int, size: int, total: int) -> Callable[[float], None]:
-    """Return what takes the share of one file, and passes on that of all."""
+    """Return a callback that converts the fraction read of one file into the fraction of all bytes, and passes it on.
+
+    Args:
+        on_progress: called with the overall fraction.
+        before: bytes of the files before this one.
+        size: bytes of this file.
+        total: bytes of all files.
+    """
     return lambda share: on_progress(_share(before + share * size, total))
 
 
@@ -91,5 +98,5 @@ def _n_bytes(path: Path) -> int:
 
 
 def _leave_interrupts() -> None:
-    """Let the process that was asked answer an interrupt."""
+    """Ignore Ctrl-C in a worker process: the parent handles it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,7 +1,7 @@
-"""The reader that uses NVIDIA's own `ncu_report` module: the reference for every value.
+"""The reader that uses NVIDIA's own `ncu_report` module, the reference for every value.
 
-The module opens anything, random bytes included, and then reports zero ranges; the caller checks the framing first. Nothing of the
-module leaves this file: names, numbers and texts are copied out.
+The module opens any file, even random bytes, and then reports zero ranges, so the caller checks the framing first. None of the
+module's objects leave this file: names, numbers and texts are copied.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
 from ncuroof.ingest.stored import readable
 
 _RULE_TYPES = ("none", "ok", "optimization", "warning", "error")
-"""The module's own numbering; in the file a warning is 2 and an optimization 4."""
+"""By the module's own numbering; in the file a warning is 2, an error 3 and an optimization 4."""
 
 _SCOPES = {1: "local", 2: "global"}
 _STORED_UNIT = {"s": "ns"}
-"""Units are not in the file; the module looks them up, and after a damaged report calls times seconds for the rest of the
-process. What is stored stays nanoseconds."""
+"""Corrections of the module's units. The file stores no units, the module looks them up; after it has opened a damaged report it
+gives "s" for times until the process ends, although the stored values are nanoseconds."""
 
 _PERCENT_SUFFIX = ".pct"
 
 
 @dataclass(slots=True)
 class _Columns:
-    """Cells by column, filled row by row; rows that a column skips are null."""
+    """Cells by column, filled row by row; rows without a value in a column are null."""
 
     cells: defaultdict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
 
@@ -59,11 +59,11 @@ class _Columns:
 
 
 def read_contents(path: Path, selection: CounterSelection | None) -> Contents:
-    """Return the workloads of the report at `path` with the selected counters (all of them for None).
+    """Return the workloads of the report at `path` with the selected counters (None for all of them).
 
     Raises:
         ReportFormatError: the report lists more counters of a kind than any GPU has.
-        ReportAccessError: the file went away meanwhile.
+        ReportAccessError: the file disappeared in the meantime.
         MissingExtraError: the module is not installed.
     """
     with _quiet_standard_error():
@@ -72,7 +72,7 @@ def read_contents(path: Path, selection: CounterSelection | None) -> Contents:
             context = ncu_report.load_report(str(path))
         except OSError as error:
             raise ReportAccessError(f"{path.name}: cannot be read: {error}", hint="check the path") from error
-        # One at a time: the module decodes a workload when it is asked for, and frees it when nobody holds it any more.
+        # One at a time: the module decodes a workload on request and frees it when the last reference is gone.
         actions = (
             action
             for profiled in (context.range_by_idx(i) for i in range(context.num_ranges()))
@@ -83,7 +83,7 @@ def read_contents(path: Path, selection: CounterSelection | None) -> Contents:
 
 
 def _module() -> Any:
-    """Return NVIDIA's module, which is heavy.
+    """Return NVIDIA's module, imported late because it is large.
 
     Raises:
         MissingExtraError: it is not installed, or its library does not load on this machine.
@@ -100,10 +100,10 @@ def _module() -> Any:
 
 @contextlib.contextmanager
 def _quiet_standard_error() -> Iterator[None]:
-    """Keep the module's C++ library from writing log lines of its own about damaged messages."""
+    """Redirect file descriptor 2 to the null device: the module's C++ library logs damaged messages there."""
     try:
         saved = os.dup(2)
-    except OSError:  # no standard error at all: nothing to keep quiet
+    except OSError:  # there is no standard error
         yield
         return
     if sys.stderr is not None:
@@ -190,9 +190,9 @@ class _Collector:
         return n_collected, n_not_finite
 
     def _wanted(self, action: Any) -> list[str]:
-        """Return the names of the counters to read, each once; a name that is no UTF-8 cannot be asked for.
+        """Return the names of the counters to read, each once; those that are not UTF-8 are left out, as they cannot be looked up.
 
-        Nearly every workload of a report stores the same counters, so the choice is made once for each distinct set of them.
+        Nearly every workload of a report stores the same counters, so the choice is made once per distinct set of them.
         """
         listings = self._choice.listings
         members = [self._value(metric) for name in listings if (metric := action.metric_by_name(name)) is not None]
@@ -204,7 +204,7 @@ class _Collector:
         return self._wanted_by_stored[key]
 
     def _value(self, metric: Any) -> float | str | None:
-        """Return a metric's own value; None where it has only instances, or text that is not UTF-8.
+        """Return a metric's own value; None if it has only instances, or text that is not UTF-8.
 
         The same as the module's `value()`, which takes three times as long.
         """
@@ -220,7 +220,7 @@ class _Collector:
 
 
 def _instances(metric: Any, prefixes: tuple[str, ...]) -> str:
-    """Return the values of a counter's instances whose names begin with one of `prefixes`, as a text."""
+    """Return the values of a counter's instances whose names begin with one of `prefixes`, as text (`instances_text`)."""
     if not metric.has_correlation_ids():
         return ""
     names = metric.correlation_ids()
@@ -229,22 +229,27 @@ def _instances(metric: Any, prefixes: tuple[str, ...]) -> str:
 
 
 def _is_possible(value: float) -> bool:
-    """Return whether a counter can have this value; NaN, infinity and what only flipped bits give are not values."""
+    """Return whether a counter can have this value: not NaN, not infinite, and of a plausible magnitude."""
     return value == 0 or LEAST_VALUE <= abs(value) <= GREATEST_VALUE
 
 
 def _unit(name: str, told: str) -> str:
-    """Return the unit of what is stored; the module calls the success rate of compression on two chips sectors."""
+    """Return the unit of the stored value.
+
+    Args:
+        name: the counter's name.
+        told: the unit that the module gives; on two chips it gives sectors for the success rate of compression, a percentage.
+    """
     return "%" if told and name.endswith(_PERCENT_SUFFIX) else _STORED_UNIT.get(told, told)
 
 
 def _text(value: str | None) -> str | None:
-    """Return text of the module with U+FFFD where the file holds no UTF-8; the module gives lone surrogates there."""
+    """Return a string of the module with U+FFFD in place of the lone surrogates that it returns for bytes that are not UTF-8."""
     return value if value is None or value.isascii() else readable(value)
 
 
 def _nvtx(state: Any) -> list[str | None]:
-    """Return the names of the open ranges of all domains: pushed ones outermost first, then started ones."""
+    """Return the names of the open NVTX ranges of all domains: push/pop ranges outermost first, then start/end ranges."""
     if state is None:
         return []
     domains = [state.domain_by_id(number) for number in state.domains()]

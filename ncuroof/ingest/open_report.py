@@ -1,4 +1,4 @@
-"""Opening a report: check that it is one, keep what is whole of a damaged one, and hand it to a reader."""
+"""Opens a report: checks that the file is one, keeps the intact part of a damaged one, and passes it to a reader."""
 
 from __future__ import annotations
 
@@ -44,22 +44,23 @@ def open_report(
     reader: ReaderName = "auto",
     on_progress: Callable[[float], None] = lambda _: None,
 ) -> RawReport:
-    """Return the report at `path`; of a damaged one, what is whole, with the loss told in `damage`.
+    """Return the report at `path`; of a damaged one, the intact part, with the loss described in `damage`.
 
     Args:
-        path: a `.ncu-rep`, `.ncu-repz` or the older `.nsight-cuprof-report`, or what ncu prints of one.
-        selection: the counters to read; all of them for None.
-        reader: what reads the workloads: "native" is ncuroof's own, "nvidia" NVIDIA's module, and "auto" our own, and the module
-            where ours declines.
-        on_progress: called again and again with the share of the file that is read; by our own reader alone.
+        path: a `.ncu-rep`, `.ncu-repz` or the older `.nsight-cuprof-report`, or a text file with what ncu printed of one.
+        selection: the counters to read; None for all of them.
+        reader: what reads the workloads: "native" is ncuroof's own reader, "nvidia" is NVIDIA's module, and "auto" is the native
+            reader with the module as fallback if the native reader declines.
+        on_progress: called repeatedly with the fraction of the file read so far; only by the native reader.
 
     Raises:
         ReportNotFoundError: there is no such file, or it is a directory.
-        ReportAccessError: the file cannot be read, or was cut while it was read.
+        ReportAccessError: the file cannot be read, or was truncated while it was being read.
         ReportFormatError: it is not a report, or no complete workload is left of it.
-        ReportEmptyError: it is a whole report in which no kernel was profiled.
-        ReaderDeclinedError: the native reader declines, and the module is not to be asked or not installed.
-        MissingExtraError: NVIDIA's module is asked for and not installed.
+        ReportEmptyError: it is a complete report in which no kernel was profiled.
+        ReaderDeclinedError: the native reader declines, and the module must not be used or is not installed; or the module is
+            requested for a printed table.
+        MissingExtraError: NVIDIA's module is requested but not installed.
     """
     name = readable(path.name)
     with contextlib.ExitStack() as stack:
@@ -73,12 +74,12 @@ def open_report(
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """A report's file.
+    """An opened report file.
 
     Attributes:
-        name: without its folder.
-        file: as it is stored.
-        content: its bytes, decompressed.
+        name: the file's name, without its folder.
+        file: the file as it is stored.
+        content: the report's bytes, decompressed.
         loss: what is wrong with its compression, or None.
     """
 
@@ -130,7 +131,7 @@ def _read(
             hint="the file is damaged; copy or record it again",
         )
     session = read_session(block.header for block in container.blocks)
-    is_whole = n_read == container.n_workloads  # where results are lost, it is not known which
+    is_whole = n_read == container.n_workloads  # if results are lost, it is not known which
     modules = code_modules(content, container) if is_whole else {}
     rows = list(_one_of_each_first(contents))
     return RawReport(
@@ -154,12 +155,12 @@ def _read(
 
 
 def report_content(path: Path) -> tuple[bytes, str | None]:
-    """Return the bytes of a report, decompressed where it is stored compressed, and what is wrong with its compression, or None.
+    """Return the bytes of a report, decompressed if necessary, and what is wrong with its compression, or None.
 
     Raises:
         ReportNotFoundError: there is no such file, or it is a directory.
         ReportAccessError: the file cannot be read.
-        ReportFormatError: it does not begin as a report does, or nothing can be decompressed.
+        ReportFormatError: it does not begin like a report, or nothing can be decompressed.
     """
     name = readable(path.name)
     with _refusals(readable(str(path))):
@@ -171,7 +172,7 @@ def report_content(path: Path) -> tuple[bytes, str | None]:
 
 
 def _with_shapes(counters: pl.DataFrame, content: Content, container: Container) -> pl.DataFrame:
-    """Return the counters with grid and block, which old reports store elsewhere."""
+    """Return the counters with those of grid and block shape added, which old reports store outside the counters."""
     shapes = None if MARK in counters.columns else launch_shapes(content, container)
     if shapes is None or shapes.height != counters.height:
         return counters
@@ -180,7 +181,10 @@ def _with_shapes(counters: pl.DataFrame, content: Content, container: Container)
 
 
 def _one_of_each_first(contents: Contents) -> Iterator[int]:
-    """Yield the rows: of launches of one kernel in one shape the longest, then the others; both by time, in file order without."""
+    """Yield all row numbers: first the longest launch of each kernel and launch shape, then the other launches.
+
+    Both groups are sorted by falling duration; without durations they are in file order.
+    """
     known = [name for name in (*_SHAPE, _TIME) if name in contents.counters.columns]
     rows = contents.workloads.select("demangled_name").hstack(contents.counters.select(known)).with_row_index("row")
     if _TIME in known:
@@ -191,7 +195,7 @@ def _one_of_each_first(contents: Contents) -> Iterator[int]:
 
 
 def _kind(path: Path) -> FileKind:
-    """Return what a file is, by no more than its beginning.
+    """Return what kind of file this is, reading no more than its first bytes.
 
     Raises:
         ReportFormatError: it is neither a report nor text.
@@ -202,12 +206,12 @@ def _kind(path: Path) -> FileKind:
         head = file.read(SNIFF_BYTES)
     kind = sniff(head)
     if kind not in (FileKind.REPORT, FileKind.ZSTD, FileKind.TEXT):
-        walk(head, where=readable(path.name))  # raises, and says what the file is instead
+        walk(head, where=readable(path.name))  # raises an error that says what the file is instead
     return kind
 
 
 def _printed(path: Path, name: str, selection: CounterSelection | None, reader: ReaderName) -> RawReport:
-    """Return what a table holds that ncu printed; its reader is loaded where there is such a table."""
+    """Return the report in a text file that ncu printed; the reader for it is imported only when needed."""
     if reader == "nvidia":
         raise ReaderDeclinedError(
             f"{name}: NVIDIA's module reads reports, not tables printed by ncu", hint="leave out --reader nvidia"
@@ -219,7 +223,7 @@ def _printed(path: Path, name: str, selection: CounterSelection | None, reader: 
 
 @contextlib.contextmanager
 def _refusals(where: str) -> Iterator[None]:
-    """Turn what the system says against reading a file into errors with a name."""
+    """Turn the operating system's errors on reading a file into ncuroof's own."""
     try:
         yield
     except NcuroofError:
@@ -235,7 +239,7 @@ def _refusals(where: str) -> Iterator[None]:
 
 
 def _require_file(mode: int, where: str) -> None:
-    """Refuse what never ends, or ends only when someone else writes."""
+    """Raise unless the file is a regular one: reading a pipe or device may never end."""
     if stat.S_ISDIR(mode):
         raise ReportNotFoundError(
             f"{where}: expected a report file, found a directory",

@@ -1,4 +1,4 @@
-"""Which process each workload of a report belongs to: every block names its own.
+"""Which process launched each workload of a report: every block names its own.
 
 Source: Nsight Compute Customization Guide, "Report File Format": BlockHeader.Process.
 """
@@ -12,18 +12,19 @@ from ncuroof.ingest.raw_report import RAW_PROCESSES
 from ncuroof.ingest.session import Process, processes_of
 
 _GREATEST_ID = 2**63 - 1
-"""A damaged report can hold more; what no table can hold is not known."""
+"""The largest Int64. A damaged report can contain a larger id; it is read as not known."""
 
 
 def workload_processes(container: Container, known: tuple[Process, ...], n_read: int) -> pl.DataFrame:
-    """Return RAW_PROCESSES, rows as the workloads that were read.
+    """Return RAW_PROCESSES, one row per workload that was read.
 
-    Null where a block names no process and the report has several, and everywhere where results are lost: which, is not known.
+    A session with a single process owns all workloads. Otherwise a row is null if its block names no process, and every row is null
+    if results were lost, because it is not known which.
 
     Args:
-        container: the report.
+        container: the report's blocks.
         known: the processes of its session.
-        n_read: workloads that the reader gave.
+        n_read: number of workloads that the reader returned.
     """
     only = known[0] if len(known) == 1 else None
     rows: list[Process | None] = []

@@ -1,4 +1,4 @@
-"""What a reader gives: one report as frozen values and tables, free of any reader's own objects."""
+"""The common output of all readers: one report as frozen values and tables, without any reader's own objects."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ RAW_WORKLOADS = pl.Schema(
     {
         "function_name": pl.String(),  # name without template arguments and parameters
         "demangled_name": pl.String(),
-        "mangled_name": pl.String(),  # as in the code; null where the report does not say, and of what is no kernel
+        "mangled_name": pl.String(),  # as in the machine code; null if the report does not say or it is not a kernel
         "workload": pl.Enum(["kernel", "range", "graph", "cmdlist"]),
-        "nvtx": pl.List(pl.String),  # open ranges, outermost first
-        "n_collected": pl.UInt32(),  # counters that were asked for and hold a number, finite or not
-        "n_not_finite": pl.UInt32(),  # of those, how many are NaN or infinite: collection failed
+        "nvtx": pl.List(pl.String),  # NVTX ranges open at the launch, outermost first
+        "n_collected": pl.UInt32(),  # selected counters with a number, finite or not, except ALWAYS_STORED
+        "n_not_finite": pl.UInt32(),  # of those, how many are NaN, infinite or implausible: collection failed
     }
 )
 """One row per profiled workload, in file order."""
 
 RAW_PROCESSES = pl.Schema({"process_id": pl.Int64(), "process_name": pl.String()})
-"""One row per profiled workload: the process that launched it; null where the report does not say."""
+"""One row per profiled workload: the process that launched it; null if the report does not say."""
 
 RAW_RULES = pl.Schema(
     {
@@ -43,36 +43,37 @@ RAW_RULES = pl.Schema(
 RAW_INSTRUCTIONS = pl.Schema(
     {
         "row": pl.UInt32(),  # row of RAW_WORKLOADS
-        "number": pl.UInt32(),  # of the instruction in its kernel, from 0 by address
+        "number": pl.UInt32(),  # of the instruction, counted by address from 0 among the kernel's rows in this table
         "awaited": pl.List(
             pl.UInt32
-        ),  # numbers of those that warps were found to wait for there, the nearest first; else null
-        "barriers": pl.List(pl.UInt32),  # numbers of those that warps found waiting for others there wait at, as above
-        "n_loads": pl.UInt32(),  # that were under way where warps were found to wait for data; else null
-        "waits_for_atomic": pl.Boolean(),  # whether an atomic's result is, where warps wait for data; else null
-        "file": pl.String(),  # name of the source file, without its folder; null where the line is not known
+        ),  # numbers of the instructions that warps sampled here wait for, nearest first; null elsewhere
+        "barriers": pl.List(pl.UInt32),  # numbers of the barriers at which warps sampled here wait, likewise
+        "n_loads": pl.UInt32(),  # loads in flight, if warps wait for data here; else null
+        "waits_for_atomic": pl.Boolean(),  # whether what warps wait for here is an atomic's result; null if not known
+        "file": pl.String(),  # name of the source file, without its folder; null if the line is not known
         "line": pl.Int64(),
-        "text": pl.String(),  # of that line, without blanks around it, where its file was imported into the report; else null
-        "callers": pl.String(),  # of an inlined line: FILE:LINE of each call, the innermost first, line by line; else null
+        "text": pl.String(),  # that line, stripped, if its file was imported into the report; else null
+        "callers": pl.String(),  # for an inlined line, FILE:LINE of each call, one per text line, innermost first; else null
     }
 )
-"""One row per instruction of a kernel, by address, and of code without lines per instruction at which warps wait for data. One
-Float64 column more per counter that is kept by instruction."""
+"""One row per instruction of a kernel, by address. For code without line tables there are rows only for instructions at which warps
+wait for data. Each counter kept by instruction adds a Float64 column."""
 
 
 @dataclass(frozen=True, slots=True)
 class CounterSelection:
-    """Which counters a reader should read; a full report holds thousands that nobody asks for.
+    """Which counters a reader should read; a full report holds thousands that nobody needs.
 
     Attributes:
-        names: counters by name.
-        prefixes: counters by the beginning of their name.
-        lists: text metrics that list further counters, separated by commas.
+        names: names of counters.
+        prefixes: prefixes of counter names.
+        lists: text metrics whose value is a comma-separated list of further counters to read.
         texts: text metrics to keep.
-        instances: counters of which the values of single instances are wanted, with what the names of these begin with. They are
-            kept as a text: names and whole numbers in turn, ordered by name (`instances_text`).
-        by_instruction: counters of which the values of single instructions are wanted, where their lines are known.
-        waits: counters of warps that wait for data; those of the instructions at which they do, whether lines are known or not.
+        instances: counters whose instance values are wanted, each with the prefixes of the instance names to keep. They are
+            stored as text, names and whole numbers alternating, sorted by name (`instances_text`).
+        by_instruction: counters whose values per instruction are wanted, for kernels whose source lines are known.
+        waits: counters of warps that wait for data (stall samples); their values per instruction are wanted where warps wait,
+            whether or not source lines are known.
     """
 
     names: frozenset[str]
@@ -84,17 +85,17 @@ class CounterSelection:
     waits: frozenset[str] = frozenset()
 
     def and_names(self, names: frozenset[str]) -> CounterSelection:
-        """Return the selection with more counters by name."""
+        """Return the selection with the counters `names` added."""
         return replace(self, names=self.names | names)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawReport:
-    """One report as it was recorded: numbers untouched, except that what is not finite is null.
+    """One report as it was recorded: numbers are unchanged, except that non-finite and implausible ones are null.
 
     Attributes:
         file: the file's name, without its folder.
-        sha256: of the file's bytes.
+        sha256: SHA-256 of the file's bytes, in hexadecimal.
         session: versions, command line, processes and devices.
         workloads: RAW_WORKLOADS.
         processes: RAW_PROCESSES, rows as in `workloads`.
@@ -103,18 +104,18 @@ class RawReport:
         texts: one String column per text metric, rows as in `workloads`.
         rules: RAW_RULES.
         sections: identifiers of the sections that were collected, over all workloads, in order of first appearance.
-        charts: the roofline charts that the report carries.
+        charts: the roofline charts embedded in the report.
         damage: what is wrong with the file and what was lost, or None.
-        warnings: what may have been read otherwise than it was meant.
-        remarks: what else there is to say about how it was read; nothing, as a rule.
-        debug_builds: whether each workload's code was compiled for debugging, rows as in `workloads`, None where the report does
-            not say; empty where it says so of none.
-        unread_indices: the extents of each workload's launch (`launch__block_dim_y`, say) along which its code reads no index,
-            and BY_LANE where lanes of a warp exchange values; rows as in `workloads`, None where that is not known; empty
-            where no such extent is known of any.
-        instructions: RAW_INSTRUCTIONS of kernels whose code the report holds; where these are many, of some of each.
-        folder: name of the folder that holds the file; empty where it was read by itself.
-        is_printed: it was read from a table that ncu printed, whose numbers are rounded, and not from the report itself.
+        warnings: what may have been read differently from what was meant.
+        remarks: other notes on how the report was read; usually none.
+        debug_builds: whether each workload's code was compiled for debugging, one entry per row of `workloads`, None if the
+            report does not say; empty if it says so for no workload.
+        unread_indices: the launch extents (such as `launch__block_dim_y`) along which each workload's code reads no index, plus
+            BY_LANE if lanes of a warp exchange values; one entry per row of `workloads`, None if not known; empty if no such
+            extent is known for any workload.
+        instructions: RAW_INSTRUCTIONS of kernels whose code is in the report; if there are too many, of some of the kernels.
+        folder: name of the folder that contains the file; empty for a report that was opened on its own.
+        is_printed: whether it was read from a table that ncu printed, whose numbers are rounded, not from the report itself.
     """
 
     file: str
@@ -139,6 +140,6 @@ class RawReport:
 
     @property
     def demangled(self) -> dict[str, str]:
-        """The demangled name of each kernel by its mangled one, as far as the report says."""
+        """Demangled names by mangled name, for the kernels of which the report gives both."""
         names = self.workloads.select("mangled_name", "demangled_name").drop_nulls().unique()
         return dict(names.iter_rows())

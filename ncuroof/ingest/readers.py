@@ -1,4 +1,4 @@
-"""The two readers of a report's results, and which of them is asked: our own first, NVIDIA's module where ours declines."""
+"""Chooses between the two readers of a report's results: the native one first, NVIDIA's module if the native one declines."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class ReportSource:
     """A report to read.
 
     Attributes:
-        name: of the file, for error messages.
+        name: the file's name, for error messages.
         content: the report's bytes, decompressed.
         container: its intact blocks.
-        selection: the counters to read; all of them for None.
-        path: of a file that holds just these bytes; None where it is compressed or damaged.
-        on_bytes: called again and again with how many of the bytes are read.
+        selection: the counters to read; None for all of them.
+        path: path of a file with exactly these bytes; None if the file is compressed or damaged.
+        on_bytes: called repeatedly with the number of bytes read so far.
     """
 
     name: str
@@ -41,13 +41,13 @@ class ReportSource:
 
 
 def read_results(source: ReportSource, reader: ReaderName) -> tuple[Contents, str | None]:
-    """Return the results of a report, and why another reader than the first read it, or None.
+    """Return the results of a report, and why it was read with the fallback reader, or None.
 
     Raises:
         ReportFormatError: the report lists more counters of a kind than any GPU has.
-        ReportAccessError: no copy can be written for NVIDIA's module, or the file went away meanwhile.
-        ReaderDeclinedError: the native reader declines, and the module is not to be asked or not installed.
-        MissingExtraError: NVIDIA's module is asked for and not installed.
+        ReportAccessError: no copy can be written for NVIDIA's module, or the file disappeared in the meantime.
+        ReaderDeclinedError: the native reader declines, and the module must not be used or is not installed.
+        MissingExtraError: NVIDIA's module is requested but not installed.
     """
     if reader == "nvidia":
         return _with_module(source), None
@@ -67,7 +67,10 @@ def _refusal(source: ReportSource, declined: DeclinedError, hint: str) -> Reader
 
 
 def _with_module(source: ReportSource) -> Contents:
-    """Read with NVIDIA's module, which goes by the suffix, takes only UTF-8 for a path, and gives nothing of a damaged file."""
+    """Read with NVIDIA's module, from a copy if it could not open the file itself.
+
+    The module decides by the suffix whether a file is compressed, accepts only UTF-8 paths, and reads nothing of a damaged file.
+    """
     from ncuroof.ingest.nvidia_module import read_contents  # noqa: PLC0415  most reports are read without
 
     if source.path is not None and source.path.suffix != ".ncu-repz" and _is_utf8(source.path):
@@ -80,7 +83,7 @@ def _is_utf8(path: Path) -> bool:
 
 
 def _from_copy(source: ReportSource) -> Contents:
-    """Read from a copy on disk of what is intact: NVIDIA's module takes nothing but paths."""
+    """Read with NVIDIA's module from a temporary copy of the intact part: it only accepts paths."""
     from ncuroof.ingest.nvidia_module import read_contents  # noqa: PLC0415  most reports are read without
 
     try:

@@ -1,8 +1,8 @@
-"""What a report says about its session: versions, command line, GPUs, processes, and how ncu was set.
+"""What a report says about its session: versions, command line, GPUs, processes, and ncu's settings.
 
-The details are spread over the headers of many blocks, a few fields in each, and are merged here. Host names,
-addresses and the environment are in the same messages; they are never looked at. A malformed message is lost
-on its own, the others are kept.
+These details are spread over the headers of many blocks, a few fields in each, and are merged here. Host names,
+addresses and the environment are in the same messages; they are never read. Of a malformed message, the fields
+before the error are kept; other messages are not affected.
 
 Source: Nsight Compute Customization Guide, "Report File Format"; Nsight Compute CLI documentation, options.
 """
@@ -34,10 +34,10 @@ _ATTRIBUTE_NAME, _ATTRIBUTE_VALUE = 1, 2
 _VALUE_STRING, _VALUE_REALS, _VALUE_INTEGERS = 1, (2, 3), (4, 5)
 
 _NO_DATE_S = 2**33
-"""The year 2242: flipped bits give such dates."""
+"""The year 2242: later dates come from corrupted bits."""
 
-# ncu's options that take no argument; after any other one without "=" the next word is its argument. The
-# first word that is neither is the profiled program, and the options behind it are the program's.
+# ncu's options that take no argument. Any other option without "=" takes the next word as its argument. The first
+# word that is neither option nor argument is the profiled program; the options after it belong to the program.
 _FLAGS = frozenset(
     {
         "-f",
@@ -58,7 +58,7 @@ _FLAGS = frozenset(
         "--verbose",
     }
 )
-# Options that leave out launches between recorded ones; --launch-skip and --launch-count alone leave out those around them.
+# Options that can skip launches between profiled ones; --launch-skip and --launch-count alone only skip those before and after.
 _CHOICES = frozenset(
     {"-k", "--kernel-name", "--kernel-id", "--kernel-regex", "--filter-mode", "--nvtx-include", "--nvtx-exclude"}
 )
@@ -68,7 +68,7 @@ _WORD = re.compile(r'(?:"[^"]*"|[^\s"])+')
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A profiled process: its id on the target and the file name of its program, without directories."""
+    """A profiled process: its id on the target machine and the file name of its program, without directories."""
 
     id: int
     name: str | None
@@ -79,9 +79,9 @@ class Device:
     """A GPU that was visible to the profiled program.
 
     Attributes:
-        id: what a workload's `launch__device_id` refers to.
-        name: as the driver calls it.
-        attributes: by the name they have in the report, which is that of the workloads' metrics
+        id: the number that a workload's `launch__device_id` refers to.
+        name: the GPU's name from the driver.
+        attributes: device attributes by their name in the report, which is also the name of the workloads' metrics
             (`device__attribute_multiprocessor_count`).
     """
 
@@ -92,22 +92,22 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """How a report came to be. None and empty tuples stand for what the report does not say.
+    """How a report was recorded. None or an empty tuple means that the report does not say.
 
     Attributes:
-        ncu_version: of the Nsight Compute that recorded it, as `2025.3.1`.
-        cuda_version: of the CUDA driver interface, as `12.9`.
-        driver_version: of the display driver, as `576.40`.
-        command_line: of ncu; without it, the profiled program and its arguments.
-        clock_control: in the words of ncu's option: `base`, `none`, …
+        ncu_version: version of the Nsight Compute that recorded it, such as `2025.3.1`.
+        cuda_version: CUDA version of the driver, such as `12.9`.
+        driver_version: version of the display driver, such as `576.40`.
+        command_line: ncu's command line; if the report lacks it, the profiled program and its arguments.
+        clock_control: as spelled in ncu's option: `base`, `none`, …
         cache_control: `all` or `none`.
         replay_mode: `kernel`, `application`, `range` or `app-range`.
-        sets: section sets asked for on the command line.
-        sections: sections asked for on the command line.
-        processes: in the order of their first block.
-        devices: in the order of the report.
+        sets: section sets requested on the command line.
+        sections: sections requested on the command line.
+        processes: the profiled processes, in the order of their first block.
+        devices: the GPUs, in the order of the report.
         created_s: when the session began, in seconds since 1970 (UTC).
-        chooses_launches: whether ncu's command line leaves out launches between recorded ones.
+        chooses_launches: whether ncu's command line can skip launches between profiled ones; None without a command line of ncu.
     """
 
     ncu_version: str | None
@@ -126,12 +126,12 @@ class Session:
 
     @property
     def is_simulated(self) -> bool:
-        """Whether ncuroof wrote the report itself; whatever shows it says so."""
+        """Whether ncuroof generated the report itself; every output has to say so."""
         return _SIMULATED_MARK in (self.command_line or "")
 
 
 def read_session(headers: Iterable[wire.Bytes]) -> Session:
-    """Return the session that the headers of a report's blocks tell of.
+    """Return the session described by the headers of a report's blocks.
 
     Args:
         headers: the encoded header of each block, in file order (`Block.header`).
@@ -162,7 +162,7 @@ def read_session(headers: Iterable[wire.Bytes]) -> Session:
 
 
 def _merged(headers: Iterable[wire.Bytes]) -> tuple[_Fields, tuple[Process, ...]]:
-    """Return the fields of all session messages together, and the processes that the blocks belong to."""
+    """Return the merged fields of all session messages, and the processes that the blocks belong to."""
     session: _Fields = {}
     process_by_id: dict[int, Process] = {}
     for header in headers:
@@ -176,7 +176,7 @@ def _merged(headers: Iterable[wire.Bytes]) -> tuple[_Fields, tuple[Process, ...]
 
 
 def processes_of(header: wire.Bytes) -> Iterator[Process]:
-    """Yield the processes that a block's header names: one, in every report so far."""
+    """Yield the processes that a block's header names; every report seen so far has one per block."""
     yield from _processes(_fields(header))
 
 
@@ -189,14 +189,14 @@ def _processes(header: _Fields) -> Iterator[Process]:
 
 @lru_cache(maxsize=64)
 def _process(encoded: bytes) -> Process | None:
-    """Return the process; nearly every block of a report repeats the same one."""
+    """Return the decoded process; cached, because nearly every block of a report repeats the same one."""
     message = _fields(encoded)
     process_id = _integer(message, _PROCESS_ID)
     return None if process_id is None else Process(process_id, _base_name(_text(message, _PROCESS_NAME)))
 
 
 def _created(session: _Fields) -> int | None:
-    """Return when the session began; None where the report does not say, or says what no clock showed."""
+    """Return when the session began, in seconds since 1970; None if the report does not say or the date is implausible."""
     created = _integer(session, _SESSION_CREATED)
     return created if created is not None and 0 < created < _NO_DATE_S else None
 
@@ -209,7 +209,7 @@ def _versions(session: _Fields) -> Iterator[tuple[str, str]]:
 
 
 def _devices(session: _Fields) -> Iterator[Device]:
-    """Yield each device once: every profiled process brings its own list of them."""
+    """Yield each device once: the report repeats the list of devices for every profiled process."""
     seen = set()
     for message in _messages(session, _SESSION_DEVICE):
         device_id = _integer(message, _DEVICE_ID)
@@ -245,7 +245,7 @@ def _program_line(program: _Fields) -> str | None:
 
 
 def _options(command_line: str) -> Iterator[tuple[str, str]]:
-    """Yield `(option, argument)` of ncu's own options, without those of the profiled program."""
+    """Yield `(option, argument)` for ncu's own options that take one, without those of the profiled program."""
     words = iter([word.replace('"', "") for word in _WORD.findall(command_line)][1:])
     for word in words:
         if not word.startswith("-") or word == "--":
@@ -262,7 +262,7 @@ def _last(options: Iterable[tuple[str, str]], wanted: str) -> str | None:
 
 
 def _mode(spelling: str | None) -> str | None:
-    """Return a mode in the words of ncu's options; the graphical interface stores `Base` and `Kernel`."""
+    """Return a mode as ncu's options spell it; the graphical interface stores `Base` and `Kernel`."""
     if not spelling:
         return None
     word = re.sub(r"[\s_-]+", "", spelling).lower()
@@ -270,7 +270,7 @@ def _mode(spelling: str | None) -> str | None:
 
 
 def _release(version: str | None) -> str | None:
-    """Return `2024.1.1` of `2024.1.1.0 (build 33998838) (public-release)`."""
+    """Return `2024.1.1` for `2024.1.1.0 (build 33998838) (public-release)`."""
     match = re.match(r"\d+(?:\.\d+){1,2}", version or "")
     return match.group() if match else version
 
@@ -280,7 +280,7 @@ def _base_name(path: str | None) -> str | None:
 
 
 def _fields(message: wire.Bytes) -> _Fields:
-    """Return the values of a message by field number, up to where it is malformed."""
+    """Return the values of a message by field number, up to the point where it is malformed."""
     found: _Fields = {}
     try:
         for number, _, value in wire.fields(message):
@@ -297,7 +297,7 @@ def _messages(fields: _Fields, number: int) -> Iterator[_Fields]:
 
 
 def _text(fields: _Fields, number: int) -> str | None:
-    """Return a text field, None where it is absent, empty, or no text. Windows puts a NUL behind some."""
+    """Return a text field, stripped; None if it is absent, empty, or not text. Windows appends a NUL to some."""
     for value in fields.get(number, ()):
         if not isinstance(value, int):
             return wire.as_text(value).rstrip("\0").strip() or None

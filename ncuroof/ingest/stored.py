@@ -1,4 +1,4 @@
-"""The bytes of a file: small ones in memory, large ones part by part, so that memory does not grow with the file."""
+"""Access to a file's bytes: small files are held in memory, large ones read part by part, so that memory stays bounded."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from typing import IO
 from ncuroof.errors import ReportAccessError
 
 LARGE_BYTES = 16 << 20
-"""Files below it are read at once, and stay as read should they be overwritten meanwhile."""
+"""Smaller files are read whole, so that overwriting them in the meantime has no effect."""
 
 _CHUNK_BYTES = 8 << 20
-"""Hashed or copied at a time; a thread that hashes waits for a turn with the interpreter after each."""
+"""Bytes hashed or copied at a time; the hashing thread has to wait for the GIL after each chunk."""
 
 
 class StoredFile:
-    """A file of which parts are read when they are asked for.
+    """A file whose parts are read on demand.
 
     Args:
-        file: open and seekable; nobody else moves in it.
-        where: its name, for error messages.
+        file: open and seekable; nobody else may move its position.
+        where: the file's name, for error messages.
     """
 
     def __init__(self, file: IO[bytes], where: str) -> None:
@@ -40,7 +40,7 @@ class StoredFile:
         """Return the bytes from `start` to `end`.
 
         Raises:
-            ReportAccessError: the file does not hold them any more, or cannot be read.
+            ReportAccessError: the file no longer contains them, or cannot be read.
         """
         try:
             return self._read(start, end - start)
@@ -48,7 +48,7 @@ class StoredFile:
             raise _gone(self._where, error) from error
 
     def rewound(self) -> IO[bytes]:
-        """Return the file itself, at its beginning."""
+        """Return the underlying file, positioned at its start."""
         self._file.seek(0)
         return self._file
 
@@ -59,7 +59,7 @@ class StoredFile:
     def _read(self, start: int, n_bytes: int) -> bytes:
         self._file.seek(start)
         found = self._file.read(n_bytes)
-        while len(found) < n_bytes:  # the system may give less than was asked for
+        while len(found) < n_bytes:  # a read may return fewer bytes than requested
             more = self._file.read(n_bytes - len(found))
             if not more:
                 raise OSError(errno.EIO, "it was truncated while being read")
@@ -69,21 +69,21 @@ class StoredFile:
 
 Content = bytes | StoredFile
 Part = bytes | memoryview
-"""Of what is in memory a view, of a file a copy."""
+"""A view of bytes in memory, or a copy read from a file."""
 
 
 def part(content: Content, start: int, end: int) -> Part:
-    """Return the bytes of a content from `start` to `end`, both of them inside it.
+    """Return the bytes of `content` from `start` to `end`, both within it.
 
     Raises:
-        ReportAccessError: the file was cut meanwhile, or cannot be read.
+        ReportAccessError: the file was truncated in the meantime, or cannot be read.
     """
     return content.part(start, end) if isinstance(content, StoredFile) else memoryview(content)[start:end]
 
 
 @contextlib.contextmanager
 def closing(content: Content) -> Iterator[None]:
-    """Close a content at the end, where it is a file."""
+    """Close `content` on exit if it is a file."""
     try:
         yield
     finally:
@@ -92,11 +92,11 @@ def closing(content: Content) -> Iterator[None]:
 
 
 def copy_part(content: Content, n_bytes: int, path: Path) -> None:
-    """Write the first bytes of a content to a file.
+    """Write the first `n_bytes` of `content` to the file at `path`.
 
     Raises:
-        ReportAccessError: the content was cut meanwhile.
-        OSError: there is no room.
+        ReportAccessError: the source file was truncated in the meantime, or cannot be read.
+        OSError: the copy cannot be written, for example on a full disk.
     """
     with path.open("wb") as file:
         for start in range(0, n_bytes, _CHUNK_BYTES):
@@ -104,13 +104,13 @@ def copy_part(content: Content, n_bytes: int, path: Path) -> None:
 
 
 class LoadedFile:
-    """The content of a file, and its SHA-256, which a thread of its own computes while the content is read.
+    """A file's content and its SHA-256, which a background thread computes while the content is being read.
 
     Args:
-        path: of the file.
+        path: path of the file.
 
     Attributes:
-        content: its bytes.
+        content: the file's bytes.
 
     Raises:
         OSError: the file cannot be read.
@@ -121,7 +121,7 @@ class LoadedFile:
         is_small = path.stat().st_size < LARGE_BYTES
         self.content = path.read_bytes() if is_small else StoredFile(path.open("rb", buffering=0), str(path))
         self._sha256: str | None = None
-        self._thread = Thread(target=self._find, daemon=True)  # an interrupt does not wait for it
+        self._thread = Thread(target=self._find, daemon=True)  # daemon: Ctrl-C does not wait for it
         self._thread.start()
 
     def __enter__(self) -> LoadedFile:
@@ -132,16 +132,16 @@ class LoadedFile:
             pass
 
     def sha256(self) -> str:
-        """Return the SHA-256 in hexadecimal, as soon as it is known.
+        """Return the SHA-256 in hexadecimal, waiting for the thread if necessary.
 
         Raises:
-            ReportAccessError: the file cannot be read any more.
+            ReportAccessError: the file can no longer be read.
         """
         self._thread.join()
-        return self._sha256 or self._hash()  # a thread that failed cannot say why
+        return self._sha256 or self._hash()  # if the thread failed, hash again here so that the error is raised
 
     def _find(self) -> None:
-        with contextlib.suppress(Exception):  # whatever it is, `sha256` meets it again
+        with contextlib.suppress(Exception):  # `sha256` runs into the same error and raises it
             self._sha256 = self._hash()
 
     def _hash(self) -> str:
@@ -175,5 +175,5 @@ def _gone(where: str, error: OSError) -> ReportAccessError:
 
 
 def readable(text: str) -> str:
-    """Return a path, or text that Python read, as every file can hold it: a name on disk need not be UTF-8."""
+    """Return a path or other text in valid UTF-8, with U+FFFD for surrogate escapes: a file name on disk need not be UTF-8."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

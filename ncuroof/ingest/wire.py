@@ -1,8 +1,8 @@
-"""The protobuf wire format, read without protobuf: the fields of one encoded message, in order.
+"""Reads the protobuf wire format without protobuf: the fields of one encoded message, in order.
 
-Every length is checked against the buffer before it is believed, because reports come from strangers. Values
-are not copied: a length-delimited or fixed-width field is a view into the message. What a field number means
-is the caller's business; a number that the caller does not know is one it does not look at.
+Reports are untrusted input, so every length is checked against the buffer before it is used. Values are not
+copied: a length-delimited or fixed-width field is a view into the message. The caller decides what a field
+number means, and ignores the numbers it does not know.
 
 Source: Protocol Buffers documentation, "Encoding" (tags, varints, length prefixes, fixed widths).
 """
@@ -30,7 +30,7 @@ _MAX_FIELD_NUMBER = (1 << 29) - 1
 
 
 class WireError(ValueError):
-    """The bytes are not a well-formed message. Raised and handled within `ingest`, not shown to users."""
+    """The bytes are not a well-formed message. Raised and handled inside `ingest`; users never see it."""
 
 
 def fields(message: Bytes) -> Iterator[Field]:
@@ -43,7 +43,7 @@ def fields(message: Bytes) -> Iterator[Field]:
         The value is an int (0..2**64 - 1) for `VARINT`, and a view of the raw bytes for the other wire types.
 
     Raises:
-        WireError: when the iteration reaches a malformed or cut field. Fields before it have been yielded.
+        WireError: the iteration reached a malformed or truncated field; the fields before it have been yielded.
     """
     view = memoryview(message)
     n_bytes = len(view)
@@ -75,9 +75,9 @@ def fields(message: Bytes) -> Iterator[Field]:
 
 
 def start_of(message: bytes, wanted: int) -> int | None:
-    """Return where the first field with the number `wanted` begins; None where there is none, or a field before it is malformed.
+    """Return the offset of the first field with number `wanted`; None if there is none or a field before it is malformed.
 
-    It takes half the time of `placed_fields`, since nothing is made of the fields in between.
+    Takes half the time of `placed_fields`, because the fields in between are skipped without building values.
     """
     view = memoryview(message)
     position = 0
@@ -105,10 +105,12 @@ def start_of(message: bytes, wanted: int) -> int | None:
 
 
 def placed_fields(message: Bytes) -> Iterator[tuple[int, int, int | None, int]]:
-    """Yield number, start, start of the content (None for a number), and end of each field of an encoded message.
+    """Yield `(number, start, content start, end)` of each field of an encoded message, as offsets into it.
+
+    The content start is None unless the field is length-delimited.
 
     Raises:
-        WireError: when the iteration reaches a malformed or cut field. Fields before it have been yielded.
+        WireError: the iteration reached a malformed or truncated field; the fields before it have been yielded.
     """
     view = memoryview(message)
     position = 0
@@ -124,7 +126,7 @@ def placed_fields(message: Bytes) -> Iterator[tuple[int, int, int | None, int]]:
 
 
 def as_text(value: int | memoryview) -> str:
-    """Return a string field as text, with U+FFFD where the bytes are not UTF-8.
+    """Return a string field as text; bytes that are not UTF-8 become U+FFFD.
 
     Raises:
         WireError: the field is a varint.
@@ -144,10 +146,10 @@ def as_int(value: int | memoryview) -> int:
 
 
 def as_float(value: int | memoryview) -> float:
-    """Return a `FIXED64` field as a double, a `FIXED32` field as a single-precision float.
+    """Return the value of a `FIXED64` (double) or `FIXED32` (single-precision) field.
 
     Raises:
-        WireError: the field is of neither width.
+        WireError: the field has neither width.
     """
     view = _view(value)
     if len(view) == 8:
@@ -166,7 +168,7 @@ def _view(value: int | memoryview) -> memoryview:
 def _varint(view: memoryview, position: int) -> tuple[int, int]:
     """Return the varint at `position` and the position after it.
 
-    Bits past the 64th are dropped, as protobuf does.
+    Bits above the 64th are dropped, as in protobuf.
     """
     if position < len(view) and (value := view[position]) <= _LAST_OF_ONE_BYTE:
         return value, position + 1
@@ -183,7 +185,7 @@ def _varint(view: memoryview, position: int) -> tuple[int, int]:
 
 
 def _after_varint(view: memoryview, position: int) -> int:
-    """Return the position after a varint that has been read before."""
+    """Return the position after a varint that is known to be well-formed."""
     while view[position] > _LAST_OF_ONE_BYTE:
         position += 1
     return position + 1

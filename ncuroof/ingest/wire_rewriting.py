@@ -1,7 +1,8 @@
-"""Rewrites encoded protobuf messages by an allow-list of their fields, and keeps the bytes of what stays as they are.
+"""Rewrites encoded protobuf messages by an allow-list of fields; whatever is kept unchanged keeps its exact bytes.
 
-A message is described by what becomes of its length-delimited fields: texts, bytes, messages. One that is not described is left
-out, because what is not known may be anything. Numbers stay, known or not.
+A message is described by a treatment for each of its length-delimited fields (strings, bytes, submessages). The caller's `unknown`
+treatment applies to fields without a description; redaction drops those, because an unknown field may hold anything. Numeric fields
+are always kept, known or not.
 
 Source: Protocol Buffers documentation, "Encoding" (tags, varints, length prefixes, fixed widths).
 """
@@ -14,22 +15,22 @@ from typing import TypeVar
 from ncuroof.ingest import wire
 
 Pass = TypeVar("Pass")
-"""What a rewriting notes while it goes over a report."""
+"""The state that treatments share and update during one pass over a report."""
 
 Treatment = Callable[[bytes, Pass], "bytes | None"]
-"""What becomes of a field's content; None leaves the field out."""
+"""Maps the content of a field to its new content; None drops the field."""
 
 
 def rewritten(
     encoded: wire.Bytes, treatment_by_field: Mapping[int, Treatment[Pass]], passing: Pass, unknown: Treatment[Pass]
 ) -> bytes:
-    """Return a message with each length-delimited field treated.
+    """Return a message with the treatment of each length-delimited field applied.
 
     Args:
         encoded: one message, without a length prefix.
-        treatment_by_field: by field number.
-        passing: handed to every treatment.
-        unknown: the treatment of fields that are not described.
+        treatment_by_field: treatments by field number.
+        passing: state passed to every treatment.
+        unknown: treatment of all other length-delimited fields.
 
     Raises:
         WireError: the message is malformed.
@@ -48,7 +49,7 @@ def rewritten(
 
 
 def with_number(encoded: wire.Bytes, number: int, value: int) -> bytes:
-    """Return the message with its varint field `number`, where it has one, set to `value`.
+    """Return the message with its fields of number `number`, if it has any and they are numeric, set to the varint `value`.
 
     Raises:
         WireError: the message is malformed.
@@ -67,7 +68,7 @@ def field(number: int, content: bytes) -> bytes:
 
 
 def varint(value: int) -> bytes:
-    """Return a whole number, at least 0, as a varint."""
+    """Return a non-negative integer encoded as a varint."""
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)

@@ -1,1 +1,1 @@
-"""What the machine code in a report tells: lines, what waits for what, debug builds."""
+"""Analyses the machine code in a report: source lines, dependencies between instructions, debug builds, unused thread indices."""

@@ -1,4 +1,4 @@
-"""Which kernels were compiled for debugging, without optimisation: their machine code, which the report holds, says so.
+"""Finds kernels that were compiled for debugging, without optimisation, from the machine code in the report.
 
 Source: `nvcc --help`, --device-debug: "turns off all optimizations. Don't use for profiling; use -lineinfo instead."
 """
@@ -14,25 +14,25 @@ from ncuroof.ingest.stored import Content
 from ncuroof.ingest.wire import WireError
 
 REGISTERS_OF_VARIABLES = b".nv_debug_info_reg_sass"
-"""A section that ptxas writes for `nvcc -G`, and neither for `-lineinfo` nor for `-G -dopt=on`."""
+"""A section that ptxas writes for `nvcc -G`, but not for `-lineinfo` or `-G -dopt=on`."""
 
 
 def debug_builds(content: Content, container: Container, modules: Mapping[int, CodeModule]) -> tuple[bool | None, ...]:
-    """Return whether the code of each workload is a debug build; None where the report does not say.
+    """Return for each workload whether its code is a debug build, None if the report does not say.
 
-    Empty where it says so of none.
+    The result is empty if the report says so for no workload.
 
     Args:
         content: the report's bytes.
         container: its blocks.
-        modules: the code that it stores.
+        modules: the code in the report, by reference.
     """
     builds = {module: _build(module.image) for module in modules.values()}
     found = set(builds.values())
     if found == {None}:
-        return ()  # all code was left out
+        return ()  # the report omits all code
     spans = list(kernel_spans(container))
-    if found == {False}:  # as a rule; which kernel has which code need not be asked
+    if found == {False}:  # the usual case: the kernels need not be matched to modules
         return tuple(None if span is None else False for span in spans)
     of_spans = (None if span is None else module_of(content, span, modules) for span in spans)
     rows = tuple(None if module is None else _known(module, builds) for module in of_spans)
@@ -40,10 +40,10 @@ def debug_builds(content: Content, container: Container, modules: Mapping[int, C
 
 
 def is_debug_build(image: bytes) -> bool | None:
-    """Return whether code was compiled for debugging, without optimisation; None for what is no ELF image of 64 bits.
+    """Return whether code was compiled for debugging, without optimisation; None if it is not a 64-bit ELF image.
 
     Raises:
-        WireError: the image is cut or malformed.
+        WireError: the image is truncated or malformed.
     """
     if not is_image(image):
         return None

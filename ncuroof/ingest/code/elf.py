@@ -1,7 +1,7 @@
-"""ELF images of 64 bits: their sections, symbols and relocations, as far as a kernel's machine code needs them.
+"""Parses 64-bit ELF images: sections, symbols and relocations, as far as a kernel's machine code needs them.
 
-Source: Tool Interface Standard, "Executable and Linking Format", and its extension to 64 bits. Where the
-compute capability stands: images of nvcc 11 to 13.
+Source: Tool Interface Standard, "Executable and Linking Format", and its 64-bit extension. Position of the
+compute capability: images written by nvcc 11 to 13.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from ncuroof.ingest.wire import WireError
 _IMAGE_64 = b"\x7fELF\x02"
 HEADER_BYTES, SECTION_BYTES = 64, 64
 BITS, STRINGS, NO_BITS = 1, 3, 8
-"""Types of sections."""
+"""Section types PROGBITS, STRTAB and NOBITS."""
 
 _ABI_VERSION, _FLAGS = 8, 0x30
 _CUDA_13 = 8
-"""Since this version of the ABI the compute capability is the second byte of the flags, and the first before."""
+"""From this ABI version on, the compute capability is the second byte of the flags; before, it is the first."""
 
 _MOST_NAME_BYTES = 64
-"""Longer names, those of kernels, are cut: a damaged image has no end of them."""
+"""Longer section names, which kernels have, are truncated: in a damaged image a name may never end."""
 
 SECTION_HEADER = struct.Struct("<IIQQQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
@@ -30,7 +30,7 @@ _ENTRY_BY_NAME = {b".rel": struct.Struct("<QQ"), b".rela": struct.Struct("<QQq")
 
 
 class Section(NamedTuple):
-    """A section: number, name (cut), type, where its content lies, and where its name stands among the names."""
+    """A section: number, truncated name, type, offset and size of its content, and offset of its name in the name table."""
 
     number: int
     name: bytes
@@ -41,14 +41,14 @@ class Section(NamedTuple):
 
 
 class Image:
-    """An image, cut into its sections.
+    """A parsed ELF image.
 
     Attributes:
-        sections: in file order.
-        compute_capability: that the code was compiled for, 86 for 8.6.
+        sections: its sections, in file order.
+        compute_capability: the target of the code, such as 86 for 8.6.
 
     Raises:
-        WireError: it is cut or malformed.
+        WireError: it is truncated or malformed.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -67,29 +67,30 @@ class Image:
         ]
 
     def content(self, name: bytes) -> bytes:
-        """Return what the first section of that name holds; nothing where there is none."""
+        """Return the content of the first section with this (truncated) name; empty if there is none."""
         return next((self._of(section) for section in self.sections if section.name == name), b"")
 
     def named(self, name: bytes) -> Section | None:
-        """Return the first section of that name, however long it is."""
+        """Return the first section with this full name, however long, or None."""
         for section in self.sections:
             if name.startswith(section.name) and self._names.startswith(name + b"\0", section.name_start):
                 return section
         return None
 
     def function(self, name: bytes) -> Section | None:
-        """Return the section that holds a function's machine code, by its mangled name."""
+        """Return the section with a function's machine code, by the mangled name, or None."""
         return self.named(b".text." + name)
 
     def code(self, function: bytes) -> bytes:
-        """Return the machine code of a function; nothing where there is none."""
+        """Return the machine code of a function; empty if there is none."""
         section = self.function(function)
         return b"" if section is None else self._of(section)
 
     def relocations(self, name: bytes) -> Iterator[tuple[int, int, int]]:
-        """Yield where each address stands in a section that the loader fills in, the section that it points into, and where there.
+        """Yield `(offset, target section, target offset)` for each address in section `name` that the loader fills in.
 
-        What stands in the address's place meanwhile is not added.
+        `offset` is where the address is stored in the section. For `.rel` entries, which have no explicit addend, the value already
+        stored there is not added.
         """
         symbols = self.content(b".symtab")
         for prefix, layout in _ENTRY_BY_NAME.items():
@@ -108,5 +109,5 @@ class Image:
 
 
 def is_image(content: bytes) -> bool:
-    """Return whether bytes begin as an image of 64 bits does."""
+    """Return whether the bytes begin like a 64-bit ELF image."""
     return content.startswith(_IMAGE_64)

@@ -1,4 +1,4 @@
-"""The source files that a report carries, where it was recorded with --import-source.
+"""The source files embedded in a report that was recorded with --import-source.
 
 Source: Nsight Compute Customization Guide, "Report File Format": SourceData.SourceFiles.
 """
@@ -17,10 +17,10 @@ _MOST_CHARACTERS = 200
 
 
 class ImportedSources:
-    """The lines of the files of one module.
+    """The source lines of one module.
 
     Args:
-        encoded: its files, message by message; malformed ones are left out.
+        encoded: encoded SourceFiles messages; malformed ones are ignored.
     """
 
     def __init__(self, encoded: Iterable[bytes]) -> None:
@@ -29,11 +29,11 @@ class ImportedSources:
             name = without_folder(c_text(file.name))
             same = self._content_by_file.setdefault(name, file.content) == file.content
             if not same:
-                self._content_by_file[name] = None  # of two folders: which one is meant, is not known
+                self._content_by_file[name] = None  # two folders have different files of this name: ambiguous
         self._lines_by_file: dict[str, list[bytes]] = {}
 
     def line(self, file: str, number: int) -> str | None:
-        """Return a line, counted from 1, without blanks around it and cut where it is long; None where it is not known."""
+        """Return line `number` (from 1) of a file, stripped and truncated if long; None if not known or blank."""
         if file not in self._lines_by_file:
             self._lines_by_file[file] = (self._content_by_file.get(file) or b"").split(b"\n")
         lines = self._lines_by_file[file]

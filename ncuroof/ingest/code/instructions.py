@@ -1,7 +1,7 @@
-"""Counters of single instructions, the line of the sources that each comes from, and what warps wait for there.
+"""Reads counters per instruction, the source line of each instruction, and what warps wait for there.
 
-They are read of kernels whose code has a line table, and of others where warps wait for data, until there are enough: a report of
-thousands of launches holds millions.
+For kernels whose code has a line table, all instructions are read; for others, only those at which warps wait for data. Both are
+limited, because a report of thousands of launches contains millions of instructions.
 
 Source: Nsight Compute Customization Guide, "Report File Format": ProfileMetricResult's values by address, RelocationData.
 """
@@ -31,27 +31,27 @@ from ncuroof.ingest.stored import Content
 from ncuroof.ingest.wire import WireError
 
 _MOST_KERNELS = 100
-"""With lines, and as many without."""
+"""Kernels read with lines, and as many without."""
 
 _MOST_LOOKED_AT = 1_000
-"""Launches; the code of most is not decoded anew to know whether it has lines."""
+"""Launches examined; most share a decoded module, so that finding out whether it has lines costs little."""
 
 _MOST_INSTRUCTIONS = 20_000
-"""Of all kernels together; with ten counters each that takes a tenth of a second. No kernel is cut in the middle, and of those
-that follow only the instructions are read at which warps wait for data."""
+"""Instructions of all kernels together; with ten counters each they take a tenth of a second. The kernel that exceeds the limit is
+still read completely; of those after it, only the instructions at which warps wait for data."""
 
 _N_MODULES = 16
-"""Whose code is kept, decoded, for further kernels of them."""
+"""Modules whose decoded code is cached for further kernels."""
 
 _MOST_OF_ONE_KERNEL = 100_000
-"""Counters with more values are left out: no kernel is that long."""
+"""Counters with more values per kernel are left out: no kernel is that long."""
 
 _FUNCTIONS = "launch__function_pcs"
 _SCOREBOARD, _BARRIER = "scoreboard", "stalled_barrier"
-"""Counters with this in their name count warps that wait for an instruction before."""
+"""Parts of the names of counters that sample warps waiting for an earlier instruction."""
 
 _LEAST_FRAC = 0.01
-"""Of the samples of a kernel that wait: what is waited for with fewer is not looked up."""
+"""Least fraction of a kernel's samples of a stall that an instruction must have for its dependencies to be looked up."""
 
 _VALUES = ("short", "long", "double", "single")
 
@@ -67,14 +67,14 @@ def read_instructions(
     selection: CounterSelection,
     rows: Iterable[int],
 ) -> pl.DataFrame:
-    """Return RAW_INSTRUCTIONS, and a column for each counter that any kernel has by instruction; null where it has none.
+    """Return RAW_INSTRUCTIONS with a column for each counter that any kernel has by instruction, null where it has no value.
 
     Args:
         content: the report's bytes.
-        container: its blocks, with all of its strings.
-        modules: the code that it stores.
+        container: its blocks, which contain the string table.
+        modules: the code in the report, by reference.
         selection: which counters are wanted.
-        rows: of the workloads, those first that are wanted most.
+        rows: workload rows, the most important first.
     """
     table = _Table()
     names = _strings(container) if any(module.image for module in modules.values()) else []
@@ -99,7 +99,13 @@ def read_instructions(
 
 
 class _Wanted:
-    """The counters that are wanted, by the number that the report gives them: of kernels with lines, and of others."""
+    """The wanted counters by their index in the report's string table, for kernels with lines and for those without.
+
+    Attributes:
+        waits: names of the counters of warps that wait for data.
+        with_lines: counters to read for kernels with lines.
+        without: counters to read for kernels without.
+    """
 
     def __init__(self, names: Sequence[str | None], selection: CounterSelection) -> None:
         self.waits = selection.waits
@@ -115,7 +121,7 @@ class _Wanted:
 
 
 class _Table:
-    """Instructions of kernel after kernel; what one of them was not counted is null."""
+    """The instructions of one kernel after another; a counter that a kernel lacks is null."""
 
     def __init__(self) -> None:
         self._places: list[tuple[object, ...]] = []
@@ -125,7 +131,13 @@ class _Table:
         return len(self._places)
 
     def add(self, row: int, places: Iterable[_Cells], counters: Mapping[str, Sequence[float | None]]) -> None:
-        """Add the instructions of a kernel: their cells behind the first, and a value of each counter for each."""
+        """Add the instructions of a kernel.
+
+        Args:
+            row: the kernel's row among the workloads.
+            places: the further cells of RAW_INSTRUCTIONS, per instruction.
+            counters: values per instruction, by counter.
+        """
         n_before = len(self)
         self._places += ((row, *place) for place in places)
         for name, values in counters.items():
@@ -143,7 +155,7 @@ class _Table:
 
 
 def _code(module: CodeModule) -> DecodedModule | None:
-    """Return the code of a module, or None where it has none, or it is malformed."""
+    """Return the decoded code of a module; None if it has none or it is malformed."""
     with contextlib.suppress(WireError):
         if module.image:
             return DecodedModule(module)
@@ -153,14 +165,14 @@ def _code(module: CodeModule) -> DecodedModule | None:
 def _of_kernel(
     kernel: Any, code: DecodedModule, wanted: _Wanted, *, is_lined: bool
 ) -> tuple[list[_Cells], dict[str, list[float | None]]]:
-    """Return the instructions of one kernel, by address: their cells, and values by counter.
+    """Return the cells of a kernel's instructions, by address, and their values by counter.
 
-    All of them where a place is known of any, else those at which warps wait for data.
+    These are all instructions if any source line is known, else those at which warps wait for data.
     """
     values = dict(_values(kernel.metrics, wanted.with_lines if is_lined else wanted.without))
     functions = values.pop(_FUNCTIONS, {})
     by_function = code.address_by_function
-    if not by_function and len(functions) == 1:  # of code that was compiled as it ran, only this is known
+    if not by_function and len(functions) == 1:  # JIT-compiled code: only this counter has the load address
         by_function = {kernel.mangled: int(*functions.values())}
     loaded = LoadedCode(code, by_function)
     places = _places(loaded, values) if is_lined else {}
@@ -183,13 +195,13 @@ def _of_kernel(
 
 
 def _places(loaded: LoadedCode, values: _Values) -> dict[int, Place | None]:
-    """Return where each instruction comes from, by its address; nothing where that is not known of any."""
+    """Return the source position of each instruction, by address; empty if none is known."""
     found = {address: loaded.place(address) for address in set().union(*values.values())}
     return found if any(found.values()) else {}
 
 
 def _where_most(samples: Iterable[_ByAddress]) -> set[int]:
-    """Return the addresses that have a hundredth or more of a kernel's samples."""
+    """Return the addresses with at least one sample and at least `_LEAST_FRAC` of the kernel's samples of any one counter."""
     return {
         address
         for by_address in samples
@@ -202,7 +214,14 @@ def _where_most(samples: Iterable[_ByAddress]) -> set[int]:
 def _looked_up(
     find: Callable[[int], list[int]], stall: str, addresses: Sequence[int], values: _Values
 ) -> dict[int, list[int]]:
-    """Return what is found for the instructions at which warps wait in a stall of that name: both by their numbers."""
+    """Return the numbers of the instructions that are waited for, by number of the waiting instruction.
+
+    Args:
+        find: returns the addresses of what the instruction at an address waits for.
+        stall: part of the names of the counters that sample the stall.
+        addresses: the addresses of the instructions, in ascending order.
+        values: values by address, by counter.
+    """
     numbers = {address: number for number, address in enumerate(addresses)}
     waiting = _where_most(by_address for counter, by_address in values.items() if stall in counter)
     found = ((numbers[address], find(address)) for address in waiting)
@@ -210,7 +229,7 @@ def _looked_up(
 
 
 def _place_cells(place: Place | None, sources: ImportedSources) -> _Cells:
-    """Return the columns of RAW_INSTRUCTIONS that say where one comes from."""
+    """Return the cells of RAW_INSTRUCTIONS for a source position: file, line, text and callers."""
     if place is None:
         return None, None, None, None
     callers = "\n".join(f"{file}:{line}" for file, line in place.callers)
@@ -227,7 +246,7 @@ def _strings(container: Container) -> list[str | None]:
 
 
 def _values(metrics: Iterable[bytes], counters: Mapping[int, str]) -> Iterator[tuple[str, _ByAddress]]:
-    """Yield each counter with its values by address; malformed ones are left out."""
+    """Yield each of the `counters` with its values by address; malformed ones are left out."""
     from google.protobuf.message import DecodeError  # noqa: PLC0415  only reading needs protobuf
 
     decode = messages()["Instances"].FromString

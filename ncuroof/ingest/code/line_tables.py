@@ -1,9 +1,9 @@
-"""Which line of the sources each instruction comes from: the line table that a kernel's machine code carries.
+"""Maps instructions to source lines: decodes the DWARF line table in a kernel's machine code.
 
-nvcc writes one for -lineinfo and -G; Triton and Julia do as a rule.
+nvcc writes one for -lineinfo and -G; Triton and Julia usually do by default.
 
-Source: DWARF Debugging Information Format 2 and 4, 6.2 "Line Number Information". An extended opcode of ptxas, 0x90, names the row
-of the call at which what follows was inlined, and its function.
+Source: DWARF Debugging Information Format 2 and 4, 6.2 "Line Number Information". An extended opcode of ptxas, 0x90, gives the row
+of the call at which the following rows were inlined, and the function.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from ncuroof.ingest.wire import WireError
 _SECTION = b".debug_line"
 _VERSIONS = range(2, 5)
 _MOST_ROWS = 50_000
-"""Of one sequence: a row is a byte at least, and takes a hundred in memory."""
+"""Limit for one sequence: a row may be encoded in one byte, but takes a hundred in memory."""
 
 _MOST_PASSES = 4
-"""Over all bytes of a table. Each is needed once; functions of a hostile image share theirs."""
+"""Limit on decoding, in multiples of the section's size: normally each byte is decoded once; hostile functions may share rows."""
 
 _LAST_LINE = 10_000_000
 _MOST_FRAMES = 32
-"""Of functions inlined into each other."""
+"""Limit on the depth of inlined calls."""
 
 _END_SEQUENCE, _SET_ADDRESS, _INLINED_CALL = 1, 2, 0x90
 _COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _CONST_ADD_PC, _FIXED_ADVANCE_PC = 1, 2, 3, 4, 8, 9
@@ -37,12 +37,12 @@ _FOLDER = re.compile(r".*[/\\]", re.DOTALL)
 
 
 class Place(NamedTuple):
-    """Where an instruction comes from.
+    """The source position of an instruction.
 
     Attributes:
         file: name of the file, without its folder.
-        line: counted from 1.
-        callers: file and line of the calls at which its function was inlined, the innermost first; none in a function of its own.
+        line: line number, from 1.
+        callers: file and line of the calls through which the line was inlined, innermost first; empty if it was not inlined.
     """
 
     file: str
@@ -51,6 +51,8 @@ class Place(NamedTuple):
 
 
 class _Row(NamedTuple):
+    """A row of a line table; `call` is the number of the row of the inlined call, from 1, or 0 for none."""
+
     address: int
     file: int
     line: int
@@ -59,7 +61,7 @@ class _Row(NamedTuple):
 
 @dataclass(slots=True)
 class _Sequence:
-    """Rows by rising address, which begins at 0, and the registers that the next row is made of."""
+    """Rows by ascending address, starting at 0, and the state-machine registers from which the next row is made."""
 
     files: Mapping[int, str]
     rows: list[_Row] = field(default_factory=list)
@@ -82,25 +84,25 @@ class _Sequence:
 
 
 class LineTable:
-    """The lines of one function, by the offset of an instruction in it."""
+    """The source lines of one function, by offset of the instruction in it."""
 
     def __init__(self, sequences: Iterable[tuple[int, _Sequence]]) -> None:
         self._parts = [(start, [row.address for row in part.rows], part) for start, part in sequences]
 
     def place(self, offset: int) -> Place | None:
-        """Return where the instruction at an offset, in bytes, comes from; None where the table does not say."""
+        """Return the source position of the instruction at an offset in bytes; None if the table does not say."""
         for start, addresses, sequence in self._parts:
             index = bisect_right(addresses, offset - start) - 1
-            if 0 <= index < len(addresses) - 1:  # the last row ends the sequence
+            if 0 <= index < len(addresses) - 1:  # the last row only marks the end of the sequence
                 return _place(sequence, sequence.rows[index])
         return None
 
 
 class LineTables:
-    """The line tables of an image; those of a function are decoded when they are asked for.
+    """The line tables of an image; those of a function are decoded on request.
 
     Raises:
-        WireError: a header is cut or malformed.
+        WireError: a header is truncated or malformed.
     """
 
     def __init__(self, image: Image) -> None:
@@ -111,14 +113,14 @@ class LineTables:
         self._targets = list(image.relocations(_SECTION)) if self._units else []
 
     def of(self, function: bytes, address: int) -> LineTable:
-        """Return the lines of a function; an empty table where there are none.
+        """Return the lines of a function; an empty table if there are none.
 
         Args:
             function: its mangled name.
-            address: where it was loaded: an image that was copied after that has such addresses.
+            address: its load address, subtracted from the table's addresses if the image was copied after loading.
 
         Raises:
-            WireError: they are cut or malformed, or more than any kernel has.
+            WireError: the table is truncated or malformed, or has more rows than any kernel.
         """
         section = self._image.function(function)
         number = None if section is None else section.number
@@ -140,7 +142,7 @@ class LineTables:
 
 
 def without_folder(path: str) -> str:
-    """Return the name of a file of any operating system, in one line."""
+    """Return the file name of a path of any operating system, on one line."""
     return _FOLDER.sub("", path).replace("\n", " ")
 
 
@@ -155,10 +157,10 @@ def _place(sequence: _Sequence, row: _Row) -> Place | None:
 
 
 def _units(section: bytes) -> Iterator[_Unit]:
-    """Yield the units of a section, but for those of other versions.
+    """Yield the units of a section, except those of unsupported DWARF versions.
 
     Raises:
-        WireError: it is cut or malformed.
+        WireError: the section is truncated or malformed.
     """
     start = 0
     while start < len(section):
@@ -171,10 +173,10 @@ def _units(section: bytes) -> Iterator[_Unit]:
 
 
 class _Unit:
-    """One unit: its header, and the program that writes the rows.
+    """One unit of the section: its header, and the line-number program that produces the rows.
 
     Raises:
-        WireError: the header is cut or malformed.
+        WireError: the header is truncated or malformed.
     """
 
     def __init__(self, section: bytes, start: int, end: int) -> None:
@@ -182,29 +184,29 @@ class _Unit:
         version = section[start + 4]
         self._at = start + 10
         self._step = self._byte()
-        self._at += 2 if version >= 4 else 1  # operations per instruction, whether rows begin a statement
+        self._at += 2 if version >= 4 else 1  # maximum_operations_per_instruction (DWARF 4), default_is_stmt
         self._line_base = (self._byte() ^ 0x80) - 0x80
         self._line_range = max(self._byte(), 1)
         self._opcode_base = self._byte()
         self._n_operands = [0, *(self._byte() for _ in range(1, self._opcode_base))]
-        while self._text():  # folders
+        while self._text():  # include directories
             pass
         self._files = dict(enumerate(self._file_names(), start=1))
 
     @property
     def position(self) -> int:
-        """Where reading has come."""
+        """Current read position in the section."""
         return self._at
 
     def holds(self, operand: int) -> bool:
-        """Return whether a place in the section is in the unit, behind where a sequence can begin."""
+        """Return whether offset `operand` of the section is in the unit and can be the operand of a sequence's first opcode."""
         return self._start + len(_SET_FIRST_ADDRESS) <= operand < self._end
 
     def sequence(self, operand: int) -> _Sequence:
-        """Return the rows of the sequence that begins by setting the address that stands at `operand`.
+        """Return the rows of the sequence that begins with DW_LNE_set_address, whose operand is at offset `operand`.
 
         Raises:
-            WireError: there are too many of them, or the program is cut, or begins otherwise.
+            WireError: there are too many rows, or the program is truncated or begins with another opcode.
         """
         self._at = operand - len(_SET_FIRST_ADDRESS)
         if not self._code.startswith(_SET_FIRST_ADDRESS, self._at):
@@ -226,7 +228,7 @@ class _Unit:
         raise WireError(f"a line table has more than {_MOST_ROWS} rows")
 
     def _extended(self, sequence: _Sequence, following: int) -> bool:
-        """Follow an extended opcode; return whether it ends the sequence."""
+        """Execute an extended opcode; return whether it ends the sequence."""
         opcode = self._byte()
         if opcode == _END_SEQUENCE:
             sequence.add_row()
@@ -255,7 +257,7 @@ class _Unit:
 
     def _file_names(self) -> Iterator[str]:
         while name := self._text():
-            for _ in range(3):  # folder, time, size
+            for _ in range(3):  # directory index, modification time, size
                 self._number()
             yield without_folder(c_text(name))
 
@@ -273,7 +275,7 @@ class _Unit:
         return self._code[start : self._at - 1]
 
     def _number(self, *, is_signed: bool = False) -> int:
-        """Return a number in LEB128.
+        """Return the LEB128 number at the read position.
 
         Raises:
             WireError: it has more than 64 bits.

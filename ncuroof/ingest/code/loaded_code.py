@@ -1,4 +1,4 @@
-"""Machine code as it was loaded: where the instruction at an address comes from, and what it waits for."""
+"""Looks up instructions by the address at which they were loaded: their source line, and what they wait for."""
 
 from __future__ import annotations
 
@@ -16,25 +16,27 @@ from ncuroof.ingest.wire import WireError
 
 _LINE_TABLE = b".debug_line\0"
 _N_FUNCTIONS = 64
-"""Whose lines and scoreboards are kept for further launches of them."""
+"""Functions whose lines and scoreboards are cached for further launches."""
 
 _MOST_PASSES = 4
-"""Over all bytes of an image. Each is decoded once; functions of a hostile image share theirs."""
+"""Limit on decoded code, in multiples of the image's size: normally each byte is decoded once; hostile functions may overlap."""
 
 _MOST_STEPS = 500_000
-"""Of all searches in a module: a third of a second. Those in recorded modules took 13 000 at most."""
+"""Limit on the steps of all searches in a module, which take a third of a second. Recorded modules needed 13 000 at most."""
 
 
 class DecodedModule:
-    """A module's code: its functions, and their lines where it has line tables.
+    """The decoded code of a module: source lines and scoreboards of its functions.
 
     Attributes:
-        has_lines: whether it has.
-        address_by_function: where each function was loaded, by mangled name; nothing where the report does not say.
-        sources: the files that were imported.
+        has_lines: whether the module has line tables.
+        address_by_function: load address of each function, by mangled name; empty if the report does not say.
+        sources: the source files imported into the report.
+        lines: returns the line table of a function, given its mangled name and load address; empty if there is none.
+        scoreboards: returns the scoreboards of a function, given its mangled name.
 
     Raises:
-        WireError: the image or a line table's header is cut or malformed.
+        WireError: the image or the header of a line table is truncated or malformed.
     """
 
     def __init__(self, module: CodeModule) -> None:
@@ -42,7 +44,7 @@ class DecodedModule:
         tables = LineTables(image)
 
         def lines(function: bytes, address: int) -> LineTable:
-            with contextlib.suppress(WireError):  # a malformed table tells nothing
+            with contextlib.suppress(WireError):  # a malformed table counts as none
                 return tables.of(function, address)
             return LineTable(())
 
@@ -62,7 +64,10 @@ class DecodedModule:
 
 
 class LoadedCode:
-    """The functions of a module where they were loaded: an address lies in the one that begins last before it."""
+    """The functions of a module at their load addresses.
+
+    An address belongs to the function with the highest load address at or below it.
+    """
 
     def __init__(self, code: DecodedModule, address_by_function: Mapping[bytes, int]) -> None:
         self._code = code
@@ -70,36 +75,37 @@ class LoadedCode:
         self._starts = [address_by_function[function] for function in self._functions]
 
     def place(self, address: int) -> Place | None:
-        """Return where the instruction at an address comes from; None where it is not known."""
+        """Return the source position of the instruction at an address; None if not known."""
         function, start = self._function(address)
         return self._code.lines(function, start).place(address - start) if function else None
 
     def awaited_by(self, address: int) -> list[int]:
-        """Return the addresses of the instructions that the one at an address waits for; none where it is not known."""
+        """Return the addresses of the instructions that the one at `address` waits for, nearest first; empty if not known."""
         scoreboards, number, start = self._scoreboards(address)
         return [start + INSTRUCTION_BYTES * each for each in scoreboards.awaited_by(number)]
 
     def barriers_before(self, address: int) -> list[int]:
-        """Return the addresses of the barriers that warps found at an address can be waiting at; none where it is not known."""
+        """Return the addresses of the barriers at which warps sampled at `address` can be waiting; empty if not known."""
         scoreboards, number, start = self._scoreboards(address)
         return [start + INSTRUCTION_BYTES * each for each in scoreboards.barriers_before(number)]
 
     def loads_in_flight(self, address: int) -> int:
-        """Return how many loads are under way at an address where a load is waited for; 0 where it is not known."""
+        """Return how many loads are in flight at an address where a load is waited for; 0 if none is, or if not known."""
         scoreboards, number, _ = self._scoreboards(address)
         return scoreboards.loads_in_flight(number)
 
     def waits_for_atomic(self, address: int) -> bool | None:
-        """Return whether an atomic's result is waited for at an address; None where it is not known what is."""
+        """Return whether the instruction at an address waits for an atomic's result; None if it is not known what it waits for."""
         scoreboards, number, _ = self._scoreboards(address)
         return scoreboards.waits_for_atomic(number)
 
     def _scoreboards(self, address: int) -> tuple[Scoreboards, int, int]:
-        """Return the scoreboards of the function at an address, the instruction's number (-1 for none), and where it was loaded."""
+        """Return the scoreboards of the function at an address, the instruction's number in it (-1: none), and its load address."""
         function, start = self._function(address)
         number, rest = divmod(address - start, INSTRUCTION_BYTES)
         return self._code.scoreboards(function), -1 if rest or not function else number, start
 
     def _function(self, address: int) -> tuple[bytes, int]:
+        """Return the mangled name (empty if there is none) and the load address of the function that contains an address."""
         index = bisect_right(self._starts, address) - 1
         return (b"", 0) if index < 0 else (self._functions[index], self._starts[index])

@@ -1,4 +1,4 @@
-"""The machine code in a report, by the module that kernels share: stored once, referred to by each of its kernels.
+"""The machine code in a report, by module: stored once and referenced by each kernel of the module.
 
 Source: Nsight Compute Customization Guide, "Report File Format": SourceData, ProfileResult.Source.
 """
@@ -16,12 +16,12 @@ from ncuroof.ingest.stored import Content, part
 
 @dataclass(slots=True, eq=False)
 class CodeModule:
-    """A module, itself its key in a dictionary.
+    """A code module, compared and hashed by identity, so that it can be a dictionary key.
 
     Attributes:
-        image: its ELF image; nothing where the report leaves the code out.
-        address_by_function: where each function was loaded, by mangled name.
-        files: the source files that were imported, encoded.
+        image: its ELF image; empty if the report omits the code.
+        address_by_function: load address of each function, by mangled name.
+        files: encoded SourceFiles messages of imported source files.
     """
 
     image: bytes = b""
@@ -29,14 +29,14 @@ class CodeModule:
     files: list[bytes] = field(default_factory=list)
 
     def add(self, source: Any) -> None:
-        """Add what another mention of the module says: the image comes with the first, addresses with each kernel."""
+        """Add what another `Source` message says about the module: the first one has the image, each has load addresses."""
         self.image = self.image or source.code
         self.files += [source.files] if source.files else []
         self.address_by_function |= {each.name: each.address for each in source.loaded.functions if each.address}
 
 
 def code_modules(content: Content, container: Container) -> dict[int, CodeModule]:
-    """Return the modules that a report stores, by reference; malformed ones are left out."""
+    """Return the modules that a report stores, by the reference number that kernels use; malformed ones are left out."""
     modules: dict[int, CodeModule] = {}
     for block in container.blocks:
         for span in block.spans[: block.n_sources]:
@@ -49,9 +49,9 @@ def code_modules(content: Content, container: Container) -> dict[int, CodeModule
 def located(
     content: Content, span: tuple[int, int], modules: Mapping[int, CodeModule]
 ) -> tuple[CodeModule, bytes] | None:
-    """Return the module of the kernel at `span`, and the mangled name of its function there; None where it has no module.
+    """Return the module of the kernel at `span`, and the mangled name of its function in it; None if it has no module.
 
-    A kernel refers to its module or, in old reports, holds it itself.
+    A kernel refers to a stored module or, in old reports, contains the code itself.
     """
     kernel = decoded("KernelSource", content, span)
     if kernel is None:
@@ -65,19 +65,19 @@ def located(
 
 
 def module_of(content: Content, span: tuple[int, int], modules: Mapping[int, CodeModule]) -> CodeModule | None:
-    """Return the module of the kernel at `span`; None where it has none."""
+    """Return the module of the kernel at `span`; None if it has none."""
     kernel = located(content, span, modules)
     return None if kernel is None else kernel[0]
 
 
 def kernel_spans(container: Container) -> Iterator[tuple[int, int] | None]:
-    """Yield where each workload lies that is a kernel, None for any other, in file order."""
+    """Yield for each workload, in file order, its span if it is a kernel, else None."""
     for block in container.blocks:
         yield from (span if kind == "kernel" else None for kind, span in block.results)
 
 
 def decoded(message: str, content: Content, span: tuple[int, int]) -> Any:
-    """Return a message, or None where it is malformed."""
+    """Return the message of type `message` at `span`, decoded; None if it is malformed."""
     from google.protobuf.message import DecodeError  # noqa: PLC0415  only reading needs protobuf
 
     try:

@@ -1,11 +1,12 @@
-"""What an instruction waits for: those before it whose scoreboards it waits on; and which loads are under way meanwhile.
+"""Finds the instructions that an instruction waits for, from the scoreboards it waits on, and the loads in flight at that point.
 
-An instruction whose latency varies (a load, a special function) counts a scoreboard up when it is issued, and down when it has
-its result or has read its operands. Whoever needs either waits until the scoreboards in its wait mask are at zero. A warp has six.
+An instruction of variable latency (a load, a special function) increments a scoreboard when it is issued, and decrements it when it
+has its result or has read its operands. An instruction that depends on either waits until the scoreboards in its wait mask are
+zero. A warp has six scoreboards.
 
-Source: Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking" (2018), 2.1: the control bits of an
-instruction of 128 bits. Opcodes and offsets of branches: recorded code of compute capability 7.5 to 9.0, beside its SASS; known
-programs, compiled for 7.5 to 12.1. Barriers: the suite's kernels, recorded on an H100.
+Source: Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking" (2018), 2.1: the control bits of a 128-bit
+instruction. Opcodes and branch offsets: recorded code for compute capability 7.5 to 9.0, compared with its SASS, and known programs
+compiled for 7.5 to 12.1. Barriers: the suite's kernels, recorded on an H100.
 """
 
 from __future__ import annotations
@@ -21,39 +22,40 @@ INSTRUCTION_BYTES = 16
 _WORDS = struct.Struct("<QQ")
 _OPCODE, _BRANCH, _EXIT, _RETURN = 0x1FF, 0x147, 0x14D, 0x150
 _WAIT_FOR_COPIES, _ASYNC_COPY = 0x11A, 0x1AE
-"""DEPBAR and LDGSTS. The one waits for groups of the other, without a wait mask; what follows is where warps are found waiting."""
+"""DEPBAR and LDGSTS. DEPBAR waits for groups of LDGSTS, without a wait mask; warps are sampled at the instruction after it."""
 
 _BARRIER, _WARP_GROUP = 0x11D, 0x1C5
-"""BAR, of a block, and WARPGROUP, which waits for matrix products."""
+"""BAR, the barrier of a block, and WARPGROUP, which waits for matrix products (WGMMA)."""
 
 _LOADS = (0x180, 0x181, 0x183)
-"""LD, LDG and LDL: loads into registers that L1 answers."""
+"""LD, LDG and LDL: loads into registers through L1."""
 
 _ATOMICS = (0x18A, 0x18B, 0x1A8, 0x1A9)
-"""ATOM and ATOMG, plain and compare-and-swap: of global memory, with a result."""
+"""ATOM and ATOMG, plain and compare-and-swap: atomics on global memory that return a result."""
 
 _ALWAYS = 7
-"""The predicate PT, not negated."""
+"""The predicate PT, not negated: always true."""
 
 _VOLTA, _HOPPER = 70, 90
 
 _N_SCOREBOARDS = 6
 _MOST_BRANCHES = 64
-"""To one instruction, and what a search follows of them: code can be hostile."""
+"""Branches recorded per target, and thus followed by a search; the limit guards against hostile code."""
 
 _MOST_PASSES = 4
-"""Over the code of a function: one, another for its loops, and rarely more."""
+"""Passes over the code of a function: one, a second for loops, rarely more."""
 
 _MANY = 1 << 20
+"""Number of loads of an instruction that has not been reached yet."""
 
 
 class Scoreboards:
-    """The instructions of one function by number, and which of them each waits for.
+    """The instructions of one function, by number from 0, and which of them each waits for.
 
     Args:
         code: the function's machine code.
-        compute_capability: that it was compiled for, 86 for 8.6. Before 7.0 instructions are others; nothing is told of them.
-        steps: of which each search takes one for each instruction that it passes; where they end, it ends.
+        compute_capability: its target, such as 86 for 8.6. Below 7.0 the instruction encoding differs and nothing is found.
+        steps: a step budget: a search consumes one item per instruction it visits, and stops when the iterator is exhausted.
     """
 
     def __init__(self, code: bytes, compute_capability: int, steps: Iterator[object]) -> None:
@@ -70,48 +72,49 @@ class Scoreboards:
                     sources.append(number)
 
     def awaited_by(self, number: int) -> list[int]:
-        """Return the instructions that an instruction waits for, the nearest before it first; none where that is not known."""
+        """Return the numbers of the instructions that an instruction waits for, nearest first; empty if not known."""
         if number not in self._awaited and 0 <= number < len(self._words):
             by_distance = sorted(self._searched(number))
             self._awaited[number] = list(dict.fromkeys(found for _, found in by_distance))
         return self._awaited.get(number, [])
 
     def barriers_before(self, number: int) -> list[int]:
-        """Return the barriers that a warp can be waiting at which is found at an instruction, the nearest before it first.
+        """Return the numbers of the barriers at which a warp sampled at this instruction can be waiting, nearest first.
 
-        BAR.SYNC.DEFER_BLOCKING is issued, and the warp found where it may not go on: behind it, or at the next access to memory.
-        What waits for matrix products is found waiting at a barrier as well, and there is none.
+        A warp issues BAR.SYNC.DEFER_BLOCKING and is sampled where it then has to stop: behind the barrier, or at the next memory
+        access. A warp that waits for matrix products is sampled with a barrier stall too, although there is no barrier.
         """
         if not 0 <= number < len(self._words) or self._opcode(number) == _WARP_GROUP:
             return []
         return [found for _, found in sorted(self._search(number, self._is(_BARRIER), self._is(_BARRIER)))]
 
     def loads_in_flight(self, number: int) -> int:
-        """Return how many loads are under way while an instruction waits for one: issued before it, not waited for since.
+        """Return how many loads are in flight while an instruction waits for one: issued before it and not yet waited for.
 
-        Of several ways to it that with fewest; 0 where it waits for something else, or that is not known.
+        If several paths lead to it, the one with the fewest counts; 0 if it waits for something else or that is not known.
         """
         if not any(self._opcode(each) in _LOADS for each in self.awaited_by(number)):
             return 0
         return max(1, self._n_loads[number])
 
     def waits_for_atomic(self, number: int) -> bool | None:
-        """Return whether an instruction waits for the result of an atomic on global memory; None where it is not known for what."""
+        """Return whether an instruction waits for the result of a global atomic; None if it is not known what it waits for."""
         awaited = self.awaited_by(number)
         return any(self._opcode(each) in _ATOMICS for each in awaited) if awaited else None
 
     @cached_property
     def _n_loads(self) -> list[int]:
-        """How many loads are under way at each instruction."""
+        """Number of loads in flight at each instruction."""
         loads = [number for number, (low, _) in enumerate(self._words) if low & _OPCODE in _LOADS]
         boards = {self._words[number][1] >> 46 & 7 for number in loads} & set(range(_N_SCOREBOARDS))
         by_board = [self._fewest_loads(board) for board in sorted(boards)]
         return list(map(sum, zip(*by_board, strict=True))) or [0] * len(self._words)
 
     def _fewest_loads(self, board: int) -> list[int]:
-        """Return how many loads have counted a scoreboard up since it was waited for, on the way to each that has fewest.
+        """Return for each instruction how many loads have incremented a scoreboard since it was last waited for.
 
-        From the beginning to the end of the code, and again while branches back bring fewer.
+        If several paths lead to an instruction, the one with the fewest loads counts. The code is passed from start to end, and
+        again as long as backward branches lower a number.
         """
         loads = [low & _OPCODE in _LOADS and high >> 46 & 7 == board for low, high in self._words]
         waits = [high >> 52 + board & 1 for _, high in self._words]
@@ -137,7 +140,13 @@ class Scoreboards:
     def _search(
         self, start: int, is_found: Callable[[int], bool], is_end: Callable[[int], bool]
     ) -> Iterator[tuple[int, int]]:
-        """Yield how far before an instruction lies what is found on all ways to it, and its number, back to where each way ends."""
+        """Search backwards on all paths that lead to an instruction; yield distance and number of each instruction found.
+
+        Args:
+            start: number of the instruction.
+            is_found: whether to yield an instruction, by number.
+            is_end: whether a path ends at an instruction, by number.
+        """
         seen = set(self._before[start])
         ahead = deque((1, each) for each in seen)
         while ahead and next(self._steps, None) is not None:
@@ -151,7 +160,10 @@ class Scoreboards:
 
     @cached_property
     def _before(self) -> list[list[int]]:
-        """The instructions after which each can come. Calls return; paths that diverged meet in the order of the code."""
+        """The possible predecessors of each instruction.
+
+        Calls are assumed to return, and diverged paths to reconverge in the order of the code.
+        """
         found = [self._branches.get(number, []) for number in range(len(self._words))]
         for number in range(1, len(found)):
             if self._goes_on(number - 1):
@@ -159,6 +171,7 @@ class Scoreboards:
         return found
 
     def _goes_on(self, number: int) -> bool:
+        """Return whether execution can continue at the next instruction."""
         low, high = self._words[number]
         opcode, is_predicated = low & _OPCODE, low >> 12 & 15 != _ALWAYS
         if opcode == _BRANCH:
@@ -169,6 +182,7 @@ class Scoreboards:
         return self._words[number][0] & _OPCODE
 
     def _waits(self, number: int) -> int:
+        """Return the wait mask of an instruction: bit n is set if it waits for scoreboard n."""
         return self._words[number][1] >> 52 & 63
 
     def _is(self, opcode: int) -> Callable[[int], bool]:
@@ -178,12 +192,15 @@ class Scoreboards:
         return lambda number: bool(self._waits(number) >> board & 1)
 
     def _counts(self, board: int) -> Callable[[int], bool]:
-        """Return whether an instruction counts a scoreboard: until its result is there, or until its operands are read."""
+        """Return a predicate: whether an instruction increments a scoreboard, for its result or until its operands are read."""
         return lambda number: board in (self._words[number][1] >> 46 & 7, self._words[number][1] >> 49 & 7)
 
 
 def _offset(low: int, high: int, is_hopper: bool) -> int:
-    """Return how far behind the next instruction a branch leads: bits 34 to 81 in words of 4 bytes, since 9.0 and bits 16 to 23."""
+    """Return the branch offset, in instructions from the next one.
+
+    It is encoded in words of 4 bytes, in bits 34 to 81 and, from 9.0 on, also in bits 16 to 23 as its lowest byte.
+    """
     words, n_bits = low >> 34 | (high & 0x3FFFF) << 30, 48
     if is_hopper:
         words, n_bits = words << 8 | low >> 16 & 255, n_bits + 8

@@ -1,7 +1,7 @@
-"""Which indices of thread and block the code of a kernel never reads: threads that differ in these alone do the same.
+"""Finds the thread and block indices that a kernel's code never reads: threads that differ only in these do the same work.
 
 Source: CUDA Binary Utilities, "Instruction Set Reference" (S2R, S2UR: special register to register). Opcodes and numbers of special
-registers: programs of known reads, compiled for 7.5 to 12.1.
+registers: test programs that read known registers, compiled for compute capability 7.5 to 12.1.
 """
 
 from __future__ import annotations
@@ -26,30 +26,32 @@ INDICES = {
     0x26: "launch__grid_dim_y",
     0x27: "launch__grid_dim_z",
 }
-"""By special register (SR_TID.X to SR_CTAID.Z), the counter of the extent along which it numbers threads or blocks."""
+"""By number of a special register (SR_TID.X to SR_CTAID.Z), the counter with the launch extent along which it numbers threads or
+blocks."""
 
 BY_LANE = "by_lane"
-"""Stands beside the extents where the code exchanges values within warps: threads of one warp differ then without an index."""
+"""Marker that accompanies the extents if the code exchanges values within warps: its threads can then differ without an index."""
 
 _READS = (0x119, 0x1C3)
 """S2R and S2UR."""
 
 _OTHERWISE_DIFFERENT = (0x02F, 0x18A, 0x18B, 0x18C, 0x18D, 0x18E, 0x1A6, 0x1A8, 0x1A9)
-"""ELECT, which chooses a lane, and ATOM, ATOMS, RED, REDG and ATOMG, of which every thread has its own."""
+"""ELECT, which picks one lane, and the atomics ATOM, ATOMS, RED, REDG and ATOMG, whose result or effect differs by thread."""
 
 _LANE_WISE = (0x037, 0x03A, 0x03B, 0x03C, 0x03F, 0x07A, 0x189)
-"""IMMA, LDSM, HMMA, DMMA, QMMA and their like, and SHFL: what a lane holds depends on which of the warp it is."""
+"""IMMA, LDSM, HMMA, DMMA, QMMA and similar, and SHFL: what a thread gets depends on its lane in the warp."""
 
 _CLOCKS = (0x005, 0x0CB)
-"""CS2R and its like, which read clocks: every thread has its own. They also write zeros, by the register SRZ."""
+"""CS2R and similar, which read clocks: the value differs by thread. They also write zeros, by reading the register SRZ."""
 
 _ZERO = 0xFF
+"""The special register SRZ."""
 
 _CALLS_ELSEWHERE = 0x143
-"""CALL.ABS: what a function of another section reads is not looked up."""
+"""CALL.ABS: the called function is in another section, which is not searched."""
 
 _CALL, _CALL_NEARBY = 0x144, 0x944
-"""CALL.REL, and that to a constant offset, which stays in the section."""
+"""Opcode of CALL.REL, and its full opcode with a constant offset, which stays within the section."""
 
 _OPCODE, _FULL_OPCODE = 0x1FF, 0xFFF
 _INSTRUCTION_BYTES, _REGISTER_BYTE = 16, 9
@@ -64,27 +66,28 @@ _TELLING = re.compile(
 )
 
 _MOST_LOOKED_AT = 1_000
-"""Launches: of more, those that come first."""
+"""Launches analysed; of more, only the first ones."""
 
 _MOST_BYTES = 1 << 26
-"""Of the code of all functions together. Large kernels have 0.1 MB."""
+"""Bytes of code searched, over all functions. A large kernel has 0.1 MB."""
 
 _N_FUNCTIONS, _N_MODULES = 4_096, 16
-"""Of which what was found, and the sections, are kept for further launches."""
+"""Functions whose result is cached, and modules whose parsed image is cached, for further launches."""
 
 
 def unread_indices(
     content: Content, container: Container, modules: Mapping[int, CodeModule], rows: Iterable[int]
 ) -> tuple[frozenset[str] | None, ...]:
-    """Return of each workload the extents along which its code reads no index, and BY_LANE; None where that is not known.
+    """Return for each workload the extents along which its code reads no index, plus BY_LANE if it applies; None if not known.
 
-    Not known where the report holds no code, or threads can differ by anything else: atomics, numbers of lanes, calls.
+    It is not known if the report does not contain the code, or if threads can differ in other ways: atomics, lane ids, clocks,
+    calls into other sections. The result is empty if no extent is known for any workload.
 
     Args:
         content: the report's bytes.
         container: its blocks.
-        modules: the code that it stores.
-        rows: of the workloads, those first that are wanted most.
+        modules: the code in the report, by reference.
+        rows: workload rows, the most important first.
     """
     if modules and not any(module.image for module in modules.values()):
         return ()
@@ -113,7 +116,7 @@ def unread_indices(
 
 
 def _image(module: CodeModule) -> Image | None:
-    """Return the image of a module, or None where it has none, or it is malformed."""
+    """Return the parsed image of a module; None if it has none or a malformed one."""
     with contextlib.suppress(WireError):
         if module.image:
             return Image(module.image)
@@ -121,11 +124,13 @@ def _image(module: CodeModule) -> Image | None:
 
 
 def unread_in(code: bytes, compute_capability: int) -> frozenset[str] | None:
-    """Return the extents along which a function reads no index, and BY_LANE; None where its threads can differ by anything else.
+    """Return the extents along which a function reads no index, plus BY_LANE if it applies.
+
+    None if its threads can differ in other ways, or the code is not known.
 
     Args:
-        code: its machine code.
-        compute_capability: that it was compiled for, 86 for 8.6. Before 7.0 instructions are others, and nothing is told.
+        code: the function's machine code.
+        compute_capability: its target, such as 86 for 8.6. Below 7.0 the instruction encoding differs and the result is None.
     """
     if not code or compute_capability < _VOLTA:
         return None

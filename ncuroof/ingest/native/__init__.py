@@ -1,1 +1,1 @@
-"""The reader of our own."""
+"""The native reader: decodes reports without NVIDIA's module."""

@@ -1,4 +1,4 @@
-"""What a result says besides its counters: the sections that were collected, NVIDIA's rules, and the open NVTX ranges."""
+"""Decodes what a result contains besides counters: collected sections, messages of NVIDIA's rules, and open NVTX ranges."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from ncuroof.ingest.native.schema import messages
 _RULE_TYPES = ("none", "ok", "warning", "error", "optimization")
 _SCOPES = {1: "local", 2: "global"}
 _N_CACHED_STATES = 256
-"""Launches follow each other within the same ranges."""
+"""Decoded NVTX states kept: successive launches are usually within the same ranges."""
 
 _FIRST_FIELD_IS_TEXT, _LONGEST_ONE_BYTE_LENGTH = 0x0A, 0x7F
 
 
 def text(encoded: bytes) -> str:
-    """Return text of a report, with U+FFFD where it is no UTF-8."""
+    """Return text of a report; bytes that are not UTF-8 become U+FFFD."""
     return encoded.decode("utf-8", "replace")
 
 
 def c_text(encoded: bytes) -> str:
-    """Return text that other readers take for a C string: what follows a zero byte is not part of it."""
+    """Return text up to the first zero byte, as readers that treat it as a C string see it."""
     return text(encoded.partition(b"\0")[0])
 
 
 def section_identifiers(sections: Iterable[bytes], schema: Mapping[str, Any]) -> Iterator[bytes]:
-    """Yield the identifier of each encoded section, encoded.
+    """Yield the identifier of each encoded section, as bytes.
 
     Raises:
         DecodeError: a section is malformed.
     """
     for section in sections:
-        # The identifier is written first: the charts behind it, some kilobytes in each result, need not be decoded.
+        # The identifier comes first, so the charts behind it, some kilobytes in each result, need not be decoded.
         if len(section) > 1 and section[0] == _FIRST_FIELD_IS_TEXT and section[1] <= _LONGEST_ONE_BYTE_LENGTH:
             yield section[2 : 2 + section[1]]
         else:
@@ -43,11 +43,11 @@ def section_identifiers(sections: Iterable[bytes], schema: Mapping[str, Any]) ->
 
 @lru_cache(maxsize=_N_CACHED_STATES)
 def open_ranges(state: bytes, thread: int) -> tuple[str, ...]:
-    """Return the names of the NVTX ranges that were open at a launch: pushed ones outermost first, then started ones.
+    """Return the names of the NVTX ranges that were open at a launch: push/pop ranges outermost first, then start/end ranges.
 
     Args:
         state: the encoded NVTX state.
-        thread: that launched; what others have pushed is not open for it.
+        thread: id of the launching thread; push/pop ranges of other threads do not count.
 
     Raises:
         DecodeError: the state is malformed.
@@ -58,13 +58,13 @@ def open_ranges(state: bytes, thread: int) -> tuple[str, ...]:
     for kept in (pushed, nvtx.started):
         ranges_by_domain = {
             each.domain: each.ranges for each in reversed(kept)
-        }  # of one that is there twice the first counts
+        }  # reversed: if a domain occurs twice, the first entry wins
         found += [text(item.name) for domain in nvtx.domains for item in ranges_by_domain.get(domain.id, ())]
     return tuple(found)
 
 
 def rule_rows(row: int, rules: Iterable[Any]) -> Iterator[tuple[object, ...]]:
-    """Yield a row of RAW_RULES for each message of the rules; an item of a rule that says nothing has no row."""
+    """Yield a row of RAW_RULES for each item in the decoded `rules` of the workload in row `row`."""
     for rule in rules:
         identifier, section = text(rule.identifier), text(rule.section)
         for item in rule.body.items:

@@ -1,7 +1,7 @@
-"""Counters of all results as columns: which values a result holds is found out once for each distinct layout.
+"""Collects the counters of all results into columns; where the wanted counters are is determined once per layout.
 
-The results of a report store nearly the same counters in the same order. What a result stores is its layout, the identifiers of
-its counters; where the wanted ones stand among them is looked up by it. Only wanted values are decoded.
+The results of a report store nearly the same counters in the same order. The layout of a result is the sequence of its counters'
+identifiers; the positions of the wanted counters are cached by layout. Only wanted values are decoded.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from ncuroof.ingest.native.values import Decoder, Place, Value, decode, name_id
 
 _SHORT_PREFIX_BYTES, _LONG_PREFIX_BYTES = 3, 4
 _N_SHORT_NAMES, _N_LONG_NAMES = 1 << 14, 1 << 21
-"""Identifiers below these take up to two and three bytes: with the tag before them they are in the first bytes of a counter."""
+"""Identifiers below these take up to two and three bytes as varints, so that tag and identifier fit into the prefix bytes above."""
 
 
 ROWS_PER_CHUNK = 2048
-"""Values are Python's until so many results were read; a table holds them in a quarter of the memory."""
+"""Results whose values are held as Python objects before they become a table, which needs a quarter of the memory."""
 
 _NUMBER, _TEXT = pl.Float64(), pl.String()
 _ROWS = "\0"
-"""No counter is called so: names end at a zero byte."""
+"""Name of a placeholder column; no counter has it, because names end at a zero byte."""
 
 _MAX_LAYOUTS = 256
-"""Held at a time. Recorded reports have a few; where every result has its own, each costs as much memory as its values."""
+"""Layouts kept at a time. Recorded reports have a few; if every result has its own, each takes as much memory as its values."""
 
 
 @dataclass(slots=True)
 class _Cells:
-    """What the results with one layout hold.
+    """The values of all results that have the same layout and the same listed counters.
 
     Attributes:
-        names: of the wanted counters.
-        decoder: gives their values.
-        listings: places of the counters that list which others are wanted.
-        rows: of the results.
-        values: of each result, in the order of `names`.
+        names: names of the wanted counters.
+        decoder: decodes their values.
+        listings: places of the text metrics that list further wanted counters.
+        rows: row of each result within the current chunk.
+        values: values of each result, in the order of `names`.
     """
 
     names: list[str]
@@ -54,7 +54,12 @@ class _Cells:
 
 @dataclass(slots=True)
 class _Layout:
-    """Positions by name, each name once, sorted; and those of the metrics that list further counters."""
+    """Where a layout has its counters.
+
+    Attributes:
+        place_by_name: places by counter name, sorted by name.
+        listings: places of the text metrics that list further counters.
+    """
 
     place_by_name: dict[str, Place]
     listings: list[Place]
@@ -64,11 +69,11 @@ class CounterColumns:
     """Collects the wanted counters of results, one after another.
 
     Args:
-        names: the report's string table; None for what can be no name.
+        names: the report's string table; None for strings that cannot be names.
         choice: which counters to read.
 
     Raises:
-        DeclinedError: the report has more names than any recorded one by far.
+        DeclinedError: the report has far more names than any recorded report.
     """
 
     def __init__(self, names: Sequence[str | None], choice: CounterChoice) -> None:
@@ -90,24 +95,24 @@ class CounterColumns:
         """Return the imprint of an earlier launch that the result in row `row` repeats, or None.
 
         Args:
-            row: of the tables; higher than any before.
-            result: encoded.
-            start: where its counters begin.
+            row: row of the tables; higher than any before.
+            result: the encoded result.
+            start: offset at which its counters begin.
         """
         self._make_room(row)
         return self._repeats.find(result, start)
 
     def add_repeated(self, row: int, imprint: Imprint, result: bytes, start: int) -> None:
-        """Read the wanted counters of the result in row `row`.
+        """Read the wanted counters of a result that repeats an earlier launch.
 
         Args:
-            row: of the tables; the one that `repeated` was asked for.
-            imprint: what it returned.
-            result: encoded.
-            start: where its counters begin.
+            row: row of the tables, as passed to `repeated`.
+            imprint: the imprint that `repeated` returned.
+            result: the encoded result.
+            start: offset at which its counters begin.
 
         Raises:
-            WireError, DecodeError: a counter is malformed; then nothing of the result is kept.
+            WireError, DecodeError: a counter is malformed; nothing of the result is kept.
         """
         cells = self._cells_by_imprint[imprint]
         values = imprint.values(result, start)
@@ -115,16 +120,16 @@ class CounterColumns:
         cells.values.append(values)
 
     def add(self, row: int, metrics: Sequence[bytes], result: bytes, start: int | None) -> None:
-        """Read the wanted counters of the result in row `row`, one by one, and note it, so that launches like it can be told.
+        """Read the wanted counters of a result counter by counter, and make an imprint when its kind has recurred often enough.
 
         Args:
-            row: of the tables; higher than any before.
+            row: row of the tables; higher than any before.
             metrics: the result's encoded counters.
-            result: encoded.
-            start: where its counters begin, or None where that is not known.
+            result: the encoded result.
+            start: offset at which its counters begin, or None if not known.
 
         Raises:
-            WireError: a counter is malformed; then nothing of the result is kept.
+            WireError: a counter is malformed; nothing of the result is kept.
             DecodeError: likewise.
             ReportFormatError: the report lists more counters of a kind than any GPU has.
         """
@@ -151,7 +156,7 @@ class CounterColumns:
             self._flush(row - self._first_row)
 
     def _cells_of(self, metrics: Sequence[bytes]) -> _Cells:
-        """Return where the values of a result go."""
+        """Return the cells that take the values of a result with these encoded counters, creating them if they are new."""
         prefixes = list(map(self._prefix, metrics))
         joined = b"".join(prefixes)
         key = joined if len(joined) == self._prefix_bytes * len(prefixes) else tuple(prefixes)
@@ -177,18 +182,18 @@ class CounterColumns:
             identifier, n_bytes = name_id(metric, self._prefix_bytes)
             name = self._names[identifier] if identifier < len(self._names) else None
             if name is not None:
-                places[name] = position, n_bytes  # of a name that is stored twice the last value counts
+                places[name] = position, n_bytes  # if a name is stored twice, the last value wins
         listings = [places[name] for name in self._choice.listings if name in places]
         return _Layout(dict(sorted(places.items())), listings)
 
     def tables(self, n_rows: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Return the numbers (Float64) and the texts (String), a column per name in order of its first value."""
+        """Return the numbers (Float64) and the texts (String), one column per name, in the order of their first values."""
         self._close(n_rows)
         numbers, texts = ([chunk[part] for chunk in self._chunks] for part in (0, 1))
         return _joined(numbers), _joined(texts)
 
     def _close(self, end: int) -> None:
-        """Turn the rows before `end` that were not yet into a chunk of the tables, and forget them."""
+        """Turn the pending rows, those before `end`, into a chunk of the tables."""
         self._chunks.append(self._chunk(end - self._first_row))
         self._columns, self._first_row = {}, end
         self._forget()
@@ -199,7 +204,7 @@ class CounterColumns:
         return _frame(numbers, n_rows), _frame(texts, n_rows)
 
     def _by_name(self, n_rows: int) -> Mapping[str, Sequence[Value]]:
-        """Return the cells of each name."""
+        """Return the values of each name in the pending rows, by a shortcut if all of these have the same layout."""
         if not self._columns and len(self._cells) == 1:
             (cells,) = self._cells.values()
             if len(cells.rows) == n_rows > 0:
@@ -210,7 +215,7 @@ class CounterColumns:
         return self._columns
 
     def _flush(self, n_rows: int) -> None:
-        """Move what was collected into columns of `n_rows` rows, and forget the layouts."""
+        """Move the collected values into columns of `n_rows` rows, and drop the layouts."""
         for cells in self._cells.values():
             for name, values in zip(cells.names, zip(*cells.values, strict=True), strict=False):
                 column = self._columns.setdefault(name, [])
@@ -220,7 +225,7 @@ class CounterColumns:
         self._forget()
 
     def _forget(self) -> None:
-        """Forget layouts, and where the values of results like earlier ones go."""
+        """Drop the cached layouts, cells and imprints."""
         self._layouts, self._cells, self._cells_by_imprint, self._repeats = {}, {}, {}, Repeats()
 
 
@@ -229,7 +234,7 @@ def _only(kind: type, column: Sequence[Value]) -> list[Value]:
 
 
 def _series(name: str, column: Sequence[Value]) -> tuple[pl.Series, pl.Series | None]:
-    """Return the numbers of a column, and its texts, None where it has none."""
+    """Return the numbers of a column, and its texts (None if it has none)."""
     try:
         return pl.Series(name, column, dtype=_NUMBER), None
     except TypeError:
@@ -237,14 +242,17 @@ def _series(name: str, column: Sequence[Value]) -> tuple[pl.Series, pl.Series | 
 
 
 def _frame(columns: Iterable[pl.Series | None], n_rows: int) -> pl.DataFrame:
-    """Return the columns in order of their first values, behind one that keeps the number of rows where there are no others."""
+    """Return the columns that have values, in the order of their first values.
+
+    A placeholder column comes first, to keep the number of rows when there are no others.
+    """
     rows = pl.Series(_ROWS, [None] * n_rows, dtype=pl.Null)
     with_values = [column for column in columns if column is not None and column.null_count() < n_rows]
     return pl.DataFrame([rows, *sorted(with_values, key=lambda column: (_first_row(column), column.name))])
 
 
 def _first_row(column: pl.Series) -> int:
-    """Return the row of a column's first value."""
+    """Return the row of a column's first non-null value."""
     return 0 if column[0] is not None else column.is_not_null().arg_true()[0]  # type: ignore[no-any-return]
 
 

@@ -1,6 +1,6 @@
-"""The reader of our own: the results of a report from its bytes, without NVIDIA's module.
+"""The native reader: decodes the results of a report from its bytes, without NVIDIA's module.
 
-It gives what the module gives, and declines where it cannot be sure to: then the module reads the report.
+It returns what the module returns, and declines a report if that is not certain; the module is then used instead.
 
 Source: Nsight Compute Customization Guide, "Report File Format".
 """
@@ -31,7 +31,7 @@ _N_UNITS_TOLD = 3
 
 @dataclass(slots=True)
 class _Tables:
-    """Rows that are filled result by result."""
+    """The tables under construction; every result appends to them."""
 
     counters: CounterColumns
     workloads: list[tuple[str, str, str | None, str, tuple[str, ...]]] = field(default_factory=list)
@@ -46,19 +46,19 @@ def read_native(
     report: str,
     on_bytes: Callable[[int], None] = lambda _: None,
 ) -> Contents:
-    """Return the results of a report with the selected counters (all of them for None); malformed results are left out.
+    """Return the results of a report with the selected counters; malformed results are left out.
 
     Args:
         content: the report's bytes.
         container: its intact blocks.
-        selection: the counters to read.
+        selection: the counters to read; None for all of them.
         report: the file's name, for error messages.
-        on_bytes: called again and again with how many bytes are done.
+        on_bytes: called repeatedly with the number of bytes read so far.
 
     Raises:
         ReportFormatError: the report lists more counters of a kind than any GPU has.
-        DeclinedError: it has a counter whose unit is not known, or a string table that cannot be read.
-        ReportAccessError: the file was cut while it was read.
+        DeclinedError: it has a counter whose unit is not known, a malformed string table, or too many counter names.
+        ReportAccessError: the file was truncated while it was being read.
     """
     from google.protobuf.message import DecodeError  # noqa: PLC0415  only reading needs protobuf
 
@@ -69,17 +69,19 @@ def read_native(
         raise DeclinedError(f"its string table is malformed: {error}") from error
     tables = _Tables(CounterColumns(names, CounterChoice(selection, report)))
     for kind, encoded in _results(content, container, on_bytes):
-        # What is malformed is lost; the caller compares how many results there should be.
+        # A malformed result is dropped; the caller compares the number of results with the expected one.
         with contextlib.suppress(DecodeError, wire.WireError):
             _read_result(tables, kind, encoded, schema)
     return _contents(tables)
 
 
 def string_table(container: Container) -> list[str | None]:
-    """Return the string table, which goes on from block to block; None for what can be no name: it is no UTF-8, or ends early.
+    """Return the string table, which continues from block to block.
+
+    A string that cannot be a counter's name, because it is not UTF-8 or contains a zero byte, is None.
 
     Raises:
-        DecodeError: it is malformed.
+        DecodeError: the table is malformed.
     """
     decode = messages()["Header"].FromString
     names: list[str | None] = []
@@ -91,7 +93,7 @@ def string_table(container: Container) -> list[str | None]:
 
 
 def _results(content: Content, container: Container, on_bytes: Callable[[int], None]) -> Iterator[tuple[str, Part]]:
-    """Yield the kind and the encoded message of each result, in file order."""
+    """Yield the kind and the encoded message of each result in file order, and report progress after each block."""
     for block in container.blocks:
         for kind, span in block.results:
             yield kind, part(content, *span)
@@ -102,10 +104,10 @@ _MESSAGE_BY_KIND = {"kernel": "Kernel", "range": "Range", "cmdlist": "CommandLis
 
 
 def _read_result(tables: _Tables, kind: str, encoded: Part, schema: Mapping[str, Any]) -> None:
-    """Append a result to the tables; where it is malformed, nothing is appended.
+    """Append a result to the tables; of a malformed result, nothing is appended.
 
     Raises:
-        DecodeError, WireError: it is malformed.
+        DecodeError, WireError: the result is malformed.
     """
     row = len(tables.workloads)
     content = bytes(encoded)
@@ -114,7 +116,7 @@ def _read_result(tables: _Tables, kind: str, encoded: Part, schema: Mapping[str,
     imprint = tables.counters.repeated(row, content, start) if start is not None else None
     if start is not None and imprint is not None:
         result = decode(imprint.without_counters(content, start))
-        if result.metrics:  # there are more elsewhere
+        if result.metrics:  # the result has further counters elsewhere
             imprint = None
     if imprint is None:
         result = decode(content)
@@ -131,7 +133,7 @@ def _read_result(tables: _Tables, kind: str, encoded: Part, schema: Mapping[str,
 
 
 def _workload_names(kind: str, result: Any) -> tuple[str, str, str | None]:
-    """Return the short, the demangled and the mangled name; a range and a graph have none of their own."""
+    """Return the short, demangled and mangled name. Ranges and graphs have no name and get their kind; only kernels are mangled."""
     if kind == "kernel":
         name, demangled = result.name or result.mangled, result.demangled or result.mangled
         return c_text(name), c_text(demangled), c_text(result.mangled) or None
@@ -160,17 +162,20 @@ def _contents(tables: _Tables) -> Contents:
 
 
 def _lists(rows: Sequence[tuple[str, ...]]) -> pl.Series:
-    """Return a list for each row. A list costs polars 20 µs, and launches follow each other within the same ranges."""
+    """Return the rows as a series of lists, building each distinct list once.
+
+    Building a list takes polars 20 µs, and successive launches are usually within the same NVTX ranges.
+    """
     distinct = list(dict.fromkeys(rows))
     index = {names: number for number, names in enumerate(distinct)}
     return pl.Series(distinct, dtype=pl.List(pl.String)).gather([index[names] for names in rows])
 
 
 def _possible(numbers: pl.DataFrame) -> pl.DataFrame:
-    """Return the numbers, null where no counter can have that value; the same table where all can."""
+    """Return the numbers with impossible values (NaN, infinite, implausible) as null; the same object if there are none."""
     if not numbers.width:
         return numbers
-    every = pl.concat(numbers.get_columns())  # one column is cheaper to ask than hundreds
+    every = pl.concat(numbers.get_columns())  # checking one long column is cheaper than checking hundreds
     is_possible = (every == 0) | every.abs().is_between(LEAST_VALUE, GREATEST_VALUE)
     if is_possible.all():
         return numbers
@@ -182,7 +187,7 @@ def _possible(numbers: pl.DataFrame) -> pl.DataFrame:
 
 
 def _n_values(frame: pl.DataFrame, columns: list[str], n_rows: int) -> pl.Series:
-    """Return how many of the columns have a value, row by row."""
+    """Return for each row how many of the columns have a value."""
     with_gaps = [column.name for column in frame.select(columns).null_count() if column[0]]
     n_whole = len(columns) - len(with_gaps)
     if not with_gaps:
@@ -191,10 +196,10 @@ def _n_values(frame: pl.DataFrame, columns: list[str], n_rows: int) -> pl.Series
 
 
 def _units(counters: list[str]) -> dict[str, str]:
-    """Return the units by counter.
+    """Return the unit of each counter.
 
     Raises:
-        DeclinedError: one is not known.
+        DeclinedError: the unit of a counter is not known.
     """
     unit_by_counter = {counter: unit_of(counter) for counter in counters}
     unknown = [counter for counter, unit in unit_by_counter.items() if unit is None]

@@ -1,8 +1,8 @@
-"""Launches that repeat: counters that are stored as in an earlier launch are taken all at once.
+"""Fast path for repeated launches: if a launch stores its counters like an earlier one, they are all decoded in one call.
 
-A program launches the same few kernels again and again. The counters of such a launch have the names and sizes that they had
-before, and differ in the bits of their values alone. So its encoded counters, taken for one long number under a mask, are compared
-with those of the earlier launch, and the wanted doubles are unpacked with one call. What differs is read counter by counter.
+A program launches the same few kernels over and over. The encoded counters of a repeated launch have the same names and sizes as
+before and differ only in the bits of their values. So they are compared with those of the earlier launch as one long integer under
+a mask, and the wanted doubles are unpacked with a single call. Launches that do not match are read counter by counter.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from ncuroof.ingest.native.values import DOUBLE, DOUBLE_BYTES, Decoder, Value
 from ncuroof.ingest.wire_rewriting import varint
 
 _COUNTERS = 13
-"""Field of a kernel's result."""
+"""Number of the field of a kernel's result that holds a counter."""
 
 _COUNTERS_TAG = varint(_COUNTERS << 3 | wire.LENGTH)
 _N_FOR_IMPRINT = 3
-"""An imprint costs about as much as reading three launches counter by counter."""
+"""Launches after which an imprint is made: it costs about as much as reading three launches counter by counter."""
 
 _MAX_IMPRINTS = 64
-"""Held at a time; each takes twice the memory of the counters."""
+"""Imprints kept at a time; each takes twice the memory of the counters."""
 
 _N_SHORT_BYTES = 16
-"""What a counter holds beyond them, the values of its instances, is passed over and not compared."""
+"""Bytes compared of a counter longer than twice as many; the rest, the values of its instances, is skipped."""
 
 
 def counters_start(result: bytes) -> int | None:
-    """Return where the counters of a kernel's result begin; None where there are none, or what stands before is malformed."""
+    """Return the offset of the first counter in a kernel's result; None if there is none or a field before it is malformed."""
     try:
         return wire.start_of(result, _COUNTERS)
     except wire.WireError:
@@ -42,16 +42,16 @@ def counters_start(result: bytes) -> int | None:
 
 
 class Imprint:
-    """What the encoded counters of a launch share with those of another one that repeats it.
+    """The bits of a launch's encoded counters that every repetition of it has in common.
 
     Args:
-        counters: of the launch, encoded one by one.
-        decoder: gives the values of those that are wanted; all its doubles are doubles in this launch.
-        n_prefix: bytes at the beginning of each counter that hold its name.
-        listings: positions of counters whose values must be the same, too.
+        counters: the encoded counters of the launch.
+        decoder: decodes the wanted ones; all its doubles must be doubles in this launch.
+        n_prefix: leading bytes of each counter that hold its name.
+        listings: positions of counters whose values have to match too.
 
     Attributes:
-        n_bytes: of all counters, encoded together.
+        n_bytes: size of all counters together, including tags and lengths.
     """
 
     def __init__(self, counters: Sequence[bytes], decoder: Decoder, n_prefix: int, listings: Collection[int]) -> None:
@@ -85,21 +85,21 @@ class Imprint:
         self._decoder = decoder
 
     def is_of(self, result: bytes, start: int) -> bool:
-        """Return whether a result holds the very counters that this was made of at `start`, and one behind the other."""
+        """Return whether a result contains exactly the counters of this imprint at `start`, contiguously."""
         return result.startswith(self._encoded, start)
 
     def without_counters(self, result: bytes, start: int) -> bytes:
-        """Return a result that fits, the counters at `start` left out."""
+        """Return a fitting result without its counters, which begin at `start`."""
         return result[:start] + result[start + self.n_bytes :]
 
     def fits(self, result: bytes, start: int) -> bool:
-        """Return whether the counters at `start` of a result differ from those that this was made of in bits of values alone."""
+        """Return whether the counters at `start` of a result differ from those of this imprint only in the bits of their values."""
         if len(result) < start + self.n_bytes or result[start + self._last] != self._encoded[self._last]:
-            return False  # nearly all that do not fit are told by where the last counter begins
+            return False  # quick check at the expected start of the last counter, which rejects nearly all misfits
         return self._number(result, start) & self._mask == self._fixed
 
     def values(self, result: bytes, start: int) -> list[Value]:
-        """Return the wanted values of a result that fits, in the order of the decoder.
+        """Return the wanted values of a fitting result, in the order of the decoder.
 
         Raises:
             WireError, DecodeError: a counter is malformed.
@@ -112,18 +112,18 @@ class Imprint:
 
 _Range = tuple[int, int]
 _Take = Callable[[bytes | bytearray, int], tuple[bytes, ...]]
-"""Gives parts of something encoded that begins at an offset."""
+"""Takes encoded bytes and an offset, and returns fixed ranges of the bytes behind that offset."""
 
 
 def _ranges_without(passed_over: Sequence[_Range], n_bytes: int) -> _Take:
-    """Return what takes all of `n_bytes` but some ranges, which are in order."""
+    """Return a function that takes all of `n_bytes` except the ranges `passed_over`, which are in ascending order."""
     starts = [0, *(end for _, end in passed_over)]
     ends = [*(start for start, _ in passed_over), n_bytes]
     return _ranges(list(zip(starts, ends, strict=True)))
 
 
 def _ranges(ranges: Sequence[_Range]) -> _Take:
-    """Return what takes some ranges, in the order in which they are given."""
+    """Return a function that takes the given ranges, in the given order."""
     ordered = sorted(ranges)
     gaps = [start - end for (start, _), end in zip(ordered, [0, *(end for _, end in ordered)], strict=False)]
     layout = "".join(f"{gap}x{end - start}s" for gap, (start, end) in zip(gaps, ordered, strict=True))
@@ -132,7 +132,7 @@ def _ranges(ranges: Sequence[_Range]) -> _Take:
 
 
 def _doubles_at(starts: Sequence[int]) -> Callable[[bytes, int], tuple[float, ...]]:
-    """Return what unpacks the doubles at some offsets behind a start, in the order of these."""
+    """Return a function that unpacks the doubles at the given offsets behind a start, in the given order."""
     ordered = sorted(starts)
     gaps = [start - end for start, end in zip(ordered, [0, *(start + DOUBLE_BYTES for start in ordered)], strict=False)]
     unpack = struct.Struct("<" + "".join(f"{gap}xd" for gap in gaps)).unpack_from
@@ -142,7 +142,7 @@ def _doubles_at(starts: Sequence[int]) -> Callable[[bytes, int], tuple[float, ..
 def _in_order(
     unpack: Callable[..., tuple[Any, ...]], found: Sequence[object], wanted: Sequence[object]
 ) -> Callable[..., tuple[Any, ...]]:
-    """Return what unpacks in the order of `wanted` what `unpack` gives in that of `found`."""
+    """Return `unpack`, whose values come in the order of `found`, with its values reordered to that of `wanted`."""
     if found == list(wanted):
         return unpack
     rank = {each: index for index, each in enumerate(found)}
@@ -151,12 +151,21 @@ def _in_order(
 
 
 def _mask(n_tag: int, n_name: int, size: int) -> bytes:
-    """Return the mask of a counter of some size: tag and name count, the value does not."""
+    """Return the comparison mask of one counter: ones over its tag, length and name, zeros over its value.
+
+    Args:
+        n_tag: bytes of tag and length.
+        n_name: leading bytes of the counter that hold its name.
+        size: bytes of the counter, without tag and length.
+    """
     return b"\xff" * (n_tag + n_name) + bytes(size - n_name)
 
 
 class Repeats:
-    """The imprints of some launches. A program launches kernels in the same order again and again: what followed is tried first."""
+    """The imprints kept so far.
+
+    A program tends to launch kernels in the same order, so the imprint that followed the last one before is tried first.
+    """
 
     def __init__(self) -> None:
         self._imprints: list[Imprint] = []
@@ -165,7 +174,7 @@ class Repeats:
         self._next: dict[Imprint | None, Imprint] = {}
 
     def find(self, result: bytes, start: int) -> Imprint | None:
-        """Return the imprint that the counters at `start` of a result fit, or None."""
+        """Return an imprint that fits the counters at `start` of a result, or None."""
         before, expected = self._last, self._next.get(self._last)
         if expected is not None and expected.fits(result, start):
             self._last = expected
@@ -176,11 +185,11 @@ class Repeats:
         return self._last
 
     def is_due(self, kind: int) -> bool:
-        """Count a result that fits no imprint; return whether to make one of it: it is the third of its kind."""
+        """Count a result that fits no imprint, and return whether to make one of it: it is the third of its kind."""
         self._n_seen[kind] += 1
         return self._n_seen[kind] == _N_FOR_IMPRINT and len(self._imprints) < _MAX_IMPRINTS
 
     def keep(self, imprint: Imprint) -> None:
-        """Keep the imprint of the last result."""
+        """Add an imprint, made of the latest result."""
         self._imprints.insert(0, imprint)
         self._last = imprint

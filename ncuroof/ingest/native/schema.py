@@ -1,8 +1,8 @@
-"""The messages of a report that the native reader decodes: the fields it needs, by number; all others are skipped.
+"""Protobuf schema of the report messages that the native reader decodes: only the fields it needs; all others are skipped.
 
-Text is declared as bytes: what damage writes need not be UTF-8, and is made readable where it is used. Counters, sections and NVTX
-states are declared as bytes as well, and looked into only where they are wanted: a kernel stores thousands of values that nobody
-asks for. Nothing is required, so that older and damaged messages can be read.
+Text is declared as bytes, because damaged text need not be UTF-8; it is decoded where it is used. Counters, sections and NVTX
+states are declared as bytes too and decoded only when wanted: a kernel stores thousands of values that nobody needs. No field is
+required, so that older and damaged messages can be read.
 
 Source: Nsight Compute Customization Guide, "Report File Format": numbers and meanings of the fields.
 """
@@ -16,7 +16,7 @@ from typing import Any
 _PACKAGE = "ncuroof"
 
 _COMMON = {"metrics": "4 bytes*", "sections": "7 bytes*", "nvtx": "10 bytes", "thread": "1 uint64"}
-"""What ranges, command lists and graphs have alike."""
+"""Fields that ranges, command lists and graphs have in common."""
 
 _FIELDS_BY_MESSAGE: Mapping[str, Mapping[str, str]] = {
     "Header": {"string_table": "4 StringTable"},
@@ -64,14 +64,14 @@ _FIELDS_BY_MESSAGE: Mapping[str, Mapping[str, str]] = {
     "Started": {"domain": "1 uint64", "ranges": "3 StartedRange*"},
     "StartedRange": {"name": "2 bytes"},
 }
-"""Number, type, and * for a repeated field; a type that begins with a capital is a message."""
+"""By message and field: field number and type, with * for a repeated field. A capitalised type is a message."""
 
 
 @cache
 def messages() -> Mapping[str, Any]:
-    """Return the classes that decode the messages, by name.
+    """Return the protobuf message classes by name.
 
-    Each has `FromString(encoded)`, which raises `google.protobuf.message.DecodeError` for what is malformed or nested too deeply.
+    Each has `FromString(encoded)`, which raises `google.protobuf.message.DecodeError` if a message is malformed or nested too deep.
     """
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: PLC0415  only reading needs them
 

@@ -1,4 +1,4 @@
-"""Encoded counters to numbers and texts: many doubles at once where they lie alike, anything else one by one.
+"""Decodes counters into numbers and texts: doubles with encodings of equal size in one call, everything else one by one.
 
 Source: Nsight Compute Customization Guide, "Report File Format": ProfileMetricResult and ProfileMetricValue; Protocol Buffers
 documentation, "Encoding".
@@ -20,12 +20,12 @@ from ncuroof.ingest.wire import WireError
 
 Value = float | str | None
 Place = tuple[int, int]
-"""Of a counter: its position in the result, and how many bytes its name takes."""
+"""A counter's index among the counters of a result, and the bytes that its name takes, which is where its value begins."""
 
 _NAME_TAG, _VALUE_TAG = b"\x08", 0x12
 _LONGEST_SHORT_VALUE = 0x7F
 DOUBLE = b"\x12\x09\x19"
-"""A value (field 2) of nine bytes that is a double (field 3, 64 bits)."""
+"""Encoding of a value (field 2) of nine bytes that is a double (field 3, fixed 64 bits), up to the double itself."""
 
 DOUBLE_BYTES = 8
 _SHORT_BYTES, _N_CACHED_VALUES = 32, 1 << 14
@@ -37,13 +37,13 @@ class Decoder:
     """Decodes the same counters of one result after another.
 
     Args:
-        places: of the counters.
-        first: the encoded counters of one of the results. Where this one has doubles, the others are expected to have some, too.
-        instances: by index into `places`, for counters of which the instances are wanted: what the names of these begin with.
+        places: where the wanted counters are in a result.
+        first: all encoded counters of one of the results. Counters that are doubles here are expected to be doubles in the others.
+        instances: for counters whose instance values are wanted, by index into `places`: prefixes of the instance names to keep.
 
     Attributes:
-        order: indices into `places`, in the order in which values come out.
-        doubles: places of those that are doubles in `first`; their values come out first.
+        order: indices into `places`, in the order in which values are returned.
+        doubles: places of the counters that are doubles in `first`; their values are returned first.
         others: places of the rest.
     """
 
@@ -68,7 +68,10 @@ class Decoder:
         self._others = _Repeated(self.others, [instances.get(index) for index in self.order[len(plain) :]])
 
     def values(self, metrics: Sequence[bytes]) -> list[Value]:
-        """Return the values of a result's counters.
+        """Return the values of a result's wanted counters, in the order of `order`.
+
+        Args:
+            metrics: all encoded counters of the result.
 
         Raises:
             WireError, DecodeError: a counter is malformed.
@@ -80,14 +83,17 @@ class Decoder:
         return values
 
     def is_as_expected(self, metrics: Sequence[bytes]) -> bool:
-        """Return whether all `doubles` are doubles in a result."""
+        """Return whether all counters in `doubles` are encoded as doubles in a result."""
         return all(
             len(metrics[position]) == start + len(DOUBLE) + DOUBLE_BYTES and metrics[position].startswith(DOUBLE, start)
             for position, start in self.doubles
         )
 
     def values_of_others(self, encoded: tuple[bytes, ...]) -> list[Value]:
-        """Return the values of the counters in `others`, encoded in that order.
+        """Return the values of the counters in `others`.
+
+        Args:
+            encoded: these counters, in that order.
 
         Raises:
             WireError, DecodeError: a counter is malformed.
@@ -96,7 +102,10 @@ class Decoder:
 
 
 class _Repeated:
-    """Counters of any form, of which most are encoded as in the result before: attributes of the device, the shape of a launch."""
+    """Counters of any encoding; only those that changed since the previous result are decoded.
+
+    Most do not change: device attributes, the launch shape.
+    """
 
     def __init__(self, places: list[Place], instances: list[tuple[str, ...] | None]) -> None:
         self._decoders: list[Callable[[bytes], Value]] = [
@@ -119,7 +128,7 @@ class _Repeated:
 
 
 class _Doubles:
-    """Counters whose encoded forms are doubles of equal size, so that one call unpacks them all."""
+    """Counters that are doubles with encodings of equal size, so that a single call unpacks all of them."""
 
     def __init__(self, places: list[Place]) -> None:
         self._places = places
@@ -142,7 +151,7 @@ class _Doubles:
 
 
 def decode(metrics: Sequence[bytes], places: Iterable[Place]) -> list[Value]:
-    """Return the values at some places of a result, one by one.
+    """Return the values of the counters at the given places of a result, decoded one by one.
 
     Raises:
         WireError, DecodeError: a counter is malformed.
@@ -157,7 +166,7 @@ def _decoded(metric: bytes, start: int) -> Value:
 
 
 def _value(metric: bytes, start: int) -> Value:
-    """Return the value of a counter: None where it has only instances."""
+    """Return the value of a counter; None if it has only instances."""
     if len(metric) > start + 1 and metric[start] == _VALUE_TAG and metric[start + 1] <= _LONGEST_SHORT_VALUE:
         end = start + 2 + metric[start + 1]
         if end <= len(metric):
@@ -167,11 +176,11 @@ def _value(metric: bytes, start: int) -> Value:
 
 
 _short_value = lru_cache(maxsize=_N_CACHED_VALUES)(_value)
-"""Attributes of the device are the same in every result, and many a launch is like the one before."""
+"""`_value` with a cache: device attributes are the same in every result, and many launches resemble the previous one."""
 
 
 def _instances(metric: bytes, prefixes: tuple[str, ...]) -> str | None:
-    """Return the values of a counter's instances whose names begin with one of `prefixes`; None where these are malformed."""
+    """Return the values of a counter's instances whose names begin with one of `prefixes`, as text; None if they are malformed."""
     from google.protobuf.message import DecodeError  # noqa: PLC0415  only reading needs protobuf
 
     try:
@@ -188,7 +197,7 @@ def _number(value: Any) -> float | None:
 
 
 def _one_value(encoded: bytes) -> Value:
-    """Return an encoded value; integers become doubles."""
+    """Return the decoded value; integers become floats."""
     return _of_message(messages()["Value"].FromString(encoded))
 
 
@@ -200,14 +209,14 @@ def _of_message(value: Any) -> Value:
 
 
 def name_id(metric: bytes, n_prefix: int) -> tuple[int, int]:
-    """Return the identifier of a counter's name, and how many bytes it takes with its tag.
+    """Return the identifier of a counter's name (its index into the string table), and the bytes it takes, including its tag.
 
     Args:
         metric: the encoded counter.
-        n_prefix: the most bytes that it can take.
+        n_prefix: the most bytes that tag and identifier may take.
 
     Raises:
-        WireError: the counter does not begin with it, or it takes more.
+        WireError: the counter does not begin with its name, or the name takes more bytes.
     """
     identifier = 0
     if metric[:1] != _NAME_TAG:

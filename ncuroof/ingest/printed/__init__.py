@@ -1,1 +1,1 @@
-"""The reader of what ncu printed, as CSV or on a terminal."""
+"""Reads text that ncu printed, as CSV or for a terminal."""

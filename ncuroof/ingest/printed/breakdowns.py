@@ -1,4 +1,4 @@
-"""Which counters make up the two numbers of NVIDIA's Speed of Light: reports list them, printed tables hold only the counters.
+"""Reconstructs the breakdowns of the two Speed of Light throughputs: reports list their counters, printed tables do not.
 
 Source: `profiles/printed.toml`.
 """
@@ -14,17 +14,17 @@ from ncuroof.ingest.raw_report import CounterSelection
 from ncuroof.resources import stated
 
 SUFFIX = ".avg.pct_of_peak_sustained_elapsed"
-"""Of the counter of each part."""
+"""Suffix of the counter of each member."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedBreakdown:
-    """A number and what it can be made of.
+    """A throughput and the counters that can be part of it.
 
     Attributes:
         listing: the text metric that lists its parts in a report.
-        throughput: the counter of the number itself.
-        members: counters that are parts of it wherever they are printed.
+        throughput: the counter of the throughput itself.
+        members: counters that are parts of it if they are printed.
     """
 
     listing: str
@@ -32,7 +32,10 @@ class PrintedBreakdown:
     members: tuple[str, ...]
 
     def listed(self, counters: pl.DataFrame) -> pl.Series | None:
-        """Return the text that a report would hold for each launch: the members that were printed, null without the number."""
+        """Return the text that a report would contain for each launch: the members that were printed, or null.
+
+        It is null if the throughput or all members are missing; without any such column, the result is None.
+        """
         held = [name for name in self.members if name in counters.columns]
         if not held or self.throughput not in counters.columns:
             return None
@@ -59,7 +62,7 @@ def load_printed_breakdowns() -> tuple[PrintedBreakdown, ...]:
 
 
 def with_members(selection: CounterSelection | None) -> CounterSelection | None:
-    """Return the selection with the members of the breakdowns that it wants."""
+    """Return the selection with the throughputs and members of the breakdowns that it lists added."""
     if selection is None:
         return None
     wanted = [each for each in load_printed_breakdowns() if each.listing in selection.lists]
@@ -67,7 +70,7 @@ def with_members(selection: CounterSelection | None) -> CounterSelection | None:
 
 
 def with_listings(texts: pl.DataFrame, counters: pl.DataFrame) -> pl.DataFrame:
-    """Return the texts with the listings that a report would hold."""
+    """Return the texts with the listings that a report would contain, in place of any printed ones."""
     listings = [each for breakdown in load_printed_breakdowns() if (each := breakdown.listed(counters)) is not None]
     held = texts.drop(each.name for each in listings if each.name in texts.columns)
     return pl.DataFrame([*held.iter_columns(), *listings]) if listings else texts

@@ -1,10 +1,10 @@
-"""The records of what ncu prints on a terminal, out of a file in which others may have written, too: a log, or a note about it.
+"""Extracts records from what ncu prints for a terminal, in a file that may contain other text: a log, or a note about it.
 
-A launch is told by the line with its name and its context; below it stand tables of labels, units and values, each under the name
-of its section, and the words of NVIDIA's rules. The records are those of the same page printed as CSV, one per value or rule. Of a
-text that names no launch the sections tell where one begins.
+A launch begins with a line that has the kernel's name and its context. Below it come tables of labels, units and values, each under
+the name of its section, and the messages of NVIDIA's rules. The records are those of the same page printed as CSV, one per value
+or rule. In a text that names no launch, the sections show where one begins.
 
-Source: what ncu 2024.1 prints of 138 recorded reports with `--page details` and `--page raw`, and what ncu 2020 to 2026 wrote into
+Source: output of ncu 2024.1 for 138 recorded reports with `--page details` and `--page raw`, and output of ncu 2020 to 2026 in
 published logs; Nsight Compute CLI documentation, "Console Output".
 """
 
@@ -28,18 +28,19 @@ _COLUMNS = (
 _HEADER = Header(_COLUMNS, ",", is_quoted=True, number=1)
 
 _QUOTING = re.compile(r"(?:\s*(?:>|//|#(?! [A-Z])|│|\d+[:|](?=\s)))*")
-"""What stands before lines that are quoted: marks of mails, of notes and of comments, numbers of lines. "# SMs" is a label."""
+"""Prefixes of quoted lines: marks of e-mail, notes and comments, line or rank numbers. "# SMs" is a label, not a comment."""
 
 _NUMBERED = re.compile(r"\s*(\d+)[:|]\s")
 _MOST_RESTARTS = 3
-"""Numbers of lines begin again where notes are put together; those of ranks go to and fro."""
+"""How often the numbers before lines may decrease: line numbers restart where notes are joined, rank numbers alternate."""
 
 _OUTSIDE = re.compile(r"==[A-Z]+==|```")
 _APART = re.compile(r"```|.{0,200}?[$#>%] *(?:\S{0,200}/)?ncu\s")
-"""Between pieces of somebody's note, a fence or a prompt: what stands behind it without a name may be another kernel's."""
+"""A code fence or a shell prompt with ncu, which separates pieces of a note: a table after it without a name may belong to another
+kernel."""
 
 _NEXT_RUN = "==PROF=="
-"""Warnings of ncu may stand among a launch's sections; its progress does not."""
+"""Prefix of ncu's progress messages, which never occur among a launch's sections; its warnings may."""
 
 _PROCESS = re.compile(r"\[(\d+)\] (\S.*)@\S+$")
 _HALF_A_LAUNCH = re.compile(r"\S.* \(\d+, \d+, \d+\)x\(\d+, \d+, \d+\),$")
@@ -50,7 +51,7 @@ _LAUNCH = re.compile(
     r", Context (\d+)(?:, Stream (\d+))?(?:, Device (\d+), CC (\d+\.\d+))?$"
 )
 _MAY_BE_A_LAUNCH = re.compile(r"\(\d+, \d+, \d+\)x\(\d+, \d+, \d+\)|, Context \d")
-"""What stands below a launch that is not read must not count for the one before."""
+"""A line that may name a launch but does not parse: what follows must not be assigned to the launch before."""
 
 _OF_LAUNCH = ("Kernel Name", "Grid Size", "Block Size", "Context", "Stream", "Device", "CC")
 _SECTION = re.compile(r"Section: (.+)")
@@ -63,13 +64,13 @@ _SPEEDUP = re.compile(r"Est(?:\.|imated) (Local )?Speedup: ([\d.,]+)\s*%\s*")
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """What stands of one of NVIDIA's rules.
+    """A message of one of NVIDIA's rules.
 
     Attributes:
         place: the cells of its launch and section.
-        kind: of its message.
-        indent: of its first line; the others stand further in.
-        lines: of its text, so far.
+        kind: kind of the message: OPT, INF, WRN or ERR.
+        indent: indent of its first line; further lines are indented more.
+        lines: the lines of its text so far.
     """
 
     place: Mapping[str, str]
@@ -98,8 +99,8 @@ class _Value:
         place: the cells of its launch and section.
         label: as printed.
         unit: as printed, empty for none.
-        lines: of the value, so far: the raw page breaks long ones, between words and where one fills the column.
-        width: of the column.
+        lines: the lines of the value so far: the raw page wraps long values, between words or where a word fills the column.
+        width: width of the value column, in characters.
     """
 
     place: Mapping[str, str]
@@ -117,19 +118,20 @@ class ConsoleRecords:
     """Reads the records of a file.
 
     Args:
-        lines: of the file.
-        labels: by which lines are told that stand in no table with a header.
-        is_unnamed: whether the file names no launch; one begins then with a section, and the next with a section that it has.
+        lines: the lines of the file.
+        labels: labels by which values are recognised outside of tables with a header.
+        is_unnamed: whether the file names no launch. Then the first section begins a launch, and each section that the current
+            launch already has begins the next one.
 
     Attributes:
-        n_lost: lines that hold a known label and no value, lines of sections without a launch, and launches without any value
-            before the next, so far.
-        n_tables: launches, so far.
-        is_summary: whether a table sums up several launches (`--print-summary`), which says nothing of any one.
-        has_sections: whether a section that is known stands in the file.
-        has_other_names: whether a line names a launch otherwise than ncu does on its pages.
+        n_lost: number of lines so far with a known label but no value, of values in sections without a launch, and of launches
+            that were followed by another one before any value.
+        n_tables: number of launches so far.
+        is_summary: whether a table summarises several launches (`--print-summary`), which says nothing about a single one.
+        has_sections: whether the file contains a known section.
+        has_other_names: whether a line names a launch in another form than ncu's pages do.
         is_unnamed: as given.
-        n_apart: by name of a kernel, tables that are counted for it and stand in another piece of a note than its name.
+        n_apart: by kernel name, the number of tables assigned to it that are in another piece of a note than its name.
     """
 
     def __init__(self, lines: Iterable[str], labels: PrintedLabels, *, is_unnamed: bool = False) -> None:
@@ -153,7 +155,7 @@ class ConsoleRecords:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether lines of several ranks, each marked with its number, stand among each other."""
+        """Whether lines of several ranks, each prefixed with its rank, are interleaved."""
         return self._n_restarts > _MOST_RESTARTS
 
     def __iter__(self) -> Iterator[tuple[Header, list[str]]]:
@@ -183,7 +185,12 @@ class ConsoleRecords:
             self.n_lost += cells is not None and self._labels.knows(self._orphan, cells.label)
 
     def _begins(self, text: str, shown: str) -> bool:
-        """Return whether a line ends what stood before it, and begin what it begins."""
+        """Return whether a line ends the open rule or value, and start the launch, section, rule or table that it begins.
+
+        Args:
+            text: the line, stripped.
+            shown: the line with its indent.
+        """
         half, self._half = self._half, ""
         if _APART.match(text):
             self._is_apart, self._is_counted, self._orphan = True, False, ""
@@ -211,7 +218,7 @@ class ConsoleRecords:
         return True
 
     def _meet_section(self, name: str) -> None:
-        """Note that a section begins: of the launch, of none, or of one without a name."""
+        """Record that a section begins: of the current launch, of none, or of a new unnamed launch."""
         if name not in self._labels.identifier_by_section:
             return
         self.has_sections = True
@@ -224,7 +231,7 @@ class ConsoleRecords:
         self._place, self._orphan = {}, ""
 
     def _begins_part(self, text: str, shown: str) -> bool:
-        """Return whether a line begins a part of what is printed of a launch, and begin it."""
+        """Return whether a line begins a section, rule, table or ruler of the current launch, and start it."""
         if found := _SECTION.match(text):
             self._place = {**self._place, _SECTION_NAME: found[1]}
             self._is_table = self._is_counted = False
@@ -260,7 +267,7 @@ class ConsoleRecords:
             self._open, self._has_values = _Value(place, cells.label, cells.unit, [cells.value], end - start), True
 
     def _cells(self, shown: str, text: str) -> Cells | None:
-        """Return what a line holds: in a table anything that stands so, else what has a label that is known."""
+        """Return the cells of a line, or None: within a table of any line laid out like its rows, else only with a known label."""
         section = self._place[_SECTION_NAME]
         if self._is_table and (cells := below_rulers(shown, self._columns)):
             return cells
@@ -268,7 +275,7 @@ class ConsoleRecords:
         if cells and (self._labels.knows(section, cells.label) or (self._is_table and not self._columns)):
             return cells
         label, _, rest = text.partition("  ")
-        # below rulers a label alone has no value, and without a table no word is one
+        # count as lost: in a table without rulers any lone label, outside of tables one that a number follows
         is_row = not self._columns if self._is_table else rest.lstrip()[:1].isdecimal()
         self.n_lost += is_row and self._labels.knows(section, label)
         return None

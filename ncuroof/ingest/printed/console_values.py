@@ -1,7 +1,7 @@
-"""A line of a table that ncu printed for a terminal, as label, unit and value.
+"""Splits a line of a table that ncu printed for a terminal into label, unit and value.
 
-What was copied by hand has lost its rulers, its columns or its headers, or has gained remarks behind the values; labels that are
-known tell such lines from the words around them.
+Manually copied text may have lost rulers, column alignment or headers, or gained remarks after the values; known labels distinguish
+such lines from the text around them.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from ncuroof.ingest.printed.labels import PrintedLabels
 _UNIT = re.compile(
     r"%|SM|TPC|(?:[KMGTP]?(?:byte|hz)|cycle|inst|warp|block|thread|register|sector|request|wavefront|cluster|sample|[nuµμm]?s(?:ec(?:ond)?)?)(?:/\w+)?"
 )
-"""As ncu prints them; any other word before a number is the end of a label, or of somebody's sentence."""
+"""Units as ncu prints them; any other word before a number is the end of a label or of ordinary text."""
 
 _LONGEST = 500
-"""Of a line that is looked through for words, in characters."""
+"""Longest line that is split by words, in characters."""
 
 _NUMBER = r"[-+]?\d[\d.,'\u00a0\u202f]*(?:e[-+]?\d+)?|[-+]?inf|nan|n/a|no data"
 _BEHIND = r"(?:\s{2,}\S.*|\s+(?:<|#|//|[‹←⟵]).*)?"
-"""A remark of who copied the line."""
+"""A remark by the person who copied the line."""
 
 _ENDS_WITH_UNIT = re.compile(rf"(\S.*?)\s+({_NUMBER})\s*({_UNIT.pattern}){_BEHIND}$")
-"""As who tells of a table writes it; ncu prints the unit before the number."""
+"""A line as people retype it, with the unit after the number; ncu prints the unit before it."""
 
 _ENDS_WITH_NUMBER = re.compile(rf"(\S.*?)\s+({_NUMBER}){_BEHIND}$")
 
 
 class Cells(NamedTuple):
-    """What a line of a table holds, as printed; the unit is empty where there is none."""
+    """The cells of a line, as printed; the unit is empty if there is none."""
 
     label: str
     unit: str
@@ -39,11 +39,11 @@ class Cells(NamedTuple):
 
 
 def below_rulers(line: str, columns: Sequence[tuple[int, int]]) -> Cells | None:
-    """Return what stands below the rulers of a table; None where it does not stand so.
+    """Return the cells of a line that is aligned with the rulers of a table; None if it is not.
 
     Args:
-        line: without what quotes it.
-        columns: where the rulers of label, unit and value begin and end.
+        line: the line, without quoting prefixes.
+        columns: start and end of the rulers of label, unit and value, in characters.
     """
     if len(columns) != 3:
         return None
@@ -56,12 +56,14 @@ def below_rulers(line: str, columns: Sequence[tuple[int, int]]) -> Cells | None:
 
 
 def by_words(text: str, section: str, labels: PrintedLabels) -> Cells | None:
-    """Return what a line holds that ends with a number, or a known label's number and unit; None where a unit was lost, and else.
+    """Return the cells of a line that ends with a number, or with the number and unit of a known label.
+
+    None for any other line, and if a value that needs a unit has lost it.
 
     Args:
-        text: the line without blanks around it.
-        section: in which it stands, as printed.
-        labels: which tell where a label ends: "Waves Per SM 2.37" has no unit, "# SMs SM 132" has one.
+        text: the line, stripped.
+        section: the section that contains it, as printed.
+        labels: known labels, to find where a label ends: "Waves Per SM 2.37" has no unit, "# SMs SM 132" has one.
     """
     if len(text) > _LONGEST:
         return None

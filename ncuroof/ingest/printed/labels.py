@@ -1,4 +1,4 @@
-"""The counters behind the labels that the details page of ncu prints in place of their names.
+"""Maps the labels that ncu's details page prints in place of counter names to the counters.
 
 Source: `profiles/printed.toml`.
 """
@@ -17,20 +17,20 @@ from ncuroof.resources import stated
 _WITH_BREAKDOWNS = ("GPU Speed Of Light Throughput", "GPU Speed Of Light")
 
 _COUNTER_MARK = "__"
-"""Counters have it in their names, and no label does."""
+"""Part of counter names, but of no label."""
 
 _NAME = re.compile(r"\w*_[\w.]+")
-"""Of a value per instruction, without the mark: the raw page, which has no sections, prints names alone."""
+"""Name of a counter without the mark (a value per instruction); the raw page, which has no sections, prints only names."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedLabels:
-    """What the details page calls sections and counters.
+    """The names of sections and counters on the details page.
 
     Attributes:
-        identifier_by_section: the section's identifier by the name that is printed.
-        counter_by_label: by section as printed, then by label.
-        without_unit: labels whose values have none.
+        identifier_by_section: identifier of each section, by its printed name.
+        counter_by_label: counters by printed section name, then by label.
+        without_unit: labels whose values have no unit.
     """
 
     identifier_by_section: Mapping[str, str]
@@ -38,11 +38,11 @@ class PrintedLabels:
     without_unit: frozenset[str]
 
     def counter(self, section: str, label: str) -> str | None:
-        """Return the counter behind a label, or None where it is not known.
+        """Return the counter that a label stands for, or None if it is not known.
 
         Args:
-            section: as printed, empty for none; the same label stands for different counters in different sections.
-            label: as printed. It may be the counter's own name, as of what was asked for with --metrics, or end with it in
+            section: as printed, empty for none; the same label can stand for different counters in different sections.
+            label: as printed. It may be the counter's own name, as for counters requested with --metrics, or end with it in
                 parentheses (--print-metric-name label-name).
         """
         if _COUNTER_MARK in label:
@@ -52,14 +52,15 @@ class PrintedLabels:
         return self.counter_by_label.get(section, {}).get(label)
 
     def section(self, printed: str) -> str:
-        """Return a section's identifier; rules are printed with it, counters with the section's name."""
+        """Return the identifier of a section by its printed name; an identifier, as printed for rules, is returned unchanged."""
         return self.identifier_by_section.get(printed, printed)
 
     def section_of(self, section: str, label: str) -> str:
-        """Return the section that a label belongs to: the one in which it stands, or else the one that knows it, if only one does.
+        """Return the section that a label belongs to: `section` if it has the label, else the one section that has it, if only one.
 
         Args:
-            section: in which it stands, as printed; tables that people copied have lost their headings. Charts mean their own.
+            section: the section under which the label is printed; in copied text, headings may be missing. A section that only has
+                charts is always kept: its labels are its own.
             label: as printed.
         """
         is_of_charts = self.counter_by_label.get(section) == {}
@@ -69,15 +70,15 @@ class PrintedLabels:
         return next(iter(found.values())) if len(found) == 1 else section
 
     def is_label(self, section: str, words: str) -> bool:
-        """Return whether some words are a label, and not a counter's name or a label and a unit."""
+        """Return whether words are a known label, not a counter's name or a label with a unit."""
         return _COUNTER_MARK not in words and self.knows(section, words)
 
     def has_unit(self, label: str) -> bool:
-        """Return whether values of a label need one; a counter's own name may stand without."""
+        """Return whether values of a label need a unit; after a counter's own name it may be missing."""
         return _COUNTER_MARK not in label and label not in self.without_unit
 
     def knows(self, section: str, label: str) -> bool:
-        """Return whether a counter is known for a label that stands in a section."""
+        """Return whether a counter is known for a label printed under a section."""
         return self.counter(self.section_of(section, label), label) is not None
 
 
@@ -99,7 +100,7 @@ def load_printed_labels() -> PrintedLabels:
 
 
 def _of_breakdowns(breakdowns: Iterable[Mapping[str, Any]], units: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield label and counter of each part of a breakdown: "L1: Lsu Writeback Active", once "SOL L1: Lsu Writeback Active"."""
+    """Yield label and counter of each breakdown member: "L1: Lsu Writeback Active", formerly "SOL L1: Lsu Writeback Active"."""
     for member in (member for breakdown in breakdowns for member in breakdown["members"]):
         unit, _, name = member.partition("__")
         if unit not in units:

@@ -1,7 +1,8 @@
-"""Numbers as ncu prints them in any country: 1,234.56 or 1.234,56 or 1 234,56; which of them, a whole file tells.
+"""Parses numbers as ncu prints them in any locale: 1,234.56 or 1.234,56 or 1 234,56; the notation is inferred from the whole file.
 
-ncu prints two or six decimals, or none. So three digits behind a separator are a group of thousands, unless the same separator is
-seen elsewhere in the file in front of another number of digits. A file that says both is refused: a guess could be wrong by 1000.
+ncu prints two or six decimals, or none. So three digits after a separator are a group of thousands, unless the same separator
+occurs elsewhere in the file before another number of digits. A file with contradictory evidence is rejected: a guess could be wrong
+by a factor of 1000.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ _SPACES = "[ \u00a0\u202f'’]"
 _NOT_FINITE = r"^(?:\(!\) ?)?[-+]?(?:nan|inf|infinity|1\.#\w+)(?:\([^)]*\))?$"
 _MISSING = ("", "n/a", "(!) n/a", "no data")
 _INSTANCES = r"\s+\(.*$"
-"""Behind the number of a counter, where --print-metric-instances asks for them."""
+"""Instance values after the number of a counter, as printed with --print-metric-instances."""
 
 _WITH_SIGNS = r"^[-+]?(?:\d{1,3}(?:[.,]\d{3})+|\d+)(?:[.,]\d*)?(?:[eE][-+]?\d+)?$"
-"""A number with signs between its digits, in whatever notation; 1.2.3 is none."""
+"""A number, possibly with points or commas between its digits, in any notation; 1.2.3 is not one."""
 
 _LOOKS_NUMERIC = rf"^[-+]?\d(?:[\d.,]|{_SPACES})*(?:[eE][-+]?\d+)?$"
 
@@ -30,9 +31,9 @@ class Notation:
     """How a file writes numbers.
 
     Attributes:
-        decimal: the sign before decimals.
-        grouping: the sign between groups of three digits, besides spaces and apostrophes.
-        has_plain_zero: whether zero is written as 0. Then 0.00 is what is small; with --print-fp it can be either.
+        decimal: the decimal separator.
+        grouping: the thousands separator, besides spaces and apostrophes.
+        has_plain_zero: whether zero is written as 0. Then 0.00 is a small value; otherwise, with --print-fp, it can be either.
     """
 
     decimal: str
@@ -40,11 +41,11 @@ class Notation:
     has_plain_zero: bool
 
     def is_rounded_away(self, cells: pl.Expr) -> pl.Expr:
-        """Return whether a cell is a number too small for the two decimals that are printed of it."""
+        """Return whether a cell is a non-zero number that two decimals round to zero."""
         return pl.lit(self.has_plain_zero) & cells.str.strip_chars().str.contains(rf"^-?0[{self.decimal}]00$")
 
     def numbers(self, cells: pl.Expr) -> pl.Expr:
-        """Return text as numbers; null for what is no number, NaN for what ncu printed as none."""
+        """Return text as numbers; null for text that is not a number, NaN for NaN and infinity."""
         text = cells.str.strip_chars().str.replace(_INSTANCES, "")
         plain = text.str.replace_all(_SPACES, "").str.replace_all(self.grouping, "", literal=True)
         number = plain.str.replace(self.decimal, ".", literal=True).cast(pl.Float64, strict=False)
@@ -52,7 +53,7 @@ class Notation:
 
 
 def texts(cells: pl.Expr) -> pl.Expr:
-    """Return what is text; null for numbers, and where a cell says that there is no value."""
+    """Return the cells that are text; null for numbers, and for cells that say that there is no value."""
     text = cells.str.strip_chars()
     is_number = text.str.replace(_INSTANCES, "").str.contains(_LOOKS_NUMERIC) | _is_not_finite(text)
     return pl.when(~(is_number | text.is_in(_MISSING))).then(text)
@@ -66,7 +67,7 @@ def notation(columns: Iterable[pl.Series], where: str) -> Notation:
     """Return how a file writes its numbers.
 
     Raises:
-        ReportFormatError: the file writes them in more than one way.
+        ReportFormatError: the file uses two notations.
     """
     cells = pl.concat([pl.Series("cell", [], pl.String), *(column.alias("cell").unique() for column in columns)])
     text = cells.unique().str.strip_chars().str.replace(_INSTANCES, "").str.replace_all(_SPACES, "")
@@ -85,10 +86,10 @@ def notation(columns: Iterable[pl.Series], where: str) -> Notation:
 
 
 def _with_decimals(text: pl.Series, decimal: str) -> str | None:
-    """Return a number in which `decimal` can be nothing but the sign before decimals, or None."""
+    """Return a number in which `decimal` can only be the decimal separator, or None if there is none."""
     other = "," if decimal == "." else "."
     sign = f"[{decimal}]"
-    # Behind it stand other than three digits, or before it a group of the other sign, a zero alone, or more than three digits.
+    # After it, not exactly three digits; before it, a group with the other separator, a lone zero, or more than three digits.
     shapes = (
         rf"{sign}(?:\d{{0,2}}|\d{{4,}})(?:[eE]|$)",
         rf"[{other}]\d{{3}}{sign}\d",
@@ -100,5 +101,6 @@ def _with_decimals(text: pl.Series, decimal: str) -> str | None:
 
 
 def _first(text: pl.Series, pattern: str) -> str | None:
+    """Return the first match in sorted order, as an example for the error message."""
     found = text.filter(text.str.contains(pattern))
     return None if found.is_empty() else str(found.sort()[0])

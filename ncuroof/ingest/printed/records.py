@@ -1,7 +1,7 @@
-"""The records of tables that ncu printed as CSV, out of a file in which other programs may have written, too.
+"""Extracts the records of CSV tables that ncu printed from a file that may also contain other programs' output.
 
-Lines of ncu itself (`==PROF==`), what the profiled program printed, and repeated headers stand before, between and behind the rows.
-A row is told by its beginning, the number of a launch, and by its number of cells.
+ncu's own log lines (`==PROF==`), output of the profiled program, and repeated headers may come before, between and after the rows.
+A row is recognised by its beginning, the number of a launch, and by its number of cells.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ _QUOTED_ROW = re.compile(r'"\d*(?:"|$)')
 _PLAIN_ROW = {separator: re.compile(rf"\d*{separator}\d*{separator}") for separator in ",;\t"}
 _OF_NCU = re.compile(r"==[A-Z]+==")
 _OTHER_HEADER = re.compile(r'"[A-Za-z][^"]*"(?:[,;\t]"[^"]*")+\s*$')
-"""Of a table that a section holds besides, with `--print-details all`: NUMA affinity, NVLink."""
+"""Header of a different table that a section prints with `--print-details all`: NUMA affinity, NVLink."""
 
 _ENCODING_BY_MARK = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 _LONGEST_LINE = 1 << 22
-"""In characters; a row of every counter of a recorded full set has 30 000, one with all instance values a million."""
+"""In characters. A row with every counter of a full set has 30 000; with all instance values, a million."""
 
 _MOST_LINES = 1000
-"""Of one row; the longest text of a rule has a few."""
+"""Lines of one row; the longest text of a rule has a few."""
 
 METRIC_NAME, METRIC_VALUE = "Metric Name", "Metric Value"
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The first record of a table.
+    """The header of a table.
 
     Attributes:
-        names: of the columns.
-        separator: between cells.
-        is_quoted: every cell is in quotes, as ncu writes them; a spreadsheet leaves them out.
-        number: of the table in its file.
+        names: names of the columns.
+        separator: the character between cells.
+        is_quoted: whether every cell is in quotes, as ncu writes them; spreadsheets omit the quotes.
+        number: number of the table in its file, from 1.
     """
 
     names: tuple[str, ...]
@@ -49,7 +49,7 @@ class Header:
 
     @property
     def is_long(self) -> bool:
-        """Whether there is a row per counter, and not a row per launch."""
+        """Whether the table has a row per counter (details page), not a row per launch (raw page)."""
         return METRIC_NAME in self.names and METRIC_VALUE in self.names
 
     def begins(self, line: str) -> bool:
@@ -58,7 +58,7 @@ class Header:
         return row.match(line) is not None
 
     def holds(self, cells: list[str]) -> bool:
-        """Return whether a record is a row of the table; in the long form the cells of rules may be left out at its end."""
+        """Return whether a record is a row of the table; in the long form, trailing cells of rules may be missing."""
         least = len(self.names)
         if self.is_long:
             least = 1 + max(self.names.index(name) for name in (METRIC_NAME, METRIC_VALUE))
@@ -69,8 +69,8 @@ class PrintedRecords:
     """Reads the records of a file.
 
     Attributes:
-        n_lost: rows that are cut or hold too many cells, so far.
-        n_tables: tables, so far.
+        n_lost: number of rows so far with too few or too many cells.
+        n_tables: number of tables so far.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
@@ -79,10 +79,10 @@ class PrintedRecords:
         self._lines = lines
         self._header: Header | None = None
         self._n_cells_of_other = 0
-        """In a row of another table that has begun; 0 where none has."""
+        """Cells per row of a different table that has begun (see `_OTHER_HEADER`); 0 if none has."""
 
     def __iter__(self) -> Iterator[tuple[Header, list[str]]]:
-        """Yield each row with the header of its table; rows of units are rows."""
+        """Yield each row, including rows of units, with the header of its table."""
         pending: list[str] = []
         is_open = False
         for line in self._lines:
@@ -99,7 +99,7 @@ class PrintedRecords:
                 if _OTHER_HEADER.match(line):
                     self._n_cells_of_other = len(_cells(line, self._header.separator))
                 continue
-            pending.append(line)  # a text with line breaks goes on
+            pending.append(line)  # the first line of a row, or the continuation of a text with line breaks
             is_open ^= line.count('"') % 2 == 1
             if not is_open or len(pending) > _MOST_LINES:
                 yield from self._row(pending)
@@ -111,7 +111,7 @@ class PrintedRecords:
         return Header(names, found[1], '"' in found[0], self.n_tables)
 
     def _row(self, pending: list[str]) -> Iterator[tuple[Header, list[str]]]:
-        """Yield what was collected as a row, if it is one, and forget it."""
+        """Yield the collected lines as a row if they form one, and clear them."""
         if pending and self._header is not None:
             cells = _cells("".join(pending), self._header.separator)
             if self._header.holds(cells):
@@ -125,12 +125,12 @@ class PrintedRecords:
 def _cells(record: str, separator: str) -> list[str]:
     try:
         return next(csv.reader([record], delimiter=separator), [])
-    except csv.Error:  # a cell longer than the module takes
+    except csv.Error:  # a cell exceeds the csv module's size limit
         return []
 
 
 def printed_lines(path: Path, where: str) -> Iterator[str]:
-    """Yield the lines of a text file, in whatever encoding a shell has redirected them.
+    """Yield the lines of a text file, in whichever encoding a shell's redirection wrote it (UTF-8, or UTF-16 with a mark).
 
     Raises:
         ReportFormatError: a line is longer than any that ncu prints.

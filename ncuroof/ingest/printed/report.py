@@ -1,6 +1,7 @@
-"""The reader of what ncu prints, as CSV or for a terminal: the same tables as from the report itself, of its raw or details page.
+"""Reads ncu's printed raw or details page, as CSV or for a terminal, into the same tables as the report itself.
 
-What is not printed is null: versions, command line, clock and cache control, the sections of the raw page, its rules, and charts.
+What ncu does not print is null or empty: versions, command line, clock and cache control, charts, and, on the raw page, sections
+and rules.
 
 Source: what ncu prints of recorded reports; Nsight Compute CLI documentation, "Command Line Options", "Console Output".
 """
@@ -35,17 +36,17 @@ _RAW_PAGE = "print the counters themselves: ncu --import REPORT --page raw --csv
 
 
 def read_printed(path: Path, name: str, selection: CounterSelection | None) -> RawReport:
-    """Return what a file of printed tables holds: of those printed as CSV or, where there are none, of those for a terminal.
+    """Return the report in a file of printed tables: its CSV tables or, if it has none, those printed for a terminal.
 
     Args:
-        path: of the file.
+        path: path of the file.
         name: the file's name, for messages.
-        selection: the counters to read; all of them for None.
+        selection: the counters to read; None for all of them.
 
     Raises:
-        ReportFormatError: it holds no such table, no units, no counter by a name that is known, numbers written in two ways, or
-            more counters of a kind than any GPU has.
-        ReportEmptyError: its tables hold no launch.
+        ReportFormatError: the file has no such table, or only a summary; no units; no counter with a known name; lines of several
+            ranks; numbers in two notations; or more counters of a kind than any GPU has.
+        ReportEmptyError: its tables contain no launch.
         OSError: the file cannot be read.
     """
     labels = load_printed_labels()
@@ -82,7 +83,11 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
 def _gathered(
     path: Path, name: str, selection: CounterSelection | None, labels: PrintedLabels
 ) -> tuple[PrintedRecords | ConsoleRecords, Gathered]:
-    """Return the rows of the tables that were printed as CSV; where there are none, of those printed for a terminal."""
+    """Return the reader that found tables in the file, and the rows it found: CSV tables first, then those for a terminal.
+
+    Raises:
+        ReportFormatError: lines of several ranks are interleaved, or the tables cannot be used (see `Gatherer.gather`).
+    """
     choice = CounterChoice(with_members(selection), name)
     records = PrintedRecords(printed_lines(path, name))
     gathered = Gatherer(choice, labels, name).gather(records)
@@ -145,7 +150,7 @@ def _require_counters(gathered: Gathered, values: Values, name: str) -> None:
 
 
 def _with_told(numbers: pl.DataFrame, told: Sequence[Mapping[str, float]]) -> pl.DataFrame:
-    """Return the counters with what is told elsewhere of each launch, where no counter of that name was printed."""
+    """Return the counters with the values of `told` (one mapping per launch) where no counter of that name was printed."""
     columns = {column.name: column for column in numbers.iter_columns()}
     for name in dict.fromkeys(name for each in told for name in each):
         values = pl.Series(name, [each.get(name) for each in told], pl.Float64)
@@ -187,7 +192,7 @@ def _process(launch: Mapping[str, str]) -> Process | None:
 
 
 def _session(processes: Iterable[Process | None]) -> Session:
-    """Return all that a printed table says of its session: the processes."""
+    """Return the session of a printed table: only the processes are known."""
     process_by_id = {process.id: process for process in processes if process is not None}
     return Session(None, None, None, None, None, None, None, (), (), tuple(process_by_id.values()), ())
 
@@ -210,7 +215,10 @@ def _rules(printed: Sequence[PrintedRule], labels: PrintedLabels) -> pl.DataFram
 
 
 def _share(percent: str) -> float | None:
-    """Return a speedup, of which ncu prints two decimals at most; a percentage needs no groups of thousands."""
+    """Return a printed speedup in percent as a fraction; None if it is not a finite number.
+
+    ncu prints at most two decimals and percentages have no thousands separator, so a comma is always a decimal comma.
+    """
     try:
         share = float(percent.replace(",", ".")) / 100
     except ValueError:

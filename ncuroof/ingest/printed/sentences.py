@@ -1,4 +1,4 @@
-"""What NVIDIA's rules say in words: counters that the details page does not print.
+"""Extracts counters from the sentences of NVIDIA's rules that the details page does not print as values.
 
 Source: `profiles/printed.toml`.
 """
@@ -19,11 +19,11 @@ _STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """A sentence with numbers in it.
+    """A sentence that contains numbers.
 
     Attributes:
-        pattern: of the sentence in one line; its groups are numbers.
-        numbers: by counter the groups of `pattern`: the value is that of the first, less those of the others.
+        pattern: pattern of the sentence on one line; its groups are numbers.
+        numbers: by counter, the groups of `pattern` it is computed from: the first minus the others.
     """
 
     pattern: re.Pattern[str]
@@ -31,7 +31,7 @@ class _Sentence:
 
 
 def counters_told(rules: Iterable[PrintedRule]) -> dict[int, dict[str, float]]:
-    """Return what rules say of counters: by row of the launch and by counter, whole numbers, or numbers of one decimal."""
+    """Return the counters mentioned by rules: values by row of the launch and by counter, printed with at most one decimal."""
     found: dict[int, dict[str, float]] = {}
     for rule in rules:
         text = " ".join(rule.cells["Rule Description"].split())
@@ -41,7 +41,7 @@ def counters_told(rules: Iterable[PrintedRule]) -> dict[int, dict[str, float]]:
 
 
 def _stalls(text: str) -> Iterator[tuple[str, float]]:
-    """Yield the cycles per issued instruction of a reason that has a large share, the largest among them."""
+    """Yield stall counters, in cycles per issued instruction; rules mention only reasons with a large share, and the largest."""
     for told in _STALLS.finditer(text):
         cycles, reason = _cycles(told[1]), _reason(told[2])
         if cycles is not None and reason is not None:
@@ -57,7 +57,7 @@ def _others(text: str) -> Iterator[tuple[str, float]]:
 
 
 def _cycles(printed: str) -> float | None:
-    """Return a number of one decimal, whatever its mark."""
+    """Return a number with one decimal, after a point or a comma; None if it is not one."""
     try:
         return float(printed.replace(",", "."))
     except ValueError:
@@ -70,7 +70,7 @@ def _reason(words: str) -> str | None:
 
 @cache
 def _reason_by_words() -> Mapping[str, str]:
-    """Return the words that tell a reason, with the reason."""
+    """Return the stall reason by the words that identify it."""
     with stated("printed.toml") as raw:
         return {part: reason for reason, parts in raw["stall_words"].items() for part in parts}
 

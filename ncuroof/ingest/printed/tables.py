@@ -1,4 +1,4 @@
-"""Printed rows gathered into columns: a row per launch (`--page raw`) or a row per counter of a launch (`--page details`)."""
+"""Gathers printed rows into columns, from tables with a row per launch (`--page raw`) or a row per counter (`--page details`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ncuroof.ingest.printed.launches import IDENTITY
 from ncuroof.ingest.printed.records import METRIC_NAME, METRIC_VALUE, Header
 
 _ROWS_PER_CHUNK, _CELLS_PER_CHUNK = 1 << 10, 1 << 16
-"""Rows are kept as Python texts until so many are there; a table holds them in a fraction of the memory."""
+"""Rows and cells kept as Python strings before they become a table, which needs a fraction of the memory."""
 
 _SECTION, _UNIT = "Section Name", "Metric Unit"
 _RULE_COLUMNS = ("Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup")
@@ -25,12 +25,12 @@ CELLS = pl.Schema({"row": pl.UInt32(), "counter": pl.String(), "unit": pl.String
 
 @dataclass(frozen=True, slots=True)
 class PrintedRule:
-    """What one of NVIDIA's rules says of a launch.
+    """A message of one of NVIDIA's rules about a launch.
 
     Attributes:
-        row: of the launch.
-        section: as printed.
-        cells: by column.
+        row: row of the launch.
+        section: name of the section, as printed.
+        cells: the cells of the rule, by column.
     """
 
     row: int
@@ -43,12 +43,12 @@ class Gathered:
     """The rows of a file, gathered.
 
     Attributes:
-        launches: the cells of IDENTITY of each launch.
-        wide: the chosen columns of each table of launches, as text, with the launches' rows and the units by column.
-        long: CELLS of the tables of counters.
-        rules: what is printed of NVIDIA's rules.
+        launches: the cells of each launch in the columns IDENTITY.
+        wide: for each table with a row per launch: the rows of its launches, its chosen columns as text, and the units by column.
+        long: CELLS of the tables with a row per counter.
+        rules: the printed messages of NVIDIA's rules.
         sections: names of sections as printed, in order of first appearance.
-        unknown_labels: labels that no counter is known for.
+        unknown_labels: labels for which no single counter is known.
     """
 
     launches: list[dict[str, str]] = field(default_factory=list)
@@ -76,10 +76,10 @@ class Gatherer:
         self._tables: dict[int, _WideTable | _LongTable] = {}
 
     def gather(self, records: Iterable[tuple[Header, Sequence[str]]]) -> Gathered:
-        """Return what the records hold.
+        """Return the gathered contents of the records.
 
         Raises:
-            ReportFormatError: the file lists more counters of a kind than any GPU has, or says nothing of units.
+            ReportFormatError: the file lists more counters of a kind than any GPU has, or gives no units.
         """
         for header, cells in records:
             table = self._tables.get(header.number)
@@ -97,7 +97,7 @@ class Gatherer:
 
 
 class _WideTable:
-    """A row per launch, a column per counter; the first row holds the units."""
+    """A table with a row per launch and a column per counter; the first row contains the units."""
 
     def __init__(self, header: Header, found: Gathered, choice: CounterChoice, labels: PrintedLabels) -> None:  # noqa: ARG002
         self._found = found
@@ -112,7 +112,7 @@ class _WideTable:
         self._chunks: list[pl.DataFrame] = []
 
     def add(self, cells: Sequence[str]) -> bool:
-        """Take a row; return False for a launch whose units were not told before it."""
+        """Add a row; return False for a launch without a row of units before it."""
         chosen = [cells[place] for place in self._place_by_counter.values()]
         identity = {name: cells[place].strip() for name, place in self._identity.items()}
         if not identity.get("ID"):
@@ -143,7 +143,7 @@ class _WideTable:
 
 
 class _LongTable:
-    """A row per counter or rule of a launch."""
+    """A table with a row per counter or rule of a launch."""
 
     def __init__(self, header: Header, found: Gathered, choice: CounterChoice, labels: PrintedLabels) -> None:
         self._found = found
@@ -156,7 +156,7 @@ class _LongTable:
         self._chunks: list[pl.DataFrame] = []
 
     def add(self, cells: Sequence[str]) -> bool:
-        """Take a row; return False where the table has no units."""
+        """Add a row; return False if the table has no column of units."""
         by_column = dict(zip(self._names, cells, strict=False))
         if _UNIT not in by_column:
             return False
@@ -181,7 +181,7 @@ class _LongTable:
                 self._store()
 
     def _row(self, by_column: Mapping[str, str]) -> int:
-        """Return the row of the launch; several processes number their launches alike."""
+        """Return the row of the launch, identified by number, process and kernel: launch numbers repeat between processes."""
         identity = {name: by_column[name].strip() for name in IDENTITY if name in by_column}
         key = (identity["ID"], identity["Process ID"], identity.get("Kernel Name", ""))
         row = self._row_by_launch.get(key)

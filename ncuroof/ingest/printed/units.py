@@ -1,4 +1,4 @@
-"""Units as ncu prints them, scaled to fit a column, back to those in which a report stores its numbers.
+"""Converts units as ncu prints them, with prefixes that fit the column, to the units in which a report stores its numbers.
 
 Source: `profiles/printed.toml`.
 """
@@ -16,13 +16,13 @@ _NANOSECONDS_PER_SECOND = 1e9
 
 @dataclass(frozen=True, slots=True)
 class PrintedUnits:
-    """How units are printed.
+    """How ncu prints units.
 
     Attributes:
-        factor_by_prefix: of decimal prefixes.
+        factor_by_prefix: factor of each decimal prefix.
         prefixed: units that are printed with prefixes.
-        nanoseconds: by word for a unit of time.
-        hertz: units that are the same as hertz.
+        nanoseconds: nanoseconds in each unit of time, by the word for it.
+        hertz: units that mean hertz.
     """
 
     factor_by_prefix: Mapping[str, float]
@@ -31,9 +31,9 @@ class PrintedUnits:
     hertz: frozenset[str]
 
     def stored(self, unit: str) -> tuple[str, float]:
-        """Return the unit in which a report stores what is printed in `unit`, and the factor from one to the other.
+        """Return the unit in which a report stores a value printed in `unit`, and the factor from printed to stored values.
 
-        Of a unit that is not known the parts that are known are taken; whoever scales counters refuses the rest.
+        Of a partly unknown unit, only the known parts are converted; code that scales counters rejects what remains.
         """
         counted, slash, per = unit.strip().partition("/")
         if not slash:
@@ -44,7 +44,7 @@ class PrintedUnits:
             return ("hz" if stored in self.hertz else stored), factor
         each, divisor = self._counted(per)
         if not what:
-            return "", factor / divisor  # as in a report, where what is counted per cycle may have no unit
+            return "", factor / divisor  # as in a report, where something counted per cycle may have no unit
         return (f"{what}/{each}" if each else what), factor / divisor
 
     def _counted(self, word: str) -> tuple[str, float]:

@@ -1,4 +1,4 @@
-"""Printed texts as numbers in the units in which a report stores them, whatever unit and country they were printed for."""
+"""Converts printed text to numbers in the units in which a report stores them, whatever unit and locale it was printed in."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ncuroof.ingest.printed.tables import Gathered
 from ncuroof.ingest.printed.units import load_printed_units
 
 _PER_CYCLE = ".per_cycle_"
-"""In the names of counters that are multiplied by cycles: of these, less than 0.005 is not nothing. Percentages, shares and waves
-of blocks that are printed as 0.00 are as good as zero."""
+"""Part of the names of counters that get multiplied by cycles: for these, a value below 0.005 that is printed as 0.00 is not
+negligible. Percentages, fractions and waves printed as 0.00 can be taken as zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The values of all launches, a column per counter.
+    """The values of all launches, one row per launch and one column per counter.
 
     Attributes:
         numbers: Float64, null where there is none.
-        not_finite: Boolean, for the columns of `numbers`: whether what is printed is no finite number.
+        not_finite: Boolean, the columns of `numbers`: whether the printed value is a number that is not finite or not possible.
         texts: String.
-        units: by column of `numbers`, as a report stores it.
+        units: unit of each column of `numbers`, as a report stores it.
     """
 
     numbers: pl.DataFrame
@@ -36,7 +36,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Values of some of the launches."""
+    """Values of some of the launches, in rows `rows`; see `Values`."""
 
     rows: Sequence[int]
     numbers: pl.DataFrame
@@ -48,7 +48,7 @@ def values_of(gathered: Gathered, where: str) -> Values:
     """Return the values of the gathered rows.
 
     Raises:
-        ReportFormatError: numbers are written in two ways.
+        ReportFormatError: numbers are written in two notations.
     """
     columns = [column for _, table, _ in gathered.wide for column in table.iter_columns()]
     how = notation([*columns, gathered.long["text"]], where)
@@ -69,7 +69,7 @@ def values_of(gathered: Gathered, where: str) -> Values:
 
 
 def _of_launches(rows: Sequence[int], table: pl.DataFrame, printed: Mapping[str, str], how: Notation) -> _Part:
-    """Return a table with a row per launch."""
+    """Return the values of a table that has a row per launch."""
     stored = {name: load_printed_units().stored(printed.get(name, "")) for name in table.columns}
     cells = {name: (pl.col(name), stored[name][1]) for name in table.columns}
     numbers = table.select(
@@ -82,7 +82,7 @@ def _of_launches(rows: Sequence[int], table: pl.DataFrame, printed: Mapping[str,
 
 
 def _of_cells(cells: pl.DataFrame, how: Notation) -> _Part:
-    """Return a table with a row per value; of a counter that is printed twice the first value counts."""
+    """Return the values of tables that have a row per value; if a counter is printed twice, the first value wins."""
     stored = {unit: load_printed_units().stored(unit) for unit in cells["unit"].unique()}
     factor, unit = (
         pl.col("unit").replace_strict({name: each[place] for name, each in stored.items()}, return_dtype=dtype)
@@ -114,7 +114,7 @@ def _spread(cells: pl.DataFrame, value: str, rows: pl.Series) -> pl.DataFrame:
 
 
 def _known(number: pl.Expr, is_lost: pl.Expr) -> pl.Expr:
-    """Return the numbers, null where rounding left nothing of them."""
+    """Return the numbers, null where rounding has left nothing of them."""
     return pl.when(~is_lost).then(number)
 
 
@@ -123,7 +123,7 @@ def _held(table: pl.DataFrame) -> list[str]:
 
 
 def _joined(parts: Sequence[tuple[Sequence[int], pl.DataFrame]], n_rows: int) -> pl.DataFrame:
-    """Return the tables below each other, in the order of the launches."""
+    """Return the tables concatenated into one of `n_rows` rows, in the order of the launches."""
     parts = [(rows, table) for rows, table in parts if table.width]
     if not parts:
         return _without_columns(n_rows)
@@ -140,7 +140,7 @@ def _without_columns(n_rows: int) -> pl.DataFrame:
 
 
 def _merged(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return the units of all parts; one that is told in two ways is told with both, which no scale is known for."""
+    """Return the units of all parts. If two parts disagree, the result names both units, so that no scale is known for it."""
     units: dict[str, str] = {}
     for part in parts:
         for name, unit in part.items():

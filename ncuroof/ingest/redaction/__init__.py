@@ -1,1 +1,1 @@
-"""A report that can be shown."""
+"""Redacts reports so that they can be shared."""

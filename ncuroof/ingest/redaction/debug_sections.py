@@ -1,4 +1,4 @@
-"""What may stay of a kernel's machine code, an ELF image with sections for debugging: NVIDIA names its own `.nv_debug…`."""
+"""Redacts a kernel's machine code, an ELF image with debug sections (`.debug…`, and NVIDIA's own `.nv_debug…`)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _NO_SEPARATOR = re.compile(rb"[^\\/:]")
 
 
 def outline(image: bytes) -> bytes | None:
-    """Return an image without code, of which only tells whether it was a debug build; None for what is no ELF image of 64 bits.
+    """Return an image without code, which only shows whether the original was a debug build; None if it is not a 64-bit ELF image.
 
     Raises:
-        WireError: the image is cut or malformed.
+        WireError: the image is truncated or malformed.
     """
     is_debug = is_debug_build(image)
     if is_debug is None:
@@ -30,19 +30,19 @@ def outline(image: bytes) -> bytes | None:
         sections.append((names.index(REGISTERS_OF_VARIABLES), BITS, 0))
     names_at = HEADER_BYTES + SECTION_BYTES * len(sections)
     header = bytearray(image[:HEADER_BYTES])
-    struct.pack_into("<QQQ", header, 0x18, 0, 0, HEADER_BYTES)  # no entry, no segments, sections behind the header
+    struct.pack_into("<QQQ", header, 0x18, 0, 0, HEADER_BYTES)  # no entry, no segments, sections after the header
     struct.pack_into("<HHHH", header, 0x38, 0, SECTION_BYTES, len(sections), 1)
     rows = (SECTION_HEADER.pack(name, kind, 0, 0, names_at, size) for name, kind, size in sections)
     return bytes(header) + b"".join(row.ljust(SECTION_BYTES, b"\0") for row in rows) + names
 
 
 def without_debug_paths(image: bytes, needles: Iterable[bytes]) -> bytes:
-    """Return the code with folders and needles in its debug sections overwritten by as many x; instructions are not touched.
+    """Return the image with folders and needles in its debug sections overwritten by as many x; instructions are unchanged.
 
-    What is no ELF image of 64 bits has no such sections and stays as it is.
+    Anything that is not a 64-bit ELF image has no such sections and is returned unchanged.
 
     Raises:
-        WireError: the image is cut or malformed.
+        WireError: the image is truncated or malformed.
     """
     if not is_image(image):
         return image

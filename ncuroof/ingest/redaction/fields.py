@@ -1,4 +1,4 @@
-"""What may stay of a report, message by message: an allow-list. A text, message or run of bytes that it does not name is left out.
+"""The allow-list of redaction: what is kept of a report, message by message. Text, messages and bytes not named here are removed.
 
 Source: Nsight Compute Customization Guide, "Report File Format": numbers and meanings of the fields.
 """
@@ -20,16 +20,17 @@ UNKNOWN = "unknown fields"
 
 @dataclass(slots=True)
 class Cleaning:
-    """One pass over a report: what to take out, and what was taken out and left.
+    """The state of one redaction pass over a report: what to remove, what was removed, and what remains.
 
     Attributes:
-        needles: what is overwritten in texts and looked for in the rest.
-        keep: of "sass", "ptx", "source": code that stays.
-        command_line: what stays of it.
-        removed: what was left out or rewritten, by kind.
-        left: occurrences of needles in what is kept as it is, by needle and place.
-        homes: home folders, each with its user's name, in texts of which anything stays.
-        texts: that were looked through for them.
+        needles: strings to overwrite in texts and to search for in everything else.
+        keep: kinds of code to keep, out of "sass", "ptx" and "source".
+        command_line: the redacted command line.
+        removed: number of items removed or rewritten, by kind.
+        left: occurrences of needles in what is kept, by needle and place.
+        hits_by_content: cache of the needles in a kept content, one entry per occurrence.
+        homes: home folders, each with its user's name, in texts that are kept at least in part.
+        texts: the texts already searched for home folders.
     """
 
     needles: tuple[bytes, ...]
@@ -42,13 +43,13 @@ class Cleaning:
     texts: set[bytes] = field(default_factory=set)
 
     def find_homes(self, content: bytes) -> None:
-        """Note the home folders in a text: where it ends is known here, so that one at its end is found as well."""
+        """Record the home folders in a single text; its end is known, so that a folder at the very end is found too."""
         if content not in self.texts:
             self.texts.add(content)
             self.homes.update(homes_in(content))
 
     def look(self, content: bytes, place: str) -> None:
-        """Note the needles in what is kept; most contents of a report are repeated for every kernel."""
+        """Record the needles in a kept content; cached, because most contents of a report are repeated for every kernel."""
         hits = self.hits_by_content.get(content)
         if hits is None:
             small = content.lower()
@@ -67,11 +68,11 @@ _NUMBERS_ONLY = re.compile(
     rb"(?:\x20[\x00-\x7f])?" % {b"number": rb"(?:\x19.{8}|\x15.{4}|[\x20\x28][\x80-\xff]*[\x00-\x7f])?"},  # Category
     re.DOTALL,
 )
-"""A counter without text, as Nsight Compute writes nearly all of them: nothing in it needs to be looked at."""
+"""Encoding of a counter without text, as Nsight Compute writes nearly all of them; nothing in it needs to be examined."""
 
 
 def removed(kind: str) -> Rule:
-    """Return the treatment of a field that is left out; an empty one is not worth counting."""
+    """Return the treatment that removes a field and counts it under `kind` unless it is empty."""
 
     def leave_out(content: bytes, cleaning: Cleaning) -> None:
         cleaning.removed[kind] += bool(content)
@@ -80,7 +81,7 @@ def removed(kind: str) -> Rule:
 
 
 def kept(place: str) -> Rule:
-    """Return the treatment of what stays as it is; `place` is what to call it."""
+    """Return the treatment that keeps a field unchanged; needles in it are recorded under the name `place`."""
 
     def keep(content: bytes, cleaning: Cleaning) -> bytes:
         cleaning.find_homes(content)
@@ -91,7 +92,7 @@ def kept(place: str) -> Rule:
 
 
 def changed(kind: str, change: Callable[[bytes, Cleaning], bytes]) -> Rule:
-    """Return the treatment of a text that stays with changes."""
+    """Return the treatment that keeps a text as rewritten by `change`, and counts it under `kind` if that changes it."""
 
     def rewrite(content: bytes, cleaning: Cleaning) -> bytes:
         cleaning.find_homes(content)
@@ -104,7 +105,7 @@ def changed(kind: str, change: Callable[[bytes, Cleaning], bytes]) -> Rule:
 
 
 def message(fields: Mapping[int, Rule]) -> Rule:
-    """Return the treatment of a message whose fields are allowed one by one; a malformed one is left out."""
+    """Return the treatment of a message by an allow-list of its fields; a malformed message is removed."""
 
     def clean(content: bytes, cleaning: Cleaning) -> bytes | None:
         try:
@@ -117,7 +118,7 @@ def message(fields: Mapping[int, Rule]) -> Rule:
 
 
 def where_kept(choice: str, kind: str, rule: Rule) -> Rule:
-    """Return the treatment of code: `rule` where the user keeps it, else it is left out."""
+    """Return the treatment of code: `rule` if the user keeps code of kind `choice`, else removal, counted under `kind`."""
     leave_out = removed(kind)
     return lambda content, cleaning: (rule if choice in cleaning.keep else leave_out)(content, cleaning)
 
@@ -271,6 +272,6 @@ COMMAND_LIST: Mapping[int, Rule] = {**GRAPH, 18: _kernel_name, 20: message({1: _
 
 
 def left_by_place(left: Mapping[tuple[bytes, str], int]) -> Iterable[tuple[str, str, int]]:
-    """Yield place, needle as text, and how often it stands there."""
+    """Yield `(place, needle as text, number of occurrences)`, sorted."""
     for (needle, place), n_times in sorted(left.items(), key=lambda item: (item[0][1], item[0][0])):
         yield place, needle.decode("utf-8", "replace"), n_times

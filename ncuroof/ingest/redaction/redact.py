@@ -1,7 +1,7 @@
-"""A report fit to share: without machine, user, program and source details, with every counter unchanged.
+"""Redacts a report so that it can be shared: removes machine, user, program and source details, keeps every counter unchanged.
 
-What stays is on an allow-list (`redaction_fields`), and keeps its bytes where nothing in it changes. Host names, accounts,
-addresses and home folders that the report names are overwritten in texts as well, and searched for in the result.
+Only what is on an allow-list (`redaction.fields`) is kept, byte by byte unless something in it has to change. Host names, accounts,
+addresses and home folders that the report mentions are also overwritten in texts, and searched for in the result.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from ncuroof.ingest.stored import Part
 from ncuroof.ingest.wire_rewriting import rewritten, varint, with_number
 
 KEEPABLE = ("sass", "ptx", "source")
-"""Code that can stay on request: machine code, PTX, and CUDA source with the names of its files."""
+"""Code that is kept on request: machine code, PTX, and CUDA source with the names of its files."""
 
 _RULES_BY_KIND = {"source": SOURCE, "kernel": KERNEL, "range": RANGE, "cmdlist": COMMAND_LIST, "graph": GRAPH}
-"""What may stay of each kind of entry."""
+"""What is kept of each kind of entry."""
 
 _OPTION_VALUE = re.compile(r"[\w.-]{1,64}")
 _UNKNOWN = removed(UNKNOWN)
 
 _SOME_LAUNCHES = "--kernel-name regex:."
-"""In place of what chose launches: between those that were recorded others may have run."""
+"""Replaces the options that selected launches: it still shows that other launches may have run between the profiled ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,11 @@ class Redaction:
 
     Attributes:
         content: its bytes, not compressed.
-        removed: how much was left out or overwritten, by kind, the most first.
-        n_searched: host names, accounts, addresses and home folders that were searched for in the result.
-        left: place, string and how often, of those that stay: in kernel names, or in what NVIDIA's own tool writes.
+        removed: number of items removed or overwritten, by kind, most first.
+        n_searched: number of host names, accounts, addresses and home folders that were searched for in the result.
+        left: place, string and number of occurrences of those that remain: in kernel names, or in what NVIDIA's own tool writes.
         unsearched: names too short or too common to be searched for.
-        lost: what of a damaged report was left out, or None.
+        lost: what was left out of a damaged report, or None.
     """
 
     content: bytes
@@ -66,16 +66,16 @@ class Redaction:
 
 
 def redact(content: bytes, *, where: str, keep: Iterable[str] = ()) -> Redaction:
-    """Return the report without what tells on its machine.
+    """Return the report without anything that identifies its machine or user.
 
     Args:
         content: the report, not compressed.
-        where: its name for error messages.
-        keep: of KEEPABLE.
+        where: its name, for error messages.
+        keep: the kinds of code to keep, from KEEPABLE.
 
     Raises:
-        ReportFormatError: it is no report.
-        RedactionError: something that was to be taken out is still there.
+        ReportFormatError: it is not a report.
+        RedactionError: something that should have been removed is still there.
     """
     container = walk(content, where=where)
     secrets = find_secrets(content, container)
@@ -86,7 +86,7 @@ def redact(content: bytes, *, where: str, keep: Iterable[str] = ()) -> Redaction
         parts += [part for block in container.blocks for part in _block(content, block, cleaning)]
         if secrets.homes.issuperset(home for home, _ in cleaning.homes):
             break
-        secrets = secrets.with_homes(cleaning.homes)  # which are to be taken out of all other texts, too
+        secrets = secrets.with_homes(cleaning.homes)  # to remove these from all other texts too
     result = b"".join(parts)
     _verify(result, cleaning, where)
     counts = sorted((-number, kind) for kind, number in cleaning.removed.items() if number)
@@ -114,7 +114,7 @@ def _block(content: bytes, block: Block, cleaning: Cleaning) -> Iterator[bytes]:
 
 
 def _cleaned(encoded: Part, rules: Mapping[int, Rule], cleaning: Cleaning) -> bytes:
-    """Return an entry cleaned; of a malformed one nothing is left, but its place."""
+    """Return a redacted entry; a malformed one becomes empty, so that the number of entries stays the same."""
     try:
         return rewritten(encoded, rules, cleaning, _UNKNOWN)
     except wire.WireError:
@@ -123,7 +123,7 @@ def _cleaned(encoded: Part, rules: Mapping[int, Rule], cleaning: Cleaning) -> by
 
 
 def _command_line(session: Session) -> bytes:
-    """Return what stays of ncu's command line: how it recorded, in words that are its own."""
+    """Return the redacted command line of ncu: only its own options for how to record, rebuilt from the parsed session."""
     options = [
         ("--clock-control", session.clock_control),
         ("--cache-control", session.cache_control),
@@ -137,7 +137,11 @@ def _command_line(session: Session) -> bytes:
 
 
 def _verify(result: bytes, cleaning: Cleaning, where: str) -> None:
-    """Look for every needle in all bytes of the result: it may stand where it was seen to be kept, and nowhere else."""
+    """Search all bytes of the result for every needle; it may occur only as often as it was deliberately kept.
+
+    Raises:
+        RedactionError: a needle occurs more often.
+    """
     small = result.lower()
     for needle in cleaning.needles:
         n_seen = sum(times for (kept, _), times in cleaning.left.items() if kept == needle)

@@ -1,4 +1,4 @@
-"""What tells on a machine and its user: finding it in a report, taking it out of texts, and looking whether it is gone."""
+"""Finds what identifies a machine and its user in a report, and removes it from texts."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ _HOME = rb"%b%b(?=[\\/])|(?:%b|/home/)%b" % (_USERS, _SPACED, _USERS, _PLAIN)
 _HOME_IN_BYTES = re.compile(_HOME + rb"(?=[\\/:\"' ,;])")
 _HOME_IN_TEXT = re.compile(_HOME + rb"(?![^\\/:*?\"<>|\x00- '`=,;(){}\[\].])")
 _HOME_TO_ITS_END = re.compile(rb"%b%b(?=[\"'\x00-\x1f]|$)" % (_USERS, _SPACED))
-"""The home folder of a user, whose name holds spaces under Windows and macOS. Among other bytes a text's end is not known."""
+"""Patterns of a user's home folder; under Windows and macOS the user's name may contain spaces. `_HOME_IN_BYTES` is for arbitrary
+bytes, where the end of a text is not known; `_HOME_IN_TEXT` and `_HOME_TO_ITS_END` are for single texts."""
 
 _BEFORE_FOLDER = {b"/home/": (0,), b"users": (4, 3, 1)}
-"""How many bytes before a folder a home may begin: none, two backslashes and a drive, one and a drive, a slash."""
+"""Bytes between the start of a home path and these folder names: none; a drive and two separators, a drive and one, or a slash."""
 
 _VARIABLE = re.compile(rb"(?:^|[\0\n;])(?P<name>USER|LOGNAME|USERNAME|HOSTNAME|COMPUTERNAME)=(?P<value>[^\0\n;]+)")
 
-# A path in quotes may hold spaces; outside of quotes none.
+# A quoted path may contain any spaces; an unquoted one only a few, within folder names (see `_ABSOLUTE`).
 _QUOTED = re.compile(rb'"(?:[A-Za-z]:|~|\.{1,2})?[\\/][^"]*[\\/]([^"\\/]*)"')
 _COMPONENT = rb"[^\s\"'=,;:\\/]+"
 _ABSOLUTE = re.compile(
     rb"(?<![\w/)\]~.])(?:[A-Za-z]:|~|\.{1,2})?[\\/](?:%(one)b(?: %(one)b){0,3}[\\/]+)+(%(one)b)" % {b"one": _COMPONENT},
     re.ASCII,
 )
-"""Folders may hold a few spaces: better too much is cut than too little."""
+"""Folder names may contain up to three spaces: it is better to remove too much than too little."""
 
 _COMMON = frozenset(
     {
@@ -43,21 +44,21 @@ _COMMON = frozenset(
         "localhost", "nvidia", "public", "root", "runner", "shared", "ubuntu", "user", "users", "vagrant", "workspace",
     }
 )  # fmt: skip
-"""Names that many machines and accounts have: they tell on nobody, and stand in other texts for other reasons."""
+"""Names that many machines and accounts share: they identify nobody, and occur in other texts for other reasons."""
 
 _LEAST_CHARACTERS = 5
-"""Shorter names stand in counters, in NVIDIA's texts and in binary numbers by chance."""
+"""Bytes that a name must have to be searched for: shorter ones occur by chance in counters, NVIDIA's texts and binary numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What a report tells of its machine.
+    """What a report reveals about its machine and user.
 
     Attributes:
-        hosts: host names; of those with a domain, the first label as well.
+        hosts: host names; for those with a domain, the first label as well.
         addresses: IP addresses.
-        users: account names, out of paths and variables.
-        homes: home folders as they are written, without a separator at their end.
+        users: account names, from paths and environment variables.
+        homes: home folders as written, without a trailing separator.
     """
 
     hosts: frozenset[bytes]
@@ -66,22 +67,25 @@ class Secrets:
     homes: frozenset[bytes]
 
     def searched(self) -> frozenset[bytes]:
-        """Return what is searched for wherever it stands, in small letters."""
+        """Return the strings to search for everywhere, in lower case."""
         words = {word for word in self.hosts | self.users if _is_telling(word)}
         return frozenset(_as_text(str.lower, word) for word in words | self.addresses | self.homes)
 
     def needles(self) -> tuple[bytes, ...]:
-        """Return how that may be spelled, for `masked`, the longest first: its other letters small and large."""
+        """Return the spellings of these strings to pass to `masked`, longest first.
+
+        ASCII letters are in lower case; for other letters, both the lower-case and the upper-case spelling is included.
+        """
         found = {spelled for word in self.searched() for spelled in (word, _as_text(str.upper, word).lower())}
         return tuple(sorted(found, key=lambda needle: (-len(needle), needle)))
 
     def with_homes(self, homes: Iterable[tuple[bytes, bytes]]) -> Secrets:
-        """Return these secrets and more home folders, as `homes_in` has them."""
+        """Return these secrets with further home folders and their users added, as yielded by `homes_in`."""
         user_by_home = dict(homes)
         return replace(self, homes=self.homes.union(user_by_home), users=self.users.union(user_by_home.values()))
 
     def unsearched(self) -> tuple[bytes, ...]:
-        """Return the names that are too short or too common to be searched for; their fields are left out all the same."""
+        """Return the names that are too short or too common to be searched for; the fields that hold them are removed anyway."""
         return tuple(sorted(word for word in self.hosts | self.users if not _is_telling(word)))
 
 
@@ -94,7 +98,7 @@ def _is_telling(word: bytes) -> bool:
 
 
 def find_secrets(content: bytes, container: Container) -> Secrets:
-    """Return what a report tells of its machine: out of its headers, and the home folders in all of it."""
+    """Return the secrets in a report: those in its headers, and the home folders anywhere in its bytes."""
     hosts: set[bytes] = set()
     addresses: set[bytes] = set()
     users: set[bytes] = set()
@@ -116,13 +120,16 @@ def find_secrets(content: bytes, container: Container) -> Secrets:
 
 
 def homes_in(text: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the home folders that stand in a text, each with its user's name."""
+    """Yield the home folders in a text, each with its user's name."""
     yield from _homes(text, _HOME_IN_TEXT)
     yield from _homes(text, _HOME_TO_ITS_END)
 
 
 def _homes(content: bytes, pattern: re.Pattern[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield what a pattern finds around the folders of users, which is quicker than to look for it from each byte."""
+    """Yield the home folders that a pattern matches, each with its user's name.
+
+    The pattern is only tried around `/home/` and `users`, which is faster than trying it at each byte.
+    """
     small = content.lower()
     for folder, starts in _BEFORE_FOLDER.items():
         place = small.find(folder)
@@ -134,7 +141,7 @@ def _homes(content: bytes, pattern: re.Pattern[bytes]) -> Iterator[tuple[bytes, 
 
 
 def without_folders(text: bytes) -> bytes:
-    """Return a text with each path that is absolute, or begins with a dot or tilde, cut to its last component."""
+    """Return a text with each path that is absolute, or begins with a dot or tilde, reduced to its last component."""
     return _ABSOLUTE.sub(rb"\1", _QUOTED.sub(rb'"\1"', text))
 
 
@@ -144,11 +151,11 @@ def base_name(path: bytes) -> bytes:
 
 
 def masked(text: bytes, needles: Iterable[bytes]) -> bytes:
-    """Return a text with every needle, in small and large letters, overwritten by as many x.
+    """Return a text with every needle, whatever the case of its ASCII letters, overwritten by as many x.
 
     Args:
-        text: of any kind.
-        needles: as of `Secrets.needles`, ASCII letters small.
+        text: any bytes.
+        needles: as from `Secrets.needles`, ASCII letters in lower case.
     """
     new, small = bytearray(text), bytearray(text.lower())
     for needle in needles:
@@ -180,7 +187,7 @@ def _of_header(header: memoryview) -> Iterator[tuple[str, bytes]]:
 
 
 def _messages(message: memoryview, number: int) -> Iterator[memoryview]:
-    """Yield the length-delimited fields of that number, up to where the message is malformed."""
+    """Yield the length-delimited fields with this number, up to the point where the message is malformed."""
     try:
         for found, _, value in wire.fields(message):
             if found == number and not isinstance(value, int):
