@@ -8,7 +8,7 @@ from ncuroof.cli.options import common
 
 
 @click.command()
-@click.argument("name", nargs=-1)
+@click.argument("name", nargs=-1, metavar="[NAME]")
 @common
 def explain(*, name: tuple[str, ...], quiet: bool, verbose: bool, no_color: bool) -> None:  # noqa: ARG001
     """Explain NAME: a verdict, finding, caveat, quantity, column, limiter, term or kernel family, as named or as printed.

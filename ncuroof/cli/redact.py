@@ -10,6 +10,7 @@ from ncuroof.cli.file_option import STANDARD_OUTPUT, FileToWrite
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
 from ncuroof.cli.outputs import check_standard_output
+from ncuroof.collect.counts import counts_path
 from ncuroof.ingest.compressed import COMPRESSED_SUFFIX, compress
 from ncuroof.ingest.open_report import report_content
 from ncuroof.ingest.redaction.redact import KEEPABLE, Redaction
@@ -54,6 +55,10 @@ def redact(
         click.echo(done.content, nl=False)
     if not quiet:
         _tell(done, target, loss or done.lost)
+        if (counts := counts_path(source)).exists():
+            say(
+                f"note: {counts.name} beside {source.name} was not copied: without it, launches represent only themselves"
+            )
 
 
 def _tell(done: Redaction, target: Path | str, lost: str | None) -> None:

@@ -88,3 +88,12 @@ def test_a_result_that_nothing_takes_is_refused(
     out, err = capsys.readouterr()
     assert out == ""
     assert "a report is binary and would garble the terminal" in err
+
+
+def test_counts_beside_the_report_are_not_copied_and_that_is_said(
+    report: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    report.with_name("in.counts.json").write_text("{}", encoding="utf-8")
+    assert run_main("redact", report, report.with_name("out.ncu-rep")) == 0
+    assert "note: in.counts.json beside in.ncu-rep was not copied" in capfd.readouterr().err
+    assert not report.with_name("out.counts.json").exists()

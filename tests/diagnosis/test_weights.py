@@ -178,7 +178,7 @@ def test_counts_hold_for_their_own_report_alone() -> None:
 
 
 def test_screen_and_page_say_so() -> None:
-    told = "eighted by a counting run without ncu"
+    told = "eighted by launch counts from a run without ncu"
     left_out = "10.0 % of the counting run"
     for form in ("term", "md", "html"):
         text = " ".join(render(analysed(), form).decode().split())

@@ -30,17 +30,17 @@ def test_shares_add_up_and_shorten_the_run(shares: tuple[float | None, ...], tol
 def test_more_work_at_once_makes_no_run_faster() -> None:
     (action,) = _actions(0.5)
     said = together([action | {"needs_more_work": True, "n_launches": 4}])
-    assert said == "speedup per unit of work up to 2×, if more of it runs in parallel"
+    assert said == "speedup per unit of work up to 2×, if more blocks run at once"
 
 
 def test_the_run_is_faster_by_what_needs_no_more_work() -> None:
     more, other = _actions(0.2, 0.3)
     said = together([other, more | {"needs_more_work": True}])
-    assert said == "at most 30.0 % (not counting savings per unit of work): speedup up to 1.43×"  # 1 / 0.7
+    assert said == "at most 30.0 % (without what needs more blocks at once): speedup up to 1.43×"  # 1 / 0.7
     said = together([other, more | {"needs_more_work": True}, *_actions(0.1)])
-    assert said == "together at most 40.0 % (not counting savings per unit of work): speedup up to 1.67×"  # 1 / 0.6
+    assert said == "together at most 40.0 % (without what needs more blocks at once): speedup up to 1.67×"  # 1 / 0.6
     lines = first_actions([other, more | {"needs_more_work": True}])
-    assert [line.condition for line in lines] == ["", "per unit of work, if more of it runs in parallel"]
+    assert [line.condition for line in lines] == ["", "if more blocks run at once"]
 
 
 @pytest.mark.parametrize(("gain_ns", "told"), [(9.9, False), (10.0, True), (None, False)])

@@ -62,12 +62,13 @@ def test_the_first_thing_to_do_is_told_in_the_words_that_give_most_and_for_the_l
     assert first == "Start with large and 1 other launch: Widen the loads."
     # 30 + 20 of 200 ns; 1 / (1 - 0.5) = 2
     assert gives == (
-        "That saves up to 25.0 % of GPU time; the top 2 changes, together at most 50.0 %: speedup up to 2×."
+        "That saves up to 25.0 % of GPU time (45.0 % with the same finding in 1 more launch); the top 2 changes, together at most "
+        "50.0 %: speedup up to 2×."
     )
     alone = said(*kernels, actions=[action(0.45, n_launches=3)])[2]
     # 1 / (1 - 0.45) = 1.82
     assert alone == (
-        "That saves up to 25.0 % of GPU time; the same finding everywhere, up to 45.0 %: speedup up to 1.82×."
+        "That saves up to 25.0 % of GPU time (45.0 % with the same finding in 1 more launch): speedup up to 1.82×."
     )
 
 
@@ -82,6 +83,12 @@ def test_where_launches_were_counted_each_counts_with_those_that_it_stands_for()
     assert first == "Start with saxpy and 7 other launches: Move fewer bytes."
     # 4 · 10 ns of what the document says is 100 ns
     assert gives.startswith("That saves up to 40.0 % of GPU time")
+
+
+def test_where_the_results_may_be_wrong_that_is_said_and_no_gain():
+    doubt = finding(None, id="alike_threads", advice="Compare the results. Then go on.")
+    kernels = [kernel(duration_ns=20.0, findings=[doubt, finding(10.0)])]
+    assert said(*kernels, actions=[action(0.5)])[1:] == ("Start with saxpy: Compare the results.",)
 
 
 def test_without_a_gain_the_longest_kernels_advice_is_told():

@@ -364,7 +364,7 @@ def test_on_a_telephone_the_answer_comes_first_and_only_what_is_not_the_run_is_a
         "vectorized_elementwise_kernel 242 µs, elementwise_kernel 166 µs and 1 more; ncu profiled one instantiation per template: "
         "record again with ncuroof profile, which distinguishes them."
     ]
-    assert "Weighted by a counting run without ncu (321 launches)" in browser.run(
+    assert "Weighted by launch counts from a run without ncu (321 launches)" in browser.run(
         "document.getElementById('summary').textContent"
     )
 

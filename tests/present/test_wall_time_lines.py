@@ -204,7 +204,7 @@ def test_the_page_shows_a_step_and_warns_where_sums_leave_something_out(
     assert '<h3 id="wall">What the GPU does during a step</h3>' in page
     assert 'idle: launches came late<br><span class="soft">Launch less: compile. Or look.</span></th>' in page
     assert '<p class="soft">The host waits for batches for 7.00 ms of a step.</p>' in page
-    assert '<p class="soft">Weighted by a counting run' in page
+    assert '<p class="soft">Weighted by launch counts' in page
     warnings = re.findall(r'<p class="warning" role="note">(.*?)<', page)
     assert [warning.startswith(why or "") for warning in warnings] == [True] * (why is not None)
 

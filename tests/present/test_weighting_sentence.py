@@ -23,7 +23,7 @@ def test_why_sums_are_not_those_of_the_counted_run(
     found = {"n_launches": 640, "covered_frac": covered_frac, "n_unmatched": n_unmatched}
     assert not_the_run_sentences(**found) == why
     (said,) = weighting_sentences(**found)
-    assert said.startswith("weighted by a counting run without ncu (640 launches)")
+    assert said.startswith("weighted by launch counts from a run without ncu (640 launches)")
     assert said.endswith("single launches are ncu's")
 
 
@@ -31,7 +31,7 @@ def test_a_counted_run_of_another_program_weighs_nothing() -> None:
     found = {"n_launches": 640, "covered_frac": 0.0, "n_unmatched": 16}
     assert weighting_sentences(**found) == []
     (said,) = not_the_run_sentences(**found)
-    assert said.startswith("the counting run without ncu (640 launches) has none of these kernels")
+    assert said.startswith("the launch counts from a run without ncu (640 launches) have none of these kernels")
     assert said.endswith("Each launch represents only itself")
 
 

@@ -86,7 +86,7 @@ def test_a_slider_says_what_it_gives_and_moves_the_dot(visit, analysis):
     assert browser.run("document.querySelectorAll('#chart .imagined').length") == 0
     said = slide(browser, "bytes", -1)
     assert said.startswith("Expected: 326 µs")
-    assert "2.00× faster. Limited by DRAM." in said
+    assert "2.00× faster. Busiest resource: DRAM." in said
     browser.wait_for("document.querySelectorAll('#chart .imagined').length === 1")
     slide(browser, "bytes", 0)
     assert browser.run("document.querySelectorAll('#chart .imagined').length") == 0

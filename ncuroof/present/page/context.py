@@ -20,10 +20,11 @@ from ncuroof.present.sentences.actions import (
     Outlook,
     gpu_time,
     judged_groups,
-    most_worth,
+    leading_finding,
     outlook,
 )
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_range_path, extremes
+from ncuroof.present.sentences.clocks import locked_clock_remark
 from ncuroof.present.sentences.debug_build import debug_build_frac, debug_build_sentence, is_debug_build
 from ncuroof.present.sentences.source_lines import where_sentence
 from ncuroof.present.sentences.wall_time import WallTimeTable, wall_time_tables
@@ -195,7 +196,7 @@ def _breakdowns(summary: Record) -> Iterable[Breakdown]:
 
 def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules) -> KernelRow:
     utilisation = kernel.get("utilisation") or {}
-    finding = most_worth(kernel.get("findings") or ())
+    finding = leading_finding(kernel.get("findings") or ())
     return KernelRow(
         id=kernel["id"],
         name=short_name(kernel),
@@ -260,10 +261,11 @@ def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str,
     low, middle, high = (
         text.quantity(choose(clocks), "hz") if clocks else text.MISSING for choose in (min, statistics.median, max)
     )
+    lock = locked_clock_remark([kernel.get("caveats") or () for kernel in kernels if kernel.get("device") == index])
     return text.gpu_name(device), [
         ("SMs", text.quantity(device.get("sm_count"), "count")),
         ("compute capability", device.get("compute_capability") or text.MISSING),
-        ("SM clock, measured", middle if low == high else f"{middle} (median; {low} to {high})"),
+        ("SM clock, measured", (middle if low == high else f"{middle} (median; {low} to {high})") + lock),
         ("data sheet", device.get("profile") or "none for this GPU"),
     ]
 

@@ -9,7 +9,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.words import in_plain_words
-from ncuroof.present.sentences.actions import PER_WORK, gpu_time, together
+from ncuroof.present.sentences.actions import PER_WORK, gpu_time, leading_finding, questions_results, together
 from ncuroof.present.sentences.collect_options import (
     RAW_PAGE,
     SHARED_SLICE,
@@ -107,6 +107,8 @@ def _to_do(document: Record) -> list[str]:
     most = _most_worth(document)
     if most is None:
         return []
+    if (doubt := leading_finding(most.kernel["findings"])) is not None and questions_results(doubt):
+        return [f"Start with {_name(most.kernel)}: {text.first_sentence(doubt['advice'])}"]
     is_second = bool(idle_sentence(document["summary"].get("weighting")))
     return [_first(most, "Among kernels, start with" if is_second else "Start with"), _gives(document, most)]
 
@@ -146,10 +148,11 @@ def _gives(document: Record, most: _Advice) -> str:
     first = f"That saves up to {text.share(most.gain_ns / duration_ns)} of {gpu_time(weighting)}"
     if actions[0].get("needs_more_work"):
         first += f" {PER_WORK}"
+    if rest := round(actions[0]["n_launches"] - most.n_launches):
+        others = f"in {rest} more {'launch' if rest == 1 else 'launches'}"
+        first += f" ({text.share(actions[0]['share_frac'])} with the same finding {others})"
     if not all_together:
         return f"{first}."
     if len(actions) > 1:
         return f"{first}; the top {min(len(actions), 3)} changes, {all_together}."
-    if most.n_launches < actions[0]["n_launches"]:
-        return f"{first}; the same finding everywhere, up to {text.share(actions[0]['share_frac'])}: {all_together}."
     return f"{first}: {all_together}."

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from ncuroof.diagnosis import load_rules
 from ncuroof.present import format as text
 from ncuroof.present.sentences.wall_time import IdleLine, idle_line
 
@@ -23,7 +24,7 @@ _AT_THE_ROOF = 0.2
 LEAST_GAIN = 0.1
 """Share of a kernel's time: with less to gain in the kernel itself, only fusion makes it much faster."""
 
-PER_WORK = "per unit of work, if more of it runs in parallel"
+PER_WORK = "if more blocks run at once"
 """Condition of savings that need more parallel work, such as a larger batch; a run of the same work gains nothing."""
 
 _WORTH_TELLING, _LEAST_PART = 0.1, 0.01
@@ -94,9 +95,22 @@ def first_actions(actions: Sequence[Mapping[str, Any]]) -> tuple[ActionLine, ...
     )
 
 
-def most_worth(findings: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the finding under which the run's actions count a kernel, else its first finding; None without findings."""
-    return next((finding for finding in findings if finding.get("is_most_worth")), next(iter(findings), None))
+def leading_finding(findings: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the finding that a kernel's line shows; None without findings.
+
+    It is the one under which the run's actions count the kernel, else its first. A first one that questions the results, and so
+    has no gain, goes before both: what is computed has to be right before it is made faster.
+    """
+    first = next(iter(findings), None)
+    if first is not None and questions_results(first):
+        return first
+    return next((finding for finding in findings if finding.get("is_most_worth")), first)
+
+
+def questions_results(finding: Mapping[str, Any]) -> bool:
+    """Return whether a finding stands before all others and has no gain: the results may be wrong."""
+    rule = load_rules().findings.get(finding["id"])
+    return rule is not None and rule.stands_first and finding["gain_ns"] is None
 
 
 def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] | None = None) -> str:
@@ -124,11 +138,11 @@ def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] 
     speedup = 1 / (1 - sum(shares) * of_run_frac)
     told = f"{'together ' if len(shares) > 1 else ''}at most {text.share(sum(shares))}" if len(first) > 1 else ""
     if as_it_is and len(as_it_is) < len(first):
-        told += " (not counting savings per unit of work)"
+        told += " (without what needs more blocks at once)"
     if speedup >= _TOLD_SPEEDUP:
         return told
     of_run = "speedup of the whole run" if of_run_frac < 1 else "speedup"
-    of_what, condition = (of_run, "") if as_it_is else ("speedup per unit of work", ", if more of it runs in parallel")
+    of_what, condition = (of_run, "") if as_it_is else ("speedup per unit of work", ", if more blocks run at once")
     faster = f"{of_what} up to {speedup:.3g}×{condition}{_unless_late(weighting)}"
     return f"{told}: {faster}" if told else faster
 

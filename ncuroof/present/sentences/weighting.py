@@ -36,8 +36,8 @@ def weighting_sentences(
     if covered_frac == 0:
         return []
     said = [
-        f"weighted by a counting run without ncu ({text.launches(n_launches)}): totals, shares and savings refer to that run, "
-        "times of single launches are ncu's"
+        f"weighted by launch counts from a run without ncu ({text.launches(n_launches)}): totals, shares and savings refer "
+        "to that run, times of single launches are ncu's"
     ]
     if uneven_frac is not None and uneven_frac >= _LEAST_UNEVEN_FRAC:
         said.append(
@@ -68,8 +68,8 @@ def not_the_run_sentences(
     """
     if covered_frac == 0:
         return [
-            f"the counting run without ncu ({text.launches(n_launches)}) has none of these kernels: was it the same program? Each "
-            "launch represents only itself"
+            f"the launch counts from a run without ncu ({text.launches(n_launches)}) have none of these kernels: was it the same "
+            "program? Each launch represents only itself"
         ]
     said = []
     if covered_frac is not None and covered_frac < 1:

@@ -19,10 +19,11 @@ from ncuroof.present.sentences.actions import (
     LEAST_GAIN,
     Outlook,
     gpu_time,
-    most_worth,
+    leading_finding,
     outlook,
 )
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_outer_range, differing, extremes
+from ncuroof.present.sentences.clocks import locked_clock_remark
 from ncuroof.present.sentences.collect_options import RAW_PAGE, SHARED_SLICE, is_on_shared_slice, raw_page_tells
 from ncuroof.present.sentences.debug_build import debug_build_sentence
 from ncuroof.present.sentences.reached_roofs import reached_roof_lines
@@ -160,13 +161,18 @@ def _devices(analysed: Analysed, entries: Document) -> Iterator[str]:
     kernels = analysed.measurements.kernels
     clocks = kernels.group_by("device").agg(pl.col("sm_clock_hz").median(), pl.col("device.boost_clock_hz").max())
     clock_by_device = {device: (clock, boost) for device, clock, boost in clocks.iter_rows()}
+    caveats = kernels.select("id", "device").join(analysed.diagnosis.verdicts.select("id", "caveats"), on="id")
+    caveats_by_device = dict(caveats.group_by("device").agg("caveats").iter_rows())
     for number, device in enumerate(entries["devices"]):
         clock, boost = clock_by_device.get(number, (None, None))
         parts = [text.printable(text.gpu_name(device))]
         if device["sm_count"] is not None:
             parts.append(f"{device['sm_count']} SMs")
         if clock is not None:
-            parts.append(f"{text.scaled(clock, 'Hz')}" + (f" (boost {text.scaled(boost, 'Hz')})" if boost else ""))
+            remark = locked_clock_remark(caveats_by_device.get(number, ()))
+            parts.append(
+                f"{text.scaled(clock, 'Hz')}" + (f" (boost {text.scaled(boost, 'Hz')}{remark})" if boost else "")
+            )
         number_of_several = f"{_gpu(number)}: " if len(entries["devices"]) > 1 else ""
         yield number_of_several + " · ".join(parts)
 
@@ -247,7 +253,7 @@ def _lines(entries: Document, shown: pl.DataFrame) -> Iterator[KernelLine]:
 def _line(
     kernel: Document, group: Mapping[str, Any], sources: Sequence[Document], *, differs_in: Sequence[str], gpu: str
 ) -> KernelLine:
-    finding = most_worth(kernel["findings"])
+    finding = leading_finding(kernel["findings"])
     advice, gain = _advice(kernel, finding) if finding else (_to_know_more(kernel, sources), "")
     return KernelLine(
         number=kernel["id"],
@@ -270,7 +276,9 @@ def _line(
 def _advice(kernel: Document, finding: Mapping[str, Any]) -> tuple[str, str]:
     """Return the first clause of a finding's advice and its gain."""
     gain = finding["gain_ns"]
-    return first_clause(finding["advice"]), "" if gain is None else f"up to {text.share(gain / kernel['duration_ns'])}"
+    return first_clause(
+        finding["advice"]
+    ), "" if gain is None else f"up to {text.share(gain / kernel['duration_ns'])} of its time"
 
 
 def _to_know_more(kernel: Document, sources: Sequence[Document]) -> str:

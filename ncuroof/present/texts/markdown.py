@@ -24,7 +24,7 @@ def to_markdown(analysis: Analysed) -> str:
         lines += ["**Simulated: written by ncuroof, not recorded on a GPU.**", ""]
     lines += [f"- {escaped(line)}" for line in (*summary.devices, summary.tool, summary.totals, *summary.notes) if line]
     if summary.wall_time:
-        lines += ["", *(f"- {escaped(line.strip())}" for line in summary.wall_time)]
+        lines += ["", *map(_bullet, summary.wall_time)]
     if len(summary.shares) > 1 or summary.n_more:  # a single verdict is in every row of the table of kernels already
         lines += ["", "| bound by | share of time | launches |", "|---|--:|--:|"]
         lines += [table_row((part.title, share(part.share_frac), str(part.n_launches))) for part in summary.shares]
@@ -36,6 +36,11 @@ def to_markdown(analysis: Analysed) -> str:
         of_kernels = "group of kernels is" if summary.n_more == 1 else "groups of kernels are"
         lines += ["", f"{summary.n_more} more {of_kernels} not shown."]
     return "\n".join(lines) + "\n"
+
+
+def _bullet(line: str) -> str:
+    """Return a line as an item of a list, nested where it is indented."""
+    return f"{'  ' if line.startswith(' ') else ''}- {escaped(line.strip())}"
 
 
 def _actions(found: Outlook) -> Iterator[str]:

@@ -1,0 +1,17 @@
+"""That ncu locked a GPU's clock below boost, as a remark on the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+_LOCKED_CLOCK = "reduced_clock"
+"""Caveat of launches that ran well below boost because ncu locks the clock to base by default."""
+
+_MOSTLY = 0.5
+"""Of a GPU's launches."""
+
+
+def locked_clock_remark(caveats: Collection[Sequence[str]]) -> str:
+    """Return ", locked by ncu" where that holds for most launches of a GPU, whose caveats are given; else nothing."""
+    n_locked = sum(_LOCKED_CLOCK in each for each in caveats)
+    return ", locked by ncu" if n_locked > _MOSTLY * len(caveats) else ""
