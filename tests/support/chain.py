@@ -1,4 +1,4 @@
-"""Runs the whole chain over a file that may be damaged, and checks what must hold whatever is in it."""
+"""Runs the whole chain on a file that may be damaged, and checks what must hold for any content."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def outcome(path: Path) -> Analysis | NcuroofError:
-    """Return the analysis of a file, which has been through JSON, or the named error with message and hint."""
+    """Return the analysis of a file after checking that it can be written as JSON, or the named error, with message and hint."""
     try:
         analysis = ncuroof.read(path).analyse()
     except NcuroofError as refused:

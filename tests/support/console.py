@@ -1,4 +1,4 @@
-"""What `ncu` prints on a terminal, in columns as wide as their contents."""
+"""Imitates what `ncu` prints for a terminal, in columns as wide as their contents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEADER: Row = ("Metric Name", "Metric Unit", "Metric Value")
 
 
 def table(rows: Sequence[Row], *, indent: str = "    ") -> str:
-    """Return a table with rulers and header: labels on the left, units and values on the right of their columns."""
+    """Return a table with rulers and header: labels left-aligned, units and values right-aligned."""
     widths = [max(len(row[place]) for row in (HEADER, *rows)) for place in range(3)]
     ruler = " ".join("-" * width for width in widths)
     lines = [ruler, _line(HEADER, widths), ruler, *(_line(row, widths) for row in rows), ruler]
@@ -26,7 +26,7 @@ def section(name: str, rows: Sequence[Row]) -> str:
 
 
 def log(*sections: str, launch: str = LAUNCH, process: str = "[4242] app@127.0.0.1") -> str:
-    """Return what is printed of a launch."""
+    """Return everything that is printed for a launch."""
     return f"{process}\n  {launch}\n" + "".join(sections)
 
 

@@ -1,13 +1,13 @@
-"""Kernels built from what they physically do, so that a test knows every number of them exactly.
+"""Kernels described by what they physically do, so that a test knows every number about them exactly.
 
-A `Described` says how long a kernel took, which bytes moved where, and which instructions ran. Of it,
-`constructed_counters.counters` gives what Nsight Compute's `--set full` would have stored, under that
-architecture's names, and `constructed_counters.kernel` the workload for `report_writer`.
+A `Described` says how long a kernel took, which bytes moved where, and which instructions ran. From it,
+`constructed_counters.counters` derives what Nsight Compute's `--set full` would have stored, under that
+architecture's counter names, and `constructed_counters.kernel` the workload for `report_writer`.
 
-What follows from something else is derived, never stated twice, so all of it closes: an amount is its rate
-times the duration, a rate is what happens per cycle times the clock, utilisation is rate over peak, latency is
-warps over issue rate, Speed of Light is the maximum of its members. A description that asks for more than the
-hardware gives is refused.
+Whatever follows from something else is derived, never stated twice, so all numbers are consistent: an amount is its
+rate times the duration, a rate is the events per cycle times the clock, utilisation is rate over peak, latency is
+warps over issue rate, Speed of Light is the maximum of its members. A description that exceeds what the hardware can
+do raises an error.
 
     gelu = Described("gelu", 250_000, loads=Accesses(2**20, 16, bytes_per_thread=16), dram_read_bytes=2**29)
     write_report([kernel(gelu)])
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Accesses:
-    """Loads or stores of global or local memory, by one warp-wide instruction each.
+    """Loads or stores of global or local memory; each request is one warp-wide instruction.
 
     Attributes:
         requests: executed instructions.
-        sectors_per_request: 32-byte sectors that one touches: 4 for coalesced 4-byte accesses.
-        bytes_per_sector: of these 32 bytes, how many the threads use.
+        sectors_per_request: 32-byte sectors that a request touches: 4 for coalesced 4-byte accesses.
+        bytes_per_sector: bytes of each sector that the threads use, at most 32.
         bytes_per_thread: width of the access.
         wavefronts_per_request: passes through the L1 data stage; a quarter of the sectors unless stated.
-        hit_frac: share of the sectors that L1 serves; 0 for global stores, which write through.
+        hit_frac: fraction of the sectors that hit in L1; 0 for global stores, which write through.
     """
 
     requests: int = 0
@@ -81,34 +81,34 @@ class Shared:
 
 
 Instructions = tuple[float, float, float]
-"""Additions, multiplications and fused multiply-adds that threads executed."""
+"""Additions, multiplications and fused multiply-adds, as thread-level counts."""
 _NONE: Instructions = (0, 0, 0)
 
 
 @dataclass(frozen=True)
 class Described:
-    """A launch as physics sees it; everything else follows. Ten full waves of blocks unless stated.
+    """The physical description of a launch, from which all else is derived. Unless stated, its grid is ten full waves of blocks.
 
     Attributes:
-        sm_clock_hz: measured; the GPU's highest unless stated.
-        dram_read_bytes: at most what the SMs read from L2.
-        tma_load_bytes: from L2 to shared memory past L1; the same for stores.
-        fp32: thread-level counts; one of `fp16` is a packed pair.
+        sm_clock_hz: measured SM clock; the GPU's highest unless stated.
+        dram_read_bytes: bytes read from DRAM, at most what the SMs read from L2.
+        tma_load_bytes: bytes that TMA copies from L2 to shared memory, bypassing L1; likewise for stores.
+        fp32: thread-level counts; in `fp16`, each counts a packed pair.
         fp32_packed: thread-level counts of FADD2, FMUL2 and FFMA2, two lanes each; from compute capability 10.0 on.
-        tensor: operations by counter name (after `sm__ops_path_tensor_`); on Volta by `PIPE_TENSOR`, which leaves these
-            counters out as its charts do.
-        warp_instructions: all of them; unless stated, what the description implies and half as many again.
+        tensor: operations by counter name (after `sm__ops_path_tensor_`); on Volta by `PIPE_TENSOR`, which stands in for these
+            counters, since Volta's charts do not use them.
+        warp_instructions: all executed warp instructions; unless stated, 1.5 times those that the description implies.
         predicated_on_threads_per_instruction: not collected unless stated.
-        l2_slices_active: shares of the elapsed cycles in which the average and the most active slice of L2 had something to do;
-            not collected unless stated.
-        dram_channel_imbalance_frac: one less the average over the maximum of the channels' active cycles; not collected unless
-            stated.
-        busy: busyness (0..1) of units of the Speed-of-Light breakdown beyond what the description implies.
-        achieved_occupancy_frac: 0.95 of the theoretical unless stated.
-        active_frac: share of the elapsed cycles in which the average SM had work.
-        sm_imbalance_frac: one less the average over the maximum of the SMs' active cycles.
-        stalls: shares of the warp latency; what they leave beside `selected` is `wait`.
-        failed: the collection failed: every number but those of launch and device is NaN.
+        l2_slices_active: fractions of the elapsed cycles in which the average and the most active L2 slice were active; not
+            collected unless stated.
+        dram_channel_imbalance_frac: one minus the ratio of average to maximum active cycles of the DRAM channels; not collected
+            unless stated.
+        busy: utilisation (0..1) of units of the Speed of Light breakdowns, where it exceeds what the description implies.
+        achieved_occupancy_frac: 0.95 of the theoretical occupancy unless stated.
+        active_frac: fraction of the elapsed cycles in which the average SM had work.
+        sm_imbalance_frac: one minus the ratio of average to maximum active cycles of the SMs.
+        stalls: fractions of the warp latency by stall reason; what they and `selected` leave is `wait`.
+        failed: the collection failed: every number except those of launch and device is NaN.
     """
 
     name: str
@@ -155,9 +155,9 @@ class Described:
 
 
 class Physics:
-    """What follows from a description: cycles, traffic, instructions, occupancy and warp states.
+    """What is derived from a description: cycles, traffic, instructions, occupancy and warp states.
 
-    Sectors, wavefronts and instructions are of the whole GPU and the whole launch.
+    Sectors, wavefronts and instructions are totals over the whole GPU and the whole launch.
 
     Raises:
         ValueError: the description contradicts itself or the hardware.
@@ -255,7 +255,7 @@ class Physics:
 
     @cached_property
     def latency(self) -> float:
-        """Cycles between two instructions of a warp."""
+        """Cycles from one issued instruction of a warp to its next."""
         return self.warps_per_scheduler / self.issue_per_active_cycle
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The units that NVIDIA's Speed of Light is the maximum of, by compute capability.
+"""The units whose maximum is NVIDIA's Speed of Light, by compute capability.
 
 Source: CUPTI's metric tables of each chip, where `gpu__compute_memory_throughput` and `sm__throughput` name their members.
 """
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def memory_members(gpu: Gpu) -> tuple[str, ...]:
-    """Return the units that NVIDIA's Speed of Light of the memory system is the maximum of."""
+    """Return the counters of the units whose maximum is NVIDIA's memory Speed of Light."""
     capability = gpu.capability
     has_clusters = capability >= (9, 0) and capability != (12, 1)
     is_there = {
@@ -29,7 +29,7 @@ def memory_members(gpu: Gpu) -> tuple[str, ...]:
 
 
 def compute_members(gpu: Gpu) -> tuple[str, ...]:
-    """Return the units that NVIDIA's Speed of Light of the SMs is the maximum of."""
+    """Return the counters of the units whose maximum is NVIDIA's compute (SM) Speed of Light."""
     capability = gpu.capability
     has_tensor_memory = capability in {(10, 0), (10, 3), (11, 0)}
     is_there = {

@@ -1,10 +1,10 @@
-"""The counters that Nsight Compute 2025.3 stores of a constructed kernel, group by group of its sections.
+"""The counters that Nsight Compute 2025.3 would store for a constructed kernel, by group of sections.
 
-Packed FP32 is counted as from 2025.4 on. Integrated parts have no counters of DRAM; what L2 exchanges with system memory stands
-in for them.
+Packed FP32 is counted as from 2025.4 on. Integrated GPUs have no DRAM counters; the traffic between L2 and system memory takes
+their place.
 
-Sources: NVIDIA Nsight Compute, Kernel Profiling Guide, "Metrics Reference"; the names that reports of each
-compute capability hold; CUPTI's metric tables of each chip.
+Sources: NVIDIA Nsight Compute, Kernel Profiling Guide, "Metrics Reference"; the names in reports of each compute
+capability; CUPTI's metric tables of each chip.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
 ACTIVE = ".avg.pct_of_peak_sustained_active"
 _ALWAYS_KNOWN = ("device__", "launch__", "profiler__", "breakdown:", "sm__maximum_", "smsp__maximum_")
-"""What a failed collection still tells."""
+"""Prefixes of counters that are known even if collection failed."""
 
 
 def counters(described: Described, without: Collection[str] = ()) -> Counters:
-    """Return the counters of a kernel, except those that only the groups of `without` (see GROUPS) collect.
+    """Return the counters of a kernel, except those that only groups in `without` (see GROUPS) collect.
 
     Raises:
         ValueError: the description contradicts itself, or a group does not exist.
@@ -144,7 +144,7 @@ def _workload_distribution(p: Physics) -> Counters:
 
 
 def _memory_cycles(p: Physics) -> Counters:
-    """Return the cycles of DRAM, or of the memory controllers that integrated parts count instead, except on GB20B."""
+    """Return the cycles of DRAM, or of the memory controllers, which integrated GPUs count instead (none on GB20B)."""
     cycles = p.gpu.dram_clock_hz * p.duration_s
     if not p.gpu.is_integrated:
         return {"dram__cycles_elapsed.avg": cycles}
@@ -155,7 +155,7 @@ def _memory_cycles(p: Physics) -> Counters:
 
 
 def _active_cycles(p: Physics) -> Counters:
-    """Return the active cycles of L2's slices and of DRAM's channels, average and maximum, where the description states them."""
+    """Return average and maximum active cycles of the L2 slices and DRAM channels, if the description states them."""
     d = p.described
     stored: Counters = {}
     if d.l2_slices_active is not None:
@@ -217,7 +217,7 @@ def _memory_tables(p: Physics) -> Counters:
         )
     wavefronts = "l1tex__data_pipe_lsu_wavefronts_mem_shared"
     conflicts = p.shared_wavefronts - p.shared_ideal_wavefronts
-    # Each warp reads its index in the block and that of its block, which passes the same pipe.
+    # Each warp reads its thread and its block index: two more wavefronts through the same pipe.
     special = 2.0 * p.n_blocks * p.warps_per_block
     if p.gpu.capability >= (9, 0):
         stored[f"{wavefronts}_op_misc.sum"] = special
@@ -249,7 +249,7 @@ def _dram_tables(p: Physics) -> Counters:
 
 
 def _system_memory_tables(p: Physics) -> Counters:
-    """Return what tells of the memory of an integrated part: sectors that L2 reads from it, and those of both directions."""
+    """Return the system memory counters of an integrated GPU: sectors that L2 reads, sectors in both directions, controllers."""
     d = p.described
     stored: Counters = {
         "lts__d_sectors_fill_sysmem.sum": d.dram_read_bytes / 32,
@@ -330,6 +330,6 @@ GROUPS: Mapping[str, tuple[str, Callable[[Physics], Counters]]] = MappingProxyTy
         "source_counters": ("SourceCounters", _source_counters),
     }
 )
-"""Name of a group → the sections that collect it, separated by spaces, and its counters."""
+"""By name of the group: the sections that collect it, separated by spaces, and a function that returns its counters."""
 NOT_IN_ROOFLINE_SET = tuple(list(GROUPS)[6:])
 """Groups that `--set roofline` leaves out."""

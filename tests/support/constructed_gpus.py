@@ -1,8 +1,8 @@
-"""The GPUs that constructed kernels run on: their units, rates, driver attributes and names of counters.
+"""The GPUs that constructed kernels run on: units, rates, driver attributes and counter names.
 
-Sources: NVIDIA's whitepapers and data sheets for the units and rates; the Kernel Profiling Guide and CUPTI's
-metric tables of each chip for the names. Assumed: L2 clocks, which are round numbers; the slices of Orin and of Blackwell and
-their rates; the memory of integrated parts, where clock times width gives the data sheet's bandwidth.
+Sources: NVIDIA's whitepapers and data sheets for units and rates; the Kernel Profiling Guide and CUPTI's metric
+tables of each chip for names. Assumed: L2 clocks, which are round numbers; the L2 slices of Orin and Blackwell and their rates;
+memory clock and width of integrated GPUs, chosen to give the data sheet's bandwidth.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ class Gpu:
 
     Attributes:
         capability: compute capability, major and minor.
-        sm_clock_hz: the highest; a kernel's own clock may be lower.
-        dram_clock_hz: measured while kernels run; two transfers per clock.
-        n_slices: of the L2 cache.
+        sm_clock_hz: highest SM clock; a kernel may run at a lower one.
+        dram_clock_hz: memory clock while kernels run; two transfers per clock.
+        n_slices: number of L2 slices.
         slice_sectors: 32-byte sectors that pass a slice's tag stage.
         slice_read_sectors: 32-byte sectors that a slice returns to the SMs.
-        sm_fill_bytes: bytes that an SM takes from L2.
-        ffma_threads: threads whose FFMA an SM executes; the same for DFMA and HFMA (two-wide).
-        tensor_operations: operations of an SM by name of the counter (after `sm__ops_path_tensor_`).
-        tensor_sums: counters that sum the `op_…` ones of the same source type.
+        sm_fill_bytes: bytes that an SM receives from L2.
+        ffma_threads: threads for which an SM executes an FFMA; likewise for DFMA and HFMA (two-wide).
+        tensor_operations: tensor operations of an SM, by counter name (after `sm__ops_path_tensor_`).
+        tensor_sums: counters that sum the `op_…` counters of the same source type.
     """
 
     id: str
@@ -66,25 +66,25 @@ class Gpu:
 
     @property
     def is_integrated(self) -> bool:
-        """Return whether the memory is the CPU's: there are no counters of DRAM then, and L2 fills from system memory."""
+        """Return whether the GPU shares the CPU's memory: there are no DRAM counters then, and L2 fills from system memory."""
         return self.capability in {(8, 7), (11, 0), (12, 1)}
 
     @property
     def counts_memory_controllers(self) -> bool:
-        """Return whether there are `mcc__` counters."""
+        """Return whether the GPU has `mcc__` counters (memory controllers)."""
         return self.capability in {(8, 7), (11, 0)}
 
     @property
     def counts_packed_fp32(self) -> bool:
         """Return whether FADD2, FMUL2 and FFMA2 are counted.
 
-        CUPTI's tables have these counters for 10.0 and 10.3 only. Here all later chips have them too, so that a reader is held to
-        adding them up wherever they are.
+        CUPTI's tables have these counters for 10.0 and 10.3 only. Here all later chips have them too, so that tests make sure they
+        are added wherever they exist.
         """
         return self.capability >= (10, 0)
 
     def summed(self, name: str) -> list[str]:
-        """Return the counters that the sum `name` is made of."""
+        """Return the counters that add up to the counter `name`."""
         pattern = re.compile(rf"op_[a-z]+_{name}(_dst_\w+?)?(_sparsity_(on|off))?$")
         return [split for split in self.tensor_operations if pattern.match(split)]
 
@@ -129,7 +129,7 @@ GPUS = {
 
 
 def attributes(gpu: Gpu) -> dict[str, int | str]:
-    """Return what the driver says of the GPU, by full name of the attribute."""
+    """Return the driver's attributes of the GPU, by full attribute name."""
     khz = {"clock_rate": gpu.sm_clock_hz, "memory_clock_rate": gpu.dram_clock_hz}
     values: dict[str, int | str] = {
         "display_name": gpu.name,
@@ -163,5 +163,5 @@ def attributes(gpu: Gpu) -> dict[str, int | str]:
 
 
 def reserved_shared_bytes(gpu: Gpu) -> int:
-    """Return the shared memory that the driver takes of each block."""
+    """Return the bytes of shared memory that the driver reserves in each block."""
     return 1024 if gpu.capability >= (8, 0) else 0

@@ -1,4 +1,4 @@
-"""The counters behind NVIDIA's roofline charts of a constructed kernel.
+"""The counters behind NVIDIA's roofline charts, for a constructed kernel.
 
 Source: the sections of Nsight Compute that define the charts.
 """
@@ -41,7 +41,7 @@ def roofline(p: Physics) -> Counters:
 
 
 def dram_rate(p: Physics) -> Counters:
-    """Return the rate of DRAM; nothing on integrated parts."""
+    """Return the DRAM rate counters; empty on integrated GPUs."""
     n_bytes = p.described.dram_read_bytes + p.described.dram_write_bytes
     return {} if p.gpu.is_integrated else {"dram__bytes.sum.per_second": n_bytes / p.duration_s}
 
@@ -57,7 +57,7 @@ def _dram_roofline(p: Physics) -> Counters:
 
 
 def _packed_fp32(p: Physics) -> Counters:
-    """Return the operations per cycle of packed FP32 instructions: two of an addition or multiplication, four of an FMA."""
+    """Return the operations per cycle of packed FP32 instructions: two per addition or multiplication, four per FMA."""
     if not p.gpu.counts_packed_fp32:
         return {}
     name = "derived__smsp__sass_thread_inst_executed_op_{}2_pred_on_x{}"
@@ -87,7 +87,7 @@ def _tensor_roofline(p: Physics) -> Counters:
 
 
 def _tensor_instructions(p: Physics) -> Counters:
-    """Return Volta's counter of instructions, of 512 operations each with FP32 accumulation and of 1024 with FP16."""
+    """Return Volta's counter of tensor instructions: 512 operations each with FP32 accumulation, 1024 with FP16."""
     operations_by_path = {PIPE_TENSOR: 512, "src_fp16_dst_fp32": 512, "src_fp16_dst_fp16": 1024}
     done = p.described.tensor.items()
     per_cycle = sum(operations / operations_by_path[path] for path, operations in done) / p.cycles

@@ -1,15 +1,15 @@
-"""Tensor operations of an SM per clock, by architecture and name of the counter (after `sm__ops_path_tensor_`).
+"""Tensor operations per SM and clock, by architecture and counter name (after `sm__ops_path_tensor_`).
 
-Every name of NVIDIA's tensor roofline chart for the architecture is here, the sums over several of them apart.
+Every counter of NVIDIA's tensor roofline chart for the architecture is listed; sums over several of them are separate.
 
-Sources: NVIDIA's whitepapers and data sheets for the rates, CUPTI's metric tables of each chip for the names. Where NVIDIA
-publishes no rate, it is assumed, and a comment says so.
+Sources: NVIDIA's whitepapers and data sheets for the rates, CUPTI's metric tables of each chip for the names. If NVIDIA publishes
+no rate, it is assumed, and a comment says so.
 """
 
 from __future__ import annotations
 
 PIPE_TENSOR = "pipe_tensor"
-"""Stands for Volta's counter of tensor instructions, 512 operations each with FP32 accumulation; its charts have no other."""
+"""Key for Volta's counter of tensor instructions, 512 operations each with FP32 accumulation; its charts use no other counter."""
 
 
 def _with_sparsity(**operations: float) -> dict[str, float]:
@@ -44,7 +44,7 @@ AMPERE = {
 }
 # FP64 is assumed; the rest of Orin's rates are those of GA100.
 AMPERE_JETSON = {**AMPERE, "src_fp64": 4}
-# FP32 accumulation at half the rate of FP16's, as on every GeForce. The rate of int1 is assumed from Ada's, as is that of FP64.
+# FP32 accumulation runs at half the rate of FP16, as on every GeForce. The rates of int1 and FP64 are assumed from Ada's.
 AMPERE_GEFORCE = {
     **_with_sparsity(
         src_bf16_dst_fp32=512,
@@ -75,7 +75,7 @@ HOPPER = {
     "op_bgmma_src_int1": 65536,
     "src_fp64": 256,
 }
-# mma.sync on chips that have tcgen05 (`op_utc…`): assumed a quarter of its rate.
+# mma.sync on chips that have tcgen05 (`op_utc…`): assumed to run at a quarter of its rate.
 _MMA_SYNC = {
     "op_hmma_src_bf16_dst_fp32": 2048,
     "op_hmma_src_fp16_dst_fp16": 2048,
@@ -100,7 +100,7 @@ BLACKWELL = {
     ),
     "src_fp64": 128,
 }
-# No utcimma; what NVIDIA left of int8 is published as 256 to 512. Sparsity doubles the counters' peak everywhere else, so here too.
+# No utcimma; the remaining int8 rate is published as 256 to 512. Sparsity is assumed to double the counters' peak as elsewhere.
 BLACKWELL_ULTRA = {
     **_with_sparsity(
         **_MMA_SYNC,
@@ -114,9 +114,9 @@ BLACKWELL_ULTRA = {
     ),
     "src_fp64": 4,
 }
-# FP4 is the data sheet's; the other rates are assumed to be in B200's proportion to it, FP64 excepted.
+# The FP4 rate is from the data sheet; the other rates, except FP64, are assumed to have the same ratio to it as on B200.
 BLACKWELL_JETSON = {**BLACKWELL, "src_fp64": 4}
-# GB10 is assumed to accumulate at GeForce's rates: 62 TFLOP/s with FP32 has been reported.
+# GB10 is assumed to have GeForce's rates of accumulation: 62 TFLOP/s with FP32 accumulation have been reported.
 BLACKWELL_GEFORCE = {
     **_with_sparsity(
         op_hmma_src_bf16_dst_fp32=512,
@@ -133,7 +133,7 @@ BLACKWELL_GEFORCE = {
     "src_fp64": 4,
 }
 
-# The charts' counters that sum the `op_…` ones of the same types.
+# The charts' counters that sum the `op_…` counters of the same types.
 HOPPER_SUMS = ("src_bf16_dst_fp32", "src_fp16", "src_tf32_dst_fp32", "src_int8", "src_int1")
 BLACKWELL_GEFORCE_SUMS = (
     "src_bf16_dst_fp32",

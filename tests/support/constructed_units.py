@@ -1,6 +1,6 @@
-"""How busy each unit of the GPU is while a constructed kernel runs.
+"""The utilisation of each unit of the GPU while a constructed kernel runs.
 
-Where NVIDIA documents no rate, the shares are plausible and stay below those of the units that matter.
+For units whose rate NVIDIA does not document, the values are plausible and stay below those of the units that matter.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def busy_fracs(physics: Physics) -> dict[str, float]:
-    """Return the share of its peak (0..1) of each unit of the Speed-of-Light breakdowns, by counter.
+    """Return the fraction of its peak (0..1) that each unit of the Speed of Light breakdowns reaches, by counter.
 
     Raises:
-        ValueError: a unit would be busier than it can be, or `busy` names one that the GPU does not have.
+        ValueError: a unit would exceed its peak, or `busy` names a unit that the GPU does not have.
     """
     names = (*memory_members(physics.gpu), *compute_members(physics.gpu))
     implied = _memory_fracs(physics) | _compute_fracs(physics)
@@ -27,7 +27,7 @@ def busy_fracs(physics: Physics) -> dict[str, float]:
     if unknown := set(chosen) - set(names):
         raise ValueError(f"the {physics.gpu.chip} has no units {sorted(unknown)}")
     fracs = {name: max(implied.get(name, 0.0), chosen.get(name, 0.0)) for name in names}
-    # DRAM is none of the units of integrated parts, and no less limited.
+    # On integrated GPUs, DRAM is not in the breakdown, but its bandwidth is limited all the same.
     checked = {"dram__cycles_active": implied["dram__cycles_active"]} | fracs
     if overloaded := {name: round(frac, 3) for name, frac in checked.items() if frac > 1}:
         raise ValueError(f"units busier than they can be: {overloaded}")
@@ -35,9 +35,9 @@ def busy_fracs(physics: Physics) -> dict[str, float]:
 
 
 def tensor_operations(physics: Physics) -> Mapping[str, tuple[float, float]]:
-    """Return what each tensor counter counted, and its rate per SM and clock.
+    """Return the value of each tensor counter, and its rate per SM and clock.
 
-    A counter that sums others has the rate of the fastest: the sparse one.
+    A counter that sums others has the rate of the fastest of them, the sparse one.
     """
     gpu, done = physics.gpu, physics.described.tensor
     if unknown := set(done) - set(gpu.tensor_operations):
@@ -50,7 +50,7 @@ def tensor_operations(physics: Physics) -> Mapping[str, tuple[float, float]]:
 
 
 def tensor_subpipe_fracs(physics: Physics) -> dict[str, float]:
-    """Return how busy the parts of the tensor pipe are that NVIDIA counts from compute capability 10.0 on, by counter."""
+    """Return the utilisation of the tensor sub-pipes that are counted from compute capability 10.0 on, by counter."""
     kinds = {"hmma": _is_hmma, "imma": _is_imma}
     if physics.gpu.capability == (10, 0):
         kinds["dmma"] = _is_dmma
@@ -60,7 +60,7 @@ def tensor_subpipe_fracs(physics: Physics) -> dict[str, float]:
 
 
 def dram_frac(physics: Physics, n_bytes: float) -> float:
-    """Return the share of what the memory interface could have moved while the kernel ran."""
+    """Return the fraction of the bytes that the memory interface could have moved while the kernel ran."""
     gpu = physics.gpu
     return n_bytes / (gpu.dram_bytes_per_clock * gpu.dram_clock_hz * physics.duration_s)
 
@@ -101,7 +101,7 @@ def _compute_fracs(p: Physics) -> dict[str, float]:
         sum(executed) / lanes / (threads * p.sm_cycles)
         for executed, threads in (
             (d.fp64, gpu.dfma_threads),
-            # A packed instruction takes the lanes of two.
+            # A packed instruction occupies the lanes of two.
             ((*d.fp32, *d.fp32_packed, *d.fp32_packed), gpu.ffma_threads),
             (d.fp16, gpu.hfma_threads),
         )
@@ -141,7 +141,7 @@ def _compute_fracs(p: Physics) -> dict[str, float]:
 
 
 def _tensor_frac(p: Physics, fits: Callable[[str], bool] = lambda _: True) -> float:
-    """Return how busy the chosen tensor paths are: the sum over the operations, each at its own rate."""
+    """Return the utilisation of the chosen tensor paths: the sum over the operations, each at its own rate."""
     paths = [
         (done, rate)
         for name, (done, rate) in tensor_operations(p).items()

@@ -1,4 +1,4 @@
-"""A Dask cluster on this machine as a user would start one: a scheduler and workers, each a process of its own."""
+"""Starts a local Dask cluster as a user would: a scheduler and workers, each in its own process."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class DaskCluster:
     workers: tuple[subprocess.Popen[bytes], ...]
 
     def kill(self, number: int) -> None:
-        """End a worker as a lost machine ends: without a word."""
+        """Kill a worker without notice, as if its machine were lost."""
         self.workers[number].send_signal(signal.SIGKILL)
         self.workers[number].wait()
 
 
 @contextmanager
 def dask_cluster(folder: Path, n_workers: int) -> Iterator[DaskCluster]:
-    """Yield a cluster of one-threaded workers on loopback; `folder` is for its own files."""
+    """Yield a cluster of single-threaded workers on the loopback interface; `folder` takes its files."""
     file = folder / "scheduler.json"
     started = [
         _dask(
@@ -65,7 +65,7 @@ def dask_cluster(folder: Path, n_workers: int) -> Iterator[DaskCluster]:
 
 
 def wait_for(condition: Callable[[], bool], what: str, *, patience_seconds: float = _PATIENCE_SECONDS) -> None:
-    """Wait until a function returns true."""
+    """Wait until the function returns true."""
     end = time.monotonic() + patience_seconds
     while not condition():
         if time.monotonic() > end:

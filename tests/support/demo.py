@@ -1,9 +1,9 @@
 """Writes the simulated reports of the fixtures: `python -m tests.support.demo`.
 
-The first report shows what ncuroof says of a training step on an H200, and gives tests exact numbers. PLANTED is the
-table of its kernels in file order, each with the property planted in it and the verdict, limiter and findings
-that follow by `profiles/rules.toml`. Nothing in it was measured: `--simulated-by-ncuroof` in its command line
-says so, and whatever shows the report repeats it. The second is the same run after some work on it, for comparisons.
+The first report shows what ncuroof says about a training step on an H200, and gives tests exact numbers. PLANTED lists
+its kernels in file order, each with the property planted in it and the verdict, limiter and findings that follow by
+`profiles/rules.toml`. Nothing in it was measured: `--simulated-by-ncuroof` in its command line says so, and every
+output repeats it. The second report is the same run after some optimisation, for comparisons.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def report() -> bytes:
 
 
 def report_mended() -> bytes:
-    """Return the bytes of the report of the run after."""
+    """Return the bytes of the simulated report after optimisation."""
     return write_report([kernel(described) for described in MENDED], _SESSION)
 
 
 def provenance(written: bytes, mended: bytes) -> str:
-    """Return what there is to know about the reports, as TOML."""
+    """Return the provenance of both reports, as TOML."""
     return f"""\
 [[file]]
 name = "{REPORT.name}"

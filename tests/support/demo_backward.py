@@ -1,4 +1,4 @@
-"""The rest of the simulated H200 report: backward pass, optimizer, and classic kernels of CUDA courses."""
+"""The rest of the simulated H200 report: backward pass, optimizer, and classic kernels from CUDA courses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.support.demo_planted import MEMORY_RULE, Planted, bottleneck
 from tests.support.report_parts import FocusMetric, Rule
 
 _N_PARAMETERS = 1536 * 65536
-"""Of one optimizer launch: 1536 chunks, 101 million parameters."""
+"""Parameters per optimizer launch: 1536 chunks, 101 million in all."""
 _NATIVE = "at::native::(anonymous namespace)::"
 _MATRIX = 8192 * 8192
 

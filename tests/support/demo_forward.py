@@ -1,7 +1,7 @@
 """The forward pass of the simulated H200 report.
 
-The decoder layer has 16384 tokens, 4096 hidden and 16384 feed-forward channels. Durations are
-chosen so that the planted unit is as busy as the comment says.
+The decoder layer has 16384 tokens, 4096 hidden and 16384 feed-forward channels. Each duration is chosen so
+that the planted unit reaches the utilisation in the comment.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ FORWARD = (
             grid=(_TOKENS, 1, 1),
             block=(32, 4, 1),
             registers=40,
-            # The second pass over a row finds it in L1.
+            # The second pass over a row hits in L1.
             loads=Accesses(2 * _HIDDEN_BYTES // 512, 16, bytes_per_thread=16, hit_frac=0.5),
             stores=Accesses(_HIDDEN_BYTES // 512, 16, bytes_per_thread=16),
             shared_loads=Shared(4 * _TOKENS),
@@ -142,7 +142,7 @@ FORWARD = (
             block=(384, 1, 1),
             registers=168,
             dynamic_shared_bytes=210 << 10,
-            # Keys and values once per 128 queries: 8 times on average, half of 16 under the causal mask.
+            # Keys and values are read once per 128 queries: 8 times on average, half of 16, under the causal mask.
             tma_load_bytes=_HIDDEN_BYTES + 8 * 2 * _HIDDEN_BYTES,
             tma_store_bytes=_HIDDEN_BYTES,
             dram_read_bytes=3 * _HIDDEN_BYTES,
@@ -221,7 +221,7 @@ FORWARD = (
                 *("step", "forward", "head", "softmax"),
                 "aten::_softmax, seq = 19, op_id = 117, sizes = [[320, 50304], [], []]",
             ),
-            grid=(320, 1, 1),  # 2 blocks per SM: 320 / 264 = 1.21 waves, 39 % of the places stay empty
+            grid=(320, 1, 1),  # 2 blocks per SM: 320 / 264 = 1.21 waves, 39 % of the slots stay empty
             block=(1024, 1, 1),
             loads=Accesses(3 * 320 * 50304 * 2 // 512, 16, bytes_per_thread=16),
             stores=Accesses(320 * 50304 * 4 // 512, 16, bytes_per_thread=16),

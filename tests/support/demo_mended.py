@@ -1,7 +1,7 @@
-"""The simulated run once more, after some work on it: what `ncuroof compare` is shown with.
+"""The simulated run after some optimisation, for demonstrating `ncuroof compare`.
 
-Four of the course kernels got what their findings ask for; the optimizer writes two bytes more per parameter, as it
-would if it kept a BF16 copy of the weights. All else is as before.
+Four of the course kernels were changed as their findings advise; the optimizer writes two more bytes per parameter, as
+it would if it kept a BF16 copy of the weights. Everything else is as before.
 """
 
 from __future__ import annotations
@@ -69,4 +69,4 @@ _MENDED = {
 }
 
 MENDED: tuple[Described, ...] = tuple(_MENDED.get(launch.name, launch) for launch in _LAUNCHES)
-"""The launches of the run after, in file order."""
+"""The launches of the optimised run, in file order."""

@@ -1,4 +1,4 @@
-"""What the simulated report plants: a kernel, and what a diagnosis has to say of it."""
+"""A planted kernel of the simulated report, and what its diagnosis has to be."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Planted:
-    """A kernel with one property, and the verdict, limiter and findings that it has to lead to."""
+    """A kernel with one planted property, and the verdict, limiter and findings that the diagnosis must have."""
 
     property: str
     verdict: str
@@ -23,7 +23,7 @@ class Planted:
 
 
 def bottleneck(title: str, message: str, *focus: FocusMetric) -> Rule:
-    """Return what a Speed-of-Light rule could have said."""
+    """Return a message that a Speed of Light rule could have written."""
     return Rule("SOLBottleneck", "Bottleneck", "SpeedOfLight", title, message, focus_metrics=focus)
 
 

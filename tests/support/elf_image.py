@@ -1,4 +1,4 @@
-"""Machine code as reports hold it: an ELF image with named sections."""
+"""Builds machine code as it is in reports: an ELF image with named sections."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 
 def elf(*names: str) -> bytes:
-    """Return an ELF image of 64 bits with empty sections of these names, and the one that holds the names."""
+    """Return a 64-bit ELF image with empty sections of these names, plus the name table."""
     return elf_with(dict.fromkeys(names, b""))
 
 
 def elf_with(content_by_name: Mapping[str, bytes]) -> bytes:
-    """Return an ELF image of 64 bits: a section of no name, those given, numbered from 1, and the one that holds the names.
+    """Return a 64-bit ELF image: an unnamed section, the given ones, numbered from 1, and the name table.
 
     Source: Tool Interface Standard, "Executable and Linking Format": e_shoff at 0x28, e_shentsize, e_shnum, e_shstrndx at 0x3A.
     """

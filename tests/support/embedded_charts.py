@@ -1,6 +1,6 @@
-"""Evaluates the roofline charts that a report carries with it: what Nsight Compute itself would draw, from its own definitions.
+"""Evaluates the roofline charts embedded in a report: what Nsight Compute itself would draw, from its own definitions.
 
-Nothing of the catalogue is used: names and arithmetic come from the file (ProfileResult.Sections), values from `ncu_report`.
+ncuroof's catalogue is not used: names and arithmetic come from the file (ProfileResult.Sections), values from `ncu_report`.
 Source: Nsight Compute Customization Guide, "Report File Format"; RooflineChart, RooflineValue.
 """
 
@@ -24,7 +24,7 @@ _METRIC_NAME, _METRIC_OPTIONS, _OPTION_NAME = 1, 7, 1
 
 @dataclass(frozen=True)
 class ChartValue:
-    """One number of a chart: the counters it was made of, and its value."""
+    """One number of a chart: the counters it was computed from, and its value."""
 
     section: str
     kind: str
@@ -33,11 +33,11 @@ class ChartValue:
 
 
 def chart_values(path: Path, values_by_row: list[Mapping[str, float]]) -> Iterator[tuple[int, ChartValue]]:
-    """Yield (kernel's row, number) for every peak and achieved value of every chart of a report.
+    """Yield `(kernel's row, number)` for every peak and achieved value of every chart in a report.
 
     Args:
-        path: a report of kernels.
-        values_by_row: counters of each kernel, as NVIDIA's module gives them.
+        path: path of a report that contains only kernels.
+        values_by_row: counters of each kernel, from NVIDIA's module.
     """
     for row, result in enumerate(_kernel_results(path)):
         for section in _messages(result, _SECTIONS):
@@ -87,7 +87,7 @@ def _evaluate(encoded: memoryview, values: Mapping[str, float]) -> tuple[tuple[s
 
 
 def _present(metric: memoryview, values: Mapping[str, float]) -> str | None:
-    """Return the name of the metric, or of the alternative for this chip, that the report has a value for."""
+    """Return the name for which the report has a value: the metric's own or that of its alternative for this chip."""
     names = [_text(option, _OPTION_NAME) for option in _messages(metric, _METRIC_OPTIONS)]
     names.append(_text(metric, _METRIC_NAME))
     return next((name for name in names if values.get(name) is not None), None)

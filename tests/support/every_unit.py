@@ -9,8 +9,8 @@ def every_unit(gpu: str, tensor_path: str) -> Described:
     """Return a kernel of 1 ms.
 
     Args:
-        gpu: name of `constructed_gpus.GPUS`.
-        tensor_path: counter of its tensor work, one that the GPU has.
+        gpu: key of `constructed_gpus.GPUS`.
+        tensor_path: counter of the kernel's tensor operations, one that the GPU has.
     """
     return Described(
         "every_unit",

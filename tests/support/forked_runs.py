@@ -1,8 +1,8 @@
-"""Runs a Python file many times, each in a fork of one process that has imported torch, which takes seconds.
+"""Runs Python programs in forks of one process that has already imported torch, because the import takes seconds.
 
     python forked_runs.py CASES.json
 
-CASES.json is a list of {"argv": …, "folder": …}; a result {"status", "stdout", "stderr"} per case is printed as JSON.
+CASES.json is a list of {"argv": …, "folder": …}; one result {"status", "stdout", "stderr"} per case is printed as JSON.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main(path: str) -> None:
 
 
 def _status_of(path: str) -> int:
-    """Run a file and return the status that the interpreter would end with."""
+    """Run a file as `__main__`, and return the exit status that the interpreter would have."""
     try:
         runpy.run_path(path, run_name="__main__")
     except SystemExit as ended:
@@ -56,7 +56,7 @@ def _status_of(path: str) -> int:
 
 
 def _end(status: int) -> NoReturn:
-    """End as the interpreter does, without taking torch apart, which takes a second."""
+    """Exit like the interpreter, but skip unloading torch, which takes a second."""
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""WORK and BANDWIDTH of a few rows, written by hand."""
+"""Builds WORK and BANDWIDTH tables from a few rows written in a test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ncuroof.tables import BANDWIDTH, WORK
 
 
 def work_table(*rows: tuple[int, str, float, float | None, bool]) -> pl.DataFrame:
-    """WORK from (id, precision, flop/s, peak, reliable)."""
+    """Return WORK from rows of (id, precision, flop/s, peak, reliable)."""
     return pl.DataFrame(
         [
             {
@@ -29,7 +29,7 @@ def work_table(*rows: tuple[int, str, float, float | None, bool]) -> pl.DataFram
 
 
 def bandwidth_table(*rows: tuple[int, str, float, float | None]) -> pl.DataFrame:
-    """BANDWIDTH from (id, level, byte/s, peak)."""
+    """Return BANDWIDTH from rows of (id, level, byte/s, peak)."""
     return pl.DataFrame(
         [
             {

@@ -1,4 +1,4 @@
-"""A constructed kernel through the whole chain, from counters to findings."""
+"""Runs a constructed kernel through the whole chain, from counters to findings."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ MORE = {
     "to_l2_percent": "lts__xbar2lts_cycles_active.avg.pct_of_peak_sustained_elapsed",
     "from_l2_percent": "lts__lts2xbar_cycles_active.avg.pct_of_peak_sustained_elapsed",
 }
-"""Counters that no description implies."""
+"""Counters that no description implies, by short name."""
 
 
 def judged(described: Described, **more: float) -> dict[str, Any]:
-    """Diagnose a kernel from the counters that its description implies, and some of MORE."""
+    """Return the diagnosis of a kernel from the counters that its description implies and those of MORE that are given."""
     extra = {MORE[name]: value for name, value in more.items()}
     report = raw_report(counters(described) | extra, names=[described.name])
     return Reports((report,)).analyse().to_dict()["kernels"][0]
 
 
 def gains(kernel: dict[str, Any]) -> dict[str, float | None]:
-    """Return the gains of a kernel's findings, as shares of its duration."""
+    """Return the gains of a kernel's findings as fractions of its duration, by finding; None for a finding without a gain."""
     return {
         finding["id"]: None if finding["gain_ns"] is None else finding["gain_ns"] / kernel["duration_ns"]
         for finding in kernel["findings"]

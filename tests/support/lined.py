@@ -16,14 +16,18 @@ _STALL = "smsp__pcsamp_warps_issue_stalled_"
 
 
 def by_address(values: dict[int, int]) -> Instances:
-    """Return a counter with a value for each of some instructions, by their offset."""
+    """Return a counter with values per instruction, given by the instructions' offsets in the function."""
     return Instances(tuple(values.values()), correlation_ids=tuple(LOADED_AT + offset for offset in values))
 
 
 def lined_report(*, duration_ns: float = 1e6, n_at_9: int = 600) -> bytes:
-    """Return a report of a latency-bound kernel: of 1000 samples, 600 lie in line 9 of inlined.h and all but ten wait there.
+    """Return a report of a latency-bound kernel with 1000 samples: 600 in line 9 of inlined.h, where all but ten wait.
 
-    The others lie in line 4 of inlined.cu, at which line 9 was inlined. It waits for what line 4 of inlined.h loads.
+    The others are in line 4 of inlined.cu, where line 9 was inlined. Line 9 waits for the data that line 4 of inlined.h loads.
+
+    Args:
+        duration_ns: duration of the kernel.
+        n_at_9: samples in line 9, in place of 600.
     """
     kernel = Kernel(
         SCALE,

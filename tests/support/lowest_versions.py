@@ -1,6 +1,6 @@
 """Prints the lowest version of each dependency that pyproject.toml allows, as constraints for pip: `python -m tests.support.lowest_versions`.
 
-All but NVIDIA's module, of which the package index keeps few versions.
+NVIDIA's module is excluded, because the package index keeps only a few of its versions.
 """  # noqa: E501
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Instructions of 128 bits, put together by hand from the fields that Jia et al. (2018), 2.1, give them."""
+"""Assembles 128-bit instructions from the fields described in Jia et al. (2018), 2.1."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def instruction(
 
     Args:
         opcode: bits 0 to 11.
-        waits: the scoreboards that it waits for, a bit each from 116.
-        result: the scoreboard that tells when its result is there, bits 110 to 112; 7 for none.
-        operands: the one that tells when its operands are read, bits 113 to 115.
+        waits: the wait mask, one bit per scoreboard, from bit 116.
+        result: the scoreboard that is held until the result is there, bits 110 to 112; 7 for none.
+        operands: the scoreboard that is held until the operands are read, bits 113 to 115; 7 for none.
         predicate: bits 12 to 15.
     """
     mask = sum(1 << board for board in waits)
@@ -26,7 +26,7 @@ def instruction(
 
 
 def branch(n_instructions: int, *, predicate: int = TRUE, is_hopper: bool = False) -> bytes:
-    """Return a branch over so many instructions: words of 4 bytes from bit 34; on Hopper the lowest eight bits stand at 16."""
+    """Return a branch over a number of instructions: words of 4 bytes, from bit 34; on Hopper the lowest eight bits are at 16."""
     words = 4 * n_instructions
     low = int.from_bytes(instruction(BRANCH, predicate=predicate), "little")
     fields = (words & 255) << 16 | (words >> 8 & (1 << 48) - 1) << 34 if is_hopper else (words & (1 << 48) - 1) << 34

@@ -1,4 +1,4 @@
-"""Many small reports of different content, as a fleet has them."""
+"""Writes many small reports with different contents, as in a fleet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def small_report(
     created_s: int | None = None,
     **session: str,
 ) -> bytes:
-    """Return a report of one launch per time, named k0, k1, …; its session begins `number` days after the first."""
+    """Return a report with one launch per time in `times_us`, named k0, k1, …; its session begins `number` days after the first."""
     kernels = [
         Kernel(
             f"k{index}",
@@ -39,7 +39,7 @@ def small_report(
 
 
 def write_many(folder: Path, n_reports: int) -> None:
-    """Write reports of N_LAUNCHES launches each, no two of the same content."""
+    """Write reports of N_LAUNCHES launches each, no two with the same content."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(n_reports):
         (folder / f"run{number:05}.ncu-rep").write_bytes(small_report(number))

@@ -1,4 +1,4 @@
-"""NVIDIA's own command line, as an oracle: it reads reports on machines without a GPU."""
+"""Runs NVIDIA's own ncu as the reference: it reads reports on machines without a GPU too."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def find_ncu() -> Path | None:
 
 
 def raw_page(ncu: Path, report: Path) -> list[dict[str, str]]:
-    """Return what ncu prints of a report's counters, a dictionary per kernel, in base units."""
+    """Return the counters that ncu prints of a report, in base units, as a dictionary per kernel."""
     command = [str(ncu), "--import", str(report), "--page", "raw", "--csv", "--print-units", "base"]
     printed = subprocess.run(command, capture_output=True, text=True, errors="replace", check=True).stdout
     lines = printed.splitlines()
@@ -31,7 +31,7 @@ def raw_page(ncu: Path, report: Path) -> list[dict[str, str]]:
 
 
 def number(text: str) -> float | None:
-    """Return a printed number; None for what is missing, not a number, or a list of instances."""
+    """Return a printed number; None if it is missing, not a number, or a list of instances."""
     try:
         return float(text.replace(",", "").split(" ")[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""Databases as Nsight Systems exports them: the tables and columns that ncuroof reads, with rows of our own."""
+"""Writes databases as Nsight Systems exports them: the tables and columns that ncuroof reads, with chosen rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 PID, OTHER_PID = 4711, 4712
 _HARDWARE = 1 << 48
-"""What stands above the process in NVIDIA's identifiers."""
+"""The bits above the process id in NVIDIA's global identifiers."""
 
 
 def process(pid: int) -> int:
@@ -23,7 +23,7 @@ def thread(pid: int, tid: int) -> int:
 
 @dataclass(frozen=True)
 class Ran:
-    """A kernel, copy or graph on the GPU; times in µs."""
+    """A kernel, copy or graph that ran on the GPU; times in µs."""
 
     start: float
     end: float
@@ -51,7 +51,7 @@ class Called:
 
 @dataclass(frozen=True)
 class Pushed:
-    """A range of NVTX; times in µs."""
+    """An NVTX range; times in µs."""
 
     start: float
     end: float | None
@@ -98,7 +98,7 @@ _MORE = {
 def write_database(
     path: Path, ran: Sequence[Ran], called: Sequence[Called] = (), pushed: Sequence[Pushed] = ()
 ) -> Path:
-    """Write a database that has the tables of what there is, as nsys does by default."""
+    """Write a database with only those tables that have rows, as nsys does by default."""
     activities = {f"CUPTI_ACTIVITY_KIND_{each.table}" for each in ran}
     wanted = [
         "StringIds",

@@ -1,4 +1,4 @@
-"""Tables as `ncu --csv` prints them, of either form."""
+"""Imitates tables that `ncu --csv` prints, in both forms."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ IDENTITY = {
     "ID": "0", "Process ID": "4242", "Process Name": "app", "Host Name": "127.0.0.1", "Kernel Name": "void ns::fn<int>(int, T1)",
     "Context": "1", "Stream": "7", "Block Size": "(256, 1, 1)", "Grid Size": "(10, 20, 1)", "Device": "0", "CC": "9.0",
 }  # fmt: skip
-"""The columns before the counters since 2022; older versions print a time and no shape."""
+"""The columns before the counters, as printed since 2022; older versions print a time and no shape."""
 
 RULE_COLUMNS = ("Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup")
 
 Counters = Mapping[str, tuple[str, str]]
-"""Unit and value, as printed, by name."""
+"""Unit and value of each counter, as printed, by name."""
 
 
 def line(cells: Sequence[str]) -> str:
@@ -37,7 +37,7 @@ def wide_table(launches: Sequence[Counters], *, identity: Sequence[Mapping[str, 
 def long_table(
     launches: Sequence[Counters], *, section: str = "Command line profiler metrics", rules: bool = False
 ) -> str:
-    """Return `--page details --csv`: a row per counter; with `rules`, a row of a rule behind those of each launch."""
+    """Return `--page details --csv`: a row per counter; with `rules`, each launch's rows are followed by the row of a rule."""
     columns = [
         *IDENTITY,
         "Section Name",

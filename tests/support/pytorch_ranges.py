@@ -1,7 +1,7 @@
-"""NVTX ranges as PyTorch's `emit_nvtx(record_shapes=True)` opens them, from what its profiler saw on the CPU.
+"""Derives the NVTX ranges that PyTorch's `emit_nvtx(record_shapes=True)` would open from what its profiler saw on the CPU.
 
-Both write down the same events; the texts are those of `getNvtxStr` in torch/csrc/profiler/util.cpp. Gradients of GPUs
-run on a thread of their own, so that no range around `backward()` is in their paths.
+Both record the same events; the texts are those of `getNvtxStr` in torch/csrc/profiler/util.cpp. On GPUs, gradients are computed
+on a separate thread, so that no range around `backward()` is in their paths.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def module_ranges(torch: Any, network: Any) -> Iterator[None]:
 
 
 def paths(profile: Any) -> list[Path]:
-    """Return the open ranges, the outermost first, of each operator that calls no other one, in the order of the run."""
+    """Return the open ranges, outermost first, of each operator that calls no other operator, in execution order."""
     events = sorted(
         profile.profiler.kineto_results.events(), key=lambda event: (event.start_ns(), -event.duration_ns())
     )

@@ -1,4 +1,4 @@
-"""Raw reports from plain dictionaries of counters, for tests that need no file."""
+"""Builds raw reports from plain dictionaries of counters, for tests that need no file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EMPTY_SESSION = Session(None, None, None, None, None, None, None, (), (), (), ()
 
 
 def raw_report(*kernels: Mapping[str, float | str], names: Sequence[str] | None = None) -> RawReport:
-    """Return a report whose kernels have these counters; percentages are told by their names, as in a file."""
+    """Return a report whose kernels have these counters; percentages are recognised by their names, as in a file."""
     texts = {BREAKDOWNS["memory"], BREAKDOWNS["compute"], DEVICE_NAME}
     texts |= {name for kernel in kernels for name, value in kernel.items() if isinstance(value, str)}
     counters = sorted({name for kernel in kernels for name in kernel} - texts)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Counters:
-    """The counters of one workload, as `ncu_report` gives them; a missing one is a KeyError."""
+    """The counters of one workload, as `ncu_report` returns them; a missing one raises KeyError."""
 
     def __init__(self, action: Any) -> None:
         self._action = action
@@ -38,7 +38,7 @@ class Counters:
         return math.isnan(self.duration_s())
 
     def flop(self, kind: str) -> float:
-        """Return additions and multiplications: of kind "d", "f" or "h" (pairs), or of all "tensor" paths."""
+        """Return floating-point operations: of kind "d", "f" or "h" (pairs), or of all "tensor" paths."""
         if kind == "tensor":
             paths = [name for name in self.names() if name.startswith("sm__ops_path_tensor_op_")]
             return float(sum(self[name] for name in paths if name.endswith(".sum")))
@@ -48,6 +48,6 @@ class Counters:
 
 
 def actions(path: Path) -> list[Any]:
-    """Return the workloads of a report in file order, as `ncu_report` gives them."""
+    """Return the workloads of a report in file order, as `ncu_report` returns them."""
     report = ncu_report.load_report(str(path)).range_by_idx(0)
     return [report.action_by_idx(index) for index in range(report.num_actions())]

@@ -1,4 +1,4 @@
-"""Every kind of JSON document that ncuroof writes, from real runs of it on reports of this project."""
+"""Produces every kind of JSON document that ncuroof writes, by running it on reports of this project."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _PRODUCT = ("Net (Net) [100, 64]", "aten::mm, seq = 3, op_id = 5, sizes = [[100,
 
 
 def documents(folder: Path) -> Mapping[str, list[Document]]:
-    """Return documents by schema; what they are made of is written into a folder."""
+    """Return documents by schema; the reports they are made from are written into `folder`."""
     run, mended = (ncuroof.read(path).analyse() for path in (demo.REPORT, MENDED))
     compared = ncuroof.compare(run, mended)
     by_line = ncuroof.compare(*(ncuroof.read(path).analyse() for path in (_lined(folder), _lined(folder, 1400))))
@@ -94,14 +94,14 @@ def documents(folder: Path) -> Mapping[str, list[Document]]:
 
 
 def _lined(folder: Path, n_at_9: int = 600) -> Path:
-    """Write a report with lines, whose line 9 of inlined.h takes a microsecond per sample."""
+    """Write a report with source lines: one microsecond per sample, `n_at_9` samples in line 9 of inlined.h, 400 elsewhere."""
     path = folder / f"lined{n_at_9}.ncu-rep"
     path.write_bytes(lined_report(n_at_9=n_at_9, duration_ns=1e3 * (n_at_9 + 400)))
     return path
 
 
 def _with_operators(folder: Path) -> Path:
-    """Write a report of a product under PyTorch's ranges, and the counts of a run in which it was launched three times."""
+    """Write a report of a GEMM within PyTorch's NVTX ranges, and the launch counts of a run that launched it three times."""
     described = Described(
         "gemm_bf16",
         20_000,
@@ -121,7 +121,7 @@ def _with_operators(folder: Path) -> Path:
 
 
 def _fleet() -> list[Document]:
-    """Return what is answered of a fleet in which work and GPU change, and a report failed."""
+    """Return the documents for a fleet in which work and GPU change, and one report could not be ingested."""
     work = {"work.flop": 1e9}
     rows = fleet(
         launch("a", 0, 100.0, recoverable_ns=40e3, labels={"commit": "x"}, **work),

@@ -1,6 +1,6 @@
 """The parts of a report for `report_writer`: kernels, counters, sections, rules and the session.
 
-Sections and rules, which nest deepest, are encoded here as well.
+Sections and rules, which have the deepest nesting, are also encoded here.
 
 Source: Nsight Compute Customization Guide, "Report File Format".
 """
@@ -36,7 +36,7 @@ METRICS_BY_CHIP: dict[str, dict[str, int]] = {
         ("GB20B", 0x1BB, 12, 1),
     )
 }
-"""What tells a reader the chip of a kernel, and with it the units, to put into `Kernel.metrics`."""
+"""For `Kernel.metrics`: the device attributes by which a reader identifies a kernel's chip, and so the units of its counters."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ Scalar = float | int | str | Uint32 | Float32
 
 @dataclass(frozen=True)
 class Instances:
-    """A counter with one value per instance (SASS address, sample, …), with or without one for the whole."""
+    """A counter with one value per instance (SASS address, sample, …), with or without a value for the whole."""
 
     values: tuple[Scalar, ...]
     correlation_ids: tuple[Scalar, ...] | None = None
@@ -71,7 +71,7 @@ Kind = Literal["kernel", "range", "cmdlist", "graph"]
 
 @dataclass(frozen=True)
 class PerCycle:
-    """A roofline value in NVIDIA's way: the sum of per-cycle counters times the clock."""
+    """A roofline value as NVIDIA defines it: the sum of per-cycle counters times the clock."""
 
     per_cycle: tuple[str, ...]
     cycles_per_second: str
@@ -111,7 +111,7 @@ class Section:
 
 @dataclass(frozen=True)
 class FocusMetric:
-    """A counter that a rule points at."""
+    """A counter that a rule refers to."""
 
     name: str
     value: float
@@ -121,7 +121,7 @@ class FocusMetric:
 
 @dataclass(frozen=True)
 class Rule:
-    """What one of NVIDIA's rules said about a kernel."""
+    """A message of one of NVIDIA's rules about a kernel."""
 
     identifier: str
     name: str
@@ -139,16 +139,16 @@ class Kernel:
 
     Attributes:
         name: function name.
-        metrics: counters by name, in the order they are written.
-        mangled: defaults to `name`.
-        demangled: defaults to `name` with an empty parameter list.
-        kind: what was profiled. The file gives names to kernels and command lists, rules to the same, grids
-            to kernels only; readers call ranges and graphs `range` and `graph`.
-        thread_id: of the launching thread; defaults to the process id, as for a main thread on Linux.
+        metrics: counters by name, in the order in which they are written.
+        mangled: mangled name; defaults to `name`.
+        demangled: demangled name; defaults to `name` with an empty parameter list.
+        kind: what was profiled. In the file, only kernels and command lists have names and rules, and only kernels
+            have grids; readers call ranges and graphs `range` and `graph`.
+        thread_id: id of the launching thread; defaults to the process id, as for a main thread on Linux.
         nvtx: names of the push/pop ranges that were open at the launch, outermost first.
         nvtx_domain: the domain of these ranges; the default domain if empty.
-        source: reference of its code.
-        code: its code, where it holds it itself.
+        source: reference of the kernel's code.
+        code: the code itself, if it is stored in the kernel.
     """
 
     name: str
@@ -172,7 +172,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU of the session; `attributes` by full name (`device__attribute_multiprocessor_count`)."""
+    """A GPU of the session, with `attributes` by full name (`device__attribute_multiprocessor_count`)."""
 
     id: int = 0
     name: str = "NVIDIA Test GPU"
@@ -181,7 +181,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Session:
-    """How the report is said to have come about; None leaves a detail out of the file."""
+    """How the report claims to have been recorded; None leaves a detail out of the file."""
 
     ncu_version: str | None = "2025.3.1"
     cuda_version: str | None = "13.0"
@@ -247,7 +247,7 @@ _SEVERITIES = ("default", "low", "high")
 
 
 def encode_rule(number: int, rule: Rule) -> bytes:
-    # One body item for all of it: a second item reads as a second result of the same rule.
+    # One body item for everything: readers take a second item for a second result of the same rule.
     spoken = message(
         1,
         text(1, rule.message),

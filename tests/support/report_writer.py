@@ -1,15 +1,15 @@
-"""Writes Nsight Compute reports from chosen kernels and counters, so that tests can say what a report holds.
+"""Writes Nsight Compute reports from chosen kernels and counters, so that tests can define what a report contains.
 
-The reports are laid out as ncu lays them out: a block that opens the session, a block of sources, blocks of
-results that bring the strings they are the first to use, and, after the first of those, the remaining session
-details in blocks of their own. NVIDIA's `ncu_report` and `ncu --import` read them like ncu's own. The same
-input gives the same bytes.
+The reports have the same layout as ncu's: a block that opens the session, a block of sources, blocks of results,
+each with the strings that it is the first to use, and, after the first block of results, the remaining session
+details in their own blocks. NVIDIA's `ncu_report` and `ncu --import` read them like ncu's own. The same input
+gives the same bytes.
 
     report = write_report([Kernel("saxpy", {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 4096.0})])
 
-Units are not in a report: its readers look them up for the chip that the kernel's
-`device__attribute_implementation` names, and give hardware counters no unit where that metric is missing or
-the chip is unknown to them (`launch__…` counters have theirs anyway).
+Units are not in a report: NVIDIA's readers look them up for the chip that the kernel's
+`device__attribute_implementation` identifies, and give hardware counters no unit if that metric is missing or
+they do not know the chip (`launch__…` counters always have one).
 
 Source: Nsight Compute Customization Guide, "Report File Format".
 """
@@ -81,16 +81,16 @@ def write_report(
     functions: Sequence[tuple[str, int]] = (),
     files: Sequence[tuple[str, str]] = (),
 ) -> bytes:
-    """Return the bytes of a report that holds the kernels in the given order.
+    """Return the bytes of a report that contains the kernels in the given order.
 
     Args:
-        kernels: a change of kind or process between two of them begins a new block.
-        session: details for the report's session blocks; must have the kernels' processes.
-        kernels_per_block: the most kernels of a block; ncu itself writes one.
-        file_version: 7 in every report so far.
-        sources: reference and machine code of each, empty for none.
-        functions: mangled name and address of each that was loaded, of every source.
-        files: path and text of each source file that was imported, of every source.
+        kernels: the workloads; a change of kind or process between two of them begins a new block.
+        session: details for the report's session blocks; must include the kernels' processes.
+        kernels_per_block: the most kernels per block; ncu itself writes one.
+        file_version: file format version, 7 in every report so far.
+        sources: reference and machine code (empty for none) of each module.
+        functions: mangled name and load address of each function, the same for every module.
+        files: path and text of each imported source file, the same for every module.
     """
     process_by_id = {pid: _process(pid, name, session) for pid, name in session.processes}
     first_process = next(iter(process_by_id.values()), b"")
@@ -190,7 +190,7 @@ class _Names:
 
 
 def _session_details(session: Session) -> tuple[bytes, list[bytes]]:
-    """Return the details of the opening block, and those that follow the first result."""
+    """Return the session details of the opening block, and those that follow the first block of results."""
     system = (text(1, "Linux"), text(4, "x86_64"), text(5, session.host_name), integer(6, 2))
     versions = (
         ("CUDA Version", session.cuda_version),
@@ -297,7 +297,7 @@ def _instances(metric: Instances) -> bytes:
 
 
 def _value(value: Scalar) -> bytes:
-    """Return the field of a metric value that its Python type asks for; zero is written like any other."""
+    """Return a metric value in the field for its Python type; zero is written explicitly like any other value."""
     if isinstance(value, float):
         return double(3, value)
     if isinstance(value, int):

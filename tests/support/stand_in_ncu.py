@@ -1,8 +1,8 @@
-"""A program that behaves as ncu does where that matters to whoever calls it: it runs a program, prints lines, leaves a report.
+"""A stand-in for ncu that behaves like it towards its caller: it runs a program, prints ncu's lines, and leaves a report.
 
-Its lines are as in logs of Nsight Compute 2023 to 2025 in public repositories. What it does is told by the environment:
-STAND_IN_REPORT (the file that it leaves as its report, with its suffix), STAND_IN_LINES (lines that it prints besides), STAND_IN_KERNELS (how many it
-profiles, 3), STAND_IN_PAUSE (seconds between them), STAND_IN_BEGUN (file that it writes when the first is done). An interrupt makes it close its report, as ncu does.
+Its lines are as in logs of Nsight Compute 2023 to 2025 in public repositories. Environment variables control it:
+STAND_IN_REPORT (file to leave as its report, with its suffix), STAND_IN_LINES (further lines to print), STAND_IN_KERNELS (number of kernels to profile,
+default 3), STAND_IN_PAUSE (seconds between them), STAND_IN_BEGUN (file to write when the first is done). On an interrupt it closes its report, as ncu does.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main(words: list[str]) -> int:
     for line in filter(None, os.environ.get("STAND_IN_LINES", "").split("|")):
         say(line + "\n")
     source = os.environ.get("STAND_IN_REPORT")
-    if Path(program[0]).name == "true":  # as every program that uses no CUDA
+    if Path(program[0]).name == "true":  # like every program that does not use CUDA
         source = None
     profile(say, interrupted, n_kernels=int(os.environ.get("STAND_IN_KERNELS", "3")) if source else 0)
     say("==PROF== Disconnected from process 4711\n")

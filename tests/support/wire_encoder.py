@@ -1,4 +1,4 @@
-"""The protobuf wire format, written without protobuf: one function per kind of field, returning its bytes.
+"""Writes the protobuf wire format without protobuf: one function per kind of field, returning its bytes.
 
 Source: Protocol Buffers documentation, "Encoding".
 """
@@ -38,7 +38,7 @@ def float32(number: int, value: float) -> bytes:
 
 
 def message(number: int, *fields: bytes) -> bytes:
-    """Return a field that embeds a message made of the given fields."""
+    """Return a field that contains a message of the given fields."""
     body = b"".join(fields)
     return varint(number << 3 | 2) + varint(len(body)) + body
 

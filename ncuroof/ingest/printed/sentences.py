@@ -31,7 +31,7 @@ class _Sentence:
 
 
 def counters_told(rules: Iterable[PrintedRule]) -> dict[int, dict[str, float]]:
-    """Return the counters mentioned by rules: values by row of the launch and by counter, printed with at most one decimal."""
+    """Return the counters mentioned by rules: values by row of the launch and by counter, printed with at most two decimals."""
     found: dict[int, dict[str, float]] = {}
     for rule in rules:
         text = " ".join(rule.cells["Rule Description"].split())
