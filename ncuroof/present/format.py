@@ -210,12 +210,13 @@ def label(name: str | None) -> str:
         kind = path.removeprefix(_TENSOR)
         dense = kind.removesuffix(SPARSE_SUFFIX)
         inputs, _, accumulated = dense.partition("_") if dense.endswith(_ACCUMULATE) else (dense, "", "")
-        return (
-            f"{inputs.upper()} tensor"
-            + (f", {accumulated.removesuffix(_ACCUMULATE).upper()} accumulation" if accumulated else "")
-            + (", sparse" if kind != dense else "")
-            + (", slower path" if path != name else "")
+        kinds = (
+            f"{accumulated.removesuffix(_ACCUMULATE).upper()} accumulation" if accumulated else "",
+            "sparse" if kind != dense else "",
+            "slower path" if path != name else "",
         )
+        which = ", ".join(filter(None, kinds))
+        return f"{inputs.upper()} tensor" + (f" ({which})" if which else "")
     words = _FRAC.sub("_share", name.removeprefix("n_")).split("_")
     return " ".join(word.upper() if word in _ABBREVIATIONS else word for word in words)
 

@@ -53,7 +53,7 @@ def test_peaks_of_integers_are_no_flops_and_names_are_words(capfd: pytest.Captur
     out = capfd.readouterr().out
     assert "INT8 tensor: 661 TOP/s, ridge 655 OP/B\n" in out
     assert "BF16 tensor: 165 TFLOP/s, ridge 164 FLOP/B\n" in out
-    assert "FP16 tensor, FP16 accumulation: 330 TFLOP/s" in out
+    assert "FP16 tensor (FP16 accumulation): 330 TFLOP/s" in out
     assert "_" not in "".join(line for line in out.splitlines() if " tensor" in line and "note" not in line)
 
 

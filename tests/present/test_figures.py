@@ -66,7 +66,7 @@ def test_a_slower_tensor_path_has_a_roof_of_its_own():
         for name, per_s in (("tensor_bf16", 3e14), ("tensor_bf16_slower_path", 2e14), ("tensor_fp8_slower_path", 4e14))
     ]
     labels = [roof["label"] for roof in figures.chart(roofs, [used])["roofs"]]
-    assert labels == ["BF16 tensor 300 TFLOP/s", "BF16 tensor, slower path 200 TFLOP/s"]
+    assert labels == ["BF16 tensor 300 TFLOP/s", "BF16 tensor (slower path) 200 TFLOP/s"]
 
 
 def test_a_roof_that_no_counter_gives_is_drawn_from_the_data_sheet():

@@ -84,8 +84,8 @@ def test_a_written_number_is_within_half_of_its_third_digit(value):
 def test_names_become_words():
     assert text.label("dram") == "DRAM"
     assert text.label("tensor_tf32") == "TF32 tensor"
-    assert text.label("tensor_tf32_sparse") == "TF32 tensor, sparse"
-    assert text.label("tensor_fp8_fp16_accumulate") == "FP8 tensor, FP16 accumulation"
+    assert text.label("tensor_tf32_sparse") == "TF32 tensor (sparse)"
+    assert text.label("tensor_fp8_fp16_accumulate") == "FP8 tensor (FP16 accumulation)"
     assert text.label("tensor") == "tensor"
     assert text.label("n_active_warps") == "active warps"
     assert text.label("l1_hit_frac") == "L1 hit share"
@@ -120,8 +120,8 @@ def test_a_size_is_written_with_its_extents():
 
 def test_labels_are_words_of_the_field():
     for name, label in (
-        ("tensor_bf16_sparse", "BF16 tensor, sparse"),
-        ("tensor_fp8_slower_path", "FP8 tensor, slower path"),
+        ("tensor_bf16_sparse", "BF16 tensor (sparse)"),
+        ("tensor_fp8_slower_path", "FP8 tensor (slower path)"),
         ("tensor_split_frac", "tensor split share"),
         ("l2_all", "L2 all"),
     ):
