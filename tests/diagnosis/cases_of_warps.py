@@ -65,7 +65,7 @@ CASES = [
         other_limiters=("fp32", "lsu"),
     ),
     Case(
-        "one_resident_block", "latency", "work_per_thread",
+        "one_resident_block", "latency", "occupancy",
         {"occupancy.resident_blocks": 1, "occupancy.shared_bytes_frac": 1, "launch.n_threads_per_block": 512,
          "occupancy.waves": 4.1, "scheduler.n_instructions_per_warp": 98, "occupancy.achieved_frac": 0.5,
          "scheduler.sm_active_frac": 0.94, "occupancy.filled_frac": 0.86, "utilisation.busiest": 0.3},
@@ -75,7 +75,7 @@ CASES = [
         (("utilisation.busiest", 0.7, 0.3), ("scheduler.sm_active_frac", 0.8, 0.6)),
     ),
     Case(
-        "one_resident_block", "latency", "work_per_thread",
+        "one_resident_block", "latency", "occupancy",
         {"occupancy.resident_blocks": 1, "occupancy.shared_bytes_frac": 0.1, "launch.n_threads_per_block": 1024,
          "occupancy.waves": 9, "scheduler.n_instructions_per_warp": 50, "occupancy.achieved_frac": 0.5,
          "scheduler.sm_active_frac": 1, "occupancy.filled_frac": 0.84},
