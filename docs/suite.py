@@ -52,7 +52,7 @@ def _recorded(recorded: Analysed) -> Iterator[str]:
     n_bytes = sum((RECORDINGS / entry["name"]).stat().st_size for entry in entries)
     yield (
         f"{newest['gpu']}, driver {newest['driver']}, Nsight Compute {newest['ncu']}, CUDA {newest['cuda']}, "
-        f"PyTorch {newest['torch']}, Triton {newest['triton']}; clocks as they are; {newest['date']}."
+        f"PyTorch {newest['torch']}, Triton {newest['triton']}; clocks not locked; {newest['date']}."
     )
     yield f"{len(entries)} reports, {n_bytes / 1e6:.0f} MB; {len(recorded.document['kernels'])} launches of the cases."
     for entry in entries:
