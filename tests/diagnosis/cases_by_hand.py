@@ -168,6 +168,12 @@ CASES = [
         (("occupancy.empty_frac", 0.1, 0.1), ("occupancy.tail_frac", 0.9, 0.3), ("utilisation.l2", 0.9, 0.1)),
     ),
     Case(
+        "almost_no_data", "overhead", "launch",
+        {"access.idle_warp_frac": 0.995, "occupancy.waves": 0.25},
+        None,
+        {"access.idle_warp_frac": (0.98,), "occupancy.waves": (1.1,)},
+    ),
+    Case(
         "idle_warps", "latency", "occupancy",
         {"access.idle_warp_frac": 0.6, "access.most_idle_warp_frac": 0.7, "occupancy.waves": 1.2, "utilisation.dram": 0.2,
          "utilisation.fp64": 0.1, "utilisation.tensor": 0.1},

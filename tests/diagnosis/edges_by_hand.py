@@ -74,6 +74,8 @@ EDGES = [
     Edge("tail_wave", "occupancy.tail_frac", 0.207, 0.199),
     Edge("tail_wave", "utilisation.busiest", 0.768, 0.8),
     Edge("tail_wave", "scheduler.unequal_frac", 0.096, 0.1),
+    Edge("almost_no_data", "access.idle_warp_frac", 0.99, 0.98),
+    Edge("almost_no_data", "occupancy.waves", 0.98, 1),
     Edge("idle_warps", "access.idle_warp_frac", 0.5, 0.48),
     Edge("idle_warps", "occupancy.waves", 1, 0.96),
     Edge("one_resident_block", "occupancy.resident_blocks", 1.92, 2),

@@ -98,8 +98,8 @@ def first_actions(actions: Sequence[Mapping[str, Any]]) -> tuple[ActionLine, ...
 def leading_finding(findings: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """Return the finding that a kernel's line shows; None without findings.
 
-    It is the one under which the run's actions count the kernel, else its first. A first one that questions the results, and so
-    has no gain, goes before both: what is computed has to be right before it is made faster.
+    It is the one under which the run's actions count the kernel, else its first. A first one that questions the results
+    or the input, and so has no gain, goes before both: what is computed has to be right before it is made faster.
     """
     first = next(iter(findings), None)
     if first is not None and questions_results(first):
@@ -108,7 +108,7 @@ def leading_finding(findings: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] 
 
 
 def questions_results(finding: Mapping[str, Any]) -> bool:
-    """Return whether a finding stands before all others and has no gain: the results may be wrong."""
+    """Return whether a finding stands first and has no gain: the results may be wrong, or the profiled input is not a real one."""
     rule = load_rules().findings.get(finding["id"])
     return rule is not None and rule.stands_first and finding["gain_ns"] is None
 
