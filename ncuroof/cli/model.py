@@ -77,7 +77,7 @@ def _command(found: Model) -> click.Command:
 
 _SIZES_HELP = (
     "Give sizes by position or by name (m=4096), as 4096, 1,8,32, 1:4096 (doubling) or 256:4096:256 (in steps); several values "
-    "make a sweep. Times are bounds: shortest if everything overlaps (at least), longest if nothing does."
+    "make a sweep. Times are bounds: shortest if everything overlaps (min time), longest if nothing does."
 )
 
 

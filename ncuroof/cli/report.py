@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     multiple=True,
     type=click.Path(path_type=Path),
     help="Trace of the same program from PyTorch's profiler or Nsight Systems: weights sums by how often and how long each "
-    "kernel ran in it, and shows how long the GPU idles. One per report.",
+    "kernel ran in it, and shows how long the GPU is idle. One per report.",
 )
 @click.option(
     "--reader",
