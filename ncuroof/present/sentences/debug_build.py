@@ -24,7 +24,10 @@ def debug_build_sentence(n_debug_builds: int, n_kernels: int, share_frac: float 
         return ""
     one = n_debug_builds == 1
     if n_debug_builds == n_kernels:
-        compiled, share_frac = "the kernel was" if one else f"all {n_kernels} kernels were", None
+        compiled, share_frac = (
+            "the kernel was" if one else f"{'both' if n_kernels == 2 else f'all {n_kernels}'} kernels were",
+            None,
+        )
     else:
         compiled = f"{n_debug_builds} of {n_kernels} kernels {'was' if one else 'were'}"
     takes = "" if share_frac is None else f", and {'takes' if one else 'take'} {text.share(share_frac)} of {of_time}"

@@ -147,7 +147,7 @@ def brief(analysed: Analysed) -> Brief:
         families=by_family(entries["summary"]),
         ranges=by_outer_range(entries["summary"]),
         outlook=outlook(entries, judged.to_dicts()),
-        kernels=tuple(_lines(entries, shown)),
+        kernels=tuple(_lines(entries, shown, _gains(analysed, shown))),
         n_more=groups.height - shown.height,
         notes=tuple(_notes(analysed, reports, gpu_time(entries["summary"].get("weighting")))),
     )
@@ -237,7 +237,18 @@ def _debug_builds(analysed: Analysed) -> tuple[int, int, float | None]:
     return kernels.height, analysed.summary.n_kernels, share_frac
 
 
-def _lines(entries: Document, shown: pl.DataFrame) -> Iterator[KernelLine]:
+def _gains(analysed: Analysed, shown: pl.DataFrame) -> dict[tuple[int, str], float]:
+    """Return, by group and finding, the share of the group's time that the finding's launches in it save at most."""
+    weights = None if analysed.weighting is None else analysed.weighting.weights
+    launches = shown.select(group="id", whole_ns="duration_ns", id="launches").explode("id")
+    gains = with_weights(launches, weights).join(analysed.diagnosis.findings, on="id").drop_nulls("gain_ns")
+    saved = gains.group_by("group", "finding").agg(
+        share=(pl.col("gain_ns") * pl.col("weight")).sum() / pl.col("whole_ns").first()
+    )
+    return {(group, finding): share for group, finding, share in saved.iter_rows()}
+
+
+def _lines(entries: Document, shown: pl.DataFrame, gains: Mapping[tuple[int, str], float]) -> Iterator[KernelLine]:
     kernels = entries["kernels"]
     full_names: dict[str, list[str]] = {}
     for kernel in kernels:
@@ -246,15 +257,28 @@ def _lines(entries: Document, shown: pl.DataFrame) -> Iterator[KernelLine]:
     for kernel, group in zip(kernels, shown.iter_rows(named=True), strict=True):
         gpu = _gpu(kernel["device"]) if len(entries["devices"]) > 1 else ""
         yield _line(
-            kernel, group, entries["sources"], differs_in=words[kernel["short_name"]][kernel["name"] or ""], gpu=gpu
+            kernel,
+            group,
+            entries["sources"],
+            gains,
+            differs_in=words[kernel["short_name"]][kernel["name"] or ""],
+            gpu=gpu,
         )
 
 
 def _line(
-    kernel: Document, group: Mapping[str, Any], sources: Sequence[Document], *, differs_in: Sequence[str], gpu: str
+    kernel: Document,
+    group: Mapping[str, Any],
+    sources: Sequence[Document],
+    gains: Mapping[tuple[int, str], float],
+    *,
+    differs_in: Sequence[str],
+    gpu: str,
 ) -> KernelLine:
     finding = leading_finding(kernel["findings"])
-    advice, gain = _advice(kernel, finding) if finding else (_to_know_more(kernel, sources), "")
+    advice, gain = (
+        _advice(finding, gains.get((kernel["id"], finding["id"]))) if finding else (_to_know_more(kernel, sources), "")
+    )
     return KernelLine(
         number=kernel["id"],
         name=text.printable(text.kernel_name(kernel)),
@@ -273,12 +297,10 @@ def _line(
     )
 
 
-def _advice(kernel: Document, finding: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the first clause of a finding's advice and its gain."""
-    gain = finding["gain_ns"]
-    return first_clause(
-        finding["advice"]
-    ), "" if gain is None else f"up to {text.share(gain / kernel['duration_ns'])} of its time"
+def _advice(finding: Mapping[str, Any], share: float | None) -> tuple[str, str]:
+    """Return the first clause of a finding's advice, and in words the share of the group's time that it saves at most."""
+    gain = "" if share is None else f"up to {text.share(share)} of its time"
+    return first_clause(finding["advice"]), gain
 
 
 def _to_know_more(kernel: Document, sources: Sequence[Document]) -> str:
