@@ -27,7 +27,8 @@ def set_aside(paths: Sequence[Path], *, is_replaced: Callable[[], bool]) -> Iter
     for aside in aside_by_path.values():
         if aside.exists():
             raise OutputError(
-                f"{aside}: left behind by a run that was killed", hint="rename it to keep it, or delete it"
+                f"{aside}: left behind by an earlier run that failed or was killed",
+                hint="rename it to keep it, or delete it",
             )
     with contextlib.ExitStack() as moved_back:
         for path, aside in aside_by_path.items():

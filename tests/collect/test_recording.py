@@ -179,7 +179,9 @@ def test_a_report_to_be_replaced_comes_back_where_nothing_is_recorded(
 def test_what_a_killed_run_set_aside_is_not_overwritten(tmp_path: Path) -> None:
     for name, content in (("run.ncu-rep", b"new"), ("run.ncu-rep.before", b"precious")):
         (tmp_path / name).write_bytes(content)
-    with pytest.raises(OutputError, match=r"run\.ncu-rep\.before: left behind by a run that was killed"):
+    with pytest.raises(
+        OutputError, match=r"run\.ncu-rep\.before: left behind by an earlier run that failed or was killed"
+    ):
         recorder(tmp_path, force=True).record()
     assert (tmp_path / "run.ncu-rep").read_bytes() == b"new"
     assert (tmp_path / "run.ncu-rep.before").read_bytes() == b"precious"

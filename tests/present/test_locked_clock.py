@@ -7,7 +7,9 @@ import pytest
 from ncuroof.present.sentences.clocks import locked_clock_remark
 
 
-@pytest.mark.parametrize(("n_locked", "n_other", "remark"), [(2, 1, ", locked by ncu"), (1, 1, ""), (0, 0, "")])
+@pytest.mark.parametrize(
+    ("n_locked", "n_other", "remark"), [(2, 1, "; ncu locks clocks by default"), (1, 1, ""), (0, 0, "")]
+)
 def test_most_launches_decide(n_locked: int, n_other: int, remark: str) -> None:
     assert (
         locked_clock_remark([["short_kernel", "reduced_clock"]] * n_locked + [["throttled_clock"]] * n_other) == remark

@@ -1,4 +1,4 @@
-"""That ncu locked a GPU's clock below boost, as a remark on the clock."""
+"""That a clock is below boost because ncu locks it by default, as a remark."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ _MOSTLY = 0.5
 
 
 def locked_clock_remark(caveats: Collection[Sequence[str]]) -> str:
-    """Return ", locked by ncu" where that holds for most launches of a GPU, whose caveats are given; else nothing."""
+    """Return "; ncu locks clocks by default" where that holds for most launches of a GPU, whose caveats are given; else nothing."""
     n_locked = sum(_LOCKED_CLOCK in each for each in caveats)
-    return ", locked by ncu" if n_locked > _MOSTLY * len(caveats) else ""
+    return "; ncu locks clocks by default" if n_locked > _MOSTLY * len(caveats) else ""
