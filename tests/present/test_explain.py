@@ -302,3 +302,9 @@ def test_efficiency_is_told_from_a_dots_share_of_its_roof():
     told = explain("efficiency")
     assert "roofline time (`min_time_ns`) over duration" in told
     assert "`min_time_by`" in told
+
+
+def test_a_finding_lists_only_its_own_advice() -> None:
+    told = explain("alike_threads")
+    assert "\n  triton: Let each program process a block of values" in told
+    assert "\n  nccl: " not in told  # "send larger messages" answers any finding, and so none

@@ -169,11 +169,11 @@ def _by_line(measure: ByLine) -> str:
 
 
 def _advice(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Yield the advice for user code, for each family whose advice differs from its parent's, and for kernel-name variants."""
+    """Yield the finding's own advice by family and for kernel-name variants, without what a family's caller can always do."""
     yield USER, finding.advice.text(USER)
     for family in reversed(tuple(load_families().values())):
         advice = finding.advice.text(family.name)
-        if advice != finding.advice.text(family.parent):
+        if advice not in {finding.advice.text(family.parent), family.advice, family.advice_from_pytorch}:
             yield family.name, advice
     yield from ((f"{each.family}, where {each.where()}", each.advice) for each in finding.advice.variants)
 
