@@ -95,14 +95,17 @@ def _tell_most_worth(findings: pl.LazyFrame) -> pl.LazyFrame:
     """Add `is_most_worth`: the cause with the kernel's largest gain, or the general finding where no cause has a gain.
 
     General findings (relieve a busy unit, whatever the cause) have the larger upper bound in most kernels, yet are the second thing
-    to do. Each window over a kernel is a step of its own: polars 1.30 cannot nest them.
+    to do. A kernel with a finding that stands first and has no gain has none that is most worth: its results, or the input it was
+    profiled with, are in doubt, and what is computed has to be right before it is made faster. Each window over a kernel is a step
+    of its own: polars 1.30 cannot nest them.
     """
+    is_in_doubt = ((pl.col(_RANK) == _FIRST) & pl.col("gain_ns").is_null()).any().over("id")
     is_cause = pl.col(_RANK) != _GENERAL
     has_cause = (is_cause & pl.col("gain_ns").is_not_null()).any().over("id")
     is_largest = (pl.col(_WORTH) == pl.col(_WORTH).max().over("id")).fill_null(value=False)
     is_first = pl.col(_IS_LARGEST).cum_sum().over("id") == 1
     return (
-        findings.with_columns(pl.when(is_cause | ~has_cause).then("gain_ns").alias(_WORTH))
+        findings.with_columns(pl.when((is_cause | ~has_cause) & ~is_in_doubt).then("gain_ns").alias(_WORTH))
         .with_columns(is_largest.alias(_IS_LARGEST))
         .with_columns((pl.col(_IS_LARGEST) & is_first).alias("is_most_worth"))
     )

@@ -19,8 +19,8 @@ _SAME = 0.005
 def nearest_flips(judged: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
     """Return, per kernel, another verdict that it could have, and the relative change of one quantity that would lead to it.
 
-    - Memory-bound becomes compute-bound where the memory side's work falls to that of the compute side, by 1 - compute/memory:
-      the ratio does not depend on the new duration. Compute-bound likewise.
+    - Memory-bound becomes balanced where the memory side's work falls to that of the compute side, by 1 - compute/memory: the
+      ratio does not depend on the new duration. Compute-bound likewise.
     - Balanced becomes bound by its busier side where the other side's work falls until the two are the tree's gap apart.
     - Latency-bound becomes bound by its busier side, or balanced, where that side reaches the utilisation that the tree asks for.
     - A verdict by intensity becomes balanced where the intensity comes near the ridge.

@@ -85,12 +85,6 @@ def test_where_launches_were_counted_each_counts_with_those_that_it_stands_for()
     assert gives.startswith("That saves up to 40.0 % of GPU time")
 
 
-def test_where_the_results_may_be_wrong_that_is_said_and_no_gain():
-    doubt = finding(None, id="alike_threads", advice="Compare the results. Then go on.")
-    kernels = [kernel(duration_ns=20.0, findings=[doubt, finding(10.0)])]
-    assert said(*kernels, actions=[action(0.5)])[1:] == ("Start with saxpy: Compare the results.",)
-
-
 def test_without_a_gain_the_longest_kernels_advice_is_told():
     kernels = [
         kernel(id=0, short_name="short", duration_ns=1.0),

@@ -20,7 +20,7 @@ from ncuroof.present.sentences.actions import (
     Outlook,
     gpu_time,
     judged_groups,
-    leading_finding,
+    most_worth,
     outlook,
 )
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_range_path, extremes
@@ -196,7 +196,7 @@ def _breakdowns(summary: Record) -> Iterable[Breakdown]:
 
 def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules) -> KernelRow:
     utilisation = kernel.get("utilisation") or {}
-    finding = leading_finding(kernel.get("findings") or ())
+    finding = most_worth(kernel.get("findings") or ())
     return KernelRow(
         id=kernel["id"],
         name=short_name(kernel),

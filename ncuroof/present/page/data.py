@@ -21,7 +21,7 @@ from ncuroof.present.page.interned import Texts
 from ncuroof.present.page.kernel_detail import SECTIONS, KernelDetails
 from ncuroof.present.page.launch_rows import LaunchRow, launch_rows, n_represented
 from ncuroof.present.page.whatif import scaling, targets
-from ncuroof.present.sentences.actions import gpu_time, leading_finding
+from ncuroof.present.sentences.actions import gpu_time, most_worth
 
 DETAILS_PER_PART = 64
 """Number of launches whose details are unpacked together."""
@@ -111,7 +111,7 @@ def dram_intensity(kernel: Record) -> float | None:
 
 
 def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
-    findings = [leading_finding(kernel.get("findings") or ()) for kernel in kernels]
+    findings = [most_worth(kernel.get("findings") or ()) for kernel in kernels]
     return {
         "id": [kernel["id"] for kernel in kernels],
         "name": [texts.add(kernel["name"] or text.kernel_name(kernel)) for kernel in kernels],

@@ -9,7 +9,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.words import in_plain_words
-from ncuroof.present.sentences.actions import PER_WORK, gpu_time, leading_finding, questions_results, together
+from ncuroof.present.sentences.actions import PER_WORK, gpu_time, together
 from ncuroof.present.sentences.collect_options import (
     RAW_PAGE,
     SHARED_SLICE,
@@ -107,8 +107,6 @@ def _to_do(document: Record) -> list[str]:
     most = _most_worth(document)
     if most is None:
         return []
-    if (doubt := leading_finding(most.kernel["findings"])) is not None and questions_results(doubt):
-        return [f"Start with {_name(most.kernel)}: {text.first_sentence(doubt['advice'])}"]
     is_second = bool(idle_sentence(document["summary"].get("weighting")))
     return [_first(most, "Among kernels, start with" if is_second else "Start with"), _gives(document, most)]
 

@@ -10,7 +10,8 @@ import polars as pl
 from ncuroof.ingest.raw_report import RawReport
 from ncuroof.present.page.data import DETAILS_PER_PART
 
-_AND = "\t"
+_SEPARATOR = "\t"
+"""Between a counter's name and its unit, in the name of a column."""
 
 MOST_LAUNCHES = 1000
 """Most launches for which the page has counters; with more, they would make up most of it, and the report has them anyway."""
@@ -30,7 +31,7 @@ def counter_parts(reports: Sequence[RawReport]) -> Iterable[dict[str, Any]]:
     for first in range(0, n_launches, DETAILS_PER_PART):
         part = counters.slice(first, DETAILS_PER_PART)
         columns = sorted(column.name for column in part if column.null_count() < part.height)
-        pairs = [column.split(_AND, 1) for column in columns]
+        pairs = [column.split(_SEPARATOR, 1) for column in columns]
         yield {
             "names": [name for name, _ in pairs],
             "units": [unit for _, unit in pairs],
@@ -40,4 +41,4 @@ def counter_parts(reports: Sequence[RawReport]) -> Iterable[dict[str, Any]]:
 
 def _by_name_and_unit(report: RawReport) -> pl.DataFrame:
     """Return a report's counters in a column per name and unit: reports of several versions of ncu may use different units."""
-    return report.counters.rename(lambda name: f"{name}{_AND}{report.units.get(name, '')}")
+    return report.counters.rename(lambda name: f"{name}{_SEPARATOR}{report.units.get(name, '')}")

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from ncuroof.diagnosis import load_rules
 from ncuroof.present import format as text
 from ncuroof.present.sentences.wall_time import IdleLine, idle_line
 
@@ -95,22 +94,9 @@ def first_actions(actions: Sequence[Mapping[str, Any]]) -> tuple[ActionLine, ...
     )
 
 
-def leading_finding(findings: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the finding that a kernel's line shows; None without findings.
-
-    It is the one under which the run's actions count the kernel, else its first. A first one that questions the results
-    or the input, and so has no gain, goes before both: what is computed has to be right before it is made faster.
-    """
-    first = next(iter(findings), None)
-    if first is not None and questions_results(first):
-        return first
-    return next((finding for finding in findings if finding.get("is_most_worth")), first)
-
-
-def questions_results(finding: Mapping[str, Any]) -> bool:
-    """Return whether a finding stands first and has no gain: the results may be wrong, or the profiled input is not a real one."""
-    rule = load_rules().findings.get(finding["id"])
-    return rule is not None and rule.stands_first and finding["gain_ns"] is None
+def most_worth(findings: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the finding under which the run's actions count a kernel, else its first finding; None without findings."""
+    return next((finding for finding in findings if finding.get("is_most_worth")), next(iter(findings), None))
 
 
 def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] | None = None) -> str:

@@ -19,7 +19,7 @@ from ncuroof.present.sentences.actions import (
     LEAST_GAIN,
     Outlook,
     gpu_time,
-    leading_finding,
+    most_worth,
     outlook,
 )
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_outer_range, differing, extremes
@@ -275,7 +275,7 @@ def _line(
     differs_in: Sequence[str],
     gpu: str,
 ) -> KernelLine:
-    finding = leading_finding(kernel["findings"])
+    finding = most_worth(kernel["findings"])
     advice, gain = (
         _advice(finding, gains.get((kernel["id"], finding["id"]))) if finding else (_to_know_more(kernel, sources), "")
     )
