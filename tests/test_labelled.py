@@ -43,12 +43,12 @@ LABELLED = [
     ),
     (
         "leimao__Nsight-Compute-Docker-Image/examples__gemm_naive.ncu-rep", "gemm_coalesced",
-        "balanced", {"lsu"}, "lsu_instructions", "uncoalesced",
+        "memory", {"lsu"}, "lsu_instructions", "uncoalesced",
     ),
     # A naive product: one operand is broadcast to the warp, which uses 4 of 32 bytes and wastes nothing.
     (
         "LakshyaSingh354__CudaCode/gemm__reps__naive.ncu-rep",
-        "naive_gemm", "balanced", {"lsu"}, "lsu_instructions", "uncoalesced",
+        "naive_gemm", "memory", {"lsu"}, "lsu_instructions", "uncoalesced",
     ),
     (
         "LakshyaSingh354__CudaCode/stage1__reps__vec_add.ncu-rep",

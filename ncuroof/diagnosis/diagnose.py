@@ -55,9 +55,9 @@ def diagnose(measurements: Measurements, roofline: Roofline, weights: pl.DataFra
     rules = load_rules()
     quantities = measurements.kernels.hstack(roofline.bounds.drop("id"))
     verdicts, path = walk_tree(quantities, rules.nodes)
-    judged = add_firing(quantities.with_columns(verdicts), rules.findings.values())
+    judged = quantities.with_columns(verdicts).join(_decisions(path), on="id", how="left", maintain_order="left")
+    judged = add_firing(judged.with_columns(_both_sides()), rules.findings.values()).with_columns(verdicts)
     judged = add_latency_limiter(judged, rules).with_columns(_limiter().alias("limiter"))
-    judged = judged.join(_nearest_threshold(path), on="id", how="left", maintain_order="left")
     judged = add_checks(judged, measurements, roofline, weights).with_columns(caveats(rules.caveats).alias("caveats"))
     verdict_table = judged.select("id", "verdict", "limiter", _confidence(rules).alias("confidence"), "caveats").pipe(
         conform, VERDICTS
@@ -135,15 +135,26 @@ def _from_roofline() -> pl.Expr:
     return pl.when(pl.col("roofline.ridge_ratio").is_not_null()).then(pl.lit("dram"))
 
 
-def _nearest_threshold(path: pl.DataFrame) -> pl.DataFrame:
-    """Return each kernel's smallest distance from a threshold, and whether intensity decided in place of utilisation."""
+def _decisions(path: pl.DataFrame) -> pl.DataFrame:
+    """Return each kernel's smallest distance from a threshold, and two of its decisions.
+
+    `is_by_intensity`: intensity decided in place of utilisation. `is_one_pipe`: memory instructions keep both sides busy.
+    """
     return path.group_by("id").agg(
         pl.col("margin_frac").min().alias("nearest_margin_frac"),
-        ((pl.col("node") == "intensity_known") & pl.col("outcome"))
-        .fill_null(value=False)
-        .any()
-        .alias("is_by_intensity"),
+        _is_answered("intensity_known").alias("is_by_intensity"),
+        _is_answered("memory_instructions").alias("is_one_pipe"),
     )
+
+
+def _is_answered(node: str) -> pl.Expr:
+    """Return whether a kernel's path passes the node with the answer yes."""
+    return ((pl.col("node") == node) & pl.col("outcome")).fill_null(value=False).any()
+
+
+def _both_sides() -> pl.Expr:
+    """Return the verdict by which findings apply: memory instructions are work of the SMs too, so their findings count as well."""
+    return pl.when("is_one_pipe").then(pl.lit(Verdict.BALANCED.value)).otherwise("verdict").alias("verdict")
 
 
 def _confidence(rules: Rules) -> pl.Expr:

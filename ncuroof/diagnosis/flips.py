@@ -31,8 +31,8 @@ def nearest_flips(judged: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
 
     Returns:
         FLIPS. No row for kernels that are overhead or unknown, for those with a quantity that is zero or unknown, for those
-        whose two sides are the same pipe (LSU), and for those that are or would be compute-bound by the node `operands`: their
-        two sides are already equally busy.
+        whose two sides are the same pipe (LSU), and for those that are or would be bound by one side by the nodes
+        `memory_instructions` and `operands`: their two sides are already equally busy.
 
     Raises:
         ProfileError: the tree has no node for one of the thresholds.
@@ -40,24 +40,26 @@ def nearest_flips(judged: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
     memory, compute, ridge = (pl.col(name) for name in ("utilisation.memory_side", _COMPUTE, _RIDGE))
     gap, busy = _threshold(nodes, "one_side_leads"), _threshold(nodes, "busy_enough")
     left, right = _threshold(nodes, "left_of_ridge"), _threshold(nodes, "right_of_ridge")
-    operands = _threshold(nodes, "operands")
+    operands, instructions = _threshold(nodes, "operands"), _threshold(nodes, "memory_instructions")
     verdict, by_intensity = pl.col("verdict"), pl.col("is_by_intensity").fill_null(value=False)
     is_memory_busier = memory >= compute
     # In a shorter time both utilisations grow by the same factor.
     speedup = busy / pl.max_horizontal(memory, compute)
     is_close = (memory - compute).abs() * speedup < gap
     is_by_operands = is_close & (pl.col("utilisation.beside_operands") * speedup >= operands)
-    is_latency = (verdict == "latency") & ~is_by_operands.fill_null(value=False)
+    is_by_instructions = is_close & (pl.col("utilisation.beside_memory_instructions") * speedup >= instructions)
+    is_latency = (verdict == "latency") & ~(is_by_operands | is_by_instructions).fill_null(value=False)
     lsu = pl.col("utilisation.lsu")
     is_one_pipe = pl.max_horizontal((memory - lsu).abs(), (compute - lsu).abs()) < _SAME
     is_balanced = (verdict == "balanced") & ~is_one_pipe.fill_null(value=False)
     cases = [
         (by_intensity & (verdict == "memory"), "balanced", _RIDGE, left / ridge),
         (by_intensity & (verdict == "compute"), "balanced", _RIDGE, right / ridge),
-        (~by_intensity & (verdict == "memory"), "balanced", _MEMORY, compute / memory),
+        (~by_intensity & (verdict == "memory") & (memory - compute >= gap), "balanced", _MEMORY, compute / memory),
         (~by_intensity & (verdict == "compute") & (compute - memory >= gap), "balanced", _COMPUTE, memory / compute),
         (~by_intensity & is_balanced & is_memory_busier, "memory", _COMPUTE, (memory - gap) / compute),
         (~by_intensity & is_balanced & ~is_memory_busier, "compute", _MEMORY, (compute - gap) / memory),
+        ((verdict == "latency") & is_by_instructions, "memory", _MEMORY, busy / memory),
         (is_latency & is_memory_busier & is_close, "balanced", _MEMORY, busy / memory),
         (is_latency & ~is_memory_busier & is_close, "balanced", _COMPUTE, busy / compute),
         (is_latency & is_memory_busier, "memory", _MEMORY, busy / memory),

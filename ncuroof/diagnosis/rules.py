@@ -162,11 +162,19 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Refinement:
-    """A verdict of NVIDIA's rule and a more specific one of ours, which do not contradict each other."""
+    """A verdict of NVIDIA's rule and a more specific one of ours, which do not contradict each other.
+
+    Attributes:
+        theirs: verdict that NVIDIA's rule gives.
+        ours: verdict of the tree.
+        why: why they do not contradict each other, as a sentence.
+        node: node of the tree whose yes led to our verdict; None for any path.
+    """
 
     theirs: str
     ours: str
     why: str
+    node: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ def test_the_nearest_other_verdict_and_what_leads_there(
 
 
 def test_agreement_with_nvidias_rule_is_stated_and_what_differs_is_explained() -> None:
-    def block(title: str, verdict: str) -> dict[str, Any]:
+    def block(title: str, verdict: str, node: str = "memory_leads") -> dict[str, Any]:
         message = {
             "rule_id": "SOLBottleneck",
             "title": title,
@@ -102,7 +102,7 @@ def test_agreement_with_nvidias_rule_is_stated_and_what_differs_is_explained() -
             "speedup_frac": None,
             "scope": None,
         }
-        return vendor_block([message], verdict, load_rules())
+        return vendor_block([message], verdict, [{"node": node, "outcome": True}], load_rules())
 
     assert (
         block("High Memory Throughput", "memory")["agreement"],
@@ -112,6 +112,9 @@ def test_agreement_with_nvidias_rule_is_stated_and_what_differs_is_explained() -
     assert "launch overhead" in block("Small Grid", "overhead")["why"]
     assert block("High Compute Throughput", "memory")["agreement"] == "different"
     assert block("High Throughput", "memory")["agreement"] is None
+    assert block("Balanced Throughput", "memory")["agreement"] == "different"
+    assert "LSU" in block("Balanced Throughput", "memory", "memory_instructions")["why"]
+    assert "shared memory" in block("Balanced Throughput", "compute", "operands")["why"]
 
 
 def test_by_intensity_the_ridge_is_what_matters() -> None:
@@ -144,6 +147,32 @@ def test_what_cannot_flip_by_one_number_says_nothing() -> None:
     for found in (kernel(90, 10, duration_ns=1e3), kernel(0, 0)):
         assert found["flip"] is None
         assert flip_sentence(found, load_rules()) == ""
+
+
+@pytest.mark.parametrize(
+    ("lsu", "issue", "verdict", "becomes"),
+    [
+        (90.0, 40.0, "memory", None),
+        # at 60 % of the time, (40 - 33) · 60/40 = 10.5 points ahead; (40 - 34) · 60/40 = 9 points, less than the tree asks for
+        (40.0, 33.0, "latency", "memory"),
+        (40.0, 34.0, "latency", "balanced"),
+    ],
+)
+def test_what_memory_instructions_decide_does_not_flip(
+    lsu: float, issue: float, verdict: str, becomes: str | None
+) -> None:
+    counters = {
+        "gpu__time_duration.sum": 1e6,
+        f"gpu__compute_memory_throughput{PCT}": lsu,
+        f"sm__throughput{PCT}": lsu,
+        f"sm__inst_executed_pipe_lsu{PCT}": lsu,
+        f"sm__issue_active{PCT}": issue,
+        f"sm__pipe_alu_cycles_active{PCT}": 10.0,
+        f"sm__pipe_fma_cycles_active{PCT}": 10.0,
+    }
+    found = Reports((raw_report(counters),)).analyse().to_dict()["kernels"][0]
+    assert found["verdict"] == verdict
+    assert (found["flip"] and found["flip"]["becomes"]) == becomes
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,40 @@ def test_operands_that_tensor_cores_read_themselves_are_no_second_wall(
     assert (row["verdict"], row["limiter"]) == expected
 
 
+ONE_PIPE = {  # as Nsight Compute printed it of a naive matrix product on an RTX 3090
+    "gpu__time_duration.sum": 1.2e6,
+    MEMORY: 98.16,
+    COMPUTE: 98.16,
+    f"sm__inst_executed_pipe_lsu{PCT}": 98.16,
+    f"l1tex__lsuin_requests{PCT}": 98.16,
+    f"sm__issue_active{PCT}": 47.80,
+    f"sm__pipe_alu_cycles_active{PCT}": 40.05,
+    f"sm__pipe_fma_cycles_active{PCT}": 16.24,
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [
+        ({}, "memory"),
+        ({MEMORY: 99.0}, "memory"),  # a part of L1 is busier still
+        ({f"sm__issue_active{PCT}": 88.1}, "memory"),  # 10.06 points behind
+        ({f"sm__issue_active{PCT}": 88.2}, "balanced"),  # 9.96 points
+        ({f"sm__pipe_fp64_cycles_active{PCT}": 95.0}, "balanced"),
+        ({f"sm__inst_executed_pipe_lsu{PCT}": 97.0}, "balanced"),  # another unit is the SMs' busiest
+    ],
+)
+def test_memory_instructions_that_both_sides_count_are_no_second_wall(changed: dict[str, float], verdict: str) -> None:
+    row, _ = diagnosed({**ONE_PIPE, **changed})
+    assert row["verdict"] == verdict
+
+
+@pytest.mark.parametrize("missing", [f"sm__issue_active{PCT}", f"sm__pipe_alu_cycles_active{PCT}"])
+def test_memory_instructions_decide_nothing_where_the_other_units_are_not_known(missing: str) -> None:
+    row, _ = diagnosed({name: value for name, value in ONE_PIPE.items() if name != missing})
+    assert row["verdict"] == "balanced"
+
+
 def roofline_only(flop_share: float, dram_share: float) -> dict[str, float | str]:
     """Counters of FLOPs, bytes and ceilings alone: FP32 at a share of its peak, DRAM at a share of its own."""
     prefix = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum.per_cycle_elapsed"

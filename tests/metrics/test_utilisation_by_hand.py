@@ -82,6 +82,11 @@ RATE = {
     "dram__bytes.sum.peak_sustained": 96.0,
     "dram__cycles_elapsed.avg.per_second": 5e9,
 }
+ALIKE = {
+    MEMORY: 90, COMPUTE: 90, LSU: 90, f"sm__issue_active{ELAPSED}": 40, f"sm__pipe_alu_cycles_active{ELAPSED}": 30,
+    f"sm__pipe_fma_cycles_active{ELAPSED}": 20,
+}  # fmt: skip
+"""A kernel of memory instructions, which both sides count."""
 MCC = "mcc__dram_throughput_srcnode_gpu_op_{}"
 GRID = {"launch__sm_count": 100.0}
 ALWAYS_ACTIVE = {"sm__cycles_active.avg": 600.0, "sm__cycles_elapsed.max": 600.0}
@@ -194,6 +199,19 @@ ROWS: list[ByHand] = [
         ("utilisation.beside_operands",
          chip(90) | {name: n for name, n in {TENSOR: 70, COMPUTE: 70, DRAM: 30, L2: 20, LSU: 2}.items() if name != missing}, None)
         for missing in (DRAM, L2, LSU)
+    ),
+    # ---- LSU on both sides: memory's 90 % less the busiest of the SMs' other units
+    *(
+        ("utilisation.beside_memory_instructions", ALIKE | changed, ahead)
+        for changed, ahead in (
+            ({}, 0.5), ({f"sm__pipe_alu_cycles_active{ELAPSED}": 60}, 0.3), ({f"sm__pipe_fp64_cycles_active{ELAPSED}": 70}, 0.2),
+            ({TENSOR: 75}, 0.15), ({MEMORY: 95}, 0.55),
+            ({LSU: 89.96}, 0.5), ({LSU: 89.9}, None), ({COMPUTE: 91}, None),
+        )
+    ),
+    *(
+        ("utilisation.beside_memory_instructions", {name: n for name, n in ALIKE.items() if name != missing}, None)
+        for missing in ALIKE
     ),
 ]  # fmt: skip
 

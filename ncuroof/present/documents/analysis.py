@@ -197,6 +197,7 @@ class _Kernels:
 
     def _kernel(self, row: Mapping[str, Any]) -> Document:
         number = row["id"]
+        path = self._path.get(number, [])
         groups = self._groups(row)
         limiters = groups["occupancy"]["limiters"]
         process = {"id": row["process_id"], "name": row["process_name"]}
@@ -218,7 +219,7 @@ class _Kernels:
             "points": self._points.get(number, []),
             "instructions": self._instructions(row),
             **{key: row[key] for key in ("verdict", "limiter", "side", "dominant_precision", "confidence")},
-            "path": self._path.get(number, []),
+            "path": path,
             "flip": next(iter(self._flips.get(number, [])), None),
             "caveats": row["caveats"],
             "above_roof_cause": self._above_roof_cause(row["caveats"]),
@@ -229,7 +230,7 @@ class _Kernels:
             "recoverable_ns": row["recoverable_ns"],
             "scaling": next(map(_scaling, self._busy.get(number, [])), None),
             "missing": self._missing.get(number, []),
-            "vendor": vendor_block(self._vendor.get(number, []), row["verdict"], self._rules),
+            "vendor": vendor_block(self._vendor.get(number, []), row["verdict"], path, self._rules),
         }
 
     def _with_shares(self, kind: str, key: str, entries: list[Document], number: int) -> Document:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -27,26 +27,34 @@ def vendor_rules(reports: Iterable[RawReport]) -> pl.DataFrame:
     return pl.concat(parts).select("id", "rule_id", "type", "title", "message", "speedup_frac", "scope")
 
 
-def vendor_block(messages: Sequence[dict[str, Any]], verdict: str, rules: Rules) -> dict[str, Any]:
+def vendor_block(
+    messages: Sequence[dict[str, Any]], verdict: str, path: Iterable[Mapping[str, Any]], rules: Rules
+) -> dict[str, Any]:
     """Return NVIDIA's verdict and messages, whether ncuroof's verdict agrees, and why not where it does not.
 
     Args:
         messages: rows of `vendor_rules` for this kernel, without `id`; `rule_id` is removed from each.
         verdict: ncuroof's.
+        path: rows of PATH for this kernel, which led to the verdict.
         rules: map NVIDIA's titles to verdicts, and list the differences that are refinements.
     """
     described = [{"id": message.pop("rule_id"), **message} for message in messages]
     titles = [message["title"] for message in described if message["id"] == _SPEED_OF_LIGHT]
     theirs = next((rules.vendor_verdicts[title] for title in titles if title in rules.vendor_verdicts), None)
-    agreement, why = _agreement(theirs, verdict, rules)
+    passed = {step["node"] for step in path if step["outcome"]}
+    agreement, why = _agreement(theirs, verdict, passed, rules)
     return {"verdict": theirs, "agreement": agreement, "why": why, "rules": described}
 
 
-def _agreement(theirs: str | None, ours: str, rules: Rules) -> tuple[str | None, str | None]:
+def _agreement(theirs: str | None, ours: str, passed: Collection[str], rules: Rules) -> tuple[str | None, str | None]:
     if theirs is None:
         return None, None
     if theirs == ours:
         return SAME, None
-    whys = (each.why for each in rules.vendor_refinements if (each.theirs, each.ours) == (theirs, ours))
+    whys = (
+        each.why
+        for each in rules.vendor_refinements
+        if (each.theirs, each.ours) == (theirs, ours) and (each.node is None or each.node in passed)
+    )
     why = next(whys, None)
     return (DIFFERENT, _CONTRADICTED) if why is None else (REFINED, why)

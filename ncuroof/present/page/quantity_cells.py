@@ -32,8 +32,8 @@ ACCESS = (
 
 _OF_THE_TREE = frozenset(
     {
-        "beside_operands", "busiest", "busiest_known", "compute_unnamed", "gap", "headroom", "l1_beyond", "lead",
-        "memory_side", "most_possible", "sm",
+        "beside_memory_instructions", "beside_operands", "busiest", "busiest_known", "compute_unnamed", "gap", "headroom",
+        "l1_beyond", "lead", "memory_side", "most_possible", "sm",
     }
 )  # fmt: skip
 """Keys of `utilisation` that are not a unit's: differences, bounds and aliases, which the decision tree uses."""
