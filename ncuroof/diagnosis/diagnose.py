@@ -84,9 +84,11 @@ def _limiter() -> pl.Expr:
         _is_one_pipe(),
         _busiest_of(MEMORY_UNITS, "utilisation.memory_side", _from_roofline()),
     )
-    compute = pl.coalesce(
+    pipe = pl.coalesce(
         "limiter.compute", _busiest_of(COMPUTE_UNITS, "utilisation.compute", pl.col("dominant_precision"))
     )
+    is_integer = (pipe == "fp32") & pl.col("fires.integer_multiply_adds")
+    compute = pl.when(is_integer).then(pl.lit("integer_fma")).otherwise(pipe)
     return (
         pl.when(pl.col("verdict") == Verdict.MEMORY.value)
         .then(memory)

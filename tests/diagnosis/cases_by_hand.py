@@ -217,7 +217,7 @@ CASES = [
         {"utilisation.compute": (0.55,), "scheduler.compute_busy_frac": (0.91,), "arithmetic.integer_fma_frac": (0.9,)},
     ),
     Case(
-        "integer_multiply_adds", "compute", "fp32",
+        "integer_multiply_adds", "compute", "integer_fma",
         {"utilisation.compute": 0.65, "arithmetic.integer_fma_frac": 0.9, "utilisation.memory_side": 0.2,
          "utilisation.alu": 0.3, "utilisation.xu": 0.1},
         0.7,

@@ -82,7 +82,8 @@ def test_a_copy_that_multiplies_indices_is_not_told_to_keep_the_pipe_fed(
     pipe_percent: float, ffma_per_cycle: float | None, expected: str
 ) -> None:
     kernel = indexing(71.0, pipe_percent, ffma_per_cycle)
-    assert (kernel["verdict"], kernel["limiter"]) == ("compute", "fp32")
+    limiter = "integer_fma" if expected == "integer_multiply_adds" else "fp32"
+    assert (kernel["verdict"], kernel["limiter"]) == ("compute", limiter)
     of_pipe = {"integer_multiply_adds", "arithmetic_headroom", "arithmetic_roof"}
     assert of_pipe & set(gains(kernel)) == {expected}
 
