@@ -46,6 +46,14 @@ def test_launches_that_failed_are_told_and_keep_the_run_from_being_compared() ->
     assert not any(line.startswith("removed") for line in lines)
 
 
+def test_runs_without_a_common_kernel_are_not_called_faster_without_a_word() -> None:
+    # matched neither by name nor by place nor by work: twice as many FLOPs, a fiftieth of the bytes
+    other = launch("b", 100.0, **{"work.fp32.flop": 5e9, "traffic_bytes.dram": 1e4})
+    lines = told([launch("a", 300.0)], [other, launch("c", 50.0, **{"work.fp32.flop": 9e10})])
+    assert "the run is 2× faster, if both do the same work" in lines
+    assert "note: no kernel of one run matches a kernel of the other" in lines
+
+
 def test_markdown_says_how_kernels_were_matched() -> None:
     before, after = [launch("a", 300.0, grid=[1, 1, 1])], [launch("a", 100.0, grid=[64, 1, 1])]
     document = comparison_document(compare(run(*before), run(*after)))

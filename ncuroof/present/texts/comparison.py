@@ -95,8 +95,9 @@ def outcome(document: Record) -> Iterator[str]:
         is_moved = is_beyond(change, noise)
         subject = "the kernels together are" if _step(before, after) else "the run is"
         counted = " in the counting runs, without ncu" if after["is_counted"] else ""
+        condition = "" if document["matches"] else ", if both do the same work"
         yield (
-            f"{subject} {factor(change)}{counted}"
+            f"{subject} {factor(change)}{counted}{condition}"
             if is_moved
             else f"the run's GPU time did not change beyond measurement noise{counted} (±{text.share(noise)})"
         )
