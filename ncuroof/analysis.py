@@ -195,7 +195,8 @@ class Analysis:
         from ncuroof.expected import expect  # noqa: PLC0415  most reports name no operators
 
         kernels, placed = self.kernels, self.roofline_tables
-        return expect(kernels, placed.work, placed.ceilings)
+        wall_ns = None if self.weighting is None else self.weighting.steps_ns
+        return expect(kernels, placed.work, placed.ceilings, wall_ns)
 
     @property
     def actions(self) -> pl.DataFrame:

@@ -56,6 +56,12 @@ class Weighting:
     wall_times: tuple[WallTime, ...]
 
     @property
+    def steps_ns(self) -> float | None:
+        """Wall time of all counted steps of the one counting run; None if there are several, or no steps were counted."""
+        times = [each.duration_ns * each.n_steps for each in self.wall_times if each.n_steps]
+        return times[0] if len(times) == len(self.wall_times) == 1 else None
+
+    @property
     def computation_frac(self) -> float:
         """Share of the wall time in which kernels ran: the most that faster kernels can save; 1 if unknown."""
         durations = [each.duration_ns * (each.n_steps or 1) for each in self.wall_times]

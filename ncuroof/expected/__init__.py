@@ -29,13 +29,14 @@ class Expected:
     utilisation: ModelUtilisation | None
 
 
-def expect(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataFrame) -> Expected:
+def expect(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataFrame, wall_ns: float | None = None) -> Expected:
     """Return what operators needed against what their kernels did.
 
     Args:
         kernels: one row per launch, as `Analysis.kernels`.
         work: WORK.
         ceilings: CEILINGS.
+        wall_ns: wall time of the run; None if unknown.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -47,5 +48,5 @@ def expect(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataFrame) ->
     )  # a share of the peak is one of the data sheet's, by custom
     of_device = {name: peak for (device, name), peak in peaks.items() if device in devices}
     on_device = kernels.filter(pl.col("device").is_in(devices))
-    utilisation = model_utilisation(calls, on_device, of_device) if len(devices) == 1 else None
+    utilisation = model_utilisation(calls, on_device, of_device, wall_ns) if len(devices) == 1 else None
     return Expected(calls, expected_modules(calls), utilisation)

@@ -1,4 +1,4 @@
-"""Model FLOP utilisation (MFU) over a run's GPU time, and where the rest of the time went."""
+"""Model FLOP utilisation (MFU) over a run's GPU time and its wall time, and where the rest of the GPU time went."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class ModelUtilisation:
         extrapolated_frac: share of `needed_flop` extrapolated by time to launches of other sizes than the profiled ones.
         duration_ns: GPU time of the run, without the gaps between kernels.
         mfu_frac: needed work over (peak × GPU time); a lower bound where `unknown_products_frac` is not 0.
+        wall_mfu_frac: needed work over (peak × wall time of the counted steps); None where that time is unknown.
         extra_work_frac: time of products for more work than was needed: padding, layers recomputed for gradients.
         tail_frac: time that products lose in a last wave that is not full.
         low_efficiency_frac: time that products lose below the peak for other reasons.
@@ -40,6 +41,7 @@ class ModelUtilisation:
     extrapolated_frac: float
     duration_ns: float
     mfu_frac: float
+    wall_mfu_frac: float | None
     extra_work_frac: float
     tail_frac: float
     low_efficiency_frac: float
@@ -50,7 +52,7 @@ class ModelUtilisation:
 
 
 def model_utilisation(
-    calls: pl.DataFrame, kernels: pl.DataFrame, peaks: Mapping[str, float]
+    calls: pl.DataFrame, kernels: pl.DataFrame, peaks: Mapping[str, float], wall_ns: float | None = None
 ) -> ModelUtilisation | None:
     """Return the model FLOP utilisation; None if no call has products, or their peak is unknown.
 
@@ -62,11 +64,12 @@ def model_utilisation(
         calls: CALLS.
         kernels: one row per launch, as `Analysis.kernels`, of the calls' GPU.
         peaks: FLOP/s by precision.
+        wall_ns: wall time in which the launches ran, those that they represent included; None if unknown.
 
     Raises:
         SchemaError: a column is absent or has another type.
 
-    Source: Chowdhery et al., "PaLM", arXiv 2204.02311, appendix B (MFU); here over GPU time instead of wall time.
+    Source: Chowdhery et al., "PaLM", arXiv 2204.02311, appendix B (MFU, over wall time).
     """
     check(calls, CALLS, table="CALLS")
     check(kernels, KERNELS, table="KERNELS")
@@ -107,6 +110,7 @@ def model_utilisation(
         extrapolated_frac=of_other_sizes / needed if needed else 0.0,
         duration_ns=total,
         mfu_frac=useful / total,
+        wall_mfu_frac=useful / wall_ns if wall_ns else None,
         extra_work_frac=extra / total,
         tail_frac=tail / total,
         low_efficiency_frac=(time_ns - useful - extra - tail) / total,

@@ -9,8 +9,10 @@ import pytest
 
 from ncuroof.analysis import Analysis, Reports
 from ncuroof.collect.counts import Counts, KernelCount
-from ncuroof.diagnosis.weights import NotRecorded
+from ncuroof.diagnosis.wall_time import WallTime
+from ncuroof.diagnosis.weights import NotRecorded, Weighting
 from ncuroof.present.formats import render
+from ncuroof.tables import WEIGHTS
 from tests.support.raw import raw_report
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"
@@ -206,3 +208,21 @@ def test_a_run_can_have_more_launches_than_32_bits_count() -> None:
     assert found.groups["n_launches"].sum() == 2 * n + 1
     for form in ("json", "html", "md", "csv", "parquet", "term"):
         assert render(found, form)
+
+
+@pytest.mark.parametrize(
+    ("wall_times", "steps_ns"),
+    [
+        ([(2, 5e6)], 10e6),
+        ([(None, 5e6)], None),  # a whole run, start-up included
+        ([], None),
+        ([(2, 5e6), (2, 6e6)], None),  # ranks run at the same time
+        ([(2, 5e6), (None, 6e6)], None),
+    ],
+)
+def test_wall_time_of_the_counted_steps(wall_times: list[tuple[int | None, float]], steps_ns: float | None) -> None:
+    times = tuple(
+        WallTime(0, "torch", n_steps, each_ns, each_ns, 1.0, 0.0, None, ()) for n_steps, each_ns in wall_times
+    )
+    weighting = Weighting(pl.DataFrame(schema=WEIGHTS), 0, 0.0, None, (), 0, times)
+    assert weighting.steps_ns == steps_ns

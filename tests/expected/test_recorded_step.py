@@ -40,6 +40,8 @@ def test_needed_work_is_that_of_the_example(found) -> None:
     utilisation = found.expected.utilisation
     assert utilisation.needed_flop == pytest.approx(PRODUCTS_FLOP + ATTENTION_FLOP, rel=0.1)
     assert utilisation.mfu_frac == pytest.approx(431.6e9 / (2.83e-3 * BF16_PEAK), rel=0.1)  # 15.4 %
+    # The step took 8.16 ms of wall time: 431.6e9 / (8.163e-3 × 989e12) = 5.3 %
+    assert utilisation.wall_mfu_frac == pytest.approx(0.053, rel=0.1)
     assert 0.2 < utilisation.extrapolated_frac < 0.4
 
 

@@ -53,6 +53,16 @@ def test_where_the_peak_went() -> None:
     assert (found.precision, found.duration_ns) == ("tensor_bf16", 1000)
 
 
+def test_over_wall_time_idle_time_counts() -> None:
+    # 200 000 flop, a fifth of what the peak of 1000 flop/ns does in the 1000 ns of GPU time, in 1250 ns of wall time: 16 %
+    kernels, known = launches((400, "compute", None), (600, "memory", None)), calls(([0], 2e5, 2e5))
+    over_both, of_gpu = (model_utilisation(known, kernels, {"tensor_bf16": 1e12}, wall) for wall in (1250.0, None))
+    assert over_both is not None
+    assert of_gpu is not None
+    assert (over_both.mfu_frac, over_both.wall_mfu_frac) == pytest.approx((0.2, 0.16))
+    assert of_gpu.wall_mfu_frac is None
+
+
 def test_no_part_is_larger_than_what_is_left() -> None:
     # counted work that the time cannot hold, as an unlucky clock makes it seem, leaves nothing for the others
     found = model_utilisation(calls(([0], 5e5, 9e5)), launches((400, "compute", 0.9)), {"tensor_bf16": 1e12})

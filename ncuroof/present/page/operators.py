@@ -9,7 +9,7 @@ from typing import Annotated
 from ncuroof.expected.ranges import SEPARATOR
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
-from ncuroof.present.sentences.actions import gpu_time
+from ncuroof.present.sentences.actions import gpu_time, is_whole
 from ncuroof.words import Verdict
 
 _MOST_LINES = 50
@@ -77,7 +77,7 @@ def operators(expected: Record | None, weighting: Record | None = None) -> Opera
         return None
     lines = sorted(_by_shapes(expected["calls"]).values(), key=lambda calls: -(_above_ns(calls) or 0.0))
     return Operators(
-        utilisation=utilisation_sentence(expected["utilisation"], gpu_time(weighting)),
+        utilisation=utilisation_sentence(expected["utilisation"], weighting),
         lines=[_line(calls) for calls in lines[:_MOST_LINES]],
         n_more=max(len(lines) - _MOST_LINES, 0),
         modules=[_module(module) for module in expected["modules"][:_MOST_LINES] if module["module"] is not None],
@@ -85,8 +85,13 @@ def operators(expected: Record | None, weighting: Record | None = None) -> Opera
     )
 
 
-def utilisation_sentence(found: Record | None, of_time: str = "GPU time") -> str:
-    """Return how much of the peak the model's matrix products reached (MFU), and where the rest went; empty where not known."""
+def utilisation_sentence(found: Record | None, weighting: Record | None = None) -> str:
+    """Return how much of the peak the model's matrix products reached (MFU), and where the rest went; empty where not known.
+
+    Args:
+        found: `expected.utilisation` of a document.
+        weighting: of the document's summary: over wall-clock time, products that were not profiled are lacking.
+    """
     if found is None:
         return ""
     lost = [
@@ -100,9 +105,12 @@ def utilisation_sentence(found: Record | None, of_time: str = "GPU time") -> str
     ]
     told = [f"{text.share(share)} {where}" for share, where in sorted(lost, reverse=True) if share >= 0.005]
     peak = f"{text.label(found['precision'])} peak of {text.flop_rate(found['peak_flop_per_s'], found['precision'])}"
+    of_time = gpu_time(weighting)
+    least = "" if is_whole(weighting) else "at least "
+    of_wall = "" if (share := found["wall_mfu_frac"]) is None else f" ({least}{text.share(share)} over wall-clock time)"
     about = "about " if found["extrapolated_frac"] >= _LEAST_EXTRAPOLATED_FRAC else ""
     sentence = (
-        f"MFU: the model's matrix products reach {about}{text.share(found['mfu_frac'])} of the {peak} over {of_time}; "
+        f"MFU: the model's matrix products reach {about}{text.share(found['mfu_frac'])} of the {peak} over {of_time}{of_wall}; "
         + (f"the rest goes {', '.join(told)}." if told else "nothing is lost.")
     )
     if not about:

@@ -208,12 +208,17 @@ def judged_groups(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def gpu_time(weighting: Mapping[str, Any] | None) -> str:
     """Return what shares of time refer to, without naming the run: "GPU time", or "profiled GPU time" where that is less."""
-    return "GPU time" if _covered_frac(weighting) == 1 else "profiled GPU time"
+    return "GPU time" if is_whole(weighting) else "profiled GPU time"
 
 
 def whole(weighting: Mapping[str, Any] | None) -> str:
     """Return what the shares of actions refer to: "the run's GPU time", or "profiled GPU time" where that is less."""
-    return "the run's GPU time" if _covered_frac(weighting) == 1 else "profiled GPU time"
+    return "the run's GPU time" if is_whole(weighting) else "profiled GPU time"
+
+
+def is_whole(weighting: Mapping[str, Any] | None) -> bool:
+    """Return whether the profiled kernels make up the whole GPU time of the run."""
+    return _covered_frac(weighting) == 1
 
 
 def _covered_frac(weighting: Mapping[str, Any] | None) -> float:
