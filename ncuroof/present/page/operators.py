@@ -9,7 +9,7 @@ from typing import Annotated
 from ncuroof.expected.ranges import SEPARATOR
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
-from ncuroof.present.sentences.actions import gpu_time, is_whole
+from ncuroof.present.sentences.model_utilisation import utilisation_sentence
 from ncuroof.words import Verdict
 
 _MOST_LINES = 50
@@ -22,8 +22,6 @@ _MUCH_WORK = 1.1
 _AS_RECORDED = "Counts profiled launches only: the launches that they represent may belong to other modules."
 _AS_IT_MUST = 1.2
 """Up to this ratio of DRAM bytes to compulsory bytes, a call moves only what it must."""
-_LEAST_EXTRAPOLATED_FRAC = 0.02
-"""Least extrapolated share of the needed work to be mentioned: less is lost in rounding (a choice)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,42 +80,6 @@ def operators(expected: Record | None, weighting: Record | None = None) -> Opera
         n_more=max(len(lines) - _MOST_LINES, 0),
         modules=[_module(module) for module in expected["modules"][:_MOST_LINES] if module["module"] is not None],
         modules_remark=_AS_RECORDED if any(call["n_represented"] != 1 for call in expected["calls"]) else "",
-    )
-
-
-def utilisation_sentence(found: Record | None, weighting: Record | None = None) -> str:
-    """Return how much of the peak the model's matrix products reached (MFU), and where the rest went; empty where not known.
-
-    Args:
-        found: `expected.utilisation` of a document.
-        weighting: of the document's summary: over wall-clock time, products that were not profiled are lacking.
-    """
-    if found is None:
-        return ""
-    lost = [
-        (found["extra_work_frac"], "to work beyond what the operators need"),
-        (found["tail_frac"], "to partial last waves (tail effect)"),
-        (found["low_efficiency_frac"], "to matrix products running below the peak"),
-        (found["unknown_products_frac"], "to tensor-core kernels without a known operator, whose work is not counted"),
-        (found["memory_bound_frac"], "to memory-bound kernels"),
-        (found["short_frac"], "to kernels too short for their launch"),
-        (found["other_frac"], "to other kernels"),
-    ]
-    told = [f"{text.share(share)} {where}" for share, where in sorted(lost, reverse=True) if share >= 0.005]
-    peak = f"{text.label(found['precision'])} peak of {text.flop_rate(found['peak_flop_per_s'], found['precision'])}"
-    of_time = gpu_time(weighting)
-    least = "" if is_whole(weighting) else "at least "
-    of_wall = "" if (share := found["wall_mfu_frac"]) is None else f" ({least}{text.share(share)} over wall-clock time)"
-    about = "about " if found["extrapolated_frac"] >= _LEAST_EXTRAPOLATED_FRAC else ""
-    sentence = (
-        f"MFU: the model's matrix products reach {about}{text.share(found['mfu_frac'])} of the {peak} over {of_time}{of_wall}; "
-        + (f"the rest goes {', '.join(told)}." if told else "nothing is lost.")
-    )
-    if not about:
-        return sentence
-    return (
-        f"{sentence} {text.share(found['extrapolated_frac'])} of their work is extrapolated from time: a profiled launch "
-        "represents launches of other sizes, assumed to run at the same rate (--no-per-shape --kernel NAME profiles each of them)."
     )
 
 

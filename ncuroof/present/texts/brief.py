@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 
 import polars as pl
 
 from ncuroof.diagnosis import load_rules, with_weights
-from ncuroof.metrics.names import differences
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.documents.analysis import Document, document
@@ -19,28 +16,20 @@ from ncuroof.present.sentences.actions import (
     LEAST_GAIN,
     Outlook,
     gpu_time,
-    most_worth,
     outlook,
 )
-from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_outer_range, differing, extremes
+from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_outer_range
 from ncuroof.present.sentences.clocks import locked_clock_remark
-from ncuroof.present.sentences.collect_options import RAW_PAGE, SHARED_SLICE, is_on_shared_slice, raw_page_tells
 from ncuroof.present.sentences.debug_build import debug_build_sentence
+from ncuroof.present.sentences.model_utilisation import mfu_line
 from ncuroof.present.sentences.reached_roofs import reached_roof_lines
-from ncuroof.present.sentences.source_lines import first_place
 from ncuroof.present.sentences.told_apart import with_folders
 from ncuroof.present.sentences.wall_time import wall_time_lines
 from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
+from ncuroof.present.texts.kernel_lines import KernelLine, gpu_label, kernel_lines
 
 N_KERNELS = 10
 """Most kernel groups in a summary."""
-
-_CLAUSE_END = re.compile(r"(?<=[a-z0-9)])[.:;](?= |$)(?![^()]*\))")
-_MOST_WORD = 40
-"""Most characters of a word that distinguishes a name from another."""
-
-_N_OPTIONS = 2
-"""Most ncu options to name where advice needs more counters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,43 +43,6 @@ class VerdictShare:
 
 
 @dataclass(frozen=True, slots=True)
-class KernelLine:
-    """A group of equal launches as a line: text ready to show.
-
-    Attributes:
-        number: id of the launch that represents the group.
-        name: short name.
-        differs_in: words of the full name that distinguish it from others shown with this short name.
-        gpu: "GPU n" if the run used several; else empty.
-        n_launches: launches in the group.
-        spread: of their times, standard deviation over mean; empty where it is small.
-        extremes: shortest and longest of their times, with the spread; empty for a single launch.
-        duration: of all its launches.
-        recoverable: time above the roofline of all its launches.
-        verdict: name of the verdict.
-        limiter: label of the limiter, or empty.
-        advice: first clause of the advice that saves most, or of the first where no gain is known; or what to collect; or empty.
-        where: the source line that the advice concerns most; empty where that is not known.
-        gain: what the advice saves, in words; empty where that is not known.
-    """
-
-    number: int
-    name: str
-    differs_in: tuple[str, ...]
-    gpu: str
-    n_launches: int
-    spread: str
-    extremes: str
-    duration: str
-    recoverable: str
-    verdict: str
-    limiter: str
-    advice: str
-    where: str
-    gain: str
-
-
-@dataclass(frozen=True, slots=True)
 class Brief:
     """The summary of a run.
 
@@ -100,6 +52,7 @@ class Brief:
         devices: a line per GPU, and one on its measured roofs, if any.
         tool: Nsight Compute version and number of sections; empty where neither is known, as for a printed table.
         totals: launches, GPU time, recoverable time.
+        mfu: model FLOP utilisation; empty where no NVTX range names operators, or it is not known.
         wall_time: how long a step takes, and why the GPU is idle in it; empty without a timeline from a counting run.
         shares: time by verdict.
         families: time by source of the kernels.
@@ -115,6 +68,7 @@ class Brief:
     devices: tuple[str, ...]
     tool: str
     totals: str
+    mfu: str
     wall_time: tuple[str, ...]
     shares: tuple[VerdictShare, ...]
     families: tuple[BreakdownLine, ...]
@@ -142,15 +96,23 @@ def brief(analysed: Analysed) -> Brief:
         devices=(*_devices(analysed, entries), *reached_roof_lines(analysed)),
         tool=_tool(analysed),
         totals=_totals(analysed),
+        mfu=_mfu(analysed, entries),
         wall_time=wall_time_lines(entries["summary"].get("weighting")),
         shares=tuple(_shares(analysed)),
         families=by_family(entries["summary"]),
         ranges=by_outer_range(entries["summary"]),
         outlook=outlook(entries, judged.to_dicts()),
-        kernels=tuple(_lines(entries, shown, _gains(analysed, shown))),
+        kernels=tuple(kernel_lines(analysed, entries, shown)),
         n_more=groups.height - shown.height,
         notes=tuple(_notes(analysed, reports, gpu_time(entries["summary"].get("weighting")))),
     )
+
+
+def _mfu(analysed: Analysed, entries: Document) -> str:
+    if not analysed.measurements.kernels["nvtx"].list.len().sum():
+        return ""
+    utilisation = analysed.expected.utilisation
+    return "" if utilisation is None else mfu_line(asdict(utilisation), entries["summary"].get("weighting"))
 
 
 def _report_names(analysed: Analysed) -> list[str]:
@@ -173,12 +135,8 @@ def _devices(analysed: Analysed, entries: Document) -> Iterator[str]:
             parts.append(
                 f"{text.scaled(clock, 'Hz')}" + (f" (boost {text.scaled(boost, 'Hz')}{remark})" if boost else "")
             )
-        number_of_several = f"{_gpu(number)}: " if len(entries["devices"]) > 1 else ""
+        number_of_several = f"{gpu_label(number)}: " if len(entries["devices"]) > 1 else ""
         yield number_of_several + " · ".join(parts)
-
-
-def _gpu(number: int) -> str:
-    return f"GPU {number}"
 
 
 def _tool(analysed: Analysed) -> str:
@@ -235,86 +193,3 @@ def _debug_builds(analysed: Analysed) -> tuple[int, int, float | None]:
     times = kernels.filter(~pl.col("failed")).select(pl.col("duration_ns") * pl.col("weight"))["duration_ns"]
     share_frac = float(times.sum()) / whole_ns if whole_ns else None
     return kernels.height, analysed.summary.n_kernels, share_frac
-
-
-def _gains(analysed: Analysed, shown: pl.DataFrame) -> dict[tuple[int, str], float]:
-    """Return, by group and finding, the share of the group's time that the finding's launches in it save at most."""
-    weights = None if analysed.weighting is None else analysed.weighting.weights
-    launches = shown.select(group="id", whole_ns="duration_ns", id="launches").explode("id")
-    gains = with_weights(launches, weights).join(analysed.diagnosis.findings, on="id").drop_nulls("gain_ns")
-    saved = gains.group_by("group", "finding").agg(
-        share=(pl.col("gain_ns") * pl.col("weight")).sum() / pl.col("whole_ns").first()
-    )
-    return {(group, finding): share for group, finding, share in saved.iter_rows()}
-
-
-def _lines(entries: Document, shown: pl.DataFrame, gains: Mapping[tuple[int, str], float]) -> Iterator[KernelLine]:
-    kernels = entries["kernels"]
-    full_names: dict[str, list[str]] = {}
-    for kernel in kernels:
-        full_names.setdefault(kernel["short_name"], []).append(kernel["name"] or "")
-    words = {short: differences(full) for short, full in full_names.items()}
-    for kernel, group in zip(kernels, shown.iter_rows(named=True), strict=True):
-        gpu = _gpu(kernel["device"]) if len(entries["devices"]) > 1 else ""
-        yield _line(
-            kernel,
-            group,
-            entries["sources"],
-            gains,
-            differs_in=words[kernel["short_name"]][kernel["name"] or ""],
-            gpu=gpu,
-        )
-
-
-def _line(
-    kernel: Document,
-    group: Mapping[str, Any],
-    sources: Sequence[Document],
-    gains: Mapping[tuple[int, str], float],
-    *,
-    differs_in: Sequence[str],
-    gpu: str,
-) -> KernelLine:
-    finding = most_worth(kernel["findings"])
-    advice, gain = (
-        _advice(finding, gains.get((kernel["id"], finding["id"]))) if finding else (_to_know_more(kernel, sources), "")
-    )
-    return KernelLine(
-        number=kernel["id"],
-        name=text.printable(text.kernel_name(kernel)),
-        differs_in=tuple(text.shortened(text.printable(word), _MOST_WORD) for word in differs_in),
-        gpu=gpu,
-        n_launches=group["n_launches"],
-        spread=differing(group),
-        extremes=extremes(group),
-        duration=text.duration(group["duration_ns"]),
-        recoverable=text.duration(group["recoverable_ns"]),
-        verdict=kernel["verdict"],
-        limiter=text.label(kernel["limiter"]) if kernel["limiter"] else "",
-        advice=advice,
-        where=first_place(finding["where"]) if finding is not None else "",
-        gain=gain,
-    )
-
-
-def _advice(finding: Mapping[str, Any], share: float | None) -> tuple[str, str]:
-    """Return the first clause of a finding's advice, and in words the share of the group's time that it saves at most."""
-    gain = "" if share is None else f"up to {text.share(share)} of its time"
-    return first_clause(finding["advice"]), gain
-
-
-def _to_know_more(kernel: Document, sources: Sequence[Document]) -> str:
-    """Return what to print or collect for a kernel without findings; empty where nothing is missing."""
-    if is_on_shared_slice(kernel):
-        return f"To know why, {SHARED_SLICE}"
-    options = list(dict.fromkeys(entry["collect"] for entry in kernel["missing"]))
-    if not options:
-        return ""
-    if raw_page_tells(kernel, sources):
-        return f"To know why, print the raw page: ncu {RAW_PAGE}"
-    return f"To know why, collect {' '.join(options[:_N_OPTIONS])}"
-
-
-def first_clause(advice: str) -> str:
-    """Return an advice up to its first full stop, colon or semicolon outside parentheses."""
-    return _CLAUSE_END.split(advice, maxsplit=1)[0]

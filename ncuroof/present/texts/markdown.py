@@ -9,7 +9,8 @@ from ncuroof.present.analysed import Analysed
 from ncuroof.present.format import bound_by, share
 from ncuroof.present.sentences.actions import Outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine
-from ncuroof.present.texts.brief import KernelLine, brief
+from ncuroof.present.texts.brief import brief
+from ncuroof.present.texts.kernel_lines import KernelLine
 from ncuroof.present.texts.markdown_text import escaped, table_row
 
 _N_BREAKDOWN = 10
@@ -22,7 +23,11 @@ def to_markdown(analysis: Analysed) -> str:
     lines = [f"<!-- ncuroof {__version__} -->", f"# {escaped(summary.title)}", ""]
     if summary.is_simulated:
         lines += ["**Simulated: written by ncuroof, not recorded on a GPU.**", ""]
-    lines += [f"- {escaped(line)}" for line in (*summary.devices, summary.tool, summary.totals, *summary.notes) if line]
+    lines += [
+        f"- {escaped(line)}"
+        for line in (*summary.devices, summary.tool, summary.totals, summary.mfu, *summary.notes)
+        if line
+    ]
     if summary.wall_time:
         lines += ["", *map(_bullet, summary.wall_time)]
     if len(summary.shares) > 1 or summary.n_more:  # a single verdict is in every row of the table of kernels already

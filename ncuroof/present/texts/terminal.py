@@ -14,8 +14,9 @@ from ncuroof.present.analysed import Analysed
 from ncuroof.present.format import bound_by, share
 from ncuroof.present.sentences.actions import Outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine
-from ncuroof.present.texts.brief import Brief, KernelLine, VerdictShare, brief
+from ncuroof.present.texts.brief import Brief, VerdictShare, brief
 from ncuroof.present.texts.console import is_width_told, result_console
+from ncuroof.present.texts.kernel_lines import KernelLine
 from ncuroof.present.texts.layout import filled
 
 WIDTH = 80
@@ -85,7 +86,9 @@ def _summary(summary: Brief, width: int) -> RenderableType:
     parts: list[RenderableType] = [Text(f"ncuroof · {summary.title}", style="bold", overflow="fold")]
     if summary.is_simulated:
         parts.append(Text("simulated: written by ncuroof, not recorded on a GPU", style="bold reverse"))
-    parts += [Text(line, overflow="fold") for line in (*summary.devices, summary.tool, summary.totals) if line]
+    parts += [
+        Text(line, overflow="fold") for line in (*summary.devices, summary.tool, summary.totals, summary.mfu) if line
+    ]
     parts += [Text(f"! {note}", style="bold", overflow="fold") for note in summary.notes]
     if summary.wall_time:
         parts += [Text(), *(Text(each) for line in summary.wall_time for each in _wrapped(line, width))]

@@ -1,0 +1,57 @@
+"""Model FLOP utilisation (MFU) in words, and where the rest of the peak went."""
+
+from __future__ import annotations
+
+from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
+from ncuroof.present.sentences.actions import gpu_time, is_whole
+
+_LEAST_EXTRAPOLATED_FRAC = 0.02
+"""Least extrapolated share of the needed work to be mentioned: less is lost in rounding (a choice)."""
+
+
+def mfu_line(found: Record | None, weighting: Record | None = None) -> str:
+    """Return the MFU in one line; empty where it is not known. Arguments as for `utilisation_sentence`."""
+    return "" if found is None else f"MFU {_reached(found, weighting)}"
+
+
+def utilisation_sentence(found: Record | None, weighting: Record | None = None) -> str:
+    """Return how much of the peak the model's matrix products reached (MFU), and where the rest went; empty where not known.
+
+    Args:
+        found: `expected.utilisation` of a document.
+        weighting: of the document's summary: over wall-clock time, products that were not profiled are lacking.
+    """
+    if found is None:
+        return ""
+    losses = [
+        (found["extra_work_frac"], "to work beyond what the operators need"),
+        (found["tail_frac"], "to partial last waves (tail effect)"),
+        (found["low_efficiency_frac"], "to matrix products running below the peak"),
+        (found["unknown_products_frac"], "to tensor-core kernels without a known operator, whose work is not counted"),
+        (found["memory_bound_frac"], "to memory-bound kernels"),
+        (found["short_frac"], "to kernels too short for their launch"),
+        (found["other_frac"], "to other kernels"),
+    ]
+    parts = [f"{text.share(share)} {where}" for share, where in sorted(losses, reverse=True) if share >= 0.005]
+    rest = f"the rest goes {', '.join(parts)}." if parts else "nothing is lost."
+    sentence = f"MFU: the model's matrix products reach {_reached(found, weighting)}; {rest}"
+    if not _is_extrapolated(found):
+        return sentence
+    return (
+        f"{sentence} {text.share(found['extrapolated_frac'])} of their work is extrapolated from time: a profiled launch "
+        "represents launches of other sizes, assumed to run at the same rate (--no-per-shape --kernel NAME profiles each of them)."
+    )
+
+
+def _reached(found: Record, weighting: Record | None) -> str:
+    """Return which share of which peak was reached: "about 40.0 % of the BF16 tensor peak of 989 TFLOP/s over GPU time"."""
+    about = "about " if _is_extrapolated(found) else ""
+    peak = f"{text.label(found['precision'])} peak of {text.flop_rate(found['peak_flop_per_s'], found['precision'])}"
+    least = "" if is_whole(weighting) else "at least "
+    of_wall = "" if (share := found["wall_mfu_frac"]) is None else f" ({least}{text.share(share)} over wall-clock time)"
+    return f"{about}{text.share(found['mfu_frac'])} of the {peak} over {gpu_time(weighting)}{of_wall}"
+
+
+def _is_extrapolated(found: Record) -> bool:
+    return bool(found["extrapolated_frac"] >= _LEAST_EXTRAPOLATED_FRAC)

@@ -1,0 +1,160 @@
+"""A line of the summary for each group of launches: its time, what bounds it, and the first thing to do about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from ncuroof.diagnosis import with_weights
+from ncuroof.metrics.names import differences
+from ncuroof.present import format as text
+from ncuroof.present.analysed import Analysed
+from ncuroof.present.documents.analysis import Document
+from ncuroof.present.sentences.actions import most_worth
+from ncuroof.present.sentences.breakdowns import differing, extremes
+from ncuroof.present.sentences.collect_options import RAW_PAGE, SHARED_SLICE, is_on_shared_slice, raw_page_tells
+from ncuroof.present.sentences.source_lines import first_place
+
+_CLAUSE_END = re.compile(r"(?<=[a-z0-9)])[.:;](?= |$)(?![^()]*\))")
+_MOST_WORD = 40
+"""Most characters of a word that distinguishes a name from another."""
+
+_N_OPTIONS = 2
+"""Most ncu options to name where advice needs more counters."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLine:
+    """A group of equal launches as a line: text ready to show.
+
+    Attributes:
+        number: id of the launch that represents the group.
+        name: short name.
+        differs_in: words of the full name that distinguish it from others shown with this short name.
+        gpu: "GPU n" if the run used several; else empty.
+        n_launches: launches in the group.
+        spread: of their times, standard deviation over mean; empty where it is small.
+        extremes: shortest and longest of their times, with the spread; empty for a single launch.
+        duration: of all its launches.
+        recoverable: time above the roofline of all its launches.
+        verdict: name of the verdict.
+        limiter: label of the limiter, or empty.
+        advice: first clause of the advice that saves most, or of the first where no gain is known; or what to collect; or empty.
+        where: the source line that the advice concerns most; empty where that is not known.
+        gain: what the advice saves, in words; empty where that is not known.
+    """
+
+    number: int
+    name: str
+    differs_in: tuple[str, ...]
+    gpu: str
+    n_launches: int
+    spread: str
+    extremes: str
+    duration: str
+    recoverable: str
+    verdict: str
+    limiter: str
+    advice: str
+    where: str
+    gain: str
+
+
+def gpu_label(number: int) -> str:
+    """Return what to call one of several GPUs of a run."""
+    return f"GPU {number}"
+
+
+def _gains(analysed: Analysed, shown: pl.DataFrame) -> dict[tuple[int, str], float]:
+    """Return, by group and finding, the share of the group's time that the finding's launches in it save at most."""
+    weights = None if analysed.weighting is None else analysed.weighting.weights
+    launches = shown.select(group="id", whole_ns="duration_ns", id="launches").explode("id")
+    gains = with_weights(launches, weights).join(analysed.diagnosis.findings, on="id").drop_nulls("gain_ns")
+    saved = gains.group_by("group", "finding").agg(
+        share=(pl.col("gain_ns") * pl.col("weight")).sum() / pl.col("whole_ns").first()
+    )
+    return {(group, finding): share for group, finding, share in saved.iter_rows()}
+
+
+def kernel_lines(analysed: Analysed, entries: Document, shown: pl.DataFrame) -> Iterator[KernelLine]:
+    """Yield the lines of groups.
+
+    Args:
+        analysed: the analysis.
+        entries: the document of the launches that represent the groups, in the same order.
+        shown: rows of GROUPS.
+    """
+    gains = _gains(analysed, shown)
+    kernels = entries["kernels"]
+    full_names: dict[str, list[str]] = {}
+    for kernel in kernels:
+        full_names.setdefault(kernel["short_name"], []).append(kernel["name"] or "")
+    words = {short: differences(full) for short, full in full_names.items()}
+    for kernel, group in zip(kernels, shown.iter_rows(named=True), strict=True):
+        gpu = gpu_label(kernel["device"]) if len(entries["devices"]) > 1 else ""
+        yield _line(
+            kernel,
+            group,
+            entries["sources"],
+            gains,
+            differs_in=words[kernel["short_name"]][kernel["name"] or ""],
+            gpu=gpu,
+        )
+
+
+def _line(
+    kernel: Document,
+    group: Mapping[str, Any],
+    sources: Sequence[Document],
+    gains: Mapping[tuple[int, str], float],
+    *,
+    differs_in: Sequence[str],
+    gpu: str,
+) -> KernelLine:
+    finding = most_worth(kernel["findings"])
+    advice, gain = (
+        _advice(finding, gains.get((kernel["id"], finding["id"]))) if finding else (_to_know_more(kernel, sources), "")
+    )
+    return KernelLine(
+        number=kernel["id"],
+        name=text.printable(text.kernel_name(kernel)),
+        differs_in=tuple(text.shortened(text.printable(word), _MOST_WORD) for word in differs_in),
+        gpu=gpu,
+        n_launches=group["n_launches"],
+        spread=differing(group),
+        extremes=extremes(group),
+        duration=text.duration(group["duration_ns"]),
+        recoverable=text.duration(group["recoverable_ns"]),
+        verdict=kernel["verdict"],
+        limiter=text.label(kernel["limiter"]) if kernel["limiter"] else "",
+        advice=advice,
+        where=first_place(finding["where"]) if finding is not None else "",
+        gain=gain,
+    )
+
+
+def _advice(finding: Mapping[str, Any], share: float | None) -> tuple[str, str]:
+    """Return the first clause of a finding's advice, and in words the share of the group's time that it saves at most."""
+    gain = "" if share is None else f"up to {text.share(share)} of its time"
+    return first_clause(finding["advice"]), gain
+
+
+def _to_know_more(kernel: Document, sources: Sequence[Document]) -> str:
+    """Return what to print or collect for a kernel without findings; empty where nothing is missing."""
+    if is_on_shared_slice(kernel):
+        return f"To know why, {SHARED_SLICE}"
+    options = list(dict.fromkeys(entry["collect"] for entry in kernel["missing"]))
+    if not options:
+        return ""
+    if raw_page_tells(kernel, sources):
+        return f"To know why, print the raw page: ncu {RAW_PAGE}"
+    return f"To know why, collect {' '.join(options[:_N_OPTIONS])}"
+
+
+def first_clause(advice: str) -> str:
+    """Return an advice up to its first full stop, colon or semicolon outside parentheses."""
+    return _CLAUSE_END.split(advice, maxsplit=1)[0]
