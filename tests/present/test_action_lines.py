@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from ncuroof.present.sentences.actions import beyond_roofline, first_actions, judged_groups, together, without_gain
+from ncuroof.diagnosis import load_rules
+from ncuroof.present.sentences.actions import (
+    beyond_roofline,
+    first_actions,
+    in_doubt,
+    judged_groups,
+    together,
+    without_gain,
+)
 
 
 def _actions(*shares: float | None) -> list[dict[str, object]]:
@@ -19,6 +29,8 @@ def _actions(*shares: float | None) -> list[dict[str, object]]:
         ((0.3, 0.2, 0.1), "together at most 60.0 %: speedup up to 2.5×"),  # 1 / 0.4
         ((0.3, 0.2, 0.1, 0.05), "together at most 60.0 %: speedup up to 2.5×"),  # the fourth is not shown
         ((0.999,), ""),
+        ((0.004,), ""),  # 1 / 0.996 is 1.004, "1×"
+        ((0.003, 0.001), "together at most 0.4 %"),
         ((0.3, None), ""),  # nobody measured the run's time
         ((0.6, 0.4), ""),  # nothing would be left
     ],
@@ -45,9 +57,37 @@ def test_the_run_is_faster_by_what_needs_no_more_work() -> None:
 
 @pytest.mark.parametrize(("gain_ns", "told"), [(9.9, False), (10.0, True), (None, False)])
 def test_a_kernel_with_less_than_a_tenth_to_gain_is_faster_by_fusing(gain_ns: float | None, told: bool) -> None:
-    kernel = {"id": 7, "verdict": "memory", "limiter": "dram", "duration_ns": 100.0, "findings": [{"gain_ns": gain_ns}]}
-    (group,) = judged_groups({"kernels": [kernel], "groups": [{"id": 7}]})
-    assert group["has_gain"] is told
+    finding = {"id": "dram_headroom", "gain_ns": gain_ns}
+    kernel = {"id": 7, "verdict": "memory", "limiter": "dram", "duration_ns": 100.0, "findings": [finding]}
+    (group,) = judged_groups({"kernels": [kernel], "groups": [{"id": 7}]}, load_rules())
+    assert (group["has_gain"], group["is_in_doubt"]) == (told, False)
+
+
+def test_what_no_action_counts_is_named() -> None:
+    def judged(
+        number: int, duration_ns: float, *found: tuple[str, float | None]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        findings = [{"id": name, "gain_ns": gain_ns} for name, gain_ns in found]
+        kernel = {
+            "id": number,
+            "verdict": "compute",
+            "limiter": "fp64",
+            "duration_ns": duration_ns,
+            "findings": findings,
+        }
+        return kernel, {"id": number, "duration_ns": duration_ns}
+
+    entries = [
+        judged(0, 950.0, ("alike_threads", None), ("fp64_on_slow_part", 800.0)),
+        judged(1, 40.0, ("dram_headroom", 3.0)),
+        judged(2, 10.0),
+    ]
+    kernels, groups = zip(*entries, strict=True)
+    known = judged_groups({"kernels": list(kernels), "groups": list(groups)}, load_rules())
+    assert in_doubt(known, 1000.0) == (
+        "not counted: 95.0 % of the time, in kernels whose results or input are in doubt"
+    )
+    assert in_doubt(known[1:], 50.0) == in_doubt(known, None) == ""
 
 
 def test_the_three_largest_are_shown() -> None:

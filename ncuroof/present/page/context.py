@@ -173,7 +173,7 @@ def page_context(
         changes=changed,
         operators=operators(document.get("expected"), document["summary"].get("weighting")),
         breakdowns=list(_breakdowns(document["summary"])),
-        outlook=outlook(document, judged_groups(document)),
+        outlook=outlook(document, judged_groups(document, rules)),
         top_kernels=_top(document, rules),
         columns=_columns(kernels),
         rows=[_row(kernels[row.position], row, total_ns, rules) for row in rows[:_MOST_ROWS]],

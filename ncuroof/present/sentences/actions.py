@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.sentences.wall_time import IdleLine, idle_line
 
 _N_ACTIONS = 3
-_TOLD_SPEEDUP = 100
-"""Larger speedup bounds are not reported: they only say that the GPU is almost unused."""
+_LEAST_SPEEDUP, _TOLD_SPEEDUP = 1.005, 100
+"""Smaller speedup bounds round to none; larger ones are not reported either: they only say that the GPU is almost unused."""
 
 _ROUNDING = 1.001
 """Factor by which gains may exceed the time above the roofline before that needs an explanation."""
@@ -54,11 +55,12 @@ class Outlook:
     together: Annotated[str, "what the actions save together, or empty"]
     beyond_roofline: Annotated[str, "why that exceeds the time above the roofline, or empty"]
     without_gain: Annotated[str, "how much of the time only kernel fusion can reduce, or empty"]
+    in_doubt: Annotated[str, "how much of the time no action counts, since results or input are in doubt, or empty"]
 
     @property
     def in_total(self) -> tuple[str, ...]:
         """What the actions save together, with its qualifications."""
-        return tuple(filter(None, (self.together, self.beyond_roofline, self.without_gain)))
+        return tuple(filter(None, (self.together, self.beyond_roofline, self.without_gain, self.in_doubt)))
 
 
 def outlook(document: Mapping[str, Any], groups: Sequence[Mapping[str, Any]]) -> Outlook:
@@ -66,7 +68,7 @@ def outlook(document: Mapping[str, Any], groups: Sequence[Mapping[str, Any]]) ->
 
     Args:
         document: `ncuroof.analysis/1`; it may lack kernels.
-        groups: all groups of launches, as for `without_gain`.
+        groups: all groups of launches, as for `without_gain` and `in_doubt`.
     """
     actions, summary = document["actions"], document["summary"]
     weighting = summary.get("weighting")
@@ -77,6 +79,7 @@ def outlook(document: Mapping[str, Any], groups: Sequence[Mapping[str, Any]]) ->
         together=together(actions, weighting),
         beyond_roofline=beyond_roofline(actions, summary["recoverable_ns"]),
         without_gain=without_gain(groups, summary["duration_ns"]),
+        in_doubt=in_doubt(groups, summary["duration_ns"]),
     )
 
 
@@ -125,7 +128,7 @@ def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] 
     told = f"{'together ' if len(shares) > 1 else ''}at most {text.share(sum(shares))}" if len(first) > 1 else ""
     if as_it_is and len(as_it_is) < len(first):
         told += " (without what needs more blocks at once)"
-    if speedup >= _TOLD_SPEEDUP:
+    if not _LEAST_SPEEDUP <= speedup < _TOLD_SPEEDUP:
         return told
     of_run = "speedup of the whole run" if of_run_frac < 1 else "speedup"
     of_what, condition = (of_run, "") if as_it_is else ("speedup per unit of work", ", if more blocks run at once")
@@ -188,8 +191,30 @@ def without_gain(groups: Sequence[Mapping[str, Any]], duration_ns: float | None)
     return f"to save more, fuse kernels: {told}"
 
 
-def judged_groups(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the groups of a complete document with verdict, limiter and `has_gain`: a finding saves at least LEAST_GAIN."""
+def in_doubt(groups: Sequence[Mapping[str, Any]], duration_ns: float | None) -> str:
+    """Return how much of the time is in kernels that no action counts; empty where that is less than a percent.
+
+    Args:
+        groups: of launches, with `is_in_doubt` and their time in nanoseconds.
+        duration_ns: GPU time of the run, as in the summary; None where not known.
+    """
+    doubtful_ns = sum(group["duration_ns"] or 0.0 for group in groups if group["is_in_doubt"])
+    if not duration_ns or doubtful_ns < _LEAST_PART * duration_ns:
+        return ""
+    return f"not counted: {text.share(doubtful_ns / duration_ns)} of the time, in kernels whose results or input are in doubt"
+
+
+def doubts(rules: Rules) -> list[str]:
+    """Return the findings that, where they have no gain, question what a kernel computes or the input that it was profiled with."""
+    return [finding.id for finding in rules.findings.values() if finding.stands_first]
+
+
+def judged_groups(document: Mapping[str, Any], rules: Rules) -> list[dict[str, Any]]:
+    """Return the groups of a complete document with verdict, limiter, `has_gain` and `is_in_doubt`.
+
+    `has_gain`: a finding saves at least LEAST_GAIN. `is_in_doubt`: no action counts the group.
+    """
+    in_question = doubts(rules)
     kernel_by_id = {kernel["id"]: kernel for kernel in document["kernels"]}
     judged = ((group, kernel_by_id[group["id"]]) for group in document["groups"])
     return [
@@ -200,6 +225,9 @@ def judged_groups(document: Mapping[str, Any]) -> list[dict[str, Any]]:
             "has_gain": any(
                 (finding["gain_ns"] or 0.0) >= LEAST_GAIN * (kernel["duration_ns"] or math.inf)
                 for finding in kernel["findings"]
+            ),
+            "is_in_doubt": any(
+                finding["id"] in in_question and finding["gain_ns"] is None for finding in kernel["findings"]
             ),
         }
         for group, kernel in judged

@@ -15,6 +15,7 @@ from ncuroof.present.documents.weighting import weighting_document
 from ncuroof.present.sentences.actions import (
     LEAST_GAIN,
     Outlook,
+    doubts,
     gpu_time,
     outlook,
 )
@@ -89,7 +90,11 @@ def brief(analysed: Analysed) -> Brief:
     is_gain = pl.col("gain_ns") >= LEAST_GAIN * pl.col("duration_ns")
     with_gain = analysed.diagnosis.findings.join(times, on="id").filter(is_gain)["id"].implode()
     verdicts = analysed.diagnosis.verdicts.select("id", "verdict", "limiter")
-    judged = groups.join(verdicts, on="id", how="left").with_columns(has_gain=pl.col("id").is_in(with_gain))
+    is_doubt = pl.col("finding").is_in(doubts(load_rules())) & pl.col("gain_ns").is_null()
+    in_doubt = analysed.diagnosis.findings.filter(is_doubt)["id"].implode()
+    judged = groups.join(verdicts, on="id", how="left").with_columns(
+        has_gain=pl.col("id").is_in(with_gain), is_in_doubt=pl.col("id").is_in(in_doubt)
+    )
     return Brief(
         title=", ".join(reports[:3]) + (f" and {len(reports) - 3} more" if len(reports) > 3 else ""),
         is_simulated=any(report.session.is_simulated for report in analysed.reports),
