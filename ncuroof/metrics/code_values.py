@@ -12,9 +12,9 @@ from ncuroof.ingest import BY_LANE, RawReport
 LOADS_BY_CODE, ATOMIC_WAIT = "access.loads_by_code", "access.atomic_wait_frac"
 
 N_ALIKE = ("launch.n_alike_threads", "launch.n_alike_blocks")
-MOST_EXECUTIONS = "access.most_executions"
+MOST_EXECUTIONS, WIDE_CONFLICTS = "access.most_executions", "access.wide_conflict_frac"
 
-BY_CODE = (LOADS_BY_CODE, ATOMIC_WAIT, *N_ALIKE, MOST_EXECUTIONS)
+BY_CODE = (LOADS_BY_CODE, ATOMIC_WAIT, *N_ALIKE, MOST_EXECUTIONS, WIDE_CONFLICTS)
 """The columns that `values_by_code` returns."""
 
 _GENERATOR_PARTS = {
@@ -28,6 +28,10 @@ _GENERATOR_HEADER = "curand_kernel.h"
 _EXECUTED, _THREADS, _THREADS_ON = "inst_executed", "thread_inst_executed", "thread_inst_executed_true"
 _MEMORY_TYPE, _GLOBAL = "memory_type", 4
 """Counter of an instruction's memory type, and its value for global memory, as in `by_line` of profiles/metrics.toml."""
+
+_WAVEFRONTS, _IDEAL_WAVEFRONTS = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
+_WIDTH, _WIDE_BITS = "memory_access_size_type", 64
+"""Counter of an access's width, in bits from 32 on, and the least width of one for which lanes take turns at the banks."""
 
 _WARP = 32
 _LEAST_SAMPLES = 30
@@ -44,7 +48,7 @@ def values_by_code(report: RawReport, waits: Collection[str]) -> pl.DataFrame:
         report: as read by `ncuroof.ingest`.
         waits: counters of samples that found a warp waiting for data.
     """
-    return pl.DataFrame([*_waits(report, waits), *_alike(report), _most_executions(report)])
+    return pl.DataFrame([*_waits(report, waits), *_alike(report), _most_executions(report), _wide_conflicts(report)])
 
 
 def _waits(report: RawReport, waits: Collection[str]) -> list[pl.Series]:
@@ -88,6 +92,20 @@ def _most_executions(report: RawReport) -> pl.Series:
     accesses = report.instructions.filter(pl.col(_MEMORY_TYPE) == _GLOBAL)
     of_kernel = accesses.group_by("row").agg(n_executions.max().alias(MOST_EXECUTIONS))
     return _by_workload(of_kernel, report)[MOST_EXECUTIONS]
+
+
+def _wide_conflicts(report: RawReport) -> pl.Series:
+    """Return WIDE_CONFLICTS of each workload: the share of the wavefronts beyond the ideal that accesses of 8 or 16 bytes take.
+
+    It is null where the instructions are unknown or no access has a bank conflict.
+    """
+    if not {_WAVEFRONTS, _IDEAL_WAVEFRONTS, _WIDTH} <= set(report.instructions.columns):
+        return pl.Series(WIDE_CONFLICTS, [None] * report.workloads.height, pl.Float64)
+    excess = pl.col(_WAVEFRONTS) - pl.col(_IDEAL_WAVEFRONTS)
+    whole = excess.sum()
+    share = excess.filter(pl.col(_WIDTH) >= _WIDE_BITS).sum() / whole
+    of_kernel = report.instructions.group_by("row").agg(pl.when(whole > 0).then(share).alias(WIDE_CONFLICTS))
+    return _by_workload(of_kernel, report)[WIDE_CONFLICTS]
 
 
 def _alike(report: RawReport) -> list[pl.Series]:

@@ -63,6 +63,15 @@ def test_tiles_of_tensor_products_are_padded_by_16_bytes(tensor_frac: float | No
     assert ("tile[32][33]" in first_clause(told)) == (words == "one")
 
 
+@pytest.mark.parametrize(("wide_frac", "is_padded"), [(None, True), (0.4, True), (0.5, False)])
+def test_padding_is_not_the_first_cure_of_wide_accesses(wide_frac: float | None, is_padded: bool) -> None:
+    """Lanes that read 16 bytes each, 32 bytes apart, meet at the same banks in every row, however long the rows are."""
+    clause = first_clause(
+        FINDINGS["bank_conflicts"].advice.text(USER, quantities={"access.wide_conflict_frac": wide_frac})
+    )
+    assert ("pad each row" in clause) == is_padded
+
+
 def test_what_is_padded_stays_aligned() -> None:
     assert "16 bytes for float4, so that it stays aligned" in first_clause(FINDINGS["bank_conflicts"].advice.text(USER))
 

@@ -176,3 +176,24 @@ def test_a_generator_that_is_set_up_within_a_kernel_is_told_before_its_loads() -
     # FP64 is what the numbers are for: setting generators up takes none.
     slow = busy | {"sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_elapsed": 20.0}
     assert (first(slow)["id"], first(slow)["gain_ns"]) == ("inlined_generator_setup", pytest.approx(0.8e6))
+
+
+@pytest.mark.parametrize(
+    ("accesses", "share"),
+    [
+        # width in bits, wavefronts, ideal: 300 of 400 beyond the ideal are of 16 bytes
+        ([(128, 800, 500), (32, 300, 200)], 0.75),
+        ([(64, 200, 100), (32, 200, 200)], 1.0),
+        ([(32, 3200, 100), (None, None, None)], 0.0),
+        ([(128, 500, 500)], None),  # no conflicts
+    ],
+)
+def test_by_which_accesses_banks_conflict(
+    accesses: list[tuple[float | None, float | None, float | None]], share: float | None
+) -> None:
+    counted = ("memory_access_size_type", "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal")
+    table = pl.DataFrame(accesses, schema=dict.fromkeys(counted, pl.Float64), orient="row")
+    others = [pl.lit(None, dtype).alias(name) for name, dtype in RAW_INSTRUCTIONS.items() if name != "row"]
+    row = pl.lit(0, RAW_INSTRUCTIONS["row"]).alias("row")
+    found = replace(raw_report({"gpu__time_duration.sum": 1e6}), instructions=table.with_columns(row, *others))
+    assert measure([found]).kernels["access.wide_conflict_frac"].to_list() == [share]
