@@ -306,7 +306,7 @@ def _analysis(path: Path) -> dict[str, Any]:
     """Return the document without what was taken out, and without NVIDIA's texts, compared before.
 
     With the code go lines of the source, and what is told by them or by the code: loads in flight, indices that are
-    read, executions of single instructions, generators, Triton.
+    read, executions and widths of single instructions, generators, Triton.
     """
     found = ncuroof.read(path).analyse().to_dict()
     for source in found["sources"]:
@@ -321,6 +321,7 @@ def _analysis(path: Path) -> dict[str, Any]:
         each["access"].pop("atomic_wait_frac")
         each["access"].pop("most_executions")
         each["access"].pop("most_idle_warp_frac")
+        each["access"].pop("wide_conflict_frac")
         each["access"].pop("generator_setup_frac")
         (each["instructions"] or {}).pop("generator_frac", None)
         each["launch"].pop("n_alike_threads")
