@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.timing import ncu, print_table
 from ncuroof.collect import torch_runner
-from ncuroof.collect.report_places import reports_there
+from ncuroof.collect.report_paths import reports_there
 
 SCRIPT = Path(__file__).parent.parent / "examples" / "train_transformer.py"
 STEP = "10"

@@ -156,7 +156,7 @@ def test_ceiling_for_a_share_of_fma_is_what_pipe_and_share_say(analyse: Analyse)
 
 
 def test_l1_of_v100_is_128_byte_per_sm_and_clock(analyse: Analyse) -> None:
-    # Stated as theoretical: 14 336 GB/s = 80 SMs · 128 byte · 1.4 GHz.
+    # FrozenMapping as theoretical: 14 336 GB/s = 80 SMs · 128 byte · 1.4 GHz.
     l1 = "derived__l1tex__lsu_writeback_bytes.sum"
     counters = {
         "gpu__time_duration.sum": 1e6,

@@ -15,13 +15,13 @@ import polars as pl
 
 from ncuroof.compare.comparison import Comparison, run_change, run_obstacle, some, total_ns
 from ncuroof.compare.deltas import Delta
+from ncuroof.compare.distinct_names import names_of_failed
 from ncuroof.compare.gates import Gate
+from ncuroof.compare.matched_groups import WORK_WORDS, Row, is_other_work
 from ncuroof.compare.matching import How, Sureness
 from ncuroof.compare.noise import is_beyond
 from ncuroof.compare.side import Side
 from ncuroof.compare.signatures import numbered, texts_without_versions
-from ncuroof.compare.together import WORK_WORDS, Row, is_other_work
-from ncuroof.compare.told_apart import names_of_failed
 from ncuroof.diagnosis import load_rules
 from ncuroof.words import Verdict
 

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
-from ncuroof.compare.together import FLOP, INSTRUCTIONS, Row
+from ncuroof.compare.matched_groups import FLOP, INSTRUCTIONS, Row
 
 _SAME_WORK_RATIO = 1.1
 """Launches whose work differs by less are those of the same problem, launched otherwise."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
+from ncuroof.compare.matched_groups import FLOP, INSTRUCTIONS
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.signatures import range_path, renamed, variant
-from ncuroof.compare.together import FLOP, INSTRUCTIONS
 from ncuroof.diagnosis import Weighting, known_sum, n_launches
 from ncuroof.errors import SchemaError
 from ncuroof.ingest import RawReport

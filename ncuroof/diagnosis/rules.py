@@ -13,7 +13,7 @@ from ncuroof.diagnosis.advice import Advice, Variant
 from ncuroof.diagnosis.conditions import Condition, read_condition
 from ncuroof.metrics.families import USER
 from ncuroof.metrics.formula import Formula, parse
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 
 VERDICT_PREFIX = "verdict:"
 
@@ -227,7 +227,7 @@ def load_rules() -> Rules:
     Raises:
         ProfileError: `profiles/rules.toml` is malformed.
     """
-    with stated("rules.toml") as raw:
+    with profile_file("rules.toml") as raw:
         return Rules(
             nodes=tuple(_node(entry) for entry in raw["node"]),
             verdicts={name: Described(**entry) for name, entry in raw["verdict"].items()},

@@ -10,7 +10,7 @@ from typing import Any
 
 from ncuroof.collect.traces.idle_places import Place
 from ncuroof.collect.traces.temporal_breakdown import Part, TemporalBreakdown
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 
 COMPUTATION = "computation"
 _MOST_OF_IT_FRAC = 0.5
@@ -195,7 +195,7 @@ def load_parts() -> Mapping[str, PartEntry]:
     Raises:
         ProfileError: `profiles/temporal_breakdown.toml` is malformed.
     """
-    with stated("temporal_breakdown.toml") as raw:
+    with profile_file("temporal_breakdown.toml") as raw:
         return {
             name: PartEntry(
                 entry["title"],

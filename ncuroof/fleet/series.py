@@ -17,12 +17,12 @@ import math
 
 import polars as pl
 
+from ncuroof.compare.matched_groups import FLOP, INSTRUCTIONS
 from ncuroof.compare.noise import Chance
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.side import SAME_LAUNCH as OF_A_GROUP
 from ncuroof.compare.side import varies
 from ncuroof.compare.signatures import range_path
-from ncuroof.compare.together import FLOP, INSTRUCTIONS
 from ncuroof.fleet.tables import FLEET_STEPS
 from ncuroof.tables import conform
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ncuroof.collect.report_places import claimed
+from ncuroof.collect.report_paths import claimed
 from tests.cli.running import run_main
 from tests.collect.making import DEMO, ROOT, stand_in, stand_in_nsys
 from tests.support.nsys_database import Ran, write_database

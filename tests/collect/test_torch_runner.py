@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from ncuroof.collect.first_run import RUNNER
+from ncuroof.collect.counting_run import RUNNER
 from ncuroof.collect.journal import read_status
 from ncuroof.collect.settings import load_settings, option_name
-from ncuroof.collect.torch_tools import Annotations, BatchClock, Counting, OnlyOurs
+from ncuroof.collect.torch_tools import Annotations, BatchClock, Counting, ScriptProfilers
 from tests.collect.making import ROOT
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed")
@@ -377,7 +377,7 @@ def ranges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @contextmanager
 def annotated() -> Iterator[None]:
-    annotations = Annotations(OnlyOurs())
+    annotations = Annotations(ScriptProfilers())
     annotations.start()
     try:
         yield
@@ -433,7 +433,7 @@ def test_ranges_of_operators_outlive_the_window(ranges: list[str], monkeypatch: 
 def test_what_pytorch_advises_of_several_cycles_is_not_said_and_all_else_is() -> None:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        with OnlyOurs().at_work():
+        with ScriptProfilers().at_work():
             warnings.warn("Warning: Profiler clears events at the end of each cycle.Only events", stacklevel=1)
             warnings.warn("CUPTI is missing", stacklevel=1)
     assert [str(each.message) for each in said] == ["CUPTI is missing"]
@@ -594,7 +594,7 @@ def test_earlier_steps_are_timed_by_events_on_the_gpu(tmp_path: Path, monkeypatc
     journal: Any = SimpleNamespace(tell=lambda _, **more: told.append(more))
 
     def new() -> Counting:
-        return Counting(str(tmp_path / "trace.json"), journal, OnlyOurs(), BatchClock())
+        return Counting(str(tmp_path / "trace.json"), journal, ScriptProfilers(), BatchClock())
 
     counting = new()
     for _ in range(8):
@@ -640,7 +640,7 @@ def test_operators_are_recorded_where_they_are_asked_for(
     monkeypatch.setattr(torch.profiler, "profile", lambda activities: asked.extend(activities) or profile)
     journal: Any = None
     path = str(tmp_path / "trace.json")
-    Counting(path, journal, OnlyOurs(), BatchClock(), with_operators=with_operators).start()
+    Counting(path, journal, ScriptProfilers(), BatchClock(), with_operators=with_operators).start()
     assert {activity.name for activity in asked} == activities
 
 

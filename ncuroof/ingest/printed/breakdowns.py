@@ -11,7 +11,7 @@ from functools import cache
 import polars as pl
 
 from ncuroof.ingest.raw_report import CounterSelection
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 
 SUFFIX = ".avg.pct_of_peak_sustained_elapsed"
 """Suffix of the counter of each member."""
@@ -52,7 +52,7 @@ def load_printed_breakdowns() -> tuple[PrintedBreakdown, ...]:
     Raises:
         ProfileError: the installation is broken.
     """
-    with stated("printed.toml") as raw:
+    with profile_file("printed.toml") as raw:
         return tuple(
             PrintedBreakdown(
                 entry["listing"], entry["throughput"], tuple(f"{name}{SUFFIX}" for name in entry["members"])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ncuroof.ingest.printed.tables import PrintedRule
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 
 _STALLS = re.compile(r"spends ([\d.,]+) cycles being stalled (.{1,160})")
 _STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
@@ -71,11 +71,11 @@ def _reason(words: str) -> str | None:
 @cache
 def _reason_by_words() -> Mapping[str, str]:
     """Return the stall reason by the words that identify it."""
-    with stated("printed.toml") as raw:
+    with profile_file("printed.toml") as raw:
         return {part: reason for reason, parts in raw["stall_words"].items() for part in parts}
 
 
 @cache
 def _sentences() -> tuple[_Sentence, ...]:
-    with stated("printed.toml") as raw:
+    with profile_file("printed.toml") as raw:
         return tuple(_Sentence(re.compile(entry["pattern"]), entry["numbers"]) for entry in raw["sentence"])

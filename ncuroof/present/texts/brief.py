@@ -26,9 +26,9 @@ from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_ou
 from ncuroof.present.sentences.clocks import locked_clock_remark
 from ncuroof.present.sentences.collect_options import RAW_PAGE, SHARED_SLICE, is_on_shared_slice, raw_page_tells
 from ncuroof.present.sentences.debug_build import debug_build_sentence
+from ncuroof.present.sentences.distinct_labels import with_folders
 from ncuroof.present.sentences.reached_roofs import reached_roof_lines
 from ncuroof.present.sentences.source_lines import first_place
-from ncuroof.present.sentences.told_apart import with_folders
 from ncuroof.present.sentences.wall_time import wall_time_lines
 from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
 

@@ -22,7 +22,7 @@ _CAST = r"\([0-9A-Za-z_: ]+\)(-?[0-9])"
 """As NVIDIA's demangler writes a constant: `(int)64`."""
 
 
-def told_apart(*sides: Side) -> tuple[Side, ...]:
+def with_distinct_names(*sides: Side) -> tuple[Side, ...]:
     """Return runs whose groups of one short name have others where their names differ: "launch_global · advance".
 
     All instantiations of a template have one short name, and all kernels of a program that uses Kokkos.

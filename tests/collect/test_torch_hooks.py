@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ncuroof.collect.first_run import RUNNER
+from ncuroof.collect.counting_run import RUNNER
 
 TORCH = {
     "__init__.py": """

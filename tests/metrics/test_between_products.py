@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from ncuroof.metrics.between_products import between_products
 from ncuroof.metrics.catalogue import load_catalogue
-from ncuroof.metrics.neighbours import between_products
 
 P, Q = (
     "nvjet_sm90_tst_64x512_64x4_2x1_v_bz_TNT",
