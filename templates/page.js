@@ -185,7 +185,7 @@ function deselect() {
   if (!state.isMarked && !chart.imaginary) return;
   state.isMarked = false;
   table.mark(null);
-  imagine(chart, null, null);
+  showWhatIf(chart, null, null);
   showChart();
 }
 

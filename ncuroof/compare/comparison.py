@@ -100,12 +100,12 @@ def run_obstacle(comparison: Comparison) -> str | None:
 def _of_unknown_time(before: Side, after: Side) -> str:
     """Return of which kernels the time is not known, where that of others is: sums lack it; "" where there are none."""
     is_known = (pl.col("duration_ns") > 0).fill_null(value=False)
-    told = []
+    clauses = []
     for side, when in ((before, "before"), (after, "after")):
         unknown = side.groups.filter(~is_known)["short_name"].to_list()
         if 0 < len(unknown) < side.groups.height:
-            told.append(f"the time of {some(unknown)} is not known {when}")
-    return ", ".join(told)
+            clauses.append(f"the time of {some(unknown)} is not known {when}")
+    return ", ".join(clauses)
 
 
 def _counted_otherwise(before: Side, after: Side) -> str | None:

@@ -32,7 +32,7 @@ def with_distinct_names(*sides: Side) -> tuple[Side, ...]:
 
 
 def names_of_failed(*sides: Side) -> Mapping[str, str]:
-    """Return what to call the launches that failed to profile: the function, told apart from all of the runs.
+    """Return what to call the launches that failed to profile: the function, distinguished among all of the runs.
 
     By their names as recorded, and by these without versions of libraries.
     """

@@ -93,7 +93,7 @@ def _goes_with(time_change: float, explanation: Explanation, was: float, became:
 def _matters(
     explanation: Explanation, slower: MatchedGroups, values: tuple[float, float], rules: ComparisonRules
 ) -> bool:
-    """Return whether the kernel uses what is told of: bytes through a DRAM that is known to idle take no time.
+    """Return whether the kernel uses what the explanation is about: bytes through a DRAM that is known to idle take no time.
 
     An amount has to be of what keeps the slower side busy, a utilisation to be considerable on either side.
     """

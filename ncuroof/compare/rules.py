@@ -20,7 +20,7 @@ class Noise:
         n_standard_errors: a change counts where it exceeds so many standard errors.
         n_launches_to_estimate: from so many launches on their own deviation counts.
         clock_difference_frac: clocks that differ by more make times incomparable.
-        least_line_frac: a line whose time changed by a smaller share of the kernel's is not told.
+        least_line_frac: a line whose time changed by a smaller share of the kernel's is not reported.
     """
 
     jitter_ns: float

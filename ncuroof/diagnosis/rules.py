@@ -262,8 +262,8 @@ def _caveat(entry: Mapping[str, Any]) -> Caveat:
 
 
 def _variant(entry: Mapping[str, Any]) -> Variant:
-    told = {name: value for name, value in entry.items() if name != "when"}
-    return Variant(**told, all_of=tuple(map(read_condition, entry.get("when", ()))))
+    fields = {name: value for name, value in entry.items() if name != "when"}
+    return Variant(**fields, all_of=tuple(map(read_condition, entry.get("when", ()))))
 
 
 def _finding(name: str, entry: Mapping[str, Any]) -> Finding:

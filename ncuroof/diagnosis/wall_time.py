@@ -88,9 +88,9 @@ class WallTime:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
-        told = asdict(self)
+        values = asdict(self)
         places = ("during", "before")
-        return told | {"parts": [part | {name: list(part[name]) for name in places} for part in told["parts"]]}
+        return values | {"parts": [part | {name: list(part[name]) for name in places} for part in values["parts"]]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,20 +48,20 @@ def test_a_program_that_fails_is_counted_as_far_as_it_came(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("ran", "told"),
+    ("ran", "message"),
     [
         (None, "nsys exited with status 0 and left no trace"),
         ([Ran(0, 1, 1, table="MEMSET")], "nsys saw no kernel on a GPU"),
     ],
 )
 def test_what_nsys_cannot_count_is_recorded_whole_unless_counts_are_needed(
-    tmp_path: Path, ran: list[Ran] | None, told: str
+    tmp_path: Path, ran: list[Ran] | None, message: str
 ) -> None:
     nsys = stand_in_nsys(tmp_path, None if ran is None else write_database(tmp_path / "made.sqlite", ran))
     said: list[str] = []
     assert counting_run(HELLO, nsys, said).count() == {}
-    assert said[-1] == f"{told}: launches are not counted, and every launch is recorded"
-    with pytest.raises(ProfilingError, match=rf"{told} \(no-kernels\)"):
+    assert said[-1] == f"{message}: launches are not counted, and every launch is recorded"
+    with pytest.raises(ProfilingError, match=rf"{message} \(no-kernels\)"):
         counting_run(HELLO, nsys, cover_frac=0.9).count()
 
 

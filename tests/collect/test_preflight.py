@@ -1,4 +1,4 @@
-"""What can be known before a program runs is told before it runs."""
+"""What can be known before a program runs is reported before it runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_script_on_a_good_machine_may_run(tmp_path: Path, script: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("nowhere.py",), r"nowhere\.py: no such script"),
         (("./nowhere",), r"\./nowhere: no such program \(program-not-found\)"),
@@ -47,8 +47,8 @@ def test_a_script_on_a_good_machine_may_run(tmp_path: Path, script: str) -> None
         (("no-such-launcher", "-n", "2", "./app"), "no-such-launcher: no such program"),
     ],
 )
-def test_a_program_that_is_not_there(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
-    with pytest.raises(NcuroofError, match=told):
+def test_a_program_that_is_not_there(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(NcuroofError, match=message):
         preflight(recorder(tmp_path, words), machine())
 
 
@@ -64,7 +64,7 @@ def main():
 
 
 @pytest.mark.parametrize(
-    ("of", "told", "hint"),
+    ("of", "message", "hint"),
     [
         ("train_step", "has no such function", "did you mean main.train_step?"),
         ("Trainer.train_step", "has no such function", "did you mean main.train_step?"),
@@ -72,12 +72,12 @@ def main():
     ],
 )
 def test_a_function_that_the_script_lacks_is_told_before_it_runs(
-    tmp_path: Path, script: str, of: str, told: str, hint: str
+    tmp_path: Path, script: str, of: str, message: str, hint: str
 ) -> None:
     Path(script).write_text(FUNCTIONS, encoding="utf-8")
     for words in ((script,), ("torchrun", script)):
         one = recorder(tmp_path, words, steps=Steps(2, 2, of=of))
-        with pytest.raises(ProfileRequestError, match=f"--step-of {of}: .*train.py {told}") as error:
+        with pytest.raises(ProfileRequestError, match=f"--step-of {of}: .*train.py {message}") as error:
             preflight(replace(one, program=replace(one.program, launcher=())), machine())
         assert str(error.value.hint).startswith(hint)
 
@@ -119,7 +119,7 @@ def test_the_driver_is_ncus_to_find(tmp_path: Path, script: str, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "message"),
     [
         ("==ERROR== unrecognised option '--nosuch'.", r"\(unknown-option\): unrecognised option '--nosuch'"),
         ("==ERROR== The moon is in the way.", "ncu does not start: The moon is in the way"),
@@ -129,14 +129,14 @@ def test_the_driver_is_ncus_to_find(tmp_path: Path, script: str, monkeypatch: py
         ("==ERROR== No kernels were able to be profiled.\n==ERROR== Invalid regex", r"\(unknown-option\)"),
     ],
 )
-def test_what_ncu_refuses(tmp_path: Path, script: str, said: str, told: str | None) -> None:
+def test_what_ncu_refuses(tmp_path: Path, script: str, said: str, message: str | None) -> None:
     one = recorder(tmp_path, (script,))
     refuse(one, said)
     preflight(replace(one, request=replace(one.request, per_shape=False)), machine())  # ncu says it itself, at once
-    if told is None:
+    if message is None:
         preflight(one, machine())
     else:
-        with pytest.raises(ProfilingError, match=told):
+        with pytest.raises(ProfilingError, match=message):
             preflight(one, machine())
 
 
@@ -162,22 +162,22 @@ def test_an_ncu_without_what_a_long_run_needs(tmp_path: Path, script: str) -> No
 
 def test_a_place_where_no_report_can_be(tmp_path: Path, script: str) -> None:
     (tmp_path / "taken.ncu-rep").mkdir()
-    for report, told in ((tmp_path / "taken.ncu-rep", "is a folder"), (Path("/proc/x.ncu-rep"), "cannot be written")):
-        with pytest.raises(OutputError, match=told):
+    for report, fault in ((tmp_path / "taken.ncu-rep", "is a folder"), (Path("/proc/x.ncu-rep"), "cannot be written")):
+        with pytest.raises(OutputError, match=fault):
             recorder(tmp_path, (script,), report=report).record()
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize(("more", "told"), [({"kernels": ("(",)}, "Invalid regex"), ({}, "no-driver")])
-def test_the_real_ncu_is_asked(tmp_path: Path, script: str, more: dict[str, Any], told: str) -> None:
+@pytest.mark.parametrize(("more", "message"), [({"kernels": ("(",)}, "Invalid regex"), ({}, "no-driver")])
+def test_the_real_ncu_is_asked(tmp_path: Path, script: str, more: dict[str, Any], message: str) -> None:
     ncu = find_ncu()
     if ncu is None:
         pytest.skip("NVIDIA's ncu is not installed")
-    if Path("/dev/nvidia0").exists() and told == "no-driver":
+    if Path("/dev/nvidia0").exists() and message == "no-driver":
         pytest.skip("this machine has a GPU")
     from ncuroof.collect.plan import plan_collection  # noqa: PLC0415
 
     plan = plan_collection("quick", load_settings(), capabilities=[90])
     one = replace(recorder(tmp_path, (script,), cover_frac=0.9, **more), ncu=Path(ncu), plan=plan)
-    with pytest.raises(ProfilingError, match=told):
+    with pytest.raises(ProfilingError, match=message):
         preflight(one, machine())

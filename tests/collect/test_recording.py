@@ -83,17 +83,17 @@ def test_ncus_words_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "message"),
     [
         ("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission", r"ERR_NVGPUCTRPERM\) \(no-permission\)"),
         ("==ERROR== Out of memory.", "out-of-memory"),
         ("", "no-kernels"),
     ],
 )
-def test_a_failure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: str, told: str) -> None:
+def test_a_failure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: str, message: str) -> None:
     monkeypatch.delenv("STAND_IN_REPORT")
     monkeypatch.setenv("STAND_IN_LINES", lines)
-    with pytest.raises(ProfilingError, match=told):
+    with pytest.raises(ProfilingError, match=message):
         recorder(tmp_path).record()
 
 
@@ -791,7 +791,7 @@ def leaves(monkeypatch: pytest.MonkeyPatch, trace: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("journal", "told"),
+    ("journal", "message"),
     [
         ("began start stop", "PyTorch did not use the GPU in the script's own process: launches are not counted"),
         (
@@ -802,11 +802,11 @@ def leaves(monkeypatch: pytest.MonkeyPatch, trace: str) -> None:
     ],
 )
 def test_why_there_is_no_trace_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, journal: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, journal: str, message: str
 ) -> None:
     said: list[str] = []
     assert _counted_with(tmp_path, monkeypatch, journal, said) == {}
-    assert said[-1].startswith(told)
+    assert said[-1].startswith(message)
 
 
 @pytest.mark.parametrize("journal", ["", "began start counted stop"])
@@ -820,8 +820,8 @@ def test_a_trace_for_which_there_was_no_room_is_an_error(
 
 def _counted_with(folder: Path, monkeypatch: pytest.MonkeyPatch, journal: str, said: list[str]) -> object:
     """Count with a journal of these events, and without a trace."""
-    told = "".join(json.dumps({"event": event, "after": 0}) + "\n" for event in journal.split())
-    write = f"import sys; open(sys.argv[1], 'w').write({told!r})"
+    lines = "".join(json.dumps({"event": event, "after": 0}) + "\n" for event in journal.split())
+    write = f"import sys; open(sys.argv[1], 'w').write({lines!r})"
     monkeypatch.setattr(
         CountingRun, "command", lambda _, there: [sys.executable, "-c", write, str(there / "journal.jsonl")]
     )
@@ -897,8 +897,8 @@ def test_what_the_runner_saw_of_the_steps_times_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, journal: list[dict[str, object]], steps: CountedSteps | None
 ) -> None:
     kernel = {"cat": "kernel", "name": "k", "ts": 0, "dur": 20, "args": {"grid": [8, 1, 1], "block": [64, 1, 1]}}
-    told = "".join(f"{json.dumps(entry)}\n" for entry in [{"event": "start", "before": 4}, *journal])
-    write = f"import sys; open(sys.argv[1], 'w').write({json.dumps({'traceEvents': [kernel]})!r}); open(sys.argv[2], 'w').write({told!r})"  # noqa: E501
+    lines = "".join(f"{json.dumps(entry)}\n" for entry in [{"event": "start", "before": 4}, *journal])
+    write = f"import sys; open(sys.argv[1], 'w').write({json.dumps({'traceEvents': [kernel]})!r}); open(sys.argv[2], 'w').write({lines!r})"  # noqa: E501
     left = ("trace.json", "journal.jsonl")
     monkeypatch.setattr(
         CountingRun, "command", lambda _, folder: [sys.executable, "-c", write, *(str(folder / name) for name in left)]

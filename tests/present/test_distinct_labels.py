@@ -71,8 +71,8 @@ def test_reports_and_kernels_of_one_name_on_two_gpus(tmp_path: Path) -> None:
     summary = brief(analysis)
     assert summary.title == "before/run.ncu-rep, after/run.ncu-rep"
     assert [line.split(" · ")[0] for line in summary.devices] == ["GPU 0: GPU of one kind", "GPU 1: GPU of another"]
-    told = {(line.gpu, line.differs_in) for line in summary.kernels}
-    assert told == {(gpu, (word,)) for gpu in ("GPU 0", "GPU 1") for word in ("Narrow", "Wide")}
+    labels = {(line.gpu, line.differs_in) for line in summary.kernels}
+    assert labels == {(gpu, (word,)) for gpu in ("GPU 0", "GPU 1") for word in ("Narrow", "Wide")}
     assert "| copy · Wide · GPU 1 | 1 |" in to_markdown(analysis)
     assert " copy · Wide · GPU 1 " in to_text(analysis)
 

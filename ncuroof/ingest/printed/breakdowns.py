@@ -41,8 +41,8 @@ class PrintedBreakdown:
             return None
         names = [pl.when(pl.col(name).is_not_null()).then(pl.lit(name)) for name in held]
         listed = pl.concat_str(names, separator=",", ignore_nulls=True)
-        is_told = pl.col(self.throughput).is_not_null() & (listed != "")
-        return counters.select(pl.when(is_told).then(listed).alias(self.listing)).to_series()
+        is_listed = pl.col(self.throughput).is_not_null() & (listed != "")
+        return counters.select(pl.when(is_listed).then(listed).alias(self.listing)).to_series()
 
 
 @cache

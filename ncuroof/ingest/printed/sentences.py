@@ -30,7 +30,7 @@ class _Sentence:
     numbers: Mapping[str, Sequence[int]]
 
 
-def counters_told(rules: Iterable[PrintedRule]) -> dict[int, dict[str, float]]:
+def mentioned_counters(rules: Iterable[PrintedRule]) -> dict[int, dict[str, float]]:
     """Return the counters mentioned by rules: values by row of the launch and by counter, printed with at most two decimals."""
     found: dict[int, dict[str, float]] = {}
     for rule in rules:
@@ -42,8 +42,8 @@ def counters_told(rules: Iterable[PrintedRule]) -> dict[int, dict[str, float]]:
 
 def _stalls(text: str) -> Iterator[tuple[str, float]]:
     """Yield stall counters, in cycles per issued instruction; rules mention only reasons with a large share, and the largest."""
-    for told in _STALLS.finditer(text):
-        cycles, reason = _cycles(told[1]), _reason(told[2])
+    for stall in _STALLS.finditer(text):
+        cycles, reason = _cycles(stall[1]), _reason(stall[2])
         if cycles is not None and reason is not None:
             yield _STALL.format(reason), cycles
 

@@ -98,12 +98,12 @@ def utilisation_sentence(found: Record | None, of_time: str = "GPU time") -> str
         (found["short_frac"], "to kernels too short for their launch"),
         (found["other_frac"], "to other kernels"),
     ]
-    told = [f"{text.share(share)} {where}" for share, where in sorted(lost, reverse=True) if share >= 0.005]
+    losses = [f"{text.share(share)} {where}" for share, where in sorted(lost, reverse=True) if share >= 0.005]
     peak = f"{text.label(found['precision'])} peak of {text.flop_rate(found['peak_flop_per_s'], found['precision'])}"
     about = "about " if found["extrapolated_frac"] >= _LEAST_EXTRAPOLATED_FRAC else ""
     sentence = (
         f"MFU: the model's matrix products reach {about}{text.share(found['mfu_frac'])} of the {peak} over {of_time}; "
-        + (f"the rest goes {', '.join(told)}." if told else "nothing is lost.")
+        + (f"the rest goes {', '.join(losses)}." if losses else "nothing is lost.")
     )
     if not about:
         return sentence
