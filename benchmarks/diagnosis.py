@@ -27,20 +27,20 @@ def benchmark(rounds: int) -> None:
     """Print how long each stage of the analysis takes, and whether the time grows in proportion to the number of kernels."""
     (raw,) = read(REPORT).raw
     reports = {n_kernels: repeated(raw, n_kernels) for n_kernels in SIZES}
-    told: dict[int, list[dict[str, float]]] = {n_kernels: [] for n_kernels in SIZES}
+    runs_by_size: dict[int, list[dict[str, float]]] = {n_kernels: [] for n_kernels in SIZES}
     for number in range(rounds + 1):
         for n_kernels, report in reports.items():
             seconds = _analyse(report)
             if number:
-                told[n_kernels].append(seconds)
+                runs_by_size[n_kernels].append(seconds)
     print(f"Analysis of tables in memory, {rounds} rounds; the goal for {SIZES[-1]:,} kernels is {GOAL_SECONDS} s\n")
-    whole = {n: Spread.of([sum(seconds.values()) for seconds in runs]) for n, runs in told.items()}
+    whole = {n: Spread.of([sum(seconds.values()) for seconds in runs]) for n, runs in runs_by_size.items()}
     rows = []
-    for n_kernels, runs in told.items():
+    for n_kernels, runs in runs_by_size.items():
         stages = [f"{Spread.of([seconds[stage] for seconds in runs]).median * 1e3:.0f} ms" for stage in runs[0]]
         per_kernel = f"{whole[n_kernels].median / n_kernels * 1e6:.3g} µs"
         rows.append([f"{n_kernels:,}", str(whole[n_kernels]), per_kernel, *stages])
-    print_table(["kernels", "median (min–max)", "per kernel", *told[SIZES[0]][0]], rows)
+    print_table(["kernels", "median (min–max)", "per kernel", *runs_by_size[SIZES[0]][0]], rows)
     before, last = SIZES[-2:]
     growth = whole[last].median / whole[before].median
     print(

@@ -81,20 +81,20 @@ def _verdict(seconds_by_name: dict[str, float], ours: float) -> None:
 
 def _in_process(report: Path, rounds: int) -> None:
     """Print times without start-up: with all modules imported, and for ncu its time minus that for one kernel."""
-    told: dict[str, list[dict[str, float]]] = {"native": [], "nvidia": []}
+    runs_by_reader: dict[str, list[dict[str, float]]] = {"native": [], "nvidia": []}
     module, beyond_one, copied = [], [], []
     one_kernel = write_full_set(report.with_stem("one-kernel"), 1)
     tool = ncu()
     for _ in range(rounds):
-        for reader, seconds in told.items():
+        for reader, seconds in runs_by_reader.items():
             seconds.append(json.loads(_program("stages", report, reader)))
         module.append(json.loads(_program("module_all", report)))
         copied.append(_seconds_to_copy(report))
         if tool is not None:
             beyond_one.append(run(raw_csv(tool, report)).seconds - run(raw_csv(tool, one_kernel)).seconds)
     one_kernel.unlink()
-    native, nvidia = (Spread.of([one["read"] for one in told[reader]]) for reader in told)
-    summary = Spread.of([sum(one.values()) - one["imports"] for one in told["native"]])
+    native, nvidia = (Spread.of([one["read"] for one in runs_by_reader[reader]]) for reader in runs_by_reader)
+    summary = Spread.of([sum(one.values()) - one["imports"] for one in runs_by_reader["native"]])
     every = Spread.of(module)
     print(
         f"In process: reading {native}, with NVIDIA's module {nvidia}: {nvidia.median / native.median:.1f} times.\n"

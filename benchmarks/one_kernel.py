@@ -56,7 +56,7 @@ def _processes(report: Path, rounds: int) -> None:
 
 def _stages(report: Path, rounds: int) -> None:
     command = [sys.executable, "-m", "benchmarks.programs", "stages", str(report)]
-    told = [json.loads(subprocess.check_output(command)) for _ in range(rounds)]
-    rows = [[stage, str(Spread.of([seconds[stage] for seconds in told]))] for stage in told[0]]
-    rows.append(["all stages", str(Spread.of([sum(seconds.values()) for seconds in told]))])
+    runs = [json.loads(subprocess.check_output(command)) for _ in range(rounds)]
+    rows = [[stage, str(Spread.of([seconds[stage] for seconds in runs]))] for stage in runs[0]]
+    rows.append(["all stages", str(Spread.of([sum(seconds.values()) for seconds in runs]))])
     print_table(["stage", "median (min–max)"], rows)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.timing import ncu, print_table
 from ncuroof.collect import torch_runner
-from ncuroof.collect.report_places import reports_there
+from ncuroof.collect.report_paths import reports_there
 
 SCRIPT = Path(__file__).parent.parent / "examples" / "train_transformer.py"
 STEP = "10"
@@ -73,8 +73,8 @@ def _profile(report: Path, options: list[str]) -> Recorded:
     document = report.with_suffix(".json")
     ((_, found),) = reports_there(report, of_ranks=False)
     _seconds([sys.executable, "-m", "ncuroof", "report", found, "--quiet", "-o", document], report.parent)
-    told = json.loads(document.read_text(encoding="utf-8"))
-    kernels, weighting = told["kernels"], told["summary"]["weighting"]
+    analysis = json.loads(document.read_text(encoding="utf-8"))
+    kernels, weighting = analysis["kernels"], analysis["summary"]["weighting"]
     of_ncu_ns, counted_ns = (
         sum(kernel[name] * kernel["n_represented"] for kernel in kernels if kernel["counted_average_ns"])
         for name in ("duration_ns", "counted_average_ns")

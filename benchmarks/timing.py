@@ -52,8 +52,8 @@ def run(command: Sequence[str | Path]) -> Run:
         RuntimeError: it failed.
     """
     starter = [sys.executable, "-S", "-E", Path(__file__).with_name("launch.py")]
-    told = subprocess.run([*starter, *command], capture_output=True, text=True, check=True).stdout
-    seconds, cpu_seconds, peak_bytes, exit_code = told.split()
+    printed = subprocess.run([*starter, *command], capture_output=True, text=True, check=True).stdout
+    seconds, cpu_seconds, peak_bytes, exit_code = printed.split()
     if exit_code != "0":
         raise RuntimeError(f"{exit_code} from {' '.join(map(str, command))}")
     return Run(float(seconds), float(cpu_seconds), int(peak_bytes))
@@ -94,8 +94,8 @@ def machine() -> str:
     parts = [f"{n_cores} cores", f"Python {platform.python_version()}", f"polars {pl.__version__}"]
     tool = ncu()
     if tool is not None:
-        told = subprocess.run([str(tool), "--version"], capture_output=True, text=True, check=False).stdout
-        version = next((line.split()[1] for line in told.splitlines() if line.startswith("Version")), "")
+        printed = subprocess.run([str(tool), "--version"], capture_output=True, text=True, check=False).stdout
+        version = next((line.split()[1] for line in printed.splitlines() if line.startswith("Version")), "")
         parts.append(f"ncu {version}".rstrip())
     return " · ".join([*parts, f"load {os.getloadavg()[0]:.1f} at the start"])
 

@@ -17,8 +17,8 @@ _N_KERNELS = 3
 def page(text: str) -> str:
     """Return the page with the example written anew: the summary, or of it what a step's time goes to."""
     head, step, most, kernels = _summary()
-    told = {"demo": (head, step, most, kernels), "step": (step,)}
-    return _BLOCK.sub(lambda found: f"{found[1]}{_text(told[found[2]])}{found[3]}", text)
+    parts = {"demo": (head, step, most, kernels), "step": (step,)}
+    return _BLOCK.sub(lambda found: f"{found[1]}{_text(parts[found[2]])}{found[3]}", text)
 
 
 def _text(paragraphs: tuple[list[str], ...]) -> str:

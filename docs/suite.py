@@ -18,7 +18,7 @@ from cases import Case, load  # noqa: E402
 from mended import mending  # noqa: E402
 from roofs import roofs  # noqa: E402
 from tables import answers, confusion, paper, revisions  # noqa: E402
-from validate import judged_in, told  # noqa: E402
+from validate import judged_in, share_lines  # noqa: E402
 
 
 def page(text: str) -> str:
@@ -32,7 +32,7 @@ def _tables() -> dict[str, str]:
     judged, problems = judged_in(recorded, suite)
     tables = {
         "recorded": _recorded(recorded),
-        "share": (f"- {line}" for line in told(judged, problems, suite)),
+        "share": (f"- {line}" for line in share_lines(judged, problems, suite)),
         "ours": confusion("ncuroof", judged, [each.found[0] for each in judged]),
         "vendor": confusion("NVIDIA", judged, [each.vendor or "none" for each in judged]),
         "revisions": revisions(judged) if any(each.case.before for each in judged) else ("None.",),

@@ -21,7 +21,7 @@ _PACKAGE = Path(__file__).resolve().parent
 _Value = TypeVar("_Value")
 
 
-class Stated(Mapping[str, _Value]):
+class FrozenMapping(Mapping[str, _Value]):
     """A read-only mapping, for cached data that all callers share; unlike a `MappingProxyType` it can be pickled."""
 
     __slots__ = ("_values",)
@@ -63,7 +63,7 @@ def folder(name: str) -> Path:
 
 
 @contextmanager
-def stated(name: str) -> Iterator[dict[str, Any]]:
+def profile_file(name: str) -> Iterator[dict[str, Any]]:
     """Yield the parsed file `name` of `profiles/`; errors that its content causes in the `with` block name the file.
 
     Raises:

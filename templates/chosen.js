@@ -61,14 +61,14 @@ function tickTo({ x, y, roof }, rim, plane) {
 }
 
 /** Show where a launch's dot would move: `moved` holds the factors {x, y} of its intensity and rate; null removes the ring. */
-function imagine(chart, position, moved) {
+function showWhatIf(chart, position, moved) {
   if (!chart.imaginary && !moved) return;
   chart.imaginary = moved && { position, ...moved };
   chart.redraw();
 }
 
 /** A ring where the dot would move, and a line to it from the dot. */
-function imagined({ imaginary, choice: { rows, view, level }, plane }) {
+function whatIfMarks({ imaginary, choice: { rows, view, level }, plane }) {
   const isInView = imaginary && rows.some(({ launches }) => launches.includes(imaginary.position));
   const dot = isInView && view === "flop" && level === "dram" ? dotOf(imaginary.position, view, level) : null;
   if (!dot) return [];

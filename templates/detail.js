@@ -179,8 +179,8 @@ function alike(position) {
 
 /** The sliders of a launch; none where its busy times are not known. */
 function whatIf(position, scaling) {
-  imagine(chart, position, null);
-  return scaling ? new WhatIf(scaling, (moved) => imagine(chart, position, moved)).elements() : [];
+  showWhatIf(chart, position, null);
+  return scaling ? new WhatIf(scaling, (moved) => showWhatIf(chart, position, moved)).elements() : [];
 }
 
 /** Show a launch's detail. */

@@ -175,10 +175,10 @@ function* placesOff(line, label) {
  */
 function ridgeLabels(meetings, plane, taken, roofs) {
   const lowest = Math.min(...meetings.map(({ flat }) => flat.per_s));
-  const told = meetings.filter(({ flat }) => meetings.length <= MOST_RIDGES || flat.per_s === lowest);
+  const shown = meetings.filter(({ flat }) => meetings.length <= MOST_RIDGES || flat.per_s === lowest);
   const lines = roofs.map((roof) => lineInView(roof, plane)).filter(Boolean);
   const labels = [];
-  for (const { intensity } of told.sort((a, b) => a.intensity - b.intensity)) {
+  for (const { intensity } of shown.sort((a, b) => a.intensity - b.intensity)) {
     const [text, at] = [`ridge ${scaled(intensity)}`, plane.x(intensity)];
     const length = textWidth(text) + GAP_PX / 2;
     const free = [...placesAbove(at, plane.bottom - 8, plane.top)]

@@ -11,7 +11,7 @@ const outOfView = make("span", { role: "status", class: "soft" });
 const chart = new RooflineChart(chartRoot, (n, all) => {
   outOfView.textContent = n ? `${n} of ${counted(all, "dot", "dots")} out of view` : "";
 });
-new ChartPointer(chart, tell, open, letGo);
+new ChartPointer(chart, tell, open, deselect);
 const table = new RowTable(document.getElementById("table"));
 let rows = [];
 
@@ -181,11 +181,11 @@ function open(position) {
 }
 
 /** Deselect the selected launch. */
-function letGo() {
+function deselect() {
   if (!state.isMarked && !chart.imaginary) return;
   state.isMarked = false;
   table.mark(null);
-  imagine(chart, null, null);
+  showWhatIf(chart, null, null);
   showChart();
 }
 

@@ -220,7 +220,7 @@ class RooflineChart {
       ...ofRidges.map((label) => this.label(label, colour("soft"), "ridge")),
       ...ofDots.map((label) => this.label(label, colour("ink"), "dot-label")),
       ...selection(this, points),
-      ...imagined(this),
+      ...whatIfMarks(this),
     ];
   }
 

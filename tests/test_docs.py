@@ -173,8 +173,8 @@ def test_explain_says_what_one_of_several_definitions_does_not_count() -> None:
 def test_what_is_counted_is_told_for_most_of_a_group(group: str) -> None:
     catalogue = load_catalogue()
     members = [each for each in (*catalogue.quantities, *catalogue.measured) if each.name.startswith(f"{group}.")]
-    told = [each for each in members if each.excludes or any(pair.excludes for pair in catalogue.pairs(each.name))]
-    assert len(told) >= 0.75 * len(members)
+    excluding = [each for each in members if each.excludes or any(pair.excludes for pair in catalogue.pairs(each.name))]
+    assert len(excluding) >= 0.75 * len(members)
 
 
 # ---- models of operations ---------------------------------------------------------------------------------------------------

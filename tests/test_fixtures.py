@@ -79,10 +79,10 @@ def test_units_are_those_of_the_chip() -> None:
         "print(*(action.metric_by_name(n).unit() for n in ('gpu__time_duration.sum', 'dram__bytes.sum.per_second')))"
     )
     root = Path(__file__).resolve().parents[1]
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", program, str(demo.REPORT)], capture_output=True, text=True, check=True, cwd=root
     )
-    assert told.stdout.split() == ["ns", "byte/s"]
+    assert done.stdout.split() == ["ns", "byte/s"]
 
 
 @pytest.mark.parametrize(("name", "kind", "flop"), FLOP_OF_PLANTED)

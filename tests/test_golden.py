@@ -156,7 +156,7 @@ def test_ceiling_for_a_share_of_fma_is_what_pipe_and_share_say(analyse: Analyse)
 
 
 def test_l1_of_v100_is_128_byte_per_sm_and_clock(analyse: Analyse) -> None:
-    # Stated as theoretical: 14 336 GB/s = 80 SMs · 128 byte · 1.4 GHz.
+    # FrozenMapping as theoretical: 14 336 GB/s = 80 SMs · 128 byte · 1.4 GHz.
     l1 = "derived__l1tex__lsu_writeback_bytes.sum"
     counters = {
         "gpu__time_duration.sum": 1e6,
@@ -268,7 +268,7 @@ def test_fp8_gemm_without_peak_and_clock_is_judged_by_the_data_sheet_at_boost(an
 def test_gemm_on_h100_does_its_closed_form_however_often_it_is_counted(
     analyse: Analyse, flop_per_row: int, n_rows: int
 ) -> None:
-    # Rows M of 2 · 512 · 512 or 2 · 512 · 544 operations each. The input type is not told, BF16 is ours, and so is the duration.
+    # Rows M of 2 · 512 · 512 or 2 · 512 · 544 operations each. The input type is not stated, BF16 is ours, and so is the duration.
     # Nsight Compute stores the path and the sum of all BF16 paths.
     done = float(n_rows * flop_per_row)
     names = ("op_hgmma_src_bf16_dst_fp32_sparsity_off", "src_bf16_dst_fp32")
@@ -315,7 +315,7 @@ def test_data_sheet_of_h100_has_the_same_rates_per_cycle() -> None:
 
 def test_roofs_and_ridges_of_an_rtx_50_with_36_sms(analyse: Analyse) -> None:
     # Printed: FP32 21.293 TFLOP/s, L1 10.647, L2 2.1729, DRAM 0.4410 TB/s; 36 · 128 · 2 at 2.3104 GHz and 36 · 128 byte. How the
-    # bandwidths of L2 and DRAM split into bytes per clock and clock is not told; the bus of 128 bit has 32 byte per clock.
+    # bandwidths of L2 and DRAM split into bytes per clock and clock is not stated; the bus of 128 bit has 32 byte per clock.
     l1, l2 = "derived__l1tex__lsu_writeback_bytes_mem_lgds.sum", "derived__lts__lts2xbar_bytes.sum"
     rate = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum.per_cycle_elapsed"
     counters = {

@@ -177,7 +177,7 @@ def test_other_workloads_than_kernels_are_counted_alike(kind: str, tmp_path: Pat
         assert other[block] == one[block]
     assert other["utilisation"] == one["utilisation"] | {
         "most_possible": None
-    }  # that is told by the grid, and they have many
+    }  # that is known from the grid, and they have many
     assert "non_kernel_workload" in other["caveats"]
     assert document["summary"]["duration_ns"] == pytest.approx(2 * DURATION_NS)
 

@@ -227,9 +227,9 @@ def test_a_slice_that_shares_its_memory_system_is_told_why_nothing_is_known(tmp_
     assert not {entry["quantity"] for entry in launch["missing"]} & {"utilisation.memory", "traffic_bytes.dram"}
     reports = ncuroof.read(tmp_path / "one.ncu-rep").analyse()
     reports.write(tmp_path / "one.txt")
-    told = " ".join((tmp_path / "one.txt").read_text(encoding="utf-8").split())
-    assert "collect --section" not in told
-    assert "a MIG compute instance that owns its whole GPU instance" in told
+    text = " ".join((tmp_path / "one.txt").read_text(encoding="utf-8").split())
+    assert "collect --section" not in text
+    assert "a MIG compute instance that owns its whole GPU instance" in text
 
 
 @pytest.mark.parametrize("gpu", list(GPUS))

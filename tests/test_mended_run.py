@@ -1,4 +1,4 @@
-"""The simulated run before and after some work on it: each change that was planted is found, told and explained, and no other."""
+"""The simulated run before and after some work on it: each change that was planted is found, shown and explained, and no other."""
 
 from __future__ import annotations
 

@@ -61,8 +61,8 @@ def report_of(tmp_path_factory: pytest.TempPathFactory) -> ReportOf:
 
 def entries(reports: Iterable[RawReport]) -> list[Entry]:
     """Return what the analysis of the reports says of their kernels, apart from where these stand in it."""
-    told = Reports(tuple(reports)).analyse().to_dict()["kernels"]
-    return [{key: value for key, value in entry.items() if key not in ("id", "source", "device")} for entry in told]
+    kernels = Reports(tuple(reports)).analyse().to_dict()["kernels"]
+    return [{key: value for key, value in entry.items() if key not in ("id", "source", "device")} for entry in kernels]
 
 
 def differences(together: Any, alone: Any, where: str = "") -> list[str]:

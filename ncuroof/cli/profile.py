@@ -16,17 +16,17 @@ from ncuroof.cli.file_option import FileOrFolder
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import EXIT_INTERRUPTED, Command, common, say
 from ncuroof.cli.remote_plan import write_remote_plan
-from ncuroof.cli.report_place import in_a_place_of_its_own, wanted_report
+from ncuroof.cli.report_path import in_a_place_of_its_own, wanted_report
 from ncuroof.collect.arguments import Selection
-from ncuroof.collect.beforehand import look_before
 from ncuroof.collect.counts import counts_path
 from ncuroof.collect.describe import plan_lines
 from ncuroof.collect.doctor import this_machine
 from ncuroof.collect.machine import find_gpus, find_ncu, find_nsys, ncu_version
 from ncuroof.collect.plan import plan_collection
+from ncuroof.collect.preflight import preflight
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.recording import Recorder, Recording
-from ncuroof.collect.report_places import free_report, report_named
+from ncuroof.collect.report_paths import free_report, report_named
 from ncuroof.collect.request import Request, checked, parse_cover, parse_steps, refuse_what_is_given, split_words
 from ncuroof.collect.settings import Settings, Version, load_settings, parse_capability
 from ncuroof.collect.signals import interrupted_by_signals
@@ -164,7 +164,7 @@ def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: boo
         return _print_commands(recorder)
     with interrupted_by_signals(), in_a_place_of_its_own(recorder, asked["output"]) as placed:
         _show_plan(placed, counts_first=placed.counts_first)
-        look_before(placed, this_machine())
+        preflight(placed, this_machine())
         refuse_foreign(_page_to_be(placed), force=asked["force"])
         recording = placed.record()
         for message in recording.messages if verbose else ():
@@ -287,7 +287,7 @@ def _capabilities(settings: Settings) -> tuple[int, ...]:
 
 def _print_commands(recorder: Recorder) -> int:
     if recorder.counts_first:
-        click.echo(shlex.join(recorder.first_run.command(Path("FOLDER"))))
+        click.echo(shlex.join(recorder.counting_run.command(Path("FOLDER"))))
     click.echo(shlex.join(recorder.command(_traced_selection(recorder))))
     return 0
 

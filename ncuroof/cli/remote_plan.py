@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ncuroof.collect import REPORT_SUFFIX
-from ncuroof.collect.first_run import RUNNER, RUNNER_FILES
+from ncuroof.collect.counting_run import RUNNER, RUNNER_FILES
 from ncuroof.collect.plan import plan_collection
 from ncuroof.collect.recording import Recorder
 from ncuroof.collect.remote import remote_script

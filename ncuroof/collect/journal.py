@@ -83,8 +83,8 @@ def cut_short(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | N
 
 def counted_steps(wanted: Steps, journal: Iterable[Mapping[str, Any]]) -> CountedSteps | None:
     """Return the times of the counted steps; None if the last one did not end: the time would then include an unfinished step."""
-    told = {str(entry.get("event")): entry for entry in journal}
-    stop, counted = told.get("stop"), told.get("counted")
+    by_event = {str(entry.get("event")): entry for entry in journal}
+    stop, counted = by_event.get("stop"), by_event.get("counted")
     if stop is None or counted is None or stop["after"] != wanted.last:
         return None
     earlier = counted["earlier_steps_ns"]

@@ -11,14 +11,14 @@ from typing import Any
 
 from ncuroof.collect import machine
 from ncuroof.collect.arguments import Selection, files_of_ranks, ncu_command, of_rank, uncounted_selection
-from ncuroof.collect.counting import select_launches
+from ncuroof.collect.counting_run import OTHER_STEPS, RUNNER, CountingRun, step_words
 from ncuroof.collect.counts import Counts, counts_path, to_json, together
 from ncuroof.collect.failures import known_failure, why_nothing
-from ncuroof.collect.first_run import OTHER_STEPS, RUNNER, FirstRun, step_words
 from ncuroof.collect.journal import cut_short, read_status, refused, steps_hint
+from ncuroof.collect.launch_selection import select_launches
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.programs import Program
-from ncuroof.collect.report_places import look_at_place, reports_there
+from ncuroof.collect.report_paths import look_at_place, reports_there
 from ncuroof.collect.request import Request
 from ncuroof.collect.run import Outcome, run_ncu
 from ncuroof.collect.set_aside import set_aside
@@ -103,9 +103,9 @@ class Recorder:
     say: Callable[[str], None]
 
     @property
-    def first_run(self) -> FirstRun:
+    def counting_run(self) -> CountingRun:
         """The counting run for this request."""
-        return FirstRun(self.request, self.program, self.settings, self.nsys, self.say)
+        return CountingRun(self.request, self.program, self.settings, self.nsys, self.say)
 
     @property
     def counts_first(self) -> bool:
@@ -116,9 +116,9 @@ class Recorder:
         """
         if self.request.trace is not None or self.request.replays_ranges:
             return False
-        if self.first_run.is_needed:
+        if self.counting_run.is_needed:
             return True
-        return self.first_run.is_possible and self.request.per_shape is None and not self.request.is_bounded
+        return self.counting_run.is_possible and self.request.per_shape is None and not self.request.is_bounded
 
     def command(
         self, selection: Selection | None = None, *, log: str | None = None, status: str | None = None
@@ -219,8 +219,8 @@ class Recorder:
         return None if self.request.trace is None else read_trace(self.request.trace)
 
     def count(self) -> dict[int | None, Counts]:
-        """Run the program once without ncu and return how often each kernel ran, by rank; see `FirstRun.count`."""
-        return self.first_run.count()
+        """Run the program once without ncu and return how often each kernel ran, by rank; see `CountingRun.count`."""
+        return self.counting_run.count()
 
     def select(self, counts: Counts | None) -> Selection:
         """Return which launches to record, given the counts or None, and tell the user what that costs."""

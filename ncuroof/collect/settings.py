@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from ncuroof.errors import ProfileRequestError
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 
 Version = tuple[int, ...]
 
@@ -165,7 +165,7 @@ def load_settings() -> Settings:
     Raises:
         ProfileError: `profiles/collect.toml` is malformed.
     """
-    with stated("collect.toml") as raw:
+    with profile_file("collect.toml") as raw:
         return _settings(raw)
 
 

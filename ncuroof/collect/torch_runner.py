@@ -109,24 +109,26 @@ def _sibling(name: str) -> Any:
     return module
 
 
-def _tools(options: argparse.Namespace, at_work: Any, journal: Journal, after_import: Any) -> list[Tool]:
+def _tools(options: argparse.Namespace, torch_tools: Any, journal: Journal, after_import: Any) -> list[Tool]:
     """Return the tools that the options ask for."""
-    only_ours = at_work.OnlyOurs()
+    script_profilers = torch_tools.ScriptProfilers()
     if options.count or options.annotate:
-        after_import("torch.autograd.profiler", only_ours.take_over)
-    annotations = [at_work.Annotations(only_ours)] if options.annotate else []
+        after_import("torch.autograd.profiler", script_profilers.take_over)
+    annotations = [torch_tools.Annotations(script_profilers)] if options.annotate else []
     if options.count:
-        batches = at_work.BatchClock()
+        batches = torch_tools.BatchClock()
         after_import("torch.utils.data.dataloader", batches.watch)
-        return [at_work.Counting(options.count, journal, only_ours, batches, with_operators=options.operators)]
-    return [*([at_work.CudaProfiler()] if options.step else []), *annotations]
+        return [
+            torch_tools.Counting(options.count, journal, script_profilers, batches, with_operators=options.operators)
+        ]
+    return [*([torch_tools.CudaProfiler()] if options.step else []), *annotations]
 
 
 def main(words: list[str]) -> None:
     """Run the script or module in `words` (`[OPTIONS] -- SCRIPT|-m MODULE [ARGS]`) with the tools that the options ask for."""
     options, program = _arguments(words)
-    moments, steps, at_work = map(_sibling, ("torch_moments", "torch_steps", "torch_tools"))
-    journal: Journal = at_work.Journal(options.status)
+    hooks, steps, torch_tools = map(_sibling, ("torch_hooks", "torch_steps", "torch_tools"))
+    journal: Journal = torch_tools.Journal(options.status)
     if options.count and importlib.util.find_spec("torch") is None:
         journal.tell(NO_TORCH)
         return
@@ -138,12 +140,12 @@ def main(words: list[str]) -> None:
     window = steps.Window(
         options.step or (1, 0),
         stops_after=options.stop_after,
-        tools=_tools(options, at_work, journal, moments.after_import),
+        tools=_tools(options, torch_tools, journal, hooks.after_import),
         journal=journal,
-        when_cuda_begins=moments.when_cuda_begins,
+        when_cuda_begins=hooks.when_cuda_begins,
     )
     atexit.register(window.end)
-    step_name = steps.count_steps(options.of, window, moments.after_import) if options.step else None
+    step_name = steps.count_steps(options.of, window, hooks.after_import) if options.step else None
     if is_module and step_name is not None:
         window.refuse(
             f"calls of {step_name!r} cannot be counted in a module run with -m: use --step-of MODULE:NAME, or run its file"

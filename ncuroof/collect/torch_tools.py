@@ -83,7 +83,7 @@ def _is_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-class OnlyOurs:
+class ScriptProfilers:
     """Disables the script's own PyTorch profilers: two at a time would end the process.
 
     The script can use them as usual; they record nothing.
@@ -140,10 +140,16 @@ class Counting(Tool):
     """Counts launches with PyTorch's profiler and writes its trace to a file; times the steps before the profiler starts."""
 
     def __init__(
-        self, path: str, journal: Journal, only_ours: OnlyOurs, batches: BatchClock, *, with_operators: bool = False
+        self,
+        path: str,
+        journal: Journal,
+        script_profilers: ScriptProfilers,
+        batches: BatchClock,
+        *,
+        with_operators: bool = False,
     ) -> None:
         self._path, self._journal, self._with_operators = path, journal, with_operators
-        self._only_ours, self._batches = only_ours, batches
+        self._script_profilers, self._batches = script_profilers, batches
         self._profile: Any = None
         self._began_ns = 0
         self._ends: deque[Any] = deque(maxlen=_N_EARLIER_STEPS + 1)
@@ -163,7 +169,7 @@ class Counting(Tool):
         on_gpu = [activity.CUDA] if is_cuda else []
         on_host = [activity.CPU] if self._with_operators or not is_cuda else []
         self._profile = torch.profiler.profile(activities=on_gpu + on_host)
-        with self._only_ours.at_work():
+        with self._script_profilers.at_work():
             self._profile.start()
         self._batches.start()
         self._began_ns = time.perf_counter_ns()
@@ -179,7 +185,7 @@ class Counting(Tool):
         if torch.cuda.is_initialized():
             torch.cuda.synchronize()
         times_ns = {"duration_ns": time.perf_counter_ns() - self._began_ns, "batches_ns": self._batches.waited_ns}
-        with self._only_ours.at_work():
+        with self._script_profilers.at_work():
             self._profile.stop()
         with contextlib.suppress(OSError, RuntimeError):  # full disk: the caller misses the trace
             self._profile.export_chrome_trace(self._path)
@@ -241,8 +247,8 @@ class Annotations(Tool):
     an internal assertion and a page of stack frames for each range that closes after `emit_nvtx` has ended.
     """
 
-    def __init__(self, only_ours: OnlyOurs) -> None:
-        self._only_ours = only_ours
+    def __init__(self, script_profilers: ScriptProfilers) -> None:
+        self._script_profilers = script_profilers
         self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._handles: list[Any] = []
         self._operators: Any = None
@@ -260,7 +266,7 @@ class Annotations(Tool):
         ]
         if torch.cuda.is_available():
             self._operators = torch.autograd.profiler.emit_nvtx(record_shapes=True)
-            with self._only_ours.at_work():
+            with self._script_profilers.at_work():
                 self._operators.__enter__()
 
     def stop(self) -> None:

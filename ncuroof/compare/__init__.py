@@ -16,10 +16,10 @@ from ncuroof.compare.explanations import Change
 from ncuroof.compare.gates import Gate, parse_gate
 from ncuroof.compare.judgement import GateResult, judge
 from ncuroof.compare.line_changes import LineChange
+from ncuroof.compare.matched_groups import WORK_WORDS, is_other_work
 from ncuroof.compare.matching import How, Match, Matching, Sureness
 from ncuroof.compare.noise import is_beyond
-from ncuroof.compare.side import BUILDS, Recording, Side, group_side, line_shares, run_side, told
-from ncuroof.compare.together import WORK_WORDS, is_other_work
+from ncuroof.compare.side import BUILDS, Recording, Side, distinct, group_side, line_shares, run_side
 
 __all__ = [
     "BUILDS",
@@ -38,6 +38,7 @@ __all__ = [
     "Side",
     "Sureness",
     "compare",
+    "distinct",
     "group_side",
     "is_beyond",
     "is_other_work",
@@ -49,7 +50,6 @@ __all__ = [
     "run_change",
     "run_obstacle",
     "run_side",
-    "told",
     "total_ns",
     "write_baseline",
 ]

@@ -99,7 +99,7 @@ def _side(content: dict[str, Any]) -> Side:
         groups=groups.with_columns(
             pl.lit([], pl.List(pl.UInt32)).alias("ids"),
             shown_name(),
-            renamed(pl.col("name")).alias("renamed"),  # as names are told now, whichever version wrote the baseline
+            renamed(pl.col("name")).alias("renamed"),  # by today's rules, whichever version wrote the baseline
             variant(pl.col("name")).alias("variant"),
         ),
         n_kernels=int(content["n_kernels"]),

@@ -13,12 +13,12 @@ import polars as pl
 
 from ncuroof.compare.comparable import Comparable, comparable
 from ncuroof.compare.deltas import Delta, deltas
+from ncuroof.compare.distinct_names import names_of_failed, with_distinct_names
 from ncuroof.compare.matching import Matching, Sureness, match
 from ncuroof.compare.noise import by_clocks, noise_of_runs
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.side import Side
 from ncuroof.compare.signatures import texts_without_versions
-from ncuroof.compare.told_apart import names_of_failed, told_apart
 
 _MOST_NAMES = 3
 _MOST_AT_OTHER_CLOCKS = 0.1
@@ -69,7 +69,7 @@ class Comparison:
 
 def compare(before: Side, after: Side) -> Comparison:
     """Return what changed from one run to another."""
-    before, after = told_apart(before, after)
+    before, after = with_distinct_names(before, after)
     sides = before, after
     precisions = before.recording.precisions, after.recording.precisions
     if all(precisions) and precisions[0] != precisions[1]:  # what one run alone counted is no change of the program's
@@ -100,12 +100,12 @@ def run_obstacle(comparison: Comparison) -> str | None:
 def _of_unknown_time(before: Side, after: Side) -> str:
     """Return of which kernels the time is not known, where that of others is: sums lack it; "" where there are none."""
     is_known = (pl.col("duration_ns") > 0).fill_null(value=False)
-    told = []
+    clauses = []
     for side, when in ((before, "before"), (after, "after")):
         unknown = side.groups.filter(~is_known)["short_name"].to_list()
         if 0 < len(unknown) < side.groups.height:
-            told.append(f"the time of {some(unknown)} is not known {when}")
-    return ", ".join(told)
+            clauses.append(f"the time of {some(unknown)} is not known {when}")
+    return ", ".join(clauses)
 
 
 def _counted_otherwise(before: Side, after: Side) -> str | None:

@@ -9,6 +9,7 @@ import polars as pl
 
 from ncuroof.compare.explanations import Change, changes
 from ncuroof.compare.line_changes import LineChange, line_changes
+from ncuroof.compare.matched_groups import MatchedGroups, Row, aligned, whole_sum, work_ratio
 from ncuroof.compare.matching import Match
 from ncuroof.compare.noise import (
     Chance,
@@ -21,7 +22,6 @@ from ncuroof.compare.noise import (
 )
 from ncuroof.compare.rules import ComparisonRules, Noise, load_comparison_rules
 from ncuroof.compare.side import COUNTED, Side
-from ncuroof.compare.together import Row, Together, aligned, whole_sum, work_ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def _with_lines(delta: Delta, lines: tuple[dict[int, list[Row]], dict[int, list[
 
 
 def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules) -> Delta:
-    before, after = aligned(Together.of(old), Together.of(new))
+    before, after = aligned(MatchedGroups.of(old), MatchedGroups.of(new))
     was, became = before.amount("mean_ns"), after.amount("mean_ns")
     obstacle, clock = other_clocks(before, after), clock_change(before, after)
     chance = chance_of_match(before, after) if obstacle is None else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from ncuroof.compare.matched_groups import MatchedGroups
 from ncuroof.compare.rules import ComparisonRules, Explanation
-from ncuroof.compare.together import Together
 from ncuroof.words import Verdict
 
 _FOLLOWS_RATIO = 1.1
@@ -36,7 +36,9 @@ class Change:
     accompanies: bool = False
 
 
-def changes(before: Together, after: Together, time_change: float | None, rules: ComparisonRules) -> tuple[Change, ...]:
+def changes(
+    before: MatchedGroups, after: MatchedGroups, time_change: float | None, rules: ComparisonRules
+) -> tuple[Change, ...]:
     """Return the quantities that changed by more than their least, those that explain the change of time first.
 
     Args:
@@ -88,8 +90,10 @@ def _goes_with(time_change: float, explanation: Explanation, was: float, became:
     return (time_change > 0) == ((became > was) == (explanation.goes_with == "time"))
 
 
-def _matters(explanation: Explanation, slower: Together, values: tuple[float, float], rules: ComparisonRules) -> bool:
-    """Return whether the kernel uses what is told of: bytes through a DRAM that is known to idle take no time.
+def _matters(
+    explanation: Explanation, slower: MatchedGroups, values: tuple[float, float], rules: ComparisonRules
+) -> bool:
+    """Return whether the kernel uses what the explanation is about: bytes through a DRAM that is known to idle take no time.
 
     An amount has to be of what keeps the slower side busy, a utilisation to be considerable on either side.
     """
@@ -103,7 +107,7 @@ def _matters(explanation: Explanation, slower: Together, values: tuple[float, fl
     return busy is None or busy >= rules.least_busy_frac
 
 
-def _is_no_consequence(explanation: Explanation, before: Together, after: Together) -> bool:
+def _is_no_consequence(explanation: Explanation, before: MatchedGroups, after: MatchedGroups) -> bool:
     """Return whether a utilisation moved by more than its amount did, and hits together with the bytes behind them.
 
     What was not collected speaks against nothing.

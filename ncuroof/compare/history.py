@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from ncuroof.compare.comparison import Comparison, compare
+from ncuroof.compare.distinct_names import with_distinct_names
 from ncuroof.compare.matching import Sureness
 from ncuroof.compare.side import Side
-from ncuroof.compare.told_apart import told_apart
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class History:
 
 def history(runs: Sequence[Side]) -> History:
     """Return how kernels went over two or more runs; one that was fused, cut into other launches or rewritten begins anew."""
-    runs = told_apart(*runs)
+    runs = with_distinct_names(*runs)
     steps = [compare(before, after) for before, after in pairwise(runs)]
     first_comparable = max(
         (number for number, step in enumerate(steps, start=1) if not step.comparable.is_time_comparable), default=0

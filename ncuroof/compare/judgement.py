@@ -15,13 +15,13 @@ import polars as pl
 
 from ncuroof.compare.comparison import Comparison, run_change, run_obstacle, some, total_ns
 from ncuroof.compare.deltas import Delta
+from ncuroof.compare.distinct_names import names_of_failed
 from ncuroof.compare.gates import Gate
+from ncuroof.compare.matched_groups import WORK_WORDS, Row, is_other_work
 from ncuroof.compare.matching import How, Sureness
 from ncuroof.compare.noise import is_beyond
 from ncuroof.compare.side import Side
 from ncuroof.compare.signatures import numbered, texts_without_versions
-from ncuroof.compare.together import WORK_WORDS, Row, is_other_work
-from ncuroof.compare.told_apart import names_of_failed
 from ncuroof.diagnosis import load_rules
 from ncuroof.words import Verdict
 
@@ -82,8 +82,8 @@ def _step(gate: Gate, comparison: Comparison) -> GateResult:
 
 
 def _not_comparable(gate: Gate, reasons: Sequence[str]) -> GateResult:
-    told = tuple(f"times are not comparable: {reason}" for reason in reasons)
-    return GateResult(gate.text, has_passed=False, reasons=told)
+    sentences = tuple(f"times are not comparable: {reason}" for reason in reasons)
+    return GateResult(gate.text, has_passed=False, reasons=sentences)
 
 
 def _run(gate: Gate, comparison: Comparison) -> GateResult:
@@ -110,8 +110,8 @@ def _run(gate: Gate, comparison: Comparison) -> GateResult:
     unknown = after.groups.filter(pl.col("recoverable_ns" if is_share else "duration_ns").is_null())
     if unknown.is_empty():
         return found
-    told = f"not known for {some(unknown['short_name'].to_list())}"
-    return replace(found, has_passed=is_share, reasons=(*found.reasons, told) if is_share else (told,))
+    caveat = f"not known for {some(unknown['short_name'].to_list())}"
+    return replace(found, has_passed=is_share, reasons=(*found.reasons, caveat) if is_share else (caveat,))
 
 
 def _of_failed(gate: Gate, n_failed: int) -> GateResult:
@@ -132,8 +132,8 @@ def _findings(gate: Gate, comparison: Comparison) -> GateResult:
     if groups.is_empty():
         return GateResult(gate.text, has_passed=False, reasons=("no launch was profiled",))
     if unknown := groups.filter(pl.col("verdict") == Verdict.UNKNOWN.value)["short_name"].to_list():
-        told = f"no findings are possible for {some(unknown)}: too little was collected"
-        return GateResult(gate.text, has_passed=False, reasons=(told,))
+        reason = f"no findings are possible for {some(unknown)}: too little was collected"
+        return GateResult(gate.text, has_passed=False, reasons=(reason,))
     return replace(found, reasons=found.reasons + _not_looked_for(groups))
 
 
@@ -155,8 +155,8 @@ def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
     before, rows = (_named(gate.pattern, side) for side in (comparison.before, comparison.after))
     unjudged, in_both = _failed(gate, comparison)
     has_limit = gate.limit_frac is not None
-    if told := unjudged or (in_both if has_limit and not before and not rows else ""):
-        return GateResult(gate.text, has_passed=False, reasons=(f"{told} failed to profile",))
+    if failed := unjudged or (in_both if has_limit and not before and not rows else ""):
+        return GateResult(gate.text, has_passed=False, reasons=(f"{failed} failed to profile",))
     if has_limit and (before or rows):
         found = _kernel_times(gate, comparison, *({row["group"] for row in side} for side in (before, rows)))
         return replace(
@@ -235,13 +235,13 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
     ]
     if broken := tuple(_changed(*each) for each in over) + _of_unknown_time(judged) + of_other_work:
         return GateResult(gate.text, has_passed=False, reasons=broken)
-    told = _counted(len(judged), "kernel")
+    summary = _counted(len(judged), "kernel")
     most = max(changed, key=lambda each: each[0], default=None)
     if most is not None and most[0] > limit:
-        told += f", none beyond the limit by more than noise: {_changed(*most)}"
+        summary += f", none beyond the limit by more than noise: {_changed(*most)}"
     else:
-        told += " within the limit"
-    reasons = (", ".join((told, *not_judged)), some(_other_work(judged)), some(_counted_otherwise(judged)))
+        summary += " within the limit"
+    reasons = (", ".join((summary, *not_judged)), some(_other_work(judged)), some(_counted_otherwise(judged)))
     return GateResult(gate.text, has_passed=True, reasons=tuple(filter(None, reasons)))
 
 
@@ -273,12 +273,12 @@ def _changed(change: float, noise: float, delta: Delta) -> str:
 
 def _not_judged(comparison: Comparison, before: set[int], after: set[int], found: Sequence[Delta]) -> tuple[str, ...]:
     """Return which groups a limit says nothing of: new ones, those matched by a guess, and those that are gone."""
-    told = []
+    clauses = []
     if n_new := len(after - {group for delta in found for group in delta.match.after}):
-        told.append(f"{n_new} {'was' if n_new == 1 else 'were'} not in the run before")
+        clauses.append(f"{n_new} {'was' if n_new == 1 else 'were'} not in the run before")
     if n_guessed := sum(delta.match.sureness is Sureness.GUESS for delta in found):
-        told.append(f"{n_guessed} matched only by a guess, so not judged")
-    return (*told, *_gone(comparison.before, before & set(comparison.matching.removed)))
+        clauses.append(f"{n_guessed} matched only by a guess, so not judged")
+    return (*clauses, *_gone(comparison.before, before & set(comparison.matching.removed)))
 
 
 def _gone(before: Side, groups: Collection[int]) -> tuple[str, ...]:

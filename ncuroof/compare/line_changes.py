@@ -40,8 +40,8 @@ def line_changes(
     Lines are the same where they say the same, in the same order in files of the same name: their numbers move with every edit.
 
     Args:
-        old: LINE_SHARES of a group before; nothing is told without.
-        new: of it after; nothing is told without.
+        old: LINE_SHARES of a group before; nothing is reported without.
+        new: of it after; nothing is reported without.
         mean_ns: time of one launch of each.
         noise: tells which changes are too small.
     """
@@ -81,6 +81,6 @@ def _error(frac: float, n_samples: float, mean_ns: float) -> float:
 
 def _change(pair: tuple[Row | None, Row | None], times_ns: tuple[float, float]) -> LineChange:
     before, after = pair
-    told = after or before or {}
+    row = after or before or {}
     numbers = before["line"] if before else None, after["line"] if after else None
-    return LineChange(told["file"], told["text"], numbers, told["callers"], times_ns)
+    return LineChange(row["file"], row["text"], numbers, row["callers"], times_ns)

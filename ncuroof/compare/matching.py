@@ -9,11 +9,20 @@ from enum import Enum
 
 import polars as pl
 
+from ncuroof.compare.matched_groups import (
+    DRAM_BYTES,
+    FLOP,
+    INSTRUCTIONS,
+    MatchedGroups,
+    Row,
+    aligned,
+    is_other_work,
+    work_ratio,
+)
 from ncuroof.compare.pairing import is_equal_work, is_same_work, pairs, pairs_of_same_work
 from ncuroof.compare.place import match_by_place
 from ncuroof.compare.side import Side
 from ncuroof.compare.signatures import numbered, texts_without_versions, with_arguments, without_versions
-from ncuroof.compare.together import DRAM_BYTES, FLOP, INSTRUCTIONS, Row, Together, aligned, is_other_work, work_ratio
 
 
 class How(str, Enum):
@@ -210,7 +219,7 @@ def _sureness(stage: _Stage, old: Row, new: Row, n_by_name: Sequence[Counter[tup
     """
     if stage.sureness is Sureness.CERTAIN:
         return stage.sureness
-    work = work_ratio(*aligned(Together.of([old]), Together.of([new])))
+    work = work_ratio(*aligned(MatchedGroups.of([old]), MatchedGroups.of([new])))
     if work is not None and is_other_work(work[1]):
         return Sureness.GUESS
     n_before, n_after = (

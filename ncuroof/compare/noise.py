@@ -9,8 +9,8 @@ from statistics import NormalDist
 
 import polars as pl
 
+from ncuroof.compare.matched_groups import MatchedGroups, Row
 from ncuroof.compare.rules import Noise, load_comparison_rules
-from ncuroof.compare.together import Row, Together
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def is_beyond(change_frac: float, noise_frac: float) -> bool:
     return change_frac > -1 and abs(math.log1p(change_frac)) > math.log1p(noise_frac)
 
 
-def chance_of_match(before: Together, after: Together) -> Chance | None:
+def chance_of_match(before: MatchedGroups, after: MatchedGroups) -> Chance | None:
     """Return how uncertain a change is; None where a time is not known.
 
     Standard errors of the means: the launches' own deviation where there are enough of them, else what launches of such a length
@@ -96,7 +96,7 @@ def noise_of_runs(before: pl.DataFrame, after: pl.DataFrame) -> float | None:
     return Chance.of(errors).noise_frac()
 
 
-def clock_change(before: Together, after: Together) -> float:
+def clock_change(before: MatchedGroups, after: MatchedGroups) -> float:
     """Return the SM clock after over before, less one; 0 where it is not known of both."""
     was, became = before.average("sm_clock_hz"), after.average("sm_clock_hz")
     return became / was - 1 if was and became else 0.0
@@ -107,7 +107,7 @@ def by_clocks(change_frac: float, clock_frac: float) -> float:
     return abs(clock_frac) if change_frac * clock_frac < 0 else 0.0
 
 
-def other_clocks(before: Together, after: Together) -> str | None:
+def other_clocks(before: MatchedGroups, after: MatchedGroups) -> str | None:
     """Return how much the SM clock of launches differs, where that makes their times incomparable; else None.
 
     Clocks are cycles over time, and of short launches as uncertain as the time.

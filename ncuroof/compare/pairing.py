@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
-from ncuroof.compare.together import FLOP, INSTRUCTIONS, Row
+from ncuroof.compare.matched_groups import FLOP, INSTRUCTIONS, Row
 
 _SAME_WORK_RATIO = 1.1
 """Launches whose work differs by less are those of the same problem, launched otherwise."""
@@ -37,7 +37,7 @@ def pairs(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
 
 
 def pairs_of_same_work(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
-    """Yield the pairs that are told by their work: as `pairs`, and none of what is left over.
+    """Yield the pairs that are recognised by their work: as `pairs`, and none of what is left over.
 
     Of launches that do equal FLOPs, those of as many instructions, to 1 %, come first: so differs what a compiler made of the same
     operations. Else instructions tell only of launches without FLOPs.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Noise:
         n_standard_errors: a change counts where it exceeds so many standard errors.
         n_launches_to_estimate: from so many launches on their own deviation counts.
         clock_difference_frac: clocks that differ by more make times incomparable.
-        least_line_frac: a line whose time changed by a smaller share of the kernel's is not told.
+        least_line_frac: a line whose time changed by a smaller share of the kernel's is not reported.
     """
 
     jitter_ns: float
@@ -82,7 +82,7 @@ def load_comparison_rules() -> ComparisonRules:
     Raises:
         ProfileError: `profiles/comparison.toml` is malformed.
     """
-    with stated("comparison.toml") as raw:
+    with profile_file("comparison.toml") as raw:
         explanations = tuple(Explanation(**entry) for entry in raw["explanation"])
         return ComparisonRules(
             Noise(**raw["noise"]), float(raw["least_busy_frac"]), explanations, tuple(raw["for_gates"])

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
+from ncuroof.compare.matched_groups import FLOP, INSTRUCTIONS
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.signatures import range_path, renamed, variant
-from ncuroof.compare.together import FLOP, INSTRUCTIONS
 from ncuroof.diagnosis import Weighting, known_sum, n_launches
 from ncuroof.errors import SchemaError
 from ncuroof.ingest import RawReport
@@ -43,7 +43,7 @@ class Recording:
         gpus: names of the GPUs.
         drivers: of the drivers.
         ncu_versions: of Nsight Compute.
-        clock_controls, cache_controls: as told to ncu.
+        clock_controls, cache_controls: as given to ncu.
         sections: that were collected.
         sm_clock_hz: median over the launches; None where not known.
         is_simulated: whether a report was written by ncuroof and not recorded.
@@ -145,16 +145,16 @@ def run_side(
     return Side(
         label=label,
         recording=Recording(
-            gpus=told(measurements.devices["name"].to_list()),
-            drivers=told([session.driver_version for session in sessions]),
-            ncu_versions=told([session.ncu_version for session in sessions]),
-            clock_controls=told([session.clock_control for session in sessions]),
-            cache_controls=told([session.cache_control for session in sessions]),
-            sections=told([section for report in reports for section in report.sections]),
+            gpus=distinct(measurements.devices["name"].to_list()),
+            drivers=distinct([session.driver_version for session in sessions]),
+            ncu_versions=distinct([session.ncu_version for session in sessions]),
+            clock_controls=distinct([session.clock_control for session in sessions]),
+            cache_controls=distinct([session.cache_control for session in sessions]),
+            sections=distinct([section for report in reports for section in report.sections]),
             sm_clock_hz=None if clock is None else float(clock),  # type: ignore[arg-type]  # of floats
             is_simulated=any(session.is_simulated for session in sessions),
-            builds=told(map(BUILDS.get, measurements.kernels["check.debug_build"])),
-            precisions=told(_precisions(kernels)),
+            builds=distinct(map(BUILDS.get, measurements.kernels["check.debug_build"])),
+            precisions=distinct(_precisions(kernels)),
         ),
         groups=groups,
         n_kernels=kernels.height,
@@ -294,6 +294,6 @@ def _roof_frac() -> pl.Expr:
     return (pl.col("min_time_ns").filter(are_known).sum() / pl.when(duration > 0).then(duration)).alias("roof_frac")
 
 
-def told(values: Iterable[str | None]) -> tuple[str, ...]:
+def distinct(values: Iterable[str | None]) -> tuple[str, ...]:
     """Return what several reports say, each once, sorted; nothing for what they do not say."""
     return tuple(sorted({value for value in values if value}))

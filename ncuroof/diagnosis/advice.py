@@ -37,8 +37,8 @@ class Variant:
     def holds(self, name: str, ranges: str, *, is_from_pytorch: bool, quantities: Mapping[str, Any]) -> bool:
         """Return whether the variant applies to a kernel of its family with this name, these ranges, caller and quantities."""
         texts = ((self.name, name), (self.ranges, ranges))
-        is_told = self.is_from_pytorch <= is_from_pytorch and all(_pattern(each).search(text) for each, text in texts)
-        return is_told and all(condition.holds_for(quantities) for condition in self.all_of)
+        is_match = self.is_from_pytorch <= is_from_pytorch and all(_pattern(each).search(text) for each, text in texts)
+        return is_match and all(condition.holds_for(quantities) for condition in self.all_of)
 
     def where(self) -> str:
         """Return in words which kernels of the family it applies to."""
@@ -85,22 +85,22 @@ class Advice:
             quantities: its quantities by name; without them, variants with conditions on known quantities do not apply.
         """
         path, known = "\n".join(filter(None, ranges)), quantities or {}
-        told = [
+        applicable = [
             each for each in self.variants if each.holds(name, path, is_from_pytorch=is_from_pytorch, quantities=known)
         ]
         kin = lineage(family)
         named = kin if self.asks_to_collect else tuple(each for each in kin if each.name != LIBRARY)
         for families in (named, kin):
-            own = (self._own(each.name, told) for each in families)
+            own = (self._own(each.name, applicable) for each in families)
             texts = (*own, *(each.advice_of(is_from_pytorch=is_from_pytorch) for each in families))
             if (advice := next(filter(None, texts), None)) is not None:
                 return advice
-        return self._own(USER, told) or self.by_family[USER]
+        return self._own(USER, applicable) or self.by_family[USER]
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Yield pairs: which kernels a text is for, and the text."""
         yield from self.by_family.items()
         yield from ((f"{variant.family}, where {variant.where()}", variant.advice) for variant in self.variants)
 
-    def _own(self, family: str, told: Sequence[Variant]) -> str | None:
-        return next((each.advice for each in told if each.family == family), self.by_family.get(family))
+    def _own(self, family: str, variants: Sequence[Variant]) -> str | None:
+        return next((each.advice for each in variants if each.family == family), self.by_family.get(family))

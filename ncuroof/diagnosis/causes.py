@@ -77,8 +77,8 @@ def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     parts = [_rows(rows, finding, rules, frozenset(diagnosed.columns)) for finding in findings]
     table = pl.concat(parts) if parts else pl.LazyFrame(schema={**FINDINGS, _RANK: pl.Int32})
     is_overridden = (pl.col(_RANK) == _OVERRIDES).any().over("id")
-    told = table.with_columns(pl.when(~is_overridden).then("gain_ns"))
-    ranked = told.with_columns(_outweighing(rules).alias(_RANK))
+    with_valid_gains = table.with_columns(pl.when(~is_overridden).then("gain_ns"))
+    ranked = with_valid_gains.with_columns(_outweighing(rules).alias(_RANK))
     ordered = ranked.sort("id", _RANK, "gain_ns", descending=[False, False, True], nulls_last=True, maintain_order=True)
     return _tell_most_worth(ordered).pipe(conform, FINDINGS).collect()
 

@@ -203,9 +203,9 @@ def _missing(judged: pl.DataFrame, work: pl.DataFrame, rules: Rules, catalogue: 
         (name, *(families.get(name) or (_is_missing(name, rules), _options(catalogue.quantity(name)))))
         for name in rules.missing_quantities
     ]
-    is_told = pl.col("check.shared_slice") > 0
+    is_shared_slice = pl.col("check.shared_slice") > 0
     parts = [
-        kernels.filter(is_absent & ~is_told if name in rules.missing_of_shared_units else is_absent).select(
+        kernels.filter(is_absent & ~is_shared_slice if name in rules.missing_of_shared_units else is_absent).select(
             "id", pl.lit(name).alias("quantity"), options.alias("collect")
         )
         for name, is_absent, options in absences

@@ -13,7 +13,7 @@ from ncuroof.diagnosis.advice import Advice, Variant
 from ncuroof.diagnosis.conditions import Condition, read_condition
 from ncuroof.metrics.families import USER
 from ncuroof.metrics.formula import Formula, parse
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 
 VERDICT_PREFIX = "verdict:"
 
@@ -227,7 +227,7 @@ def load_rules() -> Rules:
     Raises:
         ProfileError: `profiles/rules.toml` is malformed.
     """
-    with stated("rules.toml") as raw:
+    with profile_file("rules.toml") as raw:
         return Rules(
             nodes=tuple(_node(entry) for entry in raw["node"]),
             verdicts={name: Described(**entry) for name, entry in raw["verdict"].items()},
@@ -262,8 +262,8 @@ def _caveat(entry: Mapping[str, Any]) -> Caveat:
 
 
 def _variant(entry: Mapping[str, Any]) -> Variant:
-    told = {name: value for name, value in entry.items() if name != "when"}
-    return Variant(**told, all_of=tuple(map(read_condition, entry.get("when", ()))))
+    fields = {name: value for name, value in entry.items() if name != "when"}
+    return Variant(**fields, all_of=tuple(map(read_condition, entry.get("when", ()))))
 
 
 def _finding(name: str, entry: Mapping[str, Any]) -> Finding:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ncuroof.collect.traces.idle_places import Place
 from ncuroof.collect.traces.temporal_breakdown import Part, TemporalBreakdown
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 
 COMPUTATION = "computation"
 _MOST_OF_IT_FRAC = 0.5
@@ -88,9 +88,9 @@ class WallTime:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
-        told = asdict(self)
+        values = asdict(self)
         places = ("during", "before")
-        return told | {"parts": [part | {name: list(part[name]) for name in places} for part in told["parts"]]}
+        return values | {"parts": [part | {name: list(part[name]) for name in places} for part in values["parts"]]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ def load_parts() -> Mapping[str, PartEntry]:
     Raises:
         ProfileError: `profiles/temporal_breakdown.toml` is malformed.
     """
-    with stated("temporal_breakdown.toml") as raw:
+    with profile_file("temporal_breakdown.toml") as raw:
         return {
             name: PartEntry(
                 entry["title"],

@@ -128,7 +128,7 @@ def by_time(fleet: pl.LazyFrame) -> pl.DataFrame:
     """Return one row per kernel, program and GPU: time, launches, what bounds it, its time by date; the slowest first.
 
     Launches, summed times and medians are those that were counted, where a first run did; the longest is of what was recorded.
-    `dates` holds, for the first and the last dates of recording, the date, launches, and the median time of a launch; it is told
+    `dates` holds, for the first and the last dates of recording, the date, launches, and the median time of a launch; it is given
     over all shapes together, and no change is read out of it: see `changes`. `placed_ns` is the time of the launches whose roofline
     time is known.
     """

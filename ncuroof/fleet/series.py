@@ -17,12 +17,12 @@ import math
 
 import polars as pl
 
+from ncuroof.compare.matched_groups import FLOP, INSTRUCTIONS
 from ncuroof.compare.noise import Chance
 from ncuroof.compare.rules import load_comparison_rules
 from ncuroof.compare.side import SAME_LAUNCH as OF_A_GROUP
 from ncuroof.compare.side import varies
 from ncuroof.compare.signatures import range_path
-from ncuroof.compare.together import FLOP, INSTRUCTIONS
 from ncuroof.fleet.tables import FLEET_STEPS
 from ncuroof.tables import conform
 
@@ -48,7 +48,7 @@ _N_HASH = 8
 _DRAM_BYTES = "traffic_bytes.dram"
 _COUNTED_WORK = (FLOP, INSTRUCTIONS)
 _WORK = (*_COUNTED_WORK, _DRAM_BYTES)
-"""What differs of these besides is told in the words of `profiles/comparison.toml`, beyond what explains nothing there."""
+"""What differs of these besides is stated in the words of `profiles/comparison.toml`, beyond what explains nothing there."""
 
 OTHER_FLOP_FRAC, OTHER_INSTRUCTIONS_FRAC, _OTHER_DRAM_FRAC = 0.1, 0.5, 0.5
 """Launches whose FLOPs differ by more than a tenth, or whose instructions by more than half, do another problem's work: sizes are

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 
 _PERCENT = re.compile(r".*\.pct(_of_peak_\w+)?")
 _NAME = re.compile(
@@ -68,7 +68,7 @@ def load_units() -> UnitTable:
     Raises:
         ProfileError: the installation is broken.
     """
-    with stated("units.toml") as raw:
+    with profile_file("units.toml") as raw:
         exactly, counted = ({key: _any_of(each) for key, each in raw[part].items()} for part in ("exactly", "counted"))
         return UnitTable(exactly, counted, raw["rates"])
 

@@ -233,14 +233,14 @@ def _is_possible(value: float) -> bool:
     return value == 0 or LEAST_VALUE <= abs(value) <= GREATEST_VALUE
 
 
-def _unit(name: str, told: str) -> str:
+def _unit(name: str, unit: str) -> str:
     """Return the unit of the stored value.
 
     Args:
         name: the counter's name.
-        told: the unit that the module gives; on two chips it gives sectors for the success rate of compression, a percentage.
+        unit: the unit that the module gives; on two chips it gives sectors for the success rate of compression, a percentage.
     """
-    return "%" if told and name.endswith(_PERCENT_SUFFIX) else _STORED_UNIT.get(told, told)
+    return "%" if unit and name.endswith(_PERCENT_SUFFIX) else _STORED_UNIT.get(unit, unit)
 
 
 def _text(value: str | None) -> str | None:

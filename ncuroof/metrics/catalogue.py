@@ -21,7 +21,7 @@ from ncuroof.metrics.entries import (
     TensorOpcodes,
 )
 from ncuroof.metrics.formula import Formula, parse
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 from ncuroof.words import SPARSE_SUFFIX, Precision
 
 _BREAKDOWN = "breakdown:{}.avg.pct_of_peak_sustained_elapsed"
@@ -131,7 +131,7 @@ def load_catalogue() -> Catalogue:
     Raises:
         ProfileError: `profiles/metrics.toml` is malformed.
     """
-    with stated("metrics.toml") as raw:
+    with profile_file("metrics.toml") as raw:
         return _catalogue(raw)
 
 

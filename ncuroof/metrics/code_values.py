@@ -59,12 +59,12 @@ def _waits(report: RawReport, waits: Collection[str]) -> list[pl.Series]:
         return [pl.Series(name, [None] * n_rows, pl.Float64) for name in (LOADS_BY_CODE, ATOMIC_WAIT)]
     n_samples = pl.coalesce(counted)
     known = n_samples.filter(pl.col("n_loads").is_not_null()).sum()
-    told = n_samples.filter(pl.col("waits_for_atomic").is_not_null()).sum()
+    known_waits = n_samples.filter(pl.col("waits_for_atomic").is_not_null()).sum()
     is_enough = n_samples.sum() >= _LEAST_SAMPLES
-    is_told = is_enough & (known >= _LEAST_KNOWN_FRAC * n_samples.sum())
+    are_loads_known = is_enough & (known >= _LEAST_KNOWN_FRAC * n_samples.sum())
     of_kernel = report.instructions.group_by("row").agg(
-        pl.when(is_told).then((n_samples * pl.col("n_loads")).sum() / known).alias(LOADS_BY_CODE),
-        pl.when(is_enough & (told >= _LEAST_KNOWN_FRAC * n_samples.sum()))
+        pl.when(are_loads_known).then((n_samples * pl.col("n_loads")).sum() / known).alias(LOADS_BY_CODE),
+        pl.when(is_enough & (known_waits >= _LEAST_KNOWN_FRAC * n_samples.sum()))
         .then(n_samples.filter("waits_for_atomic").sum() / n_samples.sum())
         .alias(ATOMIC_WAIT),
     )

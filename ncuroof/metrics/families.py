@@ -10,7 +10,7 @@ import polars as pl
 
 from ncuroof.errors import ProfileError
 from ncuroof.metrics.names import matches
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 
 USER = "user"
 """The family of kernels that no pattern matches, and the last ancestor of every other family."""
@@ -69,7 +69,7 @@ def load_families() -> Mapping[str, Family]:
     Raises:
         ProfileError: `profiles/families.toml` is malformed, or a parent is not a later family.
     """
-    with stated("families.toml") as raw:
+    with profile_file("families.toml") as raw:
         families = {entry["name"]: Family(**entry) for entry in raw["family"]}
     later = {USER}
     for family in reversed(tuple(families.values())):

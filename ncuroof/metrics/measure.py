@@ -10,6 +10,7 @@ import polars as pl
 from ncuroof.collect.counts import Counts
 from ncuroof.errors import UnitError
 from ncuroof.ingest import CounterSelection, RawReport
+from ncuroof.metrics.between_products import between_products
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME, Catalogue, load_catalogue
 from ncuroof.metrics.chart_values import with_chart_values
 from ncuroof.metrics.code_values import BY_CODE, generator_shares, values_by_code
@@ -17,7 +18,6 @@ from ncuroof.metrics.families import families_by_lines, families_of
 from ncuroof.metrics.launch_order import gaps_of
 from ncuroof.metrics.lines import measure_lines
 from ncuroof.metrics.names import range_names, short_name
-from ncuroof.metrics.neighbours import between_products
 from ncuroof.metrics.pointwise_chains import fusable_share
 from ncuroof.metrics.quantities import DEFINITION_PREFIX, CounterTable, add_quantities, largest, top_stall
 from ncuroof.metrics.sheet_bandwidths import SHEET_BANDWIDTH, SheetBandwidth, sheet_bandwidths

@@ -52,12 +52,12 @@ def fusable_share(
     given = _sums(beside, "before", "of_before", tensor, in_dram)
     taken = _sums(beside, "behind", "of_behind", tensor, pl.col("traffic_bytes.dram_read"))
     spared = pl.concat([given, taken]).group_by("id", maintain_order=True).agg(pl.col("spared", "spared_in_dram").sum())
-    told = moves.join(spared, on="id", how="left", maintain_order="left")
-    told = told.with_columns(pl.col("spared", "spared_in_dram").fill_null(0.0))
-    untold = [source for source, counts in with_gaps.items() if not _tells_order(counts)]
-    is_told = ~pl.col("source").is_in(untold) & (pl.col("moved") > 0)
-    share = pl.when(~pl.col("is_in_chain")).then(0.0).when(is_told).then(_share())
-    return told.select(share.alias("launch.fusable_frac")).to_series()
+    with_spared = moves.join(spared, on="id", how="left", maintain_order="left")
+    with_spared = with_spared.with_columns(pl.col("spared", "spared_in_dram").fill_null(0.0))
+    without_order = [source for source, counts in with_gaps.items() if not _tells_order(counts)]
+    is_known = ~pl.col("source").is_in(without_order) & (pl.col("moved") > 0)
+    share = pl.when(~pl.col("is_in_chain")).then(0.0).when(is_known).then(_share())
+    return with_spared.select(share.alias("launch.fusable_frac")).to_series()
 
 
 def _moves(kernels: pl.DataFrame, known: Neighbours) -> pl.DataFrame:

@@ -59,10 +59,10 @@ def opcode_work(
         duration_ns: duration of each kernel.
         opcodes: what opcodes say.
     """
-    told = list(zip(texts, capabilities, strict=True))
-    rows_by_told = {(text, chip): list(_rows(text, chip, opcodes)) for text, chip in set(told) if text is not None}
+    keys = list(zip(texts, capabilities, strict=True))
+    rows_by_key = {(text, chip): list(_rows(text, chip, opcodes)) for text, chip in set(keys) if text is not None}
     ids = pl.int_range(len(texts), dtype=pl.UInt32, eager=True).alias("id")
-    found = pl.Series("row", [rows_by_told.get(each) for each in told], dtype=pl.List(_ROW))
+    found = pl.Series("row", [rows_by_key.get(each) for each in keys], dtype=pl.List(_ROW))
     frame = pl.DataFrame([ids, found, duration_ns.alias("duration_ns")])
     return (
         frame.explode("row")

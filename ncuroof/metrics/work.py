@@ -45,8 +45,8 @@ def measure_work(table: CounterTable, catalogue: Catalogue, workloads: pl.DataFr
         texts = workloads[catalogue.tensor.opcodes.counter]
         chips = table.frame.with_columns(table.capability().alias("chip"))["chip"]
         parts.append(_not_in(tensor, opcode_work(texts, chips, table.frame["duration_ns"], catalogue.tensor.opcodes)))
-    told = tensor_instructions(table, catalogue.tensor, workloads["demangled_name"])
-    parts.append(_not_in(pl.concat([part.select("id") for part in parts[1:]]), told))
+    by_instructions = tensor_instructions(table, catalogue.tensor, workloads["demangled_name"])
+    parts.append(_not_in(pl.concat([part.select("id") for part in parts[1:]]), by_instructions))
     return with_flop(stacked(parts, WORK, achieved, peak), table.frame)
 
 

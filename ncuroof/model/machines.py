@@ -155,10 +155,10 @@ def read_accelerator(path: Path) -> Accelerator:
     return Accelerator(
         id=texts["id"],
         name=texts["name"],
-        bandwidth_bytes_per_s=resources.Stated(document["bandwidth_bytes_per_s"]),
-        peak_flop_per_s=resources.Stated(document["peak_flop_per_s"]),
-        sources=resources.Stated(sources),
-        notes=resources.Stated(notes),
+        bandwidth_bytes_per_s=resources.FrozenMapping(document["bandwidth_bytes_per_s"]),
+        peak_flop_per_s=resources.FrozenMapping(document["peak_flop_per_s"]),
+        sources=resources.FrozenMapping(sources),
+        notes=resources.FrozenMapping(notes),
     )
 
 

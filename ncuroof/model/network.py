@@ -9,7 +9,7 @@ from ncuroof.errors import ModelError
 from ncuroof.model.dtypes import dtype_of
 from ncuroof.model.operation import Operation
 from ncuroof.model.products import gemm
-from ncuroof.resources import Stated
+from ncuroof.resources import FrozenMapping
 
 Axis = Literal["m", "n", "k"]
 
@@ -62,7 +62,9 @@ def sharded_gemm(  # noqa: PLR0913  a product has that many sizes
     result_bytes = m * n * dtype_of(c_dtype or dtype).bytes
     parts_by_axis = {"k": 2 * (devices - 1) / devices, "n": (devices - 1) / devices, "m": 0.0}
     given = {**share.sizes, **sizes, "axis": axis, "devices": devices}
-    return replace(share, name="sharded-gemm", sizes=Stated(given), network_bytes=parts_by_axis[axis] * result_bytes)
+    return replace(
+        share, name="sharded-gemm", sizes=FrozenMapping(given), network_bytes=parts_by_axis[axis] * result_bytes
+    )
 
 
 def critical_contraction(

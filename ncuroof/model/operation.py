@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ncuroof.errors import ModelError
 from ncuroof.model.dtypes import Dtype
-from ncuroof.resources import Stated
+from ncuroof.resources import FrozenMapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def made(
     given = {size: value for size, value in sizes.items() if value is not None and value is not False}
     return Operation(
         name=name,
-        sizes=Stated(given),
+        sizes=FrozenMapping(given),
         work=tuple(each for each in work if each.flop),
         traffic=tuple(each for each in traffic if each.bytes),
         counted=counted,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def load_operators() -> OperatorTable:
     Raises:
         ProfileError: a list is missing or unknown.
     """
-    with stated("operators.toml") as raw:
+    with profile_file("operators.toml") as raw:
         tables: dict[str, Any] = {
             name: content if isinstance(content, dict) else frozenset(content) for name, content in raw.items()
         }

@@ -15,7 +15,7 @@ from ncuroof.model.operation import EACH_ONCE, Operation, Traffic, Work
 from ncuroof.model.operator_table import OperatorTable, load_operators
 from ncuroof.model.operator_work import FAMILIES, Call, Uncountable, results_of
 from ncuroof.model.tensor_shape import TensorShape
-from ncuroof.resources import Stated
+from ncuroof.resources import FrozenMapping
 
 _NAMESPACE = re.compile(r"^(torch\.ops\.)?aten(::|\.)")
 _FOREACH = "_foreach_"
@@ -55,7 +55,7 @@ def operator(
     Source: PyTorch's native_functions.yaml for signatures; `profiles/operators.toml` for counts.
     """
     plain, table = plain_name(name), load_operators()
-    label = Stated({"operator": name})
+    label = FrozenMapping({"operator": name})
     if plain in table.free:
         return Operation(name, label, (), (), _VIEWED)
     tensors = [_tensor(each, dtype) for each in inputs]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncuroof import resources
 from ncuroof.errors import ProfileError
-from ncuroof.resources import Stated
+from ncuroof.resources import FrozenMapping
 from ncuroof.words import SPARSE_SUFFIX, MemoryLevel, Precision
 
 if TYPE_CHECKING:
@@ -205,11 +205,11 @@ def _profile(document: dict[str, Any], stem: str) -> GpuProfile:
         **texts,
         **gpu,
         device_names=device_names,
-        bandwidth_bytes_per_s=Stated(numbers["bandwidth_bytes_per_s"]),
-        peak_flop_per_s=Stated(numbers["peak_flop_per_s"]),
-        peak_flop_per_clock_per_sm=Stated(numbers["peak_flop_per_clock_per_sm"]),
-        sources=Stated(sources),
-        notes=Stated({key: _text("notes", tables["notes"], key) for key in tables["notes"]}),
+        bandwidth_bytes_per_s=FrozenMapping(numbers["bandwidth_bytes_per_s"]),
+        peak_flop_per_s=FrozenMapping(numbers["peak_flop_per_s"]),
+        peak_flop_per_clock_per_sm=FrozenMapping(numbers["peak_flop_per_clock_per_sm"]),
+        sources=FrozenMapping(sources),
+        notes=FrozenMapping({key: _text("notes", tables["notes"], key) for key in tables["notes"]}),
     )
 
 

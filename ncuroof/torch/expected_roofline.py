@@ -75,11 +75,11 @@ class ExpectedRoofline:
 
     def _mark(self, row: Mapping[str, Any]) -> Mark:
         rate = row["flop"] / row["least_ns"] * 1e9
-        told = flop_rate(rate, row["precision"])
+        rate_text = flop_rate(rate, row["precision"])
         return Mark(
             intensity_flop_per_byte=row["intensity_flop_per_byte"],
             flop_per_s=rate,
-            told=f"{row['operator']} {row['inputs']} {row['dtype']}, {row['module'] or 'outside'}: {told}",
+            tooltip=f"{row['operator']} {row['inputs']} {row['dtype']}, {row['module'] or 'outside'}: {rate_text}",
             machine=self.machine.id,
             precision=row["precision"],
             peak_flop_per_s=self.machine.peak_flop_per_s[row["precision"]],
@@ -142,8 +142,8 @@ def _lower_bound(name: str) -> pl.Expr:
     return pl.when(values.is_not_null().all() | (values.sum() > 0)).then(values.sum()).alias(name)
 
 
-def _at_least(told: str, what: str) -> str:
-    return f"{what} not known" if told == MISSING else f"{told} at least"
+def _at_least(amount: str, what: str) -> str:
+    return f"{what} not known" if amount == MISSING else f"{amount} at least"
 
 
 def against(

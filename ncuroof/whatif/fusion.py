@@ -71,7 +71,7 @@ def fuse(busy: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
 
 
 def launches(busy: pl.DataFrame) -> pl.DataFrame:
-    """Return what is told of each launch: parts of a fused one as one, which is bound as the longest of them was.
+    """Return what is known of each launch: parts of a fused one as one, which is bound as the longest of them was.
 
     Args:
         busy: BUSY_TIMES after all changes and fusions.

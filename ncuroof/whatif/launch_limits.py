@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 from ncuroof.roofline import GpuProfile
 
 
@@ -19,5 +19,5 @@ def most_shared_bytes_per_block(profile: GpuProfile | None) -> int | None:
 
 @cache
 def _by_compute_capability() -> dict[str, int]:
-    with stated("launch_limits.toml") as raw:
+    with profile_file("launch_limits.toml") as raw:
         return dict(raw["shared_bytes_per_block"])

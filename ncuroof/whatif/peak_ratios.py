@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from ncuroof.errors import ArgumentError, WhatIfError
-from ncuroof.resources import Stated
+from ncuroof.resources import FrozenMapping
 from ncuroof.roofline import GpuProfile, profile_by_name
 from ncuroof.tables import KERNELS, check
 from ncuroof.whatif.busy_times import ARITHMETIC, RESOURCES
@@ -164,7 +164,7 @@ def with_recorded_dram(profiles: Profiles, recorded: Mapping[int, float | None])
 
 def _with_dram(profile: GpuProfile, bytes_per_s: float) -> GpuProfile:
     bandwidths = {**profile.bandwidth_bytes_per_s, MemoryLevel.DRAM.value: bytes_per_s}
-    return replace(profile, bandwidth_bytes_per_s=Stated(bandwidths))
+    return replace(profile, bandwidth_bytes_per_s=FrozenMapping(bandwidths))
 
 
 def profile_of_whole(here: GpuProfile | None, sm_count: float | None, there: GpuProfile | None) -> GpuProfile | None:

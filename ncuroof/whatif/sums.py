@@ -33,7 +33,7 @@ def by_target(busy: pl.DataFrame, projection: pl.DataFrame) -> pl.DataFrame:
 def by_kernel(busy: pl.DataFrame, projection: pl.DataFrame) -> pl.DataFrame:
     """Return a row per `target` and `name`, in the order of the projection.
 
-    Besides what `by_target` has: `all_recorded_ns` of all launches, what is told of the one that took longest as recorded (`id`,
+    Besides what `by_target` has: `all_recorded_ns` of all launches, what is known of the one that took longest as recorded (`id`,
     `short_name`, `verdict`, `limiter`, `recorded_ridge_ratio`; there `limiter_there`, `ridge_ratio`), and the first `reason`.
 
     Args:
@@ -61,10 +61,10 @@ def _launches(busy: pl.DataFrame, projection: pl.DataFrame) -> pl.DataFrame:
     """Return the projection with what is known of its launches; times are weighted."""
     check(busy, BUSY_TIMES, table="BUSY_TIMES")
     check(projection, PROJECTION, table="PROJECTION")
-    told = launches(busy).rename({"duration_ns": "recorded_ns"})
+    recorded = launches(busy).rename({"duration_ns": "recorded_ns"})
     return (
         projection.rename({"limiter": "limiter_there"})
-        .join(told, on="id", how="left", maintain_order="left")
+        .join(recorded, on="id", how="left", maintain_order="left")
         .with_columns(pl.col(_TIMES) * pl.col("weight"))
     )
 

@@ -86,15 +86,15 @@ def test_a_name_that_is_not_utf8_is_no_obstacle(tmp_path: Path) -> None:
         (tmp_path / os.fsdecode(name)).write_bytes(content)
     runs = [str(tmp_path / os.fsdecode(name)) for name in (b"good \xff", b"bad \xff")]
     dataset = Dataset.at(str(tmp_path / "dataset"))
-    told: list[str] = []
+    statuses: list[str] = []
     ingest(
         runs,
         dataset,
         labels={},
         workers=Workers(n_workers=1, are_threads=True),
-        progress=lambda outcome: told.append(outcome.status),
+        progress=lambda outcome: statuses.append(outcome.status),
     )
-    assert sorted(told) == ["added", "failed"]
+    assert sorted(statuses) == ["added", "failed"]
     assert dataset.kernels().collect()["report_file"][0] == "good \N{REPLACEMENT CHARACTER}"
     assert dataset.failures().collect()["report_file"].to_list() == ["bad \N{REPLACEMENT CHARACTER}"]
 
@@ -138,7 +138,7 @@ def test_a_report_that_breaks_the_analysis_fails_alone(
 def test_a_report_whose_new_rows_cannot_be_written_keeps_its_old_ones(
     tmp_path: Path, files: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An earlier version told its GPU otherwise, so that the old rows lie in another partition and are dropped."""
+    """An earlier version named its GPU otherwise, so that the old rows lie in another partition and are dropped."""
     once = task(tmp_path / "dataset")
     ingest_some(files[:1], once)
     (file,) = (tmp_path / "dataset").glob("kernels/*/*.parquet")

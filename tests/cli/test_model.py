@@ -91,7 +91,7 @@ def test_times_of_all_kinds_of_work_are_told(capfd: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize(
-    ("achieved", "told"),
+    ("achieved", "sentence"),
     [
         (("--achieved-flop-per-s", "120e12"), "120 TFLOP/s of 214 TFLOP/s: 56.0 %, 1.79× below (note: some headroom)"),
         (("--achieved-flop-per-s", "200T"), "93.3 %, 1.07× below (near: at its roof)"),
@@ -100,10 +100,10 @@ def test_times_of_all_kinds_of_work_are_told(capfd: pytest.CaptureFixture[str]) 
     ],
 )
 def test_a_measured_rate_is_held_against_the_roof(
-    capfd: pytest.CaptureFixture[str], achieved: tuple[str, str], told: str
+    capfd: pytest.CaptureFixture[str], achieved: tuple[str, str], sentence: str
 ) -> None:
     out = " ".join(_out(capfd, "model", "custom", "flop=64000000000", "bytes=1000000000", *achieved).split())
-    assert told in out
+    assert sentence in out
 
 
 def test_l2_and_what_has_to_hit(capfd: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ncuroof.collect.report_places import claimed
+from ncuroof.collect.report_paths import claimed
 from tests.cli.running import run_main
 from tests.collect.making import DEMO, ROOT, stand_in, stand_in_nsys
 from tests.support.nsys_database import Ran, write_database
@@ -75,8 +75,8 @@ def test_a_program_is_counted_by_nsys_and_weighted(
     whole_ms = 4 * len(launched) - 3
     assert f"the run takes {whole_ms} ms from first kernel to last; the GPU is idle for " in output.out
     assert "under Nsight Systems:" in output.out
-    told = f"17 profiled launches representing {len(launched)}, {len(launched)} ms of GPU time"
-    assert told in " ".join(output.out.split())
+    sentence = f"17 profiled launches representing {len(launched)}, {len(launched)} ms of GPU time"
+    assert sentence in " ".join(output.out.split())
     assert json.loads((folder / "run.counts.json").read_bytes())["source"] == "nsys"
 
 
@@ -221,12 +221,12 @@ def test_what_is_asked_for_besides_takes_more_passes_than_are_told(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     plain = ("profile", "--compute-capability", "9.0", "--no-per-shape")
-    for more, told in (
+    for more, passes in (
         ((), "10 passes per launch\n"),
         (("--lines",), "10 passes per launch; more for the added sections and counters\n"),
     ):
         assert run_main(*plain, "--level", "quick", *more, "--dry-run", "train.py") == 0
-        assert told in capfd.readouterr().err
+        assert passes in capfd.readouterr().err
 
 
 def test_lines_ask_for_source_counters_and_sources(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -238,7 +238,7 @@ def test_lines_ask_for_source_counters_and_sources(folder: Path, capfd: pytest.C
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ((), "expected a script or program to profile"),
         (("--step", "0", "train.py"), "--step: expected a number from 1"),
@@ -265,10 +265,10 @@ def test_lines_ask_for_source_counters_and_sources(folder: Path, capfd: pytest.C
     ],
 )
 def test_a_call_that_makes_no_sense_exits_with_2(
-    folder: Path, capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...], told: str
+    folder: Path, capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
 ) -> None:
     assert run_main("profile", *arguments) == 2
-    assert told in capfd.readouterr().err
+    assert message in capfd.readouterr().err
 
 
 def test_the_plan_tells_passes_and_replays(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -285,18 +285,18 @@ esac
 
 
 @pytest.mark.parametrize(
-    ("visible", "told"),
+    ("visible", "plan"),
     [("", "for 8.0 and 9.0 · 21 to 26 passes"), ("GPU-3", "counters · 23 to 26"), ("GPU-2", "counters · 21 to 24")],
 )
 def test_the_plan_is_for_the_gpus_that_the_program_may_use(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], visible: str, told: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], visible: str, plan: str
 ) -> None:
     (folder / "tools/nvidia-smi").write_text(MIXED, encoding="utf-8")
     (folder / "tools/nvidia-smi").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder / 'tools'}:/usr/bin:/bin")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert run_main("profile", "--dry-run", "train.py") == 0
-    assert told in capfd.readouterr().err
+    assert plan in capfd.readouterr().err
 
 
 def test_where_ncu_cannot_be_run_a_plan_can_be_written(

@@ -103,7 +103,7 @@ def test_what_cannot_be_seen_is_unknown_and_does_not_fail() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "name", "state", "told"),
+    ("more", "name", "state", "message"),
     [
         ({"ncu": None}, "ncu", "failed", "is not there"),
         ({"ncu": (2020, 1)}, "ncu", "failed", "2021.3 or later is needed"),
@@ -119,10 +119,10 @@ def test_what_cannot_be_seen_is_unknown_and_does_not_fail() -> None:
         ({"tmp": "/no/such/folder"}, "temporary files", "failed", "No such file"),
     ],
 )
-def test_what_is_wrong_is_told_with_a_fix(more: dict[str, Any], name: str, state: str, told: str) -> None:
+def test_what_is_wrong_is_told_with_a_fix(more: dict[str, Any], name: str, state: str, message: str) -> None:
     check = checks(**more)[name]
     assert check.state == state
-    assert told in check.found
+    assert message in check.found
     assert check.fix or state == "unknown"
     assert can_profile(examine(machine(**more), load_settings())) == (state != "failed")
 
@@ -162,8 +162,8 @@ UUIDS = ["GPU-0a1b-1", "GPU-0a1b-2", "GPU-7c"]
     ],
 )
 def test_gpus_that_the_program_may_use(visible: str | None, order: str | None, places: list[int] | None) -> None:
-    told = {"CUDA_VISIBLE_DEVICES": visible, "CUDA_DEVICE_ORDER": order}
-    assert visible_places({name: value for name, value in told.items() if value is not None}, UUIDS) == places
+    variables = {"CUDA_VISIBLE_DEVICES": visible, "CUDA_DEVICE_ORDER": order}
+    assert visible_places({name: value for name, value in variables.items() if value is not None}, UUIDS) == places
 
 
 def _executable(path: Path, text: str = "exit 0") -> Path:

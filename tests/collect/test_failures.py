@@ -78,13 +78,13 @@ def test_a_program_that_failed_is_to_blame_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_filtered", "told"),
+    ("is_filtered", "hint"),
     [(True, "--dry-run"), (True, "all Kokkos or RAJA kernels share"), (False, "it launched none")],
 )
-def test_no_kernels(is_filtered: bool, told: str) -> None:
+def test_no_kernels(is_filtered: bool, hint: str) -> None:
     error = why_nothing(ended(NOTHING, is_connected=True), FAILURES, is_filtered=is_filtered)
     assert str(error) == "the program used CUDA, but no kernel was recorded (no-kernels)"
-    assert told in str(error.hint)
+    assert hint in str(error.hint)
 
 
 def test_a_program_is_said_to_have_used_cuda_only_where_ncu_says_so() -> None:
@@ -99,7 +99,7 @@ def test_words_that_are_not_known_are_passed_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "message"),
     [
         ([WARNED, "==ERROR== The moon is in the way."], "ncu recorded nothing: The moon is in the way."),
         ([WARNED, "==ERROR== Out of memory."], "(out-of-memory)"),
@@ -109,8 +109,8 @@ def test_words_that_are_not_known_are_passed_on() -> None:
         ([NOTHING.replace("kernels", "graphs")], "ncu saw no process that uses CUDA"),
     ],
 )
-def test_errors_are_the_reason_and_no_warnings_before_them(said: list[str], told: str) -> None:
-    assert told in str(why_nothing(ended(*said), FAILURES, is_filtered=False))
+def test_errors_are_the_reason_and_no_warnings_before_them(said: list[str], message: str) -> None:
+    assert message in str(why_nothing(ended(*said), FAILURES, is_filtered=False))
 
 
 def test_what_was_not_printed_stands_nowhere_above() -> None:
@@ -147,7 +147,7 @@ def test_the_real_ncus_failure_on_a_machine_without_a_driver_is_known(capfd: pyt
 
 @pytest.mark.oracle
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "failure"),
     [
         (("-k", "a", "-k", "b", "/bin/true"), "unknown-option"),
         (("--clock-control", "boosted", "/bin/true"), "unknown-option"),
@@ -157,13 +157,13 @@ def test_the_real_ncus_failure_on_a_machine_without_a_driver_is_known(capfd: pyt
     ],
 )
 def test_what_the_real_ncu_says_before_it_has_a_log_is_heard(
-    capfd: pytest.CaptureFixture[str], words: tuple[str, ...], told: str
+    capfd: pytest.CaptureFixture[str], words: tuple[str, ...], failure: str
 ) -> None:
     ncu = find_ncu()
     if ncu is None:
         pytest.skip("NVIDIA's ncu is not installed")
     outcome = run_ncu(lambda log: [str(ncu), "--log-file", str(log), *words], shows_progress=False)
-    assert f"({told})" in str(why_nothing(outcome, FAILURES, is_filtered=False))
+    assert f"({failure})" in str(why_nothing(outcome, FAILURES, is_filtered=False))
     assert capfd.readouterr().out.startswith("==ERROR== ")
 
 

@@ -1,4 +1,4 @@
-"""Kernels counted by PyTorch's profiler and recorded by ncu are told to be the same; counts travel beside the report."""
+"""Kernels counted by PyTorch's profiler and recorded by ncu are recognised as the same; counts travel beside the report."""
 
 from __future__ import annotations
 

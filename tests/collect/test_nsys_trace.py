@@ -147,7 +147,7 @@ def broken(folder: Path, statement: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "message"),
     [
         ("DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL", "the trace contains no GPU kernels"),
         ("DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL", "the trace contains no GPU kernels"),
@@ -162,8 +162,8 @@ def broken(folder: Path, statement: str) -> Path:
         ("UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET globalTid = 'me'", "expected a trace of Nsight Systems"),
     ],
 )  # fmt: skip
-def test_what_is_no_trace_is_refused(tmp_path: Path, statement: str, told: str) -> None:
-    with pytest.raises(CountsError, match=told) as error:
+def test_what_is_no_trace_is_refused(tmp_path: Path, statement: str, message: str) -> None:
+    with pytest.raises(CountsError, match=message) as error:
         read_trace(broken(tmp_path, statement))
     assert error.value.hint is not None
 

@@ -19,13 +19,13 @@ import pytest
 import zstandard
 
 from ncuroof.collect.arguments import Selection
+from ncuroof.collect.counting_run import CountingRun
 from ncuroof.collect.counts import Counts, KernelCount, counts_path, read_counts
-from ncuroof.collect.first_run import FirstRun
 from ncuroof.collect.journal import steps_hint
 from ncuroof.collect.ncu_lines import WithoutProgress
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.recording import Recorder
-from ncuroof.collect.report_places import free_report, report_named
+from ncuroof.collect.report_paths import free_report, report_named
 from ncuroof.collect.request import Steps
 from ncuroof.collect.run import run_ncu
 from ncuroof.collect.set_aside import set_aside
@@ -83,17 +83,17 @@ def test_ncus_words_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "message"),
     [
         ("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission", r"ERR_NVGPUCTRPERM\) \(no-permission\)"),
         ("==ERROR== Out of memory.", "out-of-memory"),
         ("", "no-kernels"),
     ],
 )
-def test_a_failure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: str, told: str) -> None:
+def test_a_failure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: str, message: str) -> None:
     monkeypatch.delenv("STAND_IN_REPORT")
     monkeypatch.setenv("STAND_IN_LINES", lines)
-    with pytest.raises(ProfilingError, match=told):
+    with pytest.raises(ProfilingError, match=message):
         recorder(tmp_path).record()
 
 
@@ -140,7 +140,7 @@ def test_steps_that_are_missing_at_the_end_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "script", ["raise ValueError('x')", "import sys; sys.exit(3)", "import os; os.kill(os.getpid(), 11)"]
 )
-def test_a_script_that_fails_in_the_first_run_does_not_run_again(tmp_path: Path, script: str) -> None:
+def test_a_script_that_fails_in_the_counting_run_does_not_run_again(tmp_path: Path, script: str) -> None:
     path = tmp_path / "script.py"
     path.write_text(f"open({str(tmp_path / 'runs')!r}, 'a').write('x')\n{script}", encoding="utf-8")
     with pytest.raises(ProfilingError, match=r"before its launches were counted \(target-failed\)") as error:
@@ -784,14 +784,14 @@ def leaves(monkeypatch: pytest.MonkeyPatch, trace: str) -> None:
     """Let the counting run leave a trace, or none, in place of PyTorch."""
     write = f"open(sys.argv[1], 'w').write({trace!r})" if trace else "pass"
     monkeypatch.setattr(
-        FirstRun,
+        CountingRun,
         "command",
         lambda _, folder: [sys.executable, "-c", f"import sys; {write}", str(folder / "trace.json")],
     )
 
 
 @pytest.mark.parametrize(
-    ("journal", "told"),
+    ("journal", "message"),
     [
         ("began start stop", "PyTorch did not use the GPU in the script's own process: launches are not counted"),
         (
@@ -802,11 +802,11 @@ def leaves(monkeypatch: pytest.MonkeyPatch, trace: str) -> None:
     ],
 )
 def test_why_there_is_no_trace_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, journal: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, journal: str, message: str
 ) -> None:
     said: list[str] = []
     assert _counted_with(tmp_path, monkeypatch, journal, said) == {}
-    assert said[-1].startswith(told)
+    assert said[-1].startswith(message)
 
 
 @pytest.mark.parametrize("journal", ["", "began start counted stop"])
@@ -820,10 +820,10 @@ def test_a_trace_for_which_there_was_no_room_is_an_error(
 
 def _counted_with(folder: Path, monkeypatch: pytest.MonkeyPatch, journal: str, said: list[str]) -> object:
     """Count with a journal of these events, and without a trace."""
-    told = "".join(json.dumps({"event": event, "after": 0}) + "\n" for event in journal.split())
-    write = f"import sys; open(sys.argv[1], 'w').write({told!r})"
+    lines = "".join(json.dumps({"event": event, "after": 0}) + "\n" for event in journal.split())
+    write = f"import sys; open(sys.argv[1], 'w').write({lines!r})"
     monkeypatch.setattr(
-        FirstRun, "command", lambda _, there: [sys.executable, "-c", write, str(there / "journal.jsonl")]
+        CountingRun, "command", lambda _, there: [sys.executable, "-c", write, str(there / "journal.jsonl")]
     )
     return recorder(folder, ("train.py",), said=said).count()
 
@@ -897,11 +897,11 @@ def test_what_the_runner_saw_of_the_steps_times_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, journal: list[dict[str, object]], steps: CountedSteps | None
 ) -> None:
     kernel = {"cat": "kernel", "name": "k", "ts": 0, "dur": 20, "args": {"grid": [8, 1, 1], "block": [64, 1, 1]}}
-    told = "".join(f"{json.dumps(entry)}\n" for entry in [{"event": "start", "before": 4}, *journal])
-    write = f"import sys; open(sys.argv[1], 'w').write({json.dumps({'traceEvents': [kernel]})!r}); open(sys.argv[2], 'w').write({told!r})"  # noqa: E501
+    lines = "".join(f"{json.dumps(entry)}\n" for entry in [{"event": "start", "before": 4}, *journal])
+    write = f"import sys; open(sys.argv[1], 'w').write({json.dumps({'traceEvents': [kernel]})!r}); open(sys.argv[2], 'w').write({lines!r})"  # noqa: E501
     left = ("trace.json", "journal.jsonl")
     monkeypatch.setattr(
-        FirstRun, "command", lambda _, folder: [sys.executable, "-c", write, *(str(folder / name) for name in left)]
+        CountingRun, "command", lambda _, folder: [sys.executable, "-c", write, *(str(folder / name) for name in left)]
     )
     counts = recorder(tmp_path, ("train.py",), steps=Steps(4, 5)).count()[None]
     if steps is None:
@@ -922,7 +922,7 @@ def traced(folder: Path, **launches_by_kernel: int) -> Path:
     return folder / "trace.json"
 
 
-def test_a_trace_takes_the_place_of_the_first_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trace_takes_the_place_of_the_counting_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Recorder, "count", lambda _: pytest.fail("the program ran twice"))
     said: list[str] = []
     one = recorder(tmp_path, trace=traced(tmp_path, gemm=97, relu=3), cover_frac=0.95, said=said)

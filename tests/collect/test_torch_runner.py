@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from ncuroof.collect.first_run import RUNNER
+from ncuroof.collect.counting_run import RUNNER
 from ncuroof.collect.journal import read_status
 from ncuroof.collect.settings import load_settings, option_name
-from ncuroof.collect.torch_tools import Annotations, BatchClock, Counting, OnlyOurs
+from ncuroof.collect.torch_tools import Annotations, BatchClock, Counting, ScriptProfilers
 from tests.collect.making import ROOT
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed")
@@ -206,8 +206,8 @@ class Run:
 
     def events(self, *without: str) -> list[str]:
         """Return the journal's events in short."""
-        told = (event for event in self.journal if event["event"] not in ("began", "passed-over", *without))
-        return [" ".join(str(value) for value in event.values()) for event in told]
+        events = (event for event in self.journal if event["event"] not in ("began", "passed-over", *without))
+        return [" ".join(str(value) for value in event.values()) for event in events]
 
 
 CASES: dict[str, tuple[list[str], list[str]]] = {
@@ -367,17 +367,17 @@ def test_sys_exit_is_passed_on_and_the_window_closed(run: Callable[[str], Run]) 
 def ranges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is pushed, and "pop" for what is popped, with a stand-in for CUDA; ours are open until the test ends."""
     torch = pytest.importorskip("torch")
-    told: list[str] = []
+    pushed: list[str] = []
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.autograd.profiler, "emit_nvtx", lambda **_: nullcontext())
-    monkeypatch.setattr(torch.cuda.nvtx, "range_push", told.append)
-    monkeypatch.setattr(torch.cuda.nvtx, "range_pop", lambda: told.append("pop"))
-    return told
+    monkeypatch.setattr(torch.cuda.nvtx, "range_push", pushed.append)
+    monkeypatch.setattr(torch.cuda.nvtx, "range_pop", lambda: pushed.append("pop"))
+    return pushed
 
 
 @contextmanager
 def annotated() -> Iterator[None]:
-    annotations = Annotations(OnlyOurs())
+    annotations = Annotations(ScriptProfilers())
     annotations.start()
     try:
         yield
@@ -390,7 +390,7 @@ def test_ranges_open_and_close_in_order(ranges: list[str]) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
     with annotated():
         model(torch.ones(2, 4))
-    model(torch.ones(2, 4))  # told no more
+    model(torch.ones(2, 4))  # no longer annotated
     assert ranges == [
         "Sequential (Sequential) [2, 4]",
         "Sequential.0 (Linear) [2, 4]",
@@ -433,7 +433,7 @@ def test_ranges_of_operators_outlive_the_window(ranges: list[str], monkeypatch: 
 def test_what_pytorch_advises_of_several_cycles_is_not_said_and_all_else_is() -> None:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        with OnlyOurs().at_work():
+        with ScriptProfilers().at_work():
             warnings.warn("Warning: Profiler clears events at the end of each cycle.Only events", stacklevel=1)
             warnings.warn("CUPTI is missing", stacklevel=1)
     assert [str(each.message) for each in said] == ["CUPTI is missing"]
@@ -590,11 +590,11 @@ def test_earlier_steps_are_timed_by_events_on_the_gpu(tmp_path: Path, monkeypatc
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     monkeypatch.setattr(torch.cuda, "Event", Event)
-    told: list[dict[str, Any]] = []
-    journal: Any = SimpleNamespace(tell=lambda _, **more: told.append(more))
+    entries: list[dict[str, Any]] = []
+    journal: Any = SimpleNamespace(tell=lambda _, **more: entries.append(more))
 
     def new() -> Counting:
-        return Counting(str(tmp_path / "trace.json"), journal, OnlyOurs(), BatchClock())
+        return Counting(str(tmp_path / "trace.json"), journal, ScriptProfilers(), BatchClock())
 
     counting = new()
     for _ in range(8):
@@ -602,13 +602,13 @@ def test_earlier_steps_are_timed_by_events_on_the_gpu(tmp_path: Path, monkeypatc
     counting.start()
     counting.step_done()  # under the profiler: not timed
     counting.stop()
-    assert told[0]["earlier_steps_ns"] == [4e6, 5e6, 6e6, 7e6, 8e6]
+    assert entries[0]["earlier_steps_ns"] == [4e6, 5e6, 6e6, 7e6, 8e6]
     again = new()
     for _ in range(8):
         again.step_done()
     again.start()
     again.stop()
-    assert told[1]["earlier_steps_ns"] == []
+    assert entries[1]["earlier_steps_ns"] == []
 
 
 def test_ranks_leave_files_of_their_own(tmp_path: Path) -> None:
@@ -640,7 +640,7 @@ def test_operators_are_recorded_where_they_are_asked_for(
     monkeypatch.setattr(torch.profiler, "profile", lambda activities: asked.extend(activities) or profile)
     journal: Any = None
     path = str(tmp_path / "trace.json")
-    Counting(path, journal, OnlyOurs(), BatchClock(), with_operators=with_operators).start()
+    Counting(path, journal, ScriptProfilers(), BatchClock(), with_operators=with_operators).start()
     assert {activity.name for activity in asked} == activities
 
 
@@ -663,8 +663,8 @@ def test_a_script_that_begins_in_a_thread_ends_as_ever(tmp_path: Path, options: 
     done = subprocess.run(words, cwd=tmp_path, stdout=subprocess.PIPE, check=False)
     assert (done.returncode, done.stdout) == (0, b"20.0\n")
     assert not (tmp_path / "trace.json").exists()
-    is_told = "not-counted" in [entry["event"] for entry in read_status(tmp_path / "journal")]
-    assert is_told is ("--count" in options)
+    is_reported = "not-counted" in [entry["event"] for entry in read_status(tmp_path / "journal")]
+    assert is_reported is ("--count" in options)
 
 
 def test_a_full_disk_costs_the_journal_and_no_script(tmp_path: Path) -> None:

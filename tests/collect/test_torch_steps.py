@@ -65,13 +65,13 @@ MODULE = SimpleNamespace(__name__="pkg", Trainer=Trainer, train=lambda: 7)
 
 
 @pytest.fixture
-def told() -> list[tuple[str, dict[str, object]]]:
+def events() -> list[tuple[str, dict[str, object]]]:
     return []
 
 
-def count(name: str, told: list[Any]) -> Any:
+def count(name: str, events: list[Any]) -> Any:
     """Return a module whose calls of `name` are counted."""
-    journal: Any = SimpleNamespace(tell=lambda event, **more: told.append((event, more)))
+    journal: Any = SimpleNamespace(tell=lambda event, **more: events.append((event, more)))
     window = Window((1, 99), stops_after=False, tools=[], journal=journal, when_cuda_begins=lambda _: None)
     trainer = type("Trainer", (Base,), dict(Trainer.__dict__))
     module = SimpleNamespace(**{**vars(MODULE), "Trainer": trainer})
@@ -95,17 +95,17 @@ def count(name: str, told: list[Any]) -> Any:
         ("Trainer.itself", lambda module: type(module.Trainer().itself()).__name__, "Trainer"),
     ],
 )
-def test_a_call_is_a_step_and_gives_what_it_gave(told: list[Any], name: str, call: Any, result: object) -> None:
-    module = count(name, told)
-    assert told == []
+def test_a_call_is_a_step_and_gives_what_it_gave(events: list[Any], name: str, call: Any, result: object) -> None:
+    module = count(name, events)
+    assert events == []
     assert call(module) == result
-    assert told == [("step", {"number": 1})]
+    assert events == [("step", {"number": 1})]
 
 
-def test_a_generator_that_is_not_exhausted_has_made_no_step(told: list[Any]) -> None:
-    batches = count("Trainer.batches", told).Trainer().batches()
+def test_a_generator_that_is_not_exhausted_has_made_no_step(events: list[Any]) -> None:
+    batches = count("Trainer.batches", events).Trainer().batches()
     assert [next(batches), next(batches)] == [1, 2]
-    assert told == []
+    assert events == []
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_a_generator_that_is_not_exhausted_has_made_no_step(told: list[Any]) -> 
         ("Trainer.nothing", "has no attribute 'nothing'"),
     ],
 )
-def test_what_cannot_be_counted_is_refused(told: list[Any], name: str, why: str) -> None:
+def test_what_cannot_be_counted_is_refused(events: list[Any], name: str, why: str) -> None:
     with pytest.raises(SystemExit, match=why):
-        count(name, told)
-    assert [event for event, _ in told] == ["refused"]
-    assert why in told[0][1]["why"]
+        count(name, events)
+    assert [event for event, _ in events] == ["refused"]
+    assert why in events[0][1]["why"]

@@ -97,7 +97,7 @@ def test_without_steps_it_is_one_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "expected a trace of PyTorch's profiler"),
         (b"NVR\x00\xd7" + bytes(9999), "can't decode byte 0xd7 in position 4: invalid continuation byte$"),  # and no more
@@ -113,9 +113,9 @@ def test_without_steps_it_is_one_run(tmp_path: Path) -> None:
         (b'{"traceEvents": [{"cat": "kernel", "name": "k", "ts": 0, "dur": -1, "args": {}}]}', "an event is malformed"),
     ],
 )  # fmt: skip
-def test_what_is_no_trace_is_refused(tmp_path: Path, content: bytes, told: str) -> None:
+def test_what_is_no_trace_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "trace.json").write_bytes(content)
-    with pytest.raises(CountsError, match=told):
+    with pytest.raises(CountsError, match=message):
         read_trace(tmp_path / "trace.json")
 
 
@@ -138,8 +138,8 @@ def test_pytorch_writes_what_is_looked_for(tmp_path: Path) -> None:
         for _ in torch.utils.data.DataLoader(torch.ones(2, 4)):
             profile.step()
     profile.export_chrome_trace(str(path))
-    told = [(event.get("cat"), event["name"]) for event in json.loads(path.read_bytes())["traceEvents"]]
-    assert ("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__") in told
+    events = [(event.get("cat"), event["name"]) for event in json.loads(path.read_bytes())["traceEvents"]]
+    assert ("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__") in events
     with pytest.raises(CountsError, match="the trace contains no GPU kernels"):  # no kernels: there is no GPU here
         read_trace(path)
 

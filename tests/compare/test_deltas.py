@@ -100,7 +100,7 @@ def test_the_same_work_in_more_launches_is_compared_in_all() -> None:
 
 @pytest.mark.parametrize(("n_before", "n_after", "flop"), [(100, 110, 0.95e9), (1000, 999, 1.002e9), (4, 3, 1e9)])
 def test_another_number_of_like_launches_is_no_other_cut(n_before: int, n_after: int, flop: float) -> None:
-    # Together they do nearly the same, as 100 and 110 launches do; but each does what it did before.
+    # MatchedGroups they do nearly the same, as 100 and 110 launches do; but each does what it did before.
     before, after = launch("a", n_represented=float(n_before)), launch("a", n_represented=float(n_after))
     delta = only([before], [after | {"work.fp32.flop": flop}])
     assert (delta.is_same_work_in_all, delta.is_significant) == (False, False)

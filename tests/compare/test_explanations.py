@@ -73,7 +73,7 @@ def test_sms_without_a_block_explain(
 
 
 @pytest.mark.parametrize(
-    ("quantity", "was", "told", "not_told"),
+    ("quantity", "was", "shown", "not_shown"),
     [
         # amounts: 6 % of the larger or 4 % (FLOPs and DRAM, of which all matters), 12 % or 8 % of what is nearer to the SMs
         *[(name, 1e9, 1.06e9, 1.045e9) for name in ("work.flop", "traffic_bytes.dram")],
@@ -90,14 +90,14 @@ def test_sms_without_a_block_explain(
         ("sm_clock_hz", 1.5e9, 1.535e9, 1.527e9),  # 2.3 or 1.8 %
     ],
 )  # fmt: skip
-def test_a_change_is_told_from_its_least_on(quantity: str, was: float, told: float, not_told: float) -> None:
+def test_a_change_is_told_from_its_least_on(quantity: str, was: float, shown: float, not_shown: float) -> None:
     def changes(became: float) -> list[str]:
         counted = "work.fp32.flop" if quantity == "work.flop" else quantity
         (delta,) = compare(run(launch("a", **{counted: was})), run(launch("a", **{counted: became}))).deltas
         return [change.quantity for change in delta.changes]
 
-    assert quantity in changes(told)
-    assert quantity not in changes(not_told)
+    assert quantity in changes(shown)
+    assert quantity not in changes(not_shown)
 
 
 @pytest.mark.parametrize(

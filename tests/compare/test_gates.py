@@ -155,8 +155,8 @@ def test_other_work_under_another_name_is_told_and_not_judged(old: str, new: str
     after = run(launch("flash_fwd", 1000.0), launch(new, 40.0, **{"work.fp32.flop": 3e6, "traffic_bytes.dram": 3e3}))
     (found,) = (each for each in compare(before, after).deltas if each.names == (old, new))
     assert (found.match.how, found.match.sureness) == (how, Sureness.GUESS)
-    told = result("kernel(.*).time:+5%", after, before)
-    assert (told.has_passed, told.reasons) == (
+    judged = result("kernel(.*).time:+5%", after, before)
+    assert (judged.has_passed, judged.reasons) == (
         True,
         ("1 kernel within the limit, 1 matched only by a guess, so not judged",),
     )
@@ -196,10 +196,10 @@ def test_far_less_work_in_the_same_shape_is_told() -> None:
     # a grid of as many blocks as SMs is the same for every input
     work = {"work.fp32.flop": 1e8, "traffic_bytes.dram": 1e5}
     after = run(launch("flash_fwd", 1000.0), launch("norm", 120.0, **work))
-    told = "norm does a different amount of work (FLOPs ×0.1)"
+    reason = "norm does a different amount of work (FLOPs ×0.1)"
     for gate in ("time:+5%", "kernel(norm).time:+5%"):
         found = result(gate, after)
-        assert (found.has_passed, found.reasons[1:]) == (True, (told,))
+        assert (found.has_passed, found.reasons[1:]) == (True, (reason,))
     assert result("kernel(flash.*).time:+5%", after).reasons == ("1 kernel within the limit",)
 
 

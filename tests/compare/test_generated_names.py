@@ -95,9 +95,9 @@ def test_numbered_kernels_of_other_or_unknown_work(
 )
 def test_a_number_that_stayed_is_not_told_as_another(changes: dict[str, Any], how: str, words: str) -> None:
     comparison = compare(run(generated(TRITON(3), 1)), run(generated(TRITON(3), 1.5) | changes))
-    (told,) = comparison_document(comparison)["matches"]
-    assert (told["how"], told["sureness"]) == (how, "likely")
-    assert how_matched(told).startswith(f"{words} (likely)")
+    (entry,) = comparison_document(comparison)["matches"]
+    assert (entry["how"], entry["sureness"]) == (how, "likely")
+    assert how_matched(entry).startswith(f"{words} (likely)")
 
 
 def test_far_other_work_under_a_number_that_stayed_is_no_reason_to_fail() -> None:

@@ -53,16 +53,16 @@ def test_where_the_clock_was_another_is_told() -> None:
     clocks = ((900.0, 1.2e9), (600.0, 1.5e9), (660.0, 1.5e9))
     found = history([run(launch("a", us, sm_clock_hz=clock)) for us, clock in clocks])
     why = "a: the SM clock differs by 25.0 % (1200 MHz → 1500 MHz)"
-    told = [line for line in history_text(found).splitlines() if "compared" in line]
-    assert told == [f"  0 to 1: GPU times of the whole runs are not compared: {why}"]
+    lines = [line for line in history_text(found).splitlines() if "compared" in line]
+    assert lines == [f"  0 to 1: GPU times of the whole runs are not compared: {why}"]
     assert [step["obstacle"] for step in history_document(found)["comparable"]] == [why, None]
 
 
 def test_what_forbids_every_comparison_is_told_alone() -> None:
     other = replace(RECORDING, gpus=("NVIDIA B200",))
     found = history([run(launch("a", sm_clock_hz=1.2e9)), run(launch("a", sm_clock_hz=1.5e9), recording=other)])
-    told = [line for line in history_text(found).splitlines() if "compared" in line]
-    assert told == ["  0 to 1: times are not compared: the GPU differs: NVIDIA H200 before, NVIDIA B200 after"]
+    lines = [line for line in history_text(found).splitlines() if "compared" in line]
+    assert lines == ["  0 to 1: times are not compared: the GPU differs: NVIDIA H200 before, NVIDIA B200 after"]
     assert history_document(found)["comparable"][0]["obstacle"] is None
 
 

@@ -1,4 +1,4 @@
-"""Kernels of which a finding is told, in numbers that are written here and not taken from the rules."""
+"""Kernels of which a finding is reported, in numbers that are written here and not taken from the rules."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel of which a finding is told.
+    """A kernel of which a finding is reported.
 
     Attributes:
         finding: which.
         verdict, limiter: of the kernel.
-        told: its quantities, somewhat beyond each threshold; what is not given is not known.
-        gain: the share of the time that comes back; None where none is told.
-        silent: changes of single quantities, to somewhat short of a threshold, with each of which it is not told.
+        quantities: its quantities, somewhat beyond each threshold; what is not given is not known.
+        gain: the share of the time that comes back; None where none is reported.
+        silent: changes of single quantities, to somewhat short of a threshold, with each of which it is not reported.
         gains: changes of single quantities and the share that comes back then.
         name: of the kernel.
-        other_names: of kernels of which it is not told.
-        other_limiters: limiters with which it is not told.
+        other_names: of kernels of which it is not reported.
+        other_limiters: limiters with which it is not reported.
     """
 
     finding: str
     verdict: str
     limiter: str | None
-    told: dict[str, float | None]
+    quantities: dict[str, float | None]
     gain: float | None = None
     silent: dict[str, tuple[float, ...]] = field(default_factory=dict)
     gains: tuple[tuple[str, float | None, float | None], ...] = ()
@@ -36,14 +36,14 @@ class Case:
 def waiting(finding: str, quantity: str, **silent: tuple[float, ...]) -> Case:
     """Return a kernel whose warps wait for a reason 35 % of the time that SMs have work, 80 %: 28 % come back."""
     reason = f"stalls.{quantity}"
-    told = {reason: 0.35, "scheduler.working_frac": 0.8, "utilisation.headroom": 0.9}
+    quantities = {reason: 0.35, "scheduler.working_frac": 0.8, "utilisation.headroom": 0.9}
     known = tuple((name.replace("__", "."), 1e6, 0.28) for name, values in silent.items() if values == (0,))
     others = {name.replace("__", "."): values for name, values in silent.items()}
     return Case(
         finding,
         "latency",
         quantity,
-        told,
+        quantities,
         0.28,
         {reason: (0.28,)} | others,
         (("utilisation.headroom", 0.2, 0.2), *known),

@@ -1,4 +1,4 @@
-"""Kernels of which a finding of memory is told, in numbers that are written here and not taken from the rules."""
+"""Kernels of which a finding of memory is reported, in numbers that are written here and not taken from the rules."""
 
 from __future__ import annotations
 

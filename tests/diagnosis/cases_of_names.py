@@ -1,4 +1,4 @@
-"""Kernels of which a finding is told by what they are called, and others that are called much like them."""
+"""Kernels of which a finding is reported by what they are called, and others that are called much like them."""
 
 from __future__ import annotations
 

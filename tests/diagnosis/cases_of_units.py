@@ -1,4 +1,4 @@
-"""Kernels of which a finding of pipes, issue slots or tensor cores is told, in numbers that are not taken from the rules."""
+"""Kernels of which a finding of pipes, issue slots or tensor cores is reported, in numbers that are not taken from the rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of which a finding of blocks, warps or lanes is told, in numbers that are written here and not taken from the rules."""
+"""Kernels of which a finding of blocks, warps or lanes is shown, in numbers that are written here and not taken from the rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""At which value of a quantity a finding is told, and at which it is not: one of them the threshold, both within 4 % of it."""
+"""At which value of a quantity a finding is reported, and at which it is not: one of them the threshold, both within 4 % of it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ class Edge:
     Attributes:
         finding: which; its cases by hand give the other quantities.
         quantity: that is compared.
-        told: value with which the finding is told.
+        firing: value with which the finding is reported.
         silent: value with which it is not.
         beside: what else is changed of the case, where another quantity would do in place of this one.
     """
 
     finding: str
     quantity: str
-    told: float
+    firing: float
     silent: float
     beside: dict[str, float | None] = field(default_factory=dict)
 

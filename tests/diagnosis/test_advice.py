@@ -58,9 +58,9 @@ def test_variants_are_of_families_that_are_called_and_do_not_edit_kernels() -> N
 @pytest.mark.parametrize(("tensor_frac", "words"), [(None, "one"), (0.00002, "one"), (0.04, "wmma")])
 def test_tiles_of_tensor_products_are_padded_by_16_bytes(tensor_frac: float | None, words: str) -> None:
     """A pad of one element leaves load_matrix_sync a leading dimension that it does not take, and LDS.128 an address."""
-    told = FINDINGS["bank_conflicts"].advice.text(USER, quantities={"utilisation.tensor": tensor_frac})
-    assert told.startswith("Pad each row of the shared tiles by 16 bytes (8 half, 4 float)") == (words == "wmma")
-    assert ("tile[32][33]" in first_clause(told)) == (words == "one")
+    advice = FINDINGS["bank_conflicts"].advice.text(USER, quantities={"utilisation.tensor": tensor_frac})
+    assert advice.startswith("Pad each row of the shared tiles by 16 bytes (8 half, 4 float)") == (words == "wmma")
+    assert ("tile[32][33]" in first_clause(advice)) == (words == "one")
 
 
 @pytest.mark.parametrize(("wide_frac", "is_padded"), [(None, True), (0.4, True), (0.5, False)])
@@ -78,9 +78,9 @@ def test_what_is_padded_stays_aligned() -> None:
 
 @pytest.mark.parametrize(("n_threads", "fewer"), [(None, False), (512.0, False), (1024.0, True)])
 def test_no_program_of_triton_is_given_more_warps_than_a_block_can_have(n_threads: float | None, fewer: bool) -> None:
-    told = FINDINGS["dram_headroom"].advice.text("triton", quantities={"launch.n_threads_per_block": n_threads})
-    assert ("fewer num_warps" in told) == fewer
-    assert ("more num_warps" in told) != fewer
+    advice = FINDINGS["dram_headroom"].advice.text("triton", quantities={"launch.n_threads_per_block": n_threads})
+    assert ("fewer num_warps" in advice) == fewer
+    assert ("more num_warps" in advice) != fewer
 
 
 def test_more_warps_are_never_more_than_32() -> None:

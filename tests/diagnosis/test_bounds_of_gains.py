@@ -132,12 +132,12 @@ def test_room_in_the_queues_is_counted_of_both() -> None:
     assert kernel["scheduler"]["memory_queue_frac"] == pytest.approx(0.45, rel=1e-3)
 
 
-@pytest.mark.parametrize(("asked_over_read", "is_told"), [(0.5, True), (0.58, True), (0.6, False), (1.0, False)])
-def test_dram_that_brings_two_sectors_for_one_is_told(asked_over_read: float, is_told: bool) -> None:
+@pytest.mark.parametrize(("asked_over_read", "is_reported"), [(0.5, True), (0.58, True), (0.6, False), (1.0, False)])
+def test_dram_that_brings_two_sectors_for_one_is_told(asked_over_read: float, is_reported: bool) -> None:
     bytes_moved = {"traffic_bytes.dram_read": 0.9e9, "traffic_bytes.dram": 1e9, "utilisation.dram": 0.8}
     ratio = {"access.l2_read_over_dram_read": asked_over_read}
-    assert ("fetch_granularity" in names("fetch_granularity", limiter="dram", **bytes_moved, **ratio)) == is_told
-    if is_told:
+    assert ("fetch_granularity" in names("fetch_granularity", limiter="dram", **bytes_moved, **ratio)) == is_reported
+    if is_reported:
         assert gain_ns("fetch_granularity", bytes_moved | ratio) == pytest.approx((1 - asked_over_read) * 0.9e6)
 
 
@@ -153,11 +153,11 @@ def test_spills_are_not_bounded_by_the_pipe_that_carries_them() -> None:
     assert gain_ns("local_memory", spilled | {"utilisation.compute": 0.26} | unknown) == pytest.approx(0.74e6)
 
 
-# ---- what is told twice -----------------------------------------------------------------------------------------------------
+# ---- what is reported twice -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("changed", "is_told"),
+    ("changed", "is_reported"),
     [
         ({"occupancy.waves": 12.0}, True),
         ({"occupancy.waves": 1.94, "occupancy.tail_frac": 0.03}, False),
@@ -167,8 +167,8 @@ def test_spills_are_not_bounded_by_the_pipe_that_carries_them() -> None:
         ({"occupancy.waves": 1.2, "occupancy.tail_frac": 0.4, "scheduler.unequal_frac": 0.0}, False),
     ],
 )
-def test_sms_that_the_last_wave_leaves_idle_have_no_unequal_work(changed: dict[str, float], is_told: bool) -> None:
-    assert ("sm_imbalance" in names("sm_imbalance", **changed)) == is_told
+def test_sms_that_the_last_wave_leaves_idle_have_no_unequal_work(changed: dict[str, float], is_reported: bool) -> None:
+    assert ("sm_imbalance" in names("sm_imbalance", **changed)) == is_reported
 
 
 @pytest.mark.parametrize("name", ["void at::native::vectorized_elementwise_kernel<4>", "multi_tensor_apply_kernel"])
@@ -214,7 +214,7 @@ def test_atomics_that_collide_are_told_once(finding: str, hottest_frac: float | 
 
 
 @pytest.mark.parametrize(
-    ("name", "is_told"),
+    ("name", "is_reported"),
     [
         ("void at::native::<unnamed>::cunn_SoftMaxForwardReg<float, 4, at::native::<unnamed>::SoftMaxForwardEpilogue>", True),
         ("void at::native::<unnamed>::cunn_SoftMaxForward<8, at::native::<unnamed>::LogSoftMaxForwardEpilogue>", False),
@@ -225,11 +225,11 @@ def test_atomics_that_collide_are_told_once(finding: str, hottest_frac: float | 
         ("my_softmax(float *)", False),
     ],
 )  # fmt: skip
-def test_a_softmax_by_itself_may_be_attention(name: str, is_told: bool) -> None:
+def test_a_softmax_by_itself_may_be_attention(name: str, is_reported: bool) -> None:
     frame = row_for(RULES.findings["softmax_of_attention"]).with_columns(name=pl.lit(name))
-    assert ("softmax_of_attention" in found(frame)) == is_told
+    assert ("softmax_of_attention" in found(frame)) == is_reported
     between = frame.with_columns(pl.lit(1.0).alias("launch.is_between_products"))
-    assert ("attention_in_parts" in found(between)) == is_told
+    assert ("attention_in_parts" in found(between)) == is_reported
     assert "softmax_of_attention" not in found(between)
     assert "attention_in_parts" not in found(frame)
     assert "scaled_dot_product_attention" in RULES.findings["softmax_of_attention"].advice.text("pytorch")

@@ -123,7 +123,7 @@ def trio(holds: Counters, *changes: Counters, needs: tuple[str | tuple[str, ...]
     Args:
         holds: beside those of `base`.
         changes: each makes one launch for which the caveat just does not hold.
-        needs: counters without any one of which the caveat cannot be told; those in parentheses stand for each other.
+        needs: counters without any one of which the caveat cannot be determined; those in parentheses stand for each other.
         base: what is there beside.
     """
     counters = {**base, **holds}

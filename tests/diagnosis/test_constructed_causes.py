@@ -561,15 +561,15 @@ def test_waits_for_bulk_copies_are_none_for_loads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bulk_load_bytes", "frac", "is_told"),
+    ("bulk_load_bytes", "frac", "is_reported"),
     # 2^19 requests of 512 bytes are 2^28 bytes: those of bulk copies are half of all, or less
     [(2**28, 0.5, True), (2**27, 1 / 3, False), (0, 0.0, False)],
 )
 def test_a_kernel_that_loads_mostly_by_itself_waits_for_its_loads(
-    bulk_load_bytes: int, frac: float, *, is_told: bool
+    bulk_load_bytes: int, frac: float, *, is_reported: bool
 ) -> None:
     described = replace(on_wgmma(0.3), loads=Accesses(2**19, 16, bytes_per_thread=16), stalls={"long_scoreboard": 0.5})
     kernel = judged(described, bulk_load_bytes=bulk_load_bytes)
     assert kernel["access"]["bulk_copy_frac"] == pytest.approx(frac)
-    assert ("stall_bulk_copies" in gains(kernel)) is is_told
-    assert bool({"serial_loads", "stall_long_scoreboard"} & set(gains(kernel))) is not is_told
+    assert ("stall_bulk_copies" in gains(kernel)) is is_reported
+    assert bool({"serial_loads", "stall_long_scoreboard"} & set(gains(kernel))) is not is_reported

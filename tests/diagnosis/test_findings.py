@@ -209,14 +209,16 @@ def test_gain_is_limited_by_what_the_other_side_leaves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "limiter", "is_told"),
+    ("verdict", "limiter", "is_reported"),
     [("balanced", "lsu", True), ("compute", "lsu", True), ("memory", "l1", True), ("compute", "fp32", False)],
 )
 def test_local_accesses_are_told_where_the_pipe_that_takes_them_is_the_limit(
-    verdict: str, limiter: str, is_told: bool
+    verdict: str, limiter: str, is_reported: bool
 ) -> None:
     frame = row_for(RULES.findings["local_memory"], **{"access.local_frac": 0.9, "utilisation.compute": 0.6})
-    assert ("local_memory" in found(frame.with_columns(verdict=pl.lit(verdict), limiter=pl.lit(limiter)))) == is_told
+    assert (
+        "local_memory" in found(frame.with_columns(verdict=pl.lit(verdict), limiter=pl.lit(limiter)))
+    ) == is_reported
 
 
 @pytest.mark.parametrize(
@@ -331,11 +333,11 @@ def test_more_warps_on_an_sm_give_no_more_than_its_units_leave(
     assert gain_ns("low_occupancy", few | rest | busy_on_working_sms) == pytest.approx(gain)
 
 
-@pytest.mark.parametrize(("achieved", "is_told"), [(0.7, True), (0.8, False)])
-def test_few_warps_are_not_the_cause_where_most_places_are_taken(achieved: float, is_told: bool) -> None:
+@pytest.mark.parametrize(("achieved", "is_reported"), [(0.7, True), (0.8, False)])
+def test_few_warps_are_not_the_cause_where_most_places_are_taken(achieved: float, is_reported: bool) -> None:
     most = {"occupancy.achieved_frac": achieved, "occupancy.theoretical_frac": 1.0, "occupancy.filled_frac": achieved}
     row = row_for(RULES.findings["unfilled_occupancy"], **most)
-    assert ("unfilled_occupancy" in found(row)) == is_told
+    assert ("unfilled_occupancy" in found(row)) == is_reported
 
 
 def gain_ns(name: str, quantities: dict[str, float | None]) -> float | None:
@@ -376,7 +378,7 @@ def test_what_is_general_stands_first_only_where_it_outweighs_the_causes(lost_fr
 
 
 @pytest.mark.parametrize(
-    ("name", "is_told"),
+    ("name", "is_reported"),
     [
         (
             "void at::native::(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4, (int)4>(long)",
@@ -393,9 +395,9 @@ def test_what_is_general_stands_first_only_where_it_outweighs_the_causes(lost_fr
         ("saxpy_grid_stride_kernel(float*, int)", True),  # whoever writes it chooses its grid
     ],
 )
-def test_a_last_wave_is_told_to_those_who_choose_the_grid(name: str, is_told: bool) -> None:
+def test_a_last_wave_is_told_to_those_who_choose_the_grid(name: str, is_reported: bool) -> None:
     row = row_for(RULES.findings["tail_wave"]).with_columns(name=pl.lit(name))
-    assert ("tail_wave" in found(row)) == is_told
+    assert ("tail_wave" in found(row)) == is_reported
 
 
 @pytest.mark.parametrize(
@@ -456,7 +458,7 @@ def test_atomics_that_collide_stand_for_the_stall_that_they_cause() -> None:
     changed |= {"utilisation.busiest": 0.05}
     row = row_for(RULES.findings["stall_drain"], **changed).with_columns(limiter=pl.lit("drain"))
     assert found(row) == ["colliding_atomics", "l2_slice_imbalance"]
-    # Of another verdict the imbalance alone is told, whose advice names atomics too.
+    # Of another verdict the imbalance alone is reported, whose advice names atomics too.
     busy = row.with_columns(verdict=pl.lit("memory"), limiter=pl.lit("l2"))
     assert found(busy) == ["l2_slice_imbalance"]
 

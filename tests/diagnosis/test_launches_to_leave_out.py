@@ -1,4 +1,4 @@
-"""Kernels that compute nothing: told by PyTorch's and Inductor's names, and what leaving them out gives back."""
+"""Kernels that compute nothing: recognised by PyTorch's and Inductor's names, and what leaving them out gives back."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ def analysed(name: str) -> Analysis:
 
 
 def predicted_ns(analysis: Analysis, kernels: pl.DataFrame) -> float:
-    told = analysis.findings.filter(pl.col("finding") == CHAIN, pl.col("id").is_in(kernels["id"].implode()))
-    return float(told["gain_ns"].sum())
+    chains = analysis.findings.filter(pl.col("finding") == CHAIN, pl.col("id").is_in(kernels["id"].implode()))
+    return float(chains["gain_ns"].sum())
 
 
 def durations_ns(kernels: pl.DataFrame) -> float:
@@ -63,9 +63,9 @@ def test_an_adamw_in_eight_kernels_comes_to_about_what_the_fused_one_took() -> N
 
 def test_compiled_and_fused_kernels_and_copies_are_in_no_chain() -> None:
     kernels, findings = analysed(SUITE).kernels, analysed(SUITE).findings.filter(pl.col("finding") == CHAIN)
-    told = kernels.filter(pl.col("id").is_in(findings["id"].implode()))
-    assert told["short_name"].str.contains("elementwise_kernel").all()
-    assert not told["name"].str.contains("triton|Fused|CatArray|direct_copy").any()
+    in_chains = kernels.filter(pl.col("id").is_in(findings["id"].implode()))
+    assert in_chains["short_name"].str.contains("elementwise_kernel").all()
+    assert not in_chains["name"].str.contains("triton|Fused|CatArray|direct_copy").any()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Findings of numbers that are not taken from the rules: what is told, what is not, and what it gives back."""
+"""Findings of numbers that are not taken from the rules: what is reported, what is not, and what it gives back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALL = [*CASES, *cases_of_memory.CASES, *cases_of_warps.CASES, *cases_of_units.CA
 def kernel(case: Case, **changed: float | None) -> pl.DataFrame:
     """Return a case's kernel of 1 ms, but for what is changed."""
     row = blank().row(0, named=True) | {"name": case.name}
-    known = {"duration_ns": 1e6, "scheduler.working_frac": 1.0, "utilisation.compute": 0.1} | case.told | changed
+    known = {"duration_ns": 1e6, "scheduler.working_frac": 1.0, "utilisation.compute": 0.1} | case.quantities | changed
     absent = known.keys() - row.keys()
     assert not absent
     frame = pl.DataFrame([row | known], schema=blank().schema)
@@ -29,7 +29,7 @@ def kernel(case: Case, **changed: float | None) -> pl.DataFrame:
 
 
 def found(case: Case, **changed: float | None) -> dict[str, float | None]:
-    """Return the gains of what is told of such a kernel, as shares of its time."""
+    """Return the gains of what is reported of such a kernel, as shares of its time."""
     frame = kernel(case, **changed)
     rows = collect_findings(add_firing(frame, RULES.findings.values()), RULES)
     return dict(rows.select("finding", pl.col("gain_ns") / frame["duration_ns"].item()).iter_rows())
@@ -113,11 +113,11 @@ def test_what_another_unit_limits_or_has_another_name_is_not_told(case: Case) ->
 
 @pytest.mark.parametrize("edge", EDGES, ids=lambda each: f"{each.finding}-{each.quantity}")
 def test_a_threshold_lies_where_it_is_said_to_lie(edge: Edge) -> None:
-    def is_told(case: Case, value: float) -> bool:
+    def is_reported(case: Case, value: float) -> bool:
         return edge.finding in found(case, **{**edge.beside, edge.quantity: value})
 
     cases = [case for case in ALL if case.finding == edge.finding]
-    assert any(is_told(case, edge.told) and not is_told(case, edge.silent) for case in cases)
+    assert any(is_reported(case, edge.firing) and not is_reported(case, edge.silent) for case in cases)
 
 
 def test_every_finding_has_a_case() -> None:

@@ -134,7 +134,7 @@ def test_stores_down_columns_outweigh_empty_places_for_warps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "is_told_as_stores"),
+    ("changed", "is_reported_as_stores"),
     [
         ({STAGE: 10.0}, True),  # 4 wavefronts: what coalesced stores of 16 bytes take
         ({FROM_L2: 10.0}, True),  # a sixth comes back: it reads as well
@@ -143,11 +143,11 @@ def test_stores_down_columns_outweigh_empty_places_for_warps() -> None:
     ],
 )
 def test_scattered_stores_are_not_blamed_where_they_keep_nothing_busy(
-    changed: dict[str, float], is_told_as_stores: bool
+    changed: dict[str, float], is_reported_as_stores: bool
 ) -> None:
     found = [finding["id"] for finding in judged(TRANSPOSE | changed)["findings"]]
     assert "scattered_stores" not in found
-    assert ("l2_stores" in found) == is_told_as_stores
+    assert ("l2_stores" in found) == is_reported_as_stores
 
 
 def test_a_kernel_whose_two_sides_are_one_pipe_has_no_nearest_verdict() -> None:
@@ -192,7 +192,7 @@ def test_two_totals_that_are_one_number_are_the_pipe_of_memory_instructions(
     [
         ({"launch__shared_mem_per_block_static": 0.0, "launch__shared_mem_per_block_dynamic": 0.0}, "l1_traffic"),
         ({"launch__shared_mem_per_block_static": 0.0, "launch__shared_mem_per_block_dynamic": 2e4}, "l1_or_shared"),
-        ({"launch__shared_mem_per_block_static": 0.0}, "l1_or_shared"),  # as much dynamically as nobody told
+        ({"launch__shared_mem_per_block_static": 0.0}, "l1_or_shared"),  # how much dynamically is not known
         ({}, "l1_or_shared"),
     ],
 )
@@ -236,8 +236,8 @@ def test_special_functions_fill_the_queue_of_shared_memory_as_well() -> None:
     assert (without["limiter"], without["findings"][0]["id"]) == ("l1", "l1_traffic")
 
 
-@pytest.mark.parametrize(("dynamic", "is_told"), [(0.0, True), (None, True), (4096.0, False)])
-def test_totals_alone_tell_scattered_accesses(dynamic: float | None, is_told: bool) -> None:
+@pytest.mark.parametrize(("dynamic", "is_reported"), [(0.0, True), (None, True), (4096.0, False)])
+def test_totals_alone_tell_scattered_accesses(dynamic: float | None, is_reported: bool) -> None:
     used = {name: value for name, value in TOTALS.items() if "shared_mem" not in name}
     used |= {"launch__shared_mem_per_block_static": 0.0}
     used |= {} if dynamic is None else {"launch__shared_mem_per_block_dynamic": dynamic}
@@ -245,7 +245,7 @@ def test_totals_alone_tell_scattered_accesses(dynamic: float | None, is_told: bo
     gains = {finding["id"]: finding["gain_ns"] for finding in kernel["findings"]}
     # 0.98 × 0.99 over 0.06: 16 wavefronts for each instruction at least, as where they go down a column
     assert kernel["access"]["wavefronts_per_instruction"] == pytest.approx(16.17)
-    assert ("scattered_accesses" in gains) == is_told
+    assert ("scattered_accesses" in gains) == is_reported
     # no gain where shared memory, whose banks could conflict as well, is not known
     assert gains.get("scattered_accesses") == (pytest.approx(0.94 * 6e6) if dynamic == 0 else None)
 
@@ -338,7 +338,7 @@ ROWS_OF_16 = {
     MEMORY: 40.0,
     COMPUTE: 30.0,
 }
-"""Half a warp per block, told by the line of the kernel's name alone: neither threads per block nor waves were collected."""
+"""Half a warp per block, recognised by the line of the kernel's name alone: neither threads per block nor waves were collected."""
 
 
 def test_blocks_of_half_a_warp_are_told_by_the_kernels_line() -> None:

@@ -29,8 +29,8 @@ def test_a_step_under_the_profiler() -> None:
     assert time is not None
     assert (time.n_steps, time.duration_ns, time.profiled_ns, time.batches_ns) == (2, 100e3, 100e3, 15e3)
     assert (time.computation_frac, time.idle_frac) == pytest.approx((0.6, 0.3))
-    told = [(part.name, part.is_idle, part.duration_ns, part.share_frac, part.n_gaps) for part in time.parts]
-    assert told == [
+    parts = [(part.name, part.is_idle, part.duration_ns, part.share_frac, part.n_gaps) for part in time.parts]
+    assert parts == [
         ("memory", False, 10e3, 0.1, None),
         ("computation", False, 60e3, 0.6, None),
         ("host_wait", True, 25e3, 0.25, 3),

@@ -105,7 +105,7 @@ def test_a_kernel_that_the_profiler_left_mangled_is_the_one_that_the_report_dema
 
 
 def test_what_the_counted_launches_took() -> None:
-    told = KernelCount("void k<4>(float)", (8, 1, 1), (64, 1, 1), 10, 30_000.0, 2_000.0, 9_000.0)
+    recent = KernelCount("void k<4>(float)", (8, 1, 1), (64, 1, 1), 10, 30_000.0, 2_000.0, 9_000.0)
     silent = KernelCount(
         "void k<(int)4>(float)", (8, 1, 1), (64, 1, 1), 1, 1_000.0
     )  # the same kernel, from older counts
@@ -115,8 +115,8 @@ def test_what_the_counted_launches_took() -> None:
         assert weighting is not None
         return weighting.weights.select("counted_shortest_ns", "counted_longest_ns").rows()
 
-    assert ends(told) == [(2_000, 9_000), (2_000, 9_000), (None, None), (None, None)]
-    assert ends(told, silent) == [(None, None)] * 4
+    assert ends(recent) == [(2_000, 9_000), (2_000, 9_000), (None, None), (None, None)]
+    assert ends(recent, silent) == [(None, None)] * 4
 
 
 def test_the_share_of_time_in_launches_that_stand_for_uneven_ones() -> None:
@@ -180,13 +180,13 @@ def test_counts_hold_for_their_own_report_alone() -> None:
 
 
 def test_screen_and_page_say_so() -> None:
-    told = "eighted by launch counts from a run without ncu"
+    sentence = "eighted by launch counts from a run without ncu"
     left_out = "10.0 % of the counting run"
     for form in ("term", "md", "html"):
         text = " ".join(render(analysed(), form).decode().split())
-        assert told in text, form
+        assert sentence in text, form
         assert left_out in text, form
-        assert told not in " ".join(render(analysed(None), form).decode().split())
+        assert sentence not in " ".join(render(analysed(None), form).decode().split())
 
 
 def test_launches_recorded_once_and_not_counted_are_told() -> None:

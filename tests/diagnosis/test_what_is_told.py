@@ -1,4 +1,4 @@
-"""What is told of a kernel is true of it: bounds where SMs idle, either a roof or headroom, advice that its name allows."""
+"""What is reported of a kernel is true of it: bounds where SMs idle, either a roof or headroom, advice that its name allows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SOFTMAX = "void at::native::<unnamed>::cunn_SoftMaxForwardReg<c10::BFloat16, fl
 _NLL = "void at::native::<unnamed>::nll_loss_forward_reduce_cuda_kernel_2d<float, float, long>(T1 *)"
 
 
-def told(finding: str, name: str) -> str:
+def advice(finding: str, name: str) -> str:
     """Return the advice for a kernel of this name."""
     return RULES.findings[finding].advice.text(families_of(pl.Series([name])).item(), name)
 
@@ -89,26 +89,26 @@ def test_threads_that_may_have_left_their_work_undone_promise_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sectors", "bytes_per_sector", "is_told"),
+    ("sectors", "bytes_per_sector", "is_reported"),
     [(1.0, 32, True), (2.0, 32, True), (4.0, 31, True), (8.0, 32, False), (2.0, 16, False), (0.5, 32, False)],
 )
-def test_loads_of_one_two_or_four_bytes_are_narrow(sectors: float, bytes_per_sector: float, is_told: bool) -> None:
+def test_loads_of_one_two_or_four_bytes_are_narrow(sectors: float, bytes_per_sector: float, is_reported: bool) -> None:
     access = {"access.load_sectors_per_request": sectors, "access.load_bytes_per_sector": bytes_per_sector}
-    assert ("narrow_loads" in names("narrow_loads", limiter="issue", **access)) == is_told
+    assert ("narrow_loads" in names("narrow_loads", limiter="issue", **access)) == is_reported
     few_lanes = {"scheduler.n_threads_per_instruction": 8.0}
     assert "narrow_loads" not in names("narrow_loads", limiter="issue", **access, **few_lanes)
 
 
 @pytest.mark.parametrize(
-    ("asked_over_read", "read_over_stored", "is_told"),
+    ("asked_over_read", "read_over_stored", "is_reported"),
     [(1.61, 1.14, True), (1.35, 1.27, True), (1.78, 1.02, False), (2.1, None, True), (1.05, 2.0, False)],
 )
 def test_data_that_was_read_again_is_told_by_how_much_dram_read(
-    asked_over_read: float, read_over_stored: float | None, is_told: bool
+    asked_over_read: float, read_over_stored: float | None, is_reported: bool
 ) -> None:
     stored = None if read_over_stored is None else 1 / read_over_stored
     ratios = {"access.l2_read_over_dram_read": asked_over_read, "access.stored_over_dram_read": stored}
-    assert ("large_working_set" in names("large_working_set", **ratios)) == is_told
+    assert ("large_working_set" in names("large_working_set", **ratios)) == is_reported
 
 
 def named(finding: str, name: str, **changed: float | None) -> pl.DataFrame:
@@ -138,12 +138,12 @@ def test_kernels_of_attention_are_known_by_name(name: str) -> None:
     assert pl.select(matches(pl.lit(name), pattern)).item()
 
 
-@pytest.mark.parametrize(("tensor", "is_told"), [(0.45, True), (0.2, False)])
-def test_older_tensor_instructions_are_told_where_warps_wait_as_well(tensor: float, is_told: bool) -> None:
+@pytest.mark.parametrize(("tensor", "is_reported"), [(0.45, True), (0.2, False)])
+def test_older_tensor_instructions_are_told_where_warps_wait_as_well(tensor: float, is_reported: bool) -> None:
     finding = "slower_tensor_instructions"
     busy = {"utilisation.tensor": tensor, "roofline.tensor_path_frac": 0.66, "utilisation.memory": 0.2}
     row = named(finding, _FLASH, **busy)
-    assert (finding in found(row)) == is_told
+    assert (finding in found(row)) == is_reported
     of_full = gain_ns(finding, {**busy, "utilisation.tensor": 0.7})
     assert of_full == pytest.approx(0.34e6)  # where the pipe is the limit; waits need not fall with it
 
@@ -195,8 +195,8 @@ def test_unaligned_copies_are_told_with_what_l2_sent_for_them_where_l2_is_the_li
     ],
 )
 def test_advice_asks_for_nothing_that_the_name_says_is_so(finding: str, name: str, says: str, leaves_out: str) -> None:
-    assert says in told(finding, name)
-    assert leaves_out not in told(finding, name)
+    assert says in advice(finding, name)
+    assert leaves_out not in advice(finding, name)
 
 
 def test_a_variant_of_a_parent_stands_before_what_helps_whatever_the_finding() -> None:

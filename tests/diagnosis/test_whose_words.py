@@ -118,8 +118,8 @@ def test_a_grid_that_follows_the_parameters_promises_no_gain_and_names_the_grid(
 def test_larger_tiles_promise_nothing_where_they_leave_sms_without_blocks(waves: float | None, cause: str) -> None:
     # 128 tiles of 128 x 64 on 132 SMs: twice the tile leaves 64 blocks, 48 % of the SMs
     busy = {"occupancy.waves": waves, "utilisation.l2": 0.7, "utilisation.memory": 0.7, "utilisation.dram": 0.2}
-    told_of = names("l2_traffic", **busy, **{"utilisation.memory_side": 0.7, "utilisation.compute": 0.4})
-    assert told_of & {"l2_traffic", "l2_traffic_of_few_blocks"} == {cause}
+    reported = names("l2_traffic", **busy, **{"utilisation.memory_side": 0.7, "utilisation.compute": 0.4})
+    assert reported & {"l2_traffic", "l2_traffic_of_few_blocks"} == {cause}
     assert not RULES.findings["l2_traffic_of_few_blocks"].gain_by_limiter
 
 

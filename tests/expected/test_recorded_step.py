@@ -36,7 +36,7 @@ def found():
 
 def test_needed_work_is_that_of_the_example(found) -> None:
     # Of the 13 launches of one kernel and grid, one was recorded, and it is the largest: 13 times its work were 723.7 GFLOP in
-    # all. A third of the work is told from the time of other sizes, and so to a tenth.
+    # all. A third of the work is estimated from the time of other sizes, and so to a tenth.
     utilisation = found.expected.utilisation
     assert utilisation.needed_flop == pytest.approx(PRODUCTS_FLOP + ATTENTION_FLOP, rel=0.1)
     assert utilisation.mfu_frac == pytest.approx(431.6e9 / (2.83e-3 * BF16_PEAK), rel=0.1)  # 15.4 %

@@ -231,7 +231,7 @@ def test_what_else_differs_is_told() -> None:
 
 def test_a_difference_of_work_is_told_from_what_explains_a_change_on() -> None:
     # profiles/comparison.toml: 5 % of FLOPs, 10 % of instructions; as a part of the larger, 1 - 1 / 1.08 is 7.4 %
-    for column, factor, told in (
+    for column, factor, changed in (
         ("work.flop", 1.08, ["FLOPs"]),
         ("work.flop", 1.04, []),
         ("instructions.warp_executed", 1.08, []),
@@ -241,4 +241,4 @@ def test_a_difference_of_work_is_told_from_what_explains_a_change_on() -> None:
             launch("a", 0, 100.0, driver_version="550", **{column: 1e9}),
             launch("b", 1, 200.0, driver_version="560", **{column: factor * 1e9}),
         )
-        assert step(rows, "driver")["also_changed"] == told, (column, factor)
+        assert step(rows, "driver")["also_changed"] == changed, (column, factor)

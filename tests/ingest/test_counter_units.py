@@ -1,4 +1,4 @@
-"""Units of counters are told by their names, and what no pattern fits has none that is known."""
+"""Units of counters are known from their names, and what no pattern fits has none that is known."""
 
 from __future__ import annotations
 

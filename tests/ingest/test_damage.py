@@ -1,4 +1,4 @@
-"""Damaged reports: what is whole is read, the loss is told, and nothing but a named error ever escapes."""
+"""Damaged reports: what is whole is read, the loss is reported, and nothing but a named error ever escapes."""
 
 from __future__ import annotations
 
@@ -141,11 +141,11 @@ def test_no_length_is_believed(tmp_path: Path, lie: int | str) -> None:
     assert len(offsets) > 10
     for offset in offsets:
         (true,) = struct.unpack_from("<I", SMALL, offset)
-        told = lie if isinstance(lie, int) else true + (1 if lie == "one more" else -1)
-        if told < 0:
+        length = lie if isinstance(lie, int) else true + (1 if lie == "one more" else -1)
+        if length < 0:
             continue
         content = bytearray(SMALL)
-        struct.pack_into("<I", content, offset, told)
+        struct.pack_into("<I", content, offset, length)
         result = _read(tmp_path / "lie.ncu-rep", bytes(content))
         if isinstance(result, Analysis):
             assert result.kernels["short_name"].to_list() == NAMES[: result.kernels.height]

@@ -49,7 +49,7 @@ def test_without_a_value_for_the_whole_the_instances_are_there(tmp_path: Path, r
 
 
 def test_launches_that_repeat_have_the_counts_of_their_own(tmp_path: Path) -> None:
-    # As many bytes in each launch: from the fourth on they are told by the imprint of the third, which passes instances over.
+    # As many bytes in each launch: from the fourth on they are known by the imprint of the third, which passes instances over.
     kernels = [launch(float(number), counted({"HMMA.16816.F32": 200 + number, "FFMA": 3})) for number in range(8)]
     expected: list[str | None] = [f"HMMA.16816.F32 {200 + number}" for number in range(8)]
     assert texts(tmp_path / "run.ncu-rep", kernels) == expected

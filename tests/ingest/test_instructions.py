@@ -142,7 +142,7 @@ def test_without_names_the_only_address_is_the_kernels(tmp_path: Path) -> None:
 
 
 def texts(path: Path, files: tuple[tuple[str, str], ...]) -> list[str | None]:
-    """Return what the first two lines of `scale` are told to be, of a report that carries these files."""
+    """Return what the first two lines of `scale` are reported to be, of a report that carries these files."""
     counted = kernel(inst_executed=by_address({0: 1, 0x10: 1}))
     path.write_bytes(write_report([counted], sources=((1, COMPILED),), functions=((SCALE, LOADED_AT),), files=files))
     return open_report(path, selection=WANTED).instructions["text"].to_list()

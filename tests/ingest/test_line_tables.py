@@ -61,8 +61,8 @@ def test_each_opcode_moves_address_and_line() -> None:
         + END
     )
     places = tables_of(program).of(FUNCTION, 0)
-    told = {at: places.place(at) for at in (0, 8, 0x10, 0x20, 0x30, 0x40, 0x140, 0x150)}
-    assert told == {
+    found = {at: places.place(at) for at in (0, 8, 0x10, 0x20, 0x30, 0x40, 0x140, 0x150)}
+    assert found == {
         0: Place("a.cu", 8),
         8: Place("a.cu", 8),
         0x10: Place("a.cu", 11),
@@ -108,9 +108,9 @@ def test_lines_of_compiled_code() -> None:
     # by `readelf --debug-dump=decodedline`, and the calls by reading inlined.cu
     tables = LineTables(Image(COMPILED))
     scale, divide = tables.of(b"_Z5scalePfi", 0), tables.of(b"_Z6dividePfi", 0)
-    told = {at: scale.place(at) for at in (0, 0x10, 0x60, 0x70, 0xA0, 0xB0, 0xC0, 0xE0, 0x170, 0x180)}
+    found = {at: scale.place(at) for at in (0, 0x10, 0x60, 0x70, 0xA0, 0xB0, 0xC0, 0xE0, 0x170, 0x180)}
     inner, call = ("inlined.h", 8), ("inlined.cu", 4)
-    assert told == {
+    assert found == {
         0: Place("inlined.cu", 3),
         0x10: Place("inlined.cu", 4),
         0x60: Place("inlined.cu", 4),

@@ -147,9 +147,9 @@ def test_progress_is_the_share_of_all_bytes(tmp_path: Path) -> None:
     files[0].write_bytes(write_report([Kernel("k", TIMED)]))
     files[1].write_bytes(write_report([Kernel(f"k{number}", TIMED) for number in range(5)]))
     sizes = [file.stat().st_size for file in files]
-    told: list[float] = []
-    ncuroof.read(files, on_progress=told.append)
-    assert told == sorted(told)
-    assert told[-1] == 1
-    assert sizes[0] / sum(sizes) in told
-    assert len([share for share in told if share > sizes[0] / sum(sizes)]) > 5  # launch by launch
+    shares: list[float] = []
+    ncuroof.read(files, on_progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    assert sizes[0] / sum(sizes) in shares
+    assert len([share for share in shares if share > sizes[0] / sum(sizes)]) > 5  # launch by launch

@@ -457,11 +457,11 @@ def _compare(report: RawReport, printed: RawReport) -> Counter[str]:
                 assert abs(stored) <= ROUNDED, name
     mine, reference = (Reports((each,)).analyse() for each in (printed, report))
     assert mine.kernels.select(JUDGED).equals(reference.kernels.select(JUDGED))
-    told, wanted = (
+    ours_found, wanted = (
         each.findings.filter(~pl.col("finding").is_in(BY_CODE)).select("id", "finding").sort("id", "finding")
         for each in (mine, reference)
     )
-    assert told.equals(wanted)
+    assert ours_found.equals(wanted)
     counted["launches"] = mine.kernels.height
     return counted
 

@@ -25,7 +25,7 @@ SPEED = section(
     SPEED_OF_LIGHT,
     [("SM Frequency", "Ghz", "1.41"), ("DRAM Throughput", "%", "12.50"), ("Duration", "us", "1,234.50")],
 )
-_TOLD = ("smsp__sass_average", "memory_l", "l1tex__data_")
+_MENTIONED = ("smsp__sass_average", "memory_l", "l1tex__data_")
 EVERY = 9
 """Of the corpus's reports: ncu prints each of them twice."""
 
@@ -141,7 +141,7 @@ WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "values"),
     [
         (
             "The memory access pattern for global loads from L1TEX might not be optimal. On average, only 6.4 of the\n"
@@ -177,10 +177,10 @@ WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
         ("This kernel has uncoalesced global accesses resulting in a total of 3,000 excessive sectors.", {}),
     ],
 )
-def test_counters_are_told_by_nvidias_sentences(tmp_path: Path, words: str, told: dict[str, float]) -> None:
+def test_counters_are_told_by_nvidias_sentences(tmp_path: Path, words: str, values: dict[str, float]) -> None:
     report = _read(tmp_path, log(SPEED, f"    WRN   {words}\n"))
-    found = {name: report.counters[name][0] for name in report.counters.columns if name.startswith(_TOLD)}
-    assert found == told
+    found = {name: report.counters[name][0] for name in report.counters.columns if name.startswith(_MENTIONED)}
+    assert found == values
 
 
 def test_sentences_lead_to_the_cause_that_the_report_tells(tmp_path: Path) -> None:
@@ -275,10 +275,10 @@ def test_a_warning_among_the_sections_ends_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("gap", ["  ", " ", ""])
 def test_units_may_stand_behind_their_numbers(tmp_path: Path, gap: str) -> None:
-    told = (
+    lines = (
         f"    DRAM Throughput      12.50{gap}%\n    SM Frequency  1.41{gap}Ghz  <- locked\n    Waves Per SM      2.37\n"
     )
-    report = _read(tmp_path, log(SPEED.replace("DRAM Throughput", "Something"), told, "DRAM Throughput was 99 %\n"))
+    report = _read(tmp_path, log(SPEED.replace("DRAM Throughput", "Something"), lines, "DRAM Throughput was 99 %\n"))
     assert _values(report, DRAM, "launch__waves_per_multiprocessor") == [[12.5], [2.37]]
     assert report.damage is None
 

@@ -305,7 +305,7 @@ def _metric(metric: Any) -> tuple[str, str, int]:
 def _analysis(path: Path) -> dict[str, Any]:
     """Return the document without what was taken out, and without NVIDIA's texts, compared before.
 
-    With the code go lines of the source, and what is told by them or by the code: loads in flight, indices that are
+    With the code go lines of the source, and what is known from them or from the code: loads in flight, indices that are
     read, executions and widths of single instructions, generators, Triton.
     """
     found = ncuroof.read(path).analyse().to_dict()
@@ -330,7 +330,7 @@ def _analysis(path: Path) -> dict[str, Any]:
         each["findings"] = [finding for finding in each["findings"] if finding["id"] not in _BY_CODE]
         for finding in each["findings"]:
             finding.pop("where")
-            finding.pop("is_most_worth")  # one that the code told may have been
+            finding.pop("is_most_worth")  # one that is known from the code may have been
     return found
 
 

@@ -67,9 +67,9 @@ def read(register: int, opcode: int = S2R) -> bytes:
     return (int.from_bytes(instruction(opcode), "little") | register << 72).to_bytes(16, "little")
 
 
-def extents(told: str) -> set[str]:
+def extents(indices: str) -> set[str]:
     whats = {"threads": "block", "blocks": "grid"}
-    parts = [part.split() for part in told.split(",") if part]
+    parts = [part.split() for part in indices.split(",") if part]
     return {f"launch__{whats[what]}_dim_{axis}" for what, *axes in parts for axis in axes}
 
 
@@ -132,7 +132,7 @@ def test_what_nvcc_compiles_reads_what_the_program_says(tmp_path: Path, architec
         name: unread_in(image.code(section.name.removeprefix(b".text.")), architecture)
         for name, section in functions.items()
     }
-    assert found == {name: None if told is None else ALL - extents(told) for name, told in READ.items()}
+    assert found == {name: None if indices is None else ALL - extents(indices) for name, indices in READ.items()}
 
 
 def launch(block: tuple[int, int, int], grid: tuple[int, int, int]) -> dict[str, float]:
@@ -163,8 +163,8 @@ def test_threads_and_blocks_that_do_the_same_are_counted(tmp_path: Path) -> None
     assert (kernel["launch"]["n_alike_threads"], kernel["launch"]["n_alike_blocks"]) == (8 * 2, 3)
     gains = {finding["id"]: finding["gain_ns"] for finding in kernel["findings"]}
     # whether 15 of 16 threads compute the same or leave their work undone, no counter tells; 2 of 3 blocks
-    told = {"alike_threads": None, "alike_blocks": pytest.approx(2e6 / 3)}
-    assert gains == told | {"unnamed_pipe": None}  # no pipe was counted
+    expected = {"alike_threads": None, "alike_blocks": pytest.approx(2e6 / 3)}
+    assert gains == expected | {"unnamed_pipe": None}  # no pipe was counted
     assert kernel["findings"][0]["id"] == "alike_threads"
     # what may be wrong is not to be made faster: a line shows the first finding, and no action over the run counts the kernel
     assert not any(finding["is_most_worth"] for finding in kernel["findings"])

@@ -43,12 +43,12 @@ def test_each_report_has_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_loads", "n_others", "told"),
+    ("n_loads", "n_others", "is_known"),
     [(29.0, 0.0, False), (30.0, 0.0, True), (50.0, 50.0, True), (50.0, 51.0, False)],
 )
-def test_few_samples_and_waits_for_other_things_tell_nothing(n_loads: float, n_others: float, told: bool) -> None:
+def test_few_samples_and_waits_for_other_things_tell_nothing(n_loads: float, n_others: float, is_known: bool) -> None:
     found = report((0, 2, n_loads), (0, None, n_others))
-    assert loads(found)[0] == (2.0 if told else None)
+    assert loads(found)[0] == (2.0 if is_known else None)
 
 
 def test_the_counters_of_samples_are_asked_for_with_lines_and_without() -> None:

@@ -1,4 +1,4 @@
-"""Families are told from names: those of libraries as public profiles show them, and look-alikes that are the user's own."""
+"""Families are known from names: those of libraries as public profiles show them, and look-alikes that are the user's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of lines, from instructions whose counters are chosen by hand."""
+"""What is reported of lines, from instructions whose counters are chosen by hand."""
 
 from __future__ import annotations
 
@@ -168,10 +168,10 @@ def test_kernels_await_their_own_lines_and_unknown_ones_are_not_told() -> None:
         n_kernels=2,
     )
     found = measure([one, one]).lines.filter(pl.col("measure") == "stalls.long_scoreboard")
-    told = [
+    awaited = [
         (kernel, each and [place["line"] for place in each]) for kernel, each in found.select("id", "awaits").rows()
     ]
-    assert told == [(0, None), (1, [7]), (2, None), (3, [7])]
+    assert awaited == [(0, None), (1, [7]), (2, None), (3, [7])]
 
 
 @pytest.mark.parametrize(("n_samples", "n_lines"), [(29, 0), (30, 1)])

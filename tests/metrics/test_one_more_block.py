@@ -64,8 +64,8 @@ def test_smaller_blocks_are_named_where_more_of_them_fit() -> None:
         return with_limits("{cures}", ["registers"], _row(n_registers, n_threads), cures)
 
     # 40 registers: one block of 32 warps, or 12 of 4, of 64
-    told = "blocks of 128 threads (75.0 % occupancy at the same registers per thread); fewer registers"
-    assert cure(40, 1024) == told
+    sentence = "blocks of 128 threads (75.0 % occupancy at the same registers per thread); fewer registers"
+    assert cure(40, 1024) == sentence
     assert cure(64, 256) == cure(40, 128) == "fewer registers"
 
 

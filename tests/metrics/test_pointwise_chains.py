@@ -39,7 +39,7 @@ def moving(*launches: tuple[str, float, float]) -> pl.DataFrame:
 
 
 def fusable(*launches: tuple[str, float, float], **columns: list[float | None] | float | None) -> list[float | None]:
-    """Return what is told of launches, but for what is changed of them."""
+    """Return what is known of launches, but for what is changed of them."""
     kernels = moving(*launches)
     changed = [
         pl.Series(name, values, kernels.schema[name])
@@ -51,7 +51,7 @@ def fusable(*launches: tuple[str, float, float], **columns: list[float | None] |
 
 
 @pytest.mark.parametrize(
-    ("launches", "told"),
+    ("launches", "shares"),
     [
         # reads 4, writes 4: in one kernel the first does not write, and the second does not read
         ([(COS, 4, 4), (COS, 4, 4)], [1 / 2, 1 / 2]),
@@ -85,13 +85,13 @@ def fusable(*launches: tuple[str, float, float], **columns: list[float | None] |
     ],
 )
 def test_what_one_pointwise_kernel_writes_and_the_next_one_reads(
-    launches: list[tuple[str, float, float]], told: list[float]
+    launches: list[tuple[str, float, float]], shares: list[float]
 ) -> None:
-    assert fusable(*launches) == pytest.approx(told)
+    assert fusable(*launches) == pytest.approx(shares)
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "shares"),
     [
         ({"stream": [7, 8]}, [0, 0]),
         ({"context": [1, 2]}, [0, 0]),
@@ -108,9 +108,9 @@ def test_what_one_pointwise_kernel_writes_and_the_next_one_reads(
     ],
 )
 def test_the_same_queue_and_known_bytes_are_asked_for(
-    columns: dict[str, list[float | None] | float | None], told: list[float | None]
+    columns: dict[str, list[float | None] | float | None], shares: list[float | None]
 ) -> None:
-    assert fusable((COS, 4, 4), (COS, 4, 4), **columns) == told
+    assert fusable((COS, 4, 4), (COS, 4, 4), **columns) == shares
 
 
 def test_launches_of_other_streams_may_lie_between() -> None:
@@ -140,7 +140,7 @@ ONE, TWO = (COS, 4.0, 4.0), (SCALE, 4.0, 4.0)
 
 
 @pytest.mark.parametrize(
-    ("counts", "launches", "told"),
+    ("counts", "launches", "shares"),
     [
         (None, (ONE, TWO), [None, None]),
         (counted((COS, 8, None), (SCALE, 8, None)), (ONE, TWO), [None, None]),  # of an earlier version
@@ -160,9 +160,9 @@ ONE, TWO = (COS, 4.0, 4.0), (SCALE, 4.0, 4.0)
     ],
 )
 def test_where_launches_stand_for_others_their_neighbours_are_those_that_were_counted(
-    counts: Counts | None, launches: tuple[tuple[str, float, float], ...], told: list[float | None]
+    counts: Counts | None, launches: tuple[tuple[str, float, float], ...], shares: list[float | None]
 ) -> None:
-    assert as_counted(counts, *launches) == pytest.approx(told)
+    assert as_counted(counts, *launches) == pytest.approx(shares)
 
 
 def test_a_report_with_gaps_takes_no_neighbours_from_another() -> None:

@@ -36,7 +36,7 @@ def place(browser, x, y):
 
 
 def point_at(browser, px, py, *, click=False):
-    """Move the mouse over a place of the chart; return what is told there, line by line."""
+    """Move the mouse over a place of the chart; return what is shown there, line by line."""
     browser.run("document.getElementById('chart').scrollIntoView({block: 'center'})")
     left, top = browser.run("(b => [b.left, b.top])(document.getElementById('chart').getBoundingClientRect())")
     at = {"x": left + px, "y": top + py}

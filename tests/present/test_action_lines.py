@@ -22,7 +22,7 @@ def _actions(*shares: float | None) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize(
-    ("shares", "told"),
+    ("shares", "sentence"),
     [
         ((), ""),
         ((0.2,), "speedup up to 1.25×"),  # 1 / 0.8
@@ -35,8 +35,8 @@ def _actions(*shares: float | None) -> list[dict[str, object]]:
         ((0.6, 0.4), ""),  # nothing would be left
     ],
 )
-def test_shares_add_up_and_shorten_the_run(shares: tuple[float | None, ...], told: str) -> None:
-    assert together(_actions(*shares)) == told
+def test_shares_add_up_and_shorten_the_run(shares: tuple[float | None, ...], sentence: str) -> None:
+    assert together(_actions(*shares)) == sentence
 
 
 def test_more_work_at_once_makes_no_run_faster() -> None:
@@ -55,12 +55,12 @@ def test_the_run_is_faster_by_what_needs_no_more_work() -> None:
     assert [line.condition for line in lines] == ["", "if more blocks run at once"]
 
 
-@pytest.mark.parametrize(("gain_ns", "told"), [(9.9, False), (10.0, True), (None, False)])
-def test_a_kernel_with_less_than_a_tenth_to_gain_is_faster_by_fusing(gain_ns: float | None, told: bool) -> None:
+@pytest.mark.parametrize(("gain_ns", "has_gain"), [(9.9, False), (10.0, True), (None, False)])
+def test_a_kernel_with_less_than_a_tenth_to_gain_is_faster_by_fusing(gain_ns: float | None, has_gain: bool) -> None:
     finding = {"id": "dram_headroom", "gain_ns": gain_ns}
     kernel = {"id": 7, "verdict": "memory", "limiter": "dram", "duration_ns": 100.0, "findings": [finding]}
     (group,) = judged_groups({"kernels": [kernel], "groups": [{"id": 7}]}, load_rules())
-    assert (group["has_gain"], group["is_in_doubt"]) == (told, False)
+    assert (group["has_gain"], group["is_in_doubt"]) == (has_gain, False)
 
 
 def test_what_no_action_counts_is_named() -> None:
@@ -95,7 +95,7 @@ def test_the_three_largest_are_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("recoverable_ns", "is_told"),
+    ("recoverable_ns", "is_reported"),
     [
         (99.0, True),
         (100.0, False),
@@ -103,11 +103,13 @@ def test_the_three_largest_are_shown() -> None:
         (None, False),
     ],  # the three of 50, 30 and 20 ns; the fourth is not shown
 )
-def test_gains_past_the_roofline_say_that_it_moves(recoverable_ns: float | None, is_told: bool) -> None:
+def test_gains_past_the_roofline_say_that_it_moves(recoverable_ns: float | None, is_reported: bool) -> None:
     actions = [{"gain_ns": gain_ns} for gain_ns in (50.0, 30.0, 20.0, 10.0)]
-    told = beyond_roofline(actions, recoverable_ns)
-    assert told == (
-        "this exceeds the time above the roofline because these changes also lower the roofline time" if is_told else ""
+    sentence = beyond_roofline(actions, recoverable_ns)
+    assert sentence == (
+        "this exceeds the time above the roofline because these changes also lower the roofline time"
+        if is_reported
+        else ""
     )
 
 
@@ -123,7 +125,7 @@ def _group(
 
 
 @pytest.mark.parametrize(
-    ("groups", "told"),
+    ("groups", "parts"),
     [
         (
             (("memory", "dram", 300.0, 59.0), ("overhead", "launch", 50.0)),
@@ -143,7 +145,7 @@ def _group(
         ((("memory", "dram", None, None),), None),
     ],
 )
-def test_what_only_fusing_makes_less_of(groups: tuple[tuple[str, str, float | None], ...], told: str | None) -> None:
+def test_what_only_fusing_makes_less_of(groups: tuple[tuple[str, str, float | None], ...], parts: str | None) -> None:
     said = without_gain([_group(*group) for group in groups], 1000.0)
-    assert said == ("" if told is None else f"to save more, fuse kernels: {told}")
+    assert said == ("" if parts is None else f"to save more, fuse kernels: {parts}")
     assert without_gain([_group(*group) for group in groups], None) == ""

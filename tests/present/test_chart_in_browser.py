@@ -43,17 +43,17 @@ def labels(browser, kind):
 
 def test_a_dot_lies_at_its_intensity_and_rate_and_tells_of_its_kernel(visit):
     browser = visit(three_kernels())
-    told = point_at(browser, *place(browser, 0.5, 1e12))
-    assert told[0] in ("#10 alpha", "#11 beta")
-    assert told[2] == "DRAM, FP32: 0.500 FLOP/B, 1.00 TFLOP/s, 80.0 % of its roof"
+    tooltip = point_at(browser, *place(browser, 0.5, 1e12))
+    assert tooltip[0] in ("#10 alpha", "#11 beta")
+    assert tooltip[2] == "DRAM, FP32: 0.500 FLOP/B, 1.00 TFLOP/s, 80.0 % of its roof"
     assert point_at(browser, *place(browser, 5, 1e12)) == []
 
 
 def test_what_is_told_of_a_dot(visit):
-    told = point_at(
+    tooltip = point_at(
         browser := visit(document(kernel(id=10, short_name="alpha", recoverable_ns=2e4))), *place(browser, 0.5, 1e12)
     )
-    assert told == [
+    assert tooltip == [
         "#10 alpha",
         "100 µs, 100 % of GPU time; memory-bound, DRAM",
         "DRAM, FP32: 0.500 FLOP/B, 1.00 TFLOP/s, 80.0 % of its roof",
@@ -66,21 +66,21 @@ def test_shares_are_of_what_was_recorded_where_not_all_of_the_run_was(visit):
     run["summary"]["weighting"]["covered_frac"] = 0.5
     browser = visit(run)
     browser.run("document.getElementById('chart').focus()")
-    told = {}
+    times = {}
     for _ in range(3):
         browser.press("ArrowRight")
         name, time = browser.run("[...document.querySelectorAll('.tip div')].slice(0, 2).map(d => d.textContent)")
-        told[name] = time
+        times[name] = time
     # 100 of 500 µs that were recorded, of a run of 1000
-    assert told["#3 gamma"] == "100 µs, 20.0 % of profiled GPU time; memory-bound, DRAM"
+    assert times["#3 gamma"] == "100 µs, 20.0 % of profiled GPU time; memory-bound, DRAM"
 
 
 def test_where_another_roof_sets_the_roofline_time_a_dot_says_which(visit):
     # 80 µs of 100 are what its DRAM traffic takes, and the dot's roof; 90 µs are XU's.
-    for by, least_ns, told in (("dram", 8e4, ""), ("xu", 9e4, "; roofline time is 90.0 % of its duration, set by XU")):
+    for by, least_ns, share in (("dram", 8e4, ""), ("xu", 9e4, "; roofline time is 90.0 % of its duration, set by XU")):
         own = kernel(id=10, recoverable_ns=2e4, min_time_ns=least_ns, min_time_by=by)
         browser = visit(document(own), "#k10")
-        assert point_at(browser, *place(browser, 0.5, 1e12))[3] == f"above the roofline: 20.0 µs{told}"
+        assert point_at(browser, *place(browser, 0.5, 1e12))[3] == f"above the roofline: 20.0 µs{share}"
         label = {"dram": "DRAM", "xu": "XU"}[by]
         facts = browser.run("document.querySelector('#detail .pairs').textContent")
         assert f"roofline time{least_ns / 1000:.1f} µs, set by {label}" in facts
@@ -142,9 +142,9 @@ def test_kernels_without_flop_are_in_the_strip_by_their_utilisation(visit):
     ticks = browser.run(TICKS)
     marks = {label: px for label, px, _, anchor in ticks if anchor == "middle" and label.endswith("%")}
     (lane,) = [py for label, _, py, anchor in ticks if anchor == "end" and label == "latency"]
-    told = point_at(browser, marks["0 %"] + 0.8 * (marks["100 %"] - marks["0 %"]), lane)
-    assert told[0] == "#12 gamma"
-    assert told[2] == "memory 80.0 %, compute 20.0 %; no FLOPs"
+    tooltip = point_at(browser, marks["0 %"] + 0.8 * (marks["100 %"] - marks["0 %"]), lane)
+    assert tooltip[0] == "#12 gamma"
+    assert tooltip[2] == "memory 80.0 %, compute 20.0 %; no FLOPs"
 
 
 @pytest.mark.parametrize("width", [320, 390, 1400])
@@ -459,10 +459,10 @@ def test_an_arrow_leads_from_where_a_kernel_was(browser, tmp_path):
 def test_keys_walk_over_the_dots_by_time_and_open_one(visit):
     browser = visit(three_kernels())
     browser.run("document.getElementById('chart').focus()")
-    told = "document.querySelector('.tip div').textContent"
+    tip_title = "document.querySelector('.tip div').textContent"
     for name in ("#11 beta", "#12 gamma", "#10 alpha", "#11 beta"):
         browser.press("ArrowRight")
-        assert browser.run(told) == name
+        assert browser.run(tip_title) == name
     browser.press("Enter")
     browser.wait_for("document.getElementById('detail-title').textContent === '#11 beta'")
 

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 DETAIL_TOP = "Math.round(document.getElementById('detail').getBoundingClientRect().top)"
 FOCUSED = "document.activeElement.id"
-TOLD = "document.querySelector('.tip div').textContent"
+TIP_TITLE = "document.querySelector('.tip div').textContent"
 
 
 def click(browser, label):
@@ -49,7 +49,7 @@ def test_enter_on_the_chart_leads_to_the_detail_and_keys_lead_back_to_the_same_d
     browser.run("document.getElementById('chart').focus()")
     browser.press("ArrowRight")
     browser.press("ArrowRight")
-    assert browser.run(TOLD) == "#12 gamma"
+    assert browser.run(TIP_TITLE) == "#12 gamma"
     browser.press("Enter")
     browser.wait_for(f"{FOCUSED} === 'detail-title'")
     is_at_detail(browser)
@@ -57,7 +57,7 @@ def test_enter_on_the_chart_leads_to_the_detail_and_keys_lead_back_to_the_same_d
     browser.press("Enter")
     assert browser.run(FOCUSED) == "chart"
     browser.press("ArrowRight")
-    assert browser.run(TOLD) == "#10 alpha"  # 100 µs, the next after 200 µs
+    assert browser.run(TIP_TITLE) == "#10 alpha"  # 100 µs, the next after 200 µs
 
 
 def test_the_page_opens_on_the_gpu_whose_launches_take_longest(visit):

@@ -13,30 +13,30 @@ from ncuroof.present.texts.comparison import to_markdown, to_text
 from tests.compare.sides import launch, run
 
 
-def told(before: list[dict[str, object]], after: list[dict[str, object]]) -> list[str]:
+def text_lines(before: list[dict[str, object]], after: list[dict[str, object]]) -> list[str]:
     document = comparison_document(compare(run(*before), run(*after)))
     return [line.strip() for line in to_text(document).splitlines()]
 
 
 def test_a_run_of_more_launches_is_not_called_slower_without_a_word() -> None:
-    lines = told([launch("a", 300.0)], [launch("a", 200.0)] * 3)
+    lines = text_lines([launch("a", 300.0)], [launch("a", 200.0)] * 3)
     # 300 µs before, 600 µs after; a launch of 300 µs takes 200 µs
     assert "the run is 2× slower" in lines
     assert "launch for launch, over the kernels that both runs launched: 1.5× faster" in lines
-    same = told([launch("a", 300.0)], [launch("a", 200.0)])
+    same = text_lines([launch("a", 300.0)], [launch("a", 200.0)])
     assert not any(line.startswith("launch for launch") for line in same)
 
 
 def test_another_amount_of_work_is_told() -> None:
     small = launch("a", 100.0, **{"work.fp32.flop": 1e9 / 64, "traffic_bytes.dram": 1e6 / 64})
-    lines = told([launch("a", 4000.0)], [small])
+    lines = text_lines([launch("a", 4000.0)], [small])
     assert "note: a does a different amount of work (FLOPs ×0.0156): is the input the same?" in lines
     half = launch("a", 100.0, **{"work.fp32.flop": 0.5e9})
-    assert not any("amount of work" in line for line in told([launch("a", 200.0)], [half]))
+    assert not any("amount of work" in line for line in text_lines([launch("a", 200.0)], [half]))
 
 
 def test_launches_that_failed_are_told_and_keep_the_run_from_being_compared() -> None:
-    lines = told([launch("a"), launch("b")], [launch("a"), launch("b", None, failed=True)])
+    lines = text_lines([launch("a"), launch("b")], [launch("a"), launch("b", None, failed=True)])
     assert "after:  run · NVIDIA H200 · 2 launches, 1 of them failed to profile, 100 µs" in lines
     assert "GPU times of the whole runs are not compared: b failed to profile after" in lines
     assert (
@@ -49,7 +49,7 @@ def test_launches_that_failed_are_told_and_keep_the_run_from_being_compared() ->
 def test_runs_without_a_common_kernel_are_not_called_faster_without_a_word() -> None:
     # matched neither by name nor by place nor by work: twice as many FLOPs, a fiftieth of the bytes
     other = launch("b", 100.0, **{"work.fp32.flop": 5e9, "traffic_bytes.dram": 1e4})
-    lines = told([launch("a", 300.0)], [other, launch("c", 50.0, **{"work.fp32.flop": 9e10})])
+    lines = text_lines([launch("a", 300.0)], [other, launch("c", 50.0, **{"work.fp32.flop": 9e10})])
     assert "the run is 2× faster, if both do the same work" in lines
     assert "note: no kernel of one run matches a kernel of the other" in lines
 
@@ -61,12 +61,12 @@ def test_markdown_says_how_kernels_were_matched() -> None:
 
 
 def test_a_kernel_of_unknown_time_is_not_called_unchanged() -> None:
-    lines = told([launch("a", None), launch("b")], [launch("a"), launch("b")])
+    lines = text_lines([launch("a", None), launch("b")], [launch("a"), launch("b")])
     assert "0 kernels faster, 0 slower, 1 unchanged, 1 without a known time, 0 added, 0 removed" in lines
 
 
 def test_another_shape_and_what_can_be_had_back_are_told() -> None:
-    lines = told([launch("a", 300.0, grid=[1, 1, 1])], [launch("a", 100.0, grid=[64, 8, 1], block=[32, 4, 1])])
+    lines = text_lines([launch("a", 300.0, grid=[1, 1, 1])], [launch("a", 100.0, grid=[64, 8, 1], block=[32, 4, 1])])
     assert "match: same name (likely): 1 block of 256 → 64 × 8 blocks of 32 × 4" in lines
     assert "300 µs → 100 µs, above the roofline 60.0 µs → 20.0 µs" in lines
 
@@ -96,30 +96,30 @@ def test_what_was_counted_and_what_ncu_recorded_are_told_apart() -> None:
     assert "the run is 1.5× slower in the counting runs, without ncu" in to_text(
         comparison_document(compare(both[0], grown))
     )
-    told = " ".join(to_text(comparison_document(compare(both[0], grown))).split())
-    assert "0 kernels faster, 0 slower, 0 unchanged, 1 changed only in the counting runs" in told
+    text = " ".join(to_text(comparison_document(compare(both[0], grown))).split())
+    assert "0 kernels faster, 0 slower, 0 unchanged, 1 changed only in the counting runs" in text
     assert (
         "no change beyond measurement noise under ncu (±2.8 %); 1.5× slower on average in the counting runs, "
-        "without ncu (1.00 ms → 1.50 ms)" in told
+        "without ncu (1.00 ms → 1.50 ms)" in text
     )
     # counted in one run alone: how often the other launched it is not known
-    told_once = to_text(comparison_document(compare(run(launch("a", 1000.0)), both[1])))
-    assert "; launches 1 → 10" not in " ".join(told_once.split())
+    text_of_one = to_text(comparison_document(compare(run(launch("a", 1000.0)), both[1])))
+    assert "; launches 1 → 10" not in " ".join(text_of_one.split())
 
 
-@pytest.mark.parametrize(("n_after", "is_told"), [(16, True), (9, False)])
-def test_what_is_launched_more_often_is_told_where_the_runs_time_moved_by_it(n_after: int, *, is_told: bool) -> None:
+@pytest.mark.parametrize(("n_after", "is_shown"), [(16, True), (9, False)])
+def test_what_is_launched_more_often_is_told_where_the_runs_time_moved_by_it(n_after: int, *, is_shown: bool) -> None:
     # 8 more launches of 10 µs are half of a run of 160 µs; one more is 0.1 % of 8.1 ms
     before, after = (
-        [launch("small", 10.0, n_represented=float(n), weight=float(n)), launch("large", 80.0 if is_told else 8000.0)]
+        [launch("small", 10.0, n_represented=float(n), weight=float(n)), launch("large", 80.0 if is_shown else 8000.0)]
         for n in (8, n_after)
     )
-    assert ("small" in to_text(comparison_document(compare(run(*before), run(*after))))) is is_told
+    assert ("small" in to_text(comparison_document(compare(run(*before), run(*after))))) is is_shown
 
 
 def test_kernels_without_a_name_are_told_without_one() -> None:
     nameless = {"name": None, "short_name": None}
-    lines = told([launch("", 300.0) | nameless, launch("b")], [launch("", 100.0) | nameless, launch("b")])
+    lines = text_lines([launch("", 300.0) | nameless, launch("b")], [launch("", 100.0) | nameless, launch("b")])
     assert "(no name)" in lines
     only_whole = launch("a") | {"short_name": ""}
     assert run(only_whole).groups["short_name"].to_list() == ["a(float *, int)"]

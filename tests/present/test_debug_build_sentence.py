@@ -11,7 +11,7 @@ COMPILED = "compiled for debugging (nvcc -G), without optimisation"
 
 
 @pytest.mark.parametrize(
-    ("n_debug_builds", "share_frac", "told"),
+    ("n_debug_builds", "share_frac", "sentence"),
     [
         (0, 0.0, ""),
         (3, 1.0, f"all 3 kernels were {COMPILED}: rebuild with optimisation and record again before anything else"),
@@ -35,9 +35,9 @@ COMPILED = "compiled for debugging (nvcc -G), without optimisation"
     ],
 )
 def test_how_much_is_of_debug_builds_and_what_comes_before_what(
-    n_debug_builds: int, share_frac: float | None, told: str
+    n_debug_builds: int, share_frac: float | None, sentence: str
 ) -> None:
-    assert debug_build_sentence(n_debug_builds, 3, share_frac, "GPU time") == told
+    assert debug_build_sentence(n_debug_builds, 3, share_frac, "GPU time") == sentence
 
 
 def test_a_single_kernel_is_the_kernel() -> None:

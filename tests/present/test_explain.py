@@ -38,11 +38,11 @@ def test_everything_that_a_document_names_can_be_explained() -> None:
 
 def test_the_page_explains_verdicts_limiters_and_families_of_its_kernels() -> None:
     document = ncuroof.read(demo.REPORT).analyse().to_dict()
-    told = {name for name, _ in explained(document)}
+    names = {name for name, _ in explained(document)}
     kernels = document["kernels"]
-    assert {kernel["verdict"] for kernel in kernels} <= told
-    assert {kernel["family"] for kernel in kernels} <= told
-    assert {"dram", "tensor"} <= {kernel["limiter"] for kernel in kernels} & told
+    assert {kernel["verdict"] for kernel in kernels} <= names
+    assert {kernel["family"] for kernel in kernels} <= names
+    assert {"dram", "tensor"} <= {kernel["limiter"] for kernel in kernels} & names
 
 
 def test_an_unknown_name_names_its_neighbours() -> None:
@@ -78,10 +78,10 @@ def test_a_verdict_says_the_whole_way_to_it() -> None:
 
 
 def test_answers_that_no_launch_can_give_are_left_out() -> None:
-    told = explain("unknown")
-    assert "give a duration? (duration_ns > 0): yes → 2, no → unknown\n" in told
-    assert "its launch costs? (duration_ns ≥ 5000): yes → 4, no → 3\n" in told
-    assert "Is the arithmetic intensity clearly left of the ridge?" not in told
+    text = explain("unknown")
+    assert "give a duration? (duration_ns > 0): yes → 2, no → unknown\n" in text
+    assert "its launch costs? (duration_ns ≥ 5000): yes → 4, no → 3\n" in text
+    assert "Is the arithmetic intensity clearly left of the ridge?" not in text
 
 
 _NODES = (
@@ -104,9 +104,9 @@ def test_a_quantity_is_there_where_every_way_to_a_question_says_so() -> None:
 
 
 def test_a_formula_says_on_which_gpus_it_holds() -> None:
-    told = explain("device.l2_sectors_per_slice_cycle").splitlines()
-    assert "  lts__t_sectors.avg.peak_sustained" in told
-    assert "  1  (only on compute capability 7.0, 7.5, 8.6)" in told
+    lines = explain("device.l2_sectors_per_slice_cycle").splitlines()
+    assert "  lts__t_sectors.avg.peak_sustained" in lines
+    assert "  1  (only on compute capability 7.0, 7.5, 8.6)" in lines
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ def test_a_formula_says_on_which_gpus_it_holds() -> None:
     ],
 )
 def test_columns_and_limiters_are_explained(name: str, first: str, said: str) -> None:
-    told = explain(name)
-    assert told.splitlines()[0] == first
-    assert said in told
+    text = explain(name)
+    assert text.splitlines()[0] == first
+    assert said in text
 
 
 def test_words_lead_on_to_what_is_explained() -> None:
@@ -194,10 +194,10 @@ def test_words_of_the_field_propose_what_they_are_in(asked: str, proposed: str) 
 
 
 def test_a_family_says_how_it_is_told_and_what_to_do() -> None:
-    told = explain("pytorch_fixed_grid")
-    assert "\nPart of pytorch, PyTorch.\n" in told
-    assert "\nBasis: listed before PyTorch, of which it is a part: the gradient of a norm's weights" in told
-    assert "\n  Fuse it with its neighbours (torch.compile" in told
+    text = explain("pytorch_fixed_grid")
+    assert "\nPart of pytorch, PyTorch.\n" in text
+    assert "\nBasis: listed before PyTorch, of which it is a part: the gradient of a norm's weights" in text
+    assert "\n  Fuse it with its neighbours (torch.compile" in text
     assert (
         "\n  or, where no family's name pattern matches, some of its source lines are in a file that matches \\.py$\n"
         in explain("triton")
@@ -284,8 +284,8 @@ def test_without_a_name_the_command_lists_what_there_is(capfd: pytest.CaptureFix
 
 
 def test_a_finding_says_of_which_lines_it_speaks() -> None:
-    told = explain("global_atomics")
-    assert "the global atomics: inst_executed, where memory_type is 4 and memory_access_type is 0" in told
+    text = explain("global_atomics")
+    assert "the global atomics: inst_executed, where memory_type is 4 and memory_access_type is 0" in text
     assert "Attributed to the source lines" not in explain("tail_wave")
 
 
@@ -299,12 +299,12 @@ def test_a_part_of_a_steps_time_is_explained_beside_a_verdict_of_its_name() -> N
 
 
 def test_efficiency_is_told_from_a_dots_share_of_its_roof():
-    told = explain("efficiency")
-    assert "roofline time (`min_time_ns`) over duration" in told
-    assert "`min_time_by`" in told
+    text = explain("efficiency")
+    assert "roofline time (`min_time_ns`) over duration" in text
+    assert "`min_time_by`" in text
 
 
 def test_a_finding_lists_only_its_own_advice() -> None:
-    told = explain("alike_threads")
-    assert "\n  triton: Let each program process a block of values" in told
-    assert "\n  nccl: " not in told  # "send larger messages" answers any finding, and so none
+    text = explain("alike_threads")
+    assert "\n  triton: Let each program process a block of values" in text
+    assert "\n  nccl: " not in text  # "send larger messages" answers any finding, and so none

@@ -12,5 +12,5 @@ from tests.fleet.launches import fleet, launch
 def test_launches_that_are_left_out_are_counted_in_words() -> None:
     rows = fleet(launch("a", 0, 100.0), launch("a", 0, 1.0, failed=True), launch("a", 0, 1.0, duration_ns=None))
     failures = FLEET_FAILURES.to_frame()
-    told = to_text(fleet_document("runs", overview(rows), by_time(rows), across_gpus(rows), [], failures, top=3))
-    assert "not included: one launch that failed to profile, 1 without a time\n" in told
+    text = to_text(fleet_document("runs", overview(rows), by_time(rows), across_gpus(rows), [], failures, top=3))
+    assert "not included: one launch that failed to profile, 1 without a time\n" in text

@@ -147,7 +147,7 @@ def test_where_most_of_the_time_is_in_debug_builds_these_come_first_and_no_gain_
     debug = finding(None, id="debug_build", advice="Build it with optimisation before anything else. Always.")
     slow = {"short_name": "slow", "check": {"debug_build": 1.0}, "findings": [debug]}
     kernels = [kernel(id=0, duration_ns=300.0, **slow), kernel(id=1, duration_ns=200.0, findings=[finding(40.0)])]
-    told = said(*kernels, actions=[action(0.08)])[1:]
-    assert told == ("Start with slow, the longest debug build: Build it with optimisation before anything else.",)
+    sentences = said(*kernels, actions=[action(0.08)])[1:]
+    assert sentences == ("Start with slow, the longest debug build: Build it with optimisation before anything else.",)
     kernels[0] |= {"duration_ns": 100.0}  # of 300 ns
     assert said(*kernels, actions=[action(0.08)])[1].startswith("Start with saxpy: Move fewer bytes.")

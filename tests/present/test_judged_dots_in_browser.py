@@ -49,8 +49,8 @@ def test_a_dot_that_is_pointed_at_shows_the_roofs_that_it_is_judged_by(visit):
     browser = visit(two_precisions())
     assert {opacity for opacity, _ in roofs(browser)} == {1}
     assert tick(browser) is None
-    told = point_at(browser, *place(browser, 3000, 5.8e13))
-    assert told[2].endswith("2.9 % of its roof")
+    tooltip = point_at(browser, *place(browser, 3000, 5.8e13))
+    assert tooltip[2].endswith("2.9 % of its roof")
     (dram, l2, fp32, int8) = roofs(browser)
     assert dram[0] == int8[0] == 1
     assert dram[1] == int8[1] > 2

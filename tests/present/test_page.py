@@ -109,8 +109,8 @@ def test_a_simulated_report_says_so():
 def test_a_launch_unlike_those_it_stands_for_says_what_it_took_and_what_they_take():
     stands = {"n_represented": 13.0, "weight": 3.9, "counted_average_ns": 13_440.0, "caveats": ["uneven_launches"]}
     ends = {"counted_shortest_ns": 5_800.0, "counted_longest_ns": 44_800.0}
-    told = "This one took 44.9 µs; it represents 13 launches, 13.4 µs on average"
-    for known, said in ((dict.fromkeys(ends), f"{told}."), (ends, f"{told}, from 5.80 µs to 44.8 µs.")):
+    sentence = "This one took 44.9 µs; it represents 13 launches, 13.4 µs on average"
+    for known, said in ((dict.fromkeys(ends), f"{sentence}."), (ends, f"{sentence}, from 5.80 µs to 44.8 µs.")):
         html = render_page(document(kernel(duration_ns=44_900.0, **stands, **known)))
         assert said in json.dumps(unpacked(html), ensure_ascii=False)
 
@@ -254,8 +254,8 @@ def test_launches_that_are_in_no_group_stand_by_themselves():
 
 
 def test_runs_of_one_name_are_told_apart_by_their_folders():
-    assert page_changes.told_apart("a/run.ncu-rep", "b/run.ncu-rep") == ["a/run.ncu-rep", "b/run.ncu-rep"]
-    assert page_changes.told_apart("a/new.ncu-rep", r"b\\old.ncu-rep") == ["new.ncu-rep", "old.ncu-rep"]
+    assert page_changes.distinct_labels("a/run.ncu-rep", "b/run.ncu-rep") == ["a/run.ncu-rep", "b/run.ncu-rep"]
+    assert page_changes.distinct_labels("a/new.ncu-rep", r"b\\old.ncu-rep") == ["new.ncu-rep", "old.ncu-rep"]
 
 
 def test_reports_past_the_third_are_counted():

@@ -211,8 +211,8 @@ def test_roofs_are_slopes_up_to_the_peak_and_peaks_from_the_ridge():
 
 def test_roofs_of_the_data_sheet_are_dashed_and_wait_in_the_legend():
     traces = roofs(drawn(document(kernel())))
-    told = [(each["hovertext"], each["line"].get("dash"), each.get("visible"), each["showlegend"]) for each in traces]
-    assert told == [
+    shown = [(each["hovertext"], each["line"].get("dash"), each.get("visible"), each["showlegend"]) for each in traces]
+    assert shown == [
         ("DRAM 2.50 TB/s", None, None, False),
         ("L2 5.00 TB/s", None, None, False),
         ("FP32 10.0 TFLOP/s", None, None, False),
@@ -278,8 +278,8 @@ def test_names_are_cut_to_fit():
 def test_a_simulated_report_is_called_so():
     source = document()["sources"][0] | {"simulated": True}
     for kernels in ([kernel()], []):
-        told = subtitle(drawn(document(*kernels, sources=[source])))
-        assert told.startswith("simulated: written by ncuroof, not recorded on a GPU")
+        text = subtitle(drawn(document(*kernels, sources=[source])))
+        assert text.startswith("simulated: written by ncuroof, not recorded on a GPU")
 
 
 # ---- nothing to draw, and wrong arguments ----------------------------------------------------------------------------
@@ -316,8 +316,8 @@ def test_a_document_with_little_in_it_gives_dots_or_a_reason(name, view):
 )
 def test_a_figure_without_dots_says_why(doc, chosen, reason):
     figure = drawn(doc, **chosen)
-    (told,) = labels(figure)
-    assert reason in told
+    (label,) = labels(figure)
+    assert reason in label
     assert (figure["data"], figure["layout"]["xaxis"]["visible"]) == ([], False)
 
 
@@ -355,8 +355,8 @@ def test_an_analysis_has_a_figure_that_notebooks_show():
     assert isinstance(figure, Figure)
     assert hasattr(figure, "_repr_mimebundle_")
     # 17 kernels, no two of them equal, and one that failed to profile
-    told = subtitle(drawn(analysis.to_dict()))
-    n_without = int(re.search(r"(\d+) of 16 groups", told)[1])
+    text = subtitle(drawn(analysis.to_dict()))
+    n_without = int(re.search(r"(\d+) of 16 groups", text)[1])
     assert sum(len(trace["x"]) for trace in dots(json.loads(figure.to_json()))) == 16 - n_without
     assert "Transactions counted at L2" in analysis.roofline(view="instruction", level="l2").layout.title.subtitle.text
 

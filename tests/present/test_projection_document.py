@@ -64,8 +64,8 @@ def test_what_an_assumed_l2_limits_is_told() -> None:
 
 
 def test_a_change_brings_its_own_assumption() -> None:
-    assert not any("larger batch" in told for told in document(launch())["assumptions"])
-    assert any("larger batch" in told for told in document(launch(), changes=("batch:4 for gemm",))["assumptions"])
+    assert not any("larger batch" in each for each in document(launch())["assumptions"])
+    assert any("larger batch" in each for each in document(launch(), changes=("batch:4 for gemm",))["assumptions"])
 
 
 def test_what_a_projection_rests_on_is_told_where_it_does() -> None:
@@ -78,13 +78,13 @@ def test_what_a_projection_rests_on_is_told_where_it_does() -> None:
     assert "stay off them" not in " ".join(document(product, changes=("dtype:fp8",))["assumptions"])
     for to in ("fp32", "tf32", "fp64"):  # not narrower
         assert "stay off them" not in " ".join(document(vector, changes=(f"dtype:{to}",))["assumptions"])
-    for name, is_told in (("^a", False), ("^b", True)):  # of the kernels that the change concerns
-        told = document(product, vector, changes=(f"dtype:fp16 for {name}",), only=name)["assumptions"]
-        assert ("stay off them" in " ".join(told)) is is_told
+    for name, is_stated in (("^a", False), ("^b", True)):  # of the kernels that the change concerns
+        assumptions = document(product, vector, changes=(f"dtype:fp16 for {name}",), only=name)["assumptions"]
+        assert ("stay off them" in " ".join(assumptions)) is is_stated
     assert "one after the other" in " ".join(document(vector, changes=("fuse a,b",))["assumptions"])
 
 
 def test_a_kernel_without_a_name_is_told_without_one() -> None:
-    told = document(launch(short_name=None, n_represented=3.0) | {"name": None})
-    assert "\n3 × (no name) " in to_text(told)
-    assert "| `3 × (no name)` |" in to_markdown(told)
+    found = document(launch(short_name=None, n_represented=3.0) | {"name": None})
+    assert "\n3 × (no name) " in to_text(found)
+    assert "| `3 × (no name)` |" in to_markdown(found)

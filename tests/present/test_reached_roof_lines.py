@@ -16,10 +16,10 @@ REPORTS = ncuroof.read(demo.REPORT)
 
 def test_the_nearest_come_first_each_at_the_launchs_clock() -> None:
     # 2·16384²·4096 FLOP in 2.94912 ms at 1.5 GHz, of 750 TFLOP/s at 1.65 GHz: 745.7 / 681.8; 2³⁰ byte in 245.824 µs of 4.4 TB/s
-    told = "2 measured roofs; launches reach up to 109.4 % of BF16 tensor, 99.3 % of DRAM (roofs scaled to each launch's SM clock)"
+    line = "2 measured roofs; launches reach up to 109.4 % of BF16 tensor, 99.3 % of DRAM (roofs scaled to each launch's SM clock)"
     analysis = REPORTS.analyse([H200])
-    assert list(reached_roof_lines(analysis)) == [told]
-    assert brief(analysis).devices[-1] == told
+    assert list(reached_roof_lines(analysis)) == [line]
+    assert brief(analysis).devices[-1] == line
 
 
 def test_roofs_that_no_launch_uses_are_not_told() -> None:

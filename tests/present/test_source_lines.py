@@ -50,7 +50,7 @@ def test_what_is_spread_over_many_lines_or_not_known_has_no_place() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "callers", "told"),
+    ("file", "callers", "first"),
     [
         ("barrier.h", "pipeline:546\nmma.cuh:164\nmain.cu:155", "mma.cuh:164 (barrier.h:654)"),  # libcu++ calls itself
         ("copy.hpp", "gemm.h:1\ntile.inl:2", "copy.hpp:654"),  # headers alone
@@ -58,9 +58,9 @@ def test_what_is_spread_over_many_lines_or_not_known_has_no_place() -> None:
         ("mma.cuh", "main.cu:155", "mma.cuh:654"),
     ],
 )
-def test_a_line_of_a_library_is_told_by_the_call_of_it(file: str, callers: str | None, told: str) -> None:
+def test_a_line_of_a_library_is_told_by_the_call_of_it(file: str, callers: str | None, first: str) -> None:
     found = where([row("samples", 654, 1.0, file=file, callers=callers)], ("samples",), CATALOGUE)
-    assert first_place(found) == told
+    assert first_place(found) == first
 
 
 def test_an_inlined_line_is_told_with_the_files_that_called_it() -> None:
@@ -105,8 +105,8 @@ def test_samples_are_told_with_what_is_waited_for() -> None:
 
 
 def test_the_ten_lines_with_most_samples_are_told() -> None:
-    told = sampled_lines([row("samples", line, 0.05) for line in range(1, 15)])
-    assert [line["line"] for line in told] == list(range(1, 11))
+    lines = sampled_lines([row("samples", line, 0.05) for line in range(1, 15)])
+    assert [line["line"] for line in lines] == list(range(1, 11))
 
 
 def test_a_report_tells_where_its_findings_are(tmp_path: Path) -> None:
@@ -114,15 +114,15 @@ def test_a_report_tells_where_its_findings_are(tmp_path: Path) -> None:
     path = tmp_path / "r.ncu-rep"
     path.write_bytes(lined_report())
     analysis = ncuroof.read(path).analyse()
-    (told,) = analysis.to_dict()["kernels"]
-    assert [(line["line"], line["text"], line["callers"], line["frac"], line["stall"]) for line in told["lines"]] == [
+    (kernel,) = analysis.to_dict()["kernels"]
+    assert [(line["line"], line["text"], line["callers"], line["frac"], line["stall"]) for line in kernel["lines"]] == [
         (9, "return b + x[j];", [{"file": "inlined.cu", "line": 4}], 0.6, "long_scoreboard"),
         (4, "x[threadIdx.x] = outer(x[n], x, n) * 2;", [], 0.4, "long_scoreboard"),
     ]
     called = [{"file": "inlined.h", "line": 8}, {"file": "inlined.cu", "line": 4}]
     load = {"file": "inlined.h", "line": 4, "callers": called, "frac": 1.0}
-    assert [line["awaits"] for line in told["lines"]] == [[load], []]
-    (stall,) = [finding for finding in told["findings"] if finding["id"] == "serial_loads"]  # one is under way
+    assert [line["awaits"] for line in kernel["lines"]] == [[load], []]
+    (stall,) = [finding for finding in kernel["findings"] if finding["id"] == "serial_loads"]  # one is under way
     assert stall["where"]["of"] == "the samples of this stall"
     assert [(each["line"], round(each["frac"], 3), each["awaits"]) for each in stall["where"]["lines"]] == [
         (9, 0.983, [load])

@@ -164,14 +164,14 @@ def test_advice_and_what_would_give_most_are_never_cut(
     print_summary(analysis)
     lines = capsys.readouterr().out.splitlines()
     assert n_columns - 10 < max(map(cell_len, lines)) <= n_columns
-    told = " ".join(" ".join(lines).split())
+    text = " ".join(" ".join(lines).split())
     summary = brief(analysis)
     assert max(len(line.advice) for line in summary.kernels) > n_columns
     for line in summary.kernels:
-        assert f"→ {' '.join(line.advice.split())}" in told
-        assert not line.gain or f"({line.gain})" in told
+        assert f"→ {' '.join(line.advice.split())}" in text
+        assert not line.gain or f"({line.gain})" in text
     for action in summary.outlook.actions:
-        assert f"{action.gain} {action.title} ({action.launches})" in told
+        assert f"{action.gain} {action.title} ({action.launches})" in text
 
 
 @pytest.mark.parametrize("columns", [None, "", "0", "-3", "wide", "²", "٣", "9" * 5000])
@@ -182,13 +182,13 @@ def test_without_a_terminal_or_columns_lines_are_80_wide_and_advice_is_whole(
     if columns is not None:
         monkeypatch.setenv("COLUMNS", columns)
     print_summary(analysis, color=False)
-    told = capsys.readouterr().out
-    _assert_fits(told)
-    assert max(map(cell_len, told.split("\n"))) == 80
+    printed = capsys.readouterr().out
+    _assert_fits(printed)
+    assert max(map(cell_len, printed.split("\n"))) == 80
     longest = max((line.advice for line in brief(analysis).kernels), key=len)
     assert len(longest) > 80
-    assert " ".join(longest.split()) in " ".join(told.split())
-    assert to_text(analysis) == told
+    assert " ".join(longest.split()) in " ".join(printed.split())
+    assert to_text(analysis) == printed
 
 
 def test_names_are_whole_where_there_is_room_and_numbers_stand_beside_them(
@@ -196,10 +196,10 @@ def test_names_are_whole_where_there_is_room_and_numbers_stand_beside_them(
 ) -> None:
     path = tmp_path / "run.ncu-rep"
     path.write_bytes(write_report((Kernel("k" * 40, METRICS), Kernel("short", METRICS)), Session()))
-    for n_columns, told in (("80", f"{'k' * 27}…  4.10 µs"), ("120", f"{'k' * 40}  4.10 µs")):
+    for n_columns, cells in (("80", f"{'k' * 27}…  4.10 µs"), ("120", f"{'k' * 40}  4.10 µs")):
         monkeypatch.setenv("COLUMNS", n_columns)
         print_summary(ncuroof.read(path).analyse(), color=False)
-        assert told in capsys.readouterr().out
+        assert cells in capsys.readouterr().out
 
 
 # ---- a real terminal ---------------------------------------------------------------------------------

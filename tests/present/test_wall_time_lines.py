@@ -86,12 +86,10 @@ def test_a_step_that_nobody_saw_without_the_profiler() -> None:
 
 
 def test_a_whole_run() -> None:
-    told = weighting(n_steps=None, duration_ns=100e6, batches_ns=None)
-    assert (
-        wall_time_lines(told)[0] == "the run takes 100 ms from first kernel to last; the GPU is idle for 25.0 % of it"
-    )
-    assert wall_time_tables(told)[0].title == "What the GPU does during the run"
-    assert idle_sentence(told).startswith(
+    run = weighting(n_steps=None, duration_ns=100e6, batches_ns=None)
+    assert wall_time_lines(run)[0] == "the run takes 100 ms from first kernel to last; the GPU is idle for 25.0 % of it"
+    assert wall_time_tables(run)[0].title == "What the GPU does during the run"
+    assert idle_sentence(run).startswith(
         "The GPU is idle for 25.0 % of the run (including its warm-up, which --step leaves out), "
     )
 
@@ -112,9 +110,9 @@ def test_the_pages_table_advises_where_it_pays() -> None:
 
 
 def test_idle_time_is_told_before_what_to_do_in_kernels() -> None:
-    told = document(kernel())
-    told["summary"]["weighting"] = weighting()
-    assert headline(told, load_rules())[1] == (
+    analysis = document(kernel())
+    analysis["summary"]["weighting"] = weighting()
+    assert headline(analysis, load_rules())[1] == (
         "The GPU is idle for 25.0 % of a step, mostly launches came late. Without idle time: speedup up to 1.33×, which no change "
         "to a kernel gives. Launch less: compile."
     )
@@ -126,20 +124,20 @@ def _faster_kernels(share_frac: float) -> list[dict[str, Any]]:
 
 def test_idle_time_is_the_first_thing_to_do_where_it_gives_most() -> None:
     # Kernels run for 74.75 % of a step: 33 % of theirs are 24.7 % of it, 34 % are 25.4 %.
-    told = document(kernel(), actions=_faster_kernels(0.33))
-    told["summary"]["weighting"] = weighting() | {"n_launches": 9, "covered_frac": 1.0, "n_unmatched": 0}
-    found = outlook(told, [])
+    analysis = document(kernel(), actions=_faster_kernels(0.33))
+    analysis["summary"]["weighting"] = weighting() | {"n_launches": 9, "covered_frac": 1.0, "n_unmatched": 0}
+    found = outlook(analysis, [])
     assert found.idle is not None
     assert (found.idle.share, found.idle.advice) == ("25.0 %", "Launch less: compile.")
     assert found.idle.title == (
         "of a step the GPU is idle, mostly launches came late; without idle time, speedup up to 1.33×"  # 1 / 0.75
     )
-    page = render_page(told)
+    page = render_page(analysis)
     assert "<p><strong>25.0 %</strong> of a step the GPU is idle" in page
     assert "In kernels: upper bounds, as a share" in page
-    told["actions"] = _faster_kernels(0.34)
-    assert outlook(told, []).idle is None
-    assert "In kernels: upper bounds, as a share" not in render_page(told)
+    analysis["actions"] = _faster_kernels(0.34)
+    assert outlook(analysis, []).idle is None
+    assert "In kernels: upper bounds, as a share" not in render_page(analysis)
 
 
 def test_what_idle_time_is_a_share_of() -> None:
@@ -156,19 +154,19 @@ def test_what_idle_time_is_a_share_of() -> None:
 
 def test_after_idle_time_what_to_do_first_is_of_the_kernels() -> None:
     finding = {"id": "f", "title": "T", "severity": "low", "advice": "Fuse.", "evidence": [], "gain_ns": 1.0}
-    told = document(
+    analysis = document(
         kernel(findings=[finding | {"is_most_worth": True, "gain_basis": None, "waste": {}}]),
         actions=_faster_kernels(0.1),
     )
-    assert any(sentence.startswith("Start with saxpy") for sentence in headline(told, load_rules()))
-    told["summary"]["weighting"] = weighting()
-    assert any(sentence.startswith("Among kernels, start with saxpy") for sentence in headline(told, load_rules()))
+    assert any(sentence.startswith("Start with saxpy") for sentence in headline(analysis, load_rules()))
+    analysis["summary"]["weighting"] = weighting()
+    assert any(sentence.startswith("Among kernels, start with saxpy") for sentence in headline(analysis, load_rules()))
 
 
 def test_what_mostly_idles_is_the_first_sentence() -> None:
-    told = document(kernel())
-    told["summary"]["weighting"] = weighting(idle_frac=0.5)
-    assert headline(told, load_rules())[0].startswith("The GPU is idle for 50.0 % of a step")
+    analysis = document(kernel())
+    analysis["summary"]["weighting"] = weighting(idle_frac=0.5)
+    assert headline(analysis, load_rules())[0].startswith("The GPU is idle for 50.0 % of a step")
 
 
 def test_long_advice_is_one_line_which_terminals_break_as_they_are_wide() -> None:
@@ -197,10 +195,10 @@ def test_shorter_kernels_give_less_where_launches_come_late() -> None:
 def test_the_page_shows_a_step_and_warns_where_sums_leave_something_out(
     covered_frac: float | None, n_unmatched: int, why: str | None
 ) -> None:
-    told = document(kernel())
+    analysis = document(kernel())
     more = {"n_launches": 9, "duration_ns": 1e6, "covered_frac": covered_frac, "n_unmatched": n_unmatched}
-    told["summary"]["weighting"] = weighting() | more
-    page = render_page(told)
+    analysis["summary"]["weighting"] = weighting() | more
+    page = render_page(analysis)
     assert '<h3 id="wall">What the GPU does during a step</h3>' in page
     assert 'idle: launches came late<br><span class="soft">Launch less: compile. Or look.</span></th>' in page
     assert '<p class="soft">The host waits for batches for 7.00 ms of a step.</p>' in page
@@ -244,14 +242,14 @@ def test_names_of_places_act_as_no_markup_of_a_terminal() -> None:
 
 def test_places_of_idle_time_are_told() -> None:
     late, *others = [PARTS[2] | {"during": LATE, "before": NEXT}, PARTS[4] | {"before": NEXT}]  # 25 %, and 4 %
-    told = weighting(parts=[late, *others])
-    assert wall_time_lines(told)[2:6] == (
+    weighted = weighting(parts=[late, *others])
+    assert wall_time_lines(weighted)[2:6] == (
         "  25.0 %  idle: launches came late (500 gaps, 50.0 µs on average)",
         "            in Optimizer.step#AdamW.step 15.0 %, not named in the trace 6.0 %, aten::linear 3.0 %",
         "          → Launch less: compile.",
         "   4.0 %  idle: between queued kernels (40 gaps, 100 µs on average)",  # too little for more
     )
-    rows = wall_time_tables(told)[0].rows
+    rows = wall_time_tables(weighted)[0].rows
     assert [row.places for row in rows] == [
         [
             "in Optimizer.step#AdamW.step 15.0 %, not named in the trace 6.0 %, aten::linear 3.0 %, aten::mean 1.0 %",
@@ -259,7 +257,7 @@ def test_places_of_idle_time_are_told() -> None:
         ],
         [],
     ]
-    assert idle_sentence(told).startswith(
+    assert idle_sentence(weighted).startswith(
         "The GPU is idle for 25.0 % of a step, mostly launches came late, most of that in Optimizer.step#AdamW.step. Without idle"
     )
     nobody = weighting(parts=[late | {"during": []}])

@@ -178,9 +178,9 @@ def test_a_formula_holds_nothing_but_arithmetic() -> None:
 
 def test_a_broken_file_is_told(tmp_path: Path) -> None:
     path = tmp_path / "cases.toml"
-    for text, told in (("[", "was wanted"), ("schema = 1", "level"), (_with_unknown_field(), "colour")):
+    for text, message in (("[", "was wanted"), ("schema = 1", "level"), (_with_unknown_field(), "colour")):
         path.write_text(text, encoding="utf-8")
-        with pytest.raises(SuiteError, match=told):
+        with pytest.raises(SuiteError, match=message):
             load(path)
 
 
@@ -209,7 +209,7 @@ def test_a_revised_case_knows_what_was_planted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("revision", "told"),
+    ("revision", "message"),
     [
         ('verdicts = ["balanced"], revised = "why", ', "one of the two alone"),
         ('verdicts = ["balanced"], before = { verdicts = ["memory"] }, ', "one of the two alone"),
@@ -217,6 +217,6 @@ def test_a_revised_case_knows_what_was_planted(tmp_path: Path) -> None:
         ('revised = "why", before = { function = "copy_8" }, ', "found function"),
     ],
 )
-def test_a_revision_has_to_tell_what_it_changed_and_why(revision: str, told: str, tmp_path: Path) -> None:
-    with pytest.raises(SuiteError, match=told):
+def test_a_revision_has_to_tell_what_it_changed_and_why(revision: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(SuiteError, match=message):
         load(_revised(tmp_path, revision))

@@ -56,8 +56,8 @@ def test_what_cannot_be_added_is_told(tmp_path: Path, folder: Path, capsys: pyte
     report.write_bytes(b"no report")
     assert keep.main(words(report, folder)) == 1
     assert keep.main(words(report, folder, like="copy_4.full")) == 1
-    told = capsys.readouterr().err
-    assert [part in told for part in ("run.ncu-rep'", "an Nsight Compute report was wanted", "there is none")] == [
+    errors = capsys.readouterr().err
+    assert [part in errors for part in ("run.ncu-rep'", "an Nsight Compute report was wanted", "there is none")] == [
         True
     ] * 3
     assert len(list(folder.glob("*.ncu-repz"))) == 1

@@ -135,12 +135,12 @@ def test_what_a_later_report_holds_whole_is_replaced(
         assert sorted(path.name for path in (tmp_path / "h200").glob("*.ncu-repz")) == sorted(left)
         entries = parsed_toml((tmp_path / "h200/provenance.toml").read_text(encoding="utf-8"))["file"]
         assert [entry["name"] for entry in entries] == sorted(left)
-    told = "replaced: old.ncu-repz, of which a-to-b.ncu-repz has all cases\n"
-    assert (told in capsys.readouterr().out) == is_replaced
+    line = "replaced: old.ncu-repz, of which a-to-b.ncu-repz has all cases\n"
+    assert (line in capsys.readouterr().out) == is_replaced
 
 
 @pytest.mark.parametrize(
-    ("files", "told"),
+    ("files", "message"),
     [
         ({"../evil.ncu-rep": b"x", "provenance.toml": b""}, "evil"),
         ({"r.ncu-rep": b"x"}, "no provenance.toml"),
@@ -149,13 +149,13 @@ def test_what_a_later_report_holds_whole_is_replaced(
         ({"r.ncu-rep": b"y", "provenance.toml": packing.provenance([reports(3)[0][0]]).encode()}, "SHA-256"),
     ],
 )
-def test_a_strange_archive_is_refused(files: dict[str, bytes], told: str, tmp_path: Path) -> None:
+def test_a_strange_archive_is_refused(files: dict[str, bytes], message: str, tmp_path: Path) -> None:
     path = tmp_path / "strange.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
         for name, data in files.items():
             member = tarfile.TarInfo(name)
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
-    with pytest.raises(SuiteError, match=told):
+    with pytest.raises(SuiteError, match=message):
         packing.unpack([path], tmp_path / "fixtures")
     assert not list(tmp_path.rglob("*.ncu-rep"))

@@ -49,23 +49,23 @@ def test_a_cuda_program_compiles_and_refuses_a_wrong_call(source: Path, build: P
     assert "nor_this was found" in called.stderr  # what is wrong with a case costs no other
 
 
-def only_planted_spills_and_registers(source: Path, told: str) -> None:
-    spilling = re.findall(r"Function properties for (\w+)\n\s+\d+ bytes stack frame, [1-9]\d* bytes spill", told)
+def only_planted_spills_and_registers(source: Path, printed: str) -> None:
+    spilling = re.findall(r"Function properties for (\w+)\n\s+\d+ bytes stack frame, [1-9]\d* bytes spill", printed)
     assert [name for name in spilling if "spill_registers" not in name] == []
     assert bool(spilling) == (source.name == "contention.cu")
     # What 2048 threads spill fits L1 (256 KiB, less what shared memory takes) with room: the pipe to it is the limit, not L2.
-    stacks = [int(n) for n in re.findall(r"spill_registers\w+\n\s+(\d+) bytes stack frame", told)]
+    stacks = [int(n) for n in re.findall(r"spill_registers\w+\n\s+(\d+) bytes stack frame", printed)]
     assert all(2048 * n <= 192 * 1024 for n in stacks)
     # No kernel but march_registers holds so many registers that occupancy suffers by accident: per_sm counts on it.
-    used = [int(n) for n in re.findall(r"Used (\d+) registers", told)]
+    used = [int(n) for n in re.findall(r"Used (\d+) registers", printed)]
     assert sum(n > 48 for n in used) == (source.name == "waiting.cu")
 
 
 def test_the_debug_build_fits_an_sm_as_often_as_its_case_counts_on(build: Path) -> None:
     tools = Tools("ncu", "nvcc", sys.executable, build, "none", "sm_90")
     command = [*build_command("unoptimised.cu", tools)[:-3], "-Xptxas", "-v", "-cubin", "-o", "/dev/null"]
-    told = subprocess.run([*command, "unoptimised.cu"], cwd=HERE, capture_output=True, text=True, check=True).stderr
-    registers = re.findall(r"run_chainsI9Fp32Fused.*?Used (\d+) registers", told, re.DOTALL)
+    printed = subprocess.run([*command, "unoptimised.cu"], cwd=HERE, capture_output=True, text=True, check=True).stderr
+    registers = re.findall(r"run_chainsI9Fp32Fused.*?Used (\d+) registers", printed, re.DOTALL)
     # 34 registers are given as 40; 65536 of an SM suffice for six blocks of 256 threads.
     allocated = [-(-int(n) // 8) * 8 for n in registers]
     (case,) = (case for case in load().cases if case.id == "fp32_chain_unoptimised")
@@ -87,10 +87,10 @@ def test_a_python_program_compiles(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", SCRIPTS)
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [([], "nothing was found"), (["id", "no_such"], "no_such was found"), (["id", "FUNCTION", "n=x"], "n was found")],
 )
-def test_a_python_program_refuses_a_wrong_call(name: str, words: list[str], told: str) -> None:
+def test_a_python_program_refuses_a_wrong_call(name: str, words: list[str], message: str) -> None:
     function = re.findall(r"^def ([a-z]\w+)\(.*\) -> Step:", (HERE / name).read_text(encoding="utf-8"), re.MULTILINE)[
         -1
     ]
@@ -98,7 +98,7 @@ def test_a_python_program_refuses_a_wrong_call(name: str, words: list[str], told
     done = subprocess.run([sys.executable, HERE / name, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("error: ")
-    assert told in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -169,7 +169,7 @@ def test_options_reach_the_commands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "told"),
+    ("words", "status", "message"),
     [
         (("--only", "no_such_case"), 1, "none matches"),
         (("--only", "("), 1, "a regular expression was wanted"),
@@ -179,9 +179,9 @@ def test_options_reach_the_commands() -> None:
         (("--level", "half"), 2, "invalid choice"),
     ],
 )
-def test_a_wrong_call_is_told(words: tuple[str, ...], status: int, told: str) -> None:
+def test_a_wrong_call_is_told(words: tuple[str, ...], status: int, message: str) -> None:
     done = record(*words)
-    assert (done.returncode, told in done.stderr) == (status, True), done.stderr
+    assert (done.returncode, message in done.stderr) == (status, True), done.stderr
 
 
 # ---- with tools that pretend ----------------------------------------------------------------------

@@ -164,7 +164,7 @@ AMISS = {
     ("rms_norm", "read"),
     ("spills", "written"),
 }
-"""Told in docs/suite.md: tiles of 320 columns, operands that L2 does not hold between blocks, spills that leave L1."""
+"""Stated in docs/suite.md: tiles of 320 columns, operands that L2 does not hold between blocks, spills that leave L1."""
 
 
 def test_answers_are_right(judged: list[Judged]) -> None:

@@ -29,8 +29,8 @@ def wide_table(launches: Sequence[Counters], *, identity: Sequence[Mapping[str, 
     columns = list(IDENTITY | dict(identities[0])) if identities else list(IDENTITY)
     text = line([*columns, *names]) + line([*[""] * len(columns), *units])
     for number, (launch, own) in enumerate(zip(launches, identities, strict=True)):
-        told = IDENTITY | {"ID": str(number)} | dict(own)
-        text += line([*(told[column] for column in columns), *(launch.get(name, ("", ""))[1] for name in names)])
+        cells = IDENTITY | {"ID": str(number)} | dict(own)
+        text += line([*(cells[column] for column in columns), *(launch.get(name, ("", ""))[1] for name in names)])
     return text
 
 
@@ -48,10 +48,10 @@ def long_table(
     ]
     text = line(columns)
     for number, launch in enumerate(launches):
-        told = (IDENTITY | {"ID": str(number)}).values()
+        cells = (IDENTITY | {"ID": str(number)}).values()
         for name, (unit, value) in launch.items():
-            text += line([*told, section, name, unit, value])
+            text += line([*cells, section, name, unit, value])
         if rules:
             rule = ("SOLBottleneck", "OPT", "A text,\nof two lines", "local", "12.5")
-            text += line([*told, "SpeedOfLight", "", "", "", *rule])
+            text += line([*cells, "SpeedOfLight", "", "", "", *rule])
     return text

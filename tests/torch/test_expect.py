@@ -437,10 +437,10 @@ def test_the_network_in_the_guide_gives_the_figures_there() -> None:
     defined: dict[str, object] = {}
     exec(code, defined)
     found = str(defined["expected"].roofline("h100-sxm")).splitlines()
-    told = printed.splitlines()
-    assert "1.44 TFLOP" in told[0]
+    lines = printed.splitlines()
+    assert "1.44 TFLOP" in lines[0]
     assert "1.44 TFLOP" in found[0]
     # how a norm is taken apart, and so each share of the time, is a matter of PyTorch's version
     rows = {line.split()[4]: line.split(maxsplit=2)[2] for line in found[1:]}
-    for line in told[1:-1]:
+    for line in lines[1:-1]:
         assert line.split(maxsplit=2)[2] == rows[line.split()[4]]

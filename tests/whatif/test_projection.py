@@ -236,7 +236,7 @@ def test_tensor_peaks_hold_at_a_clock_of_their_own() -> None:
             launch(shared_bytes_per_block=66048.0), H100, Target(profile_by_name("t4"), 1e9),
             "a block needs 65 KiB of shared memory, but t4@1000MHz allows 64 KiB",
         ),
-        # which of the sheets lacks it is told, and what has no tensor cores
+        # which of the sheets lacks it is stated, and what has no tensor cores
         (launch(tensor=0.5), H100, Target(profile_by_name("gb10")), "the data sheet of gb10 states no tensor_fp16 peak"),
         (
             launch(tensor=0.5, sm_count=48.0), {0: profile_by_name("gb10")}, H200,

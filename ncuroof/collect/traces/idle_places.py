@@ -78,8 +78,8 @@ def during(gaps: Iterable[Gap], ranges: Mapping[Hashable, Sequence[HostRange]]) 
         scale = gap.duration_ns / (gap.launch.end_ns - gap.start_ns)
         for name, duration_ns in _shares(ranges.get(gap.launch.thread, ()), gap.start_ns, gap.launch.end_ns):
             total[name] += scale * duration_ns
-    told = _most(total)
-    return told if any(place.name != BETWEEN_RANGES for place in told) else ()
+    places = _most(total)
+    return places if any(place.name != BETWEEN_RANGES for place in places) else ()
 
 
 def before(gaps: Iterable[Gap]) -> tuple[Place, ...]:
@@ -109,5 +109,5 @@ def _shares(ranges: Sequence[HostRange], start_ns: float, end_ns: float) -> Iter
 
 def _most(total: Mapping[str, float]) -> tuple[Place, ...]:
     whole_ns = sum(total.values())
-    told = [Place(name, ns) for name, ns in total.items() if ns > 0 and ns >= _LEAST_SHARE_FRAC * whole_ns]
-    return tuple(sorted(told, key=lambda place: -place.duration_ns)[:_MOST_PLACES])
+    places = [Place(name, ns) for name, ns in total.items() if ns > 0 and ns >= _LEAST_SHARE_FRAC * whole_ns]
+    return tuple(sorted(places, key=lambda place: -place.duration_ns)[:_MOST_PLACES])

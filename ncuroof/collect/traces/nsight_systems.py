@@ -48,7 +48,7 @@ _PUSHED = (59, 70)
 _TIMES = "start, end, deviceId, globalPid, correlationId, contextId, streamId"
 _RECORD = "record it with nsys profile --trace=cuda, and convert it with nsys export --type=sqlite"
 
-_Told = TypeVar("_Told")
+_Entry = TypeVar("_Entry")
 
 
 def is_nsys_trace(path: Path) -> bool:
@@ -123,10 +123,10 @@ def _timeline(connection: sqlite3.Connection, waiting: re.Pattern[str]) -> Timel
     )
     launches = {activity.launch for activity in activities}
     calls = _calls(connection) if _CALLS in tables else ()
-    told = (call for call in calls if call.launch in launches or waiting.search(call.name))
+    relevant = (call for call in calls if call.launch in launches or waiting.search(call.name))
     is_stretched = _KERNELS in tables and _has_nodes_of_graphs(connection)
     ranges = _at_most(_ranges(connection)) if _RANGES in tables else ()
-    return Timeline(activities, _at_most(told), list(innermost(ranges)), is_stretched)
+    return Timeline(activities, _at_most(relevant), list(innermost(ranges)), is_stretched)
 
 
 def _kernels(connection: sqlite3.Connection) -> Iterator[Activity]:
@@ -182,7 +182,7 @@ def _has_nodes_of_graphs(connection: sqlite3.Connection) -> bool:
     return "graphNodeId" in columns and connection.execute(query).fetchone() is not None
 
 
-def _at_most(found: Iterable[_Told]) -> list[_Told]:
+def _at_most(found: Iterable[_Entry]) -> list[_Entry]:
     """Return `found` as a list.
 
     Raises:

@@ -138,14 +138,14 @@ def _on_busiest_gpu(activities: Iterable[Activity]) -> list[Activity]:
 def _busy_parts(activities: Sequence[Activity], collectives: re.Pattern[str]) -> list[Part]:
     """Return how long the GPU worked, by kind, without overlap."""
     kinds = [_kind(each, collectives) for each in activities]
-    parts, told_ns = [], 0.0
+    parts, previous_ns = [], 0.0
     for n_kinds, kind in enumerate(_KINDS, start=1):
         counted = _KINDS[:n_kinds]
         merged = _merged(each for each, its_kind in zip(activities, kinds, strict=True) if its_kind in counted)
         so_far_ns = sum(end - start for start, end in merged)
-        if so_far_ns - told_ns > _RESOLUTION_NS:
-            parts.append(Part(kind, so_far_ns - told_ns))
-        told_ns = so_far_ns
+        if so_far_ns - previous_ns > _RESOLUTION_NS:
+            parts.append(Part(kind, so_far_ns - previous_ns))
+        previous_ns = so_far_ns
     return parts
 
 

@@ -69,7 +69,7 @@ def timeline_of(events: Events) -> Timeline:
     on_gpu = [event for event in events if event.get("cat") in (_KERNEL, *_COPIES)]
     calls = [event for event in events if event.get("cat") in _HOST_CALLS and "ts" in event]
     operators, annotations = (
-        [event for event in events if event.get("cat") == category and _is_told(event)]
+        [event for event in events if event.get("cat") == category and _is_host_range(event)]
         for category in (_OPERATOR, _ANNOTATION)
     )
     try:
@@ -116,7 +116,7 @@ def _host_name(name: str) -> str:
     return sys.intern(name.partition("#")[0] if name.startswith(_BATCH) else name)
 
 
-def _is_told(event: Mapping[str, Any]) -> bool:
+def _is_host_range(event: Mapping[str, Any]) -> bool:
     """Return whether an event is a host range with valid times, and not a profiler step; others are ignored, not errors."""
     start, duration = event.get("ts"), event.get("dur")
     if not isinstance(start, (int, float)) or not isinstance(duration, (int, float)):

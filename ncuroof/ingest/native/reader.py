@@ -26,7 +26,7 @@ from ncuroof.ingest.native.schema import messages
 from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
 from ncuroof.ingest.stored import Content, Part, part
 
-_N_UNITS_TOLD = 3
+_N_UNITS_SHOWN = 3
 
 
 @dataclass(slots=True)
@@ -204,6 +204,6 @@ def _units(counters: list[str]) -> dict[str, str]:
     unit_by_counter = {counter: unit_of(counter) for counter in counters}
     unknown = [counter for counter, unit in unit_by_counter.items() if unit is None]
     if unknown:
-        more = f" and of {len(unknown) - _N_UNITS_TOLD} more" if len(unknown) > _N_UNITS_TOLD else ""
-        raise DeclinedError(f"unknown unit of {', '.join(unknown[:_N_UNITS_TOLD])}{more}")
+        more = f" and of {len(unknown) - _N_UNITS_SHOWN} more" if len(unknown) > _N_UNITS_SHOWN else ""
+        raise DeclinedError(f"unknown unit of {', '.join(unknown[:_N_UNITS_SHOWN])}{more}")
     return {counter: unit for counter, unit in unit_by_counter.items() if unit is not None}

@@ -11,7 +11,7 @@ from functools import cache
 import polars as pl
 
 from ncuroof.ingest.raw_report import CounterSelection
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 
 SUFFIX = ".avg.pct_of_peak_sustained_elapsed"
 """Suffix of the counter of each member."""
@@ -41,8 +41,8 @@ class PrintedBreakdown:
             return None
         names = [pl.when(pl.col(name).is_not_null()).then(pl.lit(name)) for name in held]
         listed = pl.concat_str(names, separator=",", ignore_nulls=True)
-        is_told = pl.col(self.throughput).is_not_null() & (listed != "")
-        return counters.select(pl.when(is_told).then(listed).alias(self.listing)).to_series()
+        is_listed = pl.col(self.throughput).is_not_null() & (listed != "")
+        return counters.select(pl.when(is_listed).then(listed).alias(self.listing)).to_series()
 
 
 @cache
@@ -52,7 +52,7 @@ def load_printed_breakdowns() -> tuple[PrintedBreakdown, ...]:
     Raises:
         ProfileError: the installation is broken.
     """
-    with stated("printed.toml") as raw:
+    with profile_file("printed.toml") as raw:
         return tuple(
             PrintedBreakdown(
                 entry["listing"], entry["throughput"], tuple(f"{name}{SUFFIX}" for name in entry["members"])

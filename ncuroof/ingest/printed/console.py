@@ -80,14 +80,14 @@ class _Rule:
 
     def cells(self) -> dict[str, str]:
         text = " ".join(self.lines)
-        told = _SPEEDUP.match(text)
+        speedup = _SPEEDUP.match(text)
         return {
             **self.place,
             "Rule Name": self.place[_SECTION_NAME],
             "Rule Type": self.kind,
-            "Rule Description": text[told.end() :] if told else text,
-            "Estimated Speedup Type": ("local" if told[1] else "global") if told else "",
-            "Estimated Speedup": told[2] if told else "",
+            "Rule Description": text[speedup.end() :] if speedup else text,
+            "Estimated Speedup Type": ("local" if speedup[1] else "global") if speedup else "",
+            "Estimated Speedup": speedup[2] if speedup else "",
         }
 
 
@@ -246,8 +246,8 @@ class ConsoleRecords:
             return False
         return True
 
-    def _begin_launch(self, told: Mapping[str, str]) -> None:
-        self._place = {"ID": str(self.n_tables), "Process ID": "", **self._process, **told, _SECTION_NAME: ""}
+    def _begin_launch(self, identity: Mapping[str, str]) -> None:
+        self._place = {"ID": str(self.n_tables), "Process ID": "", **self._process, **identity, _SECTION_NAME: ""}
         self.n_lost += self._is_empty
         self.n_tables, self._is_empty = self.n_tables + 1, True
         self._columns, self._is_table, self._is_apart, self._orphan, self._sections = (), False, False, "", set()

@@ -67,8 +67,8 @@ def by_words(text: str, section: str, labels: PrintedLabels) -> Cells | None:
     """
     if len(text) > _LONGEST:
         return None
-    if (told := _ENDS_WITH_UNIT.match(text)) and labels.is_label(section, told[1]) and labels.has_unit(told[1]):
-        return Cells(told[1], told[3], told[2])
+    if (match := _ENDS_WITH_UNIT.match(text)) and labels.is_label(section, match[1]) and labels.has_unit(match[1]):
+        return Cells(match[1], match[3], match[2])
     found = _ENDS_WITH_NUMBER.match(text)
     if found is None:
         return None

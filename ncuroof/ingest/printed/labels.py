@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from ncuroof.ingest.printed.breakdowns import SUFFIX
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 
 _WITH_BREAKDOWNS = ("GPU Speed Of Light Throughput", "GPU Speed Of Light")
 
@@ -89,7 +89,7 @@ def load_printed_labels() -> PrintedLabels:
     Raises:
         ProfileError: the installation is broken.
     """
-    with stated("printed.toml") as printed:
+    with profile_file("printed.toml") as printed:
         sections = printed["section"]
         parts = dict(_of_breakdowns(printed["breakdown"].values(), printed["breakdown_units"]))
         counters = {name: section.get("counters", {}) for name, section in sections.items()}

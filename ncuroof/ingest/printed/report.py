@@ -22,7 +22,7 @@ from ncuroof.ingest.printed.console import ConsoleRecords
 from ncuroof.ingest.printed.labels import PrintedLabels, load_printed_labels
 from ncuroof.ingest.printed.launches import function_name, is_number, launch_counters, open_ranges, workload_kind
 from ncuroof.ingest.printed.records import PrintedRecords, printed_lines
-from ncuroof.ingest.printed.sentences import counters_told
+from ncuroof.ingest.printed.sentences import mentioned_counters
 from ncuroof.ingest.printed.tables import Gathered, Gatherer, PrintedRule
 from ncuroof.ingest.printed.values import Values, values_of
 from ncuroof.ingest.raw_report import RAW_PROCESSES, RAW_RULES, RAW_WORKLOADS, CounterSelection, RawReport
@@ -54,9 +54,9 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
     _require_launches(gathered, records, name)
     values = values_of(gathered, name)
     _require_counters(gathered, values, name)
-    told = counters_told(gathered.rules)
-    counters = _with_told(values.numbers, [launch_counters(launch) for launch in gathered.launches])
-    counters = _with_told(counters, [told.get(row, {}) for row in range(len(gathered.launches))])
+    mentioned = mentioned_counters(gathered.rules)
+    counters = _with_others(values.numbers, [launch_counters(launch) for launch in gathered.launches])
+    counters = _with_others(counters, [mentioned.get(row, {}) for row in range(len(gathered.launches))])
     processes = [_process(launch) for launch in gathered.launches]
     return RawReport(
         file=name,
@@ -149,11 +149,11 @@ def _require_counters(gathered: Gathered, values: Values, name: str) -> None:
         )
 
 
-def _with_told(numbers: pl.DataFrame, told: Sequence[Mapping[str, float]]) -> pl.DataFrame:
-    """Return the counters with the values of `told` (one mapping per launch) where no counter of that name was printed."""
+def _with_others(numbers: pl.DataFrame, others: Sequence[Mapping[str, float]]) -> pl.DataFrame:
+    """Return the counters with the values of `others` (one mapping per launch) where no counter of that name was printed."""
     columns = {column.name: column for column in numbers.iter_columns()}
-    for name in dict.fromkeys(name for each in told for name in each):
-        values = pl.Series(name, [each.get(name) for each in told], pl.Float64)
+    for name in dict.fromkeys(name for each in others for name in each):
+        values = pl.Series(name, [each.get(name) for each in others], pl.Float64)
         columns[name] = columns[name].fill_null(values) if name in columns else values
     return pl.DataFrame(list(columns.values()))
 

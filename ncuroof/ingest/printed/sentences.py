@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ncuroof.ingest.printed.tables import PrintedRule
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 
 _STALLS = re.compile(r"spends ([\d.,]+) cycles being stalled (.{1,160})")
 _STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
@@ -30,7 +30,7 @@ class _Sentence:
     numbers: Mapping[str, Sequence[int]]
 
 
-def counters_told(rules: Iterable[PrintedRule]) -> dict[int, dict[str, float]]:
+def mentioned_counters(rules: Iterable[PrintedRule]) -> dict[int, dict[str, float]]:
     """Return the counters mentioned by rules: values by row of the launch and by counter, printed with at most two decimals."""
     found: dict[int, dict[str, float]] = {}
     for rule in rules:
@@ -42,8 +42,8 @@ def counters_told(rules: Iterable[PrintedRule]) -> dict[int, dict[str, float]]:
 
 def _stalls(text: str) -> Iterator[tuple[str, float]]:
     """Yield stall counters, in cycles per issued instruction; rules mention only reasons with a large share, and the largest."""
-    for told in _STALLS.finditer(text):
-        cycles, reason = _cycles(told[1]), _reason(told[2])
+    for stall in _STALLS.finditer(text):
+        cycles, reason = _cycles(stall[1]), _reason(stall[2])
         if cycles is not None and reason is not None:
             yield _STALL.format(reason), cycles
 
@@ -71,11 +71,11 @@ def _reason(words: str) -> str | None:
 @cache
 def _reason_by_words() -> Mapping[str, str]:
     """Return the stall reason by the words that identify it."""
-    with stated("printed.toml") as raw:
+    with profile_file("printed.toml") as raw:
         return {part: reason for reason, parts in raw["stall_words"].items() for part in parts}
 
 
 @cache
 def _sentences() -> tuple[_Sentence, ...]:
-    with stated("printed.toml") as raw:
+    with profile_file("printed.toml") as raw:
         return tuple(_Sentence(re.compile(entry["pattern"]), entry["numbers"]) for entry in raw["sentence"])

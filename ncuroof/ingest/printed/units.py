@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 
 _NANOSECONDS_PER_SECOND = 1e9
 
@@ -62,7 +62,7 @@ def load_printed_units() -> PrintedUnits:
     Raises:
         ProfileError: the installation is broken.
     """
-    with stated("printed.toml") as raw:
+    with profile_file("printed.toml") as raw:
         table = raw["units"]
         return PrintedUnits(
             table["prefixes"], frozenset(table["prefixed"]), table["nanoseconds"], frozenset(table["hertz"])

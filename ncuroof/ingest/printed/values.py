@@ -59,10 +59,10 @@ def values_of(gathered: Gathered, where: str) -> Values:
     numbers = _joined([(part.rows, part.numbers) for part in parts], n_rows)
     is_possible = (pl.all() == 0) | pl.all().abs().is_between(LEAST_VALUE, GREATEST_VALUE)
     possible = numbers.select(pl.when(is_possible).then(pl.all())) if numbers.width else numbers
-    told = numbers.select(pl.all().is_not_null())
+    has_number = numbers.select(pl.all().is_not_null())
     return Values(
         numbers=possible,
-        not_finite=told.select(pl.col(name) & possible[name].is_null() for name in told.columns),
+        not_finite=has_number.select(pl.col(name) & possible[name].is_null() for name in has_number.columns),
         texts=_joined([(part.rows, part.texts) for part in parts], n_rows),
         units=_merged(part.units for part in parts),
     )
@@ -76,9 +76,9 @@ def _of_launches(rows: Sequence[int], table: pl.DataFrame, printed: Mapping[str,
         _known(how.numbers(cell) * factor, how.is_rounded_away(cell) & (_PER_CYCLE in name))
         for name, (cell, factor) in cells.items()
     )
-    told_as_text = table.select(texts(pl.all()))
-    held, told = (_held(each) for each in (numbers, told_as_text))
-    return _Part(rows, numbers.select(held), told_as_text.select(told), {name: stored[name][0] for name in held})
+    as_text = table.select(texts(pl.all()))
+    held, held_texts = (_held(each) for each in (numbers, as_text))
+    return _Part(rows, numbers.select(held), as_text.select(held_texts), {name: stored[name][0] for name in held})
 
 
 def _of_cells(cells: pl.DataFrame, how: Notation) -> _Part:
@@ -98,12 +98,10 @@ def _of_cells(cells: pl.DataFrame, how: Notation) -> _Part:
         texts(pl.col("text")).alias("text"),
     )
     rows = cells["row"].unique(maintain_order=True)
-    numbers, told_as_text = (
-        _spread(cells.filter(pl.col(value).is_not_null()), value, rows) for value in ("number", "text")
-    )
-    told = cells.filter(pl.col("number").is_not_null()).select("counter", "unit").unique(maintain_order=True)
-    units = _merged({counter: unit} for counter, unit in told.iter_rows())
-    return _Part(rows.to_list(), numbers, told_as_text, units)
+    numbers, as_text = (_spread(cells.filter(pl.col(value).is_not_null()), value, rows) for value in ("number", "text"))
+    counter_units = cells.filter(pl.col("number").is_not_null()).select("counter", "unit").unique(maintain_order=True)
+    units = _merged({counter: unit} for counter, unit in counter_units.iter_rows())
+    return _Part(rows.to_list(), numbers, as_text, units)
 
 
 def _spread(cells: pl.DataFrame, value: str, rows: pl.Series) -> pl.DataFrame:

@@ -42,7 +42,7 @@ def _mark(row: Record, swept: list[str], *, has_text: bool) -> Mark:
     return Mark(
         intensity_flop_per_byte=row["intensity_flop_per_byte"],
         flop_per_s=row["attainable_flop_per_s"],
-        told=f"{row['machine']['id']}, {row['dtype']}, {sizes}: {flop_rate(row['attainable_flop_per_s'], row['precision'])}",
+        tooltip=f"{row['machine']['id']}, {row['dtype']}, {sizes}: {flop_rate(row['attainable_flop_per_s'], row['precision'])}",
         machine=row["machine"]["id"],
         precision=row["precision"],
         peak_flop_per_s=row["peak_flop_per_s"],
@@ -55,13 +55,13 @@ def _mark(row: Record, swept: list[str], *, has_text: bool) -> Mark:
 def to_model_page(document: Record) -> str:
     """Return an offline page: the chart, the study as a table, and explanations."""
     name = escape(subject(document))
-    told = "".join(f"<p>{_lines(block)}</p>\n" for block in explained(document))
+    notes = "".join(f"<p>{_lines(block)}</p>\n" for block in explained(document))
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name} – ncuroof</title>\n'
         f'<meta name="generator" content="ncuroof {__version__}"><meta name="color-scheme" content="light dark">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<style>{_STYLE}</style></head>\n"
-        f"<body><h1>{name}</h1>\n<p>{_lines(counted(document))}</p>\n{to_model_svg(document)}{_table(document)}{told}</body></html>\n"
+        f"<body><h1>{name}</h1>\n<p>{_lines(counted(document))}</p>\n{to_model_svg(document)}{_table(document)}{notes}</body></html>\n"
     )
 
 

@@ -38,7 +38,7 @@ class Mark:
     Attributes:
         intensity_flop_per_byte: x coordinate; positive.
         flop_per_s: y coordinate; positive.
-        told: text shown on hover.
+        tooltip: text shown on hover.
         machine: whose roofs these are; sets colour and shape.
         precision: name of the flat roof.
         peak_flop_per_s: of the flat roof.
@@ -49,7 +49,7 @@ class Mark:
 
     intensity_flop_per_byte: float
     flop_per_s: float
-    told: str
+    tooltip: str
     machine: str
     precision: str
     peak_flop_per_s: float
@@ -155,7 +155,7 @@ def _roofs(marks: Sequence[Mark], plane: _Plane, machines: Sequence[str]) -> Ite
 def _drawn(marks: Sequence[Mark], plane: _Plane, machines: Sequence[str]) -> Iterator[str]:
     for mark in marks:
         x, y = plane.at(mark.intensity_flop_per_byte, mark.flop_per_s)
-        yield f"<g><title>{escape(mark.told)}</title>{_shape(machines.index(mark.machine), x, y)}</g>"
+        yield f"<g><title>{escape(mark.tooltip)}</title>{_shape(machines.index(mark.machine), x, y)}</g>"
         if mark.measured_flop_per_s:
             ring_x, ring_y = plane.at(mark.intensity_flop_per_byte, mark.measured_flop_per_s)
             at = f'cx="{ring_x:.1f}" cy="{ring_y:.1f}" r="6"'

@@ -8,7 +8,7 @@ from typing import Any
 from ncuroof.model import Distance, Operation, Residency
 from ncuroof.model.study import Critical, Row, Study
 from ncuroof.present.documents.json_text import TOOL
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 from ncuroof.words import MemoryLevel
 
 SCHEMA = "ncuroof.model/1"
@@ -41,7 +41,7 @@ def model_document(
 
 def shortest_worthwhile_ns() -> float:
     """Return the duration below which the rules call a kernel overhead-bound, about the cost of a launch, in nanoseconds."""
-    with stated("rules.toml") as raw:
+    with profile_file("rules.toml") as raw:
         return float(next(node["threshold"] for node in raw["node"] if node["id"] == _LAUNCH_NODE))
 
 

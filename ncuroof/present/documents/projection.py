@@ -85,7 +85,7 @@ def projection_document(
         "assumptions": [
             *remarks,
             *ASSUMPTIONS,
-            *(told for kind, told in OF_A_CHANGE.items() if _is_tried(kind, changes)),
+            *(assumption for kind, assumption in OF_A_CHANGE.items() if _is_tried(kind, changes)),
             *([_OF_VECTORS] if _is_narrowed(changes) and _has_vector_work(busy.filter(concerned(busy, only))) else []),
             *([_OF_OPERANDS] if projection["are_operands_assumed"].any() else []),
         ],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ncuroof.metrics import precisions
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 from ncuroof.words import MemoryLevel
 
 LEVEL, PRECISION = "<level>", "<precision>"
@@ -73,7 +73,7 @@ def load_limiters() -> Mapping[str, str]:
     Raises:
         ProfileError: `profiles/columns.toml` is malformed.
     """
-    with stated("columns.toml") as raw:
+    with profile_file("columns.toml") as raw:
         return dict(raw["limiter"])
 
 
@@ -88,7 +88,7 @@ def load_page_columns() -> Mapping[str, Column]:
 
 
 def _columns(table: str) -> Mapping[str, Column]:
-    with stated("columns.toml") as raw:
+    with profile_file("columns.toml") as raw:
         return {
             name: Column(name, entry.get("unit"), entry["doc"], tuple(entry.get("printed", ())))
             for name, entry in raw[table].items()

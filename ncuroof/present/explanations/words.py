@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ncuroof.present.format import label
-from ncuroof.resources import stated
+from ncuroof.resources import profile_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def load_words() -> Mapping[str, Word]:
     Raises:
         ProfileError: `profiles/words.toml` is malformed.
     """
-    with stated("words.toml") as raw:
+    with profile_file("words.toml") as raw:
         return {
             name: Word(entry["doc"], tuple(entry.get("printed", ())), tuple(entry["see"]), entry["source"])
             for name, entry in raw["word"].items()
@@ -53,7 +53,7 @@ def word_lines(name: str) -> Iterator[str]:
 
 @cache
 def _limiters() -> Mapping[str, str]:
-    with stated("words.toml") as raw:
+    with profile_file("words.toml") as raw:
         return dict(raw["in_plain_words"])
 
 

@@ -54,7 +54,7 @@ def changes(comparison: Record) -> Changes:
     headline, *remarks = (f"{line[0].upper()}{line[1:]}" for line in outcome(comparison))
     before, after = comparison["before"], comparison["after"]
     return Changes(
-        title=" against ".join(told_apart(after["label"], before["label"])),
+        title=" against ".join(distinct_labels(after["label"], before["label"])),
         headline=headline,
         sides=[("Before", side(before)), ("After", side(after))],
         remarks=remarks,
@@ -64,7 +64,7 @@ def changes(comparison: Record) -> Changes:
     )
 
 
-def told_apart(*labels: str) -> list[str]:
+def distinct_labels(*labels: str) -> list[str]:
     """Return the names of runs without their folders, unless these are what tells them apart."""
     names = [label.replace("\\", "/").rpartition("/")[2] for label in labels]
     return [text.printable(name) for name in (names if len(set(names)) == len(names) else labels)]

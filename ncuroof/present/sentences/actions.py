@@ -12,7 +12,7 @@ from ncuroof.present import format as text
 from ncuroof.present.sentences.wall_time import IdleLine, idle_line
 
 _N_ACTIONS = 3
-_LEAST_SPEEDUP, _TOLD_SPEEDUP = 1.005, 100
+_LEAST_SPEEDUP, _MOST_SPEEDUP = 1.005, 100
 """Smaller speedup bounds round to none; larger ones are not reported either: they only say that the GPU is almost unused."""
 
 _ROUNDING = 1.001
@@ -125,15 +125,15 @@ def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] 
         return ""
     of_run_frac = _of_run_frac(weighting)
     speedup = 1 / (1 - sum(shares) * of_run_frac)
-    told = f"{'together ' if len(shares) > 1 else ''}at most {text.share(sum(shares))}" if len(first) > 1 else ""
+    total = f"{'together ' if len(shares) > 1 else ''}at most {text.share(sum(shares))}" if len(first) > 1 else ""
     if as_it_is and len(as_it_is) < len(first):
-        told += " (without what needs more blocks at once)"
-    if not _LEAST_SPEEDUP <= speedup < _TOLD_SPEEDUP:
-        return told
+        total += " (without what needs more blocks at once)"
+    if not _LEAST_SPEEDUP <= speedup < _MOST_SPEEDUP:
+        return total
     of_run = "speedup of the whole run" if of_run_frac < 1 else "speedup"
     of_what, condition = (of_run, "") if as_it_is else ("speedup per unit of work", ", if more blocks run at once")
     faster = f"{of_what} up to {speedup:.3g}×{condition}{_unless_late(weighting)}"
-    return f"{told}: {faster}" if told else faster
+    return f"{total}: {faster}" if total else faster
 
 
 def _of_run_frac(weighting: Mapping[str, Any] | None) -> float:
@@ -187,8 +187,8 @@ def without_gain(groups: Sequence[Mapping[str, Any]], duration_ns: float | None)
         (short_ns, "is in launches too short to optimise alone"),
     )
     parts = [(part_ns / duration_ns, where) for part_ns, where in places]
-    told = ", ".join(f"{text.share(frac)} {where}" for frac, where in parts if frac >= _LEAST_PART)
-    return f"to save more, fuse kernels: {told}"
+    shares = ", ".join(f"{text.share(frac)} {where}" for frac, where in parts if frac >= _LEAST_PART)
+    return f"to save more, fuse kernels: {shares}"
 
 
 def in_doubt(groups: Sequence[Mapping[str, Any]], duration_ns: float | None) -> str:

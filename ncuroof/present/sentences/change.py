@@ -74,8 +74,8 @@ def signed_share(frac: float) -> str:
     A growth of 99.97 % falls short of nothing, and is rounded.
     """
     size = text.share(1.0 if 0.9995 <= frac < 1 else abs(frac))
-    is_told = frac != 0 and not size.startswith("<")
-    return f"{'+' if frac > 0 else '−'}{size}" if is_told else size
+    has_sign = frac != 0 and not size.startswith("<")
+    return f"{'+' if frac > 0 else '−'}{size}" if has_sign else size
 
 
 def _time(delta: Delta, *, is_counted: bool) -> str:

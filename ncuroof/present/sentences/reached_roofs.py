@@ -29,9 +29,9 @@ def reached_roof_lines(analysed: Analysed) -> Iterator[str]:
     for (device,), of_device in roofs.group_by("device", maintain_order=True):
         where = f"GPU {device}: " if analysed.measurements.devices.height > 1 else ""
         nearest = of_device.filter(pl.col("reached_frac") >= _LEAST_FRAC).head(_N_ROOFS)
-        shares_told = [
+        share_texts = [
             f"{share(frac)} of {label(name)}" for name, frac in nearest.select("name", "reached_frac").rows()
         ]
-        found = f"launches reach up to {', '.join(shares_told)} (roofs scaled to each launch's SM clock)"
-        roofs_told = "1 measured roof" if of_device.height == 1 else f"{of_device.height} measured roofs"
-        yield f"{where}{roofs_told}; {found if shares_told else 'no launch comes close to any of them'}"
+        found = f"launches reach up to {', '.join(share_texts)} (roofs scaled to each launch's SM clock)"
+        roof_count = "1 measured roof" if of_device.height == 1 else f"{of_device.height} measured roofs"
+        yield f"{where}{roof_count}; {found if share_texts else 'no launch comes close to any of them'}"

@@ -16,7 +16,7 @@ _START = {
 }
 """What the time of a whole run includes, unlike that of a step, by profiler."""
 
-_LEAST_TOLD_FRAC = 0.01
+_LEAST_SHOWN_FRAC = 0.01
 """Least share of a step for a line of its own."""
 
 _LEAST_ADVISED_FRAC = 0.05
@@ -25,7 +25,7 @@ _LEAST_ADVISED_FRAC = 0.05
 _UNEVEN = 4
 """Uneven gaps are reported where half of their time is in gaps of more than this many times the average length."""
 
-_N_PLACES_TOLD = 3
+_N_PLACES_SHOWN = 3
 """Most places on a line of the terminal."""
 
 _NOT_NAMED = "not named in the trace"
@@ -35,7 +35,7 @@ _LEAST_IDLE_FRAC = 0.1
 
 _MOSTLY = 0.5
 
-_TOLD_SPEEDUP = 100
+_MOST_SPEEDUP = 100
 """Larger speedup bounds are not reported: they only say that the GPU is almost unused."""
 
 
@@ -94,12 +94,12 @@ def wall_time_lines(weighting: Record | None) -> tuple[str, ...]:
 
 def _lines(time: Record) -> Iterator[str]:
     yield from _sentences(time)
-    told = [part for part in time["parts"] if part["share_frac"] >= _LEAST_TOLD_FRAC]
-    most_idle = next((part["name"] for part in told if part["is_idle"]), None)
-    for part in told:
+    parts = [part for part in time["parts"] if part["share_frac"] >= _LEAST_SHOWN_FRAC]
+    most_idle = next((part["name"] for part in parts if part["is_idle"]), None)
+    for part in parts:
         gaps = f" ({gaps})" if (gaps := _gaps(part)) else ""
         yield f"{text.share(part['share_frac']):>8}  {_title(part)}{gaps}"
-        yield from (f"{'':12}{places}" for places in _places(part, _N_PLACES_TOLD)[:1])
+        yield from (f"{'':12}{places}" for places in _places(part, _N_PLACES_SHOWN)[:1])
         if part["name"] == most_idle and part["share_frac"] >= _LEAST_IDLE_FRAC and part["advice"]:
             yield f"{'':10}→ {text.first_sentence(part['advice'])}"
     if batches := _batches(time):
@@ -162,7 +162,7 @@ def _of_which(time: Record) -> str:
 def _without_idle(time: Record) -> str:
     """Return the speedup bound of removing all idle time, 1 / (1 - idle); empty where that is too large to be useful."""
     busy_frac = 1 - time["idle_frac"]
-    return f"speedup up to {1 / busy_frac:.3g}×" if busy_frac * _TOLD_SPEEDUP > 1 else ""
+    return f"speedup up to {1 / busy_frac:.3g}×" if busy_frac * _MOST_SPEEDUP > 1 else ""
 
 
 def is_mostly_idle(weighting: Record | None) -> bool:
@@ -204,12 +204,12 @@ def _most_in(part: Record) -> str:
     return ""
 
 
-def _places(part: Record, n_told: int | None) -> list[str]:
+def _places(part: Record, n_shown: int | None) -> list[str]:
     """Return during which host activities, and before which kernels, a part was spent; empty for a part too small for advice."""
     if part["share_frac"] < _LEAST_ADVISED_FRAC:
         return []
-    told = ((word, part[kind][:n_told]) for word, kind in (("in", "during"), ("before", "before")))
-    return [f"{word} {', '.join(map(_place, places))}" for word, places in told if places]
+    pairs = ((word, part[kind][:n_shown]) for word, kind in (("in", "during"), ("before", "before")))
+    return [f"{word} {', '.join(map(_place, places))}" for word, places in pairs if places]
 
 
 def _place(place: Record) -> str:
@@ -231,7 +231,7 @@ def _gaps(part: Record) -> str:
 
 def _batches(time: Record) -> str:
     batches_ns = time["batches_ns"]
-    if not batches_ns or batches_ns < _LEAST_TOLD_FRAC * time["profiled_ns"]:
+    if not batches_ns or batches_ns < _LEAST_SHOWN_FRAC * time["profiled_ns"]:
         return ""
     return f"the host waits for batches for {text.duration(batches_ns)} of a step"
 

@@ -69,8 +69,8 @@ def to_markdown(document: Record) -> str:
 def _table_row(match: Record) -> str:
     how = how_matched(match)
     name = code(match_name(match)) + (f"<br>match: {escaped(how)}" if how else "")
-    told = "<br>".join(map(escaped, (match["sentence"], *changed_lines(match))))
-    return table_row((name, *map(text.duration, match["duration_ns"]), told))
+    change = "<br>".join(map(escaped, (match["sentence"], *changed_lines(match))))
+    return table_row((name, *map(text.duration, match["duration_ns"]), change))
 
 
 def heading(document: Record) -> Iterator[str]:

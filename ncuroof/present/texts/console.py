@@ -28,7 +28,7 @@ def result_console(*, color: bool | None = None) -> Console:
     )
 
 
-def is_width_told() -> bool:
+def is_width_set() -> bool:
     """Return whether COLUMNS is set to a valid width."""
     return "COLUMNS" in _environment()
 

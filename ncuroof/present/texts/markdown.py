@@ -60,8 +60,8 @@ def _actions(found: Outlook) -> Iterator[str]:
     for line in found.actions:
         condition = f", {line.condition}" if line.condition else ""
         yield f"1. up to {line.gain}: {escaped(line.title)} ({line.launches}){condition}"
-    if told := "; ".join(found.in_total):
-        yield from ("", f"{told[0].upper()}{told[1:]}.")
+    if total := "; ".join(found.in_total):
+        yield from ("", f"{total[0].upper()}{total[1:]}.")
 
 
 def _breakdown(title: str, parts: Sequence[BreakdownLine]) -> list[str]:

@@ -13,7 +13,7 @@ _MOST_KERNELS = 20
 _NAME_WIDTH = 32
 _CELL_WIDTH = 29
 _WIDTH = 100
-_TOLD_FRAC = 0.05
+_LEAST_RANGE_FRAC = 0.05
 
 
 def to_text(document: Record) -> str:
@@ -95,7 +95,7 @@ def _time(projection: Record) -> str:
     expected, least, most = (projection[key] for key in ("duration_ns", "least_ns", "most_ns"))
     if expected is None:
         return text.MISSING
-    is_wide = max(expected - least, most - expected) >= _TOLD_FRAC * expected
+    is_wide = max(expected - least, most - expected) >= _LEAST_RANGE_FRAC * expected
     return text.duration(expected) + (f" ({_between(projection)})" if is_wide else "")
 
 

@@ -15,7 +15,7 @@ from ncuroof.present.format import bound_by, share
 from ncuroof.present.sentences.actions import Outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine
 from ncuroof.present.texts.brief import Brief, VerdictShare, brief
-from ncuroof.present.texts.console import is_width_told, result_console
+from ncuroof.present.texts.console import is_width_set, result_console
 from ncuroof.present.texts.kernel_lines import KernelLine
 from ncuroof.present.texts.layout import filled
 
@@ -79,7 +79,7 @@ def to_text(analysis: Analysed) -> str:
 
 def _width(console: Console) -> int:
     """Return the width of the terminal, or COLUMNS, limited to readable lines; 80 where there is neither."""
-    return min(console.width, _MOST_WIDTH) if console.is_terminal or is_width_told() else WIDTH
+    return min(console.width, _MOST_WIDTH) if console.is_terminal or is_width_set() else WIDTH
 
 
 def _summary(summary: Brief, width: int) -> RenderableType:
@@ -170,10 +170,10 @@ def _actions(found: Outlook, width: int) -> list[Text]:
     if found.idle is not None:
         idle = (what, [(found.idle.share, found.idle.title)])
         parts = [idle, (f"in kernels (upper bounds, share of {found.whole})", of_kernels)]
-    return [each for header, told in parts if told for each in (Text(header, style="dim"), *_told(told, width))]
+    return [each for header, lines in parts if lines for each in (Text(header, style="dim"), *_savings(lines, width))]
 
 
-def _told(lines: Iterable[tuple[str, str]], width: int) -> Iterator[Text]:
+def _savings(lines: Iterable[tuple[str, str]], width: int) -> Iterator[Text]:
     """Yield each line of words, wrapped, behind what it saves."""
     for gain, words in lines:
         yield from map(Text, _filled(f"{gain:>8}  ", words.split(), width))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ncuroof.collect.first_run import RUNNER
+from ncuroof.collect.counting_run import RUNNER
 
 TORCH = {
     "__init__.py": """
@@ -126,12 +126,12 @@ def test_another_module_of_that_name_is_left_alone(tmp_path: Path, option: list[
     assert run(tmp_path, script, *option) == ["lit", "torch"]
 
 
-@pytest.mark.parametrize(("step", "told"), [("1", []), ("1:3", [2]), ("2:3", [2]), ("3", [3])])
-def test_without_pytorch_the_window_opens_after_a_step(tmp_path: Path, step: str, told: list[int]) -> None:
+@pytest.mark.parametrize(("step", "starts"), [("1", []), ("1:3", [2]), ("2:3", [2]), ("3", [3])])
+def test_without_pytorch_the_window_opens_after_a_step(tmp_path: Path, step: str, starts: list[int]) -> None:
     (tmp_path / "later.py").write_text("def work(): print('works')\n", encoding="utf-8")
     run(tmp_path, "import later\nfor _ in range(4): later.work()\n", "--step", step, "--of", "later:work")
     entries = [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text("utf-8").splitlines()]
-    assert [entry["before"] for entry in entries if entry["event"] == "start"] == told
+    assert [entry["before"] for entry in entries if entry["event"] == "start"] == starts
 
 
 def test_a_process_that_is_forked_before_cuda_is_used_begins_nothing(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ _CAST = r"\([0-9A-Za-z_: ]+\)(-?[0-9])"
 """As NVIDIA's demangler writes a constant: `(int)64`."""
 
 
-def told_apart(*sides: Side) -> tuple[Side, ...]:
+def with_distinct_names(*sides: Side) -> tuple[Side, ...]:
     """Return runs whose groups of one short name have others where their names differ: "launch_global · advance".
 
     All instantiations of a template have one short name, and all kernels of a program that uses Kokkos.
@@ -32,7 +32,7 @@ def told_apart(*sides: Side) -> tuple[Side, ...]:
 
 
 def names_of_failed(*sides: Side) -> Mapping[str, str]:
-    """Return what to call the launches that failed to profile: the function, told apart from all of the runs.
+    """Return what to call the launches that failed to profile: the function, distinguished among all of the runs.
 
     By their names as recorded, and by these without versions of libraries.
     """

@@ -10,7 +10,7 @@ from pathlib import Path
 from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.programs import Program
 from ncuroof.collect.recording import Recorder
-from ncuroof.collect.report_places import claimed, free_report
+from ncuroof.collect.report_paths import claimed, free_report
 from ncuroof.errors import OutputError
 
 _SUFFIXES = (".py", ".pyw", ".sh", ".exe")

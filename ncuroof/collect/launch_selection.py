@@ -77,8 +77,8 @@ def _once_each(request: Request, chosen: Sequence[KernelCount], functions: tuple
     """
     if request.asks_for_whole_names:
         return Selection(per_shape=True, n_launches=len(chosen))
-    told_apart = {(function_name(kernel.name), kernel.grid, kernel.block) for kernel in chosen}
-    if len(told_apart) == len(chosen):
+    distinct = {(function_name(kernel.name), kernel.grid, kernel.block) for kernel in chosen}
+    if len(distinct) == len(chosen):
         return Selection(functions, per_shape=True, n_launches=len(chosen))
     if request.kernels and not functions:
         functions = functions_of(chosen)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.compare import compare
+from ncuroof.compare.matched_groups import MatchedGroups
 from ncuroof.compare.noise import clock_change, other_clocks
-from ncuroof.compare.together import Together
 from tests.compare.sides import launch, run
 
 
-def together(*launches: dict) -> Together:
-    return Together.of(list(run(*launches).groups.iter_rows(named=True)))
+def together(*launches: dict) -> MatchedGroups:
+    return MatchedGroups.of(list(run(*launches).groups.iter_rows(named=True)))
 
 
 def test_the_longest_group_speaks_for_all() -> None:

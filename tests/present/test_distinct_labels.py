@@ -8,7 +8,7 @@ import pytest
 
 import ncuroof
 from ncuroof.metrics.names import differences
-from ncuroof.present.sentences.told_apart import with_folders
+from ncuroof.present.sentences.distinct_labels import with_folders
 from ncuroof.present.texts.brief import brief
 from ncuroof.present.texts.markdown import to_markdown
 from ncuroof.present.texts.terminal import to_text
@@ -71,8 +71,8 @@ def test_reports_and_kernels_of_one_name_on_two_gpus(tmp_path: Path) -> None:
     summary = brief(analysis)
     assert summary.title == "before/run.ncu-rep, after/run.ncu-rep"
     assert [line.split(" · ")[0] for line in summary.devices] == ["GPU 0: GPU of one kind", "GPU 1: GPU of another"]
-    told = {(line.gpu, line.differs_in) for line in summary.kernels}
-    assert told == {(gpu, (word,)) for gpu in ("GPU 0", "GPU 1") for word in ("Narrow", "Wide")}
+    labels = {(line.gpu, line.differs_in) for line in summary.kernels}
+    assert labels == {(gpu, (word,)) for gpu in ("GPU 0", "GPU 1") for word in ("Narrow", "Wide")}
     assert "| copy · Wide · GPU 1 | 1 |" in to_markdown(analysis)
     assert " copy · Wide · GPU 1 " in to_text(analysis)
 

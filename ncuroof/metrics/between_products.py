@@ -37,5 +37,5 @@ def between_products(kernels: pl.DataFrame, work: pl.DataFrame, known: Neighbour
     behind = around.backward_fill(limit=known.most_pointwise).shift(-1).over(QUEUE)
     most_ratio = known.most_work_ratio
     are_alike = (before > 0) & (behind > 0) & (before <= most_ratio * behind) & (behind <= most_ratio * before)
-    told = kernels.with_columns(flop["flop"]).select(are_alike.fill_null(value=False).cast(pl.Float64))
-    return told.to_series().alias("launch.is_between_products")
+    is_between = kernels.with_columns(flop["flop"]).select(are_alike.fill_null(value=False).cast(pl.Float64))
+    return is_between.to_series().alias("launch.is_between_products")

@@ -28,7 +28,7 @@ _ASKED_OF_NCU = ("ncu", "driver")
 """Checks of `doctor` left to ncu itself, which knows better: nvidia-smi can be missing although the driver is there."""
 
 
-def look_before(recorder: Recorder, machine: Surroundings) -> None:
+def preflight(recorder: Recorder, machine: Surroundings) -> None:
     """Check the program, the machine, and whether ncu accepts the options.
 
     Behind a launcher this machine is not checked, because ranks may run on others.

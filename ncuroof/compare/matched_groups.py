@@ -22,7 +22,7 @@ _MOST_WORK_RATIO = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class MatchedGroups:
     """The groups that a match takes together on one side.
 
     Attributes:
@@ -36,7 +36,7 @@ class Together:
     n_units: int
 
     @classmethod
-    def of(cls, rows: Sequence[Row]) -> Together:
+    def of(cls, rows: Sequence[Row]) -> MatchedGroups:
         """Return groups that are compared launch for launch."""
         n_launches = max(int(row["n_launches"]) for row in rows)
         return cls(rows, n_launches, n_launches)
@@ -71,7 +71,7 @@ class Together:
         return measured(explanation.quantity)
 
 
-def aligned(before: Together, after: Together) -> tuple[Together, Together]:
+def aligned(before: MatchedGroups, after: MatchedGroups) -> tuple[MatchedGroups, MatchedGroups]:
     """Return both with what one launch of the run before does as unit, where the same work was cut into other launches.
 
     Launches of equal number, or that do the same work one by one, are compared one by one.
@@ -87,7 +87,7 @@ def aligned(before: Together, after: Together) -> tuple[Together, Together]:
     return (before, replace(after, n_units=before.n_units)) if is_same else (before, after)
 
 
-def work_ratio(before: Together, after: Together) -> tuple[str, float] | None:
+def work_ratio(before: MatchedGroups, after: MatchedGroups) -> tuple[str, float] | None:
     """Return what of their work was counted, and that of a unit after over before; None where nothing was.
 
     FLOPs; without any, instructions. Where these are far other amounts, what of instructions and DRAM bytes is not: wider accesses
@@ -98,7 +98,7 @@ def work_ratio(before: Together, after: Together) -> tuple[str, float] | None:
     return next(same, ratios[0]) if ratios else None
 
 
-def _ratios(before: Together, after: Together, quantities: Sequence[str]) -> list[tuple[str, float]]:
+def _ratios(before: MatchedGroups, after: MatchedGroups, quantities: Sequence[str]) -> list[tuple[str, float]]:
     """Return amounts of a unit after over before, of what was counted of both and is not zero."""
     amounts = ((quantity, before.amount(quantity), after.amount(quantity)) for quantity in quantities)
     return [(quantity, became / was) for quantity, was, became in amounts if was and became]

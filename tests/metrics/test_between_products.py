@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from ncuroof.metrics.between_products import between_products
 from ncuroof.metrics.catalogue import load_catalogue
-from ncuroof.metrics.neighbours import between_products
 
 P, Q = (
     "nvjet_sm90_tst_64x512_64x4_2x1_v_bz_TNT",
@@ -18,7 +18,7 @@ NORM = "void at::native::vectorized_layer_norm_kernel<float>(int)"
 
 
 def between(*names: str, flop: list[float | None] | None = None, streams: list[int] | None = None) -> list[float]:
-    """Return what is told of launches of a report; every launch has the same work where nothing is said of it."""
+    """Return what is known of launches of a report; every launch has the same work where nothing is said of it."""
     ids = range(len(names))
     kernels = pl.DataFrame(
         {"id": ids, "name": names, "source": 0, "process_id": 1, "context": 1, "stream": streams or [7] * len(names)}
@@ -28,7 +28,7 @@ def between(*names: str, flop: list[float | None] | None = None, streams: list[i
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "expected"),
     [
         ([P, SOFTMAX, Q], [0, 1, 0]),
         ([P, SCALE, SCALE, SOFTMAX, SCALE, Q], [0, 0, 0, 1, 0, 0]),  # beside a scale stands the softmax
@@ -39,8 +39,8 @@ def between(*names: str, flop: list[float | None] | None = None, streams: list[i
         ([P, P, P], [0, 1, 0]),
     ],
 )
-def test_launches_between_products(names: list[str], told: list[float]) -> None:
-    assert between(*names) == told
+def test_launches_between_products(names: list[str], expected: list[float]) -> None:
+    assert between(*names) == expected
 
 
 def test_another_stream_is_no_neighbour() -> None:
@@ -48,8 +48,8 @@ def test_another_stream_is_no_neighbour() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "told"), [(1e9, 2e9, 1), (2e9, 1e9, 1), (1e9, 2.01e9, 0), (None, 1e9, 0), (0.0, 0.0, 0)]
+    ("first", "second", "expected"), [(1e9, 2e9, 1), (2e9, 1e9, 1), (1e9, 2.01e9, 0), (None, 1e9, 0), (0.0, 0.0, 0)]
 )
-def test_products_of_attention_are_as_large_as_each_other(first: float | None, second: float, told: float) -> None:
+def test_products_of_attention_are_as_large_as_each_other(first: float | None, second: float, expected: float) -> None:
     # A classifier's last product, and the first one of its next call, are not.
-    assert between(P, SOFTMAX, Q, flop=[first, 5.0, second]) == [0, told, 0]
+    assert between(P, SOFTMAX, Q, flop=[first, 5.0, second]) == [0, expected, 0]

@@ -31,7 +31,7 @@ from ncuroof.collect.traces.torch_profiler import timeline_of, trace_events
 from ncuroof.errors import CountsError, ProfileRequestError, ProfilingError
 
 RUNNER = Path(__file__).with_name("torch_runner.py")
-RUNNER_FILES = (RUNNER, *map(RUNNER.with_name, ("torch_moments.py", "torch_steps.py", "torch_tools.py")))
+RUNNER_FILES = (RUNNER, *map(RUNNER.with_name, ("torch_hooks.py", "torch_steps.py", "torch_tools.py")))
 _NO_TORCH = "no-torch"
 _TORCH_TRACE, _NSYS_TRACE, _JOURNAL = ("trace", ".json"), ("trace", ".sqlite"), ("journal", ".jsonl")
 """Stem and suffix of files; the rank goes between them."""
@@ -47,7 +47,7 @@ _NOT_COUNTED_HINT = (
 
 
 @dataclass(frozen=True, slots=True)
-class FirstRun:
+class CountingRun:
     """Counts the launches of a Python script with PyTorch's profiler, and those of other programs with Nsight Systems.
 
     Attributes:
@@ -158,7 +158,7 @@ class FirstRun:
                 f"reading a trace of {size_bytes / 1e6:.0f} MB, which takes time and about five times as much memory: "
                 "--step N or --step N:M counts only part of the run"
             )
-        with _of_first_run():
+        with _of_counting_run():
             timeline = timeline_of(trace_events(trace))
         wanted = self.request.steps
         steps = None if wanted is None else counted_steps(wanted, journal)
@@ -192,7 +192,7 @@ class FirstRun:
         return counted
 
     def _count_nsys_trace(self, database: Path) -> Counts:
-        with _of_first_run():
+        with _of_counting_run():
             timeline = read_nsys_trace(database, waiting_calls=self.settings.waiting_calls)
         return counts_of(timeline, self.settings, source="nsys")
 
@@ -242,7 +242,7 @@ def _failed(exit_status: int) -> ProfilingError:
 
 
 @contextmanager
-def _of_first_run() -> Iterator[None]:
+def _of_counting_run() -> Iterator[None]:
     """Add to the error of an unreadable trace that it is the counting run's, and a hint."""
     try:
         yield

@@ -1,4 +1,4 @@
-"""What can be known before a program runs is told before it runs."""
+"""What can be known before a program runs is reported before it runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ncuroof.collect.beforehand import look_before
+from ncuroof.collect.preflight import preflight
 from ncuroof.collect.recording import Recorder
 from ncuroof.collect.request import Steps
 from ncuroof.collect.settings import load_settings
@@ -34,12 +34,12 @@ def with_launcher(one: Recorder) -> Recorder:
 
 
 def test_a_script_on_a_good_machine_may_run(tmp_path: Path, script: str) -> None:
-    look_before(recorder(tmp_path, (script,)), machine())
+    preflight(recorder(tmp_path, (script,)), machine())
     assert not list(tmp_path.glob("*.ncu-rep"))
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("nowhere.py",), r"nowhere\.py: no such script"),
         (("./nowhere",), r"\./nowhere: no such program \(program-not-found\)"),
@@ -47,9 +47,9 @@ def test_a_script_on_a_good_machine_may_run(tmp_path: Path, script: str) -> None
         (("no-such-launcher", "-n", "2", "./app"), "no-such-launcher: no such program"),
     ],
 )
-def test_a_program_that_is_not_there(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
-    with pytest.raises(NcuroofError, match=told):
-        look_before(recorder(tmp_path, words), machine())
+def test_a_program_that_is_not_there(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(NcuroofError, match=message):
+        preflight(recorder(tmp_path, words), machine())
 
 
 FUNCTIONS = """
@@ -64,7 +64,7 @@ def main():
 
 
 @pytest.mark.parametrize(
-    ("of", "told", "hint"),
+    ("of", "message", "hint"),
     [
         ("train_step", "has no such function", "did you mean main.train_step?"),
         ("Trainer.train_step", "has no such function", "did you mean main.train_step?"),
@@ -72,54 +72,54 @@ def main():
     ],
 )
 def test_a_function_that_the_script_lacks_is_told_before_it_runs(
-    tmp_path: Path, script: str, of: str, told: str, hint: str
+    tmp_path: Path, script: str, of: str, message: str, hint: str
 ) -> None:
     Path(script).write_text(FUNCTIONS, encoding="utf-8")
     for words in ((script,), ("torchrun", script)):
         one = recorder(tmp_path, words, steps=Steps(2, 2, of=of))
-        with pytest.raises(ProfileRequestError, match=f"--step-of {of}: .*train.py {told}") as error:
-            look_before(replace(one, program=replace(one.program, launcher=())), machine())
+        with pytest.raises(ProfileRequestError, match=f"--step-of {of}: .*train.py {message}") as error:
+            preflight(replace(one, program=replace(one.program, launcher=())), machine())
         assert str(error.value.hint).startswith(hint)
 
 
 @pytest.mark.parametrize("of", ["optimizer", "dataloader", "main.train_step", "Trainer.step", "pkg:nothing"])
 def test_what_may_be_a_step_is_looked_at_where_it_can_be(tmp_path: Path, script: str, of: str) -> None:
     Path(script).write_text(FUNCTIONS, encoding="utf-8")
-    look_before(recorder(tmp_path, (script,), steps=Steps(2, 2, of=of)), machine())
+    preflight(recorder(tmp_path, (script,), steps=Steps(2, 2, of=of)), machine())
     Path(script).write_text("def f(:", encoding="utf-8")  # Python will tell
-    look_before(recorder(tmp_path, (script,), steps=Steps(2, 2, of="f")), machine())
+    preflight(recorder(tmp_path, (script,), steps=Steps(2, 2, of="f")), machine())
 
 
 def test_a_function_of_what_runs_with_dash_m_is_refused_before_it_runs(tmp_path: Path) -> None:
     words = (sys.executable, "-m", "pkg.train")
     with pytest.raises(ProfileRequestError, match="cannot be counted in a module run with -m"):
-        look_before(recorder(tmp_path, words, steps=Steps(2, 2, of="step")), machine())
+        preflight(recorder(tmp_path, words, steps=Steps(2, 2, of="step")), machine())
 
 
 def test_a_machine_that_cannot_profile(tmp_path: Path, script: str) -> None:
     one = recorder(tmp_path, (script,))
     with pytest.raises(ProfilingError, match=r"Nsight Compute supports 7\.0"):
-        look_before(one, machine(**OLD))
-    look_before(with_launcher(one), machine(**OLD))  # ranks may run elsewhere
+        preflight(one, machine(**OLD))
+    preflight(with_launcher(one), machine(**OLD))  # ranks may run elsewhere
 
 
 def test_an_ncu_may_have_a_privilege_that_this_process_lacks(tmp_path: Path, script: str) -> None:
     said: list[str] = []
-    look_before(recorder(tmp_path, (script,), said=said), machine(**RESTRICTED))
+    preflight(recorder(tmp_path, (script,), said=said), machine(**RESTRICTED))
     assert said == ["warning: counter permission: restricted to administrators (ERR_NVGPUCTRPERM)"]
 
 
 def test_the_driver_is_ncus_to_find(tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     one = recorder(tmp_path, (script,))
-    look_before(one, machine(smi=None))
+    preflight(one, machine(smi=None))
     refuse(one, "==ERROR== Nsight Compute failed to connect to the CUDA driver (stub libcuda.so[.1] on path?).")
     with pytest.raises(ProfilingError, match="no-driver"):
-        look_before(one, machine())
-    look_before(with_launcher(one), machine())
+        preflight(one, machine())
+    preflight(with_launcher(one), machine())
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "message"),
     [
         ("==ERROR== unrecognised option '--nosuch'.", r"\(unknown-option\): unrecognised option '--nosuch'"),
         ("==ERROR== The moon is in the way.", "ncu does not start: The moon is in the way"),
@@ -129,21 +129,21 @@ def test_the_driver_is_ncus_to_find(tmp_path: Path, script: str, monkeypatch: py
         ("==ERROR== No kernels were able to be profiled.\n==ERROR== Invalid regex", r"\(unknown-option\)"),
     ],
 )
-def test_what_ncu_refuses(tmp_path: Path, script: str, said: str, told: str | None) -> None:
+def test_what_ncu_refuses(tmp_path: Path, script: str, said: str, message: str | None) -> None:
     one = recorder(tmp_path, (script,))
     refuse(one, said)
-    look_before(replace(one, request=replace(one.request, per_shape=False)), machine())  # ncu says it itself, at once
-    if told is None:
-        look_before(one, machine())
+    preflight(replace(one, request=replace(one.request, per_shape=False)), machine())  # ncu says it itself, at once
+    if message is None:
+        preflight(one, machine())
     else:
-        with pytest.raises(ProfilingError, match=told):
-            look_before(one, machine())
+        with pytest.raises(ProfilingError, match=message):
+            preflight(one, machine())
 
 
 def test_asking_ncu_touches_no_report(tmp_path: Path, script: str) -> None:
     one = recorder(tmp_path, (script,), force=True)
     one.ncu.write_text('#!/bin/sh\necho "$@" >"$(dirname "$0")/asked"\n', encoding="utf-8")
-    look_before(one, machine())
+    preflight(one, machine())
     asked = (tmp_path / "asked").read_text(encoding="utf-8")
     assert str(one.request.report.with_suffix("")) not in asked
     assert "--filter-mode per-launch-config" in asked
@@ -156,28 +156,28 @@ def refuse(one: Recorder, said: str) -> None:
 def test_an_ncu_without_what_a_long_run_needs(tmp_path: Path, script: str) -> None:
     one = replace(recorder(tmp_path, (script,)), ncu_version=(2022, 3))
     with pytest.raises(ProfileRequestError, match=r"--filter-mode needs ncu 2022\.4 or later, found 2022\.3") as error:
-        look_before(one, machine())
+        preflight(one, machine())
     assert "--no-per-shape" in str(error.value.hint)
 
 
 def test_a_place_where_no_report_can_be(tmp_path: Path, script: str) -> None:
     (tmp_path / "taken.ncu-rep").mkdir()
-    for report, told in ((tmp_path / "taken.ncu-rep", "is a folder"), (Path("/proc/x.ncu-rep"), "cannot be written")):
-        with pytest.raises(OutputError, match=told):
+    for report, fault in ((tmp_path / "taken.ncu-rep", "is a folder"), (Path("/proc/x.ncu-rep"), "cannot be written")):
+        with pytest.raises(OutputError, match=fault):
             recorder(tmp_path, (script,), report=report).record()
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize(("more", "told"), [({"kernels": ("(",)}, "Invalid regex"), ({}, "no-driver")])
-def test_the_real_ncu_is_asked(tmp_path: Path, script: str, more: dict[str, Any], told: str) -> None:
+@pytest.mark.parametrize(("more", "message"), [({"kernels": ("(",)}, "Invalid regex"), ({}, "no-driver")])
+def test_the_real_ncu_is_asked(tmp_path: Path, script: str, more: dict[str, Any], message: str) -> None:
     ncu = find_ncu()
     if ncu is None:
         pytest.skip("NVIDIA's ncu is not installed")
-    if Path("/dev/nvidia0").exists() and told == "no-driver":
+    if Path("/dev/nvidia0").exists() and message == "no-driver":
         pytest.skip("this machine has a GPU")
     from ncuroof.collect.plan import plan_collection  # noqa: PLC0415
 
     plan = plan_collection("quick", load_settings(), capabilities=[90])
     one = replace(recorder(tmp_path, (script,), cover_frac=0.9, **more), ncu=Path(ncu), plan=plan)
-    with pytest.raises(ProfilingError, match=told):
-        look_before(one, machine())
+    with pytest.raises(ProfilingError, match=message):
+        preflight(one, machine())

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from ncuroof.collect.counting_run import RUNNER, CountingRun
 from ncuroof.collect.counts import KernelCount
-from ncuroof.collect.first_run import RUNNER, FirstRun
 from ncuroof.collect.machine import find_nsys
 from ncuroof.collect.nsys_run import run_nsys
 from ncuroof.collect.predecessors import Predecessor
@@ -26,15 +26,15 @@ from tests.support.nsys_database import Ran, write_database
 HELLO = (sys.executable, "-c", "import sys; print('hello'); print('dear', file=sys.stderr)")
 
 
-def first_run(words: tuple[str, ...], nsys: Path | None, said: list[str] | None = None, **more: Any) -> FirstRun:
+def counting_run(words: tuple[str, ...], nsys: Path | None, said: list[str] | None = None, **more: Any) -> CountingRun:
     program = find_program(words, load_settings(), python=sys.executable, find=lambda _: None)
     say = [].append if said is None else said.append
-    return FirstRun(request(words=words, **more), program, load_settings(), nsys, say)
+    return CountingRun(request(words=words, **more), program, load_settings(), nsys, say)
 
 
 def test_nsys_counts_a_program(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     database = write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1), Ran(20, 30, 2)])
-    (counts,) = first_run(HELLO, stand_in_nsys(tmp_path, database)).count().values()
+    (counts,) = counting_run(HELLO, stand_in_nsys(tmp_path, database)).count().values()
     gemm = ("void gemm<float>(T1 *)", (8, 1, 1), (64, 1, 1))
     assert counts.kernels == (KernelCount(*gemm, 2, 20e3, 10e3, 10e3, (Predecessor(*gemm, 1),)),)
     assert (counts.source, counts.steps) == ("nsys", None)
@@ -43,26 +43,26 @@ def test_nsys_counts_a_program(tmp_path: Path, capfd: pytest.CaptureFixture[str]
 
 def test_a_program_that_fails_is_counted_as_far_as_it_came(tmp_path: Path) -> None:
     database = write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1)])
-    counts = first_run((sys.executable, "-c", "raise SystemExit(3)"), stand_in_nsys(tmp_path, database)).count()
+    counts = counting_run((sys.executable, "-c", "raise SystemExit(3)"), stand_in_nsys(tmp_path, database)).count()
     assert counts[None].n_launches == 1
 
 
 @pytest.mark.parametrize(
-    ("ran", "told"),
+    ("ran", "message"),
     [
         (None, "nsys exited with status 0 and left no trace"),
         ([Ran(0, 1, 1, table="MEMSET")], "nsys saw no kernel on a GPU"),
     ],
 )
 def test_what_nsys_cannot_count_is_recorded_whole_unless_counts_are_needed(
-    tmp_path: Path, ran: list[Ran] | None, told: str
+    tmp_path: Path, ran: list[Ran] | None, message: str
 ) -> None:
     nsys = stand_in_nsys(tmp_path, None if ran is None else write_database(tmp_path / "made.sqlite", ran))
     said: list[str] = []
-    assert first_run(HELLO, nsys, said).count() == {}
-    assert said[-1] == f"{told}: launches are not counted, and every launch is recorded"
-    with pytest.raises(ProfilingError, match=rf"{told} \(no-kernels\)"):
-        first_run(HELLO, nsys, cover_frac=0.9).count()
+    assert counting_run(HELLO, nsys, said).count() == {}
+    assert said[-1] == f"{message}: launches are not counted, and every launch is recorded"
+    with pytest.raises(ProfilingError, match=rf"{message} \(no-kernels\)"):
+        counting_run(HELLO, nsys, cover_frac=0.9).count()
 
 
 def test_a_trace_that_cannot_be_counted_is_no_reason_to_record_all(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_trace_that_cannot_be_counted_is_no_reason_to_record_all(tmp_path: Pat
     with pytest.raises(
         CountsError, match=r"the counting run's trace cannot be read: .*: expected a trace of Nsight Systems"
     ):
-        first_run(HELLO, stand_in_nsys(tmp_path, tmp_path / "made.sqlite")).count()
+        counting_run(HELLO, stand_in_nsys(tmp_path, tmp_path / "made.sqlite")).count()
 
 
 def test_a_script_without_pytorch_is_counted_by_nsys(tmp_path: Path) -> None:
@@ -79,10 +79,10 @@ def test_a_script_without_pytorch_is_counted_by_nsys(tmp_path: Path) -> None:
     script.write_text("print('fitted')\n", encoding="utf-8")
     words = (sys.executable, "-S", str(script))  # without site-packages, and so without PyTorch
     nsys = stand_in_nsys(tmp_path, write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1)]))
-    assert first_run(words, nsys).count()[None].source == "nsys"
+    assert counting_run(words, nsys).count()[None].source == "nsys"
     said: list[str] = []
-    assert first_run(words, None, said).count() == {}
-    assert first_run(words, nsys, said, steps=Steps(2, 2)).count() == {}
+    assert counting_run(words, None, said).count() == {}
+    assert counting_run(words, nsys, said, steps=Steps(2, 2)).count() == {}
     assert said[1::2] == 2 * [
         "the script's Python has no PyTorch: launches are not counted, and every launch is recorded"
     ]
@@ -94,7 +94,7 @@ def test_each_rank_is_counted(tmp_path: Path, capfd: pytest.CaptureFixture[str])
     launcher.chmod(0o755)
     program = Program((str(launcher),), HELLO, "MY_RANK", None)
     nsys = stand_in_nsys(tmp_path, write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1), Ran(20, 30, 2)]))
-    run = replace(first_run(HELLO, nsys), program=program)
+    run = replace(counting_run(HELLO, nsys), program=program)
     assert {rank: counts.n_launches for rank, counts in run.count().items()} == {0: 2, 1: 2}
     alone = replace(program, launcher=("env",), may_lack_rank=True)
     assert list(replace(run, program=alone).count()) == [0]
@@ -120,20 +120,20 @@ def test_each_rank_is_counted(tmp_path: Path, capfd: pytest.CaptureFixture[str])
     ],
 )
 def test_operators_are_recorded_of_annotated_steps(more: dict[str, Any], tells_operators: bool) -> None:
-    command = first_run(("train.py", "--annotate"), None, **more).command(Path("there"))
+    command = counting_run(("train.py", "--annotate"), None, **more).command(Path("there"))
     assert ("--operators" in command) is tells_operators
     assert command[-2:] == ["train.py", "--annotate"]
 
 
 def test_without_nsys_a_program_is_not_counted() -> None:
-    assert not first_run(("./app",), None).is_possible
+    assert not counting_run(("./app",), None).is_possible
     with pytest.raises(
         ProfileRequestError, match=r"'\./app' is not a Python script, and nsys .* was not found"
     ) as error:
-        first_run(("./app",), None, cover_frac=0.9).count()
+        counting_run(("./app",), None, cover_frac=0.9).count()
     assert "--trace" in str(error.value.hint)
     with pytest.raises(NcuNotFoundError, match="cannot be run"):
-        first_run(("./app",), Path("/nowhere/nsys")).count()
+        counting_run(("./app",), Path("/nowhere/nsys")).count()
 
 
 RELAYED = """
@@ -178,13 +178,13 @@ def test_nsys_goes_on_where_nobody_reads_what_the_program_prints() -> None:
 
 
 def test_a_long_trace_is_told_of_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ncuroof.collect.first_run._LONG_BYTES", 10)
+    monkeypatch.setattr("ncuroof.collect.counting_run._LONG_BYTES", 10)
     monkeypatch.setattr(
-        FirstRun, "command", lambda _, folder: ["cp", str(tmp_path / "trace.json"), str(folder / "trace.json")]
+        CountingRun, "command", lambda _, folder: ["cp", str(tmp_path / "trace.json"), str(folder / "trace.json")]
     )
     (tmp_path / "trace.json").write_text('{"traceEvents": []}', encoding="utf-8")
     said: list[str] = []
-    first_run(("train.py",), None, said).count()
+    counting_run(("train.py",), None, said).count()
     assert said[1].startswith("reading a trace of 0 MB")
     assert "--step" in said[1]
 
@@ -193,9 +193,9 @@ COUNTING = """
 import sys
 from pathlib import Path
 from ncuroof.collect import nsys_run
-from tests.collect.test_first_run import first_run
+from tests.collect.test_counting_run import counting_run
 nsys_run._GRACE_S = float(sys.argv[3])
-first_run((sys.executable, "-c", sys.argv[2]), Path(sys.argv[1])).count()
+counting_run((sys.executable, "-c", sys.argv[2]), Path(sys.argv[1])).count()
 """
 CLEANING = """
 import os, time
@@ -246,7 +246,7 @@ def test_nsys_itself_runs_a_program_that_uses_no_gpu(capfd: pytest.CaptureFixtur
         "$HOME",
         "--output=x",
     )
-    assert first_run(program, find_nsys(os.environ), said).count() == {}
+    assert counting_run(program, find_nsys(os.environ), said).count() == {}
     assert said[-1] == "nsys saw no kernel on a GPU: launches are not counted, and every launch is recorded"
     assert capfd.readouterr().out == "['a b', '$HOME', '--output=x']\n"
     assert run_nsys([str(find_nsys(os.environ)), "profile", "--no-such-option", "true"]) != 0
