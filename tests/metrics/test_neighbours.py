@@ -1,12 +1,13 @@
-"""Launches between two matrix products, by hand-made sequences of names and FLOPs."""
+"""Launches between two matrix products, and the parts of an attention, by hand-made sequences of names and FLOPs."""
 
 from __future__ import annotations
 
 import polars as pl
 import pytest
 
+from ncuroof.diagnosis import load_rules
 from ncuroof.metrics.catalogue import load_catalogue
-from ncuroof.metrics.neighbours import between_products
+from ncuroof.metrics.neighbours import attention_parts
 
 P, Q = (
     "nvjet_sm90_tst_64x512_64x4_2x1_v_bz_TNT",
@@ -14,17 +15,31 @@ P, Q = (
 )
 SCALE = "void at::native::vectorized_elementwise_kernel<4, at::native::AUnaryFunctor<float>>(int)"
 SOFTMAX = "void at::native::<unnamed>::cunn_SoftMaxForwardReg<float>(float *)"
+GRADIENT = "void at::native::<unnamed>::cunn_SoftMaxBackwardSmem<8, c10::BFloat16>(c10::BFloat16 *)"
+LOG_SOFTMAX = (
+    "void at::native::<unnamed>::cunn_SoftMaxForward<4, float, at::native::<unnamed>::LogSoftMaxForwardEpilogue>"
+)
 NORM = "void at::native::vectorized_layer_norm_kernel<float>(int)"
 
 
-def between(*names: str, flop: list[float | None] | None = None, streams: list[int] | None = None) -> list[float]:
-    """Return what is told of launches of a report; every launch has the same work where nothing is said of it."""
+def parts(
+    *names: str, flop: list[float | None] | None = None, streams: list[int] | None = None
+) -> tuple[list[float], list[float], list[float]]:
+    """Return which launches of a report are between products, products and pointwise kernels of an attention.
+
+    Every launch has the same work where nothing is said of it.
+    """
     ids = range(len(names))
     kernels = pl.DataFrame(
         {"id": ids, "name": names, "source": 0, "process_id": 1, "context": 1, "stream": streams or [7] * len(names)}
     )
     work = pl.DataFrame({"id": ids, "flop": flop or [1e9] * len(names)}, schema={"id": pl.Int64, "flop": pl.Float64})
-    return between_products(kernels, work.drop_nulls(), load_catalogue().neighbours).to_list()
+    between, products, pointwise = attention_parts(kernels, work.drop_nulls(), load_catalogue().neighbours)
+    return between.to_list(), products.to_list(), pointwise.to_list()
+
+
+def between(*names: str, flop: list[float | None] | None = None, streams: list[int] | None = None) -> list[float]:
+    return parts(*names, flop=flop, streams=streams)[0]
 
 
 @pytest.mark.parametrize(
@@ -53,3 +68,38 @@ def test_another_stream_is_no_neighbour() -> None:
 def test_products_of_attention_are_as_large_as_each_other(first: float | None, second: float, told: float) -> None:
     # A classifier's last product, and the first one of its next call, are not.
     assert between(P, SOFTMAX, Q, flop=[first, 5.0, second]) == [0, told, 0]
+
+
+@pytest.mark.parametrize(
+    ("names", "products", "pointwise"),
+    [
+        ([P, SOFTMAX, Q], [1, 0, 1], [0, 0, 0]),
+        ([SCALE, P, SCALE, SCALE, SOFTMAX, SCALE, Q, SCALE], [0, 1, 0, 0, 0, 0, 1, 0], [0, 0, 1, 1, 0, 1, 0, 0]),
+        (
+            [P, P, SOFTMAX, Q, Q],
+            [0, 1, 0, 1, 0],
+            [0, 0, 0, 0, 0],
+        ),  # the projections around a forward pass are no part of it
+        (
+            [P, P, P, SCALE, GRADIENT, Q, Q, Q],
+            [0, 1, 1, 0, 0, 1, 1, 0],
+            [0, 0, 0, 1, 0, 0, 0, 0],
+        ),  # two for each gradient
+        ([P, NORM, P, GRADIENT, Q], [0, 0, 1, 0, 1], [0, 0, 0, 0, 0]),
+        ([P, LOG_SOFTMAX, Q], [0, 0, 0], [0, 0, 0]),
+        ([P, SCALE, Q], [0, 0, 0], [0, 0, 0]),
+        ([P, NORM, SOFTMAX, Q], [0, 0, 0, 0], [0, 0, 0, 0]),
+    ],
+)
+def test_parts_of_an_attention(names: list[str], products: list[float], pointwise: list[float]) -> None:
+    assert parts(*names)[1:] == (products, pointwise)
+
+
+def test_the_other_product_of_a_gradient_does_as_much_work() -> None:
+    assert parts(P, P, GRADIENT, Q, Q, flop=[4.0, 2.0, 1.0, 2.0, 4.1])[1] == [1, 1, 0, 1, 0]
+    assert parts(P, P, GRADIENT, Q, Q, streams=[1, 7, 7, 7, 7])[1] == [0, 1, 0, 1, 1]
+
+
+def test_a_softmax_is_what_the_rules_call_one() -> None:
+    known, rule = load_catalogue().neighbours, load_rules().findings["attention_in_parts"]
+    assert (known.softmax, known.not_softmax) == (rule.name_pattern, rule.excluded_name_pattern)
