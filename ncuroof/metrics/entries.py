@@ -136,15 +136,18 @@ class ByLine:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """How launches between two matrix products, and chains of pointwise kernels, are recognised.
+    """How the parts of an attention that no kernel fuses, and chains of pointwise kernels, are recognised.
 
-    `product`, `pointwise`, `in_chain`, `foreach`, `copy` and `narrow` are regular expressions for kernel names.
+    All strings are regular expressions for kernel names.
 
     Attributes:
         product: matrix products.
         pointwise: pointwise kernels that may run between a launch and a product.
         most_pointwise: how many of these may run between the launch and the product on either side.
         most_work_ratio: largest ratio of the FLOPs of the two products.
+        softmax: softmaxes, which in attention run between its two products.
+        not_softmax: those of them that attention does not use (log-softmax).
+        softmax_backward: those of them that compute a gradient.
         in_chain: pointwise kernels that one compiled kernel could replace.
         foreach: such kernels that process lists of tensors in several launches.
         copy: such kernels that only copy, convert or fill; no part of a chain.
@@ -157,11 +160,33 @@ class Neighbours:
     pointwise: str
     most_pointwise: int
     most_work_ratio: float
+    softmax: str
+    not_softmax: str
+    softmax_backward: str
     in_chain: str
     foreach: str
     copy: str
     narrow: str
     most_mismatch: float
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerStep:
+    """How the step of an optimizer in pointwise kernels of its own is recognised.
+
+    Attributes:
+        parts: regular expressions for kernel names, all of which a step for one parameter contains.
+        last: the same for its last kernel.
+        range: regular expression for the NVTX range of a step.
+        most_kernels: how many kernels a step for one parameter has at most.
+        n_fused: how many tensors a fused kernel reads and writes for one parameter.
+    """
+
+    parts: tuple[str, ...]
+    last: str
+    range: str
+    most_kernels: int
+    n_fused: int
 
 
 @dataclass(frozen=True, slots=True)

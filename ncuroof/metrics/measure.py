@@ -10,7 +10,6 @@ import polars as pl
 from ncuroof.collect.counts import Counts
 from ncuroof.errors import UnitError
 from ncuroof.ingest import CounterSelection, RawReport
-from ncuroof.metrics.between_products import between_products
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME, Catalogue, load_catalogue
 from ncuroof.metrics.chart_values import with_chart_values
 from ncuroof.metrics.code_values import BY_CODE, generator_shares, values_by_code
@@ -18,9 +17,9 @@ from ncuroof.metrics.families import families_by_lines, families_of
 from ncuroof.metrics.launch_order import gaps_of
 from ncuroof.metrics.lines import measure_lines
 from ncuroof.metrics.names import range_names, short_name
-from ncuroof.metrics.pointwise_chains import fusable_share
 from ncuroof.metrics.quantities import DEFINITION_PREFIX, CounterTable, add_quantities, largest, top_stall
 from ncuroof.metrics.sheet_bandwidths import SHEET_BANDWIDTH, SheetBandwidth, sheet_bandwidths
+from ncuroof.metrics.surroundings import add_surroundings
 from ncuroof.metrics.tensor import tensor_split_error
 from ncuroof.metrics.units import scale
 from ncuroof.metrics.work import measure_bandwidth, measure_work
@@ -150,8 +149,7 @@ def measure(
         reports,
         catalogue,
     )
-    known, gaps = catalogue.neighbours, gaps_of(reports, counts)
-    kernels = finite(kernels.with_columns(between_products(kernels, work, known), fusable_share(kernels, known, gaps)))
+    kernels = finite(add_surroundings(kernels, work, catalogue, gaps_of(reports, counts)))
     return Measurements(
         kernels=check(kernels.select(*KERNELS, pl.exclude(*KERNELS)), KERNELS, table="KERNELS"),
         work=check(work, WORK, table="WORK"),

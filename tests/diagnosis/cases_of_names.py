@@ -30,6 +30,36 @@ CASES = [
         "attention_in_parts", "memory", "dram", {"launch.is_between_products": 1}, 1,
         name="void softmax_warp_backward<float, float, float, 10, false>",
     ),
+    *(
+        Case(
+            "scores_in_memory", verdict, limiter,
+            {"launch.is_product_of_attention": 1, "launch.is_pointwise_of_attention": 0, "utilisation.tensor": 0.2,
+             "utilisation.fp32": 0.05},
+            0.8,  # the products' arithmetic remains, and DRAM's roof is no bound: nothing of the scores is moved
+            {"launch.is_product_of_attention": (0,)},
+            (("utilisation.tensor", 0.9, 0.1), ("utilisation.tensor", None, 0.95), ("utilisation.fp32", 0.3, 0.7)),
+            name=name,
+        )
+        for verdict, limiter, name in (
+            ("memory", "dram", "nvjet_sm90_tst_64x512_64x2_1x2_h_bz_coopB_NTT"), ("compute", "tensor", "my_gemm(float *)"),
+        )
+    ),
+    Case(
+        "scores_in_memory", "memory", "dram",
+        {"launch.is_product_of_attention": 0, "launch.is_pointwise_of_attention": 1, "utilisation.fp32": 0.3}, 1,
+        {"launch.is_pointwise_of_attention": (0,)},
+        name="void at::native::vectorized_elementwise_kernel<4, at::native::AUnaryFunctor<float>>(int)",
+    ),
+    Case(
+        "unfused_optimizer", "memory", "dram", {"launch.fused_step_frac": 1 / 3, "utilisation.dram": 0.45},
+        5 / 6,  # at 0.9, half of the time would do for all bytes, and a third of that for a third of them
+        {"launch.fused_step_frac": (None,)},
+        (("utilisation.dram", 0.93, 2 / 3), ("utilisation.dram", None, None), ("launch.fused_step_frac", 1, 0.5)),
+        name="void at::native::vectorized_elementwise_kernel<4, at::native::AUnaryFunctor<float>>(int)",
+    ),
+    Case(
+        "unfused_optimizer", "overhead", "launch", {"launch.fused_step_frac": 1 / 3, "utilisation.dram": 0.009}, 1 - 1 / 300,
+    ),
     Case(
         "softmax_of_attention", "memory", "dram", {"duration_ns": 5100, "launch.is_between_products": 0}, None,
         {"duration_ns": (4900,), "launch.is_between_products": (1,)},

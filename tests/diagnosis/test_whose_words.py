@@ -11,6 +11,7 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.diagnosis.causes import add_firing, add_latency_limiter
 from ncuroof.metrics.families import families_of
 from ncuroof.metrics.names import matches
+from ncuroof.present.texts.kernel_lines import first_clause
 from tests.diagnosis.test_bounds_of_gains import names
 from tests.diagnosis.test_findings import found
 from tests.diagnosis.test_what_is_told import named
@@ -24,7 +25,12 @@ _TO_BF16 = (
     "void at::native::vectorized_elementwise_kernel<4, at::native::bfloat16_copy_kernel_cuda, std::array<char *, 2>>"
 )
 _SDPA = "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_26_{}_1x4x1_cga1x1x1_kernel0_0"
+_BACKWARD = "void pytorch_flash::flash_bwd_{}_kernel<Flash_bwd_kernel_traits<(int)64, (int)128, (int)128, (int)8>>"
+_LOSS = "void at::native::<unnamed>::cunn_SoftMaxForwardReg<float, at::native::<unnamed>::LogSoftMaxForwardEpilogue, long, 8>"
 _NVJET = "nvjet_sm90_tst_128x64_64x8_1x2_h_bz_NTT"
+
+
+_OF_LOSSES = ("dram_roof", "dram_headroom", "low_occupancy", "stall_mixed", "narrow_loads", "instruction_issue")
 
 
 @pytest.mark.parametrize(
@@ -46,11 +52,59 @@ _NVJET = "nvjet_sm90_tst_128x64_64x8_1x2_h_bz_NTT"
         ("shared_traffic", _SDPA.format("128x128x128"), (), "tuned for"),
         ("shared_traffic", _SDPA.format("128x128x96"), (), "neither 64 nor 128"),
         ("stall_short_scoreboard", _FLASH, (), "FlashAttention-3"),
+        ("serial_loads", _FLASH, (), "FlashAttention-3"),
+        ("serial_loads", _FLASH.replace("fwd_kernel<", "fwd_splitkv_kernel<"), (), "fewer splits"),
+        ("serial_loads", _BACKWARD.format("dq_dk_dv_loop_seqk_parallel"), (), "FlashAttention-3"),
+        ("serial_loads", _BACKWARD.format("convert_dq"), (), "of a backward pass"),
+        ("small_grid", _REDUCE.replace("float", "c10::BFloat16"), ("backward",), "gradient of a bias"),
+        ("tail_wave", _REDUCE, (), "gradient of a bias"),
+        ("low_occupancy", _REDUCE.replace("float", "c10::BFloat16"), (), "16 bits already"),
+        ("low_occupancy", _REDUCE, (), "16-bit types"),
+        *((finding, _LOSS, (), "fused linear cross-entropy") for finding in _OF_LOSSES),
     ],
 )  # fmt: skip
 def test_advice_knows_the_ranges_and_the_name(finding: str, name: str, ranges: tuple[str, ...], says: str) -> None:
     (family,) = families_of(pl.Series([name]))
     assert says in RULES.findings[finding].advice.text(family, name, ranges)
+
+
+@pytest.mark.parametrize(
+    "name", [_BACKWARD.format("dot_do_o"), _BACKWARD.format("convert_dq"), _SDPA.format("64x64x64")]
+)
+def test_a_backward_pass_is_not_told_of_decoding(name: str) -> None:
+    first = (
+        "small_grid",
+        "serial_loads",
+        "stall_long_scoreboard",
+        "stall_overlapping_loads",
+        "dram_roof",
+        "dram_headroom",
+    )
+    for finding in (*first, "launch_overhead"):
+        said = RULES.findings[finding].advice.text("flash_attention", name)
+        assert not re.search(r"num_splits|splits|paged|decoding|FP8|cache", said), finding
+
+
+def test_where_tensor_instructions_are_asynchronous_attention_is_told_to_use_them() -> None:
+    for finding in ("stall_wait", "stall_mixed"):
+        advice = RULES.findings[finding].advice
+        hopper, ampere = (
+            advice.text("flash_attention", _FLASH, quantities={"device.has_async_tensor_path": told})
+            for told in (1.0, 0.0)
+        )
+        assert first_clause(hopper).startswith("Use FlashAttention-3")
+        assert "FlashAttention-3" not in ampere
+
+
+@pytest.mark.parametrize("finding", ["small_grid", "tail_wave", "launch_overhead", "dram_roof", "dram_headroom"])
+def test_an_optimizer_is_sent_to_its_fused_variant_and_not_to_a_larger_batch(finding: str) -> None:
+    name = _FILL.replace("FillFunctor<float>", "AUnaryFunctor<c10::BFloat16>")
+    step, other = (
+        first_clause(RULES.findings[finding].advice.text("pytorch", name, quantities={"launch.is_of_optimizer": told}))
+        for told in (1.0, 0.0)
+    )
+    assert "fused=True" in step
+    assert "fused=True" not in other
 
 
 def test_flash_attention_3_is_told_to_kernels_of_flash_attention_2() -> None:

@@ -1,0 +1,60 @@
+"""Which launches are parts of an optimizer's step, and how little of what they move a fused step would."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ncuroof.metrics.entries import Neighbours, OptimizerStep
+from ncuroof.metrics.launch_order import QUEUE
+from ncuroof.metrics.names import ascii_classes, matches
+
+_N_TENSORS = r"[Aa]rray<char *\*, *(?:\([a-z ]+\))?(\d+)"
+"""How many tensors a pointwise kernel of PyTorch reads and writes: the size of its array of pointers (CUDALoops.cuh)."""
+
+
+def optimizer_parts(kernels: pl.DataFrame, known: Neighbours, step: OptimizerStep) -> list[pl.Series]:
+    """Return what each launch is of an optimizer's step in PyTorch's pointwise kernels: two series.
+
+    `launch.fused_step_frac`: of the tensors that the kernels of one parameter's step read and write, the share that a fused kernel
+    would, `n_fused` over the sum of theirs. The kernels are consecutive in their stream with the same grid and block, the last one
+    is the step's last, the others contain all that it needs, and they are few. Null for other launches, and where a kernel's name
+    does not say how many tensors it has.
+
+    `launch.is_of_optimizer` is 1 for these, and for pointwise kernels in an NVTX range of an optimizer's step, 0 for others.
+
+    Args:
+        kernels: KERNELS, in the order of the run.
+        known: how to recognise pointwise kernels, from the catalogue.
+        step: how to recognise an optimizer's step, from the catalogue.
+    """
+    name = pl.col("name")
+    is_pointwise = (matches(name, known.in_chain) & ~matches(name, known.copy)).fill_null(value=False)
+    launches = kernels.select(
+        *QUEUE,
+        "name",
+        shape=pl.concat_list("grid", "block"),
+        is_pointwise=is_pointwise,
+        is_last=is_pointwise & matches(name, step.last),
+        n_tensors=name.str.extract(ascii_classes(_N_TENSORS)).cast(pl.Float64),
+        is_in_range=pl.col("nvtx").list.eval(pl.element().str.contains(step.range)).list.any().fill_null(value=False),
+    )
+    follows = pl.all_horizontal(
+        pl.col("is_pointwise"),
+        pl.col("is_pointwise").shift(1).over(QUEUE),
+        ~pl.col("is_last").shift(1).over(QUEUE),
+        pl.col("shape") == pl.col("shape").shift(1).over(QUEUE),
+    )
+    launches = launches.with_columns(run=(~follows.fill_null(value=False)).cum_sum().over(QUEUE))
+    run = (*QUEUE, "run")
+    is_step = pl.all_horizontal(
+        pl.col("is_last").any().over(run),
+        pl.len().over(run) <= step.most_kernels,
+        pl.col("n_tensors").is_not_null().all().over(run),
+        *(matches(pl.col("name"), part).any().over(run) for part in step.parts),
+    ).fill_null(value=False)
+    share = pl.when(is_step).then((step.n_fused / pl.col("n_tensors").sum().over(run)).clip(upper_bound=1))
+    is_of_optimizer = is_step | (pl.col("is_pointwise") & pl.col("is_in_range"))
+    parts = launches.select(
+        share.alias("launch.fused_step_frac"), is_of_optimizer.cast(pl.Float64).alias("launch.is_of_optimizer")
+    )
+    return parts.get_columns()

@@ -1,0 +1,32 @@
+"""What the launches around one another say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from ncuroof.collect.counts import Counts
+from ncuroof.metrics.attention_parts import attention_parts
+from ncuroof.metrics.catalogue import Catalogue
+from ncuroof.metrics.optimizer_steps import optimizer_parts
+from ncuroof.metrics.pointwise_chains import fusable_share
+
+
+def add_surroundings(
+    kernels: pl.DataFrame, work: pl.DataFrame, catalogue: Catalogue, with_gaps: Mapping[int, Counts | None]
+) -> pl.DataFrame:
+    """Return the table with the quantities that depend on other launches: of attention, optimizers and chains of kernels.
+
+    Args:
+        kernels: KERNELS with quantities, in the order of the run.
+        work: WORK.
+        catalogue: how to recognise the kernels.
+        with_gaps: by source, for reports that may lack launches between the profiled ones: the counts of the counting run or None.
+    """
+    known = catalogue.neighbours
+    return kernels.with_columns(
+        *attention_parts(kernels, work, known),
+        *optimizer_parts(kernels, known, catalogue.optimizer_step),
+        fusable_share(kernels, known, with_gaps),
+    )

@@ -1,0 +1,84 @@
+"""Steps of an optimizer in pointwise kernels, by hand-made sequences of names."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from ncuroof.metrics.catalogue import load_catalogue
+from ncuroof.metrics.optimizer_steps import optimizer_parts
+
+KERNEL = (
+    "void at::native::vectorized_elementwise_kernel<(int)4, at::native::{}, std::array<char *, (unsigned long){}>>(int)"
+)
+MUL, SQRT = KERNEL.format("AUnaryFunctor<float>", 2), KERNEL.format("sqrt_kernel_cuda()", 2)
+LERP, ADDCMUL = KERNEL.format("lerp_scalar_kernel()", 3), KERNEL.format("addcmul_cuda_kernel()", 4)
+ADDCDIV = KERNEL.format("addcdiv_cuda_kernel()", 4)
+STRIDED = (
+    "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<at::native::lerp_scalar_kernel()>>"
+)
+FILL = KERNEL.format("FillFunctor<float>", 1)
+NORM = "void at::native::vectorized_layer_norm_kernel<float>(int)"
+STEP = [MUL, LERP, MUL, ADDCMUL, SQRT, MUL, MUL, ADDCDIV]
+"""AdamW: 2 + 3 + 2 + 4 + 2 + 2 + 2 + 4 = 21 tensors, of which a fused kernel reads four and writes three."""
+
+
+def steps(
+    names: list[str], grids: list[int] | None = None, nvtx: list[str] | None = None, streams: list[int] | None = None
+) -> tuple[list[float | None], list[float]]:
+    """Return what is told of launches with these grids, 8 where nothing is said of them: fused shares, and parts of a step."""
+    kernels = pl.DataFrame(
+        {"name": names, "source": 0, "process_id": 1, "context": 1, "stream": streams or 7}
+        | {"grid": [[grid, 1, 1] for grid in grids or [8] * len(names)], "block": [[128, 1, 1]] * len(names)}
+        | {"nvtx": [nvtx or []] * len(names)},
+        schema_overrides={"nvtx": pl.List(pl.String)},
+    )
+    catalogue = load_catalogue()
+    shares, parts = optimizer_parts(kernels, catalogue.neighbours, catalogue.optimizer_step)
+    return shares.to_list(), parts.to_list()
+
+
+THIRD = pytest.approx(7 / 21)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (STEP, [THIRD] * 8),
+        ([*STEP, *STEP], [THIRD] * 16),  # one parameter after another
+        ([LERP, ADDCMUL, ADDCDIV], [pytest.approx(7 / 11)] * 3),
+        ([NORM, *STEP, NORM], [None, *[THIRD] * 8, None]),
+        ([FILL, *STEP], [None, *[THIRD] * 8]),  # a gradient set to zero is no part of the step
+        (STEP[:-1], [None] * 7),  # without addcdiv
+        ([MUL, MUL, ADDCMUL, SQRT, MUL, MUL, ADDCDIV], [None] * 7),  # without lerp
+        ([*STEP[:4], NORM, *STEP[4:]], [None] * 9),
+        ([*[MUL] * 5, *STEP], [None] * 13),  # longer than any step
+        ([*[MUL] * 4, *STEP], [pytest.approx(7 / 29)] * 12),
+        ([STRIDED, *STEP], [None] * 9),  # how many tensors the first one has is unknown
+    ],
+)
+def test_a_step_of_adam_is_known_by_its_kernels(names: list[str], told: list[float | None]) -> None:
+    shares, parts = steps(names)
+    assert shares == told
+    assert parts == [float(share is not None) for share in told]
+
+
+def test_a_step_has_one_grid_and_one_stream() -> None:
+    assert steps(STEP, grids=[8] * 4 + [9] * 4)[0] == [None] * 8
+    assert steps(STEP, streams=[7] * 4 + [8] * 4)[0] == [None] * 8
+    assert steps([*STEP, *STEP], grids=[8] * 8 + [9] * 8)[0] == [THIRD] * 16
+
+
+@pytest.mark.parametrize(
+    ("ranges", "told"),
+    [
+        (["step", "Optimizer.step#SGD.step"], 1),
+        (["optimizer"], 1),
+        (["Optimiser step"], 1),
+        (["Optimizer.zero_grad#SGD.zero_grad"], 0),
+        (["optimizer setup"], 0),
+        ([], 0),
+    ],
+)
+def test_a_step_is_known_by_its_range_as_well(ranges: list[str], told: float) -> None:
+    assert steps([MUL, NORM, FILL], nvtx=ranges) == ([None] * 3, [told, 0, 0])
