@@ -29,9 +29,17 @@ _MOST, _WORKING = "most.{}.{}", "scheduler.working_frac"
 def add_firing(quantities: pl.DataFrame, findings: Iterable[Finding]) -> pl.DataFrame:
     """Return the table with a column `fires.<finding>`: its conditions hold, and it applies to the verdict.
 
-    A condition whose quantity is missing does not hold: no data, no claim.
+    A condition whose quantity is missing does not hold: no data, no claim. Where all findings that another replaces apply, that
+    one fires and they do not.
     """
-    return quantities.with_columns(_fires(finding).alias(f"fires.{finding.id}") for finding in findings)
+    findings = tuple(findings)
+    fires = {finding.id: _fires(finding) for finding in findings}
+    for finding in findings:
+        if finding.instead_of and fires.keys() >= set(finding.instead_of):
+            are_all = pl.all_horizontal(fires[name] for name in finding.instead_of)
+            fires |= {name: fires[name] & ~are_all for name in finding.instead_of}
+            fires[finding.id] |= are_all
+    return quantities.with_columns(expression.alias(f"fires.{name}") for name, expression in fires.items())
 
 
 def add_latency_limiter(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:

@@ -117,6 +117,69 @@ def test_bytes_that_no_thread_asked_for_do_not_bound_what_leaving_them_out_gives
     assert gain(**idle, **{"scheduler.l1_busy_frac": 0.96, "access.dram_load_waste_frac": 0.0}) == pytest.approx(0.7488)
 
 
+_BOTH = {
+    "access.load_bytes_per_sector": 4.0,
+    "access.load_sectors_per_request": 32.0,
+    "access.load_waste_frac": 0.58,
+    "access.store_bytes_per_sector": 4.0,
+    "access.store_sectors": 1e6,
+    "access.store_waste_frac": 0.29,
+    "access.waste_frac": 0.87,
+}
+"""One wrong index: loads and stores use an eighth of each sector."""
+
+
+@pytest.mark.parametrize(
+    ("verdict", "limiter", "changed", "gain"),
+    [
+        ("memory", "l1", {"utilisation.memory": 0.85}, 0.87 * 0.85),
+        ("memory", "l2", {"access.l2_waste_frac": 0.81}, 0.81),
+        ("memory", "dram", {"access.dram_waste_frac": 0.4}, 0.4),
+        # the roofline time falls by the bytes of DRAM that are left out: 0.4 of 0.74
+        (
+            "memory",
+            "l1",
+            {"utilisation.memory": 0.85, "roofline.min_time_frac": 0.74, "access.dram_waste_frac": 0.4},
+            1 - 0.74 * 0.6,
+        ),
+        ("latency", "stall", {"utilisation.memory": 0.5}, 0.87 * 0.5),
+        (
+            "latency",
+            "stall",
+            {"access.dram_waste_frac": 0.4, "utilisation.dram": 0.55, "utilisation.memory": 0.1},
+            0.22,
+        ),
+    ],
+)
+def test_one_wrong_index_is_told_once_with_what_mending_loads_and_stores_gives(
+    verdict: str, limiter: str, changed: dict[str, float], gain: float
+) -> None:
+    known = _BOTH | {"utilisation.compute": 0.06, "traffic_bytes.dram": 1e9, "access.l2_load_waste_frac": 0.4}
+    known |= {"scheduler.l1_busy_frac": 0.2}
+
+    def told(**other: float) -> dict[str, float]:
+        rule = RULES.findings["uncoalesced_global_store"]
+        frame = row_for(rule, **(known | changed | other)).with_columns(
+            verdict=pl.lit(verdict), limiter=pl.lit(limiter)
+        )
+        rows = collect_findings(add_firing(frame, RULES.findings.values()), RULES)
+        return {name: gain for name, gain in rows.select("finding", "gain_ns").iter_rows() if "uncoalesced" in name}
+
+    assert told() == {"uncoalesced_global_access": pytest.approx(gain * 1e6)}
+    assert told(**{"access.store_waste_frac": 0.04}).keys() == {"uncoalesced_global_load"}
+    assert told(**{"access.load_waste_frac": 0.04}).keys() == {"uncoalesced_global_store"}
+
+
+def test_more_work_per_launch_is_not_bounded_by_what_launching_takes() -> None:
+    # two blocks for 80 SMs, 10 µs of which blocks can run for 8
+    short = {"duration_ns": 1e4, "scheduler.working_frac": 0.8, "occupancy.waves": 0.005, "occupancy.empty_frac": 0.995}
+    idle = dict.fromkeys(("utilisation.memory", "utilisation.compute", "utilisation.busiest"), 0.005)
+    assert gain_ns("small_grid", short | idle) == pytest.approx(0.995e4)
+    assert gain_ns(
+        "alike_blocks", short | idle | {"launch.n_alike_blocks": 100, "occupancy.waves": 50}
+    ) == pytest.approx(0.8e4)
+
+
 @pytest.mark.parametrize("finding", ["serial_loads", "stall_long_scoreboard", "stall_overlapping_loads"])
 def test_more_loads_are_not_asked_of_queues_that_are_full(finding: str) -> None:
     stalled = {"limiter.stall": "long_scoreboard"}
