@@ -91,11 +91,13 @@ CASES = [
     Case(
         "instruction_issue", "compute", "issue",
         {"utilisation.compute": 0.62, "arithmetic.fp32_issue_frac": 0.78, "arithmetic.fp16_issue_frac": 0.78,
-         "utilisation.memory_side": 0.2, "roofline.min_time_frac": 0.3},
-        0.7,
+         "utilisation.memory_side": 0.2, "utilisation.issue": 0.5, "utilisation.alu": 0.7, "utilisation.xu": 0.6,
+         "utilisation.fp32": 0.75, "roofline.min_time_frac": 0.75, "roofline.vector_flop_frac": 0.3},
+        1 - 0.78 * 0.5,  # slots that FP32 takes; indices take the rest, the ALU and half of the FMA pipe
         {"utilisation.compute": (0.58,), "arithmetic.fp32_issue_frac": (0.82,), "arithmetic.fp16_issue_frac": (0.82,)},
-        (("utilisation.memory_side", 0.4, 0.6), ("roofline.min_time_frac", 0.1, 0.8), ("arithmetic.fp32_issue_frac", None, 0.7),
-         ("arithmetic.fp16_issue_frac", None, 0.7)),
+        (("utilisation.memory_side", 0.4, 0.6), ("roofline.vector_flop_frac", 0.45, 0.55), ("utilisation.tensor", 0.5, 0.5),
+         ("utilisation.fp64", 0.5, 0.5), ("utilisation.fp16", 0.5, 0.5), ("arithmetic.fp32_issue_frac", None, 0.7),
+         ("arithmetic.fp16_issue_frac", None, 0.61)),
         other_names=(DRAWING,), other_limiters=("alu", "fp32", "lsu"),
     ),
     Case(
