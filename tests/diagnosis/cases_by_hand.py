@@ -213,8 +213,8 @@ CASES = [
     ),
     Case(
         "arithmetic_headroom", "compute", "fp32",
-        {"utilisation.compute": 0.65, "scheduler.compute_busy_frac": 0.72}, 1 - 0.72 / 0.9,
-        {"utilisation.compute": (0.55,), "scheduler.compute_busy_frac": (0.91,), "arithmetic.integer_fma_frac": (0.9,)},
+        {"utilisation.compute": 0.65, "scheduler.compute_over_best": 0.8}, 0.2,
+        {"utilisation.compute": (0.55,), "scheduler.compute_over_best": (1,), "arithmetic.integer_fma_frac": (0.9,)},
     ),
     Case(
         "integer_multiply_adds", "compute", "integer_fma",

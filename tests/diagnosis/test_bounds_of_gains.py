@@ -88,11 +88,11 @@ def test_a_copy_that_multiplies_indices_is_not_told_to_keep_the_pipe_fed(
     assert of_pipe & set(gains(kernel)) == {expected}
 
 
-@pytest.mark.parametrize("frac", [0.62, 0.72, 0.78, 0.79, 0.81, 0.85, 0.87, 0.88, 0.95])
+@pytest.mark.parametrize("frac", [0.62, 0.72, 0.78, 0.79, 0.81, 0.85, 0.87, 0.92, 0.925, 0.95])
 def test_of_a_busy_tensor_pipe_there_is_either_headroom_or_a_roof(frac: float) -> None:
-    # SMs have work for 98 % of the time: the best kernels keep the pipe busy for 90 % of that
+    # SMs have work for 98 % of the time: the best kernels keep the pipe busy for 95 % of that; a last percent is not counted
     found_of_pipe = {"arithmetic_headroom", "arithmetic_roof"} & set(gains(judged(on_wgmma(frac))))
-    assert found_of_pipe == {"arithmetic_roof" if frac / 0.98 >= 0.89 else "arithmetic_headroom"}
+    assert found_of_pipe == {"arithmetic_roof" if frac / 0.98 >= 0.99 * 0.95 else "arithmetic_headroom"}
 
 
 # ---- what memory brings in vain ---------------------------------------------------------------------------------------------
