@@ -58,7 +58,8 @@ class Finding:
         relieves_both_sides: its instructions count on both sides, so fixing it relieves both.
         removes_work: the fix removes work of all kinds, so no unit's present utilisation bounds the gain.
         removes_launch: the fix removes the whole launch.
-        needs_more_work: the gain is per unit of work: it takes more work per launch, or the same work in smaller blocks.
+        needs_more_work: the gain is per unit of work: it takes more work per launch, or the same work in smaller blocks. Launch
+            overhead, which more work per launch outweighs, does not bound it.
         is_general: advice about a busy unit whatever the cause; ranks after the causes.
         overrides_gains: comes before all other findings, and no gain of the kernel is reported.
         stands_first: comes before all other findings that have a gain.

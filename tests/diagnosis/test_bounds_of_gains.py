@@ -228,6 +228,8 @@ def test_spills_are_not_bounded_by_the_pipe_that_carries_them() -> None:
         ({"occupancy.waves": 1.0, "occupancy.tail_frac": 0.0, "duration_ns": 5e3}, False),
         ({"occupancy.waves": 1.2, "occupancy.tail_frac": 0.4, "scheduler.unequal_frac": 0.3}, True),
         ({"occupancy.waves": 1.2, "occupancy.tail_frac": 0.4, "scheduler.unequal_frac": 0.0}, False),
+        ({"occupancy.waves": 0.02, "scheduler.unequal_frac": 0.3, "launch.blocks_per_sm": 0.04}, False),
+        ({"occupancy.waves": 0.6, "scheduler.unequal_frac": 0.3, "launch.blocks_per_sm": 0.6}, True),
     ],
 )
 def test_sms_that_the_last_wave_leaves_idle_have_no_unequal_work(changed: dict[str, float], is_told: bool) -> None:
