@@ -16,21 +16,21 @@ LABELLED = [
     ("armleth__cuda-mlp-inference/report.ncu-rep", "matrix_addition2D", "memory", {"dram"}, "dram_roof", "uncoalesced"),
     (
         "armleth__cuda-mlp-inference/report_v2.ncu-rep",
-        "matrix_addition2D", "memory", {"dram"}, "uncoalesced_global_store", "",
+        "matrix_addition2D", "memory", {"dram"}, "uncoalesced_global_access", "",
     ),
     (
         "armleth__cuda-mlp-inference/report_v3_loop_unroll.ncu-rep",
-        "", "memory", {"dram"}, "uncoalesced_global_store", "",
+        "", "memory", {"dram"}, "uncoalesced_global_access", "",
     ),
     (
         # L1 is as full as in the next one, 86 %, beside DRAM at 74 %, which carries 90 % for the same sums with coalesced accesses.
         "armleth__cuda-mlp-inference/report_v5_4_per_thread.ncu-rep",
-        "", "memory", {"l1"}, "uncoalesced_global_store", "",
+        "", "memory", {"l1"}, "uncoalesced_global_access", "",
     ),
     (
         # Loads that are not coalesced fill L1, whose throughput is 85 % by NVIDIA's counter, and the queue: 63 % of waits.
         "armleth__cuda-mlp-inference/report_v4_8_per_thread.ncu-rep",
-        "", "memory", {"l1"}, "uncoalesced_global_load", "",
+        "", "memory", {"l1"}, "uncoalesced_global_access", "",
     ),
     (
         "armleth__cuda-mlp-inference/report_v8_1d_4_per_thread_stripped.ncu-rep",

@@ -29,9 +29,17 @@ _MOST, _WORKING = "most.{}.{}", "scheduler.working_frac"
 def add_firing(quantities: pl.DataFrame, findings: Iterable[Finding]) -> pl.DataFrame:
     """Return the table with a column `fires.<finding>`: its conditions hold, and it applies to the verdict.
 
-    A condition whose quantity is missing does not hold: no data, no claim.
+    A condition whose quantity is missing does not hold: no data, no claim. Where all findings that another replaces apply, that
+    one fires and they do not.
     """
-    return quantities.with_columns(_fires(finding).alias(f"fires.{finding.id}") for finding in findings)
+    findings = tuple(findings)
+    fires = {finding.id: _fires(finding) for finding in findings}
+    for finding in findings:
+        if finding.instead_of and fires.keys() >= set(finding.instead_of):
+            are_all = pl.all_horizontal(fires[name] for name in finding.instead_of)
+            fires |= {name: fires[name] & ~are_all for name in finding.instead_of}
+            fires[finding.id] |= are_all
+    return quantities.with_columns(expression.alias(f"fires.{name}") for name, expression in fires.items())
 
 
 def add_latency_limiter(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
@@ -137,12 +145,24 @@ def _gain_of(cause: LatencyCause, rules: Rules, known: frozenset[str]) -> pl.Exp
     """Return the share of the duration that fixing a cause saves at most; null where it does not fire, or its gain is unknown."""
     gains = [
         pl.when(pl.col(f"fires.{member.id}") & _names(member, cause)).then(
-            _value(member.gain_by_limiter.get(DEFAULT), known)
+            _at_most(_value(member.gain_by_limiter.get(DEFAULT), known), _of_launch(member))
         )
         for member in rules.members(cause)
     ]
-    gain = pl.max_horizontal(gains)
-    return pl.when(gain.is_not_null()).then(pl.min_horizontal(gain, 1 - pl.col("roofline.min_time_frac"), _WORKING))
+    return _at_most(pl.max_horizontal(gains), [1 - pl.col("roofline.min_time_frac")])
+
+
+def _of_launch(finding: Finding) -> list[pl.Expr]:
+    """Return the share of the time in which blocks can run, which bounds a gain: launch overhead stays as it is.
+
+    More work per launch spreads that overhead over more work, so that it does not bound a gain per unit of work.
+    """
+    return [] if finding.needs_more_work else [pl.col(_WORKING)]
+
+
+def _at_most(gain: pl.Expr, bounds: Sequence[pl.Expr]) -> pl.Expr:
+    """Return a gain limited to the bounds that are known; null where the gain is unknown."""
+    return pl.when(gain.is_not_null()).then(pl.min_horizontal(gain, *bounds))
 
 
 def _names(finding: Finding, cause: LatencyCause) -> pl.Expr:
@@ -207,8 +227,8 @@ def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
     wasted = finding.waste_by_level.get("dram")
     saved = _value(wasted, known) / pl.col("traffic_bytes.dram")
     most = pl.col(_MOST.format(*kind)) if wasted is None else _most(*kind, saved)
-    bounds = [pl.col(_WORKING)] if finding.removes_work else [pl.col(_WORKING), most]
-    return pl.when(gain.is_not_null()).then(pl.min_horizontal(gain.clip(lower_bound=0), *bounds))
+    bounds = _of_launch(finding) if finding.removes_work else [*_of_launch(finding), most]
+    return _at_most(gain.clip(lower_bound=0), bounds)
 
 
 def _most(relieves_both_sides: bool, changes_arithmetic: bool, saved: pl.Expr | None = None) -> pl.Expr:

@@ -52,12 +52,14 @@ class Finding:
         excluded_name_pattern: regular expression that the kernel's name must not match, or None.
         gain_by_limiter: share of the duration that fixing it saves, by limiter; "default" for all other limiters.
         gain_basis: what that share assumes.
+        instead_of: findings that it replaces where all of them fire, whatever its own conditions; empty for none.
         waste_by_level: unused bytes that each memory level moved.
         changes_arithmetic: the fix moves the work under another arithmetic roof.
         relieves_both_sides: its instructions count on both sides, so fixing it relieves both.
         removes_work: the fix removes work of all kinds, so no unit's present utilisation bounds the gain.
         removes_launch: the fix removes the whole launch.
-        needs_more_work: the gain is per unit of work: it takes more work per launch, or the same work in smaller blocks.
+        needs_more_work: the gain is per unit of work: it takes more work per launch, or the same work in smaller blocks. Launch
+            overhead, which more work per launch outweighs, does not bound it.
         is_general: advice about a busy unit whatever the cause; ranks after the causes.
         overrides_gains: comes before all other findings, and no gain of the kernel is reported.
         stands_first: comes before all other findings that have a gain.
@@ -78,6 +80,7 @@ class Finding:
     excluded_name_pattern: str | None
     gain_by_limiter: Mapping[str, Formula]
     gain_basis: str | None
+    instead_of: tuple[str, ...]
     waste_by_level: Mapping[str, Formula]
     changes_arithmetic: bool
     relieves_both_sides: bool
@@ -283,6 +286,7 @@ def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
         excluded_name_pattern=entry.get("not_name"),
         gain_by_limiter={key: parse(text) for key, text in entry.get("gain", {}).items() if text},
         gain_basis=entry.get("gain_basis"),
+        instead_of=tuple(entry.get("instead_of", ())),
         waste_by_level={level: parse(text) for level, text in entry.get("waste_bytes", {}).items()},
         changes_arithmetic=entry.get("changes_arithmetic", False),
         relieves_both_sides=entry.get("relieves_both_sides", False),

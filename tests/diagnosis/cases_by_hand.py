@@ -70,8 +70,8 @@ CASES = [
     ),
     Case(
         "uncoalesced_global_access", "memory", "l1",
-        {"access.excess_sectors_frac": 0.15, "utilisation.memory_side": 0.9, "access.wavefronts_per_instruction": 5,
-         "launch.own_shared_bytes_per_block": 0},
+        {"access.excess_sectors_frac": 0.15, "access.waste_frac": 0.15, "utilisation.memory_side": 0.9,
+         "access.wavefronts_per_instruction": 5, "launch.own_shared_bytes_per_block": 0},
         0.8 * 0.9,  # one wavefront of five would do
         {"access.excess_sectors_frac": (0.11,), "access.async_sectors_per_lookup": (1.2,),
          "access.load_bytes_per_sector": (16,), "access.store_bytes_per_sector": (16,)},
@@ -213,8 +213,8 @@ CASES = [
     ),
     Case(
         "arithmetic_headroom", "compute", "fp32",
-        {"utilisation.compute": 0.65, "scheduler.compute_busy_frac": 0.72}, 1 - 0.72 / 0.9,
-        {"utilisation.compute": (0.55,), "scheduler.compute_busy_frac": (0.91,), "arithmetic.integer_fma_frac": (0.9,)},
+        {"utilisation.compute": 0.65, "scheduler.compute_over_best": 0.8}, 0.2,
+        {"utilisation.compute": (0.55,), "scheduler.compute_over_best": (1,), "arithmetic.integer_fma_frac": (0.9,)},
     ),
     Case(
         "integer_multiply_adds", "compute", "integer_fma",

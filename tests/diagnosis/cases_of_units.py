@@ -91,11 +91,13 @@ CASES = [
     Case(
         "instruction_issue", "compute", "issue",
         {"utilisation.compute": 0.62, "arithmetic.fp32_issue_frac": 0.78, "arithmetic.fp16_issue_frac": 0.78,
-         "utilisation.memory_side": 0.2, "roofline.min_time_frac": 0.3},
-        0.7,
+         "utilisation.memory_side": 0.2, "utilisation.issue": 0.5, "utilisation.alu": 0.7, "utilisation.xu": 0.6,
+         "utilisation.fp32": 0.75, "roofline.min_time_frac": 0.75, "roofline.vector_flop_frac": 0.3},
+        1 - 0.78 * 0.5,  # slots that FP32 takes; indices take the rest, the ALU and half of the FMA pipe
         {"utilisation.compute": (0.58,), "arithmetic.fp32_issue_frac": (0.82,), "arithmetic.fp16_issue_frac": (0.82,)},
-        (("utilisation.memory_side", 0.4, 0.6), ("roofline.min_time_frac", 0.1, 0.8), ("arithmetic.fp32_issue_frac", None, 0.7),
-         ("arithmetic.fp16_issue_frac", None, 0.7)),
+        (("utilisation.memory_side", 0.4, 0.6), ("roofline.vector_flop_frac", 0.45, 0.55), ("utilisation.tensor", 0.5, 0.5),
+         ("utilisation.fp64", 0.5, 0.5), ("utilisation.fp16", 0.5, 0.5), ("arithmetic.fp32_issue_frac", None, 0.7),
+         ("arithmetic.fp16_issue_frac", None, 0.61)),
         other_names=(DRAWING,), other_limiters=("alu", "fp32", "lsu"),
     ),
     Case(
@@ -111,14 +113,14 @@ CASES = [
     ),
     Case(
         "multiply_add_issue", "compute", "issue", {"arithmetic.fp32_issue_frac": 0.82, "scheduler.issue_busy_frac": 0.76}, 0.2,
-        {"arithmetic.fp32_issue_frac": (0.78,), "scheduler.issue_busy_frac": (0.895,)},
-        (("scheduler.issue_busy_frac", 0.88, 0.07 / 0.95),),
+        {"arithmetic.fp32_issue_frac": (0.78,), "scheduler.issue_busy_frac": (0.945,)},
+        (("scheduler.issue_busy_frac", 0.93, 0.02 / 0.95),),
         other_names=(DRAWING,), other_limiters=("fp32", "alu"),
     ),
     Case(
         "half_issue", "compute", "issue", {"arithmetic.fp16_issue_frac": 0.82, "scheduler.issue_busy_frac": 0.76}, 0.2,
-        {"arithmetic.fp16_issue_frac": (0.78,), "scheduler.issue_busy_frac": (0.895,)},
-        (("scheduler.issue_busy_frac", 0.88, 0.07 / 0.95),),
+        {"arithmetic.fp16_issue_frac": (0.78,), "scheduler.issue_busy_frac": (0.945,)},
+        (("scheduler.issue_busy_frac", 0.93, 0.02 / 0.95),),
         other_names=(DRAWING,), other_limiters=("fp16", "alu"),
     ),
     Case(
@@ -164,16 +166,16 @@ CASES = [
     ),
     Case(
         "arithmetic_roof", "compute", "tensor",
-        {"scheduler.compute_busy_frac": 0.895, "scheduler.pipe_busy_frac": 0.82, "arithmetic.integer_fma_frac": 0.78,
+        {"scheduler.compute_over_best": 1, "scheduler.pipe_busy_frac": 0.82, "arithmetic.integer_fma_frac": 0.78,
          "arithmetic.fp32_issue_frac": 0.78, "arithmetic.fp16_issue_frac": 0.78},
         None,
-        {"scheduler.compute_busy_frac": (0.885,), "scheduler.pipe_busy_frac": (0.78,), "arithmetic.integer_fma_frac": (0.82,)},
+        {"scheduler.compute_over_best": (0.98,), "scheduler.pipe_busy_frac": (0.78,), "arithmetic.integer_fma_frac": (0.82,)},
         (("arithmetic.integer_fma_frac", None, None),),
         other_limiters=("alu", "lsu"),
     ),
     *(
         Case(
-            "arithmetic_roof", "compute", "issue", {"scheduler.compute_busy_frac": 0.895, f"arithmetic.{kind}_issue_frac": 0.82},
+            "arithmetic_roof", "compute", "issue", {"scheduler.compute_over_best": 1, f"arithmetic.{kind}_issue_frac": 0.82},
             None,
             {f"arithmetic.{kind}_issue_frac": (0.78,)},
         )

@@ -88,11 +88,11 @@ def test_a_copy_that_multiplies_indices_is_not_told_to_keep_the_pipe_fed(
     assert of_pipe & set(gains(kernel)) == {expected}
 
 
-@pytest.mark.parametrize("frac", [0.62, 0.72, 0.78, 0.79, 0.81, 0.85, 0.87, 0.88, 0.95])
+@pytest.mark.parametrize("frac", [0.62, 0.72, 0.78, 0.79, 0.81, 0.85, 0.87, 0.92, 0.925, 0.95])
 def test_of_a_busy_tensor_pipe_there_is_either_headroom_or_a_roof(frac: float) -> None:
-    # SMs have work for 98 % of the time: the best kernels keep the pipe busy for 90 % of that
+    # SMs have work for 98 % of the time: the best kernels keep the pipe busy for 95 % of that; a last percent is not counted
     found_of_pipe = {"arithmetic_headroom", "arithmetic_roof"} & set(gains(judged(on_wgmma(frac))))
-    assert found_of_pipe == {"arithmetic_roof" if frac / 0.98 >= 0.89 else "arithmetic_headroom"}
+    assert found_of_pipe == {"arithmetic_roof" if frac / 0.98 >= 0.99 * 0.95 else "arithmetic_headroom"}
 
 
 # ---- what memory brings in vain ---------------------------------------------------------------------------------------------
@@ -115,6 +115,69 @@ def test_bytes_that_no_thread_asked_for_do_not_bound_what_leaving_them_out_gives
     # L1 is full on the SMs that work, and all of them together use less than half of it
     idle = {"utilisation.dram": 0.14, "roofline.min_time_frac": 0.14, "utilisation.memory": 0.46}
     assert gain(**idle, **{"scheduler.l1_busy_frac": 0.96, "access.dram_load_waste_frac": 0.0}) == pytest.approx(0.7488)
+
+
+_BOTH = {
+    "access.load_bytes_per_sector": 4.0,
+    "access.load_sectors_per_request": 32.0,
+    "access.load_waste_frac": 0.58,
+    "access.store_bytes_per_sector": 4.0,
+    "access.store_sectors": 1e6,
+    "access.store_waste_frac": 0.29,
+    "access.waste_frac": 0.87,
+}
+"""One wrong index: loads and stores use an eighth of each sector."""
+
+
+@pytest.mark.parametrize(
+    ("verdict", "limiter", "changed", "gain"),
+    [
+        ("memory", "l1", {"utilisation.memory": 0.85}, 0.87 * 0.85),
+        ("memory", "l2", {"access.l2_waste_frac": 0.81}, 0.81),
+        ("memory", "dram", {"access.dram_waste_frac": 0.4}, 0.4),
+        # the roofline time falls by the bytes of DRAM that are left out: 0.4 of 0.74
+        (
+            "memory",
+            "l1",
+            {"utilisation.memory": 0.85, "roofline.min_time_frac": 0.74, "access.dram_waste_frac": 0.4},
+            1 - 0.74 * 0.6,
+        ),
+        ("latency", "stall", {"utilisation.memory": 0.5}, 0.87 * 0.5),
+        (
+            "latency",
+            "stall",
+            {"access.dram_waste_frac": 0.4, "utilisation.dram": 0.55, "utilisation.memory": 0.1},
+            0.22,
+        ),
+    ],
+)
+def test_one_wrong_index_is_told_once_with_what_mending_loads_and_stores_gives(
+    verdict: str, limiter: str, changed: dict[str, float], gain: float
+) -> None:
+    known = _BOTH | {"utilisation.compute": 0.06, "traffic_bytes.dram": 1e9, "access.l2_load_waste_frac": 0.4}
+    known |= {"scheduler.l1_busy_frac": 0.2}
+
+    def told(**other: float) -> dict[str, float]:
+        rule = RULES.findings["uncoalesced_global_store"]
+        frame = row_for(rule, **(known | changed | other)).with_columns(
+            verdict=pl.lit(verdict), limiter=pl.lit(limiter)
+        )
+        rows = collect_findings(add_firing(frame, RULES.findings.values()), RULES)
+        return {name: gain for name, gain in rows.select("finding", "gain_ns").iter_rows() if "uncoalesced" in name}
+
+    assert told() == {"uncoalesced_global_access": pytest.approx(gain * 1e6)}
+    assert told(**{"access.store_waste_frac": 0.04}).keys() == {"uncoalesced_global_load"}
+    assert told(**{"access.load_waste_frac": 0.04}).keys() == {"uncoalesced_global_store"}
+
+
+def test_more_work_per_launch_is_not_bounded_by_what_launching_takes() -> None:
+    # two blocks for 80 SMs, 10 µs of which blocks can run for 8
+    short = {"duration_ns": 1e4, "scheduler.working_frac": 0.8, "occupancy.waves": 0.005, "occupancy.empty_frac": 0.995}
+    idle = dict.fromkeys(("utilisation.memory", "utilisation.compute", "utilisation.busiest"), 0.005)
+    assert gain_ns("small_grid", short | idle) == pytest.approx(0.995e4)
+    assert gain_ns(
+        "alike_blocks", short | idle | {"launch.n_alike_blocks": 100, "occupancy.waves": 50}
+    ) == pytest.approx(0.8e4)
 
 
 @pytest.mark.parametrize("finding", ["serial_loads", "stall_long_scoreboard", "stall_overlapping_loads"])
@@ -165,6 +228,8 @@ def test_spills_are_not_bounded_by_the_pipe_that_carries_them() -> None:
         ({"occupancy.waves": 1.0, "occupancy.tail_frac": 0.0, "duration_ns": 5e3}, False),
         ({"occupancy.waves": 1.2, "occupancy.tail_frac": 0.4, "scheduler.unequal_frac": 0.3}, True),
         ({"occupancy.waves": 1.2, "occupancy.tail_frac": 0.4, "scheduler.unequal_frac": 0.0}, False),
+        ({"occupancy.waves": 0.02, "scheduler.unequal_frac": 0.3, "launch.blocks_per_sm": 0.04}, False),
+        ({"occupancy.waves": 0.6, "scheduler.unequal_frac": 0.3, "launch.blocks_per_sm": 0.6}, True),
     ],
 )
 def test_sms_that_the_last_wave_leaves_idle_have_no_unequal_work(changed: dict[str, float], is_reported: bool) -> None:

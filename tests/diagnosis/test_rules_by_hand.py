@@ -55,8 +55,10 @@ def test_what_is_beyond_the_thresholds_is_told_with_its_gain(case: Case) -> None
         # of an L1 that is busy for half of the time, six tenths are accesses to global memory
         ("uncoalesced_global_store", "shared", {"access.store_waste_frac": 0.3}, 0.3 * 0.6 * 0.5),
         ("uncoalesced_global_access", "shared", {}, 0.15 * 0.6 * 0.5),
-        ("uncoalesced_global_access", "l2", {"access.l2_excess_frac": 0.3}, 0.3),
-        ("uncoalesced_global_access", "dram", {"access.dram_excess_frac": 0.2}, 0.2),
+        # seven of eight tag lookups are too many
+        ("uncoalesced_global_access", "shared", {"access.excess_tag_requests_frac": 0.875}, 0.875 * 0.6 * 0.5),
+        ("uncoalesced_global_access", "l2", {"access.l2_waste_frac": 0.3}, 0.3),
+        ("uncoalesced_global_access", "dram", {"access.dram_waste_frac": 0.2}, 0.2),
         ("uncoalesced_global_load", "l2", {"access.l2_load_waste_frac": 0.2}, 0.2),
         # of an L1 that is busy for half of the time, six tenths are accesses to global memory, of which half is in vain
         ("uncoalesced_global_load", "shared", {"access.load_waste_frac": 0.5}, 0.5 * 0.6 * 0.5),
@@ -90,7 +92,7 @@ def test_bytes_moved_in_vain_are_those_of_loads_and_stores() -> None:
         "traffic_bytes.l2": 2e7,
         "traffic_bytes.dram": 1e7,
     }
-    frame = kernel(case, **moved, **{"access.l2_excess_frac": 0.12, "access.dram_excess_frac": 0.1})
+    frame = kernel(case, **moved, **{"access.l2_waste_frac": 0.12, "access.dram_waste_frac": 0.1})
     (row,) = collect_findings(add_firing(frame, RULES.findings.values()), RULES).filter(finding=case.finding).to_dicts()
     wasted = {level: n_bytes for level, n_bytes in row["waste_bytes"].items() if n_bytes is not None}
     assert wasted == pytest.approx({"l1": 0.15 * 32 * 1.5e6, "l2": 2.4e6, "dram": 1e6})

@@ -216,6 +216,52 @@ def test_advice_asks_for_nothing_that_the_name_says_is_so(finding: str, name: st
     assert leaves_out not in advice(finding, name)
 
 
+@pytest.mark.parametrize(
+    ("finding", "family", "quantities", "says", "leaves_out"),
+    [
+        ("small_grid", "user", {"scheduler.l1_busy_frac": 0.82}, "without smaller tiles", "(smaller tiles"),
+        ("small_grid", "user", {"scheduler.l1_busy_frac": 0.78}, "(smaller tiles", "without smaller tiles"),
+        ("small_grid", "cutlass", {"scheduler.l1_busy_frac": 0.82}, "Use split-K", "Choose smaller tiles"),
+        ("dram_headroom", "user", {"access.async_copy_frac": 0.52}, "asynchronous copies already", "16-byte loads"),
+        ("dram_headroom", "user", {"access.async_copy_frac": 0.48}, "16-byte loads", "already"),
+        (
+            "dram_headroom", "user", {"access.load_sectors_per_request": 15.5, "access.load_bytes_per_sector": 30},
+            "16 bytes wide already", "with 16-byte loads",
+        ),
+        (
+            "dram_headroom", "user", {"access.load_sectors_per_request": 32, "access.load_bytes_per_sector": 4},
+            "with 16-byte loads", "already",
+        ),
+        (
+            "dram_headroom", "user", {"access.load_sectors_per_request": 14.5, "access.load_bytes_per_sector": 30},
+            "with 16-byte loads", "already",
+        ),
+    ],
+)  # fmt: skip
+def test_advice_asks_for_nothing_that_is_counted_already(
+    finding: str, family: str, quantities: dict[str, float], says: str, leaves_out: str
+) -> None:
+    advice = RULES.findings[finding].advice.text(family, "kernel", quantities=quantities)
+    assert says in advice
+    assert leaves_out not in advice
+
+
+@pytest.mark.parametrize(
+    ("name", "has_narrower"),
+    [
+        ("nvjet_sm90_qqtst_320x128_128x3_1x2_h_bz_coopA_NNT", False),
+        ("nvjet_qrtst_128x128_128x4_TNN", False),
+        ("sm89_xmma_gemm_e4m3bf16_e4m3f32_f32_tn_n_tilesize128x128x64", False),
+        ("nvjet_sm90_tst_320x128_64x3_1x2_h_bz_coopA_NNT", True),
+        ("ampere_sgemm_128x64_nn", True),
+    ],
+)
+def test_a_product_of_8_bit_floats_is_not_told_of_8_bits(name: str, has_narrower: bool) -> None:
+    advice = RULES.findings["arithmetic_roof"].advice.text("cublas", name)
+    assert ("8 bits for 16" in advice) == has_narrower
+    assert ("has 8 bits already" in advice) != has_narrower
+
+
 def test_a_variant_of_a_parent_stands_before_what_helps_whatever_the_finding() -> None:
     advice = Advice({"user": "Unroll"}, (Variant("pytorch", "Fuse it", "nll_"), Variant("pytorch", "Leave it", "loss")))
     assert advice.text("pytorch_fixed_grid", _NLL) == "Fuse it"

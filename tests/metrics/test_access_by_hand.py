@@ -18,6 +18,7 @@ COPY_BYPASS = "sm__sass_l1tex_m_xbar2l1tex_read_bytes_mem_global_op_ldgsts_cache
 COPY_WRITTEN = "sm__sass_l1tex_data_bytes_write_pipe_lsu_mem_shared_op_ldgsts_cache_access.sum"
 TMA = "l1tex__m_xbar2l1tex_read_{}_mem_global_op_tma_ld.sum"
 THEORETICAL, IDEAL = "memory_l2_theoretical_sectors_global", "memory_l2_theoretical_sectors_global_ideal"
+TAGS = "memory_l1_tag_requests_global"
 SHARED, SHARED_IDEAL = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
 L2_READ, L2_WRITTEN = "lts__t_sectors_srcunit_tex_op_read", "lts__t_sectors_srcunit_tex_op_write"
 READ, WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
@@ -81,6 +82,15 @@ IN_FLIGHT: Counters = {
     ASKED_LD: 100, ASKED_ST: 0, ASKED_ATOM: 0, ASKED_RED: 0,
     "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio": 5, "smsp__inst_executed.sum": 851,
 }  # fmt: skip
+
+OF_BOTH: Counters = {**USED, f"{L2_WRITTEN}.sum": 100, "lts__t_sectors_srcunit_tex.sum": 500}
+ASKED: Counters = {ASKED_LD: 30, ASKED_ST: 10}
+
+
+def _without_use(counters: Counters) -> Counters:
+    """Return the counters without those of how much of a sector is used."""
+    return {name: value for name, value in counters.items() if name not in {f"{LD_BYTES}.ratio", f"{ST_BYTES}.ratio"}}
+
 
 ROWS: list[ByHand] = [
     *(
@@ -274,6 +284,24 @@ ROWS: list[ByHand] = [
     ("access.dram_store_waste_frac", {**USED, f"{L2_WRITTEN}_lookup_miss.sum": 50}, 0.24),
     ("access.dram_store_waste_frac", {**USED, READ: 9000, WRITTEN: 1000}, 0),
     ("access.dram_excess_frac", {READ: 6000, WRITTEN: 4000, THEORETICAL: 600, IDEAL: 400}, 0),  # coalesced, 12 800
+    # 40 requests and 640 sectors, which fill 160 lines: of 200 lookups 40 are too many; for 8 sectors, one per request is needed
+    ("access.excess_tag_requests_frac", {**ASKED, TAGS: 200, IDEAL: 640}, 0.2),
+    ("access.excess_tag_requests_frac", {**ASKED, TAGS: 200, IDEAL: 8}, 0.8),
+    ("access.excess_tag_requests_frac", {**ASKED, ASKED_ATOM: 10, TAGS: 200, IDEAL: 8}, 0.75),
+    ("access.excess_tag_requests_frac", {**ASKED, TAGS: 200, IDEAL: 900}, 0),
+    ("access.excess_tag_requests_frac", {**ASKED, TAGS: 200}, None),
+    ("access.excess_tag_requests_frac", {ASKED_LD: 30, TAGS: 200, IDEAL: 640}, None),
+    # loads waste three quarters of 80 % of the sectors, stores half of the others
+    ("access.waste_frac", USED, 0.7),
+    ("access.waste_frac", {**USED, THEORETICAL: 500, IDEAL: 300}, 0.4),
+    ("access.waste_frac", {THEORETICAL: 500, IDEAL: 300}, 0.4),
+    ("access.waste_frac", {name: n for name, n in USED.items() if name != f"{ST_BYTES}.ratio"}, None),
+    # 4800 bytes of 250 sectors and 1600 of 100, of 500 that passed; where use is not known, sectors beyond the ideal ones
+    ("access.l2_waste_frac", OF_BOTH, 0.4),
+    ("access.l2_waste_frac", {**_without_use(OF_BOTH), THEORETICAL: 500, IDEAL: 350}, 0.3),
+    # 2800 of 6000 bytes read, and 2400 of 4000 written, of 10 000
+    ("access.dram_waste_frac", USED, 0.52),
+    ("access.dram_waste_frac", {**_without_use(USED), THEORETICAL: 500, IDEAL: 250}, 0.2),
     ("access.l2_excess_frac", {"lts__t_sectors_srcunit_tex.sum": 500, THEORETICAL: 800, IDEAL: 600}, 0),
     # ---- loads in flight, unless other things than loads' latency make warps wait
     ("access.loads_in_flight", IN_FLIGHT, 10),

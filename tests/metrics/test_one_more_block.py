@@ -87,17 +87,26 @@ def test_shared_memory_for_one_more_block_is_a_whole_share() -> None:
     assert row["occupancy.shared_bytes_for_one_more_block"] == 55808
     assert row["occupancy.one_more_block_frac"] == pytest.approx(3 * 4 / 64)
     assert (
-        limiters_in_words(["shared_memory"], row) == "shared memory (80 KiB per block; at 54.5 KiB one more block fits)"
+        limiters_in_words(["shared_memory"], row)
+        == "shared memory (80 KiB per block; at 54.5 KiB one more block fits, 18.8 % occupancy; the gain assumes up to 100 %)"
     )
 
 
 def test_only_what_hinders_is_told_with_what_it_takes() -> None:
     row = _row(64, 256)  # 4 blocks; five need 10 warps per scheduler, 1638 registers each: 6 · 256 / 32 = 48
-    assert limiters_in_words(["registers"], row) == "registers (64 per thread; at 48 one more block fits)"
-    assert (
-        limiters_in_words(["registers", "warps"], row)
-        == "registers (64 per thread; at 48 one more block fits) and warp slots"
+    by_registers = (
+        "registers (64 per thread; at 48 one more block fits, 62.5 % occupancy; the gain assumes up to 100 %)"
     )
+    assert limiters_in_words(["registers"], row) == by_registers
+    assert limiters_in_words(["registers", "warps"], row) == f"{by_registers} and warp slots"
+    # one more block is all that the next limit allows, or its warps would not fit
+    last = row | {"occupancy.next_limit_frac": 0.627}
+    assert (
+        limiters_in_words(["registers"], last)
+        == "registers (64 per thread; at 48 one more block fits, 62.5 % occupancy)"
+    )
+    over = row | {"occupancy.one_more_block_frac": 1.125}
+    assert limiters_in_words(["registers"], over) == "registers (64 per thread; at 48 one more block fits)"
     assert limiters_in_words(["shared_memory"], row) == "shared memory"
     assert limiters_in_words(["registers"], dict.fromkeys(row)) == "registers"
     assert limiters_in_words([], row) == "its resources"

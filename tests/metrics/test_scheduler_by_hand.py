@@ -100,10 +100,16 @@ ROWS: list[ByHand] = [
         for name, counter in (("l1", L1_BUSY), ("compute", COMPUTE), ("issue", ISSUE), ("dram", DRAM))
         for row in (
             (f"scheduler.{name}_busy_frac", {counter: 30, **HALF_ACTIVE}, 0.6),
-            (f"scheduler.{name}_busy_frac", {counter: 70, **HALF_ACTIVE}, 1),
+            # DRAM alone can be busy while no SM has work: 70 % of all time, of which SMs have work for 50 %
+            (f"scheduler.{name}_busy_frac", {counter: 70, **HALF_ACTIVE}, 0.7 if name == "dram" else 1),
             (f"scheduler.{name}_busy_frac", {counter: 30}, 0.3),
         )
     ),
+    ("scheduler.compute_over_best", {COMPUTE: 38, **HALF_ACTIVE}, 0.8),
+    ("scheduler.compute_over_best", {COMPUTE: 38, PIPES[1] + ELAPSED: 30, **HALF_ACTIVE}, 0.8),
+    ("scheduler.compute_over_best", {COMPUTE: 36.8, PIPES[1] + ELAPSED: 36.8, **HALF_ACTIVE}, 0.8),  # FP64
+    ("scheduler.dram_busy_frac", {DRAM: 50.9, **HALF_ACTIVE}, 1),  # within what passes differ by
+    ("scheduler.dram_busy_frac", {DRAM: 51.1, **HALF_ACTIVE}, 0.511),
     ("scheduler.dram_busy_frac", {DRAM: 60, **_active(150, 600), **A_THIRD_OF_SMS}, 0.8),
     *(
         ("scheduler.pipe_busy_frac", {pipe + ELAPSED: 40 if pipe == busiest else 10 for pipe in PIPES} | time, busy)

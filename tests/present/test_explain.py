@@ -127,6 +127,11 @@ def test_columns_and_limiters_are_explained(name: str, first: str, said: str) ->
     assert said in text
 
 
+def test_a_finding_says_which_others_it_replaces() -> None:
+    said = "  or uncoalesced_global_load and uncoalesced_global_store both apply, in whose place it then stands"
+    assert said in explain("uncoalesced_global_access").splitlines()
+
+
 def test_words_lead_on_to_what_is_explained() -> None:
     words = load_words()
     assert {"roofline", "wave", "mfu"} <= set(words)

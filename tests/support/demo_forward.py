@@ -91,10 +91,10 @@ FORWARD = (
         ),
     ),
     Planted(
-        "large matrix product: the tensor cores are full",
+        "large matrix product: the tensor cores are nearly full",
         "compute",
         "tensor",
-        ("arithmetic_roof",),
+        ("arithmetic_headroom",),
         Described(
             "nvjet_tst_256x128_64x4_2x1_v_bz_coopA_TNT",
             2_949_120,  # 2.2e12 flop over 2.95 ms are 746 Tflop/s: 92 % of 4096 * 132 * 1.5 GHz

@@ -13,6 +13,9 @@ _SMALL = 128
 _LEAST_GAIN_FRAC = 0.1
 """Least gain in occupancy for which smaller blocks are recommended."""
 
+_SAME_FRAC = 0.005
+"""Occupancies that differ by less are the same: ncu prints two decimals of a percentage."""
+
 LIMITS = {
     "registers": "registers",
     "shared_memory": "shared memory",
@@ -63,7 +66,9 @@ def _smaller_blocks(row: Mapping[str, Any]) -> list[str]:
 
 
 def limiters_in_words(limiters: Sequence[str], row: Mapping[str, Any]) -> str:
-    """Return the limiters, with what would let one more block fit: "registers (96 per thread; at 80 one more block fits)".
+    """Return the limiters, with what would let one more block fit and the occupancy that the gain of more blocks assumes.
+
+    Example: "registers (64 per thread; at 48 one more block fits, 62.5 % occupancy; the gain assumes up to 100.0 %)".
 
     Args:
         limiters: names in `LIMITS`.
@@ -75,12 +80,25 @@ def limiters_in_words(limiters: Sequence[str], row: Mapping[str, Any]) -> str:
 def _one_more(limiter: str, row: Mapping[str, Any]) -> str:
     if limiter == "registers":
         now, then = row["launch.n_registers_per_thread"], row["occupancy.registers_for_one_more_block"]
-        return f" ({now:.0f} per thread; at {then:.0f} one more block fits)" if _is_reachable(now, then) else ""
+        if _is_reachable(now, then):
+            return f" ({now:.0f} per thread; at {then:.0f} one more block fits{_occupancies(row)})"
     if limiter == "shared_memory":
         now, then = row["launch.shared_bytes_per_block"], row["occupancy.shared_bytes_for_one_more_block"]
         if _is_reachable(now, then):
-            return f" ({text.kibibytes(now)} per block; at {text.kibibytes(then)} one more block fits)"
+            return (
+                f" ({text.kibibytes(now)} per block; at {text.kibibytes(then)} one more block fits{_occupancies(row)})"
+            )
     return ""
+
+
+def _occupancies(row: Mapping[str, Any]) -> str:
+    """Return theoretical occupancy with one more block, and at the next limit, up to which the gain goes, where that is higher."""
+    one_more, most = row.get("occupancy.one_more_block_frac"), row.get("occupancy.next_limit_frac")
+    if one_more is None or one_more > 1:
+        return ""
+    is_beyond = most is not None and most > one_more + _SAME_FRAC
+    assumed = f"; the gain assumes up to {text.share(most)}" if is_beyond else ""
+    return f", {text.share(one_more)} occupancy{assumed}"
 
 
 def _is_reachable(now: float | None, then: float | None) -> bool:

@@ -145,7 +145,7 @@ def _finding(finding: Finding, catalogue: Catalogue) -> Iterator[str]:
     yield f"For verdicts {', '.join(finding.verdicts)}" + (
         f"; limiters {', '.join(finding.limiters)}." if finding.limiters else "."
     )
-    yield from ("", "Fires when:", *_conditions(finding), *_names(finding))
+    yield from ("", "Fires when:", *_conditions(finding), *_names(finding), *_replaced(finding))
     if finding.gain_by_limiter:
         yield from ("", f"Gain, as a share of the duration: {finding.gain_basis}.")
         yield from (f"  {limiter}: {formula.text}" for limiter, formula in finding.gain_by_limiter.items())
@@ -239,6 +239,11 @@ def _names(finding: Finding) -> Iterator[str]:
         yield f"  kernel name matches {finding.name_pattern}"
     if finding.excluded_name_pattern:
         yield f"  kernel name does not match {finding.excluded_name_pattern}"
+
+
+def _replaced(finding: Finding) -> Iterator[str]:
+    if finding.instead_of:
+        yield f"  or {' and '.join(finding.instead_of)} both apply, in whose place it then stands"
 
 
 def _collect(evidence: Sequence[str], catalogue: Catalogue) -> str:
