@@ -271,7 +271,7 @@ CASES = [
         (("utilisation.memory_side", 0.72, 0.1),),  # memory is busy for nine tenths of the time that SMs have work
     ),
     Case(
-        "stall_mixed", "latency", "stall", {"limiter.stall_frac": 0.28}, None,
+        "stall_mixed", "latency", "mixed_stalls", {"limiter.stall_frac": 0.28}, None,
         {"limiter.stall_frac": (0.32, 0.0), "scheduler.xu_queue_frac": (0.35,)},
     ),
     Case(

@@ -316,7 +316,6 @@ def _analysis(path: Path) -> dict[str, Any]:
     for each in found["kernels"]:
         each["vendor"].pop("rules", None)
         each.pop("lines")
-        each["access"].pop("loads_in_flight")
         each["access"].pop("loads_by_code")
         each["access"].pop("atomic_wait_frac")
         each["access"].pop("most_executions")
@@ -325,7 +324,6 @@ def _analysis(path: Path) -> dict[str, Any]:
         (each["instructions"] or {}).pop("generator_frac", None)
         each["launch"].pop("n_alike_threads")
         each["launch"].pop("n_alike_blocks")
-        each["missing"] = [gone for gone in each["missing"] if gone["quantity"] != "access.loads_in_flight"]
         each["findings"] = [finding for finding in each["findings"] if finding["id"] not in _BY_CODE]
         for finding in each["findings"]:
             finding.pop("where")

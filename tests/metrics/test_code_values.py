@@ -30,7 +30,7 @@ def report(*instructions: tuple[int, int | None, float], counters: dict[str, flo
 
 
 def loads(*reports: RawReport) -> list[float | None]:
-    return measure(reports).kernels["access.loads_in_flight"].to_list()
+    return measure(reports).kernels["access.loads_by_code"].to_list()
 
 
 def test_instructions_count_by_their_samples() -> None:
