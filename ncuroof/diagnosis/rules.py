@@ -189,7 +189,7 @@ class Rules:
         severity: smallest gain, as share of the duration, of "high" and "medium" findings; below "least" none is reported.
         outweighs: a general finding ranks as a cause where it saves more than this many times what any cause saves.
         outweighs_earlier: a latency cause is not the limiter where another saves more than this many times as much.
-        least_without_stalls: smallest gain of a latency cause, as share of the duration, that names the limiter without stall reasons.
+        least_without_stalls: smallest gain, as share of the duration, of a latency cause that is the limiter without stall reasons.
         occupancy_cures: what to change, by the resource that limits the resident blocks.
         caveats: by name.
         missing_quantities: what a full diagnosis uses.
