@@ -14,7 +14,9 @@ LOADS_BY_CODE, ATOMIC_WAIT = "access.loads_by_code", "access.atomic_wait_frac"
 N_ALIKE = ("launch.n_alike_threads", "launch.n_alike_blocks")
 MOST_EXECUTIONS = "access.most_executions"
 
-BY_CODE = (LOADS_BY_CODE, ATOMIC_WAIT, *N_ALIKE, MOST_EXECUTIONS)
+UNFUSED_BY_CODE, FP64_DIVISIONS = "arithmetic.fp32_unfused_by_code", "arithmetic.fp64_division_frac"
+
+BY_CODE = (LOADS_BY_CODE, ATOMIC_WAIT, *N_ALIKE, MOST_EXECUTIONS, UNFUSED_BY_CODE, FP64_DIVISIONS)
 """The columns that `values_by_code` returns."""
 
 _GENERATOR_PARTS = {
@@ -28,6 +30,10 @@ _GENERATOR_HEADER = "curand_kernel.h"
 _EXECUTED, _THREADS, _THREADS_ON = "inst_executed", "thread_inst_executed", "thread_inst_executed_true"
 _MEMORY_TYPE, _GLOBAL = "memory_type", 4
 """Counter of an instruction's memory type, and its value for global memory, as in `by_line` of profiles/metrics.toml."""
+
+_N_PER_DIVISION = 8
+"""FP64 instructions that follow the approximation of a reciprocal or root, without the slow path (a choice for roots): where
+one code has nine divisions fewer than another, it has 63 DFMA and 12 DMUL fewer."""
 
 _WARP = 32
 _LEAST_SAMPLES = 30
@@ -44,7 +50,7 @@ def values_by_code(report: RawReport, waits: Collection[str]) -> pl.DataFrame:
         report: as read by `ncuroof.ingest`.
         waits: counters of samples that found a warp waiting for data.
     """
-    return pl.DataFrame([*_waits(report, waits), *_alike(report), _most_executions(report)])
+    return pl.DataFrame([*_waits(report, waits), *_alike(report), _most_executions(report), *_arithmetic(report)])
 
 
 def _waits(report: RawReport, waits: Collection[str]) -> list[pl.Series]:
@@ -88,6 +94,26 @@ def _most_executions(report: RawReport) -> pl.Series:
     accesses = report.instructions.filter(pl.col(_MEMORY_TYPE) == _GLOBAL)
     of_kernel = accesses.group_by("row").agg(n_executions.max().alias(MOST_EXECUTIONS))
     return _by_workload(of_kernel, report)[MOST_EXECUTIONS]
+
+
+def _arithmetic(report: RawReport) -> list[pl.Series]:
+    """Return UNFUSED_BY_CODE and FP64_DIVISIONS of each workload; null where its code is unknown or has no such arithmetic."""
+    counts = report.operations or (None,) * report.workloads.height
+    found = [(None, None) if n is None else (_unfused(n), _divisions(n)) for n in counts]
+    names = (UNFUSED_BY_CODE, FP64_DIVISIONS)
+    return [pl.Series(name, [each[index] for each in found], pl.Float64) for index, name in enumerate(names)]
+
+
+def _unfused(n: Mapping[str, int]) -> float | None:
+    """Return additions and multiplications over all FP32 arithmetic."""
+    unfused = n["fadd"] + n["fmul"]
+    return unfused / (unfused + n["ffma"]) if unfused + n["ffma"] else None
+
+
+def _divisions(n: Mapping[str, int]) -> float | None:
+    """Return the share of the FP64 arithmetic that divisions and square roots take."""
+    whole = n["dadd"] + n["dmul"] + n["dfma"]
+    return min(_N_PER_DIVISION * (n["rcp64h"] + n["rsq64h"]) / whole, 1) if whole else None
 
 
 def _alike(report: RawReport) -> list[pl.Series]:

@@ -8,6 +8,10 @@ DRAWING = "void at::native::distribution_elementwise_grid_stride_kernel<float, 4
 
 CASES = [
     Case(
+        "fp64_divisions", "compute", "fp64", {"arithmetic.fp64_division_frac": 0.26, "utilisation.fp64": 0.31}, None,
+        {"arithmetic.fp64_division_frac": (0.24,), "utilisation.fp64": (0.29,)},
+    ),
+    Case(
         "idle_tensor_cores", "compute", "fp32",
         {"utilisation.tensor": 0.0095, "device.tf32_speedup": 8, "device.tensor_speedup": 8, "roofline.vector_flop_frac": 0.4,
          "utilisation.fp32": 0.8, "arithmetic.fp32_unfused_frac": 0.48, "scheduler.working_frac": 0.9},

@@ -221,6 +221,7 @@ _BY_CODE = (
     "alike_threads",
     "alike_blocks",
     "atomic_results",
+    "fp64_divisions",
     "idle_warps",
     "inlined_generator_setup",
     "serial_loads",
@@ -322,6 +323,9 @@ def _analysis(path: Path) -> dict[str, Any]:
         each["access"].pop("most_idle_warp_frac")
         each["access"].pop("generator_setup_frac")
         (each["instructions"] or {}).pop("generator_frac", None)
+        each["arithmetic"].pop("fp32_unfused_frac")  # by the code where it was not counted
+        each["arithmetic"].pop("fp32_unfused_by_code")
+        each["arithmetic"].pop("fp64_division_frac")
         each["launch"].pop("n_alike_threads")
         each["launch"].pop("n_alike_blocks")
         each["findings"] = [finding for finding in each["findings"] if finding["id"] not in _BY_CODE]

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from ncuroof.analysis import Reports
+from ncuroof.ingest.code.arithmetic import OPERATIONS
 from ncuroof.ingest.raw_report import RAW_INSTRUCTIONS, RawReport
 from ncuroof.metrics import measure, selection
 from ncuroof.metrics.code_values import generator_shares
@@ -176,3 +177,34 @@ def test_a_generator_that_is_set_up_within_a_kernel_is_told_before_its_loads() -
     # FP64 is what the numbers are for: setting generators up takes none.
     slow = busy | {"sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_elapsed": 20.0}
     assert (first(slow)["id"], first(slow)["gain_ns"]) == ("inlined_generator_setup", pytest.approx(0.8e6))
+
+
+NO_ARITHMETIC = dict.fromkeys(OPERATIONS, 0)
+
+
+@pytest.mark.parametrize(
+    ("operations", "unfused_frac", "division_frac"),
+    [
+        ({"fadd": 1024, "ffma": 512}, 2 / 3, None),
+        ({"fmul": 64, "ffma": 520}, 64 / 584, None),
+        ({"dfma": 119, "dmul": 72, "dadd": 79, "rcp64h": 12, "rsq64h": 2}, None, 112 / 270),  # 14 of eight each
+        ({"dfma": 7, "rcp64h": 1}, None, 1),
+        ({}, None, None),
+    ],
+)
+def test_the_code_says_how_much_of_the_arithmetic_is_of_a_kind(
+    operations: dict[str, int], unfused_frac: float | None, division_frac: float | None
+) -> None:
+    found = measure([replace(raw_report({}, {}), operations=(None, NO_ARITHMETIC | operations))]).kernels
+    assert found["arithmetic.fp32_unfused_by_code"].to_list() == [None, pytest.approx(unfused_frac)]
+    assert found["arithmetic.fp32_unfused_frac"].to_list() == [None, pytest.approx(unfused_frac)]
+    assert found["arithmetic.fp64_division_frac"].to_list() == [None, pytest.approx(division_frac)]
+
+
+def test_counters_of_arithmetic_come_before_the_code() -> None:
+    rates = {
+        f"smsp__sass_thread_inst_executed_op_f{kind}_pred_on.sum.per_cycle_elapsed": 1.0 for kind in ("add", "mul")
+    }
+    counted = raw_report(rates | {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed": 6.0})
+    found = measure([replace(counted, operations=(NO_ARITHMETIC | {"fadd": 9},))]).kernels
+    assert found["arithmetic.fp32_unfused_frac"].to_list() == [0.25]
