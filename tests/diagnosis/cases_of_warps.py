@@ -172,8 +172,11 @@ CASES = [
         {"scheduler.n_predicated_on_threads_per_instruction": 16, "scheduler.n_threads_per_instruction": 24,
          "scheduler.working_frac": 0.8, "utilisation.busiest": 0.3, "utilisation.compute": 0.3},
         0.2,  # a quarter of the lanes, for 80 % of the time
-        {"scheduler.n_predicated_on_threads_per_instruction": (24.5, 0), "scheduler.n_threads_per_instruction": (23.5,)},
-        (("scheduler.n_threads_per_instruction", 32, 0.4), ("utilisation.busiest", 0.9, 0.1)),
+        {"scheduler.n_predicated_on_threads_per_instruction": (24.5, 0), "scheduler.n_threads_per_instruction": (23.5,),
+         "access.generator_setup_frac": (0.62,)},
+        (("scheduler.n_threads_per_instruction", 32, 0.4), ("utilisation.busiest", 0.9, 0.1),
+         ("access.generator_setup_frac", 0.58, 0.2)),
+        other_names=("setup_states(curandStateXORWOW *)",),
     ),
     Case(
         "predicated_off", "compute", "issue",

@@ -124,6 +124,8 @@ EDGES = [
     Edge("l1_traffic", "access.unsplit_shared_bytes", 0.96, 1),
     Edge("integer_multiply_adds", "arithmetic.integer_fma_frac", 0.8, 0.768),
     Edge("inlined_generator_setup", "access.generator_setup_frac", 0.6, 0.576),
+    Edge("lsu_instructions", "access.generator_setup_frac", 0.576, 0.6),
+    Edge("predicated_off", "access.generator_setup_frac", 0.576, 0.6),
     Edge("inlined_generator_setup", "scheduler.n_instructions_per_warp", 2080, 2000),
     Edge("generator_setup", "scheduler.n_instructions_per_warp", 2080, 2000),
     Edge("combined_in_shared", "stalls.barrier", 0.1, 0.096),
