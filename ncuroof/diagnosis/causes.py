@@ -22,6 +22,9 @@ _WORTH, _IS_LARGEST = "worth_ns", "is_largest"
 _OVERRIDES, _FIRST, _NAMES_LIMITER, _CAUSE, _GENERAL = range(5)
 """Ranks that order the findings of a kernel, lowest first."""
 
+NAMED_GAIN = "limiter.latency_gain_frac"
+"""Share of the duration that fixing the cause named by a latency-bound kernel's limiter saves at most; null where not known."""
+
 _MOST, _WORKING = "most.{}.{}", "scheduler.working_frac"
 """Upper bound of gains, a column per (relieves_both_sides, changes_arithmetic); and share of the time in which blocks can run."""
 
@@ -43,28 +46,33 @@ def add_firing(quantities: pl.DataFrame, findings: Iterable[Finding]) -> pl.Data
 
 
 def add_latency_limiter(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
-    """Return the table with a column `limiter.latency`: what a latency-bound kernel waits for.
+    """Return the table with `limiter.latency`, what a latency-bound kernel waits for, and NAMED_GAIN, what fixing that saves.
 
     It is the first cause, in the order of the rules, that fires and that no other outweighs (`Rules.outweighs_earlier`); null if
-    there is none.
+    there is none. Where stall reasons are missing, it has to save `Rules.least_without_stalls`, if its gain is known.
 
     Args:
         judged: one row per kernel: quantities, `verdict`, and the columns of `add_firing`.
         rules: the rules to apply.
     """
     known = frozenset(judged.columns)
-    names = [f"gain.{place}" for place in range(len(rules.latency_causes))]
-    gains = judged.select(
-        _gain_of(cause, rules, known).alias(name) for cause, name in zip(rules.latency_causes, names, strict=True)
+    places = range(len(rules.latency_causes))
+    causes = judged.select(
+        *(_gain_of(cause, rules, known).alias(f"gain.{place}") for place, cause in enumerate(rules.latency_causes)),
+        *(_limiter_of(cause, rules).alias(f"limiter.{place}") for place, cause in enumerate(rules.latency_causes)),
+        least=pl.when(pl.col("limiter.stall").is_null()).then(rules.least_without_stalls).otherwise(0),
+    ).with_columns(pl.max_horizontal(f"gain.{place}" for place in places).alias("gain.most"))
+    named = pl.coalesce(_named(place, rules.outweighs_earlier) for place in places)
+    return judged.hstack(causes.select(named.alias("named")).unnest("named"))
+
+
+def _named(place: int, outweighs_earlier: float) -> pl.Expr:
+    """Return limiter and gain of the cause at a place in the order, if it fires and is not too small to name it; else null."""
+    limiter, gain = pl.col(f"limiter.{place}"), pl.col(f"gain.{place}")
+    is_large = (gain * outweighs_earlier >= pl.col("gain.most")) & (gain >= pl.col("least"))
+    return pl.when(limiter.is_not_null() & (gain.is_null() | is_large)).then(
+        pl.struct(limiter.alias("limiter.latency"), gain.alias(NAMED_GAIN))
     )
-    limiter = pl.coalesce(
-        pl.when(pl.col(name).is_null() | (pl.col(name) * rules.outweighs_earlier >= pl.col("gain.most"))).then(
-            _limiter_of(cause, rules)
-        )
-        for cause, name in zip(rules.latency_causes, names, strict=True)
-    )
-    weighed = judged.hstack(gains.with_columns(pl.max_horizontal(names).alias("gain.most")))
-    return judged.with_columns(weighed.select(limiter.alias("limiter.latency")).to_series())
 
 
 def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from ncuroof.diagnosis.causes import NAMED_GAIN
 from ncuroof.diagnosis.rules import Caveat
 from ncuroof.metrics import Measurements
 from ncuroof.roofline import Roofline, is_partial
 from ncuroof.tables import WEIGHTS
-from ncuroof.words import CeilingSource
+from ncuroof.words import CeilingSource, Verdict
 
 _PACKED_FP32 = "ffma2"
 """Occurs in the definition of FP32 work where packed FP32 FMAs were counted."""
@@ -80,7 +81,14 @@ def _facts(measurements: Measurements) -> list[pl.Expr]:
         "mig": is_slice,
         "shared_slice": is_slice & pl.col("utilisation.compute").is_not_null() & pl.col("utilisation.memory").is_null(),
     }
-    return [fact.cast(pl.Float64).alias(f"check.{name}") for name, fact in facts.items()]
+    return [_explained(), *(fact.cast(pl.Float64).alias(f"check.{name}") for name, fact in facts.items())]
+
+
+def _explained() -> pl.Expr:
+    """Return the share of the time above the roofline that a latency-bound kernel's limiter explains, without stall reasons."""
+    above = 1 - pl.col("roofline.min_time_frac")
+    is_asked = (pl.col("verdict") == Verdict.LATENCY.value) & pl.col("limiter.stall").is_null() & (above > 0)
+    return pl.when(is_asked).then(pl.col(NAMED_GAIN) / above).alias("check.explained_frac")
 
 
 def _of_work(work: pl.DataFrame) -> pl.DataFrame:

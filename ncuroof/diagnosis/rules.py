@@ -192,6 +192,7 @@ class Rules:
         severity: smallest gain, as share of the duration, of "high" and "medium" findings; below "least" none is reported.
         outweighs: a general finding ranks as a cause where it saves more than this many times what any cause saves.
         outweighs_earlier: a latency cause is not the limiter where another saves more than this many times as much.
+        least_without_stalls: smallest gain, as share of the duration, of a latency cause that is the limiter without stall reasons.
         occupancy_cures: what to change, by the resource that limits the resident blocks.
         caveats: by name.
         missing_quantities: what a full diagnosis uses.
@@ -209,6 +210,7 @@ class Rules:
     severity: Mapping[str, float]
     outweighs: float
     outweighs_earlier: float
+    least_without_stalls: float
     occupancy_cures: Mapping[str, str]
     caveats: Mapping[str, Caveat]
     missing_quantities: tuple[str, ...]
@@ -239,6 +241,7 @@ def load_rules() -> Rules:
             severity=raw["severity"],
             outweighs=raw["order"]["outweighs"],
             outweighs_earlier=raw["order"]["outweighs_earlier"],
+            least_without_stalls=raw["order"]["least_without_stalls"],
             occupancy_cures=raw["occupancy_cures"],
             caveats={name: _caveat(entry) for name, entry in raw["caveat"].items()},
             missing_quantities=tuple(raw["missing"]["quantities"]),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import polars as pl
 
@@ -21,7 +22,7 @@ from ncuroof.errors import (
 from ncuroof.ingest.code.debug_builds import debug_builds
 from ncuroof.ingest.code.instructions import read_instructions
 from ncuroof.ingest.code.modules import code_modules
-from ncuroof.ingest.code.thread_indices import unread_indices
+from ncuroof.ingest.code.static_code import static_code
 from ncuroof.ingest.compressed import decompress
 from ncuroof.ingest.container import KNOWN_VERSION, SNIFF_BYTES, Container, FileKind, sniff, walk
 from ncuroof.ingest.contents import Contents
@@ -32,6 +33,8 @@ from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.readers import ReaderName, ReportSource, read_results
 from ncuroof.ingest.session import read_session
 from ncuroof.ingest.stored import Content, LoadedFile, closing, part, readable
+
+_T = TypeVar("_T")
 
 _TIME = "gpu__time_duration.sum"
 _SHAPE = tuple(f"launch__{what}_dim_{axis}" for what in ("grid", "block") for axis in "xyz")
@@ -134,6 +137,7 @@ def _read(
     is_whole = n_read == container.n_workloads  # if results are lost, it is not known which
     modules = code_modules(content, container) if is_whole else {}
     rows = list(_one_of_each_first(contents))
+    code = static_code(content, container, modules, rows)
     return RawReport(
         file=name,
         sha256=stored.file.sha256(),
@@ -148,10 +152,16 @@ def _read(
         charts=charts,
         damage=_damage(loss, n_read=n_read, n_workloads=container.n_workloads),
         debug_builds=debug_builds(content, container, modules) if is_whole else (),
-        unread_indices=unread_indices(content, container, modules, rows),
+        unread_indices=_if_any([each.unread_indices for each in code]),
+        operations=_if_any([each.operations for each in code]),
         instructions=read_instructions(content, container, modules, selection or CounterSelection(frozenset()), rows),
         remarks=tuple(filter(None, (_newer(container.version), remark))),
     )
+
+
+def _if_any(values: Sequence[_T]) -> tuple[_T, ...]:
+    """Return the values; empty if none of them says anything."""
+    return tuple(values) if any(values) else ()
 
 
 def report_content(path: Path) -> tuple[bytes, str | None]:

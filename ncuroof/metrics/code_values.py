@@ -14,7 +14,9 @@ LOADS_BY_CODE, ATOMIC_WAIT = "access.loads_by_code", "access.atomic_wait_frac"
 N_ALIKE = ("launch.n_alike_threads", "launch.n_alike_blocks")
 MOST_EXECUTIONS, WIDE_CONFLICTS = "access.most_executions", "access.wide_conflict_frac"
 
-BY_CODE = (LOADS_BY_CODE, ATOMIC_WAIT, *N_ALIKE, MOST_EXECUTIONS, WIDE_CONFLICTS)
+UNFUSED_BY_CODE, FP64_DIVISIONS = "arithmetic.fp32_unfused_by_code", "arithmetic.fp64_division_frac"
+
+BY_CODE = (LOADS_BY_CODE, ATOMIC_WAIT, *N_ALIKE, MOST_EXECUTIONS, WIDE_CONFLICTS, UNFUSED_BY_CODE, FP64_DIVISIONS)
 """The columns that `values_by_code` returns."""
 
 _GENERATOR_PARTS = {
@@ -33,6 +35,10 @@ _WAVEFRONTS, _IDEAL_WAVEFRONTS = "memory_l1_wavefronts_shared", "memory_l1_wavef
 _WIDTH, _WIDE_BITS = "memory_access_size_type", 64
 """Counter of an access's width, in bits from 32 on, and the least width of one for which lanes take turns at the banks."""
 
+_N_PER_DIVISION = 8
+"""FP64 instructions that follow the approximation of a reciprocal or root, without the slow path (a choice for roots): where
+one code has nine divisions fewer than another, it has 63 DFMA and 12 DMUL fewer."""
+
 _WARP = 32
 _LEAST_SAMPLES = 30
 _LEAST_KNOWN_FRAC = 0.5
@@ -48,7 +54,8 @@ def values_by_code(report: RawReport, waits: Collection[str]) -> pl.DataFrame:
         report: as read by `ncuroof.ingest`.
         waits: counters of samples that found a warp waiting for data.
     """
-    return pl.DataFrame([*_waits(report, waits), *_alike(report), _most_executions(report), _wide_conflicts(report)])
+    of_accesses = [_most_executions(report), _wide_conflicts(report)]
+    return pl.DataFrame([*_waits(report, waits), *_alike(report), *of_accesses, *_arithmetic(report)])
 
 
 def _waits(report: RawReport, waits: Collection[str]) -> list[pl.Series]:
@@ -106,6 +113,26 @@ def _wide_conflicts(report: RawReport) -> pl.Series:
     share = excess.filter(pl.col(_WIDTH) >= _WIDE_BITS).sum() / whole
     of_kernel = report.instructions.group_by("row").agg(pl.when(whole > 0).then(share).alias(WIDE_CONFLICTS))
     return _by_workload(of_kernel, report)[WIDE_CONFLICTS]
+
+
+def _arithmetic(report: RawReport) -> list[pl.Series]:
+    """Return UNFUSED_BY_CODE and FP64_DIVISIONS of each workload; null where its code is unknown or has no such arithmetic."""
+    counts = report.operations or (None,) * report.workloads.height
+    found = [(None, None) if n is None else (_unfused(n), _divisions(n)) for n in counts]
+    names = (UNFUSED_BY_CODE, FP64_DIVISIONS)
+    return [pl.Series(name, [each[index] for each in found], pl.Float64) for index, name in enumerate(names)]
+
+
+def _unfused(n: Mapping[str, int]) -> float | None:
+    """Return additions and multiplications over all FP32 arithmetic."""
+    unfused = n["fadd"] + n["fmul"]
+    return unfused / (unfused + n["ffma"]) if unfused + n["ffma"] else None
+
+
+def _divisions(n: Mapping[str, int]) -> float | None:
+    """Return the share of the FP64 arithmetic that divisions and square roots take."""
+    whole = n["dadd"] + n["dmul"] + n["dfma"]
+    return min(_N_PER_DIVISION * (n["rcp64h"] + n["rsq64h"]) / whole, 1) if whole else None
 
 
 def _alike(report: RawReport) -> list[pl.Series]:

@@ -174,12 +174,22 @@ CASES = [
         {"access.idle_warp_frac": (0.98,), "occupancy.waves": (1.1,)},
     ),
     Case(
+        "almost_no_data", "latency", "grid", {"access.idle_warp_frac": 0.995, "occupancy.waves": 1, "duration_ns": 9_900}, None,
+        {"duration_ns": (10_100,)},
+    ),
+    Case(
+        "idle_warps", "latency", "grid",
+        {"access.idle_warp_frac": 0.995, "access.most_idle_warp_frac": 0.995, "occupancy.waves": 5, "duration_ns": 10_100}, 0.8,
+        {"duration_ns": (9_900,)},
+    ),
+    Case(
         "idle_warps", "latency", "occupancy",
-        {"access.idle_warp_frac": 0.6, "access.most_idle_warp_frac": 0.7, "occupancy.waves": 1.2, "utilisation.dram": 0.2,
+        {"access.idle_warp_frac": 0.6, "access.most_idle_warp_frac": 0.7, "occupancy.waves": 5, "utilisation.dram": 0.2,
          "utilisation.fp64": 0.1, "utilisation.tensor": 0.1},
         0.7,
         {"access.idle_warp_frac": (0.45,), "occupancy.waves": (0.9,)},
-        (("access.most_idle_warp_frac", 0.65, 0.65), ("utilisation.dram", 0.75, 0.25), ("utilisation.tensor", 0.9, 0.1),
+        (("occupancy.waves", 1.25, 0.2),  # four fifths of the time are one wave's, however many of its warps are idle
+         ("access.most_idle_warp_frac", 0.65, 0.65), ("utilisation.dram", 0.75, 0.25), ("utilisation.tensor", 0.9, 0.1),
          ("utilisation.l2", 0.6, 0.4), ("utilisation.fp64", 0.41, 0.59)),  # what those with data do stays
     ),
     Case(
@@ -271,7 +281,7 @@ CASES = [
         (("utilisation.memory_side", 0.72, 0.1),),  # memory is busy for nine tenths of the time that SMs have work
     ),
     Case(
-        "stall_mixed", "latency", "stall", {"limiter.stall_frac": 0.28}, None,
+        "stall_mixed", "latency", "mixed_stalls", {"limiter.stall_frac": 0.28}, None,
         {"limiter.stall_frac": (0.32, 0.0), "scheduler.xu_queue_frac": (0.35,)},
     ),
     Case(

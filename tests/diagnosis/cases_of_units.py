@@ -8,6 +8,10 @@ DRAWING = "void at::native::distribution_elementwise_grid_stride_kernel<float, 4
 
 CASES = [
     Case(
+        "fp64_divisions", "compute", "fp64", {"arithmetic.fp64_division_frac": 0.26, "utilisation.fp64": 0.31}, None,
+        {"arithmetic.fp64_division_frac": (0.24,), "utilisation.fp64": (0.29,)},
+    ),
+    Case(
         "idle_tensor_cores", "compute", "fp32",
         {"utilisation.tensor": 0.0095, "device.tf32_speedup": 8, "device.tensor_speedup": 8, "roofline.vector_flop_frac": 0.4,
          "utilisation.fp32": 0.8, "arithmetic.fp32_unfused_frac": 0.48, "scheduler.working_frac": 0.9},
@@ -140,10 +144,12 @@ CASES = [
          "utilisation.dram": 0.1, "utilisation.issue": 0.5,
          "arithmetic.fp32_issue_frac": 0.6, "roofline.vector_flop_frac": 0.2, "roofline.min_time_frac": 0.25},
         0.7,
-        {"utilisation.lsu": (0.58,), "stalls.barrier": (0.104,)},  # with barriers `combined_in_shared`
+        {"utilisation.lsu": (0.58,), "stalls.barrier": (0.104,),  # with barriers `combined_in_shared`
+         "access.generator_setup_frac": (0.62,)},
         (("utilisation.dram", 0.4, 0.6), ("utilisation.tensor", 0.5, 0.5), ("utilisation.fp64", 0.5, 0.5),
-         ("utilisation.issue", 0.2, 0.8), ("arithmetic.fp32_issue_frac", None, None)),
+         ("utilisation.issue", 0.2, 0.8), ("arithmetic.fp32_issue_frac", None, None), ("access.generator_setup_frac", 0.58, 0.7)),
         other_limiters=("dram", "shared"),
+        other_names=("init_curand_kernel(curandStateXORWOW *, unsigned long, int)",),
     ),
     *(
         Case(

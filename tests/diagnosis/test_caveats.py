@@ -27,6 +27,7 @@ DURATION = "gpu__time_duration.sum"
 SMSP_CLOCK, SM_CLOCK = (f"{unit}__cycles_elapsed.avg.per_second" for unit in ("smsp", "sm"))
 DRAM_RATE = "dram__bytes.sum.per_second"
 DRAM_READ, DRAM_WRITE = "dram__bytes_read.sum", "dram__bytes_write.sum"
+WAVES = "launch__waves_per_multiprocessor"
 ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
 
 LONG: Counters = {DURATION: 1e6}
@@ -223,6 +224,14 @@ def peak_of(path: str) -> str:
     return f"sm__ops_path_tensor_{path}.sum.peak_sustained"
 
 
+IDLE: Counters = {**LONG, **DRAM, **fused("f", 10.0), **{name: 20.0 for name in BUSY if name not in LONG}}
+"""A millisecond, latency-bound; 10 % of the bandwidth and 1 % of the FLOP peak."""
+
+STALLED: Counters = {
+    "smsp__average_warps_issue_stalled_wait_per_issue_active.ratio": 2.5,
+    "smsp__average_warp_latency_per_inst_issued.ratio": 10.0,
+}
+
 # What is on the two sides of a threshold differs by a percent of it at most.
 TRIOS: dict[str, list[Trio]] = {
     "failed": [
@@ -269,6 +278,22 @@ TRIOS: dict[str, list[Trio]] = {
                     }
                 ),
             ),
+        ),
+    ],
+    "stalls_unknown": [
+        # 90 % of the time is above the roofline: a grid of 55.1 % of a wave explains 44.9 %, less than half of it
+        trio(
+            {WAVES: 0.551},
+            {WAVES: 0.549},
+            STALLED,
+            needs=(WAVES, DRAM_RATE),
+            base=IDLE,
+        ),
+        # A grid of 95.1 % of a wave saves 4.9 % at most, and names no limiter.
+        Trio(
+            Launch({**IDLE, WAVES: 0.949}),
+            just_not=(Launch({**IDLE, WAVES: 0.951}),),
+            unknown=(),
         ),
     ],
     "uneven_launches": [

@@ -343,59 +343,24 @@ def test_what_one_finding_leaves_out_the_other_takes() -> None:
 # That many loads can wait 480 cycles each, for DRAM.
 N_ALONE = round(0.8 * 3.8 * 4 * 132 * 0.98 * 1.98e6 / 480)
 
-NO_ATOMICS = {"atomics": 0.0, "reductions": 0.0}
 
-
-def chasing(n_loads: int, **changes: Any) -> Described:
+@pytest.mark.parametrize("n_in_flight", [0.3, 1, 2])
+def test_without_samples_in_the_code_latencies_tell_no_chain_of_loads(n_in_flight: float) -> None:
+    """Less than one load in flight cannot be while a warp waits for one: latencies grow under load."""
+    n_loads = round(n_in_flight * N_ALONE)
     chase = Described(
         "follow_lists",
         1_000_000,
         registers=128,
         loads=Accesses(n_loads, 4),
         dram_read_bytes=n_loads * 128,
-        warp_instructions=1.2e7,
+        warp_instructions=2.4e7,
         stalls={"long_scoreboard": 0.8},
     )
-    return replace(chase, **changes)
-
-
-def test_a_chain_of_loads_is_told_from_loads_that_overlap() -> None:
-    alone = judged(chasing(N_ALONE), **NO_ATOMICS)
-    pairs = judged(chasing(2 * N_ALONE, warp_instructions=2.4e7), **NO_ATOMICS)
-    assert alone["access"]["loads_in_flight"] == pytest.approx(1, rel=1e-3)
-    assert pairs["access"]["loads_in_flight"] == pytest.approx(2, rel=1e-3)
-    assert "serial_loads" in gains(alone)
-    assert "stall_long_scoreboard" not in gains(alone)
-    assert "stall_long_scoreboard" in gains(pairs)
-    assert "serial_loads" not in gains(pairs)
-
-
-def test_without_code_nothing_is_said_of_loads_that_overlap() -> None:
-    """Chains of which most loads hit L1 wait less for each: were they to miss all, more would have to be in flight."""
-    n_loads = 5 * N_ALONE
-    hits = Accesses(n_loads, 4, hit_frac=0.99)
-    chain = judged(chasing(n_loads, loads=hits, dram_read_bytes=n_loads, warp_instructions=6e7), **NO_ATOMICS)
-    assert chain["access"]["loads_in_flight"] > 4
-    assert chain["access"]["loads_by_code"] is None
-    assert "stall_long_scoreboard" in gains(chain)
-    assert "stall_overlapping_loads" not in gains(chain)
-
-
-@pytest.mark.parametrize(
-    ("changes", "more"),
-    [
-        ({}, {}),  # atomics were not collected
-        ({}, NO_ATOMICS | {"atomics": N_ALONE}),  # atomics are waited for as well
-        ({"local_loads": Accesses(N_ALONE, 4, hit_frac=1.0)}, NO_ATOMICS),  # and so are spilled registers
-    ],
-)
-def test_a_chain_is_not_claimed_where_something_else_is_waited_for(
-    changes: dict[str, Any], more: dict[str, float]
-) -> None:
-    kernel = judged(chasing(N_ALONE, warp_instructions=2.4e7, **changes), **more)
-    assert kernel["access"]["loads_in_flight"] is None
+    kernel = judged(chase, atomics=0.0, reductions=0.0)
+    assert kernel["access"]["loads_by_code"] is None
     assert "stall_long_scoreboard" in gains(kernel)
-    assert "serial_loads" not in gains(kernel)
+    assert not {"serial_loads", "stall_overlapping_loads"} & set(gains(kernel))
 
 
 def short_blocks(n_instructions_per_warp: float, filled_frac: float = 0.6) -> Described:

@@ -485,6 +485,12 @@ TAIL = {"occupancy.waves": 2.4, "occupancy.tail_frac": 0.21}
         (TAIL | {"check.non_kernel": 1.0, "scheduler.any_sm_frac": 0.0528}, "launch"),
         (TAIL | {"check.non_kernel": 1.0, "scheduler.any_sm_frac": 0.51}, "tail"),
         (TAIL | {"check.non_kernel": 0.0, "scheduler.any_sm_frac": 0.0528}, "tail"),
+        # without stall reasons, 4.9 % by the grid is too little to name it, and 5.1 % is not
+        ({"occupancy.waves": 0.951}, None),
+        ({"occupancy.waves": 0.949}, "grid"),
+        ({"occupancy.waves": 0.951, "limiter.stall": "wait"}, "grid"),
+        ({"limiter.stall": "wait", "limiter.stall_frac": 0.29}, "mixed_stalls"),
+        ({"limiter.stall": "wait", "limiter.stall_frac": 0.31, "stalls.wait": 0.31}, "wait"),
         ({}, None),
     ],
 )

@@ -197,6 +197,26 @@ def test_random_numbers_are_told_by_names_that_draw_them(name: str, draws: bool)
 
 
 @pytest.mark.parametrize(
+    ("name", "is_philox"),
+    [
+        ("void monte_carlo_euro<Call>(float, float *, curandStateXORWOW *)", False),
+        ("dropout(float *)", False),
+        ("paths(curandStatePhilox4_32_10 *)", True),
+    ],
+)
+def test_four_numbers_of_a_call_are_for_a_generator_that_has_them(name: str, is_philox: bool) -> None:
+    advice = RULES.findings["random_numbers"].advice.text("user", name)
+    assert ("all four numbers" in advice) is is_philox
+    assert ("Philox" in advice) is is_philox
+    assert "-use_fast_math" in advice
+
+
+@pytest.mark.parametrize("finding", ["multiply_add_issue", "half_issue"])
+def test_empty_issue_slots_are_looked_for_where_warps_stall(finding: str) -> None:
+    assert RULES.findings[finding].lines == ("stalled",)
+
+
+@pytest.mark.parametrize(
     ("name", "is_product"),
     [
         ("void linear_kernel<float>(T1 *)", True),

@@ -434,6 +434,7 @@ BY_CODE = [
     "alike_threads",
     "atomic_results",
     "debug_build",
+    "fp64_divisions",
     "inlined_generator_setup",
     "serial_loads",
     "stall_long_scoreboard",

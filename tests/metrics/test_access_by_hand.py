@@ -75,13 +75,6 @@ IDLE: Counters = {
     "device__attribute_l2_cache_size": 4000,
 }  # fmt: skip
 REMOTE: Counters = {**_other("lts", 3000, 1000), MISSES: 16_000, **chip(80), NS: 100_000}  # 128 kB, 1.28 GB/s
-# a quarter of hits: 65.5 and 360 cycles, for 100 loads; 851 instructions wait for 5 each
-IN_FLIGHT: Counters = {
-    "lts__t_sector_hit_rate.pct": 25, LD: 400, ST: 0, LOCAL_LD: 0, LOCAL_ST: 0, COPY_ACCESS: 0, f"{LD_BYTES}.ratio": 32, MEMORY: 44,
-    "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio": 4,
-    ASKED_LD: 100, ASKED_ST: 0, ASKED_ATOM: 0, ASKED_RED: 0,
-    "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio": 5, "smsp__inst_executed.sum": 851,
-}  # fmt: skip
 
 OF_BOTH: Counters = {**USED, f"{L2_WRITTEN}.sum": 100, "lts__t_sectors_srcunit_tex.sum": 500}
 ASKED: Counters = {ASKED_LD: 30, ASKED_ST: 10}
@@ -303,12 +296,6 @@ ROWS: list[ByHand] = [
     ("access.dram_waste_frac", USED, 0.52),
     ("access.dram_waste_frac", {**_without_use(USED), THEORETICAL: 500, IDEAL: 250}, 0.2),
     ("access.l2_excess_frac", {"lts__t_sectors_srcunit_tex.sum": 500, THEORETICAL: 800, IDEAL: 600}, 0),
-    # ---- loads in flight, unless other things than loads' latency make warps wait
-    ("access.loads_in_flight", IN_FLIGHT, 10),
-    ("access.loads_in_flight", {**IN_FLIGHT, MEMORY: 46}, None),
-    ("access.loads_in_flight", {**IN_FLIGHT, LOCAL_LD: 60}, None),
-    ("access.loads_in_flight", {**IN_FLIGHT, ASKED_ATOM: 20}, None),
-    ("access.loads_in_flight", {**IN_FLIGHT, COPY_BYPASS: 3200}, None),
 ]  # fmt: skip
 
 

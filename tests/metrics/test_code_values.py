@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from ncuroof.analysis import Reports
+from ncuroof.ingest.code.arithmetic import OPERATIONS
 from ncuroof.ingest.raw_report import RAW_INSTRUCTIONS, RawReport
 from ncuroof.metrics import measure, selection
 from ncuroof.metrics.code_values import generator_shares
@@ -30,7 +31,7 @@ def report(*instructions: tuple[int, int | None, float], counters: dict[str, flo
 
 
 def loads(*reports: RawReport) -> list[float | None]:
-    return measure(reports).kernels["access.loads_in_flight"].to_list()
+    return measure(reports).kernels["access.loads_by_code"].to_list()
 
 
 def test_instructions_count_by_their_samples() -> None:
@@ -197,3 +198,34 @@ def test_by_which_accesses_banks_conflict(
     row = pl.lit(0, RAW_INSTRUCTIONS["row"]).alias("row")
     found = replace(raw_report({"gpu__time_duration.sum": 1e6}), instructions=table.with_columns(row, *others))
     assert measure([found]).kernels["access.wide_conflict_frac"].to_list() == [share]
+
+
+NO_ARITHMETIC = dict.fromkeys(OPERATIONS, 0)
+
+
+@pytest.mark.parametrize(
+    ("operations", "unfused_frac", "division_frac"),
+    [
+        ({"fadd": 1024, "ffma": 512}, 2 / 3, None),
+        ({"fmul": 64, "ffma": 520}, 64 / 584, None),
+        ({"dfma": 119, "dmul": 72, "dadd": 79, "rcp64h": 12, "rsq64h": 2}, None, 112 / 270),  # 14 of eight each
+        ({"dfma": 7, "rcp64h": 1}, None, 1),
+        ({}, None, None),
+    ],
+)
+def test_the_code_says_how_much_of_the_arithmetic_is_of_a_kind(
+    operations: dict[str, int], unfused_frac: float | None, division_frac: float | None
+) -> None:
+    found = measure([replace(raw_report({}, {}), operations=(None, NO_ARITHMETIC | operations))]).kernels
+    assert found["arithmetic.fp32_unfused_by_code"].to_list() == [None, pytest.approx(unfused_frac)]
+    assert found["arithmetic.fp32_unfused_frac"].to_list() == [None, pytest.approx(unfused_frac)]
+    assert found["arithmetic.fp64_division_frac"].to_list() == [None, pytest.approx(division_frac)]
+
+
+def test_counters_of_arithmetic_come_before_the_code() -> None:
+    rates = {
+        f"smsp__sass_thread_inst_executed_op_f{kind}_pred_on.sum.per_cycle_elapsed": 1.0 for kind in ("add", "mul")
+    }
+    counted = raw_report(rates | {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed": 6.0})
+    found = measure([replace(counted, operations=(NO_ARITHMETIC | {"fadd": 9},))]).kernels
+    assert found["arithmetic.fp32_unfused_frac"].to_list() == [0.25]

@@ -137,6 +137,7 @@ NAMES = {
         "void cub::CUB_200200_520_NS::DeviceReduceKernel<cub::CUB_200200_520_NS::DeviceReducePolicy<float>>(T1)",
         "void thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__parallel_for::ParallelForAgent<long>, long>(T1, T2)",
     ],
+    "openacc_runtime": ["__pgi_uacc_cuda_fill", "_21______src_cuda_fill_c___pgi_uacc_cuda_fill_44_gpu"],
     "library": [
         "void cusparse::csrmv_v3_kernel<std::integral_constant<bool, (bool)0>, int, int, float>(cusparse::KernelCoeffs<float>)",
         "void regular_fft<(unsigned int)256, EPT<(unsigned int)16>, CONSTANT>(kernel_arguments_t<unsigned int>)",
@@ -149,6 +150,7 @@ NAMES = {
     ],
     # Near misses: words of a library in a name, or its types among the arguments, of a kernel that is the user's own.
     USER: [
+        "sigma_gpp_gpu_34",  # compiled from a program's OpenACC
         "matmul(float *, float *, int)",
         "void transpose<float>(T1 *)",
         "my_gemm(float *, float *)",

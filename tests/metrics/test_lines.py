@@ -39,6 +39,16 @@ def test_instructions_of_a_line_are_added_and_have_a_share_of_all() -> None:
     assert lines("instructions", found) == [(0, 8, 60.0, 0.6), (0, 7, 30.0, 0.3)]
 
 
+def test_samples_of_stalled_warps_are_those_that_neither_issue_nor_could() -> None:
+    samples, stalled = "smsp__pcsamp_sample_count", "smsp__pcsamp_warps_issue_stalled_"
+    found = report(
+        {"line": 7, samples: 90, f"{stalled}selected": 60, f"{stalled}not_selected": 20},  # issues most
+        {"line": 8, samples: 40, f"{stalled}selected": 10},
+        {"line": 9, "inst_executed": 10},
+    )
+    assert lines("stalled", found) == [(0, 8, 30.0, 0.75), (0, 7, 10.0, 0.25)]
+
+
 def test_each_kernel_has_its_own_over_all_reports() -> None:
     one = report({"line": 1, "inst_executed": 4}, n_kernels=2)
     other = report({"line": 2, "row": 1, "inst_executed": 5}, {"line": 3, "inst_executed": 6}, n_kernels=2)

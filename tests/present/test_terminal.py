@@ -125,6 +125,39 @@ def test_the_options_that_would_tell_why_are_not_cut(tmp_path: Path) -> None:
     assert "To know why, collect --section WarpStateStats --section SchedulerStats\n" in text
 
 
+@pytest.mark.parametrize(
+    ("waves", "words"),
+    [
+        (
+            0.56,
+            "(up to 44.0 % of its time; to know why, collect --section WarpStateStats)",
+        ),  # of 90 % above the roofline
+        (0.54, "(up to 46.0 % of its time)"),
+    ],
+)
+def test_a_cause_that_leaves_most_of_the_time_says_what_would_tell_why(
+    tmp_path: Path, waves: float, words: str
+) -> None:
+    pct, fused = (
+        ".avg.pct_of_peak_sustained_elapsed",
+        "smsp__sass_thread_inst_executed_op_f{}_pred_on.sum.per_cycle_elapsed",
+    )
+    idle = {f"gpu__compute_memory_throughput{pct}": 20.0, f"sm__throughput{pct}": 20.0}
+    dram = {
+        "dram__bytes.sum.per_second": 1e9,
+        "dram__bytes.sum.peak_sustained": 10.0,
+        "dram__cycles_elapsed.avg.per_second": 1e9,
+    }
+    work = {fused.format("add"): 0.0, fused.format("mul"): 0.0, fused.format("fma"): 1.0}
+    peak = {"sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained": 100.0}
+    clocks = {"smsp__cycles_elapsed.avg.per_second": 1e9, "sm__cycles_elapsed.avg.per_second": 1e9}
+    counters = (
+        {"gpu__time_duration.sum": 1e6, "launch__waves_per_multiprocessor": waves} | idle | dram | work | peak | clocks
+    )
+    text = _summary(tmp_path, Kernel("k", counters, block=(256, 1, 1)))
+    assert words in " ".join(text.split())
+
+
 def test_a_damaged_report_says_so(tmp_path: Path) -> None:
     path = tmp_path / "cut.ncu-rep"
     path.write_bytes(demo.REPORT.read_bytes()[:-100])

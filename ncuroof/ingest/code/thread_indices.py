@@ -6,17 +6,7 @@ registers: test programs that read known registers, compiled for compute capabil
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from itertools import islice
-
-from ncuroof.ingest.code.elf import Image
-from ncuroof.ingest.code.modules import CodeModule, kernel_spans, located
-from ncuroof.ingest.container import Container
-from ncuroof.ingest.stored import Content
-from ncuroof.ingest.wire import WireError
 
 INDICES = {
     0x21: "launch__block_dim_x",
@@ -64,63 +54,6 @@ _TELLING = re.compile(
     )
     + b"]"
 )
-
-_MOST_LOOKED_AT = 1_000
-"""Launches analysed; of more, only the first ones."""
-
-_MOST_BYTES = 1 << 26
-"""Bytes of code searched, over all functions. A large kernel has 0.1 MB."""
-
-_N_FUNCTIONS, _N_MODULES = 4_096, 16
-"""Functions whose result is cached, and modules whose parsed image is cached, for further launches."""
-
-
-def unread_indices(
-    content: Content, container: Container, modules: Mapping[int, CodeModule], rows: Iterable[int]
-) -> tuple[frozenset[str] | None, ...]:
-    """Return for each workload the extents along which its code reads no index, plus BY_LANE if it applies; None if not known.
-
-    It is not known if the report does not contain the code, or if threads can differ in other ways: atomics, lane ids, clocks,
-    calls into other sections. The result is empty if no extent is known for any workload.
-
-    Args:
-        content: the report's bytes.
-        container: its blocks.
-        modules: the code in the report, by reference.
-        rows: workload rows, the most important first.
-    """
-    if modules and not any(module.image for module in modules.values()):
-        return ()
-    spans = list(kernel_spans(container))
-    found: list[frozenset[str] | None] = [None] * len(spans)
-    n_left = _MOST_BYTES
-
-    image_of = lru_cache(_N_MODULES)(_image)
-
-    @lru_cache(_N_FUNCTIONS)
-    def unread(module: CodeModule, function: bytes) -> frozenset[str] | None:
-        nonlocal n_left
-        image = image_of(module)
-        if image is None or n_left <= 0:
-            return None
-        code = image.code(function)
-        n_left -= len(code)
-        return unread_in(code, image.compute_capability)
-
-    for row in islice(rows, _MOST_LOOKED_AT):
-        span = spans[row]
-        kernel = None if span is None else located(content, span, modules)
-        if kernel is not None:
-            found[row] = unread(*kernel)
-    return tuple(found) if any(found) else ()
-
-
-def _image(module: CodeModule) -> Image | None:
-    """Return the parsed image of a module; None if it has none or a malformed one."""
-    with contextlib.suppress(WireError):
-        if module.image:
-            return Image(module.image)
-    return None
 
 
 def unread_in(code: bytes, compute_capability: int) -> frozenset[str] | None:

@@ -23,6 +23,12 @@ _CLAUSE_END = re.compile(r"(?<=[a-z0-9)])[.:;](?= |$)(?![^()]*\))")
 _MOST_WORD = 40
 """Most characters of a word that distinguishes a name from another."""
 
+_STALLS = "stalls"
+"""The missing quantity that would say what warps wait for."""
+
+_HALF = 0.5
+"""Share of the time above the roofline that a cause has to explain; the threshold of the caveat `stalls_unknown`, too."""
+
 _N_OPTIONS = 2
 """Most ncu options to name where advice needs more counters."""
 
@@ -45,7 +51,7 @@ class KernelLine:
         limiter: label of the limiter, or empty.
         advice: first clause of the advice that saves most, or of the first where no gain is known; or what to collect; or empty.
         where: the source line that the advice concerns most; empty where that is not known.
-        gain: what the advice saves, in words; empty where that is not known.
+        gain: what the advice saves, in words, and what to collect where that is little; empty where it is not known.
     """
 
     number: int
@@ -119,6 +125,8 @@ def _line(
     advice, gain = (
         _advice(finding, gains.get((kernel["id"], finding["id"]))) if finding else (_to_know_more(kernel, sources), "")
     )
+    if finding and gain and _leaves_most(finding, kernel) and (more := _to_know_more(kernel, sources, only=_STALLS)):
+        gain = f"{gain}; {more[0].lower()}{more[1:]}"
     return KernelLine(
         number=kernel["id"],
         name=text.printable(text.kernel_name(kernel)),
@@ -143,11 +151,17 @@ def _advice(finding: Mapping[str, Any], share: float | None) -> tuple[str, str]:
     return first_clause(finding["advice"]), gain
 
 
-def _to_know_more(kernel: Document, sources: Sequence[Document]) -> str:
-    """Return what to print or collect for a kernel without findings; empty where nothing is missing."""
+def _leaves_most(finding: Mapping[str, Any], kernel: Document) -> bool:
+    """Return whether a finding explains less than half of the time above the roofline of a kernel that is latency-bound."""
+    above_ns = kernel["recoverable_ns"]
+    return kernel["verdict"] == "latency" and above_ns is not None and finding["gain_ns"] < _HALF * above_ns
+
+
+def _to_know_more(kernel: Document, sources: Sequence[Document], *, only: str | None = None) -> str:
+    """Return what to print or collect to know (`only`, or all) quantities that a kernel lacks; empty where none is missing."""
     if is_on_shared_slice(kernel):
         return f"To know why, {SHARED_SLICE}"
-    options = list(dict.fromkeys(entry["collect"] for entry in kernel["missing"]))
+    options = list(dict.fromkeys(entry["collect"] for entry in kernel["missing"] if only in (None, entry["quantity"])))
     if not options:
         return ""
     if raw_page_tells(kernel, sources):

@@ -1,0 +1,79 @@
+"""What each kernel's machine code says without counters: indices that it never reads, and the arithmetic instructions in it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+
+from ncuroof.ingest.code.arithmetic import operations_in
+from ncuroof.ingest.code.elf import Image
+from ncuroof.ingest.code.modules import CodeModule, kernel_spans, located
+from ncuroof.ingest.code.thread_indices import unread_in
+from ncuroof.ingest.container import Container
+from ncuroof.ingest.stored import Content
+from ncuroof.ingest.wire import WireError
+
+_MOST_LOOKED_AT = 1_000
+"""Launches analysed; of more, only the first ones."""
+
+_MOST_BYTES = 1 << 26
+"""Bytes of code searched, over all functions. A large kernel has 0.1 MB."""
+
+_N_FUNCTIONS, _N_MODULES = 4_096, 16
+"""Functions whose result is cached, and modules whose parsed image is cached, for further launches."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticCode:
+    """What the code of a kernel says; see RawReport for the attributes, each of which is None if not known."""
+
+    unread_indices: frozenset[str] | None = None
+    operations: Mapping[str, int] | None = None
+
+
+def static_code(
+    content: Content, container: Container, modules: Mapping[int, CodeModule], rows: Iterable[int]
+) -> list[StaticCode]:
+    """Return what the code of each workload says; nothing is known of it if the report does not contain the code.
+
+    Args:
+        content: the report's bytes.
+        container: its blocks.
+        modules: the code in the report, by reference.
+        rows: workload rows, the most important first.
+    """
+    if modules and not any(module.image for module in modules.values()):
+        return []
+    spans = list(kernel_spans(container))
+    found = [StaticCode()] * len(spans)
+    n_left = _MOST_BYTES
+
+    image_of = lru_cache(_N_MODULES)(_image)
+
+    @lru_cache(_N_FUNCTIONS)
+    def code_of(module: CodeModule, function: bytes) -> StaticCode:
+        nonlocal n_left
+        image = image_of(module)
+        if image is None or n_left <= 0:
+            return StaticCode()
+        code = image.code(function)
+        n_left -= len(code)
+        return StaticCode(unread_in(code, image.compute_capability), operations_in(code, image.compute_capability))
+
+    for row in islice(rows, _MOST_LOOKED_AT):
+        span = spans[row]
+        kernel = None if span is None else located(content, span, modules)
+        if kernel is not None:
+            found[row] = code_of(*kernel)
+    return found
+
+
+def _image(module: CodeModule) -> Image | None:
+    """Return the parsed image of a module; None if it has none or a malformed one."""
+    with contextlib.suppress(WireError):
+        if module.image:
+            return Image(module.image)
+    return None
