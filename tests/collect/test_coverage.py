@@ -99,6 +99,9 @@ OF_THE_CHIP = {
 OF_SAMPLES = {"check.sampled_frac"}
 """Quantities that say how far samples go, which are taken for lines alone (`--lines`)."""
 
+OF_THE_FULL_SET = {"access.excess_tag_requests_frac"}
+"""Quantities that raise a gain where a report has them; how many passes their counters cost has not been measured."""
+
 CONSTANTS = {"device.has_async_copy", "device.has_async_tensor_path", "device.has_packed_fp32"}
 """No counters, but facts of the chip."""
 
@@ -162,7 +165,7 @@ def test_every_quantity_that_a_rule_needs_is_collected(capability: int) -> None:
         capability,
         lambda name: name.startswith("device__") or availability.has(name.partition(".")[0], capability) is not False,
     )
-    assert needed() & by_chip - by_plan - OF_SAMPLES == set()
+    assert needed() & by_chip - by_plan - OF_SAMPLES - OF_THE_FULL_SET == set()
     assert len(needed() & by_plan) > 80
     lacking = needed() - by_chip - CONSTANTS - OF_THE_CHIP
     assert not lacking or capability in (87, 110, 121), lacking  # no DRAM channels to count on these
