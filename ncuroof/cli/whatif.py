@@ -17,6 +17,7 @@ from ncuroof.present.documents.projection import projection_document
 from ncuroof.present.texts.projection import to_markdown, to_text
 from ncuroof.whatif import (
     above_boost,
+    against_order,
     busy_times,
     change,
     fuse,
@@ -86,8 +87,11 @@ def whatif(
     placed = analysis.roofline_tables
     profiles = with_recorded_dram(placed.profiles, recorded_dram(analysis.kernels))
     busy = busy_times(analysis.kernels, placed.work)
+    remarks = above_boost(targets, profiles)
     for text in fusions:
-        busy = fuse(busy, *parse_fusion(text, busy))
+        pair = parse_fusion(text, busy)
+        busy = fuse(busy, *pair)
+        remarks += against_order(busy, *pair)
     for each in wanted:
         busy = change(busy, each, only, profiles)
     projection = project(busy, profiles, targets)
@@ -96,7 +100,7 @@ def whatif(
         projection,
         sources=[report.file for report in analysis.reports],
         only=only,
-        remarks=above_boost(targets, profiles),
+        remarks=remarks,
         changes=[*(f"{text} for {only}" if only else text for text in changes), *(f"fuse {text}" for text in fusions)],
     )
     outputs.write(lambda form: _FORMATS[form](document).encode())

@@ -98,6 +98,14 @@ def test_bad_input_gets_a_named_error(capfd, arguments: tuple[str, ...], code: i
     assert "Traceback" not in errors
 
 
+def test_fusing_a_writer_that_runs_after_the_reader_is_remarked(capfd) -> None:
+    pair = ("indexSelectLargeIndex", "lennard_jones_fp64")  # the first and the last of its launches
+    for first, second, is_remarked in ((*pair, False), (*pair[::-1], True)):
+        assert run_main("whatif", demo.REPORT, "--fuse", f"{first},{second}", "--format", "json") == 0
+        said = f"{first} runs after {second}, which cannot have read what it wrote"
+        assert json.loads(capfd.readouterr().out)["assumptions"][0].startswith(said) is is_remarked
+
+
 @pytest.mark.corpus
 @pytest.mark.parametrize(
     ("recorded", "wanted", "kernel", "error_frac"),
