@@ -26,7 +26,11 @@ EQUAL_WORK_RATIO = 1.05
 
 COUNTED = "counted_average_ns"
 _WEIGHTS = ("n_represented", "weight", COUNTED)
-
+_NUMBERS = (
+    "n_launches", "n_recorded", "n_high", "n_medium",
+    "duration_ns", "mean_ns", "deviation_ns", COUNTED, "recoverable_ns", "roof_frac",
+)  # fmt: skip
+"""Of groups, besides quantities that may explain a change."""
 BUILDS: Mapping[float | None, str] = {0.0: "with optimisation", 1.0: "for debugging (nvcc -G)"}
 """How kernels were compiled, by `check.debug_build`."""
 
@@ -228,6 +232,11 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
         .with_row_index("group")
         .collect()
     )
+
+
+def numbers_of_groups() -> list[str]:
+    """Return the columns of `groups` with numbers of kernels, sorted: what a gate can ask of a kernel."""
+    return sorted({*_NUMBERS, *load_comparison_rules().quantities()})
 
 
 def shown_name() -> pl.Expr:

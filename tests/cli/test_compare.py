@@ -224,3 +224,11 @@ def test_many_runs_are_a_line_per_kernel_with_jumps_marked(before: Path, tmp_pat
     assert [jump["run"] for jump in first["jumps"]] == [2]
     gone = next(trend for trend in document["trends"] if trend["name"] == "reduce")
     assert gone["mean_ns"] == [2.5e5, 2.5e5, None]
+
+
+def test_a_misspelt_quantity_is_a_usage_error_whichever_kernels_there_are(before: Path, capfd) -> None:
+    for pattern in (".*", "saxpy", "nothing"):
+        assert run_main("compare", before, before, "--gate", f"kernel({pattern}).roof_frak>=1") == 2
+        said, errors = capfd.readouterr()
+        assert said == ""
+        assert errors.startswith("ncuroof: kernel has no 'roof_frak'; it has time, ")

@@ -377,11 +377,6 @@ def test_what_findings_are_made_of_is_told_where_it_is_missing() -> None:
     [
         ("kernel(nothing).time:+5%", "no kernel name matches 'nothing'"),
         ("kernel(norm).access.l2_hit_frac>0.5", "norm: access.l2_hit_frac was not collected"),
-        ("kernel(norm).beauty>1", "kernels have no quantity 'beauty'; they have "),
-        ("kernel(norm).grid>=132", "kernels have no quantity 'grid'; they have "),
-        ("kernel(norm).verdict==1", "kernels have no quantity 'verdict'; they have "),
-        ("kernel(norm).name!=1", "kernels have no quantity 'name'; they have "),
-        ("kernel(norm).group!=1", "kernels have no quantity 'group'; they have "),
     ],
 )
 def test_what_cannot_be_judged_fails_and_says_why(text: str, reason: str) -> None:
@@ -390,10 +385,22 @@ def test_what_cannot_be_judged_fails_and_says_why(text: str, reason: str) -> Non
     assert found.reasons[0].startswith(reason)
 
 
-def test_what_a_gate_can_ask_of_a_kernel_is_listed_whether_collected_or_not() -> None:
-    known = result("kernel(norm).grid>=132").reasons[0].partition("; they have ")[2].split(", ")
-    assert {"n_launches", "roof_frac", "access.l2_hit_frac", "occupancy.waves"} <= set(known)
-    assert not {"name", "grid", "group", "ids"} & set(known)
+@pytest.mark.parametrize("metric", ["beauty", "grid", "verdict", "name", "group", "roof_frak"])
+@pytest.mark.parametrize("pattern", [".*", "norm", "nothing"])  # whichever kernels there are, and whether they failed
+def test_a_misspelt_quantity_is_no_gate(pattern: str, metric: str) -> None:
+    with pytest.raises(GateError, match=f"kernel has no '{metric}'; it has time, access") as caught:
+        parse_gate(f"kernel({pattern}).{metric}>=1")
+    assert caught.value.exit_code == 2
+
+
+def test_what_a_gate_can_ask_of_a_kernel_is_what_comparing_knows_of_it() -> None:
+    with pytest.raises(GateError) as caught:
+        parse_gate("kernel(norm).grid>=132")
+    listed = str(caught.value).partition("it has time, ")[2].split(", ")
+    numbers = [name for name, kind in BEFORE.groups.schema.items() if kind.is_numeric() and name != "group"]
+    assert listed == sorted(numbers)
+    for name in numbers:
+        assert judge([parse_gate(f"kernel(norm).{name}>=0")], compare(BEFORE, BEFORE))
 
 
 def test_times_of_another_gpu_fail_a_gate_on_time_and_no_other() -> None:
