@@ -11,6 +11,7 @@ import click
 
 from ncuroof import read
 from ncuroof.analysis import Analysis
+from ncuroof.cli.file_option import STANDARD_OUTPUT, FileToWrite
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
 from ncuroof.cli.outputs import Outputs, written_as
@@ -48,7 +49,7 @@ _FORMATS: Mapping[str, Callable[[Record], bytes]] = {
     "--gate", "gates", multiple=True, metavar="EXPR", help="Condition that AFTER must meet, e.g. time:+5%. Repeatable."
 )
 @click.option(
-    "--save-baseline", type=click.Path(path_type=Path), help="Save AFTER as a baseline to compare later runs with."
+    "--save-baseline", type=FileToWrite(), metavar="FILE", help="Save AFTER as a baseline to compare later runs with."
 )
 @click.option(
     "--history",
@@ -62,7 +63,7 @@ def compare(
     *,
     runs: tuple[Path, ...],
     gates: tuple[str, ...],
-    save_baseline: Path | None,
+    save_baseline: Path | str | None,
     **flags: bool,
 ) -> None:
     """Compare run AFTER with run BEFORE: which kernels changed beyond measurement noise, by how much, and why.
@@ -71,14 +72,13 @@ def compare(
     [tool.ncuroof.gates] in the pyproject.toml of the working directory. If a gate fails, the exit code is 3.
     """
     keep_inputs(outputs.paths, runs)
-    keep_inputs([save_baseline], [run for run in runs if run.suffix != BASELINE_SUFFIX])  # baselines may be renewed
+    baseline = _file_of_baseline(save_baseline, outputs)
+    keep_inputs([baseline], [run for run in runs if run.suffix != BASELINE_SUFFIX])  # baselines may be renewed
     if flags["is_history"]:
-        if len(runs) < 2 or gates or save_baseline is not None:
+        if len(runs) < 2 or gates or baseline is not None:
             raise click.UsageError("--history takes two or more runs, without --gate or --save-baseline")
         _over_time(runs, outputs)
         return
-    if save_baseline is not None and save_baseline.resolve() in [path.resolve() for path in outputs.paths]:
-        raise click.UsageError("--save-baseline and -o need different files")
     if len(runs) != 2:
         raise click.UsageError(f"expected two runs, BEFORE and AFTER, found {len(runs)}; --history takes more")
     wanted = [parse_gate(text) for text in gates or _configured()]
@@ -93,8 +93,8 @@ def compare(
     results = judge(wanted, comparison)
     document = comparison_document(comparison, results)
     outputs.write(lambda form: _page(document, after) if after and form == _PAGE else _FORMATS[form](document))
-    if save_baseline is not None:  # last, so that the old one stays if an output fails
-        write_whole(save_baseline, write_baseline(sides[1]), force=outputs.force)
+    if baseline is not None:  # last, so that the old one stays if an output fails
+        write_whole(baseline, write_baseline(sides[1]), force=outputs.force)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in to_annotations(document):
             say(line)
@@ -107,6 +107,22 @@ def _page(document: Record, after: Analysis) -> bytes:
     from ncuroof.present.page.render import render_page  # noqa: PLC0415  loads the template engine
 
     return render_page(after.to_dict(), after.reports, document).encode()
+
+
+def _file_of_baseline(given: Path | str | None, outputs: Outputs) -> Path | None:
+    """Return the file that --save-baseline names, None for none.
+
+    Raises:
+        UsageError: it is standard output, or a file that -o names.
+    """
+    if isinstance(given, str):
+        raise click.UsageError(
+            f"--save-baseline needs a file, found {STANDARD_OUTPUT!r}: standard output is for the comparison; "
+            f"a file of that name is ./{STANDARD_OUTPUT}"
+        )
+    if given is not None and given.resolve() in [path.resolve() for path in outputs.paths]:
+        raise click.UsageError("--save-baseline and -o need different files")
+    return given
 
 
 def _over_time(runs: Sequence[Path], outputs: Outputs) -> None:

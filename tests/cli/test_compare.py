@@ -232,3 +232,14 @@ def test_a_misspelt_quantity_is_a_usage_error_whichever_kernels_there_are(before
         said, errors = capfd.readouterr()
         assert said == ""
         assert errors.startswith("ncuroof: kernel has no 'roof_frak'; it has time, ")
+
+
+def test_a_baseline_goes_to_a_file_and_not_among_the_comparison(
+    before: Path, tmp_path: Path, monkeypatch, capfd
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_main("compare", before, before, "--save-baseline", "-") == 2
+    assert "--save-baseline needs a file, found '-'" in capfd.readouterr().err
+    assert not Path("-").exists()
+    assert run_main("compare", before, before, "--save-baseline", "./-") == 0
+    assert json.loads(Path("-").read_text(encoding="utf-8"))["schema"] == "ncuroof.baseline/1"
