@@ -57,6 +57,7 @@ def write_baseline(side: Side) -> bytes:
         "idle_frac": side.idle_frac,
         "is_counted": side.is_counted,
         "not_recorded_ns": side.not_recorded_ns,
+        "damage": side.damage,
         "recording": recording,
         "groups": columns,
     }
@@ -119,6 +120,7 @@ def _side(content: dict[str, Any]) -> Side:
         idle_frac=_number(content, "idle_frac", most=1 + _ROUNDING),
         is_counted=_flag(content["is_counted"], "is_counted") if "is_counted" in content else _seems_counted(groups),
         not_recorded_ns=_number(content, "not_recorded_ns"),
+        damage=_texts(content.get("damage", []), "damage"),
     )
 
 

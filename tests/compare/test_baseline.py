@@ -36,6 +36,17 @@ def test_a_baseline_compares_like_its_run(tmp_path) -> None:
     assert (read_baseline(path).step_ns, read_baseline(path).idle_frac) == (4.5e7, 0.25)
 
 
+def test_a_baseline_of_a_damaged_run_says_so(tmp_path) -> None:
+    path = tmp_path / "run.json"
+    damage = ("a.ncu-rep: the rest is lost", "b.ncu-rep: 3 of its rows are lost")
+    path.write_bytes(write_baseline(replace(SIDE, damage=damage)))
+    assert read_baseline(path).damage == damage
+    content = json.loads(write_baseline(SIDE))
+    assert content.pop("damage") == []
+    path.write_text(json.dumps(content), encoding="utf-8")  # of an earlier version
+    assert read_baseline(path).damage == ()
+
+
 def test_what_no_run_has_is_not_written_into_a_baseline(tmp_path) -> None:
     # counters of a damaged report may be anything
     odd = {"traffic_bytes.dram": 1e31, "work.fp32.flop": 1e-31}
@@ -189,6 +200,7 @@ def test_a_baseline_that_lost_a_column_or_holds_nonsense_is_damaged(tmp_path) ->
         (("failed",), []),
         (("failed",), "x"),
         (("failed",), [3]),
+        (("damage",), "x"),
         (("failed",), ["\ud800"]),
         (("label",), "\ud800"),
         (("recording",), None),

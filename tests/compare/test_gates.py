@@ -403,6 +403,45 @@ def test_what_a_gate_can_ask_of_a_kernel_is_what_comparing_knows_of_it() -> None
         assert judge([parse_gate(f"kernel(norm).{name}>=0")], compare(BEFORE, BEFORE))
 
 
+LOST = replace(BEFORE, damage=("cut.ncu-rep: the rest is lost",))
+OF_AFTER = "the run after is damaged (cut.ncu-rep: the rest is lost)"
+
+
+@pytest.mark.parametrize(
+    ("text", "found_otherwise"),
+    [
+        ("kernel(norm).time:+5%", "1 kernel within the limit"),
+        ("kernel(norm).roof_frac>=0", "norm: roof_frac is 0.8"),
+        ("findings.high==0", "0 findings of high severity"),
+        ("run.n_kernels==2", "run: n_kernels is 2"),
+        ("run.n_kernels==3", "run: n_kernels is 2"),
+        ("run.duration_ns<=2e6", "run: duration_ns is 2e+06"),
+    ],
+)
+def test_a_damaged_run_passes_no_gate(text: str, found_otherwise: str) -> None:
+    assert result("time:+5%", LOST).reasons == (f"times are not comparable: {OF_AFTER}",)
+    found = result(text, LOST)
+    assert not found.has_passed
+    assert (found.reasons[0], found.reasons[-1]) == (found_otherwise, OF_AFTER)
+
+
+def test_what_the_run_before_lost_matters_where_it_is_compared_with() -> None:
+    of_before = OF_AFTER.replace("after", "before")
+    for text in ("time:+5%", "kernel(norm).time:+5%"):
+        found = result(text, before=LOST)
+        assert (found.has_passed, found.reasons[-1].removeprefix("times are not comparable: ")) == (False, of_before)
+    for text in ("kernel(norm).roof_frac>=0", "run.n_kernels==2", "findings.high==0"):
+        assert result(text, before=LOST).has_passed
+    assert not result("time:+5%", LOST, LOST).has_passed
+    assert run_change(compare(BEFORE, LOST)) == (None, None)
+
+
+def test_steps_are_timed_without_ncu_and_lose_nothing_with_its_report() -> None:
+    before, after = (replace(side, step_ns=5e7, idle_frac=0.4) for side in (BEFORE, LOST))
+    for text in ("step:+5%", "run.step_ns<=5e7", "run.idle_frac<0.5"):
+        assert result(text, after, before).has_passed
+
+
 def test_times_of_another_gpu_fail_a_gate_on_time_and_no_other() -> None:
     after = run(launch("flash_fwd", 10.0), launch("norm", 10.0), recording=replace(RECORDING, gpus=("NVIDIA B200",)))
     assert result("time:+5%", after).reasons[0].startswith("times are not comparable: the GPU differs")
