@@ -11,11 +11,13 @@ import click
 
 from ncuroof import read
 from ncuroof.analysis import Analysis
+from ncuroof.cli.file_option import STANDARD_OUTPUT, FileToWrite
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
 from ncuroof.cli.outputs import Outputs, written_as
+from ncuroof.cli.showing import warn
+from ncuroof.compare import Side, judge, parse_gate, read_baseline, write_baseline
 from ncuroof.compare import compare as compared
-from ncuroof.compare import judge, parse_gate, write_baseline
 from ncuroof.compare.history import history
 from ncuroof.errors import GateError, GatesFailedError, OutputFormatError
 from ncuroof.present.analysed import Record
@@ -25,7 +27,7 @@ from ncuroof.present.gate_reports import to_annotations, to_junit
 from ncuroof.present.output import write_whole
 from ncuroof.present.texts.comparison import to_markdown, to_text
 from ncuroof.present.texts.history import history_document, history_text
-from ncuroof.reading import BASELINE_SUFFIX, side_of
+from ncuroof.reading import BASELINE_SUFFIX
 from ncuroof.resources import read_toml
 
 _PAGE = "html"
@@ -48,7 +50,7 @@ _FORMATS: Mapping[str, Callable[[Record], bytes]] = {
     "--gate", "gates", multiple=True, metavar="EXPR", help="Condition that AFTER must meet, e.g. time:+5%. Repeatable."
 )
 @click.option(
-    "--save-baseline", type=click.Path(path_type=Path), help="Save AFTER as a baseline to compare later runs with."
+    "--save-baseline", type=FileToWrite(), metavar="FILE", help="Save AFTER as a baseline to compare later runs with."
 )
 @click.option(
     "--history",
@@ -62,7 +64,7 @@ def compare(
     *,
     runs: tuple[Path, ...],
     gates: tuple[str, ...],
-    save_baseline: Path | None,
+    save_baseline: Path | str | None,
     **flags: bool,
 ) -> None:
     """Compare run AFTER with run BEFORE: which kernels changed beyond measurement noise, by how much, and why.
@@ -71,14 +73,13 @@ def compare(
     [tool.ncuroof.gates] in the pyproject.toml of the working directory. If a gate fails, the exit code is 3.
     """
     keep_inputs(outputs.paths, runs)
-    keep_inputs([save_baseline], [run for run in runs if run.suffix != BASELINE_SUFFIX])  # baselines may be renewed
+    baseline = _file_of_baseline(save_baseline, outputs)
+    keep_inputs([baseline], [run for run in runs if run.suffix != BASELINE_SUFFIX])  # baselines may be renewed
     if flags["is_history"]:
-        if len(runs) < 2 or gates or save_baseline is not None:
+        if len(runs) < 2 or gates or baseline is not None:
             raise click.UsageError("--history takes two or more runs, without --gate or --save-baseline")
-        _over_time(runs, outputs)
+        _over_time(runs, outputs, quiet=flags["quiet"])
         return
-    if save_baseline is not None and save_baseline.resolve() in [path.resolve() for path in outputs.paths]:
-        raise click.UsageError("--save-baseline and -o need different files")
     if len(runs) != 2:
         raise click.UsageError(f"expected two runs, BEFORE and AFTER, found {len(runs)}; --history takes more")
     wanted = [parse_gate(text) for text in gates or _configured()]
@@ -87,14 +88,13 @@ def compare(
         raise OutputFormatError(
             "the HTML page needs the report of AFTER, found a baseline", hint="choose another format"
         )
-    after = None if is_baseline else read(runs[1]).analyse()
-    sides = side_of(runs[0]), after.side() if after else side_of(runs[1])
-    comparison = compared(*sides)
+    (before, _), (side, after) = (_read_run(path, quiet=flags["quiet"]) for path in runs)
+    comparison = compared(before, side)
     results = judge(wanted, comparison)
     document = comparison_document(comparison, results)
     outputs.write(lambda form: _page(document, after) if after and form == _PAGE else _FORMATS[form](document))
-    if save_baseline is not None:  # last, so that the old one stays if an output fails
-        write_whole(save_baseline, write_baseline(sides[1]), force=outputs.force)
+    if baseline is not None:  # last, so that the old one stays if an output fails
+        write_whole(baseline, write_baseline(side), force=outputs.force)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in to_annotations(document):
             say(line)
@@ -109,12 +109,42 @@ def _page(document: Record, after: Analysis) -> bytes:
     return render_page(after.to_dict(), after.reports, document).encode()
 
 
-def _over_time(runs: Sequence[Path], outputs: Outputs) -> None:
+def _file_of_baseline(given: Path | str | None, outputs: Outputs) -> Path | None:
+    """Return the file that --save-baseline names, None for none.
+
+    Raises:
+        UsageError: it is standard output, or a file that -o names.
+    """
+    if isinstance(given, str):
+        raise click.UsageError(
+            f"--save-baseline needs a file, found {STANDARD_OUTPUT!r}: standard output is for the comparison; "
+            f"a file of that name is ./{STANDARD_OUTPUT}"
+        )
+    if given is not None and given.resolve() in [path.resolve() for path in outputs.paths]:
+        raise click.UsageError("--save-baseline and -o need different files")
+    return given
+
+
+def _read_run(path: Path, *, quiet: bool) -> tuple[Side, Analysis | None]:
+    """Return a run and, unless it is a baseline, its analysis; warn of what is damaged in it."""
+    if path.suffix == BASELINE_SUFFIX:
+        side = read_baseline(path)
+        for damage in () if quiet else side.damage:
+            say(f"warning: {path}: the run of this baseline is damaged: {damage}")
+        return side, None
+    found = read(path)
+    analysis = found.analyse()
+    if not quiet:
+        warn(found, analysis)
+    return analysis.side(), analysis
+
+
+def _over_time(runs: Sequence[Path], outputs: Outputs, *, quiet: bool) -> None:
     if wrong := outputs.forms - {"term", "json"}:
         raise OutputFormatError(
             f"--history writes only .json and .txt, not {', '.join(sorted(wrong))}", hint="choose one of these"
         )
-    found = history([side_of(path) for path in runs])
+    found = history([_read_run(path, quiet=quiet)[0] for path in runs])
     outputs.write(lambda form: (json_text(history_document(found)) if form == "json" else history_text(found)).encode())
 
 

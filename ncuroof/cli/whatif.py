@@ -12,11 +12,13 @@ from ncuroof import read
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common
 from ncuroof.cli.outputs import Outputs, written_as
+from ncuroof.cli.showing import warn
 from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.documents.projection import projection_document
 from ncuroof.present.texts.projection import to_markdown, to_text
 from ncuroof.whatif import (
     above_boost,
+    against_order,
     busy_times,
     change,
     fuse,
@@ -69,7 +71,7 @@ def whatif(
     changes: tuple[str, ...],
     only: str | None,
     fusions: tuple[str, ...],
-    **flags: bool,  # noqa: ARG001
+    **flags: bool,
 ) -> None:
     """Estimate how long the kernels of REPORT take on other GPUs, or after changes: expected time and range.
 
@@ -82,12 +84,18 @@ def whatif(
         raise click.UsageError("--only restricts --change to some kernels: give a --change as well")
     targets, wanted = parse_targets(gpus), parse_changes(changes)
     keep_inputs(outputs.paths, reports)
-    analysis = read(reports).analyse()
+    found = read(reports)
+    analysis = found.analyse()
+    if not flags["quiet"]:
+        warn(found, analysis)
     placed = analysis.roofline_tables
     profiles = with_recorded_dram(placed.profiles, recorded_dram(analysis.kernels))
     busy = busy_times(analysis.kernels, placed.work)
+    remarks = above_boost(targets, profiles)
     for text in fusions:
-        busy = fuse(busy, *parse_fusion(text, busy))
+        pair = parse_fusion(text, busy)
+        busy = fuse(busy, *pair)
+        remarks += against_order(busy, *pair)
     for each in wanted:
         busy = change(busy, each, only, profiles)
     projection = project(busy, profiles, targets)
@@ -96,7 +104,8 @@ def whatif(
         projection,
         sources=[report.file for report in analysis.reports],
         only=only,
-        remarks=above_boost(targets, profiles),
+        damage=[f"{report.file}: {report.damage}" for report in analysis.reports if report.damage is not None],
+        remarks=remarks,
         changes=[*(f"{text} for {only}" if only else text for text in changes), *(f"fuse {text}" for text in fusions)],
     )
     outputs.write(lambda form: _FORMATS[form](document).encode())

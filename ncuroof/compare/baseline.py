@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,13 @@ _SIZES = ("grid", "block")
 _NUMBERS = ("duration_ns", "mean_ns", "deviation_ns", "recoverable_ns", "roof_frac")
 """That every baseline has."""
 
+_LEAST, _MOST = 1e-30, 1e30
+"""Of numbers above zero: those of a report, and what is made of them, are within; beyond, sums and ratios need not be finite."""
+
+_MOST_NS = 1e18
+"""Thirty years."""
+
+_MOST_LAUNCHES = 10**9
 _ROUNDING = 1e-4
 """Of a time: numbers are written with six digits."""
 
@@ -37,7 +45,7 @@ def write_baseline(side: Side) -> bytes:
     for name in (*_COUNTS, *_TEXTS, *_SIZES):
         columns[name] = side.groups[name].to_list()
     for name in (*_NUMBERS, *_that_may_be_absent()):
-        columns[name] = [None if value is None else float(f"{value:.6g}") for value in side.groups[name]]
+        columns[name] = [float(f"{value:.6g}") if _is_possible(value, name) else None for value in side.groups[name]]
     recording = {field: getattr(side.recording, field) for field in Recording.__slots__}
     content = {
         "schema": SCHEMA,
@@ -49,6 +57,7 @@ def write_baseline(side: Side) -> bytes:
         "idle_frac": side.idle_frac,
         "is_counted": side.is_counted,
         "not_recorded_ns": side.not_recorded_ns,
+        "damage": side.damage,
         "recording": recording,
         "groups": columns,
     }
@@ -90,9 +99,11 @@ def read_baseline(path: str | os.PathLike[str]) -> Side:
 def _side(content: dict[str, Any]) -> Side:
     json.dumps(content, ensure_ascii=False, allow_nan=False).encode()  # refuses NaN, infinity and broken characters
     groups = _groups(dict(content["groups"]))
-    failed = tuple(map(str, content.get("failed", [""] * int(content["n_failed"]))))
-    if len(failed) != content["n_failed"]:
-        raise ValueError(f"expected {content['n_failed']} names in failed, found {len(failed)}")
+    n_kernels = _whole(content["n_kernels"], "n_kernels", most=_MOST_LAUNCHES)
+    n_failed = _whole(content["n_failed"], "n_failed", most=n_kernels)
+    failed = _texts(content.get("failed", [""] * n_failed), "failed")
+    if len(failed) != n_failed:
+        raise ValueError(f"expected {n_failed} names in failed, found {len(failed)}")
     return Side(
         label=str(content["label"]),
         recording=_recording(content["recording"]),
@@ -102,13 +113,14 @@ def _side(content: dict[str, Any]) -> Side:
             renamed(pl.col("name")).alias("renamed"),  # by today's rules, whichever version wrote the baseline
             variant(pl.col("name")).alias("variant"),
         ),
-        n_kernels=int(content["n_kernels"]),
-        n_failed=int(content["n_failed"]),
+        n_kernels=n_kernels,
+        n_failed=n_failed,
         failed=failed,
-        step_ns=_number(content.get("step_ns")),
-        idle_frac=_number(content.get("idle_frac")),
-        is_counted=bool(content["is_counted"] if "is_counted" in content else _seems_counted(groups)),
-        not_recorded_ns=_number(content.get("not_recorded_ns")),
+        step_ns=_number(content, "step_ns"),
+        idle_frac=_number(content, "idle_frac", most=1 + _ROUNDING),
+        is_counted=_flag(content["is_counted"], "is_counted") if "is_counted" in content else _seems_counted(groups),
+        not_recorded_ns=_number(content, "not_recorded_ns"),
+        damage=_texts(content.get("damage", []), "damage"),
     )
 
 
@@ -138,10 +150,10 @@ def _check(groups: pl.DataFrame) -> None:
     """Raise a `ValueError` where groups hold what no run has."""
     one_or_more, zero_or_more = ("n_launches", "n_recorded"), ("n_high", "n_medium")
     is_right = {
-        **{name: (pl.col(name) > 0).fill_null(value=False) for name in one_or_more},
+        **{name: pl.col(name).is_between(1, _MOST_LAUNCHES).fill_null(value=False) for name in one_or_more},
         **{name: pl.col(name).is_not_null() for name in zero_or_more},
         **{
-            name: (pl.col(name) >= 0).fill_null(value=True)
+            name: ((pl.col(name) == 0) | pl.col(name).is_between(_LEAST, _most(name))).fill_null(value=True)
             for name in groups.columns
             if groups[name].dtype == pl.Float64
         },
@@ -153,14 +165,12 @@ def _check(groups: pl.DataFrame) -> None:
 
 
 def _recording(content: dict[str, Any]) -> Recording:
-    fields: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in dict(content).items()
-    }
-    for name, value in fields.items():
+    fields: dict[str, Any] = dict(content)
+    for name in fields:
         if name == "sm_clock_hz":
-            fields[name] = _number(value)
-        elif name != "is_simulated" and not (isinstance(value, tuple) and all(isinstance(each, str) for each in value)):
-            raise ValueError(f"expected a list of texts in {name}, found {value!r}")
+            fields[name] = _number(content, name)
+        else:
+            fields[name] = (_flag if name == "is_simulated" else _texts)(content[name], name)
     return Recording(**fields)
 
 
@@ -171,5 +181,35 @@ def _seems_counted(groups: pl.DataFrame) -> bool:
     return not groups.filter((pl.col("n_launches") != pl.col("n_recorded")) | is_other_time).is_empty()
 
 
-def _number(value: Any) -> float | None:
+def _most(name: str) -> float:
+    return _MOST_NS if name.endswith("_ns") else _MOST
+
+
+def _is_possible(value: float | None, name: str) -> bool:
+    return value is not None and (value == 0 or _LEAST <= value <= _most(name))
+
+
+def _number(content: dict[str, Any], name: str, *, most: float = math.inf) -> float | None:
+    value = content.get(name)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if value is not None and not (is_number and _is_possible(value, name) and value <= most):
+        raise ValueError(f"impossible value in {name}: {value!r}")
     return None if value is None else float(value)
+
+
+def _whole(value: Any, name: str, *, most: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+        raise ValueError(f"expected a whole number up to {most} in {name}, found {value!r}")
+    return value
+
+
+def _flag(value: Any, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"expected true or false in {name}, found {value!r}")
+    return value
+
+
+def _texts(value: Any, name: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ValueError(f"expected a list of texts in {name}, found {value!r}")
+    return tuple(value)

@@ -87,13 +87,22 @@ def compare(before: Side, after: Side) -> Comparison:
 def run_obstacle(comparison: Comparison) -> str | None:
     """Return why the GPU times of the whole runs say nothing, else None.
 
-    Launches failed or were counted in one run alone, times are not known or were left out of the sums, or the clocks are others.
+    A run is damaged, launches failed or were counted in one run alone, times are not known or were left out of the sums, or the
+    clocks are others.
     """
     return (
-        _failed_otherwise(comparison.before, comparison.after)
+        damage_of({"before": comparison.before, "after": comparison.after})
+        or _failed_otherwise(comparison.before, comparison.after)
         or _of_unknown_time(comparison.before, comparison.after)
         or _counted_otherwise(comparison.before, comparison.after)
         or _at_other_clocks(comparison)
+    )
+
+
+def damage_of(runs: Mapping[str, Side]) -> str:
+    """Return how runs, by when they ran, are damaged: launches may be missing in them; "" where all are whole."""
+    return ", ".join(
+        f"the run {when} is damaged ({'; '.join(side.damage)})" for when, side in runs.items() if side.damage
     )
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ncuroof.compare.side import numbers_of_groups
 from ncuroof.errors import GateError
 
 _GATE = re.compile(
@@ -83,6 +84,12 @@ def _check(text: str, subject: str, metric: str, *, has_limit: bool) -> None:
         raise GateError(f"only time takes a limit in percent: {text!r}", hint=_HINT)
     if not has_limit and metric == _TIME:
         raise GateError(f"time needs a limit in percent: {text!r}", hint=_HINT)
-    known = {"findings": _SEVERITIES, "run": _RUN_METRICS, "time": (_TIME,), "step": (_TIME,)}.get(subject)
-    if known is not None and metric not in known:
+    known = {
+        "findings": _SEVERITIES,
+        "run": _RUN_METRICS,
+        "time": (_TIME,),
+        "step": (_TIME,),
+        "kernel": (_TIME, *numbers_of_groups()),
+    }[subject]
+    if metric not in known:
         raise GateError(f"{subject} has no {metric!r}; it has {', '.join(known)}", hint=_HINT)

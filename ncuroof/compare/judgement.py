@@ -1,7 +1,7 @@
 """Whether a run meets its gates.
 
-A gate that cannot be judged (no kernel of that name, times that are not comparable, a quantity that was not collected) fails, and
-says why.
+A gate that cannot be judged (no kernel of that name, times that are not comparable, a quantity that was not collected, a damaged
+report) fails, and says why.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from ncuroof.compare.comparison import Comparison, run_change, run_obstacle, some, total_ns
+from ncuroof.compare.comparison import Comparison, damage_of, run_change, run_obstacle, some, total_ns
 from ncuroof.compare.deltas import Delta
 from ncuroof.compare.distinct_names import names_of_failed
 from ncuroof.compare.gates import Gate
@@ -36,6 +36,9 @@ _OPS: Mapping[str, Callable[[float, float], bool]] = {
 _SUMS = {"duration_ns", "recoverable_ns", "recoverable_frac"}
 """Of a run, over its launches: those that failed to profile are missing in them."""
 
+_OF_STEPS = {"step_ns", "idle_frac"}
+"""Of a run, from the counting run: a damaged report says as much of them as a whole one."""
+
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
@@ -49,7 +52,19 @@ class GateResult:
 def judge(gates: Sequence[Gate], comparison: Comparison) -> list[GateResult]:
     """Return whether each gate held."""
     judges = {"time": _time, "step": _step, "run": _run, "findings": _findings, "kernel": _kernels}
-    return [judges[gate.subject](gate, comparison) for gate in gates]
+    return [_of_whole_runs(gate, judges[gate.subject](gate, comparison), comparison) for gate in gates]
+
+
+def _of_whole_runs(gate: Gate, found: GateResult, comparison: Comparison) -> GateResult:
+    """Return the result, or that the gate failed where a run that it is of is damaged: what was lost may not meet it.
+
+    The time of the run is not compared then, anyway.
+    """
+    if gate.subject in ("time", "step") or gate.metric in _OF_STEPS:
+        return found
+    before = {} if gate.limit_frac is None else {"before": comparison.before}
+    damage = damage_of({**before, "after": comparison.after})
+    return replace(found, has_passed=False, reasons=(*found.reasons, damage)) if damage else found
 
 
 def _time(gate: Gate, comparison: Comparison) -> GateResult:
@@ -164,12 +179,6 @@ def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
         )
     if not rows:
         return GateResult(gate.text, has_passed=False, reasons=(f"no kernel name matches {gate.pattern.pattern!r}",))
-    if gate.metric not in (known := _metrics(comparison.after.groups)):
-        return GateResult(
-            gate.text,
-            has_passed=False,
-            reasons=(f"kernels have no quantity {gate.metric!r}; they have {', '.join(known)}",),
-        )
     return _held(gate, [(row["short_name"], row[gate.metric]) for row in rows])
 
 
@@ -197,11 +206,6 @@ def _failed(gate: Gate, comparison: Comparison) -> tuple[str, str]:
         if gate.pattern.search(name):
             found[key in otherwise].add(shown[name])
     return some(sorted(found[True])), some(sorted(found[False]))
-
-
-def _metrics(groups: pl.DataFrame) -> list[str]:
-    """Return what a gate can ask of a kernel: the columns of numbers, but for the group's own."""
-    return sorted(name for name, kind in groups.schema.items() if kind.is_numeric() and name != "group")
 
 
 def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: set[int]) -> GateResult:

@@ -26,6 +26,11 @@ EQUAL_WORK_RATIO = 1.05
 
 COUNTED = "counted_average_ns"
 _WEIGHTS = ("n_represented", "weight", COUNTED)
+_NUMBERS = (
+    "n_launches", "n_recorded", "n_high", "n_medium",
+    "duration_ns", "mean_ns", "deviation_ns", COUNTED, "recoverable_ns", "roof_frac",
+)  # fmt: skip
+"""Of groups, besides quantities that may explain a change."""
 
 BUILDS: Mapping[float | None, str] = {0.0: "with optimisation", 1.0: "for debugging (nvcc -G)"}
 """How kernels were compiled, by `check.debug_build`."""
@@ -97,6 +102,7 @@ class Side:
         failed: names of the launches whose profiling failed, sorted; "" where it is not known.
         is_counted: whether sums are weighted by a run that counted the launches; times of single launches are ncu's all the same.
         not_recorded_ns: GPU time of that run in kernels that were not recorded; None where it is not known.
+        damage: of each damaged report its name and what is wrong with it: launches may be missing in all of the above.
     """
 
     label: str
@@ -110,6 +116,7 @@ class Side:
     failed: tuple[str, ...] = ()
     is_counted: bool = False
     not_recorded_ns: float | None = None
+    damage: tuple[str, ...] = ()
 
     def without_flop(self) -> Side:
         """Return the run as if no FLOPs had been counted."""
@@ -165,6 +172,7 @@ def run_side(
         failed=tuple(sorted(kernels.filter("failed")["name"].fill_null(""))),
         is_counted=weighting is not None and weighting.covered_frac != 0,
         not_recorded_ns=_not_recorded_ns(weighting),
+        damage=tuple(f"{report.file}: {report.damage}" for report in reports if report.damage is not None),
     )
 
 
@@ -228,6 +236,11 @@ def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
         .with_row_index("group")
         .collect()
     )
+
+
+def numbers_of_groups() -> list[str]:
+    """Return the columns of `groups` with numbers of kernels, sorted: what a gate can ask of a kernel."""
+    return sorted({*_NUMBERS, *load_comparison_rules().quantities()})
 
 
 def shown_name() -> pl.Expr:

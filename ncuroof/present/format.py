@@ -16,6 +16,9 @@ from ncuroof.words import NAMELESS, SLOWER_PATH_SUFFIX, SPARSE_SUFFIX
 MISSING = "—"
 """Written where a value is not known; a measured zero is written as 0."""
 
+DAMAGED = " (damaged, incomplete)"
+"""Written behind a run of which a report is damaged."""
+
 _PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 _TRAILING_ZEROS = re.compile(r"(\.\d*?)0+(?=\D|$)")
 

@@ -2,7 +2,7 @@
 
 from ncuroof.whatif.busy_times import RESOURCES, busy_times
 from ncuroof.whatif.changes import Change, change, concerned, parse_change, parse_changes
-from ncuroof.whatif.fusion import fuse, parse_fusion
+from ncuroof.whatif.fusion import against_order, fuse, parse_fusion
 from ncuroof.whatif.launch_limits import most_shared_bytes_per_block
 from ncuroof.whatif.peak_ratios import (
     Target,
@@ -23,6 +23,7 @@ __all__ = [
     "Change",
     "Target",
     "above_boost",
+    "against_order",
     "busy_times",
     "by_kernel",
     "by_target",

@@ -22,6 +22,9 @@ ARITHMETIC = ("fp64", "fp32", "fp16", "tensor")
 PER_SM = ("l1", "sm", *ARITHMETIC)
 """Resources that each SM has its own of: those of idle SMs are of no use."""
 
+_MOST_SHARED_BYTES = 2**32 - 1
+"""A launch states its shared memory in 32 bits (`sharedMemBytes` of cuLaunchKernel)."""
+
 _FMA, _FMA_HEAVY, _L2_SLICE, _TENSOR = "fma_frac", "fma_heavy_frac", "l2_slice_frac", "tensor_pipe_frac"
 _COLLIDING = "colliding_atomics"
 """The finding whose conditions on counters tell that one slice of L2 carries out atomics, one after another."""
@@ -74,7 +77,7 @@ def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
         .then(pl.col("launch.n_blocks") / pl.col("occupancy.waves"))
         .alias("n_resident_blocks"),
         *(pl.col("launch.n_blocks").alias(name) for name in ("recorded_n_blocks", "n_blocks")),
-        pl.col("launch.own_shared_bytes_per_block").alias("shared_bytes_per_block"),
+        _possible_shared_bytes().alias("shared_bytes_per_block"),
         pl.col("device.sm_count").alias("sm_count"),
         pl.col("traffic_bytes.dram_read").alias("dram_read_bytes"),
         pl.col("traffic_bytes.dram_write").alias("dram_write_bytes"),
@@ -98,6 +101,12 @@ def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
         )
         .pipe(conform, BUSY_TIMES)
     )
+
+
+def _possible_shared_bytes() -> pl.Expr:
+    """Return the shared memory that a block asks for; null where a damaged counter says more than a launch can state."""
+    asked = pl.col("launch.own_shared_bytes_per_block")
+    return pl.when(asked <= _MOST_SHARED_BYTES).then(asked)
 
 
 def sm_share(n_blocks: pl.Expr, sm_count: pl.Expr) -> pl.Expr:

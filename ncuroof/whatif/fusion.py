@@ -70,6 +70,26 @@ def fuse(busy: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
     return busy.update(parts, on="id").with_columns(pl.col("fused_id").replace(joined))
 
 
+def against_order(busy: pl.DataFrame, first: str, second: str) -> list[str]:
+    """Return a remark if launches of the writer come after those of the reader that they are fused with; empty if none do.
+
+    Args:
+        busy: BUSY_TIMES in the order of the run.
+        first: short name of the kernel that writes the intermediate.
+        second: short name of the one that reads it; launched equally often.
+    """
+    before, after = (busy.filter(pl.col("short_name") == name)["id"] for name in (first, second))
+    n_late = int((before > after).sum())
+    if not n_late:
+        return []
+    times = "" if len(before) == 1 else f"in {n_late} of {len(before)} pairs of launches, "
+    said = f"{times}{first} runs after {second}, which cannot have read what it wrote"
+    return [
+        f"{said[0].upper() if times else said[0]}{said[1:]}: the estimate holds only if {second} reads what an earlier launch of "
+        f"{first} wrote. --fuse takes WRITER,READER."
+    ]
+
+
 def launches(busy: pl.DataFrame) -> pl.DataFrame:
     """Return what is known of each launch: parts of a fused one as one, which is bound as the longest of them was.
 

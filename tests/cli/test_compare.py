@@ -224,3 +224,82 @@ def test_many_runs_are_a_line_per_kernel_with_jumps_marked(before: Path, tmp_pat
     assert [jump["run"] for jump in first["jumps"]] == [2]
     gone = next(trend for trend in document["trends"] if trend["name"] == "reduce")
     assert gone["mean_ns"] == [2.5e5, 2.5e5, None]
+
+
+def cut(folder: Path) -> Path:
+    """Write a report of two kernels that ends within the second: `saxpy` is left."""
+    path = written(folder, "cut.ncu-rep", {"saxpy": 400.0, "softmax": 900.0})
+    path.write_bytes(path.read_bytes()[:-100])
+    return path
+
+
+def test_a_truncated_run_passes_no_gate_and_is_told_everywhere(before: Path, tmp_path: Path, capfd) -> None:
+    after = cut(tmp_path)
+    out, baseline = tmp_path / "c.json", tmp_path / "b.json"
+    others = [part for suffix in ("md", "html") for part in ("-o", tmp_path / f"c.{suffix}")]
+    command = ("compare", before, after, "--gate", "time:+5%", "-o", out, *others, "-o", "-")
+    assert run_main(*command, "--save-baseline", baseline) == 3
+    said, errors = capfd.readouterr()
+    assert errors.startswith("warning: cut.ncu-rep is damaged: ")
+    document = json.loads(out.read_text(encoding="utf-8"))
+    (damage,) = document["after"]["damage"]
+    assert damage.startswith("cut.ncu-rep: ")
+    assert document["before"]["damage"] == []
+    assert document["after"]["n_kernels"] == 1
+    summary = document["summary"]
+    assert (summary["obstacle"], summary["duration_change_frac"]) == (f"the run after is damaged ({damage})", None)
+    assert "GPU times of the whole runs are not compared: the run after is damaged" in said
+    assert "note: kernels shown as removed may be among those that are lost in the damaged run after" in said
+    assert "400 µs (damaged, incomplete)" in said
+    for suffix in ("md", "html"):
+        assert "damaged, incomplete" in (tmp_path / f"c.{suffix}").read_text(encoding="utf-8")
+    # and of the baseline, whose report may be gone
+    after.unlink()
+    assert run_main("compare", baseline, before, "--gate", "time:+5%") == 3
+    said, errors = capfd.readouterr()
+    assert errors.startswith(f"warning: {baseline}: the run of this baseline is damaged: {damage}")
+    assert "note: kernels shown as added may be among those that are lost in the damaged run before" in said
+
+
+def test_a_truncated_run_is_told_among_many_runs(before: Path, tmp_path: Path, capfd) -> None:
+    out = tmp_path / "h.json"
+    assert run_main("compare", "--history", before, cut(tmp_path), "-o", out, "-o", "-") == 0
+    said, errors = capfd.readouterr()
+    assert errors.startswith("warning: cut.ncu-rep is damaged: ")
+    assert "1: cut.ncu-rep · 400 µs in one launch (damaged, incomplete)" in said
+    assert "0 to 1: GPU times of the whole runs are not compared: the run after is damaged" in said
+    document = json.loads(out.read_text(encoding="utf-8"))
+    assert [len(each["damage"]) for each in document["runs"]] == [0, 1]
+    assert run_main("compare", "--history", before, cut(tmp_path), "--quiet") == 0
+    assert capfd.readouterr().err == ""
+
+
+def test_a_counter_of_unknown_unit_is_a_warning(before: Path, tmp_path: Path, capfd) -> None:
+    table = tmp_path / "unit.csv"
+    table.write_text(
+        '"ID","Process ID","Process Name","Host Name","Kernel Name","gpu__time_duration.sum","dram__bytes.sum"\n'
+        '"","","","","","ns","furlong"\n"0","1","a.out","host","a","100","7"\n',
+        encoding="utf-8",
+    )
+    assert run_main("compare", table, before) == 0
+    expected = "warning: unit 'furlong' of dram__bytes.sum is not known; the counter is left out\n"
+    assert capfd.readouterr().err == expected
+
+
+def test_a_misspelt_quantity_is_a_usage_error_whichever_kernels_there_are(before: Path, capfd) -> None:
+    for pattern in (".*", "saxpy", "nothing"):
+        assert run_main("compare", before, before, "--gate", f"kernel({pattern}).roof_frak>=1") == 2
+        said, errors = capfd.readouterr()
+        assert said == ""
+        assert errors.startswith("ncuroof: kernel has no 'roof_frak'; it has time, ")
+
+
+def test_a_baseline_goes_to_a_file_and_not_among_the_comparison(
+    before: Path, tmp_path: Path, monkeypatch, capfd
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_main("compare", before, before, "--save-baseline", "-") == 2
+    assert "--save-baseline needs a file, found '-'" in capfd.readouterr().err
+    assert not Path("-").exists()
+    assert run_main("compare", before, before, "--save-baseline", "./-") == 0
+    assert json.loads(Path("-").read_text(encoding="utf-8"))["schema"] == "ncuroof.baseline/1"

@@ -98,6 +98,31 @@ def test_bad_input_gets_a_named_error(capfd, arguments: tuple[str, ...], code: i
     assert "Traceback" not in errors
 
 
+def test_a_damaged_report_is_told(tmp_path: Path, capfd) -> None:
+    path = tmp_path / "cut.ncu-rep"
+    path.write_bytes(demo.REPORT.read_bytes()[:-100])
+    assert run_main("whatif", path, "--gpu", "b200", "--format", "json") == 0
+    out, err = capfd.readouterr()
+    assert err.startswith("warning: cut.ncu-rep is damaged: ")
+    document = json.loads(out)
+    (damage,) = document["damage"]
+    assert damage.startswith("cut.ncu-rep: ")
+    assert document["assumptions"][0] == f"Launches may be missing in all times, as a report is damaged ({damage})."
+    assert run_main("whatif", path, "--gpu", "b200", "--format", "json", "--quiet") == 0
+    assert capfd.readouterr() == (out, "")
+    assert run_main("whatif", demo.REPORT, "--gpu", "b200", "--format", "json") == 0
+    out, err = capfd.readouterr()
+    assert (json.loads(out)["damage"], err) == ([], "")
+
+
+def test_fusing_a_writer_that_runs_after_the_reader_is_remarked(capfd) -> None:
+    pair = ("indexSelectLargeIndex", "lennard_jones_fp64")  # the first and the last of its launches
+    for first, second, is_remarked in ((*pair, False), (*pair[::-1], True)):
+        assert run_main("whatif", demo.REPORT, "--fuse", f"{first},{second}", "--format", "json") == 0
+        said = f"{first} runs after {second}, which cannot have read what it wrote"
+        assert json.loads(capfd.readouterr().out)["assumptions"][0].startswith(said) is is_remarked
+
+
 @pytest.mark.corpus
 @pytest.mark.parametrize(
     ("recorded", "wanted", "kernel", "error_frac"),

@@ -36,6 +36,28 @@ def test_a_baseline_compares_like_its_run(tmp_path) -> None:
     assert (read_baseline(path).step_ns, read_baseline(path).idle_frac) == (4.5e7, 0.25)
 
 
+def test_a_baseline_of_a_damaged_run_says_so(tmp_path) -> None:
+    path = tmp_path / "run.json"
+    damage = ("a.ncu-rep: the rest is lost", "b.ncu-rep: 3 of its rows are lost")
+    path.write_bytes(write_baseline(replace(SIDE, damage=damage)))
+    assert read_baseline(path).damage == damage
+    content = json.loads(write_baseline(SIDE))
+    assert content.pop("damage") == []
+    path.write_text(json.dumps(content), encoding="utf-8")  # of an earlier version
+    assert read_baseline(path).damage == ()
+
+
+def test_what_no_run_has_is_not_written_into_a_baseline(tmp_path) -> None:
+    # counters of a damaged report may be anything
+    odd = {"traffic_bytes.dram": 1e31, "work.fp32.flop": 1e-31}
+    path = tmp_path / "run.json"
+    path.write_bytes(write_baseline(run(launch("a", 2e15, **odd), launch("b", 1e15, **{"traffic_bytes.dram": 1e30}))))
+    groups = read_baseline(path).groups
+    assert groups["mean_ns"].to_list() == [None, 1e18]  # 2e18 ns are 63 years
+    assert groups["traffic_bytes.dram"].to_list() == [None, 1e30]
+    assert groups["work.flop"].to_list() == [None, 1e9]
+
+
 def test_a_baseline_of_an_earlier_version_knows_no_step(tmp_path) -> None:
     content = json.loads(write_baseline(SIDE))
     del content["step_ns"], content["idle_frac"]
@@ -153,10 +175,32 @@ def test_a_baseline_that_lost_a_column_or_holds_nonsense_is_damaged(tmp_path) ->
         (("groups", "duration_ns"), [float("inf"), 1e6]),
         (("groups", "work.flop"), [-1e6, 1e6]),
         (("groups", "traffic_bytes.dram"), [float("nan"), 1e6]),
+        (("groups", "work.flop"), [1e308, 1e6]),
+        (("groups", "work.flop"), [1e-308, 1e6]),
+        (("groups", "utilisation.dram"), [1e31, 0.5]),
+        (("groups", "mean_ns"), [1e308, 1e6]),
+        (("groups", "mean_ns"), [1.1e18, 1e6]),
+        (("groups", "n_launches"), [10**10, 1]),
         (("step_ns",), float("inf")),
+        (("step_ns",), -1),
+        (("step_ns",), 1e308),
+        (("step_ns",), True),
+        (("idle_frac",), 1e308),
+        (("idle_frac",), 1.1),
+        (("idle_frac",), -0.1),
+        (("not_recorded_ns",), -1.0),
+        (("is_counted",), "x"),
+        (("is_counted",), 1),
+        (("n_kernels",), -1),
+        (("n_kernels",), 0),  # and one failed
+        (("n_kernels",), 4.5),
+        (("n_kernels",), "4"),
         (("n_failed",), 10**30),
         (("n_failed",), 2),  # and one name
         (("failed",), []),
+        (("failed",), "x"),
+        (("failed",), [3]),
+        (("damage",), "x"),
         (("failed",), ["\ud800"]),
         (("label",), "\ud800"),
         (("recording",), None),
@@ -164,6 +208,8 @@ def test_a_baseline_that_lost_a_column_or_holds_nonsense_is_damaged(tmp_path) ->
         (("recording", "drivers"), [580]),
         (("recording", "sections"), None),
         (("recording", "sm_clock_hz"), "fast"),
+        (("recording", "sm_clock_hz"), 1e308),
+        (("recording", "is_simulated"), "x"),
     ],
 )
 def test_a_baseline_with_values_that_no_run_has_is_damaged(tmp_path, place: tuple[str, ...], value: object) -> None:

@@ -377,11 +377,6 @@ def test_what_findings_are_made_of_is_told_where_it_is_missing() -> None:
     [
         ("kernel(nothing).time:+5%", "no kernel name matches 'nothing'"),
         ("kernel(norm).access.l2_hit_frac>0.5", "norm: access.l2_hit_frac was not collected"),
-        ("kernel(norm).beauty>1", "kernels have no quantity 'beauty'; they have "),
-        ("kernel(norm).grid>=132", "kernels have no quantity 'grid'; they have "),
-        ("kernel(norm).verdict==1", "kernels have no quantity 'verdict'; they have "),
-        ("kernel(norm).name!=1", "kernels have no quantity 'name'; they have "),
-        ("kernel(norm).group!=1", "kernels have no quantity 'group'; they have "),
     ],
 )
 def test_what_cannot_be_judged_fails_and_says_why(text: str, reason: str) -> None:
@@ -390,10 +385,61 @@ def test_what_cannot_be_judged_fails_and_says_why(text: str, reason: str) -> Non
     assert found.reasons[0].startswith(reason)
 
 
-def test_what_a_gate_can_ask_of_a_kernel_is_listed_whether_collected_or_not() -> None:
-    known = result("kernel(norm).grid>=132").reasons[0].partition("; they have ")[2].split(", ")
-    assert {"n_launches", "roof_frac", "access.l2_hit_frac", "occupancy.waves"} <= set(known)
-    assert not {"name", "grid", "group", "ids"} & set(known)
+@pytest.mark.parametrize("metric", ["beauty", "grid", "verdict", "name", "group", "roof_frak"])
+@pytest.mark.parametrize("pattern", [".*", "norm", "nothing"])  # whichever kernels there are, and whether they failed
+def test_a_misspelt_quantity_is_no_gate(pattern: str, metric: str) -> None:
+    with pytest.raises(GateError, match=f"kernel has no '{metric}'; it has time, access") as caught:
+        parse_gate(f"kernel({pattern}).{metric}>=1")
+    assert caught.value.exit_code == 2
+
+
+def test_what_a_gate_can_ask_of_a_kernel_is_what_comparing_knows_of_it() -> None:
+    with pytest.raises(GateError) as caught:
+        parse_gate("kernel(norm).grid>=132")
+    listed = str(caught.value).partition("it has time, ")[2].split(", ")
+    numbers = [name for name, kind in BEFORE.groups.schema.items() if kind.is_numeric() and name != "group"]
+    assert listed == sorted(numbers)
+    for name in numbers:
+        assert judge([parse_gate(f"kernel(norm).{name}>=0")], compare(BEFORE, BEFORE))
+
+
+LOST = replace(BEFORE, damage=("cut.ncu-rep: the rest is lost",))
+OF_AFTER = "the run after is damaged (cut.ncu-rep: the rest is lost)"
+
+
+@pytest.mark.parametrize(
+    ("text", "found_otherwise"),
+    [
+        ("kernel(norm).time:+5%", "1 kernel within the limit"),
+        ("kernel(norm).roof_frac>=0", "norm: roof_frac is 0.8"),
+        ("findings.high==0", "0 findings of high severity"),
+        ("run.n_kernels==2", "run: n_kernels is 2"),
+        ("run.n_kernels==3", "run: n_kernels is 2"),
+        ("run.duration_ns<=2e6", "run: duration_ns is 2e+06"),
+    ],
+)
+def test_a_damaged_run_passes_no_gate(text: str, found_otherwise: str) -> None:
+    assert result("time:+5%", LOST).reasons == (f"times are not comparable: {OF_AFTER}",)
+    found = result(text, LOST)
+    assert not found.has_passed
+    assert (found.reasons[0], found.reasons[-1]) == (found_otherwise, OF_AFTER)
+
+
+def test_what_the_run_before_lost_matters_where_it_is_compared_with() -> None:
+    of_before = OF_AFTER.replace("after", "before")
+    for text in ("time:+5%", "kernel(norm).time:+5%"):
+        found = result(text, before=LOST)
+        assert (found.has_passed, found.reasons[-1].removeprefix("times are not comparable: ")) == (False, of_before)
+    for text in ("kernel(norm).roof_frac>=0", "run.n_kernels==2", "findings.high==0"):
+        assert result(text, before=LOST).has_passed
+    assert not result("time:+5%", LOST, LOST).has_passed
+    assert run_change(compare(BEFORE, LOST)) == (None, None)
+
+
+def test_steps_are_timed_without_ncu_and_lose_nothing_with_its_report() -> None:
+    before, after = (replace(side, step_ns=5e7, idle_frac=0.4) for side in (BEFORE, LOST))
+    for text in ("step:+5%", "run.step_ns<=5e7", "run.idle_frac<0.5"):
+        assert result(text, after, before).has_passed
 
 
 def test_times_of_another_gpu_fail_a_gate_on_time_and_no_other() -> None:

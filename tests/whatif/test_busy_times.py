@@ -135,3 +135,20 @@ def test_the_tensor_type_is_that_whose_work_takes_longest() -> None:
     for rows in (work, work[::-1]):
         row = busy_of({f"sm__pipe_alu_cycles_active{PCT}": 40.0}, *rows).row(0, named=True)
         assert (row["tensor_precision"], row["busy.tensor"]) == ("tensor_bf16", pytest.approx(850))
+
+
+@pytest.mark.parametrize(
+    ("dynamic_bytes", "known"), [(2.0**32 - 1025, 2.0**32 - 1), (2.0**32 - 1024, None), (1e25, None)]
+)
+def test_more_shared_memory_than_a_launch_can_state_is_not_known(dynamic_bytes: float, known: float | None) -> None:
+    counters = {
+        "launch__shared_mem_per_block_static": 1024.0,
+        "launch__shared_mem_per_block_dynamic": dynamic_bytes,
+        f"sm__pipe_alu_cycles_active{PCT}": 20.0,
+    }
+    busy = busy_of(counters)
+    assert busy["shared_bytes_per_block"].to_list() == [known]
+    (found,) = project(busy, {0: profile_by_name("a100-sxm-80gb")}, [Target(profile_by_name("b200"))]).to_dicts()
+    is_too_much = found["reason"] == "a block needs 4194304 KiB of shared memory, but b200 allows 227 KiB"
+    assert is_too_much is (known is not None)
+    assert (found["duration_ns"] is None) is is_too_much

@@ -6,7 +6,17 @@ import pytest
 
 from ncuroof.errors import WhatIfError
 from ncuroof.roofline import profile_by_name
-from ncuroof.whatif import Target, by_target, change, fuse, parse_change, parse_fusion, parse_target, project
+from ncuroof.whatif import (
+    Target,
+    against_order,
+    by_target,
+    change,
+    fuse,
+    parse_change,
+    parse_fusion,
+    parse_target,
+    project,
+)
 from ncuroof.whatif.fusion import launches
 from tests.whatif.launches import launch, table
 
@@ -224,6 +234,16 @@ def test_what_cannot_be_fused_is_refused() -> None:
     for pair in (("a", "b"), ("b", "a")):
         with pytest.raises(WhatIfError, match="already fused"):
             fuse(once, *pair)
+
+
+def test_launches_that_are_fused_against_their_order_are_counted() -> None:
+    # b0 a1 b2 a3 b4 a5: each a comes after its b; a0 b1 b2 a3: the second alone
+    every = table(*(launch(name) for name in "bababa"))
+    second = table(*(launch(name) for name in "abba"))
+    (of_every,), (of_second,) = (against_order(fuse(each, "a", "b"), "a", "b") for each in (every, second))
+    assert of_every.startswith("In 3 of 3 pairs of launches, a runs after b, which cannot have read what it wrote: ")
+    assert of_second.startswith("In 1 of 2 pairs of launches, a runs after b")
+    assert against_order(every, "b", "a") == []
 
 
 def test_l1_reads_of_a_narrower_type_are_those_of_its_tiles() -> None:

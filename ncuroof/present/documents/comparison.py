@@ -87,6 +87,7 @@ def _side(side: Side) -> Document:
         "idle_frac": side.idle_frac,
         "is_counted": side.is_counted,
         "not_recorded_ns": side.not_recorded_ns,
+        "damage": list(side.damage),
     }
 
 

@@ -60,6 +60,7 @@ def projection_document(
     sources: Sequence[str],
     changes: Sequence[str],
     only: str | None = None,
+    damage: Sequence[str] = (),
     remarks: Sequence[str] = (),
 ) -> Document:
     """Return the document of a projection; kernels by their change of time on the first target, the largest first.
@@ -70,6 +71,7 @@ def projection_document(
         sources: names of the reports.
         changes: changes and fusions, as the user wrote them.
         only: regular expression of the kernel names to which changes apply; None for all.
+        damage: of each damaged report its name and what is wrong with it.
         remarks: remarks on the request, as sentences; they precede the assumptions.
 
     Raises:
@@ -79,10 +81,12 @@ def projection_document(
         "schema": SCHEMA,
         "tool": TOOL,
         "sources": list(sources),
+        "damage": list(damage),
         "changes": list(changes),
         "targets": [_total(row) for row in by_target(busy, projection).iter_rows(named=True)],
         "kernels": _kernels(by_kernel(busy, projection)),
         "assumptions": [
+            *(f"Launches may be missing in all times, as a report is damaged ({each})." for each in damage),
             *remarks,
             *ASSUMPTIONS,
             *(assumption for kind, assumption in OF_A_CHANGE.items() if _is_tried(kind, changes)),

@@ -105,7 +105,8 @@ def outcome(document: Record) -> Iterator[str]:
         yield f"launch for launch, over the kernels that both runs launched: {_of_matched(summary)}"
     if step := _step(before, after):
         yield step
-    yield from (f"note: {text.printable(remark)}" for remark in (*comparable["remarks"], *_other_work(document)))
+    remarks = (*comparable["remarks"], *_lost(document), *_other_work(document))
+    yield from (f"note: {text.printable(remark)}" for remark in remarks)
     yield _counts(summary, is_time_comparable=comparable["time"])
 
 
@@ -145,6 +146,13 @@ def _counts(summary: Record, *, is_time_comparable: bool) -> str:
     return f"{text.counted(n_faster, 'kernel')} faster, {n_slower} slower, {n_unchanged} unchanged, {unknown}{alone}"
 
 
+def _lost(document: Record) -> Iterator[str]:
+    """Yield that kernels which one run seems to lack may be lost in its damaged report."""
+    for key, when in (("added", "before"), ("removed", "after")):
+        if document[key] and document[when]["damage"]:
+            yield f"kernels shown as {key} may be among those that are lost in the damaged run {when}"
+
+
 def _other_work(document: Record) -> Iterator[str]:
     """Yield that a kernel does far more or less work than before: its input may have changed, and not its code."""
     found = [match for match in document["matches"] if is_other_work(match["work_ratio"] or 1.0)]
@@ -164,10 +172,10 @@ def _other_work(document: Record) -> Iterator[str]:
 def side(run: Record) -> str:
     """Return a run in a line: its name, its GPUs, launches and time."""
     gpus = ", ".join(map(text.printable, run["gpus"])) or "unknown GPU"
-    simulated = " (simulated, not recorded)" if run["is_simulated"] else ""
+    remarks = (" (simulated, not recorded)" if run["is_simulated"] else "") + (text.DAMAGED if run["damage"] else "")
     failed = f", {run['n_failed']} of them failed to profile" if run["n_failed"] else ""
     time = f"{text.launches(run['n_kernels'])}{failed}, {text.duration(run['duration_ns'])}"
-    return f"{text.printable(run['label'])} · {gpus} · {time}{simulated}"
+    return f"{text.printable(run['label'])} · {gpus} · {time}{remarks}"
 
 
 def moved(document: Record) -> list[Record]:

@@ -30,6 +30,7 @@ def history_document(found: History) -> dict[str, Any]:
                 "gpus": list(run.recording.gpus),
                 "duration_ns": total_ns(run),
                 "n_kernels": run.n_kernels,
+                "damage": list(run.damage),
             }
             for run in found.runs
         ],
@@ -58,6 +59,7 @@ def history_text(found: History) -> str:
     lines = ["ncuroof · history"]
     lines += [
         f"  {number}: {text.printable(run.label)} · {text.duration(total_ns(run))} in {text.launches(run.n_kernels)}"
+        + (text.DAMAGED if run.damage else "")
         for number, run in enumerate(found.runs)
     ]
     lines += [
