@@ -26,6 +26,7 @@ from ncuroof.present.sentences.actions import (
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_range_path, extremes
 from ncuroof.present.sentences.clocks import locked_clock_remark
 from ncuroof.present.sentences.debug_build import debug_build_frac, debug_build_sentence, is_debug_build
+from ncuroof.present.sentences.distinct_labels import names_of_several
 from ncuroof.present.sentences.source_lines import where_sentence
 from ncuroof.present.sentences.wall_time import WallTimeTable, wall_time_tables
 from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
@@ -167,7 +168,7 @@ def page_context(
         if weighting
         else list(filter(None, [recorded_once_sentence(command_lines)])),
         totals=_totals(document["summary"]),
-        wall_times=wall_time_tables(weighting),
+        wall_times=wall_time_tables(weighting, names_of_several(sources)),
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
         changes=changed,

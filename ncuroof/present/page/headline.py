@@ -18,6 +18,7 @@ from ncuroof.present.sentences.collect_options import (
     raw_page_tells,
 )
 from ncuroof.present.sentences.debug_build import come_first, debug_build_frac, is_debug_build
+from ncuroof.present.sentences.distinct_labels import names_of_several
 from ncuroof.present.sentences.wall_time import idle_sentence, is_mostly_idle
 
 _MOST_NAME = 60
@@ -28,7 +29,8 @@ _LEAST_SECOND_FRAC = 0.1
 def headline(document: Record, rules: Rules) -> tuple[str, ...]:
     """Return up to four sentences; fewer where the report lacks data."""
     weighting = document["summary"].get("weighting")
-    run, first = [_bound_by(document, rules, gpu_time(weighting)), idle_sentence(weighting)], _to_do(document)
+    idle = idle_sentence(weighting, names_of_several(document["sources"]))
+    run, first = [_bound_by(document, rules, gpu_time(weighting)), idle], _to_do(document)
     sentences = [*(reversed(run) if is_mostly_idle(weighting) else run), *first]
     return tuple(sentence for sentence in sentences if sentence)
 

@@ -22,7 +22,7 @@ from ncuroof.present.sentences.actions import (
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_outer_range
 from ncuroof.present.sentences.clocks import locked_clock_remark
 from ncuroof.present.sentences.debug_build import debug_build_sentence
-from ncuroof.present.sentences.distinct_labels import with_folders
+from ncuroof.present.sentences.distinct_labels import names_of_several, with_folders
 from ncuroof.present.sentences.model_utilisation import mfu_line
 from ncuroof.present.sentences.reached_roofs import reached_roof_lines
 from ncuroof.present.sentences.wall_time import wall_time_lines
@@ -102,7 +102,7 @@ def brief(analysed: Analysed) -> Brief:
         tool=_tool(analysed),
         totals=_totals(analysed),
         mfu=_mfu(analysed, entries),
-        wall_time=wall_time_lines(entries["summary"].get("weighting")),
+        wall_time=wall_time_lines(entries["summary"].get("weighting"), names_of_several(entries["sources"])),
         shares=tuple(_shares(analysed)),
         families=by_family(entries["summary"]),
         ranges=by_outer_range(entries["summary"]),
