@@ -112,6 +112,7 @@ def dram_intensity(kernel: Record) -> float | None:
 
 def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
     findings = [most_worth(kernel.get("findings") or ()) for kernel in kernels]
+    counted = [_counted(kernel) for kernel in kernels]
     return {
         "id": [kernel["id"] for kernel in kernels],
         "name": [texts.add(kernel["name"] or text.kernel_name(kernel)) for kernel in kernels],
@@ -130,7 +131,8 @@ def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
         "intensity": [rounded(dram_intensity(kernel)) for kernel in kernels],
         "efficiency": [rounded(efficiency(kernel)) for kernel in kernels],
         "findings": [[finding["id"] for finding in kernel.get("findings") or ()] for kernel in kernels],
-        "worth": [_worth(kernel) for kernel in kernels],
+        "worth": [finding["id"] if finding else None for finding in counted],
+        "gain_ns": [rounded(finding["gain_ns"]) if finding else None for finding in counted],
         "min_time_by": [
             _cell(text.label(by) if (by := kernel.get("min_time_by")) else None, texts) for kernel in kernels
         ],
@@ -141,9 +143,9 @@ def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
     }
 
 
-def _worth(kernel: Record) -> str | None:
-    """Return the id of the finding under which the run's actions count a launch; None where they do not count it."""
-    return next((finding["id"] for finding in kernel.get("findings") or () if finding.get("is_most_worth")), None)
+def _counted(kernel: Record) -> Record | None:
+    """Return the finding under which the run's actions count a launch; None where they do not count it."""
+    return next((finding for finding in kernel.get("findings") or () if finding.get("is_most_worth")), None)
 
 
 def _group(row: LaunchRow) -> dict[str, Any]:
