@@ -11,8 +11,9 @@ from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.page.changes import Changes, changes
-from ncuroof.present.page.data import dram_intensity, efficiency, short_name
+from ncuroof.present.page.data import dram_intensity, efficiency
 from ncuroof.present.page.headline import headline
+from ncuroof.present.page.launch_names import launch_names
 from ncuroof.present.page.launch_rows import LaunchRow, launch_rows, most_recoverable_first
 from ncuroof.present.page.methods import Methods, methods
 from ncuroof.present.page.operators import Operators, operators
@@ -70,7 +71,7 @@ class KernelRow:
     """A row of the table of kernels: a group of equal launches."""
 
     id: Annotated[int, "of the launch that represents the group"]
-    name: Annotated[str, "short name, cut to fit"]
+    name: Annotated[str, "short name, cut to fit, with what distinguishes it from others"]
     cells: Annotated[Mapping[str, str], "cell texts by column key"]
     verdict: Annotated[str, "name of the verdict"]
     verdict_title: Annotated[str, "title of the verdict, or failed"]
@@ -148,6 +149,7 @@ def page_context(
     kernels = document["kernels"]
     total_ns = document["summary"]["duration_ns"]
     rows = most_recoverable_first(launch_rows(document))
+    names = launch_names(kernels)
     shares = list(_verdict_shares(document["summary"], rules))
     sources = document["sources"]
     command_lines = [source["command_line"] for source in sources]
@@ -175,9 +177,9 @@ def page_context(
         operators=operators(document.get("expected"), document["summary"].get("weighting")),
         breakdowns=list(_breakdowns(document["summary"])),
         outlook=outlook(document, judged_groups(document, rules)),
-        top_kernels=_top(document, rules),
+        top_kernels=_top(document, rules, names),
         columns=_columns(kernels),
-        rows=[_row(kernels[row.position], row, total_ns, rules) for row in rows[:_MOST_ROWS]],
+        rows=[_row(kernels[row.position], row, total_ns, rules, names[row.position]) for row in rows[:_MOST_ROWS]],
         n_more=max(len(rows) - _MOST_ROWS, 0),
         methods=methods(document, rules, unit_by_quantity),
     )
@@ -195,12 +197,12 @@ def _breakdowns(summary: Record) -> Iterable[Breakdown]:
             yield Breakdown(title, lines is not families, lines[:_MOST_PARTS], max(len(lines) - _MOST_PARTS, 0))
 
 
-def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules) -> KernelRow:
+def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules, name: str) -> KernelRow:
     utilisation = kernel.get("utilisation") or {}
     finding = most_worth(kernel.get("findings") or ())
     return KernelRow(
         id=kernel["id"],
-        name=short_name(kernel),
+        name=name,
         cells={
             "id": str(kernel["id"]),
             "launches": str(row.n_launches),
@@ -222,10 +224,12 @@ def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules) -
     )
 
 
-def _top(document: Record, rules: Rules) -> list[KernelRow]:
+def _top(document: Record, rules: Rules, names: Sequence[str]) -> list[KernelRow]:
     """Return the rows of the first groups that have recoverable time."""
     kernels, total_ns = document["kernels"], document["summary"]["duration_ns"]
-    rows = [_row(kernels[row.position], row, total_ns, rules) for row in launch_rows(document)[:_N_TOP]]
+    rows = [
+        _row(kernels[row.position], row, total_ns, rules, names[row.position]) for row in launch_rows(document)[:_N_TOP]
+    ]
     return [
         replace(
             row,

@@ -9,6 +9,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.words import in_plain_words
+from ncuroof.present.page.launch_names import launch_names
 from ncuroof.present.sentences.actions import PER_WORK, gpu_time, together
 from ncuroof.present.sentences.collect_options import (
     RAW_PAGE,
@@ -110,13 +111,14 @@ def _to_do(document: Record) -> list[str]:
     if most is None:
         return []
     is_second = bool(idle_sentence(document["summary"].get("weighting")))
-    return [_first(most, "Among kernels, start with" if is_second else "Start with"), _gives(document, most)]
+    start = "Among kernels, start with" if is_second else "Start with"
+    return [_first(most, start, _name(document, most.kernel)), _gives(document, most)]
 
 
-def _first(most: _Advice, where: str) -> str:
+def _first(most: _Advice, where: str, name: str) -> str:
     n_others = most.n_launches - 1
     others = f" and {n_others} other {'launch' if n_others == 1 else 'launches'}" if n_others > 0 else ""
-    return f"{where} {_name(most.kernel)}{others}: {most.sentence}"
+    return f"{where} {name}{others}: {most.sentence}"
 
 
 def _for_the_longest(document: Record, kernels: Sequence[Record], which: str = "the longest kernel") -> str:
@@ -126,7 +128,7 @@ def _for_the_longest(document: Record, kernels: Sequence[Record], which: str = "
     longest = max(timed, key=lambda kernel: kernel["duration_ns"] * kernel.get("weight", 1.0))
     finding = next(iter(longest.get("findings") or ()), None)
     if finding is not None:
-        return f"Start with {_name(longest)}, {which}: {text.first_sentence(finding['advice'])}"
+        return f"Start with {_name(document, longest)}, {which}: {text.first_sentence(finding['advice'])}"
     if is_on_shared_slice(longest):
         return f"To learn more, {SHARED_SLICE}."
     options = collect_options(entry["collect"] for entry in longest.get("missing") or ())
@@ -135,8 +137,9 @@ def _for_the_longest(document: Record, kernels: Sequence[Record], which: str = "
     return f"To learn more, record again with ncu {options}." if options else ""
 
 
-def _name(kernel: Record) -> str:
-    return text.shortened(text.printable(text.kernel_name(kernel)), _MOST_NAME)
+def _name(document: Record, kernel: Record) -> str:
+    kernels = document["kernels"]
+    return text.printable(launch_names(kernels, _MOST_NAME)[kernels.index(kernel)])
 
 
 def _gives(document: Record, most: _Advice) -> str:
