@@ -299,3 +299,9 @@ def test_kernels_counted_at_0_ns_are_shown_without_shares_of_their_time(analysis
     assert "up to —" not in to_text(counted)
     for form in ("json", "html", "md", "csv", "parquet"):
         assert render(counted, form)
+
+
+def test_launches_that_failed_are_named(analysis: Analysis) -> None:
+    for form in ("term", "md"):
+        said = " ".join(render(analysis, form).decode().replace("\\", "").split())
+        assert "a launch failed to profile and is in no sum: ncclDevKernel_AllReduce_Sum_bf16_RING_LL; see" in said

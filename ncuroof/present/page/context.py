@@ -28,6 +28,7 @@ from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_ra
 from ncuroof.present.sentences.clocks import locked_clock_remark
 from ncuroof.present.sentences.debug_build import debug_build_frac, debug_build_sentence, is_debug_build
 from ncuroof.present.sentences.distinct_labels import names_of_several
+from ncuroof.present.sentences.failed_launches import failed_sentence
 from ncuroof.present.sentences.source_lines import where_sentence
 from ncuroof.present.sentences.wall_time import WallTimeTable, wall_time_tables
 from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
@@ -105,6 +106,7 @@ class PageContext:
         "sentences: what the run is bound by, whether the GPU is idle, what to do first, and what that saves",
     ]
     debug_builds: Annotated[str, "warning that kernels were compiled for debugging, or empty"]
+    failed: Annotated[str, "which launches failed to profile and what to do about it, or empty"]
     weighting: Annotated[Sequence[str], "sentences on how sums are weighted, or none"]
     not_the_run: Annotated[Sequence[str], "sentences on why sums differ from those of the run, or none"]
     totals: Annotated[Sequence[tuple[str, str]], "label and value of sums over the run"]
@@ -165,6 +167,7 @@ def page_context(
         debug_builds=debug_build_sentence(
             sum(map(is_debug_build, kernels)), len(kernels), debug_build_frac(document), gpu_time(weighting)
         ),
+        failed=failed_sentence([text.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
         weighting=weighting_sentences(**weighting) if weighting else (),
         not_the_run=not_the_run_sentences(**weighting, command_lines=command_lines)
         if weighting
